@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which instruction set may run: what the CPU has, what the operator permits, what a table offers.
+//
+// A kernel is compiled once per instruction set (root meson.build, isa_flags); each object exports
+// one function, and a library lists them in an ordered table of `kernel` rows, best first. choose()
+// takes the first row that the CPU has and the permitted SIMD width allows, which is DPDK's rule
+// (rte_vect_get_max_simd_bitwidth: 64 scalar, 128 SSE, 256 AVX2, 512 AVX-512), or the row named.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace turnpike::isa {
+
+/// CPU features as the OS lets us use them (__builtin_cpu_supports: it knows what XSAVE saves).
+/// One bit for each set of compiler flags in isa_flags.
+enum feature : uint32_t {
+    feature_none = 0,
+    feature_sse42 = 1u << 0,   ///< SSE4.2 and POPCNT
+    feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2
+    feature_avx512 = 1u << 2,  ///< AVX-512 F, BW, DQ, VL, CD
+};
+using features = uint32_t;
+
+/// What this CPU and OS have. Threads: any.
+features detect() noexcept;
+
+/// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} at most.
+std::span<const std::string_view> tokens(features have) noexcept;
+
+/// The default of --max-simd-bitwidth for programs without EAL: everything.
+inline constexpr uint16_t any_simd_bitwidth = 512;
+
+/// One row of a library's selection table.
+template <class Function>
+struct kernel {
+    std::string_view name;  ///< ISA token, or token + variant ("avx512x16")
+    features needs;         ///< all of these
+    uint16_t simd_bitwidth; ///< the narrowest permitted width at which it may run; 64 for scalar
+    Function* function;
+};
+
+namespace detail {
+error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
+                uint16_t needs_bitwidth, uint16_t max_simd_bitwidth);
+error unknown(std::string_view object, std::string_view name, std::string names);
+}  // namespace detail
+
+/// Choose a kernel.
+/// table               best first; must hold a row that runs anywhere ("scalar")
+/// object              whose kernel it is, for messages ("ipv4_checksum")
+/// max_simd_bitwidth   64, 128, 256 or 512
+/// forced              a row's name; empty or "auto" chooses
+/// have                the CPU; a parameter so that a test can be another CPU
+/// Errors  ENOTSUP: the forced row needs what the CPU lacks or the width forbids
+///         EINVAL: no row has the forced name
+template <class Function>
+[[nodiscard]] result<const kernel<Function>*> choose(std::span<const kernel<Function>> table,
+                                                     std::string_view object,
+                                                     uint16_t max_simd_bitwidth,
+                                                     std::string_view forced = {},
+                                                     features have = detect()) {
+    const bool automatic = forced.empty() || forced == "auto";
+    std::string names;
+    for (const auto& row : table) {
+        const bool cpu_lacks = (row.needs & have) != row.needs;
+        const bool runs = !cpu_lacks && row.simd_bitwidth <= max_simd_bitwidth;
+        if (automatic && runs) return &row;
+        if (!automatic && row.name == forced) {
+            if (runs) return &row;
+            return tl::unexpected<error>(detail::forbidden(object, forced, cpu_lacks,
+                                                           row.simd_bitwidth, max_simd_bitwidth));
+        }
+        names += (names.empty() ? "" : ", ") + std::string(row.name);
+    }
+    return tl::unexpected<error>(detail::unknown(object, forced, names));
+}
+
+}  // namespace turnpike::isa

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Internet checksums (RFC 1071), one at a time and for a burst of IPv4 headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/byte_order.hpp"
+#include "isa/isa.hpp"
+
+namespace turnpike::packet {
+
+/// A running one's complement sum of big-endian 16-bit words, not yet folded.
+/// bytes   any length; an odd last byte is padded with zero (RFC 1071 section 4.1)
+/// Threads any. Errors none.
+uint32_t sum_bytes(std::span<const uint8_t> bytes, uint32_t sum = 0) noexcept;
+
+/// Fold a running sum to 16 bits.
+constexpr uint16_t fold(uint32_t sum) noexcept {
+    sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<uint16_t>((sum & 0xffff) + (sum >> 16));
+}
+
+/// The checksum field's value, host order, for bytes whose checksum field is zero.
+inline uint16_t checksum(std::span<const uint8_t> bytes) noexcept {
+    return static_cast<uint16_t>(~fold(sum_bytes(bytes)));
+}
+
+/// Change a checksum for one 16-bit word that changed (RFC 1624, equation 3); host order all.
+constexpr uint16_t update_checksum(uint16_t checksum, uint16_t before, uint16_t after) noexcept {
+    const uint32_t sum = static_cast<uint16_t>(~checksum) + uint32_t{static_cast<uint16_t>(~before)} +
+                         after;
+    return static_cast<uint16_t>(~fold(sum));
+}
+
+/// One's complement sum of a burst of IPv4 headers, folded to 16 bits.
+/// header   [n] first byte of each header, any alignment
+/// bytes    [n] header length in bytes, IHL * 4: 20 to 60, all of them readable
+/// sum      [n] out; 0xffff exactly where the header's checksum is right (RFC 1071 section 1)
+/// Requires any n
+/// Threads  any. Errors none.
+using ipv4_sum_function = void(const uint8_t* const* header, const uint8_t* bytes, uint16_t* sum,
+                               uint32_t n) noexcept;
+
+/// The kernels, best first.
+std::span<const isa::kernel<ipv4_sum_function>> ipv4_sum_kernels() noexcept;
+
+}  // namespace turnpike::packet

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "isa/simd/sse42.hpp"
+#include "packet/kernel/ipv4_sum.hpp"
+#include "packet/kernel/ipv4_sum.inl.hpp"
+
+namespace turnpike::packet::sse42 {
+
+void ipv4_sum(const uint8_t* const* header, const uint8_t* bytes, uint16_t* sum,
+              uint32_t n) noexcept {
+    sum_burst<::sse42>(header, bytes, sum, n);
+}
+
+}  // namespace turnpike::packet::sse42
