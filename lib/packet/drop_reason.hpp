@@ -18,6 +18,7 @@ enum class drop_reason : uint8_t {
     // Sending
     tx_refused,        ///< the driver refused it twice: its ring or its link is full
     port_down,         ///< the port it should leave by has no link
+    stopping,          ///< turnpike was told to stop when it was still in the receive ring
     count_             ///< how many there are
 };
 
@@ -26,6 +27,7 @@ inline constexpr std::string_view drop_names[] = {
     "runt",
     "tx_refused",
     "port_down",
+    "stopping",
 };
 inline constexpr size_t drop_reasons = static_cast<size_t>(drop_reason::count_);
 static_assert(std::size(drop_names) == drop_reasons);

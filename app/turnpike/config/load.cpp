@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/model.hpp"
+#include "config/reader.hpp"
+#include "config/yaml_file.hpp"
+
+namespace turnpike::config {
+namespace {
+
+constexpr unsigned max_lcore = 1023;
+constexpr size_t max_ports = 32;  // RTE_MAX_ETHPORTS
+
+eal read_eal(const reader& from) {
+    from.expect_map({"args", "hugepages"});
+    eal out;
+    if (from.has("args")) {
+        auto args = split_arguments(from.at("args").text());
+        if (!args) from.at("args").refuse(args.error().text);
+        out.args = std::move(*args);
+        if (std::find(out.args.begin(), out.args.end(), "--") != out.args.end())
+            from.at("args").refuse("holds '--': only EAL options belong here");
+    }
+    if (from.has("hugepages"))
+        out.hugepages_optional = from.at("hugepages").word({"required", "optional"}) == 1;
+    return out;
+}
+
+std::vector<unsigned> read_workers(const reader& from) {
+    std::vector<unsigned> out;
+    for (const reader& element : from.list("lcores")) {
+        const auto lcore = static_cast<unsigned>(element.number(0, max_lcore));
+        if (std::find(out.begin(), out.end(), lcore) != out.end())
+            element.refuse(fmt::format("names lcore {} again", lcore));
+        out.push_back(lcore);
+    }
+    if (out.empty()) from.refuse("is empty; leave the key out to use all lcores but the main one");
+    return out;
+}
+
+mempool read_mempool(const reader& from) {
+    from.expect_map({"buffers", "buffer_size"});
+    mempool out;
+    out.buffers = from.number_or("buffers", out.buffers, 512, 1u << 27);
+    out.buffer_size = from.number_or("buffer_size", out.buffer_size, 128 + 64, 65535);
+    return out;
+}
+
+tx read_tx(const reader& from) {
+    from.expect_map({"drain_us"});
+    tx out;
+    out.drain_us = from.number_or("drain_us", out.drain_us, 0, 1'000'000);
+    return out;
+}
+
+std::string read_port_name(const reader& from) {
+    const std::string name = from.text();
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    if (name.size() > 32 || !std::all_of(name.begin(), name.end(), plain))
+        from.refuse("should be at most 32 letters, digits, '-', '_' and '.'");
+    return name;
+}
+
+port read_port(const reader& from) {
+    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors"});
+    port out;
+    out.name = read_port_name(from.at("name"));
+    out.device = from.at("device").text();
+    if (out.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
+    out.mtu = from.number_or("mtu", out.mtu, 68, 65535 - 18);
+    out.rx_queues = from.number_or("rx_queues", out.rx_queues, 1, 1024);
+    out.descriptors = from.number_or("descriptors", out.descriptors, 32, 32768);
+    out.where = from.where();
+    return out;
+}
+
+/// The part of an EAL device string that names the device: "net_tap0" of "net_tap0,iface=x".
+std::string_view device_name(std::string_view device) { return device.substr(0, device.find(',')); }
+
+std::vector<port> read_ports(const reader& from) {
+    std::vector<port> out;
+    std::set<std::string, std::less<>> names, devices;
+    for (const reader& element : from.list("ports")) {
+        if (out.size() == max_ports) element.refuse(fmt::format("is one more than {}", max_ports));
+        port next = read_port(element);
+        if (!names.insert(next.name).second)
+            element.at("name").refuse(fmt::format("is '{}' again; each port has its own", next.name));
+        if (!devices.insert(std::string(device_name(next.device))).second)
+            element.at("device").refuse(
+                fmt::format("is '{}' again; each port has its own", device_name(next.device)));
+        out.push_back(std::move(next));
+    }
+    if (out.empty()) from.refuse("is empty; there is nothing to forward");
+    return out;
+}
+
+uint16_t port_index(const model& in, const reader& from) {
+    const std::string name = from.text();
+    for (uint16_t i = 0; i < in.ports.size(); ++i)
+        if (in.ports[i].name == name) return i;
+    from.refuse(fmt::format("names '{}', which is not a port", name));
+}
+
+void read_patches(const reader& from, model& into) {
+    std::vector<bool> used(into.ports.size());
+    for (const reader& element : from.list("pairs of ports")) {
+        const auto ends = element.list("two ports");
+        if (ends.size() != 2) element.refuse("should name two ports");
+        uint16_t index[2];
+        for (size_t i = 0; i < 2; ++i) {
+            index[i] = port_index(into, ends[i]);
+            if (used[index[i]])
+                ends[i].refuse(fmt::format("uses '{}' again; a port has one patch",
+                                           into.ports[index[i]].name));
+            used[index[i]] = true;
+        }
+        into.patches.emplace_back(index[0], index[1]);
+    }
+    const auto idle = std::find(used.begin(), used.end(), false);
+    if (idle != used.end()) {
+        const port& unused = into.ports[static_cast<size_t>(idle - used.begin())];
+        throw complaint{error{EINVAL, unused.where,
+                              fmt::format("port '{}' is in no patch: nothing could be done with "
+                                          "its packets", unused.name)}};
+    }
+}
+
+model read_model(const reader& from, const std::string& name) {
+    from.expect_map({"eal", "workers", "mempool", "tx", "ports", "patches"});
+    model out;
+    out.file = name;
+    if (from.has("eal")) out.eal_options = read_eal(from.at("eal"));
+    if (from.has("workers")) out.workers = read_workers(from.at("workers"));
+    if (from.has("mempool")) out.pool = read_mempool(from.at("mempool"));
+    if (from.has("tx")) out.sending = read_tx(from.at("tx"));
+    out.ports = read_ports(from.at("ports"));
+    read_patches(from.at("patches"), out);
+    return out;
+}
+
+}  // namespace
+
+result<model> load_text(std::string_view text, const std::string& name) {
+    const auto root = parse_yaml(text, name);
+    if (!root) return tl::unexpected<error>(root.error());
+    try {
+        return read_model(reader(*root, name, ""), name);
+    } catch (const complaint& c) {
+        return tl::unexpected<error>(c.what);
+    } catch (const YAML::Exception& e) {
+        return fail(EINVAL, name, std::string("cannot be read: ") + e.what());
+    }
+}
+
+result<model> load(const std::filesystem::path& path) {
+    const auto text = read_file(path);
+    if (!text) return tl::unexpected<error>(text.error());
+    return load_text(*text, path.string());
+}
+
+result<std::vector<std::string>> split_arguments(std::string_view line) {
+    std::vector<std::string> words;
+    std::string word;
+    bool inside = false;
+    char quote = 0;
+    for (const char c : line) {
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+            else word += c;
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+            inside = true;
+        } else if (c == ' ' || c == '\t' || c == '\n') {
+            if (inside) words.push_back(std::move(word));
+            word.clear();
+            inside = false;
+        } else {
+            word += c;
+            inside = true;
+        }
+    }
+    if (quote != 0) return fail(EINVAL, "", fmt::format("has a quote ({}) that is not closed", quote));
+    if (inside) words.push_back(std::move(word));
+    return words;
+}
+
+}  // namespace turnpike::config

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/appliance.hpp"
+
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "eal/simd_bitwidth.hpp"
+#include "packet/checksum.hpp"
+#include "version.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr uint32_t pool_cache = 256;
+constexpr uint64_t link_checks_per_s = 10;
+constexpr long control_nap_ns = 200'000;
+
+struct launch {
+    datapath::worker* worker;
+    const std::atomic<bool>* stop;
+};
+
+int run_worker(void* argument) {
+    const auto* l = static_cast<const launch*>(argument);
+    l->worker->run(*l->stop);
+    return 0;
+}
+
+}  // namespace
+
+result<std::unique_ptr<appliance>> appliance::bring_up(const config::model& model) {
+    std::unique_ptr<appliance> a(new appliance(model));
+    const auto kernel = isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum",
+                                    eal::max_simd_bitwidth());
+    if (!kernel) return tl::unexpected<error>(kernel.error());
+    a->ipv4_checksum_ = (*kernel)->name;
+    for (auto step : {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
+                      &appliance::open_ports})
+        if (auto done = (a.get()->*step)(); !done) return tl::unexpected<error>(done.error());
+    for (const auto& plan : a->plans_)
+        a->workers_.push_back(std::make_unique<datapath::worker>(plan, a->tables_));
+    return a;
+}
+
+appliance::~appliance() {
+    take_down();
+    rte_mempool_free(pool_);
+}
+
+result<void> appliance::choose_lcores() {
+    const unsigned main = rte_get_main_lcore();
+    lcores_ = model_.workers;
+    if (lcores_.empty()) {
+        unsigned lcore;
+        RTE_LCORE_FOREACH_WORKER(lcore) lcores_.push_back(lcore);
+        if (lcores_.empty()) lcores_.push_back(main);
+    }
+    for (const unsigned lcore : lcores_) {
+        if (lcore >= RTE_MAX_LCORE || rte_lcore_is_enabled(lcore) == 0)
+            return fail(EINVAL, model_.file,
+                        fmt::format("workers names lcore {}, which EAL was not given (-l)", lcore));
+        if (lcore == main && lcores_.size() > 1)
+            return fail(EINVAL, model_.file,
+                        fmt::format("workers names lcore {}, the main lcore, which runs control; it "
+                                    "can only be a worker when it is the only one", lcore));
+    }
+    return {};
+}
+
+result<void> appliance::make_pool() {
+    pool_ = rte_pktmbuf_pool_create("turnpike", model_.pool.buffers, pool_cache, 0,
+                                    static_cast<uint16_t>(model_.pool.buffer_size),
+                                    static_cast<int>(rte_socket_id()));
+    if (pool_ == nullptr)
+        return fail(rte_errno, model_.file,
+                    fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
+                                "or ask for fewer buffers",
+                                model_.pool.buffers, model_.pool.buffer_size));
+    in_use_at_start_ = rte_mempool_in_use_count(pool_);
+    return {};
+}
+
+/// Spread the ports' RX queues over the workers; give a worker a TX queue on each port that its
+/// packets may leave by.
+result<void> appliance::plan_workers() {
+    const auto ports = static_cast<uint16_t>(model_.ports.size());
+    tables_.ports = ports;
+    for (const auto& [a, b] : model_.patches) {
+        tables_.patch_to[a] = b;
+        tables_.patch_to[b] = a;
+    }
+    plans_.resize(lcores_.size());
+    for (size_t i = 0; i < plans_.size(); ++i) {
+        plans_[i].lcore = lcores_[i];
+        plans_[i].drain_cycles = rte_get_tsc_hz() / 1'000'000 * model_.sending.drain_us;
+        plans_[i].tx_queue_id.fill(-1);
+    }
+    size_t next = 0;
+    tx_queues_.assign(ports, 0);
+    for (uint16_t port = 0; port < ports; ++port)
+        for (uint16_t queue = 0; queue < model_.ports[port].rx_queues; ++queue) {
+            auto& plan = plans_[next++ % plans_.size()];
+            plan.rx.push_back({port, queue});
+            const uint16_t out = tables_.patch_to[port];
+            if (plan.tx_queue_id[out] < 0) plan.tx_queue_id[out] = tx_queues_[out]++;
+        }
+    return {};
+}
+
+result<void> appliance::open_ports() {
+    for (size_t i = 0; i < model_.ports.size(); ++i) {
+        const config::port& from = model_.ports[i];
+        rxtx::port_settings settings{.name = from.name,
+                                     .where = from.where,
+                                     .device = from.device,
+                                     .mtu = from.mtu,
+                                     .rx_queues = from.rx_queues,
+                                     .tx_queues = tx_queues_[i],
+                                     .descriptors = from.descriptors,
+                                     .promiscuous = true,
+                                     .pool = pool_};
+        auto opened = rxtx::port::open(settings);
+        if (!opened) return tl::unexpected<error>(opened.error());
+        tables_.ethdev_id[i] = opened->id();
+        port_facts_.push_back({.name = opened->name(), .driver = opened->driver()});
+        ports_.push_back(std::move(*opened));
+    }
+    for (auto& port : ports_)
+        if (auto started = port.start(); !started) return tl::unexpected<error>(started.error());
+    watch_links();
+    return {};
+}
+
+void appliance::watch_links() noexcept {
+    for (size_t i = 0; i < ports_.size(); ++i) {
+        const bool up = ports_[i].link_up();
+        const bool was = tables_.link_up[i].exchange(up, std::memory_order_relaxed);
+        if (up != was)
+            std::fprintf(stderr, "turnpike: port '%s': link %s\n", ports_[i].name().c_str(),
+                         up ? "up" : "down");
+    }
+}
+
+void appliance::control_tick(const run_options& options) {
+    const uint64_t now = rte_rdtsc();
+    const uint64_t hz = rte_get_tsc_hz();
+    if (now >= next_link_check_) {
+        watch_links();
+        next_link_check_ = now + hz / link_checks_per_s;
+    }
+    if (options.stats_interval_s > 0 && now >= next_table_) {
+        auto current = std::make_unique<cost::report>(report());
+        if (next_table_ != 0) {
+            std::fputs(cost::to_table(*current, last_table_.get()).c_str(), stdout);
+            std::fflush(stdout);
+        }
+        last_table_ = std::move(current);
+        next_table_ = now + static_cast<uint64_t>(options.stats_interval_s * static_cast<double>(hz));
+    }
+}
+
+void appliance::run(const std::atomic<bool>& stop, const run_options& options) {
+    const auto hz = static_cast<double>(rte_get_tsc_hz());
+    started_ = rte_rdtsc();
+    const uint64_t end = options.duration_s > 0
+                             ? started_ + static_cast<uint64_t>(options.duration_s * hz)
+                             : UINT64_MAX;
+    const auto done = [&] { return stop.load(std::memory_order_relaxed) || rte_rdtsc() >= end; };
+    if (workers_.size() == 1 && workers_[0]->lcore() == rte_get_main_lcore()) {
+        // One lcore: control between bursts.
+        uint64_t next_tick = 0;
+        while (!done()) {
+            workers_[0]->poll();
+            if (rte_rdtsc() < next_tick) continue;
+            control_tick(options);
+            next_tick = rte_rdtsc() + static_cast<uint64_t>(hz / 1e9 * control_nap_ns);
+        }
+        workers_[0]->finish();
+    } else {
+        std::vector<launch> launches(workers_.size());
+        for (size_t i = 0; i < workers_.size(); ++i) {
+            launches[i] = {workers_[i].get(), &stop_workers_};
+            rte_eal_remote_launch(run_worker, &launches[i], workers_[i]->lcore());
+        }
+        while (!done()) {
+            control_tick(options);
+            const timespec nap{0, control_nap_ns};
+            nanosleep(&nap, nullptr);
+        }
+        stop_workers_.store(true, std::memory_order_relaxed);
+        rte_eal_mp_wait_lcore();
+    }
+    stopped_ = rte_rdtsc();
+    for (auto& worker : workers_) worker->empty_receive_rings();
+}
+
+void appliance::take_down() noexcept {
+    for (size_t i = 0; i < ports_.size(); ++i) {
+        port_facts_[i].link_up = ports_[i].link_up();
+        port_facts_[i].rx_missed = ports_[i].rx_missed();
+    }
+    ports_.clear();
+}
+
+cost::report appliance::report() const {
+    const auto hz = rte_get_tsc_hz();
+    cost::report r;
+    r.version = version;
+    r.duration_s = static_cast<double>((stopped_ != 0 ? stopped_ : rte_rdtsc()) - started_) /
+                   static_cast<double>(hz);
+    r.tsc_hz = hz;
+    r.max_simd_bitwidth = eal::max_simd_bitwidth();
+    r.isa["ipv4_checksum"] = ipv4_checksum_;
+    r.ports = port_facts_;
+    for (size_t i = 0; i < ports_.size(); ++i) {
+        r.ports[i].link_up = ports_[i].link_up();
+        r.ports[i].rx_missed = ports_[i].rx_missed();
+    }
+    for (const auto& worker : workers_) {
+        cost::worker_report w;
+        w.lcore = worker->lcore();
+        w.add(worker->meter());
+        r.workers.push_back(w);
+        for (uint16_t i = 0; i < r.ports.size(); ++i) r.ports[i].add(worker->port(i));
+    }
+    r.mempool = {.ops = rte_mempool_get_ops(pool_->ops_index)->name,
+                 .buffers = model_.pool.buffers,
+                 .buffer_size = model_.pool.buffer_size,
+                 .in_use_at_start = in_use_at_start_,
+                 .in_use = rte_mempool_in_use_count(pool_)};
+    return r;
+}
+
+}  // namespace turnpike::control
