@@ -55,8 +55,10 @@ struct port_report {
 struct mempool_report {
     std::string ops{};
     uint32_t buffers = 0, buffer_size = 0;
-    /// Buffers out of the pool before the first port was opened, now, and after the last was closed.
+    /// Buffers out of the pool before the first port was opened, and now.
     uint32_t in_use_at_start = 0, in_use = 0;
+    /// Of those, buffers that a closed driver is known not to give back (rxtx/driver_facts).
+    uint32_t kept_by_drivers = 0;
 };
 
 struct report {

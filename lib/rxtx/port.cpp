@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "rxtx/thresholds.hpp"
+#include "rxtx/driver_facts.hpp"
+#include "rxtx/frame_room.hpp"
 
 namespace turnpike::rxtx {
 namespace {
 
-constexpr uint32_t frame_overhead_bytes = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
@@ -73,21 +73,16 @@ result<void> port::configure(const port_settings& settings) {
                         " are needed (a TX queue for each worker that may send there): use fewer "
                         "workers or queues, or give the device more (an argument of its driver)");
 
+    bool scatter = false;
+    if (const std::string shortage = frame_room_shortage(settings, info, scatter); !shortage.empty())
+        return fail(EINVAL, where_, shortage);
+
     rte_eth_conf conf{};
-    conf.rxmode.mtu = settings.mtu;
+    conf.rxmode.mtu = std::min(settings.mtu, largest_mtu(info));
+    if (scatter) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
     if (settings.rx_queues > 1 && (info.flow_type_rss_offloads & rss_hash) != 0) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
-    }
-    const uint32_t room = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
-    const uint32_t frame = settings.mtu + frame_overhead_bytes;
-    if (frame > room) {
-        if ((info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) == 0)
-            return fail(EINVAL, where_,
-                        driver_ + " needs a frame in one buffer: for mtu " +
-                            std::to_string(settings.mtu) + " set mempool.buffer_size to at least " +
-                            std::to_string(frame + RTE_PKTMBUF_HEADROOM));
-        conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
     }
     // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold.
     conf.txmode.offloads = info.tx_offload_capa &
@@ -115,11 +110,12 @@ result<void> port::set_up_queues(const port_settings& settings) {
     rx.offloads = rx_offloads_;
     rte_eth_txconf tx = info.default_txconf;
     tx.offloads = tx_offloads_;
-    if (const thresholds t = thresholds_of(driver_, descriptors_rx_); t.rx_free != 0)
-        rx.rx_free_thresh = t.rx_free;
-    if (const thresholds t = thresholds_of(driver_, descriptors_tx_); t.tx_rs != 0) {
-        tx.tx_rs_thresh = t.tx_rs;
-        tx.tx_free_thresh = t.tx_free;
+    // A threshold must divide the ring; where it does not, the driver's defaults stand.
+    const driver_facts& facts = facts_of(driver_);
+    if (facts.rx_free != 0 && descriptors_rx_ % facts.rx_free == 0) rx.rx_free_thresh = facts.rx_free;
+    if (facts.tx_rs != 0 && descriptors_tx_ % facts.tx_rs == 0 && descriptors_tx_ >= 4 * facts.tx_rs) {
+        tx.tx_rs_thresh = facts.tx_rs;
+        tx.tx_free_thresh = facts.tx_free;
     }
     for (uint16_t q = 0; q < settings.rx_queues; ++q)
         if (const int code = rte_eth_rx_queue_setup(id_, q, descriptors_rx_,
@@ -135,6 +131,9 @@ result<void> port::set_up_queues(const port_settings& settings) {
 }
 
 result<void> port::set_mtu(const port_settings& settings) {
+    rte_eth_dev_info info;
+    if (rte_eth_dev_info_get(id_, &info) == 0 && settings.mtu > largest_mtu(info))
+        return {};  // understated: the interface's own MTU rules
     const int code = rte_eth_dev_set_mtu(id_, settings.mtu);
     // A driver without the call has no link that could be narrower than its buffers.
     if (code != 0 && code != -ENOTSUP)

@@ -17,6 +17,7 @@
 
 #include "eal/simd_bitwidth.hpp"
 #include "packet/checksum.hpp"
+#include "rxtx/driver_facts.hpp"
 #include "version.hpp"
 
 namespace turnpike::control {
@@ -211,6 +212,17 @@ void appliance::take_down() noexcept {
         port_facts_[i].rx_missed = ports_[i].rx_missed();
     }
     ports_.clear();
+    count_kept_buffers();
+}
+
+/// What such a driver keeps is not exact: at most its RX rings and as much again on its way out.
+void appliance::count_kept_buffers() noexcept {
+    uint32_t most = 0;
+    for (size_t i = 0; i < port_facts_.size(); ++i)
+        if (rxtx::facts_of(port_facts_[i].driver).keeps_buffers)
+            most += 2u * 2048u * model_.ports[i].rx_queues;
+    if (pool_ != nullptr)
+        kept_by_drivers_ = std::min(most, rte_mempool_in_use_count(pool_) - in_use_at_start_);
 }
 
 cost::report appliance::report() const {
@@ -238,7 +250,8 @@ cost::report appliance::report() const {
                  .buffers = model_.pool.buffers,
                  .buffer_size = model_.pool.buffer_size,
                  .in_use_at_start = in_use_at_start_,
-                 .in_use = rte_mempool_in_use_count(pool_)};
+                 .in_use = rte_mempool_in_use_count(pool_),
+                 .kept_by_drivers = kept_by_drivers_};
     return r;
 }
 

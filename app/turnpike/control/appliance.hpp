@@ -48,6 +48,7 @@ class appliance {
     result<void> plan_workers();
     result<void> open_ports();
     void watch_links() noexcept;
+    void count_kept_buffers() noexcept;
     void control_tick(const run_options& options);
 
     const config::model& model_;
@@ -60,7 +61,7 @@ class appliance {
     std::vector<cost::port_report> port_facts_;  ///< name, driver; and missed, once closed
     std::vector<std::unique_ptr<datapath::worker>> workers_;
     std::string ipv4_checksum_;
-    uint32_t in_use_at_start_ = 0;
+    uint32_t in_use_at_start_ = 0, kept_by_drivers_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
     uint64_t next_link_check_ = 0, next_table_ = 0;
     std::unique_ptr<cost::report> last_table_;
