@@ -26,8 +26,9 @@ std::string argument(std::string_view device, std::string_view key) {
 
 /// net_af_packet copies from the kernel's ring slots and never looks whether the kernel had to cut
 /// a frame to fit one: so nothing longer than a slot may ever arrive.
-std::string af_packet_shortage(const port_settings& settings) {
+std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
     constexpr uint32_t default_slot = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
+    constexpr uint32_t tpacket2_header = 32;
     constexpr uint32_t slot_header = 72;     // TPACKET2_HDRLEN and the kernel's alignment of the data
     const std::string given = argument(settings.device, "framesz");
     const auto slot =
@@ -36,7 +37,11 @@ std::string af_packet_shortage(const port_settings& settings) {
     if (slot < needed)
         return "net_af_packet would cut frames silently: for mtu " + std::to_string(settings.mtu) +
                " give the device framesz=N with N at least " + std::to_string(needed) +
-               " (a power of two; blocksz a multiple of it)";
+               " (a multiple of 16; blocksz a multiple of N and of the page size)";
+    if (slot - tpacket2_header > room)
+        return "net_af_packet wants buffers as long as its slots: for framesz " + std::to_string(slot) +
+               " set mempool.buffer_size to at least " +
+               std::to_string(slot - tpacket2_header + RTE_PKTMBUF_HEADROOM);
     const std::string interface = argument(settings.device, "iface");
     uint32_t interface_mtu = 0;
     std::ifstream("/sys/class/net/" + interface + "/mtu") >> interface_mtu;
@@ -72,7 +77,7 @@ std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev
                    " set mempool.buffer_size to at least " +
                    std::to_string(frame + RTE_PKTMBUF_HEADROOM);
     }
-    return driver == "net_af_packet" ? af_packet_shortage(settings) : std::string();
+    return driver == "net_af_packet" ? af_packet_shortage(settings, room) : std::string();
 }
 
 }  // namespace turnpike::rxtx

@@ -94,10 +94,10 @@ def test_tap_to_af_packet():
 def test_jumbo_within_mtu():
     with Lab() as lab:
         west, dut, east = two_hosts(lab, mtu=9000)
-        device = "net_af_packet{},iface={},framesz=16384,blocksz=65536,framecnt=1024"
+        device = "net_af_packet{},iface={},framesz=9216,blocksz=36864,framecnt=1024"
         config = patch_config({"device": device.format(0, "w0"), "mtu": 9000},
                               {"device": device.format(1, "e0"), "mtu": 9000},
-                              mempool={"buffers": 4096, "buffer_size": 9728})
+                              mempool={"buffers": 4096, "buffer_size": 9344})
         running = Turnpike(lab, dut, config)
         ping(west, "10.0.0.2", options="-M do -s 8972")
         ping(east, "2001:db8::1", options="-M do -s 8952")
