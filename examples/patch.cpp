@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A patch in 60 lines: two ports brought up with lib/rxtx, every packet of one sent out of the other.
+// A patch in 60 lines: two ports brought up with lib/rxtx, every packet of one sent out of the
+// other.
 //   patch -l 0 --in-memory --no-pci -- net_tap0 net_tap1
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -29,12 +30,11 @@ int main(int argc, char** argv) {
                                                 static_cast<int>(rte_socket_id()));
     std::vector<rxtx::port> ports;
     for (int i = 1; i <= 2 && pool != nullptr; ++i) {
-        auto port = rxtx::port::open({.name = argv[used + i],
-                                      .device = argv[used + i],
-                                      .promiscuous = true,
-                                      .pool = pool});
+        auto port = rxtx::port::open(
+            {.name = argv[used + i], .device = argv[used + i], .promiscuous = true, .pool = pool});
         if (port)
-            if (const auto started = port->start(); !started) port = tl::unexpected(started.error());
+            if (const auto started = port->start(); !started)
+                port = tl::unexpected(started.error());
         if (!port) {
             std::fprintf(stderr, "patch: %s\n", port.error().message().c_str());
             return 1;

@@ -99,7 +99,8 @@ int forward(const config::model& model, const options& chosen) {
     if (chosen.report != "-") std::fputs(cost::to_table(r).c_str(), stdout);
     if (!chosen.report.empty() && !write_report(r, chosen.report)) return exit_failed;
     if (!r.total().holds()) {
-        std::fprintf(stderr, "turnpike: the balance does not hold: a packet was lost or counted twice\n");
+        std::fprintf(stderr,
+                     "turnpike: the balance does not hold: a packet was lost or counted twice\n");
         return exit_failed;
     }
     if (const uint32_t missing =

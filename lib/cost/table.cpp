@@ -32,26 +32,27 @@ void add_workers(std::string& out, const report& r, const report* previous, doub
         std::string by_stage;
         for (size_t s = 0; s < stages; ++s)
             if (const auto& sample = r.workers[i].sampled[s]; sample.packets != 0)
-                by_stage += fmt::format("{} {:.0f}  ", stage_names[s],
-                                        static_cast<double>(sample.cycles) /
-                                            static_cast<double>(sample.packets));
+                by_stage += fmt::format(
+                    "{} {:.0f}  ", stage_names[s],
+                    static_cast<double>(sample.cycles) / static_cast<double>(sample.packets));
         const double pps = seconds > 0 ? static_cast<double>(w.packets) / seconds : 0;
-        out += fmt::format(
-            "{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(pps),
-            w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
-            w.packets ? with_prefix(w.headroom_pps(r.tsc_hz, seconds)) : "-", by_stage);
+        out +=
+            fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(pps),
+                        w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
+                        w.packets ? with_prefix(w.headroom_pps(r.tsc_hz, seconds)) : "-", by_stage);
     }
 }
 
 void add_ports(std::string& out, const report& r) {
-    out += fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", "port", "driver",
-                       "link", "rx packets", "tx packets", "rx bytes", "tx bytes", "missed", "drops");
+    out +=
+        fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", "port", "driver",
+                    "link", "rx packets", "tx packets", "rx bytes", "tx bytes", "missed", "drops");
     for (const auto& p : r.ports) {
         std::string drops;
         for (const auto& [name, n] : p.drops) drops += fmt::format("{} {}  ", name, n);
-        out += fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", p.name, p.driver,
-                           p.link_up ? "up" : "down", p.rx_packets, p.tx_packets, p.rx_bytes,
-                           p.tx_bytes, p.rx_missed, drops.empty() ? "-" : drops);
+        out += fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", p.name,
+                           p.driver, p.link_up ? "up" : "down", p.rx_packets, p.tx_packets,
+                           p.rx_bytes, p.tx_bytes, p.rx_missed, drops.empty() ? "-" : drops);
     }
 }
 
@@ -66,8 +67,9 @@ std::string to_table(const report& r, const report* previous) {
     add_workers(out, r, previous, seconds);
     add_ports(out, r);
     const balance b = r.total();
-    out += fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",
-                       b.rx, b.originated, b.holds() ? "=" : "~", b.tx, b.consumed, b.drops, b.held);
+    out +=
+        fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",
+                    b.rx, b.originated, b.holds() ? "=" : "~", b.tx, b.consumed, b.drops, b.held);
     out += fmt::format("buffers  {} of {} in use ({} at start)\n", r.mempool.in_use,
                        r.mempool.buffers, r.mempool.in_use_at_start);
     return out;

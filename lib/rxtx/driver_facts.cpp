@@ -5,8 +5,8 @@ namespace turnpike::rxtx {
 namespace {
 
 // DPDK 22.11's PMDs batch by 32 (the vector paths of ixgbe, i40e, ice, iavf demand it of tx_rs and
-// rearm RX in blocks of 32, ice with AVX of 64). igb has no RS threshold but WTHRESH. virtio, vmxnet3,
-// mlx5 and the software drivers know no thresholds: their defaults stand.
+// rearm RX in blocks of 32, ice with AVX of 64). igb has no RS threshold but WTHRESH. virtio,
+// vmxnet3, mlx5 and the software drivers know no thresholds: their defaults stand.
 constexpr driver_facts table[] = {
     {.driver = "net_ixgbe", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
     {.driver = "net_i40e", .rx_free = 32, .tx_rs = 32, .tx_free = 32},

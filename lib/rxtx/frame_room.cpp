@@ -29,18 +29,19 @@ std::string argument(std::string_view device, std::string_view key) {
 std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
     constexpr uint32_t default_slot = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
     constexpr uint32_t tpacket2_header = 32;
-    constexpr uint32_t slot_header = 72;     // TPACKET2_HDRLEN and the kernel's alignment of the data
+    constexpr uint32_t slot_header = 72;  // TPACKET2_HDRLEN and the kernel's alignment of the data
     const std::string given = argument(settings.device, "framesz");
-    const auto slot =
-        given.empty() ? default_slot : static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 10));
+    const auto slot = given.empty()
+                          ? default_slot
+                          : static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 10));
     const uint32_t needed = settings.mtu + frame_overhead_bytes + slot_header;
     if (slot < needed)
         return "net_af_packet would cut frames silently: for mtu " + std::to_string(settings.mtu) +
                " give the device framesz=N with N at least " + std::to_string(needed) +
                " (a multiple of 16; blocksz a multiple of N and of the page size)";
     if (slot - tpacket2_header > room)
-        return "net_af_packet wants buffers as long as its slots: for framesz " + std::to_string(slot) +
-               " set mempool.buffer_size to at least " +
+        return "net_af_packet wants buffers as long as its slots: for framesz " +
+               std::to_string(slot) + " set mempool.buffer_size to at least " +
                std::to_string(slot - tpacket2_header + RTE_PKTMBUF_HEADROOM);
     const std::string interface = argument(settings.device, "iface");
     uint32_t interface_mtu = 0;
@@ -73,8 +74,8 @@ std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev
     if (frame > room) {
         scatter = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
         if (!scatter)
-            return driver + " needs a frame in one buffer: for mtu " + std::to_string(settings.mtu) +
-                   " set mempool.buffer_size to at least " +
+            return driver + " needs a frame in one buffer: for mtu " +
+                   std::to_string(settings.mtu) + " set mempool.buffer_size to at least " +
                    std::to_string(frame + RTE_PKTMBUF_HEADROOM);
     }
     return driver == "net_af_packet" ? af_packet_shortage(settings, room) : std::string();

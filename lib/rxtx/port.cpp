@@ -36,9 +36,12 @@ result<uint16_t> probe(const std::string& device) {
     if (auto already = find_port(device)) return already;
     const int code = rte_dev_probe(device.c_str());
     if (code != 0 && code != -EEXIST)
-        return fail(-code, "", "device '" + device + "' cannot be opened by any driver; look for its "
-                    "driver's own message above, and check name, arguments and (for a PCI address) "
-                    "that it is bound to vfio-pci");
+        return fail(
+            -code, "",
+            "device '" + device +
+                "' cannot be opened by any driver; look for its "
+                "driver's own message above, and check name, arguments and (for a PCI address) "
+                "that it is bound to vfio-pci");
     return find_port(device);
 }
 
@@ -47,7 +50,8 @@ result<uint16_t> probe(const std::string& device) {
 result<port> port::open(const port_settings& settings) {
     port p;
     p.name_ = settings.name;
-    p.where_ = settings.where.empty() ? settings.name : settings.where + ": port '" + settings.name + "'";
+    p.where_ =
+        settings.where.empty() ? settings.name : settings.where + ": port '" + settings.name + "'";
     const auto id = probe(settings.device);
     if (!id) return fail(id.error().code, p.where_, id.error().text);
     p.id_ = *id;
@@ -74,7 +78,8 @@ result<void> port::configure(const port_settings& settings) {
                         "workers or queues, or give the device more (an argument of its driver)");
 
     bool scatter = false;
-    if (const std::string shortage = frame_room_shortage(settings, info, scatter); !shortage.empty())
+    if (const std::string shortage = frame_room_shortage(settings, info, scatter);
+        !shortage.empty())
         return fail(EINVAL, where_, shortage);
 
     rte_eth_conf conf{};
@@ -85,12 +90,11 @@ result<void> port::configure(const port_settings& settings) {
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
     // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold.
-    conf.txmode.offloads = info.tx_offload_capa &
-                           (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+    conf.txmode.offloads =
+        info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
-    if (const int code =
-            rte_eth_dev_configure(id_, settings.rx_queues, settings.tx_queues, &conf);
+    if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, settings.tx_queues, &conf);
         code != 0)
         return fail(-code, where_, driver_ + " refuses the configuration");
     descriptors_rx_ = descriptors_tx_ = settings.descriptors;
@@ -112,19 +116,21 @@ result<void> port::set_up_queues(const port_settings& settings) {
     tx.offloads = tx_offloads_;
     // A threshold must divide the ring; where it does not, the driver's defaults stand.
     const driver_facts& facts = facts_of(driver_);
-    if (facts.rx_free != 0 && descriptors_rx_ % facts.rx_free == 0) rx.rx_free_thresh = facts.rx_free;
-    if (facts.tx_rs != 0 && descriptors_tx_ % facts.tx_rs == 0 && descriptors_tx_ >= 4 * facts.tx_rs) {
+    if (facts.rx_free != 0 && descriptors_rx_ % facts.rx_free == 0)
+        rx.rx_free_thresh = facts.rx_free;
+    if (facts.tx_rs != 0 && descriptors_tx_ % facts.tx_rs == 0 &&
+        descriptors_tx_ >= 4 * facts.tx_rs) {
         tx.tx_rs_thresh = facts.tx_rs;
         tx.tx_free_thresh = facts.tx_free;
     }
     for (uint16_t q = 0; q < settings.rx_queues; ++q)
-        if (const int code = rte_eth_rx_queue_setup(id_, q, descriptors_rx_,
-                                                    static_cast<unsigned>(node), &rx, settings.pool);
+        if (const int code = rte_eth_rx_queue_setup(
+                id_, q, descriptors_rx_, static_cast<unsigned>(node), &rx, settings.pool);
             code != 0)
             return fail(-code, where_, driver_ + " refuses RX queue " + std::to_string(q));
     for (uint16_t q = 0; q < settings.tx_queues; ++q)
-        if (const int code = rte_eth_tx_queue_setup(id_, q, descriptors_tx_,
-                                                    static_cast<unsigned>(node), &tx);
+        if (const int code =
+                rte_eth_tx_queue_setup(id_, q, descriptors_tx_, static_cast<unsigned>(node), &tx);
             code != 0)
             return fail(-code, where_, driver_ + " refuses TX queue " + std::to_string(q));
     return {};
@@ -142,8 +148,8 @@ result<void> port::set_mtu(const port_settings& settings) {
 }
 
 result<void> port::set_promiscuous(const port_settings& settings) {
-    const int code = settings.promiscuous ? rte_eth_promiscuous_enable(id_)
-                                          : rte_eth_promiscuous_disable(id_);
+    const int code =
+        settings.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
     // A driver without the switch (net_ring, net_null) takes every frame it is given.
     if (code != 0 && code != -ENOTSUP)
         return fail(-code, where_, driver_ + " refuses to switch promiscuous mode");

@@ -15,15 +15,15 @@ namespace turnpike::rxtx {
 using mac_address = std::array<uint8_t, 6>;
 
 struct port_settings {
-    std::string name{};          ///< for messages
-    std::string where{};         ///< "file:line" of its configuration, for messages
-    std::string device{};        ///< EAL vdev string ("net_tap0,iface=x") or PCI address
-    uint16_t mtu = 1500;         ///< bytes of the Ethernet payload
+    std::string name{};    ///< for messages
+    std::string where{};   ///< "file:line" of its configuration, for messages
+    std::string device{};  ///< EAL vdev string ("net_tap0,iface=x") or PCI address
+    uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t tx_queues = 1;
-    uint16_t descriptors = 1024; ///< per queue, rounded as the driver asks
+    uint16_t descriptors = 1024;  ///< per queue, rounded as the driver asks
     bool promiscuous = false;
-    rte_mempool* pool = nullptr; ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
+    rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };
 
 /// Threads  control only, but for rx_burst/tx_burst on the id by the queue's worker.

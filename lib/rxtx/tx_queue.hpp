@@ -44,11 +44,13 @@ class tx_queue {
         for (uint16_t i = 0; i < waiting_; ++i) bytes += packets_[i]->pkt_len;
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets_.data(), waiting_);
         if (sent < waiting_) [[unlikely]] {
-            sent = static_cast<uint16_t>(sent + rte_eth_tx_burst(port_id_, queue_id_, &packets_[sent],
-                                                                 static_cast<uint16_t>(waiting_ - sent)));
+            sent = static_cast<uint16_t>(sent +
+                                         rte_eth_tx_burst(port_id_, queue_id_, &packets_[sent],
+                                                          static_cast<uint16_t>(waiting_ - sent)));
             for (uint16_t i = sent; i < waiting_; ++i) bytes -= packets_[i]->pkt_len;
             rte_pktmbuf_free_bulk(&packets_[sent], static_cast<unsigned>(waiting_ - sent));
-            counters_->drop(packet::drop_reason::tx_refused, static_cast<uint64_t>(waiting_ - sent));
+            counters_->drop(packet::drop_reason::tx_refused,
+                            static_cast<uint64_t>(waiting_ - sent));
         }
         counters_->tx_packets.add(sent);
         counters_->tx_bytes.add(bytes);

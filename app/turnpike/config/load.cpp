@@ -89,7 +89,8 @@ std::vector<port> read_ports(const reader& from) {
         if (out.size() == max_ports) element.refuse(fmt::format("is one more than {}", max_ports));
         port next = read_port(element);
         if (!names.insert(next.name).second)
-            element.at("name").refuse(fmt::format("is '{}' again; each port has its own", next.name));
+            element.at("name").refuse(
+                fmt::format("is '{}' again; each port has its own", next.name));
         if (!devices.insert(std::string(device_name(next.device))).second)
             element.at("device").refuse(
                 fmt::format("is '{}' again; each port has its own", device_name(next.device)));
@@ -126,7 +127,8 @@ void read_patches(const reader& from, model& into) {
         const port& unused = into.ports[static_cast<size_t>(idle - used.begin())];
         throw complaint{error{EINVAL, unused.where,
                               fmt::format("port '{}' is in no patch: nothing could be done with "
-                                          "its packets", unused.name)}};
+                                          "its packets",
+                                          unused.name)}};
     }
 }
 
@@ -170,8 +172,10 @@ result<std::vector<std::string>> split_arguments(std::string_view line) {
     char quote = 0;
     for (const char c : line) {
         if (quote != 0) {
-            if (c == quote) quote = 0;
-            else word += c;
+            if (c == quote)
+                quote = 0;
+            else
+                word += c;
         } else if (c == '\'' || c == '"') {
             quote = c;
             inside = true;
@@ -184,7 +188,8 @@ result<std::vector<std::string>> split_arguments(std::string_view line) {
             inside = true;
         }
     }
-    if (quote != 0) return fail(EINVAL, "", fmt::format("has a quote ({}) that is not closed", quote));
+    if (quote != 0)
+        return fail(EINVAL, "", fmt::format("has a quote ({}) that is not closed", quote));
     if (inside) words.push_back(std::move(word));
     return words;
 }

@@ -14,13 +14,13 @@
 namespace turnpike::config {
 
 struct eal {
-    std::vector<std::string> args{};   ///< as on a command line
-    bool hugepages_optional = false;   ///< go on without hugepages where they are missing
+    std::vector<std::string> args{};  ///< as on a command line
+    bool hugepages_optional = false;  ///< go on without hugepages where they are missing
 };
 
 struct mempool {
-    uint32_t buffers = 16384;      ///< mbufs
-    uint32_t buffer_size = 2176;   ///< bytes of an mbuf's data buffer, headroom (128) included
+    uint32_t buffers = 16384;     ///< mbufs
+    uint32_t buffer_size = 2176;  ///< bytes of an mbuf's data buffer, headroom (128) included
 };
 
 struct tx {
@@ -29,11 +29,11 @@ struct tx {
 
 struct port {
     std::string name{};
-    std::string device{};     ///< an EAL vdev string or a PCI address
-    uint16_t mtu = 1500;      ///< bytes of the Ethernet payload
+    std::string device{};  ///< an EAL vdev string or a PCI address
+    uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;  ///< per queue, both ways
-    std::string where{};      ///< "file:line", for what goes wrong at start
+    std::string where{};          ///< "file:line", for what goes wrong at start
 };
 
 struct model {

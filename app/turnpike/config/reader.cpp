@@ -56,7 +56,8 @@ reader reader::at(std::string_view key) const {
 }
 
 std::vector<reader> reader::list(std::string_view of_what) const {
-    if (!node_.IsSequence()) refuse(fmt::format("should be a list of {}, not {}", of_what, kind(node_)));
+    if (!node_.IsSequence())
+        refuse(fmt::format("should be a list of {}, not {}", of_what, kind(node_)));
     std::vector<reader> elements;
     for (const auto& element : node_)
         elements.emplace_back(element, file_, fmt::format("{}[{}]", path_, elements.size()));
@@ -70,12 +71,14 @@ std::string reader::text() const {
 }
 
 uint64_t reader::number(uint64_t least, uint64_t most) const {
-    const std::string wanted = fmt::format("should be a whole number from {} to {}, not ", least, most);
+    const std::string wanted =
+        fmt::format("should be a whole number from {} to {}, not ", least, most);
     if (!node_.IsScalar()) refuse(wanted + kind(node_));
     const std::string& digits = node_.Scalar();
     uint64_t value = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (code != std::errc() || end != digits.data() + digits.size() || value < least || value > most)
+    if (code != std::errc() || end != digits.data() + digits.size() || value < least ||
+        value > most)
         refuse(wanted + kind(node_));
     return value;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A YAML node with its place in the file: typed reads that either give a value in bounds or say, with
-// file:line, what is wrong and what would be right.
+// A YAML node with its place in the file: typed reads that either give a value in bounds or say,
+// with file:line, what is wrong and what would be right.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -46,7 +46,8 @@ class reader {
 
     /// at(key).number(...) where the key is there, else `otherwise`.
     template <class T>
-    [[nodiscard]] T number_or(std::string_view key, T otherwise, uint64_t least, uint64_t most) const {
+    [[nodiscard]] T number_or(std::string_view key, T otherwise, uint64_t least,
+                              uint64_t most) const {
         return has(key) ? static_cast<T>(at(key).number(least, most)) : otherwise;
     }
 

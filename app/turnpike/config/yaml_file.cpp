@@ -125,7 +125,8 @@ result<std::string> read_file(const std::filesystem::path& path) {
 
 result<YAML::Node> parse_yaml(std::string_view text, const std::string& name) {
     if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
-        const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(nul), '\n');
+        const auto line =
+            1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(nul), '\n');
         return fail(EINVAL, name + ":" + std::to_string(line), "holds a NUL byte");
     }
     try {

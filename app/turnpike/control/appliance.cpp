@@ -42,8 +42,8 @@ int run_worker(void* argument) {
 
 result<std::unique_ptr<appliance>> appliance::bring_up(const config::model& model) {
     std::unique_ptr<appliance> a(new appliance(model));
-    const auto kernel = isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum",
-                                    eal::max_simd_bitwidth());
+    const auto kernel =
+        isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
     if (!kernel) return tl::unexpected<error>(kernel.error());
     a->ipv4_checksum_ = (*kernel)->name;
     for (auto step : {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
@@ -72,9 +72,11 @@ result<void> appliance::choose_lcores() {
             return fail(EINVAL, model_.file,
                         fmt::format("workers names lcore {}, which EAL was not given (-l)", lcore));
         if (lcore == main && lcores_.size() > 1)
-            return fail(EINVAL, model_.file,
-                        fmt::format("workers names lcore {}, the main lcore, which runs control; it "
-                                    "can only be a worker when it is the only one", lcore));
+            return fail(
+                EINVAL, model_.file,
+                fmt::format("workers names lcore {}, the main lcore, which runs control; it "
+                            "can only be a worker when it is the only one",
+                            lcore));
     }
     return {};
 }
@@ -84,10 +86,11 @@ result<void> appliance::make_pool() {
                                     static_cast<uint16_t>(model_.pool.buffer_size),
                                     static_cast<int>(rte_socket_id()));
     if (pool_ == nullptr)
-        return fail(rte_errno, model_.file,
-                    fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
-                                "or ask for fewer buffers",
-                                model_.pool.buffers, model_.pool.buffer_size));
+        return fail(
+            rte_errno, model_.file,
+            fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
+                        "or ask for fewer buffers",
+                        model_.pool.buffers, model_.pool.buffer_size));
     in_use_at_start_ = rte_mempool_in_use_count(pool_);
     return {};
 }
@@ -167,7 +170,8 @@ void appliance::control_tick(const run_options& options) {
             std::fflush(stdout);
         }
         last_table_ = std::move(current);
-        next_table_ = now + static_cast<uint64_t>(options.stats_interval_s * static_cast<double>(hz));
+        next_table_ =
+            now + static_cast<uint64_t>(options.stats_interval_s * static_cast<double>(hz));
     }
 }
 

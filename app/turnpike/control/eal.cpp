@@ -29,14 +29,15 @@ std::string_view family(std::string_view option) {
     if (in(allow)) return allow[0];
     if (in(huge)) return huge[0];
     // "-l0-1": a short option with its value attached
-    if (option.size() > 2 && option[0] == '-' && option[1] != '-') return family(option.substr(0, 2));
+    if (option.size() > 2 && option[0] == '-' && option[1] != '-')
+        return family(option.substr(0, 2));
     return option;
 }
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
-/// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide guess:
-/// the check exists to explain a shortage, not to account for the last page.
+/// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
+/// guess: the check exists to explain a shortage, not to account for the last page.
 uint64_t bytes_needed(const config::model& model) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header and padding
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
@@ -75,9 +76,11 @@ result<void> check_hugepages(const config::model& model, std::vector<std::string
     if (shortfall.empty()) return {};
     if (!model.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
-                    shortfall + "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
-                                "optional}' in the configuration");
-    std::fprintf(stderr, "turnpike: hugepages: %s\nturnpike: going on without (hugepages: optional)\n",
+                    shortfall +
+                        "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
+                        "optional}' in the configuration");
+    std::fprintf(stderr,
+                 "turnpike: hugepages: %s\nturnpike: going on without (hugepages: optional)\n",
                  shortfall.c_str());
     // EAL refuses --no-huge beside --in-memory; --no-shconf leaves as few files behind.
     std::erase(options, "--in-memory");

@@ -16,8 +16,8 @@ namespace turnpike::control {
                                                          const std::vector<std::string>& command);
 
 /// rte_eal_init with the merged options. Where hugepages are missing: an error that says how many
-/// on which node and the command that reserves them, or, with `hugepages: optional`, a start without.
-/// Errors  ENOMEM: hugepages; else what EAL says. Call once, from the main thread.
+/// on which node and the command that reserves them, or, with `hugepages: optional`, a start
+/// without. Errors  ENOMEM: hugepages; else what EAL says. Call once, from the main thread.
 [[nodiscard]] result<void> start_eal(const config::model& model,
                                      const std::vector<std::string>& command);
 

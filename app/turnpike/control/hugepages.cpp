@@ -70,7 +70,8 @@ std::string hugepage_shortfall(const std::vector<hugepage_pool>& pools, unsigned
         fmt::format("/sys/devices/system/node/node{}/hugepages/hugepages-{}kB/nr_hugepages", node,
                     page_bytes >> 10);
     return fmt::format(
-        "node {} lacks {} hugepages of {} MB ({} MB are needed, {} MB are free). Reserve them with:\n"
+        "node {} lacks {} hugepages of {} MB ({} MB are needed, {} MB are free). Reserve them "
+        "with:\n"
         "    echo $(( $(cat {}) + {} )) > {}",
         node, missing, page_bytes >> 20, (bytes + (1u << 20) - 1) >> 20, free_bytes >> 20, file,
         missing, file);

@@ -14,7 +14,7 @@ namespace turnpike::datapath {
 /// Threads  control writes, workers read.
 struct tables {
     std::array<uint16_t, max_ports> ethdev_id{};
-    std::array<uint16_t, max_ports> patch_to{};        ///< the other end
+    std::array<uint16_t, max_ports> patch_to{};  ///< the other end
     std::array<std::atomic<bool>, max_ports> link_up{};
     uint16_t ports = 0;
 };

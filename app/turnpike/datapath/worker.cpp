@@ -39,7 +39,8 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     burst b;
     const bool sampled = meter_.sample_next();
     const uint64_t start = sampled ? cost::tsc() : last_;
-    b.count = rte_eth_rx_burst(tables_.ethdev_id[from.port], from.queue_id, b.packet.data(), burst_max);
+    b.count =
+        rte_eth_rx_burst(tables_.ethdev_id[from.port], from.queue_id, b.packet.data(), burst_max);
     if (b.count == 0) return 0;
     b.in_port = from.port;
     uint64_t bytes = 0;
@@ -61,8 +62,8 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
 uint32_t worker::take_from_control() noexcept {
     if (plan_.from_control == nullptr) return 0;
     burst b;
-    b.count = rte_ring_sc_dequeue_burst(plan_.from_control, reinterpret_cast<void**>(b.packet.data()),
-                                        burst_max, nullptr);
+    b.count = rte_ring_sc_dequeue_burst(
+        plan_.from_control, reinterpret_cast<void**>(b.packet.data()), burst_max, nullptr);
     if (b.count == 0) return 0;
     for (uint32_t i = 0; i < b.count; ++i) {
         b.in_port = b.out_port[i] = b.packet[i]->port;
@@ -87,7 +88,8 @@ void worker::send(burst& b, uint64_t now) noexcept {
 }
 
 void worker::empty_receive_rings() noexcept {
-    constexpr uint32_t most = 65536;  // a ring's worth and more; traffic that goes on cannot hold us
+    constexpr uint32_t most =
+        65536;  // a ring's worth and more; traffic that goes on cannot hold us
     std::array<rte_mbuf*, burst_max> packets;
     for (const rx_queue& from : plan_.rx)
         for (uint32_t taken = 0; taken < most;) {

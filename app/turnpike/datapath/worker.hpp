@@ -18,7 +18,7 @@ struct rte_ring;
 namespace turnpike::datapath {
 
 struct rx_queue {
-    uint16_t port;      ///< index into tables
+    uint16_t port;  ///< index into tables
     uint16_t queue_id;
 };
 

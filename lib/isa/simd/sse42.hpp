@@ -43,10 +43,10 @@ struct sse42 {
         __m128i part[4];
         for (unsigned i = 0; i < 4; ++i) {
             const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i]));
-            part[i] = _mm_add_epi32(_mm_and_si128(x, _mm_set1_epi32(0xffff)), _mm_srli_epi32(x, 16));
+            part[i] =
+                _mm_add_epi32(_mm_and_si128(x, _mm_set1_epi32(0xffff)), _mm_srli_epi32(x, 16));
         }
-        return {_mm_hadd_epi32(_mm_hadd_epi32(part[0], part[1]),
-                               _mm_hadd_epi32(part[2], part[3]))};
+        return {_mm_hadd_epi32(_mm_hadd_epi32(part[0], part[1]), _mm_hadd_epi32(part[2], part[3]))};
     }
 };
 

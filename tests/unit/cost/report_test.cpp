@@ -9,10 +9,9 @@ namespace turnpike::cost {
 namespace {
 
 TEST(burst_bin, every_size_has_its_bin) {
-    const std::map<uint32_t, std::string> edges = {{1, "1"},     {2, "2-4"},   {4, "2-4"},
-                                                   {5, "5-8"},   {8, "5-8"},   {9, "9-16"},
-                                                   {16, "9-16"}, {17, "17-31"}, {31, "17-31"},
-                                                   {32, "32+"},  {64, "32+"}};
+    const std::map<uint32_t, std::string> edges = {
+        {1, "1"},     {2, "2-4"},    {4, "2-4"},    {5, "5-8"},  {8, "5-8"}, {9, "9-16"},
+        {16, "9-16"}, {17, "17-31"}, {31, "17-31"}, {32, "32+"}, {64, "32+"}};
     for (const auto& [packets, name] : edges) EXPECT_EQ(burst_bin_names[burst_bin(packets)], name);
 }
 

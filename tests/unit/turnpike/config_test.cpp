@@ -66,32 +66,38 @@ TEST_P(refused, says_where_and_why) {
 INSTANTIATE_TEST_SUITE_P(
     config, refused,
     ::testing::Values(
-        wrong{"empty", "", "f.yaml: is empty"},
-        wrong{"a list", "- 1", "f.yaml:1: should be a map"},
-        wrong{"unknown key", with("workers", "wrokers"), "f.yaml:2: has no key 'wrokers'; it takes eal"},
-        wrong{"unknown key below", with("mtu: 1500", "mut: 1500"), "f.yaml:6: ports[0] has no key 'mut'"},
+        wrong{"empty", "", "f.yaml: is empty"}, wrong{"a list", "- 1", "f.yaml:1: should be a map"},
+        wrong{"unknown key", with("workers", "wrokers"),
+              "f.yaml:2: has no key 'wrokers'; it takes eal"},
+        wrong{"unknown key below", with("mtu: 1500", "mut: 1500"),
+              "f.yaml:6: ports[0] has no key 'mut'"},
         wrong{"key twice", with("workers: [1]", "workers: [1]\nworkers: [1]"),
               "f.yaml:3: key 'workers' is given twice"},
         wrong{"no ports", "patches: []", "f.yaml:1: lacks the key 'ports'"},
         wrong{"ports empty", "ports: []\npatches: []", "f.yaml:1: ports is empty"},
-        wrong{"port name twice", with("name: east", "name: west"), "f.yaml:7: ports[1].name is 'west' again"},
+        wrong{"port name twice", with("name: east", "name: west"),
+              "f.yaml:7: ports[1].name is 'west' again"},
         wrong{"device twice", with("0000:3b:00.0", "net_af_packet0,iface=x"),
               "f.yaml:7: ports[1].device is 'net_af_packet0' again"},
-        wrong{"strange name", with("name: east", "name: \"ea st\""), "f.yaml:7: ports[1].name should be"},
+        wrong{"strange name", with("name: east", "name: \"ea st\""),
+              "f.yaml:7: ports[1].name should be"},
         wrong{"mtu a text", with("mtu: 1500", "mtu: big"),
               "f.yaml:6: ports[0].mtu should be a whole number from 68 to 65517, not 'big'"},
         wrong{"mtu out of range", with("mtu: 1500", "mtu: 67"), "f.yaml:6: ports[0].mtu should be"},
         wrong{"mtu negative", with("mtu: 1500", "mtu: -1"), "f.yaml:6: ports[0].mtu should be"},
         wrong{"mtu a list", with("mtu: 1500", "mtu: [1]"), "f.yaml:6: ports[0].mtu should be"},
-        wrong{"number with a tail", with("mtu: 1500", "mtu: 1500x"), "f.yaml:6: ports[0].mtu should be"},
-        wrong{"number too long", with("mtu: 1500", "mtu: 99999999999999999999999"), "f.yaml:6: ports[0].mtu"},
+        wrong{"number with a tail", with("mtu: 1500", "mtu: 1500x"),
+              "f.yaml:6: ports[0].mtu should be"},
+        wrong{"number too long", with("mtu: 1500", "mtu: 99999999999999999999999"),
+              "f.yaml:6: ports[0].mtu"},
         wrong{"patch of an unknown port", with("[[west, east]]", "[[west, esat]]"),
               "f.yaml:8: patches[0][1] names 'esat', which is not a port"},
         wrong{"patch of one port", with("[[west, east]]", "[[west]]"),
               "f.yaml:8: patches[0] should name two ports"},
         wrong{"patch with itself", with("[[west, east]]", "[[west, west]]"),
               "f.yaml:8: patches[0][1] uses 'west' again"},
-        wrong{"port in no patch", with("[[west, east]]", "[]"), "f.yaml:6: port 'west' is in no patch"},
+        wrong{"port in no patch", with("[[west, east]]", "[]"),
+              "f.yaml:6: port 'west' is in no patch"},
         wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},
         wrong{"hugepages", with("optional", "maybe"),
               "f.yaml:1: eal.hugepages should be required or optional, not 'maybe'"},
@@ -100,7 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{"anchor", with("[1]", "&a [1]"), "f.yaml:2: anchors (&name) are not taken here"},
         wrong{"alias", with("[1]", "*a"), "f.yaml:2: is not YAML"},
         wrong{"not YAML", "a: [1, 2", "f.yaml:1: is not YAML"},
-        wrong{"two documents", std::string(whole) + "---\na: 1\n", "f.yaml: holds more than one YAML document"},
+        wrong{"two documents", std::string(whole) + "---\na: 1\n",
+              "f.yaml: holds more than one YAML document"},
         wrong{"map as key", "{[1]: 2}", "f.yaml:1: a key must be plain text"},
         wrong{"NUL", std::string("a: 1\nb: \0", 9), "f.yaml:2: holds a NUL byte"}),
     [](const auto& row) {
@@ -115,8 +122,9 @@ TEST(config, nesting_is_bounded) {
         const std::string said = complaint_about(std::string(levels, '['));
         EXPECT_NE(said.find("f.yaml:1: "), std::string::npos) << said;
     }
-    EXPECT_NE(complaint_about("a: " + std::string(40, '[') + std::string(40, ']')).find("nested deeper"),
-              std::string::npos);
+    EXPECT_NE(
+        complaint_about("a: " + std::string(40, '[') + std::string(40, ']')).find("nested deeper"),
+        std::string::npos);
 }
 
 TEST(config, an_alias_bomb_is_refused_at_its_first_anchor) {
@@ -175,10 +183,18 @@ TEST(config, five_thousand_random_mutations) {
             const size_t at = random() % text.size();
             const size_t length = std::min<size_t>(1 + random() % 8, text.size() - at);
             switch (random() % 4) {
-                case 0: text.erase(at, length); break;
-                case 1: text.insert(at, 1, alphabet[random() % alphabet.size()]); break;
-                case 2: text[at] = static_cast<char>(random()); break;
-                default: text.insert(random() % text.size(), text.substr(at, length)); break;
+                case 0:
+                    text.erase(at, length);
+                    break;
+                case 1:
+                    text.insert(at, 1, alphabet[random() % alphabet.size()]);
+                    break;
+                case 2:
+                    text[at] = static_cast<char>(random());
+                    break;
+                default:
+                    text.insert(random() % text.size(), text.substr(at, length));
+                    break;
             }
             if (text.empty()) text = " ";
         }

@@ -14,9 +14,12 @@ namespace {
 using words = std::vector<std::string>;
 
 TEST(merge_eal_options, the_command_line_wins) {
-    EXPECT_EQ(merge_eal_options({"-l", "0-1", "--no-pci"}, {"-l", "2"}), (words{"--no-pci", "-l", "2"}));
-    EXPECT_EQ(merge_eal_options({"-l0-1", "--no-pci"}, {"--lcores=2"}), (words{"--no-pci", "--lcores=2"}));
-    EXPECT_EQ(merge_eal_options({"-m", "64", "--in-memory"}, {"-m128"}), (words{"--in-memory", "-m128"}));
+    EXPECT_EQ(merge_eal_options({"-l", "0-1", "--no-pci"}, {"-l", "2"}),
+              (words{"--no-pci", "-l", "2"}));
+    EXPECT_EQ(merge_eal_options({"-l0-1", "--no-pci"}, {"--lcores=2"}),
+              (words{"--no-pci", "--lcores=2"}));
+    EXPECT_EQ(merge_eal_options({"-m", "64", "--in-memory"}, {"-m128"}),
+              (words{"--in-memory", "-m128"}));
 }
 
 TEST(merge_eal_options, what_does_not_clash_stays) {
@@ -59,7 +62,8 @@ TEST_F(sysfs, a_shortfall_names_node_number_and_command) {
     const std::string said = hugepage_shortfall(hugepage_pools(root), 1, 100u << 20);
     EXPECT_NE(said.find("node 1 lacks 40 hugepages of 2 MB"), std::string::npos) << said;
     EXPECT_NE(said.find("> /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"),
-              std::string::npos) << said;
+              std::string::npos)
+        << said;
 }
 
 TEST_F(sysfs, a_kernel_without_numa) {
