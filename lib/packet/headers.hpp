@@ -223,12 +223,12 @@ inline constexpr uint32_t nd_flag_solicited = 0x4000'0000;
 inline constexpr uint32_t nd_flag_override = 0x2000'0000;
 
 /// RFC 4861 section 4.6.1, for Ethernet (RFC 2464 section 6).
-struct nd_link_address {
+struct nd_link_option {
     uint8_t type;
     uint8_t length_units;  ///< of 8 bytes, this header counted
     mac_address mac;
 };
-static_assert(sizeof(nd_link_address) == 8);
+static_assert(sizeof(nd_link_option) == 8);
 inline constexpr uint8_t nd_option_source_link = 1;
 inline constexpr uint8_t nd_option_target_link = 2;
 
