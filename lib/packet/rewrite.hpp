@@ -10,7 +10,7 @@ namespace turnpike::packet {
 
 /// RFC 1812 section 5.3.1: TTL less one, and the header checksum with it (RFC 1624, equation 3).
 /// A packet whose TTL is 0 or 1 is not changed: ipv4_ttl.
-inline drop_reason decrement_ttl(ipv4_header& header) noexcept {
+[[nodiscard]] inline drop_reason decrement_ttl(ipv4_header& header) noexcept {
     if (header.ttl <= 1) [[unlikely]]
         return drop_reason::ipv4_ttl;
     const auto before = static_cast<uint16_t>(header.ttl << 8 | header.protocol);
@@ -21,7 +21,7 @@ inline drop_reason decrement_ttl(ipv4_header& header) noexcept {
 }
 
 /// RFC 8200 section 3. A packet whose hop limit is 0 or 1 is not changed: ipv6_hop_limit.
-inline drop_reason decrement_hop_limit(ipv6_header& header) noexcept {
+[[nodiscard]] inline drop_reason decrement_hop_limit(ipv6_header& header) noexcept {
     if (header.hop_limit <= 1) [[unlikely]]
         return drop_reason::ipv6_hop_limit;
     --header.hop_limit;

@@ -102,6 +102,12 @@ void ipv6_frames(fixtures& out) {
     out.push_back({"IPv6 echo", none, eth6({.next_header = 58}, icmp6(128, 0, counted(12)))});
     out.push_back(
         {"IPv6 carrying ICMP for IPv4", none, eth6({.next_header = 1}, icmp4(8, 0, counted(8)))});
+    for (const uint8_t type : std::initializer_list<uint8_t>{135, 136}) {
+        const byte_vector options = byte_vector{1, 1} + mac_a + byte_vector{2, 1} + mac_a;
+        out.push_back({"neighbour discovery " + std::to_string(type), none,
+                       eth6({.next_header = 58, .hop_limit = 255},
+                            icmp6(type, 0, zeros(4) + v6_b + options))});
+    }
     out.push_back({"IPv6 nothing", none, eth6({.next_header = 59}, {})});
     out.push_back({"IPv6 payload length 0", none, eth6({.next_header = 17}, {})});
     out.push_back({"IPv6 padding", none, eth6({}) + zeros(1500)});
