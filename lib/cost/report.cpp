@@ -103,6 +103,7 @@ void port_report::add(const port_counters& from) {
 
 balance report::total() const {
     balance b;
+    b.held = held;
     for (const auto& p : ports) {
         b.rx += p.rx_packets;
         b.tx += p.tx_packets;
@@ -142,6 +143,8 @@ json to_json(const report& r) {
               {"in_use_at_start", r.mempool.in_use_at_start},
               {"in_use", r.mempool.in_use},
               {"kept_by_drivers", r.mempool.kept_by_drivers}}},
+            {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
+            {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
             {"balance",
              {{"rx", b.rx},
               {"originated", b.originated},

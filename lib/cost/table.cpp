@@ -66,6 +66,13 @@ std::string to_table(const report& r, const report* previous) {
                                   r.duration_s, r.max_simd_bitwidth, isa);
     add_workers(out, r, previous, seconds);
     add_ports(out, r);
+    if (!r.neighbours.empty()) {
+        out += "neighbours";
+        for (const auto& [state, n] : r.neighbours) out += fmt::format("  {} {}", state, n);
+        out += "   routes";
+        for (const auto& [family, n] : r.routes) out += fmt::format("  {} {}", family, n);
+        out += "\n";
+    }
     const balance b = r.total();
     out +=
         fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",

@@ -67,6 +67,27 @@ enum class drop_reason : uint8_t {
     nd_target,         ///< target is multicast, or no next hop
     nd_solicited,      ///< an answer to nobody: solicited and multicast
     nd_link_address,   ///< link-layer address of the wrong size, a group or zero
+    // Routing
+    other_mac,               ///< unicast to a MAC address that is not the port's
+    group_mac,               ///< a unicast IP packet in a broadcast or multicast frame
+    vlan_on_routed_port,     ///< tagged, and the port has no sub-interfaces
+    no_route,                ///< no route to its destination
+    route_blackhole,         ///< its route says so
+    route_unreachable,       ///< its route says so
+    directed_broadcast,      ///< to a connected network's broadcast or network address
+    ipv4_too_big,            ///< over the link's MTU, don't-fragment set
+    ipv4_needs_fragmenting,  ///< over the link's MTU, don't-fragment clear
+    ipv6_too_big,            ///< over the link's MTU
+    headers_scattered,       ///< headers lie in segments that cannot be put together
+    link_local,              ///< IPv6 from or to an address that is good on its own link only
+    neighbour_failed,        ///< the next hop does not answer
+    neighbour_queue_full,    ///< too many packets wait for that next hop already
+    neighbour_limit,         ///< no room for another neighbour
+    // For us
+    local_protocol,  ///< nobody here takes that protocol or port
+    local_fragment,  ///< a fragment for us: nobody reassembles
+    icmp_rate,       ///< an echo request beyond the rate of our replies
+    control_busy,    ///< the ring to or from control was full
     // Sending
     tx_refused,  ///< the driver refused it twice: its ring or its link is full
     port_down,   ///< the port it should leave by has no link
@@ -130,6 +151,27 @@ inline constexpr std::string_view drop_names[] = {
     "nd_target",
     "nd_solicited",
     "nd_link_address",
+    // Routing
+    "other_mac",
+    "group_mac",
+    "vlan_on_routed_port",
+    "no_route",
+    "route_blackhole",
+    "route_unreachable",
+    "directed_broadcast",
+    "ipv4_too_big",
+    "ipv4_needs_fragmenting",
+    "ipv6_too_big",
+    "headers_scattered",
+    "link_local",
+    "neighbour_failed",
+    "neighbour_queue_full",
+    "neighbour_limit",
+    // For us
+    "local_protocol",
+    "local_fragment",
+    "icmp_rate",
+    "control_busy",
     // Sending
     "tx_refused",
     "port_down",

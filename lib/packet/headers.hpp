@@ -55,7 +55,7 @@ struct vlan_tag {
 };
 static_assert(sizeof(vlan_tag) == 4);
 inline constexpr uint16_t vlan_id_mask = 0x0fff;
-inline constexpr uint16_t vlan_id_reserved = 0x0fff;
+inline constexpr uint16_t reserved_vlan_id = 0x0fff;
 
 /// RFC 826, for IPv4 over Ethernet.
 struct arp_message {

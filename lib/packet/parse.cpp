@@ -241,7 +241,7 @@ parse_status parse_tags(const frame& f) noexcept {
         if (f.must_gather(end)) return parse_status::need_more;
         const auto& tag = view<vlan_tag>(f.lead + out.l2_bytes);
         (out.vlan_tags == 0 ? out.outer_tci : out.inner_tci) = tag.tci;
-        if ((tag.tci & vlan_id_mask) == vlan_id_reserved) why = drop_reason::vlan_id_reserved;
+        if ((tag.tci & vlan_id_mask) == reserved_vlan_id) why = drop_reason::vlan_id_reserved;
         out.type = tag.type;
         out.l2_bytes = static_cast<uint8_t>(end);
         ++out.vlan_tags;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "rxtx/driver_facts.hpp"
 #include "rxtx/frame_room.hpp"
@@ -196,11 +197,19 @@ port& port::operator=(port&& other) noexcept {
 
 port::~port() { close(); }
 
-mac_address port::mac() const noexcept {
+void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
+    std::vector<rte_ether_addr> list(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i)
+        std::copy_n(groups[i].bytes, RTE_ETHER_ADDR_LEN, list[i].addr_bytes);
+    if (rte_eth_dev_set_mc_addr_list(id_, list.data(), static_cast<uint32_t>(list.size())) != 0)
+        rte_eth_allmulticast_enable(id_);
+}
+
+packet::mac_address port::mac() const noexcept {
     rte_ether_addr address{};
     rte_eth_macaddr_get(id_, &address);
-    mac_address out;
-    std::copy_n(address.addr_bytes, out.size(), out.begin());
+    packet::mac_address out;
+    std::copy_n(address.addr_bytes, RTE_ETHER_ADDR_LEN, out.bytes);
     return out;
 }
 

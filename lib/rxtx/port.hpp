@@ -2,17 +2,16 @@
 // A port: one ethdev from its device string to its queues, closed when it goes out of scope.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
+#include "packet/headers.hpp"
 
 struct rte_mempool;
 
 namespace turnpike::rxtx {
-
-using mac_address = std::array<uint8_t, 6>;
 
 struct port_settings {
     std::string name{};    ///< for messages
@@ -36,6 +35,8 @@ class port {
 
     /// Errors  the driver's
     [[nodiscard]] result<void> start();
+    /// Receive these multicast addresses; a driver that cannot choose receives all.
+    void listen_to(std::span<const packet::mac_address> groups) noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
     void stop() noexcept;
 
@@ -46,7 +47,7 @@ class port {
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
-    [[nodiscard]] mac_address mac() const noexcept;
+    [[nodiscard]] packet::mac_address mac() const noexcept;
     [[nodiscard]] bool link_up() const noexcept;
     /// Packets the device dropped because nobody took them or no buffer was there.
     [[nodiscard]] uint64_t rx_missed() const noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -66,8 +67,45 @@ std::string read_port_name(const reader& from) {
     return name;
 }
 
+/// The value of a parse, or a complaint at its place.
+template <class T>
+T taken(const reader& from, result<T> parsed) {
+    if (!parsed) from.refuse(parsed.error().text);
+    return *parsed;
+}
+
+/// An address that a port can have, with the length of its network.
+ip_prefix read_address(const reader& from) {
+    const ip_prefix p = taken(from, parse_prefix(from.text()));
+    const ip_address& a = p.address;
+    const bool host = a.v6 ? !a.is_multicast() && a != ip_address{.v6 = true}
+                           : a.bytes[0] != 0 && a.bytes[0] != 127 && a.bytes[0] < 224;
+    if (!host) from.refuse(fmt::format("is {}, which cannot be a host's address", a.text()));
+    if (p.length == 0)
+        from.refuse(fmt::format("is {}: a network of length 0 is everything", p.text()));
+    if (a.is_link_local())
+        from.refuse(
+            fmt::format("is {}; a port makes its link-local address itself, of its MAC "
+                        "address",
+                        p.text()));
+    // RFC 3021: /31 has neither a network nor a broadcast address.
+    if (!a.v6 && p.length < 31) {
+        const uint32_t mask = 0xffff'ffffU >> p.length;
+        if ((a.v4() & mask) == 0 || (a.v4() & mask) == mask)
+            from.refuse(fmt::format("is {}, the network's own or broadcast address", p.text()));
+    }
+    return p;
+}
+
+std::vector<ip_prefix> read_addresses(const reader& from) {
+    std::vector<ip_prefix> out;
+    for (const reader& element : from.list("addresses")) out.push_back(read_address(element));
+    if (out.empty()) from.refuse("is empty; leave the key out for a port that does not route");
+    return out;
+}
+
 port read_port(const reader& from) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors"});
+    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors", "addresses"});
     port out;
     out.name = read_port_name(from.at("name"));
     out.device = from.at("device").text();
@@ -75,6 +113,11 @@ port read_port(const reader& from) {
     out.mtu = from.number_or("mtu", out.mtu, 68, 65535 - 18);
     out.rx_queues = from.number_or("rx_queues", out.rx_queues, 1, 1024);
     out.descriptors = from.number_or("descriptors", out.descriptors, 32, 32768);
+    if (from.has("addresses")) out.addresses = read_addresses(from.at("addresses"));
+    if (out.routed() && out.mtu < 1280 &&
+        std::any_of(out.addresses.begin(), out.addresses.end(),
+                    [](const ip_prefix& p) { return p.address.v6; }))
+        from.at("mtu").refuse("should be at least 1280 on a port with IPv6 (RFC 8200 section 5)");
     out.where = from.where();
     return out;
 }
@@ -107,6 +150,111 @@ uint16_t port_index(const model& in, const reader& from) {
     from.refuse(fmt::format("names '{}', which is not a port", name));
 }
 
+/// Two ports on one network could not tell which of them a neighbour is behind.
+void check_networks(const model& in) {
+    for (size_t i = 0; i < in.ports.size(); ++i)
+        for (size_t k = 0; k < i; ++k)
+            for (const ip_prefix& a : in.ports[i].addresses)
+                for (const ip_prefix& b : in.ports[k].addresses)
+                    if (a.contains(b.address) || b.contains(a.address))
+                        throw complaint{error{
+                            EINVAL, in.ports[i].where,
+                            fmt::format("port '{}' has {}, which overlaps {} of port '{}'",
+                                        in.ports[i].name, a.text(), b.text(), in.ports[k].name)}};
+}
+
+/// The port that a next hop is behind: the one named, or the one on whose network it is.
+uint16_t port_of_next_hop(const model& in, const reader& from, const ip_address& via) {
+    const reader at = from.at("via");
+    if (via.is_link_local()) {
+        if (!from.has("port"))
+            at.refuse(
+                fmt::format("is {}, a link-local address: say on which port, as in "
+                            "{{via: \"{}\", port: NAME}}",
+                            via.text(), via.text()));
+        const uint16_t named = port_index(in, from.at("port"));
+        if (!in.ports[named].routed())
+            from.at("port").refuse(
+                fmt::format("names '{}', which has no addresses", in.ports[named].name));
+        return named;
+    }
+    for (uint16_t i = 0; i < in.ports.size(); ++i)
+        for (const ip_prefix& a : in.ports[i].addresses) {
+            if (!a.contains(via)) continue;
+            if (a.address == via) at.refuse(fmt::format("is {}, our own address", via.text()));
+            if (from.has("port") && port_index(in, from.at("port")) != i)
+                from.at("port").refuse(fmt::format("should be '{}', on whose network {} is",
+                                                   in.ports[i].name, via.text()));
+            return i;
+        }
+    at.refuse(fmt::format("is {}, which is on no port's network", via.text()));
+}
+
+route read_route(const model& in, const reader& from) {
+    from.expect_map({"to", "via", "port", "type"});
+    route out;
+    out.to = taken(from.at("to"), parse_prefix(from.at("to").text()));
+    if (out.to != out.to.network())
+        from.at("to").refuse(fmt::format("is {}, which has host bits set: it should be {}",
+                                         out.to.text(), out.to.network().text()));
+    if (out.to.length >= 4 && out.to.address.is_multicast())
+        from.at("to").refuse(fmt::format("is {}; multicast is not routed", out.to.text()));
+    if (from.has("type")) {
+        out.type =
+            static_cast<route_type>(from.at("type").word({"unicast", "blackhole", "unreachable"}));
+        if (out.type != route_type::unicast) {
+            for (const char* key : {"via", "port"})
+                if (from.has(key))
+                    from.at(key).refuse(
+                        "says where packets go, but a route of this type sends none");
+            return out;
+        }
+    }
+    out.via = taken(from.at("via"), parse_address(from.at("via").text()));
+    if (out.via.v6 != out.to.address.v6)
+        from.at("via").refuse(
+            fmt::format("is {}, not of the same IP version as {}", out.via.text(), out.to.text()));
+    out.port = port_of_next_hop(in, from, out.via);
+    return out;
+}
+
+void read_routes(const reader& from, model& into) {
+    std::set<ip_prefix> seen;
+    for (const port& p : into.ports)
+        for (const ip_prefix& a : p.addresses) seen.insert(a.network());
+    for (const reader& element : from.list("routes")) {
+        into.routes.push_back(read_route(into, element));
+        const ip_prefix& to = into.routes.back().to;
+        if (!seen.insert(to).second)
+            element.at("to").refuse(
+                fmt::format("is {} again; a prefix has one route (a port's own "
+                            "network has one already)",
+                            to.text()));
+    }
+}
+
+icmp read_icmp(const reader& from) {
+    from.expect_map({"rate"});
+    icmp out;
+    out.rate = from.number_or("rate", out.rate, 0, 10'000'000);
+    return out;
+}
+
+neighbours read_neighbours(const reader& from) {
+    from.expect_map(
+        {"limit", "held", "reachable_ms", "retransmit_ms", "attempts", "failed_ms", "forget_ms"});
+    constexpr uint64_t day_ms = 24 * 3600 * 1000;
+    neighbours out;
+    out.limit = from.number_or("limit", out.limit, 8, 1u << 20);
+    out.held = from.number_or("held", out.held, 0, 64);
+    out.reachable_ms = from.number_or("reachable_ms", out.reachable_ms, 10, day_ms);
+    out.retransmit_ms = from.number_or("retransmit_ms", out.retransmit_ms, 10, 60'000);
+    out.attempts = from.number_or("attempts", out.attempts, 1, 100);
+    out.failed_ms = from.number_or("failed_ms", out.failed_ms, 10, day_ms);
+    out.forget_ms = from.number_or("forget_ms", out.forget_ms, 10, day_ms);
+    return out;
+}
+
 void read_patches(const reader& from, model& into) {
     std::vector<bool> used(into.ports.size());
     for (const reader& element : from.list("pairs of ports")) {
@@ -122,18 +270,33 @@ void read_patches(const reader& from, model& into) {
         }
         into.patches.emplace_back(index[0], index[1]);
     }
-    const auto idle = std::find(used.begin(), used.end(), false);
-    if (idle != used.end()) {
-        const port& unused = into.ports[static_cast<size_t>(idle - used.begin())];
-        throw complaint{error{EINVAL, unused.where,
-                              fmt::format("port '{}' is in no patch: nothing could be done with "
-                                          "its packets",
-                                          unused.name)}};
+}
+
+/// Every port has one thing to do, and no address is anywhere twice.
+void check_ports(const model& in) {
+    std::vector<bool> patched(in.ports.size());
+    for (const auto& [a, b] : in.patches) patched[a] = patched[b] = true;
+    std::map<ip_address, const port*> owners;
+    for (size_t i = 0; i < in.ports.size(); ++i) {
+        const port& p = in.ports[i];
+        const auto refuse = [&](const std::string& text) {
+            throw complaint{error{EINVAL, p.where, fmt::format("port '{}' {}", p.name, text)}};
+        };
+        if (!patched[i] && !p.routed())
+            refuse("has no addresses and is in no patch: nothing could be done with its packets");
+        if (patched[i] && p.routed())
+            refuse("has addresses and is in a patch: it can route or be patched, not both");
+        for (const ip_prefix& a : p.addresses)
+            if (const auto [there, fresh] = owners.emplace(a.address, &p); !fresh)
+                refuse(fmt::format("has {}, which port '{}' has already", a.address.text(),
+                                   there->second->name));
     }
+    check_networks(in);
 }
 
 model read_model(const reader& from, const std::string& name) {
-    from.expect_map({"eal", "workers", "mempool", "tx", "ports", "patches"});
+    from.expect_map(
+        {"eal", "workers", "mempool", "tx", "ports", "patches", "routes", "icmp", "neighbours"});
     model out;
     out.file = name;
     if (from.has("eal")) out.eal_options = read_eal(from.at("eal"));
@@ -141,7 +304,11 @@ model read_model(const reader& from, const std::string& name) {
     if (from.has("mempool")) out.pool = read_mempool(from.at("mempool"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"));
     out.ports = read_ports(from.at("ports"));
-    read_patches(from.at("patches"), out);
+    if (from.has("patches")) read_patches(from.at("patches"), out);
+    check_ports(out);
+    if (from.has("routes")) read_routes(from.at("routes"), out);
+    if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"));
+    if (from.has("neighbours")) out.neighbour_limits = read_neighbours(from.at("neighbours"));
     return out;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "config/address.hpp"
 
 namespace turnpike::config {
 
@@ -32,8 +33,35 @@ struct port {
     std::string device{};  ///< an EAL vdev string or a PCI address
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
-    uint16_t descriptors = 1024;  ///< per queue, both ways
-    std::string where{};          ///< "file:line", for what goes wrong at start
+    uint16_t descriptors = 1024;         ///< per queue, both ways
+    std::vector<ip_prefix> addresses{};  ///< ours on this port; any makes it a routed port
+    std::string where{};                 ///< "file:line", for what goes wrong at start
+
+    [[nodiscard]] bool routed() const noexcept { return !addresses.empty(); }
+};
+
+enum class route_type : uint8_t { unicast, blackhole, unreachable };
+
+struct route {
+    ip_prefix to{};
+    route_type type = route_type::unicast;
+    ip_address via{};   ///< unicast only: a neighbour on `port`'s network
+    uint16_t port = 0;  ///< unicast only: index into ports
+};
+
+struct icmp {
+    uint32_t rate = 1000;  ///< messages per second that we originate: errors and echo replies
+};
+
+/// Neighbour discovery, as RFC 4861 section 10 names and counts it, for ARP alike.
+struct neighbours {
+    uint32_t limit = 16384;         ///< neighbours known or asked for, both families together
+    uint32_t held = 64;             ///< packets that wait for one neighbour
+    uint32_t reachable_ms = 30000;  ///< REACHABLE_TIME
+    uint32_t retransmit_ms = 1000;  ///< RETRANS_TIMER
+    uint32_t attempts = 3;          ///< MAX_UNICAST_SOLICIT, MAX_MULTICAST_SOLICIT
+    uint32_t failed_ms = 3000;      ///< how long a neighbour that did not answer is not asked again
+    uint32_t forget_ms = 600000;    ///< how long a stale neighbour that nobody uses is kept
 };
 
 struct model {
@@ -44,6 +72,9 @@ struct model {
     tx sending{};
     std::vector<port> ports{};
     std::vector<std::pair<uint16_t, uint16_t>> patches{};  ///< indices into ports
+    std::vector<route> routes{};
+    icmp messages{};
+    neighbours neighbour_limits{};
 };
 
 /// Read and validate a file. Errors: ENOENT..., or EINVAL with "file:line" and a plain sentence.

@@ -9,6 +9,8 @@
 
 #include "base/result.hpp"
 #include "config/model.hpp"
+#include "control/outlet.hpp"
+#include "control/router.hpp"
 #include "cost/report.hpp"
 #include "datapath/worker.hpp"
 #include "rxtx/port.hpp"
@@ -47,7 +49,13 @@ class appliance {
     result<void> make_pool();
     result<void> plan_workers();
     result<void> open_ports();
-    void watch_links() noexcept;
+    result<void> start_ports();
+    result<void> set_up_routing();
+    result<rte_ring*> make_ring(const char* what, size_t worker);
+    void listen(uint16_t port);
+    void watch_links();
+    void take_punted();
+    void drop_punted() noexcept;
     void count_kept_buffers() noexcept;
     void control_tick(const run_options& options);
 
@@ -60,6 +68,9 @@ class appliance {
     std::vector<rxtx::port> ports_;
     std::vector<cost::port_report> port_facts_;  ///< name, driver; and missed, once closed
     std::vector<std::unique_ptr<datapath::worker>> workers_;
+    std::vector<rte_ring*> rings_;  ///< all of them, to be freed
+    std::unique_ptr<outlet> outlet_;
+    std::unique_ptr<router> router_;  ///< null where nothing is routed
     std::string ipv4_checksum_;
     uint32_t in_use_at_start_ = 0, kept_by_drivers_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

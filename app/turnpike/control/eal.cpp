@@ -41,8 +41,13 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 uint64_t bytes_needed(const config::model& model) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header and padding
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
+    constexpr uint64_t of_route_tables = 144u << 20;  // rte_fib and rte_fib6 with 4-byte next hops
+    constexpr uint64_t per_neighbour = 256;
+    const bool routes = std::any_of(model.ports.begin(), model.ports.end(),
+                                    [](const config::port& p) { return p.routed(); });
     return uint64_t{model.pool.buffers} * (model.pool.buffer_size + per_buffer_overhead) +
-           of_eal_and_drivers;
+           of_eal_and_drivers +
+           (routes ? of_route_tables + model.neighbour_limits.limit * per_neighbour : 0);
 }
 
 bool given(const std::vector<std::string>& options, std::string_view name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage patch: a port-to-port cross-connect, all frames unchanged.
-//   Reads   packet, count, in_port; tables.patch_to
-//   Writes  out_port, drop
+//   Reads   packet, count, in_port; port.patch_to
+//   Writes  fate, out_port, drop
 //   Next    send
 //   Drops   runt
 #pragma once

@@ -28,7 +28,12 @@ struct worker_plan {
     std::vector<rx_queue> rx{};
     std::array<int32_t, max_ports> tx_queue_id{};  ///< by port; -1: may not send there
     uint64_t drain_cycles = 0;
-    rte_ring* from_control = nullptr;  ///< packets to send; mbuf->port is the index of the port
+    /// Packets to send; mbuf->port is the index of the port.
+    rte_ring* from_control = nullptr;
+    /// Packets for control: ARP and neighbour discovery by a ring of their own, so that nothing
+    /// else that is punted can starve them.
+    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
+    uint32_t rcu_id = 0;  ///< under which it registers with the neighbour table
 };
 
 /// Threads  run()/poll() one lcore; the counters are read by anyone.
@@ -38,8 +43,10 @@ class worker {
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
-    /// Poll until `stop`, then finish().
+    /// start(), poll() until `stop`, finish().
     void run(const std::atomic<bool>& stop) noexcept;
+    /// Before the first poll(), on the worker's own lcore.
+    void start() noexcept;
     /// One iteration: every RX queue once, the control ring once, what is due is sent.
     void poll() noexcept;
     /// Send what is waiting and what control still has for us. Ports must still run.
@@ -57,10 +64,15 @@ class worker {
   private:
     uint32_t take_burst(const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
+    void route(burst& b, cost::stage_clock& clock) noexcept;
     void send(burst& b, uint64_t now) noexcept;
+    void send_one(burst& b, uint32_t i, uint64_t now) noexcept;
+    void punt(burst& b, uint32_t i) noexcept;
+    void free_dropped(const burst& b, uint32_t i) noexcept;
 
     worker_plan plan_;
     const tables& tables_;
+    rte_rcu_qsbr* rcu_ = nullptr;  ///< null where nothing is routed
     cost::meter meter_;
     std::array<cost::port_counters, max_ports> counters_;
     std::array<rxtx::tx_queue, max_ports> tx_;
