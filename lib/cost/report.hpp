@@ -71,7 +71,7 @@ struct report {
     std::vector<worker_report> workers{};
     std::vector<port_report> ports{};
     mempool_report mempool{};
-    uint64_t held = 0;                            ///< packets that wait for a neighbour
+    uint64_t held = 0;                             ///< packets that wait for a neighbour
     std::map<std::string, uint64_t> neighbours{};  ///< by state, and "limit"; empty: nothing routed
     std::map<std::string, uint64_t> routes{};      ///< by family; likewise
 

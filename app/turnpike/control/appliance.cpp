@@ -52,9 +52,8 @@ result<std::unique_ptr<appliance>> appliance::bring_up(const config::model& mode
     if (!kernel) return tl::unexpected<error>(kernel.error());
     a->ipv4_checksum_ = (*kernel)->name;
     a->tables_.ipv4_sum = (*kernel)->function;
-    for (auto step :
-         {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
-          &appliance::open_ports, &appliance::set_up_routing, &appliance::start_ports})
+    for (auto step : {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
+                      &appliance::open_ports, &appliance::set_up_routing, &appliance::start_ports})
         if (auto done = (a.get()->*step)(); !done) return tl::unexpected<error>(done.error());
     for (const auto& plan : a->plans_)
         a->workers_.push_back(std::make_unique<datapath::worker>(plan, a->tables_));
@@ -90,10 +89,9 @@ result<void> appliance::choose_lcores() {
 }
 
 result<void> appliance::make_pool() {
-    pool_ = rte_pktmbuf_pool_create("turnpike", model_.pool.buffers, pool_cache,
-                                    datapath::mbuf_private_bytes,
-                                    static_cast<uint16_t>(model_.pool.buffer_size),
-                                    static_cast<int>(rte_socket_id()));
+    pool_ = rte_pktmbuf_pool_create(
+        "turnpike", model_.pool.buffers, pool_cache, datapath::mbuf_private_bytes,
+        static_cast<uint16_t>(model_.pool.buffer_size), static_cast<int>(rte_socket_id()));
     if (pool_ == nullptr)
         return fail(
             rte_errno, model_.file,
@@ -126,8 +124,9 @@ result<void> appliance::plan_workers() {
             auto& plan = plans_[next++ % plans_.size()];
             plan.rx.push_back({port, queue});
             for (uint16_t out = 0; out < ports; ++out) {
-                const bool reaches = model_.ports[port].routed() ? model_.ports[out].routed()
-                                                                 : tables_.port[port].patch_to == out;
+                const bool reaches = model_.ports[port].routed()
+                                         ? model_.ports[out].routed()
+                                         : tables_.port[port].patch_to == out;
                 if (reaches && plan.tx_queue_id[out] < 0) plan.tx_queue_id[out] = tx_queues_[out]++;
             }
         }
@@ -160,7 +159,8 @@ result<void> appliance::open_ports() {
 result<rte_ring*> appliance::make_ring(const char* what, size_t worker) {
     constexpr unsigned packets = 1024;
     const std::string name = fmt::format("{}{}", what, worker);
-    rte_ring* ring = rte_ring_create(name.c_str(), packets, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_ring* ring =
+        rte_ring_create(name.c_str(), packets, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     rings_.push_back(ring);
     return ring;
@@ -235,8 +235,8 @@ void appliance::drop_punted() noexcept {
             void* m = nullptr;
             while (rte_ring_sc_dequeue(ring, &m) == 0) {
                 auto* packet = static_cast<rte_mbuf*>(m);
-                const uint16_t port = ring == plan.from_control ? packet->port
-                                                                : datapath::punted_of(packet).in_port;
+                const uint16_t port =
+                    ring == plan.from_control ? packet->port : datapath::punted_of(packet).in_port;
                 outlet_->drop(packet, port, packet::drop_reason::stopping);
             }
         }
@@ -349,7 +349,8 @@ cost::report appliance::report() const {
         for (size_t i = 0; i < by_state.size(); ++i)
             r.neighbours[std::string(neighbour_state_names[i])] = by_state[i];
         r.neighbours["limit"] = model_.neighbour_limits.limit;
-        r.routes = {{"ipv4", tables_.routes->routes(false)}, {"ipv6", tables_.routes->routes(true)}};
+        r.routes = {{"ipv4", tables_.routes->routes(false)},
+                    {"ipv6", tables_.routes->routes(true)}};
         r.held = router_->held();
     }
     r.mempool = {.ops = rte_mempool_get_ops(pool_->ops_index)->name,

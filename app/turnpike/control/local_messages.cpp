@@ -25,7 +25,8 @@ std::span<uint8_t> lead_of(rte_mbuf* m) noexcept {
 
 ip_address source_of(rte_mbuf* m, const packet::parsed& p) noexcept {
     const auto* source = rte_pktmbuf_mtod_offset(m, const uint8_t*, p.source_offset());
-    return p.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(source)) : ip_address::from_v6(source);
+    return p.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(source))
+                       : ip_address::from_v6(source);
 }
 
 bool has_ports(uint8_t protocol) noexcept {
@@ -37,11 +38,14 @@ bool has_ports(uint8_t protocol) noexcept {
 
 icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
     switch (why) {
-        case drop_reason::ipv4_ttl: return {packet::icmp4_time_exceeded, 0};
-        case drop_reason::ipv6_hop_limit: return {packet::icmp6_time_exceeded, 0};
+        case drop_reason::ipv4_ttl:
+            return {packet::icmp4_time_exceeded, 0};
+        case drop_reason::ipv6_hop_limit:
+            return {packet::icmp6_time_exceeded, 0};
         case drop_reason::ipv4_too_big:
             return {packet::icmp4_unreachable, packet::icmp4_code_fragmentation_needed, mtu};
-        case drop_reason::ipv6_too_big: return {packet::icmp6_too_big, 0, mtu};
+        case drop_reason::ipv6_too_big:
+            return {packet::icmp6_too_big, 0, mtu};
         case drop_reason::no_route:
             return v4 ? icmp_error{packet::icmp4_unreachable, net_unreachable}
                       : icmp_error{packet::icmp6_unreachable, v6_no_route};
@@ -50,7 +54,8 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
         case drop_reason::route_unreachable:
             return v4 ? icmp_error{packet::icmp4_unreachable, host_unreachable}
                       : icmp_error{packet::icmp6_unreachable, v6_address_unreachable};
-        default: return {0, 0};
+        default:
+            return {0, 0};
     }
 }
 
@@ -72,7 +77,8 @@ void router::give_up(rte_mbuf* packet, drop_reason why) {
 void router::report(rte_mbuf* packet, const icmp_error& error) {
     const datapath::punted p = datapath::punted_of(packet);
     const datapath::port_entry& in = tables_.port[p.in_port];
-    if ((p.parsed.is_ipv4() && in.v4.empty()) || !packet::may_report(lead_of(packet), p.parsed, error))
+    if ((p.parsed.is_ipv4() && in.v4.empty()) ||
+        !packet::may_report(lead_of(packet), p.parsed, error))
         return;
     if (!icmp_.take(now_ms_)) return;
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
@@ -93,12 +99,14 @@ void router::report(rte_mbuf* packet, const icmp_error& error) {
 void router::take_local(rte_mbuf* packet) {
     const datapath::punted& p = datapath::punted_of(packet);
     const packet::parsed& h = p.parsed;
-    if (h.is(packet::flag_fragment)) return out_.drop(packet, p.in_port, drop_reason::local_fragment);
+    if (h.is(packet::flag_fragment))
+        return out_.drop(packet, p.in_port, drop_reason::local_fragment);
     const bool v4 = h.is_ipv4();
     if (h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6)) {
         if (packet->nb_segs != 1 && rte_pktmbuf_linearize(packet) != 0)
             return out_.drop(packet, p.in_port, drop_reason::headers_scattered);
-        if (const drop_reason why = packet::check_icmp(lead_of(packet), h); why != drop_reason::none)
+        if (const drop_reason why = packet::check_icmp(lead_of(packet), h);
+            why != drop_reason::none)
             return out_.drop(packet, p.in_port, why);
         if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(packet);

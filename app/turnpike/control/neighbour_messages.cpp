@@ -39,8 +39,8 @@ void router::take_arp(rte_mbuf* packet) {
     const datapath::punted& p = datapath::punted_of(packet);
     const uint16_t in = p.in_port;
     const datapath::port_entry& port = tables_.port[in];
-    const packet::arp_message message =
-        packet::view<packet::arp_message>(rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.l2_bytes));
+    const packet::arp_message message = packet::view<packet::arp_message>(
+        rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.l2_bytes));
     std::vector<uint32_t> ours;
     for (const auto& own : port.v4) ours.push_back(own.address);
     if (const drop_reason why = packet::check_arp(message, ours); why != drop_reason::none)
@@ -57,8 +57,8 @@ void router::take_arp(rte_mbuf* packet) {
             neighbours_->learn(in, from, message.sender_mac, for_us, now_ms_);
     }
     if (!for_us || message.operation != packet::arp_request) return out_.consume(packet, in);
-    const uint32_t bytes = packet::write_arp_reply(frame_of(packet), {port.mac, target},
-                                                   {message.sender_mac, sender});
+    const uint32_t bytes =
+        packet::write_arp_reply(frame_of(packet), {port.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return out_.consume(packet, in);
     out_.turn_around(in);
     out_.send(packet, in);
@@ -70,11 +70,13 @@ void router::take_nd(rte_mbuf* packet) {
     // A whole ND message is far shorter than a segment; what does not lie in one is not believed.
     if (packet->nb_segs != 1 && rte_pktmbuf_linearize(packet) != 0)
         return out_.drop(packet, p.in_port, drop_reason::headers_scattered);
-    if (const drop_reason why = packet::check_nd(frame_of(packet), p.parsed, link); why != drop_reason::none)
+    if (const drop_reason why = packet::check_nd(frame_of(packet), p.parsed, link);
+        why != drop_reason::none)
         return out_.drop(packet, p.in_port, why);
     if (p.parsed.icmp_type == packet::icmp6_neighbour_solicitation)
         return answer_solicitation(packet, link);
-    if (p.parsed.icmp_type == packet::icmp6_neighbour_advertisement) take_advertisement(packet, link);
+    if (p.parsed.icmp_type == packet::icmp6_neighbour_advertisement)
+        take_advertisement(packet, link);
     // Router messages and redirects are valid and for hosts; a router has no use for them.
     out_.consume(packet, p.in_port);
 }
@@ -93,21 +95,23 @@ void router::answer_solicitation(rte_mbuf* packet, const packet::mac_address* li
     const ip_address from = ip_address::from_v6(source.bytes);
     if (!probe && on_link(in, from)) neighbours_->learn(in, from, asker, true, now_ms_);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
-    const uint32_t bytes = packet::write_neighbour_advertisement(
-        answer, {port.mac, target}, {asker, source},
-        packet::nd_flag_router | packet::nd_flag_override | (probe ? 0 : packet::nd_flag_solicited));
+    const uint32_t bytes =
+        packet::write_neighbour_advertisement(answer, {port.mac, target}, {asker, source},
+                                              packet::nd_flag_router | packet::nd_flag_override |
+                                                  (probe ? 0 : packet::nd_flag_solicited));
     out_.consume(packet, in);
     if (bytes != 0) out_.originate_and_send(in, std::span(answer).first(bytes));
 }
 
 void router::take_advertisement(rte_mbuf* packet, const packet::mac_address* link) {
     const datapath::punted& p = datapath::punted_of(packet);
-    const auto& message =
-        packet::view<packet::nd_message>(rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.upper_offset));
+    const auto& message = packet::view<packet::nd_message>(
+        rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.upper_offset));
     const ip_address target = ip_address::from_v6(message.target.bytes);
     if (!on_link(p.in_port, target) || is_ours(tables_.port[p.in_port], message.target)) return;
     const uint32_t flags = message.icmp.rest;
-    packet::mac_address mac = packet::view<packet::ethernet_header>(rte_pktmbuf_mtod(packet, const uint8_t*)).source;
+    packet::mac_address mac =
+        packet::view<packet::ethernet_header>(rte_pktmbuf_mtod(packet, const uint8_t*)).source;
     if (link != nullptr) mac = *link;
     neighbours_->confirm(p.in_port, target,
                          {.mac = mac,
@@ -139,7 +143,8 @@ void router::announce(uint16_t index) {
     const datapath::port_entry& port = tables_.port[index];
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : port.v4) {
-        const uint32_t bytes = packet::write_arp_request(frame, {port.mac, own.address}, own.address);
+        const uint32_t bytes =
+            packet::write_arp_request(frame, {port.mac, own.address}, own.address);
         out_.originate_and_send(index, std::span(frame).first(bytes));
     }
     for (const auto& own : port.v6) {

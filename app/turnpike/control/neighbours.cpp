@@ -57,7 +57,8 @@ result<uint32_t> neighbours::add_gateway(uint16_t port, const ip_address& a) {
     entry* e = find(port, a);
     if (e == nullptr) e = make(port, a);
     if (e == nullptr)
-        return turnpike::fail(ENOSPC, "neighbours", "limit is too small for the gateways of the routes");
+        return turnpike::fail(ENOSPC, "neighbours",
+                              "limit is too small for the gateways of the routes");
     if (!e->gateway) {
         e->gateway = true;
         e->state = state::failed;  // nobody has asked yet; the first packet does
@@ -75,14 +76,18 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t port, const ip_address& a, u
     switch (e->state) {
         case state::reachable:
         case state::stale:
-        case state::probe: return actions_.send(packet, port, e->mac);
+        case state::probe:
+            return actions_.send(packet, port, e->mac);
         case state::failed:
-            if (now_ms < e->deadline_ms) return actions_.give_up(packet, drop_reason::neighbour_failed);
+            if (now_ms < e->deadline_ms)
+                return actions_.give_up(packet, drop_reason::neighbour_failed);
             start_asking(*e, now_ms);
             break;
-        default: break;
+        default:
+            break;
     }
-    if (e->held.size() >= limits_.held) return actions_.give_up(packet, drop_reason::neighbour_queue_full);
+    if (e->held.size() >= limits_.held)
+        return actions_.give_up(packet, drop_reason::neighbour_queue_full);
     e->held.push_back(packet);
     ++held_;
 }
@@ -99,8 +104,8 @@ void neighbours::ask(entry& e, uint64_t now_ms) {
     set_timer(e, now_ms + limits_.retransmit_ms);
 }
 
-void neighbours::learn(uint16_t port, const ip_address& a, const packet::mac_address& mac, bool create,
-                       uint64_t now_ms) {
+void neighbours::learn(uint16_t port, const ip_address& a, const packet::mac_address& mac,
+                       bool create, uint64_t now_ms) {
     entry* e = find(port, a);
     if (e == nullptr && create) e = make(port, a);
     if (e == nullptr) return;
@@ -192,7 +197,8 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
         case state::probe:
             if (e.attempts < limits_.attempts) return ask(e, now_ms);
             return fail(e, now_ms);
-        case state::reachable: return become_stale(e, now_ms);
+        case state::reachable:
+            return become_stale(e, now_ms);
         case state::stale:
             if (table_.take_used(e.slot)) {
                 e.state = state::probe;

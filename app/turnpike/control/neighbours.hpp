@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The neighbours' state machine, of RFC 4861 section 7.3 for both families (ARP has none of its own):
+// The neighbours' state machine, of RFC 4861 section 7.3 for both families (ARP has none of its
+// own):
 //
-//   packet, unknown --> incomplete --answer--> reachable --time--> stale --used--> probe --answer--> reachable
-//                           |                                        | unused, long               | silence
-//                        silence --> failed <-------------------------------------------------------+
-//   (held packets are given up)     --time--> forgotten (a gateway's is kept: routes outlive neighbours)
+//   packet, unknown --> incomplete --answer--> reachable --time--> stale --used--> probe
+//   --answer--> reachable
+//                           |                                        | unused, long               |
+//                           silence
+//                        silence --> failed
+//                        <-------------------------------------------------------+
+//   (held packets are given up)     --time--> forgotten (a gateway's is kept: routes outlive
+//   neighbours)
 //
 // Control only. Workers see the outcome in datapath/neighbour_table.
 #pragma once
@@ -26,8 +31,8 @@ struct rte_mbuf;
 namespace turnpike::control {
 
 enum class neighbour_state : uint8_t { incomplete, reachable, stale, probe, failed, count_ };
-inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reachable", "stale", "probe",
-                                                             "failed"};
+inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reachable", "stale",
+                                                             "probe", "failed"};
 
 /// What the state machine asks of its owner. All are called from within its own functions.
 struct neighbour_actions {
@@ -71,7 +76,8 @@ class neighbours {
     void give_up_all(packet::drop_reason why);
 
     [[nodiscard]] uint64_t held() const noexcept { return held_; }
-    [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state() const;
+    [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state()
+        const;
 
   private:
     struct entry {

@@ -96,11 +96,16 @@ bool router::on_link(uint16_t port, const ip_address& a) const noexcept {
 void router::take(rte_mbuf* packet, uint64_t now_ms) {
     now_ms_ = now_ms;
     switch (datapath::punted_of(packet).why) {
-        case punt_reason::arp: return take_arp(packet);
-        case punt_reason::nd: return take_nd(packet);
-        case punt_reason::local: return take_local(packet);
-        case punt_reason::resolve: return take_unresolved(packet);
-        case punt_reason::report: return take_report(packet);
+        case punt_reason::arp:
+            return take_arp(packet);
+        case punt_reason::nd:
+            return take_nd(packet);
+        case punt_reason::local:
+            return take_local(packet);
+        case punt_reason::resolve:
+            return take_unresolved(packet);
+        case punt_reason::report:
+            return take_report(packet);
     }
 }
 

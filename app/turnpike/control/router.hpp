@@ -82,6 +82,7 @@ class router {
 };
 
 /// The ICMP error that tells of a drop, for the packet's own family; type 0 where none does.
-[[nodiscard]] packet::icmp_error icmp_error_of(packet::drop_reason why, bool v4, uint16_t mtu) noexcept;
+[[nodiscard]] packet::icmp_error icmp_error_of(packet::drop_reason why, bool v4,
+                                               uint16_t mtu) noexcept;
 
 }  // namespace turnpike::control

@@ -12,8 +12,8 @@ void lookup(burst& b, const tables& t) noexcept {
     uint32_t n4 = 0, n6 = 0;
     for (uint32_t i = 0; i < b.count; ++i) {
         if (b.fate[i] != fate::open) continue;
-        const auto* destination = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*,
-                                                          b.parsed[i].destination_offset());
+        const auto* destination =
+            rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, b.parsed[i].destination_offset());
         if (b.parsed[i].is_ipv4()) {
             v4[n4] = load_be<uint32_t>(destination);
             of_v4[n4++] = static_cast<uint8_t>(i);

@@ -25,7 +25,8 @@ result<std::unique_ptr<neighbour_table>> neighbour_table::create(uint32_t limit,
     for (uint32_t slot = limit; slot-- > 0;) t->free_.push_back(slot);
 
     const size_t bytes = rte_rcu_qsbr_get_memsize(readers);
-    t->qsbr_.reset(static_cast<rte_rcu_qsbr*>(rte_zmalloc("neighbours", bytes, RTE_CACHE_LINE_SIZE)));
+    t->qsbr_.reset(
+        static_cast<rte_rcu_qsbr*>(rte_zmalloc("neighbours", bytes, RTE_CACHE_LINE_SIZE)));
     if (!t->qsbr_ || rte_rcu_qsbr_init(t->qsbr_.get(), readers) != 0)
         return fail(ENOMEM, "neighbours", "no memory for RCU");
     rte_hash_parameters p{};
@@ -51,9 +52,8 @@ void neighbour_table::find(const neighbour_key* const* keys, uint32_t* slot,
     uint64_t hits = 0;
     rte_hash_lookup_bulk_data(hash_.get(), wanted.data(), n, &hits, data.data());
     for (uint32_t i = 0; i < n; ++i)
-        slot[i] = (hits >> i & 1) != 0
-                      ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data[i]))
-                      : none;
+        slot[i] = (hits >> i & 1) != 0 ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data[i]))
+                                       : none;
 }
 
 uint32_t neighbour_table::find(const neighbour_key& key) const noexcept {
@@ -93,7 +93,8 @@ void neighbour_table::resolve(uint32_t slot, const packet::mac_address& mac) noe
 }
 
 void neighbour_table::reclaim() noexcept {
-    while (!pending_.empty() && rte_rcu_qsbr_check(qsbr_.get(), pending_.front().token, false) == 1) {
+    while (!pending_.empty() &&
+           rte_rcu_qsbr_check(qsbr_.get(), pending_.front().token, false) == 1) {
         rte_hash_free_key_with_position(hash_.get(), pending_.front().position);
         free_.push_back(pending_.front().slot);
         pending_.pop_front();

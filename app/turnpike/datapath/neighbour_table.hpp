@@ -3,9 +3,9 @@
 //
 //   rte_hash {port, family, address} --> slot --> | used | resolved | MAC 48 |   one atomic word
 //
-// Control owns the table (control/neighbours is the state machine); workers only look. A changed MAC
-// is one store. A removed neighbour's key and slot are reused only after every worker was quiescent
-// (rte_rcu_qsbr), so a worker never sends to a MAC that its lookup did not mean.
+// Control owns the table (control/neighbours is the state machine); workers only look. A changed
+// MAC is one store. A removed neighbour's key and slot are reused only after every worker was
+// quiescent (rte_rcu_qsbr), so a worker never sends to a MAC that its lookup did not mean.
 #pragma once
 
 #include <rte_hash.h>
@@ -69,7 +69,9 @@ class neighbour_table {
     [[nodiscard]] uint32_t find(const neighbour_key& key) const noexcept;
     void remove(const neighbour_key& key) noexcept;
     void resolve(uint32_t slot, const packet::mac_address& mac) noexcept;
-    void unresolve(uint32_t slot) noexcept { slots_[slot].word.store(0, std::memory_order_release); }
+    void unresolve(uint32_t slot) noexcept {
+        slots_[slot].word.store(0, std::memory_order_release);
+    }
     /// Whether a worker has sent to it since the last call.
     bool take_used(uint32_t slot) noexcept {
         return (slots_[slot].word.fetch_and(~used, std::memory_order_relaxed) & used) != 0;

@@ -52,7 +52,8 @@ void classify_ipv4(burst& b, uint32_t i, const port_entry& port, const uint8_t* 
         return b.drop_packet(i, why);
     // A sender that is a broadcast address of this link, or claims to be us (RFC 1812 5.3.7).
     for (const ipv4_interface& own : port.v4)
-        if (source == own.address || (own.broadcast != 0 && (source == own.broadcast || source == own.network)))
+        if (source == own.address ||
+            (own.broadcast != 0 && (source == own.broadcast || source == own.network)))
             return b.drop_packet(i, drop_reason::ipv4_source);
     if (is_group_frame_for_one(packet::view<packet::ethernet_header>(frame), false))
         return b.drop_packet(i, drop_reason::group_mac);
@@ -125,13 +126,20 @@ void parse(burst& b, const tables& t) noexcept {
     for (uint32_t i = 0; i < b.count; ++i) {
         if (b.fate[i] != fate::open) continue;
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
-        if (b.parsed[i].padding_bytes != 0)
-            cut_tail(b.packet[i], b.parsed[i].padding_bytes);
+        if (b.parsed[i].padding_bytes != 0) cut_tail(b.packet[i], b.parsed[i].padding_bytes);
         switch (b.parsed[i].l3) {
-            case l3_kind::ipv4: classify_ipv4(b, i, port, frame); break;
-            case l3_kind::ipv6: classify_ipv6(b, i, port, frame); break;
-            case l3_kind::arp: b.punt_packet(i, punt_reason::arp); break;
-            case l3_kind::other: b.drop_packet(i, drop_reason::ether_type_unknown); break;
+            case l3_kind::ipv4:
+                classify_ipv4(b, i, port, frame);
+                break;
+            case l3_kind::ipv6:
+                classify_ipv6(b, i, port, frame);
+                break;
+            case l3_kind::arp:
+                b.punt_packet(i, punt_reason::arp);
+                break;
+            case l3_kind::other:
+                b.drop_packet(i, drop_reason::ether_type_unknown);
+                break;
         }
     }
 }

@@ -5,7 +5,8 @@
 //           behind the IP packet is cut off
 //   Next    lookup
 //   Punts   arp, nd, local (multicast groups, link-local addresses)
-//   Drops   everything that lib/packet names of Ethernet, VLAN, IPv4 and IPv6; other_mac, group_mac,
+//   Drops   everything that lib/packet names of Ethernet, VLAN, IPv4 and IPv6; other_mac,
+//   group_mac,
 //           vlan_on_routed_port, link_local, headers_scattered
 #pragma once
 

@@ -15,8 +15,8 @@ bool pull_up(rte_mbuf* m, uint32_t bytes) noexcept {
     while (left != 0) {
         rte_mbuf* next = m->next;
         const auto part = static_cast<uint16_t>(std::min<uint32_t>(left, next->data_len));
-        std::memcpy(rte_pktmbuf_mtod_offset(m, uint8_t*, m->data_len), rte_pktmbuf_mtod(next, uint8_t*),
-                    part);
+        std::memcpy(rte_pktmbuf_mtod_offset(m, uint8_t*, m->data_len),
+                    rte_pktmbuf_mtod(next, uint8_t*), part);
         m->data_len = static_cast<uint16_t>(m->data_len + part);
         next->data_len = static_cast<uint16_t>(next->data_len - part);
         next->data_off = static_cast<uint16_t>(next->data_off + part);

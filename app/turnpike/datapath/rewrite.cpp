@@ -18,13 +18,24 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
 /// Routes that send nothing, and packets for us. True where the packet goes on to a port.
 bool goes_on(burst& b, uint32_t i) noexcept {
     switch (b.hop[i].kind) {
-        case hop_kind::none: b.report_packet(i, drop_reason::no_route); return false;
-        case hop_kind::blackhole: b.drop_packet(i, drop_reason::route_blackhole); return false;
-        case hop_kind::unreachable: b.report_packet(i, drop_reason::route_unreachable); return false;
-        case hop_kind::local: b.punt_packet(i, punt_reason::local); return false;
-        case hop_kind::broadcast: b.drop_packet(i, drop_reason::directed_broadcast); return false;
+        case hop_kind::none:
+            b.report_packet(i, drop_reason::no_route);
+            return false;
+        case hop_kind::blackhole:
+            b.drop_packet(i, drop_reason::route_blackhole);
+            return false;
+        case hop_kind::unreachable:
+            b.report_packet(i, drop_reason::route_unreachable);
+            return false;
+        case hop_kind::local:
+            b.punt_packet(i, punt_reason::local);
+            return false;
+        case hop_kind::broadcast:
+            b.drop_packet(i, drop_reason::directed_broadcast);
+            return false;
         case hop_kind::connected:
-        case hop_kind::gateway: break;
+        case hop_kind::gateway:
+            break;
     }
     // RFC 4291 section 2.5.6: routers must not forward packets with link-local sources.
     if (!b.parsed[i].is_ipv4() &&
@@ -53,7 +64,8 @@ drop_reason check_ipv6(const burst& b, uint32_t i, const port_entry& out) noexce
 }
 
 /// The neighbours' slots: a gateway's is the hop's index; an on-link destination's is looked up.
-void find_neighbours(const burst& b, const tables& t, std::array<uint32_t, burst_max>& slot) noexcept {
+void find_neighbours(const burst& b, const tables& t,
+                     std::array<uint32_t, burst_max>& slot) noexcept {
     std::array<neighbour_key, burst_max> key;
     std::array<const neighbour_key*, burst_max> keys;
     std::array<uint32_t, burst_max> of, found;
@@ -64,9 +76,10 @@ void find_neighbours(const burst& b, const tables& t, std::array<uint32_t, burst
         if (b.hop[i].kind != hop_kind::connected) continue;
         const bool v4 = b.parsed[i].is_ipv4();
         key[n] = {.port = b.out_port[i], .v6 = !v4};
-        std::memcpy(key[n].address,
-                    rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, b.parsed[i].destination_offset()),
-                    v4 ? 4 : 16);
+        std::memcpy(
+            key[n].address,
+            rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, b.parsed[i].destination_offset()),
+            v4 ? 4 : 16);
         keys[n] = &key[n];
         of[n++] = i;
     }
@@ -87,9 +100,9 @@ void write_headers(burst& b, uint32_t i, const tables& t, uint32_t slot) noexcep
     if (slot == neighbour_table::none || !t.neighbours->mac_of(slot, mac)) [[unlikely]]
         return b.punt_packet(i, punt_reason::resolve);
     // Routed ports take untagged frames only, so layer 3 starts right behind this header.
-    packet::write_ethernet(packet::view<packet::ethernet_header>(rte_pktmbuf_mtod(b.packet[i], uint8_t*)),
-                           mac, out.mac,
-                           v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6);
+    packet::write_ethernet(
+        packet::view<packet::ethernet_header>(rte_pktmbuf_mtod(b.packet[i], uint8_t*)), mac,
+        out.mac, v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6);
 }
 
 }  // namespace
@@ -101,7 +114,8 @@ void rewrite(burst& b, const tables& t) noexcept {
                                                    ? b.hop[i].index
                                                    : t.neighbours->port_of(b.hop[i].index));
         const port_entry& port = t.port[out];
-        const drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, port) : check_ipv6(b, i, port);
+        const drop_reason why =
+            b.parsed[i].is_ipv4() ? check_ipv4(b, i, port) : check_ipv6(b, i, port);
         b.out_port[i] = out;
         if (why == drop_reason::ipv4_needs_fragmenting) [[unlikely]]
             b.drop_packet(i, why);

@@ -4,7 +4,8 @@
 //   Writes  fate, out_port, drop, punt; TTL or hop limit, checksum, Ethernet header
 //   Next    send
 //   Punts   local, resolve, report
-//   Drops   no_route, route_blackhole, route_unreachable, directed_broadcast, link_local, port_down,
+//   Drops   no_route, route_blackhole, route_unreachable, directed_broadcast, link_local,
+//   port_down,
 //           ipv4_ttl, ipv6_hop_limit, ipv4_too_big, ipv4_needs_fragmenting, ipv6_too_big
 #pragma once
 

@@ -41,9 +41,9 @@ route_table::~route_table() {
 
 result<void> route_table::add(const ip_prefix& to, next_hop hop) {
     ip_prefix p = to;
-    const int code =
-        p.address.v6 ? rte_fib6_add(v6_, p.address.bytes.data(), p.length, hop.packed())
-                     : rte_fib_add(v4_, p.address.v4(), p.length, hop.packed());
+    const int code = p.address.v6
+                         ? rte_fib6_add(v6_, p.address.bytes.data(), p.length, hop.packed())
+                         : rte_fib_add(v4_, p.address.v4(), p.length, hop.packed());
     if (code != 0) return fail(-code, "route " + to.text(), "the FIB does not take it");
     ++routes_[p.address.v6];
     return {};

@@ -16,8 +16,8 @@ using packet::drop_reason;
 worker::worker(const worker_plan& plan, const tables& t) : plan_(plan), tables_(t) {
     for (uint16_t i = 0; i < t.ports; ++i)
         if (plan_.tx_queue_id[i] >= 0)
-            tx_[i] = rxtx::tx_queue(t.port[i].ethdev_id, static_cast<uint16_t>(plan_.tx_queue_id[i]),
-                                    counters_[i]);
+            tx_[i] = rxtx::tx_queue(t.port[i].ethdev_id,
+                                    static_cast<uint16_t>(plan_.tx_queue_id[i]), counters_[i]);
 }
 
 void worker::run(const std::atomic<bool>& stop) noexcept {
@@ -51,8 +51,8 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     burst b;
     const bool sampled = meter_.sample_next();
     const uint64_t start = sampled ? cost::tsc() : last_;
-    b.count =
-        rte_eth_rx_burst(tables_.port[from.port].ethdev_id, from.queue_id, b.packet.data(), burst_max);
+    b.count = rte_eth_rx_burst(tables_.port[from.port].ethdev_id, from.queue_id, b.packet.data(),
+                               burst_max);
     if (b.count == 0) return 0;
     b.in_port = from.port;
     uint64_t bytes = 0;

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{"patch with itself", with("[[west, east]]", "[[west, west]]"),
               "f.yaml:8: patches[0][1] uses 'west' again"},
         wrong{"port in no patch", with("[[west, east]]", "[]"),
-              "f.yaml:6: port 'west' is in no patch"},
+              "f.yaml:6: port 'west' has no addresses and is in no patch"},
         wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},
         wrong{"hugepages", with("optional", "maybe"),
               "f.yaml:1: eal.hugepages should be required or optional, not 'maybe'"},
