@@ -73,10 +73,12 @@ transactions_per_packet price_write_back(const write_back& w, const link& l) {
         case write_back_policy::batch:
             each = shared_by(w.packets, entries);
             break;
-        case write_back_policy::by_line:
-            each.add(shared_by(line_bytes / w.bytes, entries), w.full_line_share);
+        case write_back_policy::by_line: {
+            const uint32_t entries_of_a_line = line_bytes / w.bytes;
+            each.add(shared_by(entries_of_a_line, entries), w.full_line_share);
             each.add(shared_by(w.partial_entries, entries), 1 - w.full_line_share);
             break;
+        }
     }
     return each;
 }

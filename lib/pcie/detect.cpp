@@ -125,6 +125,8 @@ result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_vi
         return fail(EACCES, device,
                     "only the first 64 bytes of config space are readable: run as root, or state "
                     "link, MPS and MRRS by hand");
+    if (config.u32(0) == ~0u)
+        return fail(EIO, device, "the device does not answer (removed, or powered down)");
     const auto capability = config.capability(capability_pci_express);
     if (!capability) return fail(EIO, device, "its capability list is damaged");
     if (*capability == 0)

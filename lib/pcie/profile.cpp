@@ -2,7 +2,7 @@
 #include "pcie/profile.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 
 #include "pcie/access.hpp"
 
@@ -53,11 +53,13 @@ void check_write_back(field_checks& check, const write_back& w) {
     check.within("write_back.index_bytes", w.index_bytes, 0, 64, " bytes");
     check.within("write_back.packets", w.packets, 1, 4096, " packets");
     if (w.policy != write_back_policy::by_line) return;
-    check.require("write_back.bytes", w.bytes < line_bytes && line_bytes % w.bytes == 0,
+    check.require("write_back.bytes",
+                  w.bytes > 0 && w.bytes < line_bytes && line_bytes % w.bytes == 0,
                   "by_line needs entries of which 2 or more fill a 64-byte line exactly");
     check.within("write_back.full_line_share", w.full_line_share, 0, 1, "");
+    const uint32_t entries_of_a_line = line_bytes / std::max(1u, w.bytes);
     check.require("write_back.partial_entries",
-                  w.partial_entries >= 1 && w.partial_entries < line_bytes / std::max(1u, w.bytes),
+                  w.partial_entries >= 1 && w.partial_entries < entries_of_a_line,
                   "must be at least 1 and fewer than fill a 64-byte line");
 }
 
@@ -111,10 +113,14 @@ result<nic_profile> profile_for_driver(std::string_view driver) {
 
 result<void> validate(const nic_profile& profile) {
     field_checks check("");
-    check.require("name", !profile.name.empty(), "a profile needs a name");
+    const auto fits_a_name = [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    check.require("name", !profile.name.empty() && std::ranges::all_of(profile.name, fits_a_name),
+                  "a profile's name is made of letters, digits, '-', '_' and '.'");
     check.within("ethernet_gbps", profile.ethernet_gbps, 0, 10'000, " Gb/s");
-    if (const auto good = check.outcome(); !good) return good;
-    if (const auto good = validate(profile.rx, "rx"); !good) return good;
+    if (auto good = check.outcome(); !good) return good;
+    if (auto good = validate(profile.rx, "rx"); !good) return good;
     return validate(profile.tx, "tx");
 }
 

@@ -47,8 +47,8 @@ struct refused {
 /// One mapping: reads the fields it is asked for, then refuses what is left.
 class mapping {
   public:
-    mapping(YAML::Node node, std::string origin, std::string name)
-        : node_(std::move(node)), origin_(std::move(origin)), name_(std::move(name)) {
+    mapping(const YAML::Node& node, std::string origin, std::string name)
+        : node_(node), origin_(std::move(origin)), name_(std::move(name)) {
         if (!node_.IsMap()) refuse(node_, "'" + name_ + "' must hold fields (key: value)");
     }
 
@@ -225,9 +225,12 @@ result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
 }
 
 result<std::vector<nic_profile>> load_profiles(const std::filesystem::path& file) {
+    std::error_code ignored;
+    const bool is_folder = std::filesystem::is_directory(file, ignored);
+    errno = 0;
     std::ifstream in(file);
-    if (!in || std::filesystem::is_directory(file))
-        return fail(errno != 0 ? errno : EISDIR, file.string(), "cannot read the profiles");
+    if (!in || is_folder)
+        return fail(is_folder ? EISDIR : errno, file.string(), "cannot read the profiles");
     std::ostringstream text;
     text << in.rdbuf();
     return parse_profiles(text.str(), file.string());
