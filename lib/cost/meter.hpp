@@ -57,9 +57,7 @@ class meter {
     }
 
     /// Whether the stages of the next burst are to be sampled.
-    [[nodiscard]] bool sample_next() const noexcept {
-        return burst_number_ % sample_every == sample_every - 1;
-    }
+    [[nodiscard]] bool sample_next() const noexcept { return burst_number_ % sample_every == 0; }
 
     /// A burst of `received` > 0 packets came.
     void burst(uint32_t received) noexcept {

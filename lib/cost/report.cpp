@@ -2,23 +2,15 @@
 #include "cost/report.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace turnpike::cost {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* no_pcie_model = "this build has no PCIe model yet";
-
-json pcie_json() {
-    return {{"modelled", nullptr},
-            {"counted", nullptr},
-            {"measured", nullptr},
-            {"why",
-             {{"modelled", no_pcie_model},
-              {"counted", "the driver does not count its PCIe transactions"},
-              {"measured", "hardware counters are not read yet"}}}};
+json pcie_json(const pcie_report& p) {
+    return {
+        {"modelled", p.modelled}, {"counted", p.counted}, {"measured", p.measured}, {"why", p.why}};
 }
 
 json worker_json(const worker_report& w, const report& r) {
@@ -58,7 +50,7 @@ json port_json(const port_report& p) {
             {"originated", p.originated},
             {"consumed", p.consumed},
             {"drops", p.drops},
-            {"pcie", pcie_json()}};
+            {"pcie", pcie_json(p.pcie)}};
 }
 
 }  // namespace
@@ -89,11 +81,21 @@ double worker_report::headroom_pps(uint64_t tsc_hz, double duration_s) const noe
     return std::max(0.0, static_cast<double>(tsc_hz) / cpp() - pps);
 }
 
+void port_load::add(const size_samples& from, uint64_t of_bursts) noexcept {
+    for (size_t i = 0; i < size_samples::bins; ++i) {
+        sizes[i].packets += from.read()[i].packets.read();
+        sizes[i].bytes += from.read()[i].bytes.read();
+    }
+    bursts += of_bursts;
+}
+
 void port_report::add(const port_counters& from) {
     rx_packets += from.rx_packets.read();
     tx_packets += from.tx_packets.read();
     rx_bytes += from.rx_bytes.read();
     tx_bytes += from.tx_bytes.read();
+    rx_load.add(from.rx_sizes, from.rx_bursts.read());
+    tx_load.add(from.tx_sizes, from.tx_bursts.read());
     originated += from.originated.read();
     consumed += from.consumed.read();
     for (size_t i = 0; i < packet::drop_reasons; ++i)

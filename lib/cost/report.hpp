@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -43,12 +43,31 @@ struct worker_report {
     [[nodiscard]] double headroom_pps(uint64_t tsc_hz, double duration_s) const noexcept;
 };
 
+/// How a port is used, for the PCIe bill: packets by size (of samples), and packets a call.
+struct port_load {
+    struct size {
+        uint64_t packets = 0, bytes = 0;
+    };
+    std::array<size, size_samples::bins> sizes{};
+    uint64_t bursts = 0;
+
+    void add(const size_samples& from, uint64_t of_bursts) noexcept;
+};
+
+/// The PCIe object of each source, null where `why` says why.
+struct pcie_report {
+    nlohmann::json modelled{}, counted{}, measured{};
+    std::map<std::string, std::string> why{};
+};
+
 struct port_report {
     std::string name{}, driver{};
     bool link_up = false;
     uint64_t rx_packets = 0, tx_packets = 0, rx_bytes = 0, tx_bytes = 0, rx_missed = 0;
     uint64_t originated = 0, consumed = 0;
     named_drops drops{};
+    port_load rx_load{}, tx_load{};
+    pcie_report pcie{};
 
     void add(const port_counters& from);
 };

@@ -14,6 +14,23 @@ std::string with_prefix(double value) {
     return fmt::format("{:.0f} ", value);
 }
 
+/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet.
+std::string lines_of(const nlohmann::json& object) {
+    const auto& lines = object["per_packet"]["lines"];
+    const auto of = [&](const char* name) { return lines[name].get<double>(); };
+    return fmt::format("reads {:.2f}  writes {:.2f} ({:.2f} partial)  MMIO {:.2f}", of("rd_cur"),
+                       of("itom") + of("rfo"), of("rfo"), of("wil") + of("prd"));
+}
+
+void add_pcie(std::string& out, const report& r) {
+    for (const auto& p : r.ports)
+        for (const auto& [source, object] :
+             {std::pair{"modelled", &p.pcie.modelled}, std::pair{"counted", &p.pcie.counted}})
+            if (!object->is_null())
+                out += fmt::format("PCIe lines per packet of {}, {}: {}\n", p.name, source,
+                                   lines_of(*object));
+}
+
 /// Counts since `previous`, so that a table every few seconds shows rates of now.
 worker_report since(const worker_report& now, const worker_report* previous) {
     worker_report d = now;
@@ -66,6 +83,7 @@ std::string to_table(const report& r, const report* previous) {
                                   r.duration_s, r.max_simd_bitwidth, isa);
     add_workers(out, r, previous, seconds);
     add_ports(out, r);
+    add_pcie(out, r);
     if (!r.neighbours.empty()) {
         out += "neighbours";
         for (const auto& [state, n] : r.neighbours) out += fmt::format("  {} {}", state, n);

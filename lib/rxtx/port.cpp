@@ -205,6 +205,14 @@ void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
         rte_eth_allmulticast_enable(id_);
 }
 
+std::string port::pci_address() const {
+    rte_eth_dev_info info;
+    if (rte_eth_dev_info_get(id_, &info) != 0 || info.device == nullptr) return {};
+    const rte_bus* bus = rte_dev_bus(info.device);
+    if (bus == nullptr || std::string_view(rte_bus_name(bus)) != "pci") return {};
+    return rte_dev_name(info.device);
+}
+
 packet::mac_address port::mac() const noexcept {
     rte_ether_addr address{};
     rte_eth_macaddr_get(id_, &address);

@@ -47,6 +47,8 @@ class port {
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
+    /// "0000:3b:00.0"; empty for what is not on a PCI bus.
+    [[nodiscard]] std::string pci_address() const;
     [[nodiscard]] packet::mac_address mac() const noexcept;
     [[nodiscard]] bool link_up() const noexcept;
     /// Packets the device dropped because nobody took them or no buffer was there.

@@ -53,6 +53,7 @@ class tx_queue {
                             static_cast<uint64_t>(waiting_ - sent));
         }
         counters_->tx_packets.add(sent);
+        counters_->tx_bursts.add(1);
         counters_->tx_bytes.add(bytes);
         waiting_ = 0;
     }

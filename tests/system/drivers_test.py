@@ -25,12 +25,12 @@ def run_patch(west, east, seconds=0.5, **more):
 def test_ring_and_null():
     report = run_patch("net_ring0", "net_null0")
     assert [p["driver"] for p in report["ports"]] == ["net_ring", "net_null"]
-    assert report["balance"]["tx"] > 100_000
+    assert report["balance"]["tx"] > 1_000
 
 
 def test_two_queues_on_a_port():
     report = run_patch({"device": "net_null0", "rx_queues": 2}, {"device": "net_null1", "rx_queues": 2})
-    assert report["balance"]["tx"] > 100_000
+    assert report["balance"]["tx"] > 1_000
 
 
 def test_pcap_forwards_what_the_file_holds():
@@ -42,7 +42,7 @@ def test_pcap_forwards_what_the_file_holds():
         wrpcap(f"{folder}/in.pcap", frames)
         wrpcap(f"{folder}/none.pcap", [])
         report = run_patch(f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap",
-                           f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap", seconds=1)
+                           f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap", seconds=3)
         assert report["ports"][0]["rx_packets"] == report["ports"][1]["tx_packets"] == 1000
         assert [bytes(f) for f in rdpcap(f"{folder}/out.pcap")] == [bytes(f) for f in frames]
 

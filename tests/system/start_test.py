@@ -165,6 +165,27 @@ def test_too_few_queues_say_how_many_there_are():
     refused_at_start(config, "port 'west'", "16 RX")
 
 
+def test_pcie_bill_of_a_named_profile():
+    west = {"device": "net_ring0", "pcie": {"profile": "ixgbe", "link": "gen3x8", "mps": 256}}
+    code, report, said = run_for(patch_config(west, "net_null0"))
+    assert code == 0, said
+    west, east = (port["pcie"] for port in report["ports"])
+    assert west["modelled"]["source"] == "modelled" and west["modelled"]["profile"] == "ixgbe"
+    assert west["modelled"]["link"]["mps_bytes"] == 256
+    # 64-byte frames: a line read to be sent and one written when received, and descriptors.
+    assert west["modelled"]["per_packet"]["lines"]["rd_cur"] >= 1
+    assert west["counted"] is None and west["why"]["counted"]
+    assert east["modelled"] is None and "niantic-dpdk" in east["why"]["modelled"]
+    assert "modelled: reads" in said
+
+
+def test_wrong_pcie_profile_and_link_name_the_port():
+    refused_at_start(patch_config({"device": "net_ring0", "pcie": {"profile": "nic"}}, "net_null0"),
+                     "port 'west'", "ixgbe")
+    refused_at_start(patch_config({"device": "net_ring0", "pcie": {"link": "gen9x8"}}, "net_null0"),
+                     "port 'west'", "generations are 1 to 6")
+
+
 def test_a_pool_that_does_not_fit():
     refused_at_start(ring_to_null(mempool={"buffers": 4_000_000}), "lacks", "hugepages")
 

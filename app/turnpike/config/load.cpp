@@ -104,8 +104,18 @@ std::vector<ip_prefix> read_addresses(const reader& from) {
     return out;
 }
 
+config::pcie read_pcie(const reader& from) {
+    from.expect_map({"profile", "link", "mps", "mrrs"});
+    config::pcie out;
+    if (from.has("profile")) out.profile = from.at("profile").text();
+    if (from.has("link")) out.link = from.at("link").text();
+    out.mps = from.number_or("mps", out.mps, 128, 4096);
+    out.mrrs = from.number_or("mrrs", out.mrrs, 128, 4096);
+    return out;
+}
+
 port read_port(const reader& from) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors", "addresses"});
+    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors", "addresses", "pcie"});
     port out;
     out.name = read_port_name(from.at("name"));
     out.device = from.at("device").text();
@@ -113,6 +123,7 @@ port read_port(const reader& from) {
     out.mtu = from.number_or("mtu", out.mtu, 68, 65535 - 18);
     out.rx_queues = from.number_or("rx_queues", out.rx_queues, 1, 1024);
     out.descriptors = from.number_or("descriptors", out.descriptors, 32, 32768);
+    if (from.has("pcie")) out.bill = read_pcie(from.at("pcie"));
     if (from.has("addresses")) out.addresses = read_addresses(from.at("addresses"));
     if (out.routed() && out.mtu < 1280 &&
         std::any_of(out.addresses.begin(), out.addresses.end(),
@@ -295,14 +306,15 @@ void check_ports(const model& in) {
 }
 
 model read_model(const reader& from, const std::string& name) {
-    from.expect_map(
-        {"eal", "workers", "mempool", "tx", "ports", "patches", "routes", "icmp", "neighbours"});
+    from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "ports", "patches",
+                     "routes", "icmp", "neighbours"});
     model out;
     out.file = name;
     if (from.has("eal")) out.eal_options = read_eal(from.at("eal"));
     if (from.has("workers")) out.workers = read_workers(from.at("workers"));
     if (from.has("mempool")) out.pool = read_mempool(from.at("mempool"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"));
+    if (from.has("pcie_profiles")) out.pcie_profiles = from.at("pcie_profiles").text();
     out.ports = read_ports(from.at("ports"));
     if (from.has("patches")) read_patches(from.at("patches"), out);
     check_ports(out);

@@ -28,12 +28,20 @@ struct tx {
     uint32_t drain_us = 50;  ///< a packet waits at most this long for others to be sent with it
 };
 
+/// What the PCIe bill of a port is to be made for, where turnpike cannot see it or should not.
+struct pcie {
+    std::string profile{};       ///< empty: by the driver's name
+    std::string link{};          ///< "gen3x8"; empty: detected
+    uint16_t mps = 0, mrrs = 0;  ///< bytes; 0: detected, or the link's default
+};
+
 struct port {
     std::string name{};
     std::string device{};  ///< an EAL vdev string or a PCI address
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
-    uint16_t descriptors = 1024;         ///< per queue, both ways
+    uint16_t descriptors = 1024;  ///< per queue, both ways
+    config::pcie bill{};
     std::vector<ip_prefix> addresses{};  ///< ours on this port; any makes it a routed port
     std::string where{};                 ///< "file:line", for what goes wrong at start
 
@@ -70,6 +78,7 @@ struct model {
     std::vector<unsigned> workers{};  ///< lcores; empty: all but the main one
     mempool pool{};
     tx sending{};
+    std::string pcie_profiles{};  ///< file of the operator's own; empty: none
     std::vector<port> ports{};
     std::vector<std::pair<uint16_t, uint16_t>> patches{};  ///< indices into ports
     std::vector<route> routes{};

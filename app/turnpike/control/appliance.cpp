@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdio>
 
+#include "control/pcie_bill.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
@@ -50,6 +51,9 @@ result<std::unique_ptr<appliance>> appliance::bring_up(const config::model& mode
     const auto kernel =
         isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
     if (!kernel) return tl::unexpected<error>(kernel.error());
+    auto profiles = pcie_profiles(model);
+    if (!profiles) return tl::unexpected<error>(profiles.error());
+    a->pcie_profiles_ = std::move(*profiles);
     a->ipv4_checksum_ = (*kernel)->name;
     a->tables_.ipv4_sum = (*kernel)->function;
     for (auto step : {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
@@ -150,6 +154,7 @@ result<void> appliance::open_ports() {
         tables_.port[i].ethdev_id = opened->id();
         tables_.port[i].mac = opened->mac();
         port_facts_.push_back({.name = opened->name(), .driver = opened->driver()});
+        pci_addresses_.push_back(opened->pci_address());
         ports_.push_back(std::move(*opened));
     }
     return {};
@@ -268,6 +273,7 @@ void appliance::control_tick(const run_options& options) {
 
 void appliance::run(const std::atomic<bool>& stop, const run_options& options) {
     const auto hz = static_cast<double>(rte_get_tsc_hz());
+    watch_links();
     started_ = rte_rdtsc();
     const uint64_t end = options.duration_s > 0
                              ? started_ + static_cast<uint64_t>(options.duration_s * hz)
@@ -353,6 +359,8 @@ cost::report appliance::report() const {
                     {"ipv6", tables_.routes->routes(true)}};
         r.held = router_->held();
     }
+    for (size_t i = 0; i < r.ports.size(); ++i)
+        fill_pcie_bill(r.ports[i], model_.ports[i].bill, pci_addresses_[i], pcie_profiles_);
     r.mempool = {.ops = rte_mempool_get_ops(pool_->ops_index)->name,
                  .buffers = model_.pool.buffers,
                  .buffer_size = model_.pool.buffer_size,

@@ -13,6 +13,7 @@
 #include "control/router.hpp"
 #include "cost/report.hpp"
 #include "datapath/worker.hpp"
+#include "pcie/profile.hpp"
 #include "rxtx/port.hpp"
 
 struct rte_mempool;
@@ -66,6 +67,8 @@ class appliance {
     std::vector<uint16_t> tx_queues_;  ///< by port
     datapath::tables tables_;
     std::vector<rxtx::port> ports_;
+    std::vector<pcie::nic_profile> pcie_profiles_;
+    std::vector<std::string> pci_addresses_;     ///< by port; empty: on no PCI bus
     std::vector<cost::port_report> port_facts_;  ///< name, driver; and missed, once closed
     std::vector<std::unique_ptr<datapath::worker>> workers_;
     std::vector<rte_ring*> rings_;  ///< all of them, to be freed

@@ -57,10 +57,13 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     b.in_port = from.port;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < b.count; ++i) bytes += b.packet[i]->pkt_len;
-    counters_[from.port].rx_packets.add(b.count);
-    counters_[from.port].rx_bytes.add(bytes);
-
+    cost::port_counters& counted = counters_[from.port];
+    counted.rx_packets.add(b.count);
+    counted.rx_bytes.add(bytes);
+    counted.rx_bursts.add(1);
     meter_.burst(b.count);
+    if (sampled)
+        for (uint32_t i = 0; i < b.count; ++i) counted.rx_sizes.add(b.packet[i]->pkt_len);
 
     cost::stage_clock clock(meter_, sampled, start);
     clock.mark(cost::stage::rx, b.count);
@@ -70,6 +73,10 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
         patch(b, tables_);
         clock.mark(cost::stage::patch, b.count);
     }
+    if (sampled)
+        for (uint32_t i = 0; i < b.count; ++i)
+            if (b.fate[i] == fate::send)
+                counters_[b.out_port[i]].tx_sizes.add(b.packet[i]->pkt_len);
     send(b, start);
     clock.mark(cost::stage::tx, b.count);
     return b.count;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/pcie_bill.hpp"
+
+#include <algorithm>
+
+#include "pcie/cost.hpp"
+#include "pcie/detect.hpp"
+#include "pcie/json.hpp"
+#include "pcie/profile_yaml.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr uint32_t fcs_bytes = 4;  // the model counts frames as Ethernet does, an mbuf without FCS
+
+result<pcie::link> link_of(const config::pcie& wanted, const std::string& pci_address) {
+    result<pcie::link> link;
+    if (!wanted.link.empty())
+        link = pcie::parse_link(wanted.link);
+    else if (pci_address.empty())
+        return fail(
+            ENODEV, "",
+            "the device is on no PCI bus; name a link to model it on (pcie: {link: gen3x8})");
+    else
+        link = pcie::detect_link("/sys", pci_address);
+    if (!link) return link;
+    if (wanted.mps != 0) link->mps = wanted.mps;
+    if (wanted.mrrs != 0) link->mrrs = wanted.mrrs;
+    if (const auto valid = pcie::validate(*link); !valid)
+        return tl::unexpected<error>(valid.error());
+    return link;
+}
+
+result<pcie::nic_profile> profile_of(const config::pcie& wanted, const std::string& driver,
+                                     const std::vector<pcie::nic_profile>& profiles) {
+    return wanted.profile.empty() ? pcie::profile_for_driver(driver, profiles)
+                                  : pcie::find_profile(wanted.profile, profiles);
+}
+
+/// The sampled sizes and the mean burst; where no burst was sampled, the mean size.
+pcie::load load_of(const cost::port_load& from, uint64_t packets, uint64_t bytes) {
+    pcie::load load;
+    for (const auto& size : from.sizes)
+        if (size.packets != 0)
+            load.frames.push_back({static_cast<uint32_t>(size.bytes / size.packets) + fcs_bytes,
+                                   static_cast<double>(size.packets)});
+    if (load.frames.empty() && packets != 0)
+        load.frames.push_back({static_cast<uint32_t>(bytes / packets) + fcs_bytes, 1.0});
+    load.burst =
+        from.bursts == 0
+            ? 1.0
+            : std::max(1.0, static_cast<double>(packets) / static_cast<double>(from.bursts));
+    return load;
+}
+
+result<nlohmann::json> modelled(const cost::port_report& port, const config::pcie& wanted,
+                                const std::string& pci_address,
+                                const std::vector<pcie::nic_profile>& profiles) {
+    if (port.rx_packets + port.tx_packets == 0) return fail(ENODATA, "", "no packets, no cost");
+    const auto profile = profile_of(wanted, port.driver, profiles);
+    if (!profile) return tl::unexpected<error>(profile.error());
+    const auto link = link_of(wanted, pci_address);
+    if (!link) return tl::unexpected<error>(link.error());
+    pcie::load rx = load_of(port.rx_load, port.rx_packets, port.rx_bytes);
+    pcie::load tx = load_of(port.tx_load, port.tx_packets, port.tx_bytes);
+    // A direction without packets weighs nothing, but must be something.
+    if (rx.frames.empty()) rx = tx;
+    if (tx.frames.empty()) tx = rx;
+    const auto bill = pcie::cost(*profile, *link, rx, tx);
+    if (!bill) return tl::unexpected<error>(bill.error());
+    const auto received = static_cast<double>(port.rx_packets);
+    const auto sent = static_cast<double>(port.tx_packets);
+    return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
+}
+
+}  // namespace
+
+result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model) {
+    std::vector<pcie::nic_profile> profiles;
+    if (!model.pcie_profiles.empty()) {
+        auto own = pcie::load_profiles(model.pcie_profiles);
+        if (!own) return tl::unexpected<error>(own.error());
+        profiles = std::move(*own);
+    }
+    const auto builtin = pcie::builtin_profiles();
+    profiles.insert(profiles.end(), builtin.begin(), builtin.end());
+    for (const config::port& port : model.ports) {
+        const std::string object = port.where + ": port '" + port.name + "': pcie";
+        if (!port.bill.profile.empty())
+            if (const auto found = pcie::find_profile(port.bill.profile, profiles); !found)
+                return fail(EINVAL, object, found.error().text);
+        if (!port.bill.link.empty())
+            if (const auto link = link_of(port.bill, ""); !link)
+                return fail(EINVAL, object, link.error().text);
+    }
+    return profiles;
+}
+
+void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted,
+                    const std::string& pci_address,
+                    const std::vector<pcie::nic_profile>& profiles) {
+    port.pcie = {};
+    if (auto object = modelled(port, wanted, pci_address, profiles))
+        port.pcie.modelled = std::move(*object);
+    else
+        port.pcie.why["modelled"] = object.error().text;
+    port.pcie.why["counted"] = "driver " + port.driver + " does not count its PCIe transactions";
+    port.pcie.why["measured"] = "hardware counters are not read by this version";
+}
+
+}  // namespace turnpike::control
