@@ -112,9 +112,7 @@ int forward(const config::model& model, const options& chosen) {
     return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     options chosen;
     if (const int code = read_options(argc, argv, chosen); code >= 0) return code;
     const auto model = config::load(chosen.config);
@@ -133,4 +131,15 @@ int main(int argc, char** argv) {
     const int code = forward(*model, chosen);
     control::stop_eal();
     return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& e) {  // out of memory, say: nothing of ours throws on purpose
+        std::fprintf(stderr, "turnpike: %s\n", e.what());
+        return exit_failed;
+    }
 }

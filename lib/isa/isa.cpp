@@ -42,7 +42,7 @@ error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
     return error{ENOTSUP, std::string(object), text};
 }
 
-error unknown(std::string_view object, std::string_view name, std::string names) {
+error unknown(std::string_view object, std::string_view name, const std::string& names) {
     return error{EINVAL, std::string(object),
                  "no kernel is named '" + std::string(name) + "'; there are: " + names};
 }

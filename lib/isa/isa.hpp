@@ -47,7 +47,7 @@ struct kernel {
 namespace detail {
 error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
                 uint16_t needs_bitwidth, uint16_t max_simd_bitwidth);
-error unknown(std::string_view object, std::string_view name, std::string names);
+error unknown(std::string_view object, std::string_view name, const std::string& names);
 }  // namespace detail
 
 /// Choose a kernel.

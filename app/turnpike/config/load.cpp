@@ -58,7 +58,7 @@ tx read_tx(const reader& from) {
 }
 
 std::string read_port_name(const reader& from) {
-    const std::string name = from.text();
+    std::string name = from.text();
     const auto plain = [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
     };
@@ -156,7 +156,7 @@ std::vector<port> read_ports(const reader& from) {
 
 uint16_t port_index(const model& in, const reader& from) {
     const std::string name = from.text();
-    for (uint16_t i = 0; i < in.ports.size(); ++i)
+    for (uint16_t i = 0; i < static_cast<uint16_t>(in.ports.size()); ++i)
         if (in.ports[i].name == name) return i;
     from.refuse(fmt::format("names '{}', which is not a port", name));
 }
@@ -189,7 +189,7 @@ uint16_t port_of_next_hop(const model& in, const reader& from, const ip_address&
                 fmt::format("names '{}', which has no addresses", in.ports[named].name));
         return named;
     }
-    for (uint16_t i = 0; i < in.ports.size(); ++i)
+    for (uint16_t i = 0; i < static_cast<uint16_t>(in.ports.size()); ++i)
         for (const ip_prefix& a : in.ports[i].addresses) {
             if (!a.contains(via)) continue;
             if (a.address == via) at.refuse(fmt::format("is {}, our own address", via.text()));

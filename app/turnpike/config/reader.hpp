@@ -22,8 +22,8 @@ struct complaint {
 
 class reader {
   public:
-    reader(YAML::Node node, std::string file, std::string path)
-        : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
+    reader(const YAML::Node& node, std::string file, std::string path)
+        : node_(node), file_(std::move(file)), path_(std::move(path)) {}
 
     /// Complain about this node: throws.
     [[noreturn]] void refuse(const std::string& text) const;

@@ -201,7 +201,7 @@ void appliance::listen(uint16_t port) {
 }
 
 result<void> appliance::start_ports() {
-    for (uint16_t i = 0; i < ports_.size(); ++i) {
+    for (uint16_t i = 0; i < tables_.ports; ++i) {
         if (auto started = ports_[i].start(); !started)
             return tl::unexpected<error>(started.error());
         if (tables_.port[i].routed) listen(i);
@@ -210,7 +210,7 @@ result<void> appliance::start_ports() {
 }
 
 void appliance::watch_links() {
-    for (uint16_t i = 0; i < ports_.size(); ++i) {
+    for (uint16_t i = 0; i < tables_.ports; ++i) {
         const bool up = ports_[i].link_up();
         const bool was = tables_.port[i].link_up.exchange(up, std::memory_order_relaxed);
         if (up == was) continue;
@@ -347,10 +347,10 @@ cost::report appliance::report() const {
         w.lcore = worker->lcore();
         w.add(worker->meter());
         r.workers.push_back(w);
-        for (uint16_t i = 0; i < r.ports.size(); ++i) r.ports[i].add(worker->port(i));
+        for (uint16_t i = 0; i < tables_.ports; ++i) r.ports[i].add(worker->port(i));
     }
     if (router_) {
-        for (uint16_t i = 0; i < r.ports.size(); ++i) r.ports[i].add(outlet_->port(i));
+        for (uint16_t i = 0; i < tables_.ports; ++i) r.ports[i].add(outlet_->port(i));
         const auto by_state = router_->known()->by_state();
         for (size_t i = 0; i < by_state.size(); ++i)
             r.neighbours[std::string(neighbour_state_names[i])] = by_state[i];

@@ -119,6 +119,7 @@ result<void> start_eal(const config::model& model, const std::vector<std::string
     if (auto checked = check_hugepages(model, options); !checked) return checked;
     options.insert(options.begin(), "turnpike");
     std::vector<char*> argv;
+    argv.reserve(options.size());
     for (std::string& word : options) argv.push_back(word.data());
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",

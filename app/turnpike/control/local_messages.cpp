@@ -61,8 +61,7 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
 
 void router::take_report(rte_mbuf* packet) {
     const datapath::punted& p = datapath::punted_of(packet);
-    const uint16_t mtu = tables_.port[p.out_port < tables_.ports ? p.out_port : p.in_port].mtu;
-    report(packet, icmp_error_of(p.drop, p.parsed.is_ipv4(), mtu));
+    report(packet, icmp_error_of(p.drop, p.parsed.is_ipv4(), tables_.port[p.out_port].mtu));
     out_.drop(packet, p.in_port, p.drop);
 }
 

@@ -12,7 +12,6 @@ namespace turnpike::datapath {
 namespace {
 
 using packet::drop_reason;
-using packet::ether_type;
 using packet::l3_kind;
 
 /// What lib/packet says of the frame; headers are made contiguous where they are not.
@@ -111,6 +110,8 @@ void parse(burst& b, const tables& t) noexcept {
     const port_entry& port = t.port[b.in_port];
     for (uint32_t i = 0; i < b.count; ++i) {
         b.fate[i] = fate::open;
+        b.hop[i] = {};
+        b.out_port[i] = b.in_port;
         if (!read_headers(b, i)) continue;
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
         if (b.parsed[i].l2_drop != drop_reason::none) {
