@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report, schema turnpike.report/1: plain numbers that control collected, as JSON and as a
-// table.
+// The report, schema turnpike.report/1: numbers that control collected, as JSON and as a table.
 #pragma once
 
 #include <array>

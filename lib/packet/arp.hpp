@@ -18,8 +18,7 @@ inline constexpr uint32_t arp_frame_bytes = sizeof(ethernet_header) + sizeof(arp
 /// ours     the receiving port's addresses: a sender that claims one is arp_sender_is_us (RFC 5227
 ///          section 2.4), and is not to be learnt from
 /// Answers  why to drop it, or none; a sender address of 0 is a probe (RFC 5227 section 1.1):
-/// valid,
-///          to be answered, nothing to learn
+///          valid, to be answered, nothing to learn
 /// Threads  any. Errors none.
 [[nodiscard]] drop_reason check_arp(const arp_message& message,
                                     std::span<const uint32_t> ours) noexcept;

@@ -96,8 +96,7 @@ enum class parse_status : uint8_t { done, need_more };
 /// frame_bytes  the whole frame, without its checksum
 /// out          what it is; not to be read after need_more
 /// Answers  need_more only where lead is shorter than enough_bytes(frame_bytes); what it parses
-/// does
-///          not depend on how long lead is
+///          does not depend on how long lead is
 /// Threads  any. Errors none.
 [[nodiscard]] parse_status parse(std::span<const uint8_t> lead, uint32_t frame_bytes,
                                  parsed& out) noexcept;

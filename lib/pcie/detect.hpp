@@ -21,8 +21,7 @@ namespace turnpike::pcie {
 ///         ENODEV: no such device
 ///         EACCES: only the first 64 bytes are readable, which is what others than root get
 ///         ENOTSUP: no PCI Express link (an emulated or root-complex integrated device), a link
-///         that
-///                  is down, or a speed after gen 6
+///                  that is down, or a speed after gen 6
 ///         EIO: config space that cannot be read or contradicts itself
 /// Threads any
 [[nodiscard]] result<link> detect_link(const std::filesystem::path& sysfs_root,

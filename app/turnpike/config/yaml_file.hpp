@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading a YAML file that a stranger may have written: bounded, and every complaint with
-// file:line.
+// Reading a YAML file that a stranger may have written: bounded, every complaint with file:line.
 #pragma once
 
 #include <yaml-cpp/yaml.h>

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The neighbours' state machine, of RFC 4861 section 7.3 for both families (ARP has none of its
-// own):
+// The neighbours' state machine: RFC 4861 section 7.3, for ARP too, which has none of its own.
 //
-//   packet, unknown --> incomplete --answer--> reachable --time--> stale --used--> probe
-//   --answer--> reachable
-//                           |                                        | unused, long               |
-//                           silence
-//                        silence --> failed
-//                        <-------------------------------------------------------+
-//   (held packets are given up)     --time--> forgotten (a gateway's is kept: routes outlive
-//   neighbours)
+//   unknown --packet--> incomplete --answer--> reachable --time--> stale --used--> probe
+//                           |                      ^                 |               |
+//                        silence                   +---- answer -----|---------------+
+//                           v                                     unused,         silence
+//                        failed (what waits is given up) <---------- long ----------- +
+//                           |                                        v
+//                           +--time--> forgotten <-------------------+
 //
-// Control only. Workers see the outcome in datapath/neighbour_table.
+// A gateway's neighbour is never forgotten: routes outlive neighbours. Control only; workers see the
+// outcome in datapath/neighbour_table.
 #pragma once
 
 #include <cstdint>

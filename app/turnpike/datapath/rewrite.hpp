@@ -5,8 +5,7 @@
 //   Next    send
 //   Punts   local, resolve, report
 //   Drops   no_route, route_blackhole, route_unreachable, directed_broadcast, link_local,
-//   port_down,
-//           ipv4_ttl, ipv6_hop_limit, ipv4_too_big, ipv4_needs_fragmenting, ipv6_too_big
+//           port_down, ipv4_ttl, ipv6_hop_limit, ipv4_too_big, ipv4_needs_fragmenting, ipv6_too_big
 #pragma once
 
 #include "datapath/tables.hpp"
