@@ -23,14 +23,16 @@
 
 namespace turnpike::datapath {
 
-struct neighbour_key {
+/// Hashed as bytes, eight at a time.
+struct alignas(8) neighbour_key {
     uint16_t port = 0;
     uint16_t v6 = 0;
+    uint8_t zero[4]{};  ///< what would be padding
     uint8_t address[16]{};
 
     static neighbour_key of(uint16_t port, const ip_address& a) noexcept;
 };
-static_assert(sizeof(neighbour_key) == 20, "hashed as bytes: no padding");
+static_assert(sizeof(neighbour_key) == 24);
 
 class neighbour_table {
   public:
