@@ -6,8 +6,13 @@
 //   set1(x)                      every lane x
 //   load_u32_each(p, offset)     lane i = the 4 bytes at p[i] + offset (memory order)
 //   sum_halves_each(p)           lane i = sum of the 8 16-bit words in the 16 bytes at p[i]
-//   a + b, a & b, shift_right<n> per lane
+//   a + b, a & b, a | b, a ^ b, shift_right<n> per lane
 //   load(from), store(to, a)     lanes from and to memory, any alignment
+//   equal<T>(a, b)               all bits of each T-sized part where a and b are equal, else 0
+//   any(a)                       is any bit set
+//   zero_extend(to, from)        to[i] = from[i] for `wide` u64 values; from: u8, u16 or u32
+//   popcount(x)                  bits set in one u64
+//   prefetch(at)                 the line of `at`, into all caches; harmless for any address
 #pragma once
 
 #include <immintrin.h>
@@ -30,6 +35,30 @@ struct sse42 {
     }
     friend sse42 operator+(sse42 a, sse42 b) noexcept { return {_mm_add_epi32(a.v, b.v)}; }
     friend sse42 operator&(sse42 a, sse42 b) noexcept { return {_mm_and_si128(a.v, b.v)}; }
+    friend sse42 operator|(sse42 a, sse42 b) noexcept { return {_mm_or_si128(a.v, b.v)}; }
+    friend sse42 operator^(sse42 a, sse42 b) noexcept { return {_mm_xor_si128(a.v, b.v)}; }
+    template <class T>
+    static sse42 equal(sse42 a, sse42 b) noexcept {
+        if constexpr (sizeof(T) == 1) return {_mm_cmpeq_epi8(a.v, b.v)};
+        if constexpr (sizeof(T) == 2) return {_mm_cmpeq_epi16(a.v, b.v)};
+        return {_mm_cmpeq_epi32(a.v, b.v)};
+    }
+    static bool any(sse42 a) noexcept { return !_mm_testz_si128(a.v, a.v); }
+    static constexpr unsigned wide = 2;
+    template <class T>
+    static void zero_extend(uint64_t* to, const T* from) noexcept {
+        uint64_t bits = 0;
+        std::memcpy(&bits, from, wide * sizeof(T));
+        const __m128i x = _mm_cvtsi64_si128(static_cast<long long>(bits));
+        const __m128i y = sizeof(T) == 1   ? _mm_cvtepu8_epi64(x)
+                          : sizeof(T) == 2 ? _mm_cvtepu16_epi64(x)
+                                           : _mm_cvtepu32_epi64(x);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), y);
+    }
+    static unsigned popcount(uint64_t x) noexcept {
+        return static_cast<unsigned>(__builtin_popcountll(x));
+    }
+    static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
     template <int Bits>
     static sse42 shift_right(sse42 a) noexcept {
         return {_mm_srli_epi32(a.v, Bits)};

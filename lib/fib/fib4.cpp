@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/fib4.hpp"
+
+#include "fib/kernel/lookup4.hpp"
+
+namespace turnpike::fib {
+namespace {
+
+constexpr shape ipv4_shape{32, layout::root4_bits, 6};
+
+address left_aligned(uint32_t a) { return {uint64_t{a} << 32, 0}; }
+
+}  // namespace
+
+std::span<const isa::kernel<lookup4_function>> lookup4_kernels() noexcept {
+    // The order that `turnpike-bench-fib` measures (doc/bench-fib.md).
+    static constexpr isa::kernel<lookup4_function> table[] = {
+        {"avx512", isa::feature_avx512, 512, avx512::lookup4},
+        {"avx2", isa::feature_avx2, 256, avx2::lookup4},
+        {"sse42", isa::feature_sse42, 128, sse42::lookup4},
+        {"scalar", isa::feature_none, 64, scalar::lookup4},
+    };
+    return table;
+}
+
+fib4::fib4(const config& c) : table_(c, ipv4_shape, true), name_(c.name) {}
+
+result<std::unique_ptr<fib4>> fib4::create(const config& c) {
+    std::unique_ptr<fib4> made(new fib4(c));
+    if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
+        return tl::unexpected<error>(ok.error());
+    if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
+    return made;
+}
+
+result<void> fib4::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
+    const auto row = isa::choose(lookup4_kernels(), name_, max_simd_bitwidth, name);
+    if (!row) return tl::unexpected<error>(row.error());
+    lookup_ = (*row)->function;
+    kernel_ = (*row)->name;
+    return {};
+}
+
+result<void> fib4::add(uint32_t address, unsigned length, uint64_t next_hop) {
+    return table_.add(left_aligned(address), length, next_hop);
+}
+
+result<void> fib4::remove(uint32_t address, unsigned length) {
+    return table_.remove(left_aligned(address), length);
+}
+
+result<void> fib4::load(std::span<const route4> routes) {
+    std::vector<entry> entries;
+    entries.reserve(routes.size());
+    for (const route4& r : routes)
+        entries.push_back({left_aligned(r.address), r.length, r.next_hop});
+    return table_.load(std::move(entries));
+}
+
+std::optional<uint64_t> fib4::get(uint32_t address, unsigned length) const {
+    return table_.get(left_aligned(address), length);
+}
+
+void fib4::for_each(const std::function<void(const route4&)>& visit) const {
+    table_.for_each([&](const address& a, unsigned length, uint64_t next_hop) {
+        visit({static_cast<uint32_t>(a.high >> 32), static_cast<uint8_t>(length), next_hop});
+    });
+}
+
+}  // namespace turnpike::fib

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib4.hpp: IPv4 longest-prefix match that stays in the near caches.
+// Layout: README.md draws it. Idea: a direct table of the first 18 bits, run-compressed blocks of
+// 64 /24s below it, next hops as narrow ids (doc/design/0004-fib.md).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "fib/table.hpp"
+
+namespace turnpike::fib {
+
+using lookup4_function = void(const view&, const uint32_t* dst, uint64_t* next_hop,
+                              uint32_t n) noexcept;
+
+/// The kernels, best first.
+std::span<const isa::kernel<lookup4_function>> lookup4_kernels() noexcept;
+
+/// A route of 4-byte addresses, host byte order.
+struct route4 {
+    uint32_t address;
+    uint8_t length;
+    uint64_t next_hop;
+};
+
+/// Threads  one writer (everything that is not const) beside many readers (lookup_bulk), each of
+///          which reports quiescence between its calls; doc/design/0004-fib.md.
+class fib4 {
+  public:
+    /// Errors  EINVAL: sizes; ENOTSUP: the kernel cannot run here; ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<fib4>> create(const config& c);
+
+    /// Add a route; replace its next hop where it is there.
+    /// address  host byte order, no bits behind `length`
+    /// Errors   EINVAL, ENOSPC (max_routes), ENOMEM: the table is exactly as it was
+    [[nodiscard]] result<void> add(uint32_t address, unsigned length, uint64_t next_hop);
+    /// Errors  ENOENT, EINVAL; ENOMEM: the table is exactly as it was
+    [[nodiscard]] result<void> remove(uint32_t address, unsigned length);
+    /// Replace the whole table at once; readers see the old one or the new one.
+    /// Errors  as add(); the table is exactly as it was
+    [[nodiscard]] result<void> load(std::span<const route4> routes);
+
+    /// Look up a burst.
+    /// dst       [n] addresses, host byte order, or as in the packet (config::network_order)
+    /// next_hop  [n] out; the default next hop where nothing matches
+    /// Requires  equal sizes; any n, worked in chunks inside
+    /// Threads   many. Errors none.
+    void lookup_bulk(std::span<const uint32_t> dst, std::span<uint64_t> next_hop) const noexcept {
+        lookup_(*table_.readers_view(), dst.data(), next_hop.data(),
+                static_cast<uint32_t>(dst.size()));
+    }
+
+    /// The next hop of exactly this prefix. Writer's thread.
+    [[nodiscard]] std::optional<uint64_t> get(uint32_t address, unsigned length) const;
+    /// In order of (address, length). Writer's thread.
+    void for_each(const std::function<void(const route4&)>& visit) const;
+    [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
+    /// What a kernel of lookup4_kernels() takes; valid until the reader's next quiescence.
+    const view* readers_view() const noexcept { return table_.readers_view(); }
+    /// The name of the kernel that runs.
+    std::string_view kernel() const noexcept { return kernel_; }
+    /// Run another kernel; before readers start. Errors as create().
+    [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
+
+  private:
+    explicit fib4(const config& c);
+    mutable table table_;
+    std::string name_;
+    lookup4_function* lookup_ = nullptr;
+    std::string_view kernel_;
+};
+
+}  // namespace turnpike::fib

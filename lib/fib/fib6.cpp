@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/fib6.hpp"
+
+#include "base/byte_order.hpp"
+#include "fib/kernel/lookup6.hpp"
+
+namespace turnpike::fib {
+namespace {
+
+constexpr shape ipv6_shape{128, layout::root6_bits, 8};
+
+address left_aligned(const address6& a) {
+    return {load_be<uint64_t>(a.data()), load_be<uint64_t>(a.data() + 8)};
+}
+
+}  // namespace
+
+std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept {
+    // The order that `turnpike-bench-fib` measures (doc/bench-fib.md).
+    static constexpr isa::kernel<lookup6_function> table[] = {
+        {"avx512", isa::feature_avx512, 512, avx512::lookup6},
+        {"avx2", isa::feature_avx2, 256, avx2::lookup6},
+        {"sse42", isa::feature_sse42, 128, sse42::lookup6},
+        {"scalar", isa::feature_none, 64, scalar::lookup6},
+    };
+    return table;
+}
+
+fib6::fib6(const config& c) : table_(c, ipv6_shape, false), name_(c.name) {}
+
+result<std::unique_ptr<fib6>> fib6::create(const config& c) {
+    std::unique_ptr<fib6> made(new fib6(c));
+    if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
+        return tl::unexpected<error>(ok.error());
+    if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
+    return made;
+}
+
+result<void> fib6::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
+    const auto row = isa::choose(lookup6_kernels(), name_, max_simd_bitwidth, name);
+    if (!row) return tl::unexpected<error>(row.error());
+    lookup_ = (*row)->function;
+    kernel_ = (*row)->name;
+    return {};
+}
+
+result<void> fib6::add(const address6& address, unsigned length, uint64_t next_hop) {
+    return table_.add(left_aligned(address), length, next_hop);
+}
+
+result<void> fib6::remove(const address6& address, unsigned length) {
+    return table_.remove(left_aligned(address), length);
+}
+
+result<void> fib6::load(std::span<const route6> routes) {
+    std::vector<entry> entries;
+    entries.reserve(routes.size());
+    for (const route6& r : routes)
+        entries.push_back({left_aligned(r.address), r.length, r.next_hop});
+    return table_.load(std::move(entries));
+}
+
+std::optional<uint64_t> fib6::get(const address6& address, unsigned length) const {
+    return table_.get(left_aligned(address), length);
+}
+
+void fib6::for_each(const std::function<void(const route6&)>& visit) const {
+    table_.for_each([&](const address& a, unsigned length, uint64_t next_hop) {
+        route6 r{{}, static_cast<uint8_t>(length), next_hop};
+        store_be(r.address.data(), a.high);
+        store_be(r.address.data() + 8, a.low);
+        visit(r);
+    });
+}
+
+}  // namespace turnpike::fib

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib6.hpp: IPv6 longest-prefix match that stays in the near caches.
+// Layout: README.md draws it. Idea: a direct table of the first 16 bits, run-compressed nodes of
+// one address byte below it (doc/design/0004-fib.md).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "fib/table.hpp"
+
+namespace turnpike::fib {
+
+using lookup6_function = void(const view&, const uint8_t* dst, uint64_t* next_hop,
+                              uint32_t n) noexcept;
+
+/// The kernels, best first.
+std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept;
+
+/// 16 bytes as they lie in the packet.
+using address6 = std::array<uint8_t, 16>;
+
+struct route6 {
+    address6 address;
+    uint8_t length;
+    uint64_t next_hop;
+};
+
+/// Threads  one writer (everything that is not const) beside many readers (lookup_bulk), each of
+///          which reports quiescence between its calls; doc/design/0004-fib.md.
+class fib6 {
+  public:
+    /// Errors  EINVAL: sizes; ENOTSUP: the kernel cannot run here; ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<fib6>> create(const config& c);
+
+    /// Add a route; replace its next hop where it is there.
+    /// address  no bits behind `length`
+    /// Errors   EINVAL, ENOSPC (max_routes), ENOMEM: the table is exactly as it was
+    [[nodiscard]] result<void> add(const address6& address, unsigned length, uint64_t next_hop);
+    /// Errors  ENOENT, EINVAL; ENOMEM: the table is exactly as it was
+    [[nodiscard]] result<void> remove(const address6& address, unsigned length);
+    /// Replace the whole table at once; readers see the old one or the new one.
+    /// Errors  as add(); the table is exactly as it was
+    [[nodiscard]] result<void> load(std::span<const route6> routes);
+
+    /// Look up a burst.
+    /// dst       [n] addresses
+    /// next_hop  [n] out; the default next hop where nothing matches
+    /// Requires  equal sizes; any n, worked in chunks inside
+    /// Threads   many. Errors none.
+    void lookup_bulk(std::span<const address6> dst, std::span<uint64_t> next_hop) const noexcept {
+        if (!dst.empty())
+            lookup_(*table_.readers_view(), dst.data()->data(), next_hop.data(),
+                    static_cast<uint32_t>(dst.size()));
+    }
+
+    /// The next hop of exactly this prefix. Writer's thread.
+    [[nodiscard]] std::optional<uint64_t> get(const address6& address, unsigned length) const;
+    /// In order of (address, length). Writer's thread.
+    void for_each(const std::function<void(const route6&)>& visit) const;
+    [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
+    /// What a kernel of lookup6_kernels() takes; valid until the reader's next quiescence.
+    const view* readers_view() const noexcept { return table_.readers_view(); }
+    /// The name of the kernel that runs.
+    std::string_view kernel() const noexcept { return kernel_; }
+    /// Run another kernel; before readers start. Errors as create().
+    [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
+
+  private:
+    explicit fib6(const config& c);
+    mutable table table_;
+    std::string name_;
+    lookup6_function* lookup_ = nullptr;
+    std::string_view kernel_;
+};
+
+}  // namespace turnpike::fib

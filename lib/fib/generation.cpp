@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/generation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace turnpike::fib {
+namespace {
+
+// Below this a table's nodes stay in the nearest caches, and a prefetch is only an instruction more
+// (turnpike-bench-fib, 8 routes: 2.5 cycles with, 1.8 without).
+constexpr uint64_t prefetch_from_bytes = 48 * 1024;
+
+uint32_t id_limit(unsigned bytes) {
+    // IPv6 entries, and IPv4's byte nodes, shift an id by one.
+    return bytes == 4 ? 0x7fff'ffff : layout::escape_id(bytes);
+}
+
+}  // namespace
+
+id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
+    uint64_t greatest = 0;
+    for (uint32_t h = 0; h < all.bound(); ++h)
+        if (all.in_use(h)) greatest = std::max(greatest, all.value(h));
+    for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
+        if (!ipv4 && bytes != 4) continue;
+        const uint32_t granule = ipv4 && bytes != 1 ? 16 : 64;
+        if (greatest < id_limit(bytes)) return {bytes, true, 0, granule};
+        if (all.bound() < id_limit(bytes)) {
+            const uint32_t room = std::bit_ceil(std::max(256U, all.bound() + all.bound() / 8));
+            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U), granule};
+        }
+    }
+    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8), ipv4 ? 16U : 64U};
+}
+
+uint32_t id_coding::limit() const noexcept {
+    return identity ? id_limit(bytes) : std::min(hops, id_limit(bytes));
+}
+
+bool id_coding::holds(uint32_t handle, uint64_t value) const noexcept {
+    return identity ? value < limit() : handle < limit();
+}
+
+generation::generation(const memory& from, const plan& p)
+    : nodes(from, p.arena_bytes, p.coding.granule), from_(from), plan_(p) {
+    const auto zeroed = [&](uint64_t bytes) {
+        void* got = from_.allocate(from_.context, bytes, 64);
+        if (got != nullptr) std::memset(got, 0, bytes);
+        return got;
+    };
+    if (!nodes.valid()) return;
+    root_ = static_cast<uint32_t*>(zeroed(root_bytes()));
+    if (!p.coding.identity) {
+        hops_ = static_cast<uint64_t*>(zeroed(hops_bytes()));
+        hops_valid_ = hops_ != nullptr;
+    }
+    view_ = {root_, nodes.base(), hops_, p.coding.bytes, p.network_order, true};
+}
+
+generation::~generation() {
+    if (root_ != nullptr) from_.release(from_.context, root_);
+    if (hops_ != nullptr) from_.release(from_.context, hops_);
+}
+
+void generation::settle() noexcept { view_.prefetch = nodes.live_bytes() > prefetch_from_bytes; }
+
+slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
+    if (plan_.coding.identity) return static_cast<slot_entry>(value) << 1 | layout::leaf_bit;
+    // A handle comes back for another value only when no reader can hold it (next_hops::drop).
+    if (hops_[handle] != value) __atomic_store_n(&hops_[handle], value, __ATOMIC_RELAXED);
+    return handle << 1 | layout::leaf_bit;
+}
+
+uint32_t generation::root_leaf(slot_entry leaf) {
+    if (!plan_.ipv4) return leaf;
+    const auto [at, made] = uniform_.try_emplace(leaf, arena::none);
+    if (!made && at->second != arena::none) return at->second;
+    slot_entry slots[layout::block_slots];
+    std::fill_n(slots, layout::block_slots, leaf);
+    const uint32_t bytes = block_bytes(slots, plan_.coding.bytes);
+    const uint32_t offset = nodes.allocate(nodes.units(bytes));
+    if (offset != arena::none) encode_block(slots, plan_.coding.bytes, nodes.base() + offset);
+    return at->second = offset;
+}
+
+}  // namespace turnpike::fib

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One built lookup table: root, nodes, next hops, and the view that readers hold. A table whose
+// arena or ids no longer suffice is rebuilt into a new generation, and the old one is freed when no
+// reader can hold it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "fib/arena.hpp"
+#include "fib/encode.hpp"
+#include "fib/next_hops.hpp"
+
+namespace turnpike::fib {
+
+/// How handles become ids in the lookup table.
+struct id_coding {
+    uint8_t bytes = 1;     ///< of an id in IPv4 blocks
+    bool identity = true;  ///< an id is its next hop: no side table
+    uint32_t hops = 0;     ///< size of the side table otherwise
+    /// Of the arena. Blocks of one-byte ids, and byte nodes' headers with their first entries, are
+    /// cache lines of their own; wider blocks are packed, which measured better than aligned.
+    uint32_t granule = 64;
+
+    /// The narrowest that holds all of `next_hops` that are in use, with room for more.
+    static id_coding fitting(const next_hops& all, bool ipv4);
+    bool holds(uint32_t handle, uint64_t value) const noexcept;
+    uint32_t limit() const noexcept;  ///< ids are below this
+};
+
+/// Threads  the writer's only, except for what *published points to
+class generation {
+  public:
+    struct plan {
+        unsigned root_bits;
+        bool ipv4;
+        bool network_order;
+        id_coding coding;
+        uint64_t arena_bytes;
+    };
+    /// Check valid(): false where memory is short.
+    generation(const memory& from, const plan& p);
+    ~generation();
+    generation(const generation&) = delete;
+    generation& operator=(const generation&) = delete;
+
+    bool valid() const noexcept { return root_ != nullptr && nodes.valid() && hops_valid_; }
+    const view* published() const noexcept { return &view_; }
+    /// Choose prefetching by what the nodes take now; only before publication.
+    void settle() noexcept;
+
+    /// The slot for a leaf; puts a new handle's next hop into the side table.
+    slot_entry leaf(uint32_t handle, uint64_t value) noexcept;
+    /// The root's entry for a leaf: IPv6 the leaf itself, IPv4 a block of 64 equal slots, made
+    /// once. arena::none: no room.
+    uint32_t root_leaf(slot_entry leaf);
+
+    uint32_t* root() noexcept { return root_; }
+    uint64_t root_bytes() const noexcept { return uint64_t{4} << plan_.root_bits; }
+    uint64_t hops_bytes() const noexcept { return uint64_t{plan_.coding.hops} * 8; }
+    const id_coding& coding() const noexcept { return plan_.coding; }
+
+    arena nodes;
+
+  private:
+    memory from_;
+    plan plan_;
+    uint32_t* root_ = nullptr;
+    uint64_t* hops_ = nullptr;
+    bool hops_valid_ = true;
+    view view_{};
+    std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> offset of its block
+};
+
+/// Store so that a reader that sees it sees what it leads to.
+inline void publish(uint32_t* at, uint32_t entry) noexcept {
+    __atomic_store_n(at, entry, __ATOMIC_RELEASE);
+}
+
+}  // namespace turnpike::fib

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/kernel/lookup4.hpp"
+#include "fib/kernel/lookup4.inl.hpp"
+#include "isa/simd/scalar.hpp"
+
+namespace turnpike::fib::scalar {
+
+void lookup4(const view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
+    lookup4_burst<::scalar>(t, dst, hop, n);
+}
+
+}  // namespace turnpike::fib::scalar

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The four objects' entry points, for the selection table in fib6.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "fib/layout.hpp"
+
+namespace turnpike::fib {
+// clang-format off
+namespace scalar { void lookup6(const view&, const uint8_t*, uint64_t*, uint32_t) noexcept; }
+namespace sse42 { void lookup6(const view&, const uint8_t*, uint64_t*, uint32_t) noexcept; }
+namespace avx2 { void lookup6(const view&, const uint8_t*, uint64_t*, uint32_t) noexcept; }
+namespace avx512 { void lookup6(const view&, const uint8_t*, uint64_t*, uint32_t) noexcept; }
+// clang-format on
+}  // namespace turnpike::fib

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bytes of a table, as kernels read them and the control side writes them; drawn in README.md.
+// Only plain constants and structs: kernels include this too.
+#pragma once
+
+#include <cstdint>
+
+namespace turnpike::fib {
+
+/// What one lookup needs; never changed once published.
+struct view {
+    const uint32_t* root;
+    const uint8_t* nodes;
+    const uint64_t* hops;  ///< [ids]; nullptr: an id is its next hop
+    uint8_t id_bytes;      ///< 1, 2 or 4: of the ids in IPv4 nodes
+    bool network_order;    ///< IPv4 addresses come as they lie in the packet
+    bool prefetch;         ///< the nodes are more than the nearest caches hold
+};
+
+namespace layout {
+
+/// An entry of an IPv6 root and of a byte node: id << 1 | leaf_bit, or a node's offset in bytes.
+constexpr uint32_t leaf_bit = 1;
+
+// IPv4: root[2^18] of offsets, each of a block of 64 slots (one per /24).
+constexpr unsigned root4_bits = 18;
+constexpr unsigned block_slots = 64;
+/// id_bytes 1: u8 id[64]. id_bytes 2, 4: u64 run ends, then the runs' ids, last run first.
+constexpr unsigned block_runs_at = 8;
+/// Behind a block that has escapes, at escapes_at(): u64 slots that escape, u32 byte node each.
+constexpr unsigned escapes_at(unsigned id_bytes, unsigned runs) {
+    return id_bytes == 1 ? block_slots : (block_runs_at + id_bytes * runs + 7) / 8 * 8;
+}
+/// The id that says: longer than /24, look into the byte node.
+constexpr uint32_t escape_id(unsigned id_bytes) {
+    return id_bytes == 1 ? 0xff : id_bytes == 2 ? 0xffff : 0xffff'ffff;
+}
+
+// IPv6: root[2^16] of entries; below it, and for IPv4's last byte, byte nodes of 256 slots.
+constexpr unsigned root6_bits = 16;
+/// u64 run ends[4], u8 run ends in the words after each [4], 4 bytes unused, u32 entry per run,
+/// last first.
+constexpr unsigned byte_node_after_at = 32;
+constexpr unsigned byte_node_entries_at = 40;
+constexpr unsigned byte_node_words = 4;
+
+}  // namespace layout
+}  // namespace turnpike::fib

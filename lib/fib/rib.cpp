@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/rib.hpp"
+
+#include <algorithm>
+
+namespace turnpike::fib {
+
+uint32_t address::bits(unsigned from, unsigned count) const noexcept {
+    if (count == 0) return 0;
+    uint64_t window = high;  // the 64 bits from `from` on
+    if (from >= 64)
+        window = low << (from - 64);
+    else if (from > 0)
+        window = high << from | low >> (64 - from);
+    return static_cast<uint32_t>(window >> (64 - count));
+}
+
+address address::masked(unsigned length) const noexcept {
+    const auto mask = [](unsigned bits) { return bits == 0 ? 0 : ~uint64_t{0} << (64 - bits); };
+    return {high & mask(std::min(length, 64U)), low & mask(length > 64 ? length - 64 : 0)};
+}
+
+address address::with(unsigned from, unsigned count, uint32_t bits) const noexcept {
+    address a = *this;
+    for (unsigned i = 0; i < count; ++i) {
+        const uint64_t bit = bits >> (count - 1 - i) & 1;
+        const unsigned at = from + i;
+        (at < 64 ? a.high : a.low) |= bit << (63 - at % 64);
+    }
+    return a;
+}
+
+std::vector<node_route>::iterator rib_node::find(uint32_t key) {
+    return std::lower_bound(routes.begin(), routes.end(), key,
+                            [](const node_route& r, uint32_t k) { return r.key < k; });
+}
+
+std::vector<rib_node::child>::iterator rib_node::child_at(uint32_t slot) {
+    return std::lower_bound(children.begin(), children.end(), slot,
+                            [](const child& c, uint32_t s) { return c.slot < s; });
+}
+
+bool rib_node::has_child(uint32_t slot) {
+    const auto at = child_at(slot);
+    return at != children.end() && at->slot == slot;
+}
+
+uint32_t rib::key(const address& a, unsigned length, unsigned level) const noexcept {
+    if (level == 0) return a.bits(0, shape_.root_bits) << 8 | length;
+    const unsigned start = shape_.start(level);
+    return a.bits(start, shape_.stride(level)) << 8 | (length - start);
+}
+
+uint32_t* rib::find(const address& a, unsigned length) {
+    const unsigned level = shape_.level_of(length);
+    const uint32_t k = key(a, length, level);
+    if (level == 0) {
+        const auto found = root_routes_.find(k);
+        return found == root_routes_.end() ? nullptr : &found->second;
+    }
+    const path p = nodes_to(a, length);
+    if (p.nodes.size() < level) return nullptr;
+    rib_node& node = *p.nodes.back();
+    const auto at = node.find(k);
+    return at != node.routes.end() && at->key == k ? &at->handle : nullptr;
+}
+
+rib::path rib::nodes_to(const address& a, unsigned length) {
+    path p;
+    const unsigned level = shape_.level_of(length);
+    if (level == 0) return p;
+    p.nodes.reserve(level);
+    rib_node* node = children_[a.bits(0, shape_.root_bits)].get();
+    while (node != nullptr) {
+        p.nodes.push_back(node);
+        const auto depth = static_cast<unsigned>(p.nodes.size());
+        if (depth == level) break;
+        const uint32_t slot = a.bits(shape_.start(depth), shape_.stride(depth));
+        const auto at = node->child_at(slot);
+        node = at != node->children.end() && at->slot == slot ? at->node.get() : nullptr;
+    }
+    return p;
+}
+
+rib::path rib::insert(const address& a, unsigned length, uint32_t handle) {
+    const unsigned level = shape_.level_of(length);
+    const uint32_t k = key(a, length, level);
+    if (level == 0) {
+        root_routes_.emplace(k, handle);
+        ++size_;
+        return {};
+    }
+    path p = nodes_to(a, length);
+    // The missing nodes are made as a chain of their own, so that running out of memory leaks
+    // nothing.
+    const auto have = static_cast<unsigned>(p.nodes.size());
+    p.made = level - have;
+    std::unique_ptr<rib_node> chain;
+    for (unsigned depth = level; depth > have; --depth) {
+        auto node = std::make_unique<rib_node>();
+        if (depth == level)
+            node->routes.push_back({k, handle});
+        else
+            node->children.push_back(
+                {a.bits(shape_.start(depth), shape_.stride(depth)), std::move(chain)});
+        p.nodes.insert(p.nodes.begin() + have, node.get());
+        chain = std::move(node);
+    }
+    if (p.made == 0) {
+        rib_node& node = *p.nodes.back();
+        node.routes.insert(node.find(k), {k, handle});
+    } else if (have == 0) {
+        children_[a.bits(0, shape_.root_bits)] = std::move(chain);
+    } else {
+        rib_node& parent = *p.nodes[have - 1];
+        const uint32_t slot = a.bits(shape_.start(have), shape_.stride(have));
+        const auto at = parent.child_at(slot);
+        parent.children.insert(at, rib_node::child{slot, std::move(chain)});
+    }
+    ++size_;
+    return p;
+}
+
+void rib::append(const address& a, unsigned length, uint32_t handle) {
+    const unsigned level = shape_.level_of(length);
+    if (level == 0) {
+        root_routes_.emplace_hint(root_routes_.end(), key(a, length, 0), handle);
+        ++size_;
+        return;
+    }
+    auto* link = &children_[a.bits(0, shape_.root_bits)];
+    for (unsigned depth = 1;; ++depth) {
+        if (*link == nullptr) *link = std::make_unique<rib_node>();
+        rib_node& node = **link;
+        if (depth == level) {
+            node.routes.push_back({key(a, length, level), handle});
+            break;
+        }
+        const uint32_t slot = a.bits(shape_.start(depth), shape_.stride(depth));
+        if (node.children.empty() || node.children.back().slot != slot)
+            node.children.push_back({slot, nullptr});
+        link = &node.children.back().node;
+    }
+    ++size_;
+}
+
+void rib::erase(const address& a, unsigned length) {
+    const unsigned level = shape_.level_of(length);
+    const uint32_t k = key(a, length, level);
+    --size_;
+    if (level == 0) {
+        root_routes_.erase(k);
+        return;
+    }
+    rib_node& node = *nodes_to(a, length).nodes.back();
+    node.routes.erase(node.find(k));
+}
+
+std::vector<std::unique_ptr<rib_node>> rib::prune(const address& a, const path& p) {
+    std::vector<std::unique_ptr<rib_node>> pruned;
+    pruned.reserve(p.nodes.size());
+    for (auto depth = static_cast<unsigned>(p.nodes.size()); depth > 0; --depth) {
+        if (!p.nodes[depth - 1]->empty()) break;
+        if (depth == 1) {
+            pruned.push_back(std::move(children_[a.bits(0, shape_.root_bits)]));
+            break;
+        }
+        rib_node& parent = *p.nodes[depth - 2];
+        const auto at = parent.child_at(a.bits(shape_.start(depth - 1), shape_.stride(depth - 1)));
+        pruned.push_back(std::move(at->node));
+        parent.children.erase(at);
+    }
+    return pruned;
+}
+
+void rib::paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const {
+    const unsigned bits = shape_.root_bits;
+    // What covers the whole range: the longest route that starts at or before it and spans it.
+    uint32_t cover = fallback;
+    for (unsigned length = 0; length <= bits; ++length) {
+        const uint32_t span = 1u << (bits - length);
+        if (span < count) break;
+        const auto at = root_routes_.find((first & ~(span - 1)) << 8 | length);
+        if (at != root_routes_.end()) cover = at->second;
+    }
+    std::fill_n(handles, count, cover);
+    // Then those inside, in order: a longer one comes after the one it lies in.
+    const auto end = first + count < 1u << bits ? root_routes_.lower_bound((first + count) << 8)
+                                                : root_routes_.end();
+    for (auto at = root_routes_.lower_bound(first << 8); at != end; ++at) {
+        const uint32_t span = 1u << (bits - (at->first & 0xff));
+        if (span <= count) std::fill_n(handles + ((at->first >> 8) - first), span, at->second);
+    }
+}
+
+void rib::visit_node(const rib_node& node, address at, unsigned level, const visitor& visit) const {
+    const unsigned start = shape_.start(level), stride = shape_.stride(level);
+    auto route = node.routes.begin();
+    const auto visit_routes_to = [&](uint32_t last_slot) {
+        for (; route != node.routes.end() && route->first_slot() <= last_slot; ++route)
+            visit(at.with(start, stride, route->first_slot()), start + route->length(),
+                  route->handle);
+    };
+    for (const auto& child : node.children) {
+        visit_routes_to(child.slot);
+        visit_node(*child.node, at.with(start, stride, child.slot), level + 1, visit);
+    }
+    visit_routes_to(~0u);
+}
+
+void rib::for_each(const visitor& visit) const {
+    auto route = root_routes_.begin();
+    for (uint32_t slot = 0; slot < children_.size(); ++slot) {
+        for (; route != root_routes_.end() && route->first >> 8 == slot; ++route)
+            visit(address{}.with(0, shape_.root_bits, slot), route->first & 0xff, route->second);
+        if (children_[slot] != nullptr)
+            visit_node(*children_[slot], address{}.with(0, shape_.root_bits, slot), 1, visit);
+    }
+}
+
+}  // namespace turnpike::fib

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The control side's own copy of the routes: a trie with the lookup table's strides, so that what a
+// change touches there is found at once. Nothing here is read by lookups.
+//
+//   root: routes up to root_bits long, in order; a child per root slot that has longer ones
+//   node: the routes that end inside its stride, in order; a child per slot that has longer ones
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace turnpike::fib {
+
+/// An address, left-aligned in 128 bits (IPv4: the upper 32 of `high`).
+struct address {
+    uint64_t high = 0;
+    uint64_t low = 0;
+    bool operator==(const address&) const = default;
+
+    /// Bits [from, from + count) counted from the left; count <= 32.
+    uint32_t bits(unsigned from, unsigned count) const noexcept;
+    /// The first `length` bits, the others zero.
+    address masked(unsigned length) const noexcept;
+    /// With `count` bits written at `from`; they were zero.
+    address with(unsigned from, unsigned count, uint32_t bits) const noexcept;
+};
+
+/// A route inside a node: order is by (address, length). key = address bits << 8 | length.
+struct node_route {
+    uint32_t key;
+    uint32_t handle;
+    uint32_t first_slot() const noexcept { return key >> 8; }
+    uint32_t length() const noexcept { return key & 0xff; }
+};
+
+struct rib_node {
+    static constexpr uint32_t unbuilt = ~0u;
+    struct child {
+        uint32_t slot;
+        std::unique_ptr<rib_node> node;
+    };
+    std::vector<node_route> routes;
+    std::vector<child> children;
+    uint32_t background = 0;   ///< handle of what covers the whole node
+    uint32_t entry = unbuilt;  ///< offset of its node in the lookup table
+    uint32_t units = 0;        ///< and that node's size, in arena units
+
+    std::vector<node_route>::iterator find(uint32_t key);
+    std::vector<child>::iterator child_at(uint32_t slot);
+    bool has_child(uint32_t slot);
+    bool empty() const noexcept { return routes.empty() && children.empty(); }
+};
+
+/// Strides below the root are `first_stride` once, then 8 until `address_bits`.
+struct shape {
+    unsigned address_bits;
+    unsigned root_bits;
+    unsigned first_stride;
+
+    unsigned stride(unsigned level) const noexcept {  // level 1 is right below the root
+        return level == 1 ? first_stride : 8;
+    }
+    /// Bits decided above `level`.
+    unsigned start(unsigned level) const noexcept {
+        return level == 1 ? root_bits : root_bits + first_stride + 8 * (level - 2);
+    }
+    /// The level whose node holds routes of this length; 0 is the root.
+    unsigned level_of(unsigned length) const noexcept {
+        if (length <= root_bits) return 0;
+        return length <= root_bits + first_stride ? 1
+                                                  : 2 + (length - root_bits - first_stride - 1) / 8;
+    }
+};
+
+/// Threads  the writer's only. Errors: std::bad_alloc, before anything changed.
+class rib {
+  public:
+    explicit rib(shape s) : shape_(s), children_(size_t{1} << s.root_bits) {}
+
+    /// The nodes from the root's child down to a route's own; `made`: how many are new.
+    struct path {
+        std::vector<rib_node*> nodes;
+        unsigned made = 0;
+    };
+
+    uint32_t* find(const address& a, unsigned length);
+    /// Add a route that is not there.
+    path insert(const address& a, unsigned length, uint32_t handle);
+    /// Append a route that sorts after all others (bulk load).
+    void append(const address& a, unsigned length, uint32_t handle);
+    /// The existing nodes on the way to a route's own.
+    path nodes_to(const address& a, unsigned length);
+    /// Take a route away. Nodes left empty stay until prune().
+    void erase(const address& a, unsigned length);
+    /// Unlink the empty nodes at the end of the path; they are returned, deepest first.
+    std::vector<std::unique_ptr<rib_node>> prune(const address& a, const path& p);
+
+    /// handles of the root slots [first, first + count), painted from the root's routes
+    void paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const;
+    rib_node* root_child(uint32_t slot) const noexcept { return children_[slot].get(); }
+
+    using visitor = std::function<void(const address&, unsigned length, uint32_t handle)>;
+    void for_each(const visitor& visit) const;
+
+    uint32_t size() const noexcept { return size_; }
+    const shape& geometry() const noexcept { return shape_; }
+
+  private:
+    uint32_t key(const address& a, unsigned length, unsigned level) const noexcept;
+    void visit_node(const rib_node& node, address at, unsigned level, const visitor& visit) const;
+
+    shape shape_;
+    std::map<uint32_t, uint32_t> root_routes_;  // key as in node_route -> handle
+    std::vector<std::unique_ptr<rib_node>> children_;
+    uint32_t size_ = 0;
+};
+
+}  // namespace turnpike::fib

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <tuple>
+
+namespace turnpike::fib {
+
+table::table(const config& c, shape s, bool ipv4)
+    : config_(c), shape_(s), ipv4_(ipv4), rib_(std::make_unique<rib>(s)) {
+    config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
+}
+
+// Whoever destroys a table has no readers left; what was deferred belongs to the hook, which must
+// have been drained.
+table::~table() = default;
+
+result<void> table::start() {
+    const unsigned bytes = config_.next_hop_bytes;
+    if (!std::has_single_bit(bytes) || bytes > 8 || (bytes == 1 && !ipv4_))
+        return fail(EINVAL, config_.name,
+                    std::string("next hops of ") + std::to_string(bytes) + " bytes: there are " +
+                        (ipv4_ ? "1, " : "") + "2, 4 and 8");
+    if (config_.max_routes == 0) return fail(EINVAL, config_.name, "max_routes is 0");
+    if (bytes < 8 && config_.default_next_hop >> (8 * bytes) != 0)
+        return fail(EINVAL, config_.name, "the default next hop does not fit next_hop_bytes");
+    try {
+        default_handle_ = hops_.acquire(config_.default_next_hop);
+        if (rebuild()) return {};
+    } catch (const std::bad_alloc&) {
+    }
+    return out_of_memory();
+}
+
+tl::unexpected<error> table::out_of_memory() const {
+    return fail(ENOMEM, config_.name,
+                "no memory for the lookup table; it is as it was (nodes take " +
+                    std::to_string(generation_ ? generation_->nodes.capacity_bytes() : 0) +
+                    " bytes, at most " + std::to_string(config_.max_bytes) + ")");
+}
+
+result<void> table::check(const address& a, unsigned length) const {
+    if (length > shape_.address_bits)
+        return fail(EINVAL, config_.name,
+                    "prefix length " + std::to_string(length) + " is over " +
+                        std::to_string(shape_.address_bits));
+    if (a.masked(length) != a)
+        return fail(EINVAL, config_.name, "the address has bits set behind the prefix length");
+    return {};
+}
+
+void table::free_block(uint32_t offset, uint32_t units) noexcept {
+    config_.defer_free({[](void* owner, uint64_t what) {
+                            static_cast<arena*>(owner)->release(static_cast<uint32_t>(what),
+                                                                static_cast<uint32_t>(what >> 32));
+                        },
+                        &generation_->nodes, uint64_t{units} << 32 | offset});
+}
+
+void table::release_handle(uint32_t handle) noexcept {
+    if (!hops_.release(handle)) return;
+    config_.defer_free({[](void* owner, uint64_t what) {
+                            static_cast<next_hops*>(owner)->drop(static_cast<uint32_t>(what));
+                        },
+                        &hops_, handle});
+}
+
+void table::commit(change& c) noexcept {
+    for (const auto& [at, entry] : c.stores) publish(at, entry);
+    for (const node_before& b : c.log)
+        if (b.entry != rib_node::unbuilt) free_block(b.entry, b.units);
+    for (const auto& node : c.pruned)
+        if (node->entry != rib_node::unbuilt) free_block(node->entry, node->units);
+}
+
+void table::roll_back(change& c, generation& g) noexcept {
+    for (auto b = c.log.rbegin(); b != c.log.rend(); ++b) {
+        g.nodes.release(b->node->entry, b->node->units);
+        b->node->entry = b->entry;
+        b->node->units = b->units;
+        b->node->background = b->background;
+    }
+    c.log.clear();
+    c.stores.clear();
+}
+
+/// Show readers what changed in the RIB; by a rebuild where the arena is full. False: neither
+/// worked.
+bool table::apply(const address& a, unsigned length, const rib::path& p, change& c) {
+    try {
+        bool built;
+        if (shape_.level_of(length) == 0) {
+            const uint32_t count = 1u << (shape_.root_bits - length);
+            built = build_root(a.bits(0, shape_.root_bits), count, false, *generation_, c);
+        } else {
+            built = build_path(a, length, p, c);
+        }
+        if (built) {
+            commit(c);
+            return true;
+        }
+        roll_back(c, *generation_);
+        return rebuild();
+    } catch (const std::bad_alloc&) {
+        roll_back(c, *generation_);
+        return false;
+    }
+}
+
+result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
+    if (auto ok = check(a, length); !ok) return ok;
+    if (config_.next_hop_bytes < 8 && next_hop >> (8 * config_.next_hop_bytes) != 0)
+        return fail(EINVAL, config_.name,
+                    "next hop " + std::to_string(next_hop) + " does not fit " +
+                        std::to_string(config_.next_hop_bytes) + " bytes");
+    uint32_t* const present = rib_->find(a, length);
+    if (present == nullptr && rib_->size() >= config_.max_routes)
+        return fail(ENOSPC, config_.name,
+                    "all of its " + std::to_string(config_.max_routes) + " routes are there");
+    try {
+        const uint32_t handle = hops_.acquire(next_hop);
+        if (present != nullptr && *present == handle) {
+            (void)hops_.release(handle);
+            return {};
+        }
+        const bool fits = generation_->coding().holds(handle, next_hop);
+        const uint32_t before = present != nullptr ? *present : 0;
+        rib::path p;
+        change c;
+        try {
+            if (present != nullptr) {
+                *present = handle;
+                p = rib_->nodes_to(a, length);
+            } else {
+                p = rib_->insert(a, length, handle);
+            }
+        } catch (...) {
+            if (present != nullptr) *present = before;
+            release_handle(handle);
+            throw;
+        }
+        if (fits ? apply(a, length, p, c) : rebuild()) {
+            if (present != nullptr) release_handle(before);
+            return {};
+        }
+        if (present != nullptr) {
+            *present = before;
+        } else {
+            rib_->erase(a, length);
+            (void)rib_->prune(a, p);
+        }
+        release_handle(handle);
+    } catch (const std::bad_alloc&) {
+    }
+    return out_of_memory();
+}
+
+result<void> table::remove(const address& a, unsigned length) {
+    if (auto ok = check(a, length); !ok) return ok;
+    uint32_t* const present = rib_->find(a, length);
+    if (present == nullptr) return fail(ENOENT, config_.name, "there is no such route");
+    const uint32_t handle = *present;
+    try {
+        rib::path p = rib_->nodes_to(a, length);
+        change c;
+        rib_->erase(a, length);
+        c.pruned = rib_->prune(a, p);
+        p.made = static_cast<unsigned>(c.pruned.size());  // what readers' new path no longer has
+        if (apply(a, length, p, c)) {
+            release_handle(handle);
+            return {};
+        }
+        // Room for the route is still there in a node that stayed; pruned nodes are made again, and
+        // take over what readers see of the old ones.
+        const rib::path again = rib_->insert(a, length, handle);
+        for (size_t i = 0; i < c.pruned.size(); ++i) {
+            rib_node& node = *again.nodes[again.nodes.size() - 1 - i];
+            node.entry = c.pruned[i]->entry;
+            node.units = c.pruned[i]->units;
+            node.background = c.pruned[i]->background;
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    return out_of_memory();
+}
+
+result<void> table::load(std::vector<entry> routes) {
+    const auto position = [](const entry& e) {
+        return std::tuple(e.prefix.high, e.prefix.low, e.length);
+    };
+    const auto before = [&](const entry& a, const entry& b) { return position(a) < position(b); };
+    for (const entry& e : routes) {
+        if (auto ok = check(e.prefix, e.length); !ok) return ok;
+        if (config_.next_hop_bytes < 8 && e.next_hop >> (8 * config_.next_hop_bytes) != 0)
+            return fail(EINVAL, config_.name, "a next hop does not fit next_hop_bytes");
+    }
+    if (!std::is_sorted(routes.begin(), routes.end(), before))
+        std::stable_sort(routes.begin(), routes.end(), before);
+    std::vector<uint32_t> acquired;
+    auto old_rib = std::make_unique<rib>(shape_);
+    old_rib.swap(rib_);
+    try {
+        acquired.reserve(routes.size());
+        for (size_t i = 0; i < routes.size(); ++i) {
+            if (i + 1 < routes.size() && position(routes[i]) == position(routes[i + 1])) continue;
+            acquired.push_back(hops_.acquire(routes[i].next_hop));
+            rib_->append(routes[i].prefix, routes[i].length, acquired.back());
+        }
+        if (rib_->size() <= config_.max_routes && rebuild()) {
+            old_rib->for_each([&](const address&, unsigned, uint32_t h) { release_handle(h); });
+            return {};
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    const uint32_t wanted = rib_->size();
+    rib_.swap(old_rib);
+    for (const uint32_t handle : acquired) release_handle(handle);
+    if (wanted > config_.max_routes)
+        return fail(
+            ENOSPC, config_.name,
+            std::to_string(wanted) + " routes, and room for " + std::to_string(config_.max_routes));
+    return out_of_memory();
+}
+
+std::optional<uint64_t> table::get(const address& a, unsigned length) {
+    if (!check(a, length)) return std::nullopt;
+    const uint32_t* handle = rib_->find(a, length);
+    return handle != nullptr ? std::optional(hops_.value(*handle)) : std::nullopt;
+}
+
+void table::for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const {
+    rib_->for_each([&](const address& a, unsigned length, uint32_t handle) {
+        visit(a, length, hops_.value(handle));
+    });
+}
+
+statistics table::stats() const noexcept {
+    const generation& g = *generation_;
+    uint32_t distinct = 0;
+    for (uint32_t h = 0; h < hops_.bound(); ++h) distinct += hops_.in_use(h);
+    return {rib_->size(),         distinct,       g.root_bytes(), g.nodes.capacity_bytes(),
+            g.nodes.live_bytes(), g.hops_bytes(), rebuilds_};
+}
+
+}  // namespace turnpike::fib

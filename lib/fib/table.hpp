@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What fib4 and fib6 share: routes in, lookup table out, one writer beside many readers.
+//
+// A change is made to the RIB, the nodes it touches are built anew beside the old ones, and one
+// release store of an entry shows them to readers; then the old ones are freed through the
+// defer_free hook. A change that cannot be built (memory) is undone in the RIB and nothing was
+// shown.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory.hpp"
+#include "base/result.hpp"
+#include "fib/generation.hpp"
+#include "fib/rib.hpp"
+#include "isa/isa.hpp"
+#include "rcu/defer.hpp"
+
+namespace turnpike::fib {
+
+/// How a table is made.
+struct config {
+    std::string name = "fib";        ///< for messages
+    uint32_t max_routes = 1u << 20;  ///< add() beyond it fails with ENOSPC
+    uint8_t next_hop_bytes = 4;      ///< 1 (IPv4 only), 2, 4, 8: next hops are below 2^(8 * bytes)
+    uint64_t default_next_hop = 0;   ///< where no route matches
+    bool network_order = false;      ///< fib4: lookups bring addresses as they lie in the packet
+    uint16_t max_simd_bitwidth = isa::any_simd_bitwidth;
+    std::string kernel = {};          ///< a kernel's name; empty chooses
+    memory allocator = {};            ///< of what lookups read
+    rcu::defer_free defer_free = {};  ///< needed where lookups run beside changes
+    uint64_t max_bytes =
+        arena::max_bytes;  ///< of nodes; a change that needs more fails with ENOMEM
+};
+
+struct statistics {
+    uint32_t routes;
+    uint32_t next_hops;  ///< distinct
+    uint64_t root_bytes;
+    uint64_t node_bytes;      ///< reserved for nodes
+    uint64_t live_bytes;      ///< of those, in use or waiting for quiescence
+    uint64_t next_hop_bytes;  ///< the side table
+    uint64_t rebuilds;        ///< whole tables built: loads, growth, wider ids
+    uint64_t bytes() const noexcept { return root_bytes + node_bytes + next_hop_bytes; }
+};
+
+/// One route for load().
+struct entry {
+    address prefix;
+    uint8_t length;
+    uint64_t next_hop;
+};
+
+class table {
+  public:
+    table(const config& c, shape s, bool ipv4);
+    ~table();
+    table(const table&) = delete;
+    table& operator=(const table&) = delete;
+
+    /// Build the empty table. ENOMEM, EINVAL.
+    [[nodiscard]] result<void> start();
+    /// Add, or replace where the prefix is there. EINVAL, ENOSPC, ENOMEM: the table is as it was.
+    [[nodiscard]] result<void> add(const address& a, unsigned length, uint64_t next_hop);
+    /// ENOENT: there is no such route. ENOMEM: the table is as it was.
+    [[nodiscard]] result<void> remove(const address& a, unsigned length);
+    /// Replace everything; of equal prefixes the last counts. Sorts `routes` unless sorted.
+    [[nodiscard]] result<void> load(std::vector<entry> routes);
+
+    [[nodiscard]] std::optional<uint64_t> get(const address& a, unsigned length);
+    void for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const;
+    [[nodiscard]] statistics stats() const noexcept;
+
+    const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
+
+  private:
+    struct node_before {  // what a node was before it was built anew
+        rib_node* node;
+        uint32_t entry, units, background;
+    };
+    struct change {
+        std::vector<node_before> log;
+        std::vector<std::pair<uint32_t*, uint32_t>> stores;
+        std::vector<std::unique_ptr<rib_node>> pruned;
+    };
+
+    uint32_t paint(const rib_node& node, unsigned level, uint32_t background,
+                   uint32_t* handles) const;
+    bool build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
+               change& c);
+    uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
+                     const id_coding& coding, std::vector<uint32_t>& scratch) const;
+    bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
+    bool build_path(const address& a, unsigned length, const rib::path& p, change& c);
+    bool apply(const address& a, unsigned length, const rib::path& p, change& c);
+    void commit(change& c) noexcept;
+    void roll_back(change& c, generation& g) noexcept;
+    bool rebuild();
+    uint64_t arena_bytes_needed(const id_coding& coding) const;
+    void release_handle(uint32_t handle) noexcept;
+    void free_block(uint32_t offset, uint32_t units) noexcept;
+    [[nodiscard]] result<void> check(const address& a, unsigned length) const;
+    [[nodiscard]] tl::unexpected<error> out_of_memory() const;
+
+    config config_;
+    shape shape_;
+    bool ipv4_;
+    std::unique_ptr<rib> rib_;
+    next_hops hops_;
+    uint32_t default_handle_ = 0;
+    std::unique_ptr<generation> generation_;
+    std::atomic<const view*> view_{nullptr};
+    uint64_t rebuilds_ = 0;
+};
+
+}  // namespace turnpike::fib

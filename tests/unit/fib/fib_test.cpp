@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Both families against the oracle: any order of changes, every burst size, every kernel, failures.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+#include "family.hpp"
+#include "lib/isa_param.hpp"
+
+namespace turnpike::fib::test {
+namespace {
+
+template <class Family>
+struct bench {
+    using table_type = typename Family::table_type;
+    std::unique_ptr<table_type> table;
+    oracle expected;
+    std::map<std::pair<uint64_t, std::pair<uint64_t, unsigned>>, uint64_t> routes;
+
+    explicit bench(const config& c) : expected(c.default_next_hop) {
+        auto made = table_type::create(c);
+        EXPECT_TRUE(made) << made.error().message();
+        table = std::move(*made);
+    }
+    static auto key(const address& a, unsigned length) {
+        return std::pair(a.high, std::pair(a.low, length));
+    }
+    void add(const address& a, unsigned length, uint64_t next_hop) {
+        const auto ok = table->add(Family::from(a), length, next_hop);
+        ASSERT_TRUE(ok) << ok.error().message();
+        expected.add(a, length, next_hop);
+        routes[key(a, length)] = next_hop;
+    }
+    void remove(const address& a, unsigned length) {
+        const bool there = routes.erase(key(a, length)) != 0;
+        const auto ok = table->remove(Family::from(a), length);
+        ASSERT_EQ(bool{ok}, there);
+        ASSERT_TRUE(there || ok.error().code == ENOENT);
+        expected.remove(a, length);
+    }
+    void check(const std::vector<address>& at) const {
+        std::vector<typename Family::address_type> dst;
+        for (const address& a : at) dst.push_back(Family::from(a));
+        std::vector<uint64_t> hop(dst.size(), ~uint64_t{0});
+        table->lookup_bulk(dst, hop);
+        for (size_t i = 0; i < at.size(); ++i)
+            ASSERT_EQ(hop[i], expected.lookup(at[i]))
+                << std::hex << at[i].high << ' ' << at[i].low << " at " << std::dec << i;
+    }
+    void check_edges(prefixes<Family>& random) const {
+        std::vector<address> at;
+        for (const auto& [k, next_hop] : routes)
+            add_edges(at, {k.first, k.second.first}, k.second.second, Family::bits);
+        for (int i = 0; i < 500; ++i) at.push_back(random.any_address());
+        at.push_back({});
+        at.push_back(address{~uint64_t{0}, ~uint64_t{0}}.masked(Family::bits));
+        check(at);
+    }
+    void check_order() const {
+        auto next = routes.begin();
+        table->for_each([&](const typename Family::route_type& r) {
+            ASSERT_NE(next, routes.end());
+            const address a{next->first.first, next->first.second.first};
+            EXPECT_EQ(r.address, Family::from(a));
+            EXPECT_EQ(r.length, next->first.second.second);
+            EXPECT_EQ(r.next_hop, next->second);
+            EXPECT_EQ(table->get(r.address, r.length), next->second);
+            ++next;
+        });
+        EXPECT_EQ(next, routes.end());
+    }
+};
+
+/// {kernel, next hops: how many and how large}, so that every id coding is met.
+struct hops_case {
+    const char* name;
+    uint32_t distinct;
+    uint64_t spread;
+};
+constexpr hops_case hops_cases[] = {{"narrow", 200, 1},
+                                    {"table8", 200, 0x1234'5678'9abc},
+                                    {"wide", 60'000, 1},
+                                    {"table16", 3'000, 0x1'0000'0001}};
+
+template <class Family>
+void random_changes(const std::string& kernel, const hops_case& hops, bool network_order = false) {
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+        prefixes<Family> random(seed);
+        bench<Family> b({.name = "test",
+                         .next_hop_bytes = 8,
+                         .default_next_hop = 7,
+                         .network_order = network_order,
+                         .kernel = kernel});
+        ASSERT_EQ(b.table->kernel(), kernel);
+        std::vector<std::pair<address, unsigned>> known;
+        for (int step = 0; step < 4'000; ++step) {
+            const uint64_t next_hop = random() % hops.distinct * hops.spread;
+            if (known.empty() || random() % 3 != 0) {
+                const unsigned length = random.any_length();
+                known.emplace_back(random.any_address().masked(length), length);
+                b.add(known.back().first, length, next_hop);
+            } else {
+                const auto [a, length] = known[random() % known.size()];
+                random() % 3 == 0 ? b.add(a, length, next_hop) : b.remove(a, length);
+            }
+            if (::testing::Test::HasFatalFailure()) return;
+            if (step % 800 == 799 && !network_order) b.check_edges(random);
+        }
+        b.check_order();
+        while (!b.routes.empty()) {  // empty again, and nothing left behind
+            const auto k =
+                std::next(b.routes.begin(), random() % std::min<size_t>(b.routes.size(), 50))
+                    ->first;
+            b.remove({k.first, k.second.first}, k.second.second);
+        }
+        b.check_edges(random);
+        EXPECT_EQ(b.table->stats().routes, 0U);
+        EXPECT_EQ(b.table->stats().next_hops, 1U);
+    }
+}
+
+template <class Family>
+void every_burst_size(const std::string& kernel) {
+    prefixes<Family> random(11);
+    bench<Family> b({.name = "test", .kernel = kernel});
+    for (int i = 0; i < 3'000; ++i) {
+        const unsigned length = random.any_length();
+        b.add(random.any_address().masked(length), length, random() % 250);
+    }
+    std::vector<address> at;
+    for (const auto& [k, hop] : b.routes)
+        add_edges(at, {k.first, k.second.first}, k.second.second, Family::bits);
+    for (size_t n = 0; n <= 130; ++n)
+        for (size_t start = 0; start < 4; ++start) {
+            const size_t from = random() % (at.size() - 140) + start;
+            b.check(
+                {at.begin() + static_cast<long>(from), at.begin() + static_cast<long>(from + n)});
+        }
+    const address escaping = at[random() % at.size()];
+    b.check(std::vector<address>(65, escaping));  // a train of one destination
+}
+
+class fib : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(fib, ipv4_random_changes) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    for (const hops_case& hops : hops_cases) {
+        SCOPED_TRACE(hops.name);
+        random_changes<ipv4>(GetParam(), hops);
+    }
+}
+TEST_P(fib, ipv6_random_changes) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
+    for (const hops_case& hops : hops_cases) {
+        SCOPED_TRACE(hops.name);
+        random_changes<ipv6>(GetParam(), hops);
+    }
+}
+TEST_P(fib, ipv4_every_burst_size) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    every_burst_size<ipv4>(GetParam());
+}
+TEST_P(fib, ipv6_every_burst_size) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
+    every_burst_size<ipv6>(GetParam());
+}
+
+TEST_P(fib, ipv4_network_order_answers_the_same) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    auto host = *fib4::create({.kernel = GetParam()});
+    auto network = *fib4::create({.network_order = true, .kernel = GetParam()});
+    prefixes<ipv4> random(5);
+    for (int i = 0; i < 2'000; ++i) {
+        const unsigned length = random.any_length();
+        const uint32_t a = ipv4::from(random.any_address().masked(length));
+        ASSERT_TRUE(host->add(a, length, random() % 99));
+        ASSERT_TRUE(network->add(a, length, *host->get(a, length)));
+    }
+    std::vector<uint32_t> dst(1000), swapped(1000);
+    for (size_t i = 0; i < dst.size(); ++i)
+        swapped[i] = swap_bytes(dst[i] = i < 100 ? 0x01020304 : ipv4::from(random.any_address()));
+    std::vector<uint64_t> a(1000), b(1000);
+    host->lookup_bulk(dst, a);
+    network->lookup_bulk(swapped, b);
+    EXPECT_EQ(a, b);
+}
+
+// More than 256 byte nodes, which a one-byte id could not name, under more than 256 next hops
+// later.
+TEST_P(fib, ipv4_many_extensions_then_wider_ids) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    bench<ipv4> b({.name = "test", .next_hop_bytes = 4, .kernel = GetParam()});
+    prefixes<ipv4> random(3);
+    for (uint32_t i = 0; i < 5'000; ++i)
+        b.add({uint64_t{0x0a000000 + i * 128} << 32, 0}, 25 + i % 8, i % 200);
+    b.check_edges(random);
+    const auto rebuilds = b.table->stats().rebuilds;
+    for (uint32_t i = 0; i < 5'000; i += 3)
+        b.add({uint64_t{0x0a000000 + i * 128} << 32, 0}, 32, 1000 + i);
+    EXPECT_GT(b.table->stats().rebuilds, rebuilds);
+    b.check_edges(random);
+    for (uint32_t i = 0; i < 100; ++i) b.add({uint64_t{0x0a000000 + i} << 32, 0}, 32, 100'000 + i);
+    b.check_edges(random);
+}
+
+INSTANTIATE_TEST_SUITE_P(isa, fib,
+                         ::testing::ValuesIn(turnpike::test::kernel_names(lookup4_kernels())),
+                         turnpike::test::isa_name);
+
+TEST(fib4_edges, default_route_first_and_last) {
+    for (const bool first : {true, false}) {
+        bench<ipv4> b({.name = "test", .default_next_hop = 9});
+        prefixes<ipv4> random(1);
+        if (first) b.add({}, 0, 1);
+        b.add(address{}.with(0, 8, 255), 8, 2);  // covers 255.255.255.255
+        b.add(address{}.with(0, 32, 0xffff'ffff), 32, 3);
+        b.add(address{}.with(0, 32, 0x0a00'0000), 8, 4);
+        b.add(address{}.with(0, 32, 0x0a00'0000), 24, 4);  // the parent's next hop
+        b.add({}, 32, 5);
+        b.check_edges(random);
+        if (!first) b.add({}, 0, 1);
+        b.check_edges(random);
+        b.remove({}, 0);
+        b.check_edges(random);
+    }
+}
+
+TEST(fib6_edges, drift_of_parents_and_children) {
+    // ADD parent, ADD children, DEL parent, DEL children, again and again, must not use anything
+    // up.
+    bench<ipv6> b({.name = "test"});
+    prefixes<ipv6> random(1);
+    const address parent = address{}.with(0, 32, 0x20010db8);
+    uint64_t live = 0;
+    for (int round = 0; round < 200; ++round) {
+        b.add(parent, 32, 1);
+        for (uint32_t i = 0; i < 50; ++i) b.add(parent.with(32, 32, i * 0x01010101), 64 + i, 2 + i);
+        b.remove(parent, 32);
+        for (uint32_t i = 0; i < 50; ++i) b.remove(parent.with(32, 32, i * 0x01010101), 64 + i);
+        if (round == 0) live = b.table->stats().live_bytes;
+    }
+    EXPECT_EQ(b.table->stats().live_bytes, live);
+    b.check_edges(random);
+}
+
+/// An allocator with a budget.
+struct budget {
+    size_t left = ~size_t{0};
+    memory hook() {
+        return {this,
+                [](void* self, size_t bytes, size_t alignment) -> void* {
+                    auto& me = *static_cast<budget*>(self);
+                    if (bytes > me.left) return nullptr;
+                    return std::aligned_alloc(alignment,
+                                              (bytes + alignment - 1) / alignment * alignment);
+                },
+                [](void*, void* what) { std::free(what); }};
+    }
+};
+
+template <class Family>
+void exhaustion_then_recovery() {
+    budget memory_left;
+    bench<Family> b({.name = "small", .allocator = memory_left.hook()});
+    prefixes<Family> random(21);
+    memory_left.left = 0;  // growth fails from here on
+    int refused = 0;
+    std::pair<address, unsigned> last;
+    for (int i = 0; i < 20'000 && refused < 50; ++i) {
+        const unsigned length = random.any_length();
+        const address a = random.any_address().masked(length);
+        const auto ok = b.table->add(Family::from(a), length, random() % 100);
+        if (ok) {
+            b.expected.add(a, length, *b.table->get(Family::from(a), length));
+            b.routes[b.key(a, length)] = *b.table->get(Family::from(a), length);
+            continue;
+        }
+        ASSERT_EQ(ok.error().code, ENOMEM) << ok.error().message();
+        last = {a, length};
+        ++refused;
+        if (refused % 10 == 1) b.check_edges(random);
+    }
+    ASSERT_EQ(refused, 50);
+    b.check_order();
+    memory_left.left = ~size_t{0};
+    b.add(last.first, last.second, 77);
+    b.check_edges(random);
+}
+TEST(fib4_limits, exhaustion_then_recovery) { exhaustion_then_recovery<ipv4>(); }
+TEST(fib6_limits, exhaustion_then_recovery) { exhaustion_then_recovery<ipv6>(); }
+
+TEST(fib4_limits, max_routes_is_enospc_and_replace_still_works) {
+    auto t = *fib4::create({.name = "two", .max_routes = 2});
+    ASSERT_TRUE(t->add(0x0a000000, 8, 1));
+    ASSERT_TRUE(t->add(0x0b000000, 8, 2));
+    const auto third = t->add(0x0c000000, 8, 3);
+    ASSERT_FALSE(third);
+    EXPECT_EQ(third.error().code, ENOSPC);
+    EXPECT_TRUE(t->add(0x0a000000, 8, 4));
+    const route4 many[] = {{0, 8, 1}, {1u << 24, 8, 1}, {2u << 24, 8, 1}};
+    EXPECT_EQ(t->load(many).error().code, ENOSPC);
+    EXPECT_EQ(t->get(0x0a000000, 8), 4U);
+}
+
+TEST(fib4_limits, what_is_refused_and_why) {
+    EXPECT_EQ(fib4::create({.next_hop_bytes = 3}).error().code, EINVAL);
+    EXPECT_EQ(fib6::create({.next_hop_bytes = 1}).error().code, EINVAL);
+    EXPECT_EQ(fib4::create({.kernel = "neon"}).error().code, EINVAL);
+    EXPECT_EQ(fib4::create({.max_simd_bitwidth = 64, .kernel = "avx2"}).error().code, ENOTSUP);
+    auto t = *fib4::create({.next_hop_bytes = 1});
+    EXPECT_EQ(t->add(0, 33, 1).error().code, EINVAL);
+    EXPECT_EQ(t->add(1, 24, 1).error().code, EINVAL);
+    EXPECT_EQ(t->add(0, 24, 256).error().code, EINVAL);
+    EXPECT_TRUE(t->add(0, 24, 255));
+    EXPECT_EQ(t->remove(0, 25).error().code, ENOENT);
+}
+
+template <class Family>
+void load_equals_adds() {
+    prefixes<Family> random(9);
+    bench<Family> b({.name = "loaded"});
+    std::vector<typename Family::route_type> routes;
+    for (int i = 0; i < 20'000; ++i) {
+        const unsigned length = random.any_length();
+        const address a = random.any_address().masked(length);
+        const uint64_t next_hop = random() % 300;
+        routes.push_back({Family::from(a), static_cast<uint8_t>(length), next_hop});
+        b.expected.add(a, length, next_hop);
+        b.routes[b.key(a, length)] = next_hop;
+    }
+    ASSERT_TRUE(b.table->add(routes[0].address, routes[0].length, 1));
+    ASSERT_TRUE(b.table->load(routes));
+    b.check_edges(random);
+    b.check_order();
+    for (int i = 0; i < 5'000; ++i) {
+        const auto k = std::next(b.routes.begin(), random() % 20)->first;
+        b.remove({k.first, k.second.first}, k.second.second);
+        if (b.routes.size() < 30) break;
+    }
+    b.check_edges(random);
+}
+TEST(fib4_load, equals_adds) { load_equals_adds<ipv4>(); }
+TEST(fib6_load, equals_adds) { load_equals_adds<ipv6>(); }
+
+// Nothing is reused before quiescence: with a hook that holds back, readers of an old view still
+// find what was there.
+TEST(fib4_defer, old_nodes_live_until_the_hook_releases) {
+    std::deque<rcu::deferred> held;
+    auto t = *fib4::create(
+        {.defer_free = {&held, [](void* to, rcu::deferred item) {
+                            static_cast<std::deque<rcu::deferred>*>(to)->push_back(item);
+                        }}});
+    for (uint32_t i = 0; i < 1'000; ++i) ASSERT_TRUE(t->add(0x0a000000 + (i << 8), 24, i % 100));
+    const uint64_t live = t->stats().live_bytes;
+    while (!held.empty()) {
+        held.front().release(held.front().owner, held.front().what);
+        held.pop_front();
+    }
+    EXPECT_LT(t->stats().live_bytes, live);
+}
+
+}  // namespace
+}  // namespace turnpike::fib::test
