@@ -357,6 +357,8 @@ cost::report appliance::report() const {
         r.neighbours["limit"] = model_.neighbour_limits.limit;
         r.routes = {{"ipv4", tables_.routes->routes(false)},
                     {"ipv6", tables_.routes->routes(true)}};
+        r.isa["fib4"] = tables_.routes->kernel(false);
+        r.isa["fib6"] = tables_.routes->kernel(true);
         r.held = router_->held();
     }
     for (size_t i = 0; i < r.ports.size(); ++i)

@@ -41,7 +41,8 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 uint64_t bytes_needed(const config::model& model) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header and padding
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
-    constexpr uint64_t of_route_tables = 144u << 20;  // rte_fib and rte_fib6 with 4-byte next hops
+    constexpr uint64_t of_route_tables = 16u
+                                         << 20;  // a few routes; a full table needs as much again
     constexpr uint64_t per_neighbour = 256;
     const bool routes = std::any_of(model.ports.begin(), model.ports.end(),
                                     [](const config::port& p) { return p.routed(); });

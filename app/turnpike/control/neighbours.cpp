@@ -41,7 +41,6 @@ bool neighbours::evict_failed() {
         failed_.pop();
         if (e == nullptr || e->state != state::failed || e->gateway) continue;
         forget(*e);
-        table_.reclaim();
         return true;
     }
     return false;
@@ -64,6 +63,13 @@ result<uint32_t> neighbours::add_gateway(uint16_t port, const ip_address& a) {
         e->state = state::failed;  // nobody has asked yet; the first packet does
     }
     return e->slot;
+}
+
+void neighbours::release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms) {
+    entry* e = find(port, a);
+    if (e == nullptr || !e->gateway) return;
+    e->gateway = false;
+    if (e->state == state::failed) set_timer(*e, now_ms + limits_.failed_ms);
 }
 
 void neighbours::resolve(rte_mbuf* packet, uint16_t port, const ip_address& a, uint64_t now_ms) {
@@ -188,7 +194,6 @@ void neighbours::tick(uint64_t now_ms) {
         entry* e = find(t.whose.first, t.whose.second);
         if (e != nullptr && e->deadline_ms == t.at_ms) on_time(*e, now_ms);
     }
-    table_.reclaim();
 }
 
 void neighbours::on_time(entry& e, uint64_t now_ms) {

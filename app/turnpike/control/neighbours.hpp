@@ -59,6 +59,8 @@ class neighbours {
 
     /// A gateway: known for ever, so that routes can name its slot. Errors ENOSPC: the limit.
     [[nodiscard]] result<uint32_t> add_gateway(uint16_t port, const ip_address& a);
+    /// No route names it any more: it may be forgotten like any other.
+    void release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms);
 
     /// Takes a packet that is ready but for its neighbour's MAC address: sent, held or given up.
     void resolve(rte_mbuf* packet, uint16_t port, const ip_address& a, uint64_t now_ms);

@@ -5,7 +5,6 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "packet/ipv6.hpp"
 
@@ -17,13 +16,14 @@ using datapath::punt_reason;
 using packet::drop_reason;
 
 result<void> router::set_up(uint32_t workers) {
-    // Each address is up to four routes: itself, its network, and two broadcast addresses.
-    size_t routes = model_.routes.size() + 16;
-    for (const auto& port : model_.ports) routes += 4 * port.addresses.size();
-    auto table = datapath::route_table::create(static_cast<uint32_t>(routes));
+    auto domain = rcu::qsbr::create("router", workers);
+    if (!domain) return tl::unexpected<error>(domain.error());
+    tables_.rcu = std::move(*domain);
+    auto table = datapath::route_table::create(tables_.rcu->hook());
     if (!table) return tl::unexpected<error>(table.error());
     tables_.routes = std::move(*table);
-    auto known = datapath::neighbour_table::create(model_.neighbour_limits.limit, workers);
+    auto known =
+        datapath::neighbour_table::create(model_.neighbour_limits.limit, tables_.rcu->hook());
     if (!known) return tl::unexpected<error>(known.error());
     tables_.neighbours = std::move(*known);
     neighbours_ = std::make_unique<neighbours>(
@@ -37,7 +37,9 @@ result<void> router::set_up(uint32_t workers) {
     for (uint16_t i = 0; i < tables_.ports; ++i)
         if (model_.ports[i].routed())
             if (auto added = add_addresses(i); !added) return added;
-    return add_routes();
+    for (const config::route& r : model_.routes)
+        if (auto added = add_route(r); !added) return added;
+    return {};
 }
 
 /// RFC 4291 section 2.8: what a router listens to, and the routes that follow from its addresses.
@@ -71,19 +73,43 @@ result<void> router::add_addresses(uint16_t index) {
     return {};
 }
 
-result<void> router::add_routes() {
-    for (const config::route& r : model_.routes) {
-        next_hop hop{.kind = r.type == config::route_type::blackhole ? hop_kind::blackhole
-                                                                     : hop_kind::unreachable};
-        if (r.type == config::route_type::unicast) {
-            const auto slot = neighbours_->add_gateway(r.port, r.via);
-            if (!slot) return tl::unexpected<error>(slot.error());
-            gateways_[*slot] = {r.port, r.via};
-            hop = {hop_kind::gateway, *slot};
-        }
-        if (auto added = tables_.routes->add(r.to, hop); !added) return added;
+result<void> router::add_route(const config::route& r) {
+    next_hop hop{.kind = r.type == config::route_type::blackhole ? hop_kind::blackhole
+                                                                 : hop_kind::unreachable};
+    if (r.type == config::route_type::unicast) {
+        const auto slot = neighbours_->add_gateway(r.port, r.via);
+        if (!slot) return tl::unexpected<error>(slot.error());
+        hop = {hop_kind::gateway, *slot};
+        gateway& g = gateways_[*slot];
+        g = {r.port, r.via, g.routes + 1};
     }
-    return {};
+    const auto before = tables_.routes->get(r.to);
+    auto added = tables_.routes->add(r.to, hop);
+    if (!added)
+        let_go(hop);
+    else if (before)
+        let_go(*before);
+    return added;
+}
+
+result<void> router::remove_route(const ip_prefix& to) {
+    const auto before = tables_.routes->get(to);
+    const bool operators =
+        before && (before->kind == hop_kind::gateway || before->kind == hop_kind::blackhole ||
+                   before->kind == hop_kind::unreachable);
+    if (!operators) return fail(ENOENT, "route " + to.text(), "there is no such route");
+    auto removed = tables_.routes->remove(to);
+    if (removed) let_go(*before);
+    return removed;
+}
+
+/// A route that named this next hop is gone.
+void router::let_go(next_hop hop) {
+    if (hop.kind != hop_kind::gateway) return;
+    const auto at = gateways_.find(hop.index);
+    if (at == gateways_.end() || --at->second.routes != 0) return;
+    neighbours_->release_gateway(at->second.port, at->second.address, now_ms_);
+    gateways_.erase(at);
 }
 
 bool router::on_link(uint16_t port, const ip_address& a) const noexcept {
@@ -111,7 +137,8 @@ void router::take(rte_mbuf* packet, uint64_t now_ms) {
 
 void router::tick(uint64_t now_ms) {
     now_ms_ = now_ms;
-    if (neighbours_) neighbours_->tick(now_ms);
+    neighbours_->tick(now_ms);
+    tables_.rcu->reclaim();
 }
 
 void router::link_changed(uint16_t port, bool up, uint64_t now_ms) {
@@ -129,8 +156,12 @@ void router::stop() {
 
 void router::take_unresolved(rte_mbuf* packet) {
     const datapath::punted& p = datapath::punted_of(packet);
-    if (p.hop.kind == hop_kind::gateway)
-        return neighbours_->resolve(packet, p.out_port, gateways_[p.hop.index].second, now_ms_);
+    if (p.hop.kind == hop_kind::gateway) {
+        const auto g = gateways_.find(p.hop.index);
+        if (g == gateways_.end())  // its route was removed when it was on its way here
+            return out_.drop(packet, p.in_port, drop_reason::no_route);
+        return neighbours_->resolve(packet, p.out_port, g->second.address, now_ms_);
+    }
     const auto* destination =
         rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.destination_offset());
     const ip_address to = p.parsed.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(destination))
@@ -150,7 +181,8 @@ void router::route_own(rte_mbuf* packet, const ip_address& to, uint16_t from_por
     if (hop.kind == hop_kind::connected) {
         port = static_cast<uint16_t>(hop.index);
     } else if (hop.kind == hop_kind::gateway) {
-        std::tie(port, neighbour) = gateways_[hop.index];
+        port = gateways_.at(hop.index).port;
+        neighbour = gateways_.at(hop.index).address;
     } else {
         return out_.drop(packet, from_port, drop_reason::no_route);
     }

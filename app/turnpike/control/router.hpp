@@ -39,6 +39,12 @@ class router {
     /// Errors   ENOMEM, ENOSPC: a table does not hold it
     [[nodiscard]] result<void> set_up(uint32_t workers);
 
+    /// Add a route, or replace it; workers see the old one or the new one.
+    /// Errors  ENOSPC, ENOMEM: nothing has changed
+    [[nodiscard]] result<void> add_route(const config::route& r);
+    /// Errors  ENOENT: there is none, or it is a port's own; ENOMEM: nothing has changed
+    [[nodiscard]] result<void> remove_route(const ip_prefix& to);
+
     /// End a punted packet.
     void take(rte_mbuf* packet, uint64_t now_ms);
     /// Timers.
@@ -52,7 +58,7 @@ class router {
 
   private:
     result<void> add_addresses(uint16_t port);
-    result<void> add_routes();
+    void let_go(datapath::next_hop hop);
     void announce(uint16_t port);
     bool on_link(uint16_t port, const ip_address& a) const noexcept;
 
@@ -77,7 +83,12 @@ class router {
     outlet& out_;
     token_bucket icmp_;
     std::unique_ptr<neighbours> neighbours_;
-    std::map<uint32_t, std::pair<uint16_t, ip_address>> gateways_;  ///< by slot
+    struct gateway {
+        uint16_t port = 0;
+        ip_address address{};
+        uint32_t routes = 0;  ///< that name it
+    };
+    std::map<uint32_t, gateway> gateways_;  ///< by slot
     uint64_t now_ms_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace turnpike::datapath {
 
 void lookup(burst& b, const tables& t) noexcept {
     std::array<uint32_t, burst_max> v4;
-    uint8_t v6[burst_max][16];
+    std::array<fib::address6, burst_max> v6;
     std::array<uint8_t, burst_max> of_v4, of_v6;
     uint32_t n4 = 0, n6 = 0;
     for (uint32_t i = 0; i < b.count; ++i) {
@@ -18,7 +18,7 @@ void lookup(burst& b, const tables& t) noexcept {
             v4[n4] = load_be<uint32_t>(destination);
             of_v4[n4++] = static_cast<uint8_t>(i);
         } else {
-            std::memcpy(v6[n6], destination, 16);
+            std::memcpy(v6[n6].data(), destination, 16);
             of_v6[n6++] = static_cast<uint8_t>(i);
         }
     }
@@ -28,7 +28,7 @@ void lookup(burst& b, const tables& t) noexcept {
         for (uint32_t k = 0; k < n4; ++k) b.hop[of_v4[k]] = next_hop::unpack(hop[k]);
     }
     if (n6 != 0) {
-        t.routes->lookup6(v6, hop.data(), n6);
+        t.routes->lookup6(v6.data(), hop.data(), n6);
         for (uint32_t k = 0; k < n6; ++k) b.hop[of_v6[k]] = next_hop::unpack(hop[k]);
     }
 }

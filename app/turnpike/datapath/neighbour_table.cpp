@@ -3,7 +3,6 @@
 
 #include <rte_errno.h>
 #include <rte_hash_crc.h>
-#include <rte_malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -16,19 +15,13 @@ neighbour_key neighbour_key::of(uint16_t port, const ip_address& a) noexcept {
     return key;
 }
 
-void neighbour_table::free_qsbr::operator()(rte_rcu_qsbr* q) const noexcept { rte_free(q); }
-
-result<std::unique_ptr<neighbour_table>> neighbour_table::create(uint32_t limit, uint32_t readers) {
+result<std::unique_ptr<neighbour_table>> neighbour_table::create(uint32_t limit,
+                                                                 rcu::defer_free defer_free) {
     std::unique_ptr<neighbour_table> t(new neighbour_table());
     t->limit_ = limit;
     t->slots_ = std::make_unique<slot_state[]>(limit);
     for (uint32_t slot = limit; slot-- > 0;) t->free_.push_back(slot);
-
-    const size_t bytes = rte_rcu_qsbr_get_memsize(readers);
-    t->qsbr_.reset(
-        static_cast<rte_rcu_qsbr*>(rte_zmalloc("neighbours", bytes, RTE_CACHE_LINE_SIZE)));
-    if (!t->qsbr_ || rte_rcu_qsbr_init(t->qsbr_.get(), readers) != 0)
-        return fail(ENOMEM, "neighbours", "no memory for RCU");
+    t->defer_free_ = defer_free;
     rte_hash_parameters p{};
     p.name = "neighbours";
     // Twice the limit: a removed key holds its place until the workers have moved on.
@@ -64,7 +57,6 @@ uint32_t neighbour_table::find(const neighbour_key& key) const noexcept {
 
 uint32_t neighbour_table::add(const neighbour_key& key) noexcept {
     if (const uint32_t there = find(key); there != none) return there;
-    if (free_.empty()) reclaim();
     if (free_.empty()) return none;
     const uint32_t slot = free_.back();
     slots_[slot].word.store(0, std::memory_order_relaxed);
@@ -83,7 +75,7 @@ void neighbour_table::remove(const neighbour_key& key) noexcept {
     const int32_t position = rte_hash_del_key(hash_.get(), &key);
     if (position < 0) return;
     --size_;
-    pending_.push_back({rte_rcu_qsbr_start(qsbr_.get()), position, slot});
+    defer_free_({release, this, uint64_t{static_cast<uint32_t>(position)} << 32 | slot});
 }
 
 void neighbour_table::resolve(uint32_t slot, const packet::mac_address& mac) noexcept {
@@ -92,13 +84,10 @@ void neighbour_table::resolve(uint32_t slot, const packet::mac_address& mac) noe
     slots_[slot].word.store(word | resolved, std::memory_order_release);
 }
 
-void neighbour_table::reclaim() noexcept {
-    while (!pending_.empty() &&
-           rte_rcu_qsbr_check(qsbr_.get(), pending_.front().token, false) == 1) {
-        rte_hash_free_key_with_position(hash_.get(), pending_.front().position);
-        free_.push_back(pending_.front().slot);
-        pending_.pop_front();
-    }
+void neighbour_table::release(void* table, uint64_t position_and_slot) {
+    auto* t = static_cast<neighbour_table*>(table);
+    rte_hash_free_key_with_position(t->hash_.get(), static_cast<int32_t>(position_and_slot >> 32));
+    t->free_.push_back(static_cast<uint32_t>(position_and_slot));
 }
 
 }  // namespace turnpike::datapath

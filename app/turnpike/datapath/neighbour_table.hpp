@@ -9,17 +9,16 @@
 #pragma once
 
 #include <rte_hash.h>
-#include <rte_rcu_qsbr.h>
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "base/result.hpp"
 #include "config/address.hpp"
 #include "packet/headers.hpp"
+#include "rcu/defer.hpp"
 
 namespace turnpike::datapath {
 
@@ -38,11 +37,11 @@ class neighbour_table {
   public:
     static constexpr uint32_t none = UINT32_MAX;
 
-    /// limit    neighbours at a time
-    /// readers  workers that will look; each registers with qsbr() under its number
-    /// Errors  ENOMEM...
-    [[nodiscard]] static result<std::unique_ptr<neighbour_table>> create(uint32_t limit,
-                                                                         uint32_t readers);
+    /// limit       neighbours at a time
+    /// defer_free  keeps removed keys and slots until no worker can hold them
+    /// Errors      ENOMEM...
+    [[nodiscard]] static result<std::unique_ptr<neighbour_table>> create(
+        uint32_t limit, rcu::defer_free defer_free);
     ~neighbour_table();
     neighbour_table(const neighbour_table&) = delete;
     neighbour_table& operator=(const neighbour_table&) = delete;
@@ -62,7 +61,6 @@ class neighbour_table {
         return true;
     }
     [[nodiscard]] uint16_t port_of(uint32_t slot) const noexcept { return slots_[slot].port; }
-    [[nodiscard]] rte_rcu_qsbr* qsbr() const noexcept { return qsbr_.get(); }
 
     // Control.
 
@@ -80,8 +78,6 @@ class neighbour_table {
     }
     [[nodiscard]] uint32_t size() const noexcept { return size_; }
     [[nodiscard]] uint32_t limit() const noexcept { return limit_; }
-    /// Give removed slots back that every worker has let go of.
-    void reclaim() noexcept;
 
   private:
     static constexpr uint64_t resolved = 1ULL << 62, used = 1ULL << 63;
@@ -97,22 +93,14 @@ class neighbour_table {
     struct free_hash {
         void operator()(rte_hash* h) const noexcept { rte_hash_free(h); }
     };
-    struct free_qsbr {
-        void operator()(rte_rcu_qsbr* q) const noexcept;
-    };
-    struct removed {
-        uint64_t token;    ///< of rte_rcu_qsbr_start(), when the key was taken out
-        int32_t position;  ///< of the key in the hash
-        uint32_t slot;
-    };
     neighbour_table() = default;
+    static void release(void* table, uint64_t position_and_slot);
 
     uint32_t limit_ = 0, size_ = 0;
-    std::unique_ptr<rte_rcu_qsbr, free_qsbr> qsbr_;
+    rcu::defer_free defer_free_;
     std::unique_ptr<rte_hash, free_hash> hash_;
     std::unique_ptr<slot_state[]> slots_;
     std::vector<uint32_t> free_;  ///< slots
-    std::deque<removed> pending_;
 };
 
 }  // namespace turnpike::datapath

@@ -17,7 +17,7 @@ enum class hop_kind : uint8_t {
     gateway,      ///< to the neighbour in slot `index`
 };
 
-/// kind in bits 20 to 22, index in bits 0 to 19. Fits rte_fib's 4-byte next hops (31 bits).
+/// kind in bits 20 to 22, index in bits 0 to 19.
 struct next_hop {
     hop_kind kind = hop_kind::none;
     uint32_t index = 0;

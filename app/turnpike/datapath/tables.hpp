@@ -14,6 +14,7 @@
 #include "datapath/route_table.hpp"
 #include "packet/checksum.hpp"
 #include "packet/headers.hpp"
+#include "rcu/qsbr.hpp"
 
 namespace turnpike::datapath {
 
@@ -39,8 +40,10 @@ struct port_entry {
 struct tables {
     std::array<port_entry, max_ports> port;
     uint16_t ports = 0;
-    std::unique_ptr<route_table> routes;          ///< null where no port is routed
-    std::unique_ptr<neighbour_table> neighbours;  ///< likewise
+    // Null where no port is routed. The domain goes first: what it still keeps belongs to the tables.
+    std::unique_ptr<route_table> routes;
+    std::unique_ptr<neighbour_table> neighbours;
+    std::unique_ptr<rcu::qsbr> rcu;  ///< workers are its readers, by worker_plan::rcu_id
     packet::ipv4_sum_function* ipv4_sum = nullptr;
 };
 

@@ -28,10 +28,8 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 
 void worker::start() noexcept {
     last_ = cost::tsc();
-    if (!tables_.neighbours) return;
-    rcu_ = tables_.neighbours->qsbr();
-    rte_rcu_qsbr_thread_register(rcu_, plan_.rcu_id);
-    rte_rcu_qsbr_thread_online(rcu_, plan_.rcu_id);
+    rcu_ = tables_.rcu.get();
+    if (rcu_ != nullptr) rcu_->online(plan_.rcu_id);
 }
 
 void worker::poll() noexcept {
@@ -41,7 +39,7 @@ void worker::poll() noexcept {
     // A round that brought nothing has nothing to coalesce with: send what waits at once.
     const uint64_t drain = received + from_control == 0 ? 0 : plan_.drain_cycles;
     for (uint16_t i = 0; i < tables_.ports; ++i) tx_[i].drain(last_, drain);
-    if (rcu_ != nullptr) rte_rcu_qsbr_quiescent(rcu_, plan_.rcu_id);
+    if (rcu_ != nullptr) rcu_->quiescent(plan_.rcu_id);
     const uint64_t now = cost::tsc();
     meter_.iteration(received, now - last_);
     last_ = now;
@@ -167,9 +165,7 @@ void worker::finish() noexcept {
     while (take_from_control() != 0) {
     }
     for (uint16_t i = 0; i < tables_.ports; ++i) tx_[i].flush();
-    if (rcu_ == nullptr) return;
-    rte_rcu_qsbr_thread_offline(rcu_, plan_.rcu_id);
-    rte_rcu_qsbr_thread_unregister(rcu_, plan_.rcu_id);
+    if (rcu_ != nullptr) rcu_->offline(plan_.rcu_id);
 }
 
 }  // namespace turnpike::datapath

@@ -33,7 +33,7 @@ struct worker_plan {
     /// Packets for control: ARP and neighbour discovery by a ring of their own, so that nothing
     /// else that is punted can starve them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
-    uint32_t rcu_id = 0;  ///< under which it registers with the neighbour table
+    uint32_t rcu_id = 0;  ///< its number as a reader of tables::rcu
 };
 
 /// Threads  run()/poll() one lcore; the counters are read by anyone.
@@ -72,7 +72,7 @@ class worker {
 
     worker_plan plan_;
     const tables& tables_;
-    rte_rcu_qsbr* rcu_ = nullptr;  ///< null where nothing is routed
+    rcu::qsbr* rcu_ = nullptr;  ///< null where nothing is routed
     cost::meter meter_;
     std::array<cost::port_counters, max_ports> counters_;
     std::array<rxtx::tx_queue, max_ports> tx_;
