@@ -71,14 +71,14 @@ class Station:
                 self._answer(ethernet(frame[22:28], self.mac, ARP,
                                       arp(2, self.mac, frame[38:42], frame[22:28], frame[28:32])))
             return True
-        if frame[12:14] == b"\x86\xdd" and frame[20] == ICMPV6 and frame[54] in (135, 136):
+        if frame[12:14] == b"\x86\xdd" and frame[20:21] == bytes((ICMPV6,)) and frame[54:55] in (b"\x87", b"\x88"):
             if frame[54] == 136:
                 self.macs[frame[62:78]] = frame[6:12]
             elif frame[62:78] in self.own:
                 self._answer(advertisement(self.mac, frame[62:78], frame[6:12], frame[22:38]))
             return True
         at = frame.find(PING, 14, 80)
-        if at > 0 and frame[at - 8] in (0, 129):
+        if at >= 22 and frame[at - 8] in (0, 129):
             self._pongs.add(frame[at:at + len(PING) + 4])
             return True
         return False
