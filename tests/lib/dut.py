@@ -69,6 +69,10 @@ class Turnpike:
         self.process.send_signal(signal_number)
         code = self.finish()
         assert code == 0, f"exit {code}:\n{self.output()}"
+        return self.report()
+
+    def report(self):
+        """What it wrote at its end, checked."""
         with open(self.report_file, encoding="utf-8") as file:
             return check_report(json.load(file))
 
@@ -82,3 +86,10 @@ def patch_config(west, east, workers=None, eal="-l 0-1 --no-pci --in-memory", **
     if workers is not None:
         config["workers"] = workers
     return config
+
+
+def router_config(devices, routes=(), eal="-l 0-1 --no-pci --in-memory", **more):
+    """The YAML of a router: {port name: (device string or port map, [addresses])}."""
+    ports = [{"name": name, **(device if isinstance(device, dict) else {"device": device}),
+              "addresses": list(addresses)} for name, (device, addresses) in devices.items()]
+    return {"eal": {"args": eal, "hugepages": "optional"}, "ports": ports, "routes": list(routes), **more}

@@ -35,9 +35,10 @@ def wait_until(condition, what, seconds=10.0):
 
 
 class Host:
-    """A network namespace with a loopback."""
+    """A network namespace with a loopback. A quiet one has no IPv6: its kernel says nothing of its own on an
+    interface without addresses, and answers nobody in place of the turnpike that runs there."""
 
-    def __init__(self, lab, name):
+    def __init__(self, lab, name, quiet=False):
         self.lab = lab
         self.name = name
         self.ns = f"tpk{os.getpid()}-{name}"
@@ -45,6 +46,8 @@ class Host:
         # No stray packets: neighbour discovery would disturb what a test counts.
         self.run("sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 "
                  "net.ipv6.conf.default.router_solicitations=0")
+        if quiet:
+            self.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
         self.run("ip link set lo up")
 
     def command(self, line):
@@ -128,8 +131,8 @@ class Lab:
     def __enter__(self):
         return self
 
-    def host(self, name):
-        host = Host(self, name)
+    def host(self, name, quiet=False):
+        host = Host(self, name, quiet)
         self.hosts.append(host)
         return host
 

@@ -55,9 +55,11 @@ std::string ip_prefix::text() const { return address.text() + "/" + std::to_stri
 result<ip_address> parse_address(std::string_view text) {
     const std::string copy(text);
     ip_address a;
-    if (inet_pton(AF_INET, copy.c_str(), a.bytes.data()) == 1) return a;
+    // A NUL (YAML can escape one) would end the text early for inet_pton.
+    const bool whole = copy.find('\0') == std::string::npos;
+    if (whole && inet_pton(AF_INET, copy.c_str(), a.bytes.data()) == 1) return a;
     a.v6 = true;
-    if (inet_pton(AF_INET6, copy.c_str(), a.bytes.data()) == 1) return a;
+    if (whole && inet_pton(AF_INET6, copy.c_str(), a.bytes.data()) == 1) return a;
     return fail(EINVAL, "", "should be an IPv4 or IPv6 address, not '" + copy.substr(0, 80) + "'");
 }
 

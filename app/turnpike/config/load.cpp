@@ -74,6 +74,13 @@ T taken(const reader& from, result<T> parsed) {
     return *parsed;
 }
 
+/// RFC 3021: a /31 has neither a network nor a broadcast address.
+bool is_network_or_broadcast(const ip_prefix& p) {
+    if (p.address.v6 || p.length >= 31) return false;
+    const uint32_t mask = 0xffff'ffffU >> p.length;
+    return (p.address.v4() & mask) == 0 || (p.address.v4() & mask) == mask;
+}
+
 /// An address that a port can have, with the length of its network.
 ip_prefix read_address(const reader& from) {
     const ip_prefix p = taken(from, parse_prefix(from.text()));
@@ -88,12 +95,8 @@ ip_prefix read_address(const reader& from) {
             fmt::format("is {}; a port makes its link-local address itself, of its MAC "
                         "address",
                         p.text()));
-    // RFC 3021: /31 has neither a network nor a broadcast address.
-    if (!a.v6 && p.length < 31) {
-        const uint32_t mask = 0xffff'ffffU >> p.length;
-        if ((a.v4() & mask) == 0 || (a.v4() & mask) == mask)
-            from.refuse(fmt::format("is {}, the network's own or broadcast address", p.text()));
-    }
+    if (is_network_or_broadcast(p))
+        from.refuse(fmt::format("is {}, the network's own or broadcast address", p.text()));
     return p;
 }
 
@@ -193,6 +196,9 @@ uint16_t port_of_next_hop(const model& in, const reader& from, const ip_address&
         for (const ip_prefix& a : in.ports[i].addresses) {
             if (!a.contains(via)) continue;
             if (a.address == via) at.refuse(fmt::format("is {}, our own address", via.text()));
+            if (is_network_or_broadcast({via, a.length}))
+                at.refuse(fmt::format("is {}, the network's own or broadcast address of {}",
+                                      via.text(), a.text()));
             if (from.has("port") && port_index(in, from.at("port")) != i)
                 from.at("port").refuse(fmt::format("should be '{}', on whose network {} is",
                                                    in.ports[i].name, via.text()));
@@ -236,6 +242,11 @@ void read_routes(const reader& from, model& into) {
     for (const reader& element : from.list("routes")) {
         into.routes.push_back(read_route(into, element));
         const ip_prefix& to = into.routes.back().to;
+        for (const port& p : into.ports)
+            for (const ip_prefix& a : p.addresses)
+                if (to.length == to.address.bits() && to.address == a.address)
+                    element.at("to").refuse(
+                        fmt::format("is {}, our own address on port '{}'", to.text(), p.name));
         if (!seen.insert(to).second)
             element.at("to").refuse(
                 fmt::format("is {} again; a prefix has one route (a port's own "

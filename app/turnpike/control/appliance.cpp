@@ -279,6 +279,7 @@ void appliance::run(const std::atomic<bool>& stop, const run_options& options) {
                              ? started_ + static_cast<uint64_t>(options.duration_s * hz)
                              : UINT64_MAX;
     const auto done = [&] { return stop.load(std::memory_order_relaxed) || rte_rdtsc() >= end; };
+    watch_links();  // before the first packet: it may already be in a receive ring
     if (workers_.size() == 1 && workers_[0]->lcore() == rte_get_main_lcore()) {
         // One lcore: control between bursts.
         uint64_t next_tick = 0;

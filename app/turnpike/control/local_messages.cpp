@@ -5,6 +5,7 @@
 #include <array>
 
 #include "control/router.hpp"
+#include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
 
 namespace turnpike::control {
@@ -32,6 +33,19 @@ ip_address source_of(rte_mbuf* m, const packet::parsed& p) noexcept {
 bool has_ports(uint8_t protocol) noexcept {
     return protocol == packet::protocol_udp || protocol == packet::protocol_tcp ||
            protocol == packet::protocol_udp_lite || protocol == packet::protocol_sctp;
+}
+
+/// A group that was asked does not answer: one of us does. What the checksum counts changes with
+/// it.
+void set_source(std::span<uint8_t> lead, const packet::parsed& p,
+                const packet::ipv6_address& from) noexcept {
+    auto& ip = packet::view<packet::ipv6_header>(&lead[p.l2_bytes]);
+    auto& icmp = packet::view<packet::icmp_header>(&lead[p.upper_offset]);
+    for (size_t i = 0; i < sizeof from; i += 2)
+        icmp.checksum =
+            packet::update_checksum(icmp.checksum, load_be<uint16_t>(&ip.source.bytes[i]),
+                                    load_be<uint16_t>(&from.bytes[i]));
+    ip.source = from;
 }
 
 }  // namespace
@@ -73,6 +87,19 @@ void router::give_up(rte_mbuf* packet, drop_reason why) {
     out_.drop(packet, p.in_port, why);
 }
 
+/// RFC 4443 section 2.2: the unicast address of ours that the packet was sent to, else one of the
+/// port that it came in by: of the sender's scope, where there is one.
+packet::ipv6_address router::answer_from(rte_mbuf* packet) const noexcept {
+    const datapath::punted& p = datapath::punted_of(packet);
+    const auto& ip = packet::view<packet::ipv6_header>(
+        rte_pktmbuf_mtod_offset(packet, const uint8_t*, p.parsed.l2_bytes));
+    for (uint16_t i = 0; i < tables_.ports; ++i)
+        for (const packet::ipv6_address& own : tables_.port[i].v6)
+            if (own == ip.destination) return own;
+    const auto& own = tables_.port[p.in_port].v6;
+    return own[own.size() > 1 && !packet::is_link_local(ip.source) ? 1 : 0];
+}
+
 void router::report(rte_mbuf* packet, const icmp_error& error) {
     const datapath::punted p = datapath::punted_of(packet);
     const datapath::port_entry& in = tables_.port[p.in_port];
@@ -84,12 +111,11 @@ void router::report(rte_mbuf* packet, const icmp_error& error) {
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     // RFC 1812 section 4.3.2.4: from the interface that the error goes out by, which is the one the
-    // packet came in by; RFC 4443 section 2.2. A global address, where the port has one.
+    // packet came in by.
     const uint32_t bytes =
         p.parsed.is_ipv4()
             ? packet::write_icmp4_error(ip, lead_of(packet), p.parsed, error, in.v4.front().address)
-            : packet::write_icmp6_error(ip, lead_of(packet), p.parsed, error,
-                                        in.v6[in.v6.size() > 1 ? 1 : 0]);
+            : packet::write_icmp6_error(ip, lead_of(packet), p.parsed, error, answer_from(packet));
     if (bytes == 0) return;
     rte_mbuf* message = out_.originate(p.in_port, std::span(frame).first(ethernet + bytes));
     if (message != nullptr) route_own(message, source_of(packet, p.parsed), p.in_port);
@@ -124,7 +150,10 @@ void router::echo(rte_mbuf* packet) {
     if (!icmp_.take(now_ms_)) return out_.drop(packet, p.in_port, drop_reason::icmp_rate);
     const ip_address asker = source_of(packet, p.parsed);
     const uint16_t in = p.in_port;
+    packet::ipv6_address from{};
+    if (!p.parsed.is_ipv4()) from = answer_from(packet);
     if (!packet::write_echo_reply(lead_of(packet), p.parsed)) return out_.consume(packet, in);
+    if (!p.parsed.is_ipv4()) set_source(lead_of(packet), p.parsed, from);
     out_.turn_around(in);
     route_own(packet, asker, in);
 }

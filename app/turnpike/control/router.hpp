@@ -73,6 +73,8 @@ class router {
 
     void solicit(uint16_t port, const ip_address& a, const packet::mac_address* known);
     void give_up(rte_mbuf* packet, packet::drop_reason why);
+    /// The address that an ICMPv6 answer to this packet comes from.
+    [[nodiscard]] packet::ipv6_address answer_from(rte_mbuf* packet) const noexcept;
     /// Tell the packet's sender, if that is allowed and the rate permits; the packet stays.
     void report(rte_mbuf* packet, const packet::icmp_error& error);
     /// Send an IP packet of ours behind 14 free bytes to where its destination is routed.

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kinds of differences between turnpike and a Linux router that doc/linux-differences.md explains. A kind is
+a test of the frame that was sent, of what turnpike made of it, and of what Linux made of it; the first that
+holds names the difference."""
+import dataclasses
+import ipaddress
+
+from lib.frames import ICMP, ICMPV6, ROUTING, TCP, UDP, checksum
+
+OURS4 = {ipaddress.ip_address(a) for a in ("10.0.1.1", "10.0.2.1")}
+OURS6 = {ipaddress.ip_address(a) for a in ("2001:db8:1::1", "2001:db8:2::1")}
+NETWORKS4 = [ipaddress.ip_network(a) for a in ("10.0.1.0/24", "10.0.2.0/24")]
+ANYCAST = {ipaddress.ip_address(a) for a in ("2001:db8:1::", "2001:db8:2::")}
+UNREACHABLE6 = ipaddress.ip_network("2001:db8:c::/48")
+MARTIANS4 = [ipaddress.ip_network(a) for a in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")]
+MARTIANS6 = [ipaddress.ip_network(a) for a in ("::/127", "::ffff:0:0/96", "ff00::/8")]
+EXTENSIONS = (0, 43, 44, 51, 60, 135, 139, 140)
+
+
+@dataclasses.dataclass
+class Out:
+    """What a router sent because of a frame."""
+    forwarded: list
+    errors: list  # (ICMP type, code)
+    echoes: list
+    resets: list
+    redirects: list
+
+    @property
+    def nothing(self):
+        return not (self.forwarded or self.errors or self.echoes or self.resets or self.redirects)
+
+
+class Frame:
+    def __init__(self, frame):
+        self.v4, packet = frame[12:14] == b"\x08\0", frame[14:]
+        self.to_group = bool(frame[0] & 1)
+        self.packet = packet
+        if self.v4:
+            self.source, self.to = (ipaddress.ip_address(packet[n:n + 4]) for n in (12, 16))
+            self.header, self.protocol, self.hops = (packet[0] & 15) * 4, packet[9], packet[8]
+            self.total = int.from_bytes(packet[2:4], "big")
+            self.fragment = int.from_bytes(packet[6:8], "big")
+            self.chain, self.later, self.unsound_chain = [], bool(self.fragment & 0x1FFF), False
+        else:
+            self.source, self.to = (ipaddress.ip_address(packet[n:n + 16]) for n in (8, 24))
+            self.hops, self.total = packet[7], 40 + int.from_bytes(packet[4:6], "big")
+            self._walk(packet)
+        self.upper = packet[self.header:self.total]
+
+    def _walk(self, packet):
+        at, kind, self.chain, self.later = 40, packet[6], [], False
+        while kind in EXTENSIONS and at + 8 <= self.total and not self.later:
+            self.chain.append((kind, packet[at:at + 8]))
+            self.later = kind == 44 and bool(packet[at + 2] or packet[at + 3] & 0xF8)
+            size = 8 if kind == 44 else (packet[at + 1] + 2) * 4 if kind == 51 else (packet[at + 1] + 1) * 8
+            kind, at = packet[at], at + size
+        self.protocol, self.header = kind, at
+        cut = kind in EXTENSIONS and not self.later
+        late = any(k == 0 for k, _ in self.chain[1:])
+        twice = sum(k == 44 for k, _ in self.chain) > 1
+        self.unsound_chain = cut or late or twice or at > self.total
+
+    def has(self, kind):
+        return any(k == kind for k, _ in self.chain)
+
+    @property
+    def ours(self):
+        return self.to in (OURS4 if self.v4 else OURS6)
+
+    @property
+    def source_routed(self):
+        return any(k == ROUTING and h[2] == 0 and h[3] for k, h in self.chain)
+
+    def upper_is_sound(self):
+        """Do length and checksum of TCP, UDP and ICMP hold?"""
+        upper = self.upper
+        if self.protocol not in (TCP, UDP, ICMPV6, ICMP):
+            return True
+        if self.protocol == UDP:
+            if len(upper) < 8 or not 8 <= int.from_bytes(upper[4:6], "big") <= len(upper):
+                return False
+            upper = upper[:int.from_bytes(upper[4:6], "big")]
+            if upper[6:8] == b"\0\0":
+                return self.v4
+        if self.protocol == ICMP:
+            return checksum(upper) == 0
+        pseudo = self.source.packed + self.to.packed + len(upper).to_bytes(4, "big") + self.protocol.to_bytes(4, "big")
+        return checksum(pseudo + upper) == 0
+
+
+def _in(address, networks):
+    return any(address in n for n in networks if n.version == address.version)
+
+
+def _sort(frames):
+    out = Out([], [], [], [], [])
+    for _side, f in frames:
+        p = f[14:]
+        v4 = f[12:14] == b"\x08\0"
+        source = ipaddress.ip_address(p[12:16] if v4 else p[8:24])
+        upper = p[(p[0] & 15) * 4:] if v4 else p[40:]
+        icmp = p[9] == ICMP if v4 else p[6] == ICMPV6
+        own = source in (OURS4 if v4 else OURS6) or source.is_link_local
+        if not v4 and icmp and upper[0] == 137:
+            out.redirects.append(f)
+        elif own and icmp and upper[0] in ((3, 11, 12) if v4 else (1, 2, 3, 4)):
+            out.errors.append((upper[0], upper[1]))
+        elif own and icmp and upper[0] in ((0,) if v4 else (129,)):
+            out.echoes.append(f)
+        elif own and not icmp and (p[9] if v4 else p[6]) == TCP and upper[13] == 0x14:
+            out.resets.append(f)
+        else:
+            out.forwarded.append(f)
+    return out
+
+
+def _is_broadcast(a):
+    return a.version == 4 and any(a in (n.network_address, n.broadcast_address) for n in NETWORKS4)
+
+
+def _error_rate(f, us, linux):
+    wanted = ([(3, 0)], [(3, 1)]) if f.v4 else ([(1, 3)],)
+    return us.errors in wanted and linux.nothing and f.to not in ANYCAST
+
+
+def _error_source(f, us, linux):
+    return f.v4 and f.ours and len(us.errors) == 1 and us.errors == linux.errors
+
+
+def _martian_destination(f, us, linux):
+    return us.nothing and _in(f.to, MARTIANS4 + MARTIANS6) and not linux.echoes
+
+
+def _network_address(f, us, linux):
+    return us.nothing and f.to in (n.network_address for n in NETWORKS4)
+
+
+def _martian_source(f, us, linux):
+    return us.nothing and (_in(f.source, MARTIANS4 + MARTIANS6) or _is_broadcast(f.source)) and not linux.nothing
+
+
+def _same_addresses(f, us, linux):
+    return us.nothing and f.source == f.to and not linux.nothing
+
+
+def _our_source(f, us, linux):
+    return f.v4 and f.source in OURS4 and linux.nothing
+
+
+def _link_local(f, us, linux):
+    return us.nothing and (f.source.is_link_local or f.to.is_link_local)
+
+
+def _routing_type_0(f, us, linux):
+    return us.nothing and f.source_routed
+
+
+def _unsound_chain(f, us, linux):
+    return us.nothing and f.unsound_chain
+
+
+def _group_frame(f, us, linux):
+    return f.to_group and us.nothing and f.ours and linux.echoes
+
+
+def _discovery(f, us, linux):
+    return not f.v4 and us.nothing and f.protocol == ICMPV6 and 133 <= f.upper[0] <= 137
+
+
+def _icmp_type(f, us, linux):
+    return f.v4 and f.protocol == ICMP and f.upper[:1] > b"\x12" and len(us.errors) == 1 and linux.nothing
+
+
+def _unreachable_code(f, us, linux):
+    return f.to in UNREACHABLE6 and us.errors == [(1, 3)] and linux.errors == [(1, 0)]
+
+
+def _anycast(f, us, linux):
+    return f.to in ANYCAST and (us.errors in ([(1, 3)], [(3, 0)]) or us.nothing)
+
+
+def _upper_checksum(f, us, linux):
+    return f.ours and us.errors in ([(3, 3)], [(1, 4)]) and linux.nothing and not f.upper_is_sound()
+
+
+def _transport_for_us(f, us, linux):
+    return f.ours and us.errors in ([(3, 3)], [(1, 4)]) and (linux.resets or linux.errors in ([(3, 2)], [(4, 1)]))
+
+
+def _next_header_for_us(f, us, linux):
+    return not f.v4 and f.ours and us.nothing and linux.errors == [(4, 1)]
+
+
+def _extensions_for_us(f, us, linux):
+    return not f.v4 and f.ours and f.chain
+
+
+def _hop_by_hop(f, us, linux):
+    return f.has(0) and not us.nothing and (linux.nothing or (linux.errors and linux.errors[0][0] == 4))
+
+
+def _redirect(f, us, linux):
+    return linux.redirects and (us.forwarded or us.errors)
+
+
+def _icmp_unread(f, us, linux):
+    return (f.later or len(f.upper) < 8) and f.protocol in (ICMPV6, ICMP) and us.nothing and linux.errors
+
+
+def _fragmenting(f, us, linux):
+    return f.v4 and not f.fragment & 0x4000 and f.total > 1500 and us.nothing and not linux.nothing
+
+
+def _options(f, us, linux):
+    return f.v4 and f.header > 20 and (not us.nothing or linux.errors == [(12, 0)])
+
+
+KINDS = {
+    "error_rate": _error_rate, "error_source": _error_source, "martian_destination": _martian_destination,
+    "network_address": _network_address, "martian_source": _martian_source, "same_addresses": _same_addresses,
+    "our_source": _our_source, "link_local": _link_local, "routing_type_0": _routing_type_0,
+    "unsound_chain": _unsound_chain, "group_frame": _group_frame, "discovery": _discovery, "icmp_type": _icmp_type,
+    "unreachable_code": _unreachable_code, "anycast": _anycast, "upper_checksum": _upper_checksum,
+    "transport_for_us": _transport_for_us, "next_header_for_us": _next_header_for_us,
+    "extensions_for_us": _extensions_for_us, "hop_by_hop": _hop_by_hop, "redirect": _redirect,
+    "icmp_unread": _icmp_unread, "fragmenting": _fragmenting, "options": _options,
+}
+
+
+def kind_of(frame, turnpike, linux):
+    """frame: as it was sent; turnpike, linux: [(side, frame)] that came out. None: no kind that we know."""
+    if frame[12:14] not in (b"\x08\0", b"\x86\xdd") or len(frame) < (34 if frame[12:14] == b"\x08\0" else 54):
+        return None
+    f, us, they = Frame(frame), _sort(turnpike), _sort(linux)
+    return next((name for name, holds in KINDS.items() if holds(f, us, they)), None)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A router between kernels: west 10.0.1.2 -- turnpike -- 10.0.2.2 east, and 2001:db8:1::2, 2001:db8:2::2."""
+import json
+import time
+
+from lib.dut import Turnpike, router_config
+from lib.hosts import wait_until
+
+WEST, EAST = ("10.0.1.2", "2001:db8:1::2"), ("10.0.2.2", "2001:db8:2::2")
+OURS = {"west": ["10.0.1.1/24", "2001:db8:1::1/64"], "east": ["10.0.2.1/24", "2001:db8:2::1/64"]}
+OUR_ADDRESSES = [a.split("/")[0] for addresses in OURS.values() for a in addresses]
+# Neighbours forgotten so fast that a test can wait for it.
+HASTY = {"reachable_ms": 300, "retransmit_ms": 100, "attempts": 3, "failed_ms": 200}
+
+
+def give(host, network, number=2, interface="eth0"):
+    """The addresses 10.0.<network>.<number> and 2001:db8:<network>::<number>, and a default route to number 1."""
+    host.run(f"ip addr add 10.0.{network}.{number}/24 dev {interface}")
+    host.run(f"ip addr add 2001:db8:{network}::{number}/64 dev {interface} nodad")
+    host.run(f"ip route add default via 10.0.{network}.1")
+    host.run(f"ip -6 route add default via 2001:db8:{network}::1")
+
+
+def cabled(lab, kernels=True):
+    """(west, dut, east), cables to w0 and e0 of dut; with addresses where kernels are to speak."""
+    west, dut, east = lab.host("west", not kernels), lab.host("dut", True), lab.host("east", not kernels)
+    for network, host, interface in ((1, west, "w0"), (2, east, "e0")):
+        lab.cable(host, "eth0", dut, interface)
+        if kernels:
+            give(host, network)
+    return west, dut, east
+
+
+def start(lab, dut, routes=(), mtu=(1500, 1500), queues=1, **more):
+    device = "net_af_packet{},iface={}" + (f",qpairs={queues}" if queues > 1 else "")
+    devices = {name: ({"device": device.format(n, interface), "mtu": mtu[n], "rx_queues": queues}, OURS[name])
+               for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
+    return Turnpike(lab, dut, router_config(devices, routes, **more))
+
+
+def ping(host, address, options="", check=True, count=3, wait=5):
+    return host.run(f"ping -n -c {count} -i 0.05 -W {wait} {options} {address}", check=check)
+
+
+def answers(host, address):
+    """One echo request is answered within a fifth of a second."""
+    return host.run(f"ping -n -c 1 -W 0.2 {address}", check=False).returncode == 0
+
+
+def iperf(lab, client, server, address, options="", seconds=1):
+    listening = server.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
+    wait_until(lambda: ":5201" in server.run("ss -ltn").stdout, "iperf3 listens")
+    done = client.run(f"iperf3 -J -c {address} -t {seconds} {options}", timeout=30)
+    lab.end(listening)
+    return json.loads(done.stdout)["end"]
+
+
+def settle(seconds=0.2):
+    """What was sent is given time to be counted."""
+    time.sleep(seconds)
