@@ -273,7 +273,6 @@ void appliance::control_tick(const run_options& options) {
 
 void appliance::run(const std::atomic<bool>& stop, const run_options& options) {
     const auto hz = static_cast<double>(rte_get_tsc_hz());
-    watch_links();
     started_ = rte_rdtsc();
     const uint64_t end = options.duration_s > 0
                              ? started_ + static_cast<uint64_t>(options.duration_s * hz)

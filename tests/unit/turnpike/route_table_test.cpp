@@ -16,7 +16,8 @@
 namespace turnpike::datapath {
 namespace {
 
-constexpr next_hop stable{hop_kind::connected, 7}, one{hop_kind::gateway, 1}, other{hop_kind::gateway, 2};
+constexpr next_hop stable{hop_kind::connected, 7}, one{hop_kind::gateway, 1},
+    other{hop_kind::gateway, 2};
 
 ip_prefix prefix(const char* text) { return *parse_prefix(text); }
 ip_address address(const char* text) { return *parse_address(text); }
