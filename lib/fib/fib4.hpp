@@ -57,6 +57,8 @@ class fib4 {
     /// In order of (address, length). Writer's thread.
     void for_each(const std::function<void(const route4&)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
+    /// What a kernel of lookup4_kernels() takes; valid until the reader's next quiescence.
+    const view* readers_view() const noexcept { return table_.readers_view(); }
     /// The name of the kernel that runs.
     std::string_view kernel() const noexcept { return kernel_; }
     /// Run another kernel; before readers start. Errors as create().

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// turnpike-bench-fib: fib4 and fib6 beside rte_fib, rte_fib6 and rte_lpm, in one process, the same
+// addresses in the same order; doc/bench-fib.md says how to read it.
+#include <fmt/format.h>
+#include <rte_memory.h>
+
+#include <algorithm>
+
+#include "base/byte_order.hpp"
+#include "fib/fib4.hpp"
+#include "fib/fib6.hpp"
+#include "fib/fib_dpdk.hpp"
+#include "fib_updates.hpp"
+#include "lookup_cell.hpp"
+
+namespace turnpike::bench {
+namespace {
+
+struct family4 {
+    static constexpr int number = 4;
+    using table_type = fib::fib4;
+    using route_type = fib::route4;
+    using address_type = uint32_t;
+    static address_type from(const fib::address& a) { return static_cast<uint32_t>(a.high >> 32); }
+    static auto kernels() { return fib::lookup4_kernels(); }
+    static auto peers(const routes& t, unsigned width) { return ipv4_peers(t, width); }
+};
+
+struct family6 {
+    static constexpr int number = 6;
+    using table_type = fib::fib6;
+    using route_type = fib::route6;
+    using address_type = fib::address6;
+    static address_type from(const fib::address& a) {
+        address_type out;
+        store_be(out.data(), a.high);
+        store_be(out.data() + 8, a.low);
+        return out;
+    }
+    static auto kernels() { return fib::lookup6_kernels(); }
+    static auto peers(const routes& t, unsigned width) { return ipv6_peers(t, width); }
+};
+
+/// Everything measured on one table at one next-hop width.
+template <class Family>
+class comparison {
+  public:
+    comparison(harness& h, std::string name, routes table, unsigned width_bytes, uint64_t distinct)
+        : harness_(h),
+          name_(std::move(name)),
+          table_(std::move(table)),
+          width_(width_bytes),
+          distinct_(distinct) {
+        give_next_hops(table_, distinct);
+        for (const auto& r : table_)
+            ours_routes_.push_back({Family::from(r.prefix), r.length, r.next_hop});
+    }
+
+    /// False: it could not be set up (said why).
+    bool load() {
+        auto config = fib::eal_config("bench", SOCKET_ID_ANY);
+        config.max_routes = static_cast<uint32_t>(table_.size() + 16);
+        config.next_hop_bytes = static_cast<uint8_t>(width_);
+        auto made = Family::table_type::create(config);
+        if (!made) return harness_.say(made.error().message()), false;
+        ours_ = std::move(*made);
+        chosen_ = std::string(ours_->kernel());
+        const uint64_t start = rte_rdtsc();
+        if (auto ok = ours_->load(ours_routes_); !ok)
+            return harness_.say(ok.error().message()), false;
+        load_seconds =
+            static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+        peers_ = Family::peers(table_, width_);
+        return true;
+    }
+
+    void measure(const std::string& traffic_kind, uint32_t burst) {
+        if (traffic_kind_ != traffic_kind) {
+            traffic_kind_ = traffic_kind;
+            traffic_.clear();
+            for (const auto& a : make_traffic(table_, Family::number, traffic_kind, lookups))
+                traffic_.push_back(Family::from(a));
+        }
+        std::vector<contender> all;
+        for (const auto& peer : peers_)
+            for (const auto& way : peer.ways)
+                all.push_back(
+                    {way.name, [this, &way, burst] { return way.cycles(traffic_, burst); }});
+        const size_t first_ours = all.size();
+        for (const auto& row : Family::kernels())
+            if (fib::fib4::create({.kernel = std::string(row.name)}))  // the CPU has it
+                all.push_back({std::string(row.name), [this, f = row.function, burst] {
+                                   const fib::view& view = *ours_->readers_view();
+                                   return cycles_per_lookup(
+                                       traffic_, burst,
+                                       [f, &view](const auto* dst, uint64_t* hop, uint32_t n) {
+                                           f(view,
+                                             reinterpret_cast<const std::conditional_t<
+                                                 Family::number == 4, uint32_t, uint8_t>*>(dst),
+                                             hop, n);
+                                       });
+                               }});
+        const auto cycles = interleave(all, harness_.repetitions());
+        const auto best =
+            std::min_element(cycles.begin(), cycles.begin() + static_cast<long>(first_ours));
+        for (size_t i = first_ours; i < all.size(); ++i)
+            report(all, cycles, i, best - cycles.begin(), burst);
+    }
+
+    uint64_t bytes() const { return ours_->stats().bytes(); }
+    double load_seconds = 0;
+    double peer_load_seconds() const { return peers_[0].load_seconds; }
+    typename Family::table_type& ours() { return *ours_; }
+    const routes& table() const { return table_; }
+
+  private:
+    static constexpr size_t lookups = Family::number == 4 ? 1 << 20 : 1 << 19;
+
+    void report(const std::vector<contender>& all, const std::vector<double>& cycles, size_t i,
+                long best, uint32_t burst) {
+        const bool chosen = all[i].name == chosen_;
+        nlohmann::json cell{{"family", Family::number},
+                            {"width_bytes", width_},
+                            {"next_hops", distinct_},
+                            {"table", name_},
+                            {"traffic", traffic_kind_},
+                            {"burst", burst},
+                            {"isa", all[i].name},
+                            {"chosen", chosen},
+                            {"cycles", cycles[i]},
+                            {"mlookups", static_cast<double>(rte_get_tsc_hz()) / cycles[i] / 1e6}};
+        if (best < static_cast<long>(i) && !peers_[0].ways.empty()) {
+            cell["peer"] = all[static_cast<size_t>(best)].name;
+            cell["peer_cycles"] = cycles[static_cast<size_t>(best)];
+            nlohmann::json every;
+            for (size_t p = 0; p < all.size() && p < i; ++p)
+                if (all[p].name.rfind("rte_", 0) == 0) every[all[p].name] = cycles[p];
+            cell["peers"] = every;
+        } else {
+            cell["peer"] = nullptr;
+            cell["why"] = peers_[0].why_not;
+        }
+        if (peers_[0].refused != 0) cell["peer_refused_routes"] = peers_[0].refused;
+        const auto& added = harness_.add_cell(std::move(cell));
+        if (chosen)
+            harness_.say(fmt::format(
+                "v{} {:5} {}B {:5} hops {:7} burst {:3}  {:6} {:6.2f}  {:22} {:6.2f}  x{:.2f}",
+                Family::number, name_, width_, distinct_, traffic_kind_, burst, all[i].name,
+                cycles[i], all[static_cast<size_t>(best)].name, cycles[static_cast<size_t>(best)],
+                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0));
+    }
+
+    harness& harness_;
+    std::string name_;
+    routes table_;
+    unsigned width_;
+    uint64_t distinct_;
+    std::vector<typename Family::route_type> ours_routes_;
+    std::unique_ptr<typename Family::table_type> ours_;
+    std::string chosen_;
+    std::vector<peer_table<typename Family::address_type>> peers_;
+    std::string traffic_kind_;
+    std::vector<typename Family::address_type> traffic_;
+};
+
+/// What the machine gives: independent random loads in a block of that size.
+double limit_cycles(uint64_t bytes, unsigned repetitions) {
+    const auto memory = fib::eal_memory(SOCKET_ID_ANY);
+    auto* block = static_cast<uint8_t*>(memory.allocate(nullptr, bytes, 64));
+    if (block == nullptr) return 0;
+    std::fill_n(block, bytes, uint8_t{1});
+    std::vector<uint32_t> at(1 << 20);
+    uint64_t x = 88172645463325252;
+    for (auto& a : at) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        a = static_cast<uint32_t>((x >> 16) % (bytes - 8));
+    }
+    const contender one{"loads", [&] {
+                            return cycles_per_lookup(
+                                at, 64, [&](const uint32_t* from, uint64_t* to, uint32_t n) {
+                                    for (uint32_t i = 0; i < n; ++i) to[i] = block[from[i]];
+                                });
+                        }};
+    const double cycles = interleave({&one, 1}, repetitions)[0];
+    memory.release(nullptr, block);
+    return cycles;
+}
+
+template <class Family>
+void measure_table(harness& h, const std::string& name, const routes& table, unsigned width,
+                   uint64_t distinct, const std::string& only_traffic) {
+    comparison<Family> c(h, name, table, width, distinct);
+    if (!c.load()) return;
+    const bool full = name == "full";
+    const std::string prefix = Family::number == 4 ? "v4_" : "v6_";
+    if (full && width == 4 && distinct == 60'000) {
+        h.summary()[prefix + "bytes_4B"] = c.bytes();
+        h.summary()[prefix + "load_s"] = c.load_seconds;
+        h.summary()[prefix + "peer_load_s"] = c.peer_load_seconds();
+        h.summary()[prefix + "limit_cycles"] = limit_cycles(c.bytes(), h.repetitions());
+    }
+    for (const char* traffic : {"uniform", "prefix", "zipf", "one"})
+        for (const uint32_t burst : {32U, 64U, 256U})
+            if (only_traffic.empty() || only_traffic == traffic) c.measure(traffic, burst);
+    if (full && width == 4 && distinct == 60'000 && Family::number == 4 && only_traffic.empty())
+        if constexpr (Family::number == 4) measure_updates(h, c.table());
+}
+
+void summarise_ratios(harness& h) {
+    const auto put = [&](const char* key, std::optional<double> value) {
+        h.summary()[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    };
+    for (const int family : {4, 6}) {
+        const auto spread = [family](const nlohmann::json& c) {
+            return c["chosen"] == true && c["family"] == family && c["table"] == "full" &&
+                   c["traffic"] != "one";
+        };
+        const auto m = summarise(h.cells(), "ratio", spread);
+        put(family == 4 ? "v4_geomean" : "v6_geomean", m.geomean);
+        put(family == 4 ? "v4_min" : "v6_min", m.least);
+    }
+    put("narrow_min", summarise(h.cells(), "ratio", [](const nlohmann::json& c) {
+                          return c["chosen"] == true && c["family"] == 4 &&
+                                 (c["table"] == "8" || c["traffic"] == "one");
+                      }).least);
+    if (h.summary().contains("v4_limit_cycles"))
+        h.summary()["limit_cycles"] = h.summary()["v4_limit_cycles"];
+}
+
+int run(int argc, char** argv) {
+    harness h("fib", "IPv4 and IPv6 longest-prefix match beside rte_fib, rte_fib6 and rte_lpm");
+    std::string file, only_traffic;
+    int only_family = 0;
+    h.options().add_option("--table", file,
+                           "prefixes, one ADDRESS/LENGTH a line, instead of the generator");
+    h.options().add_option("--family", only_family, "only 4 or 6");
+    h.options().add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one");
+    if (const auto code = h.start(argc, argv, 3072)) return *code;
+    struct shape {
+        unsigned width;
+        uint64_t distinct;
+    };
+    if (only_family != 6) {
+        const routes full = file.empty() ? generate_routes(4, 900'000) : read_routes(file, 4);
+        h.summary()["v4_routes"] = full.size();
+        for (const shape s :
+             {shape{2, 200}, shape{4, 200}, shape{4, 60'000}, shape{8, 200}, shape{8, 60'000}})
+            if (!full.empty())
+                measure_table<family4>(h, "full", full, s.width, s.distinct, only_traffic);
+        for (const unsigned width : {2U, 4U, 8U})
+            measure_table<family4>(h, "8", eight_routes(4), width, 200, only_traffic);
+    }
+    if (only_family != 4) {
+        const routes full = file.empty() ? generate_routes(6, 160'000) : read_routes(file, 6);
+        h.summary()["v6_routes"] = full.size();
+        for (const shape s : {shape{4, 200}, shape{4, 60'000}, shape{8, 200}, shape{8, 60'000}})
+            if (!full.empty())
+                measure_table<family6>(h, "full", full, s.width, s.distinct, only_traffic);
+        measure_table<family6>(h, "8", eight_routes(6), 4, 200, only_traffic);
+    }
+    summarise_ratios(h);
+    return h.finish();
+}
+
+}  // namespace
+}  // namespace turnpike::bench
+
+int main(int argc, char** argv) {
+    try {
+        return turnpike::bench::run(argc, argv);
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "turnpike-bench-fib: {}\n", e.what());
+        return 2;
+    }
+}

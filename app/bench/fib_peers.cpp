@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <rte_errno.h>
+#include <rte_fib.h>
+#include <rte_fib6.h>
+#include <rte_lpm.h>
+#include <rte_vect.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/byte_order.hpp"
+#include "lookup_cell.hpp"
+
+namespace turnpike::bench {
+namespace {
+
+using address6 = std::array<uint8_t, 16>;
+
+uint32_t host4(const fib::address& a) { return static_cast<uint32_t>(a.high >> 32); }
+
+address6 bytes6(const fib::address& a) {
+    address6 out;
+    store_be(out.data(), a.high);
+    store_be(out.data() + 8, a.low);
+    return out;
+}
+
+double seconds_since(uint64_t start) {
+    return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+}
+
+unsigned log2_of(unsigned width_bytes) { return static_cast<unsigned>(__builtin_ctz(width_bytes)); }
+
+peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
+    peer_table<uint32_t> peer;
+    rte_fib_conf conf{};
+    conf.type = RTE_FIB_DIR24_8;
+    conf.max_routes = static_cast<int>(table.size() + 16);
+    conf.dir24_8.nh_sz = static_cast<rte_fib_dir24_8_nh_sz>(log2_of(width_bytes));
+    conf.dir24_8.num_tbl8 = width_bytes == 1 ? 127 : width_bytes == 2 ? 32'000 : 65'000;
+    auto* fib = rte_fib_create("bench", 0, &conf);
+    if (fib == nullptr) {
+        peer.why_not = std::string("rte_fib_create: ") + rte_strerror(rte_errno);
+        return peer;
+    }
+    peer.keep.reset(fib, rte_fib_free);
+    const uint64_t start = rte_rdtsc();
+    for (const auto& r : table)
+        peer.refused += rte_fib_add(fib, host4(r.prefix), r.length, r.next_hop) != 0;
+    peer.load_seconds = seconds_since(start);
+    const std::pair<const char*, rte_fib_lookup_type> types[] = {
+        {"rte_fib scalar macro", RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO},
+        {"rte_fib scalar inline", RTE_FIB_LOOKUP_DIR24_8_SCALAR_INLINE},
+        {"rte_fib scalar uni", RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI},
+        {"rte_fib avx512", RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}};
+    for (const auto& [name, type] : types) {
+        if (rte_fib_select_lookup(fib, type) != 0)
+            continue;  // this CPU or width does not permit it
+        peer.ways.push_back(
+            {name, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
+                 rte_fib_select_lookup(fib, type);
+                 return cycles_per_lookup(traffic, burst,
+                                          [fib](const uint32_t* dst, uint64_t* hop, uint32_t n) {
+                                              rte_fib_lookup_bulk(fib, const_cast<uint32_t*>(dst),
+                                                                  hop, static_cast<int>(n));
+                                          });
+             }});
+    }
+    return peer;
+}
+
+peer_table<uint32_t> with_rte_lpm(const routes& table) {
+    peer_table<uint32_t> peer;
+    rte_lpm_config conf{};
+    conf.max_rules = static_cast<uint32_t>(table.size() + 16);
+    conf.number_tbl8s = 16'384;
+    auto* lpm = rte_lpm_create("bench", 0, &conf);
+    if (lpm == nullptr) {
+        peer.why_not = std::string("rte_lpm_create: ") + rte_strerror(rte_errno);
+        return peer;
+    }
+    peer.keep.reset(lpm, rte_lpm_free);
+    // rte_lpm has no default route: /0 goes in as two halves. Next hops have 24 bits.
+    const uint64_t start = rte_rdtsc();
+    for (const auto& r : table) {
+        const auto hop = static_cast<uint32_t>(r.next_hop);
+        if (r.length != 0) {
+            peer.refused += rte_lpm_add(lpm, host4(r.prefix), r.length, hop) != 0;
+            continue;
+        }
+        peer.refused += rte_lpm_add(lpm, 0, 1, hop) != 0;
+        peer.refused += rte_lpm_add(lpm, 1u << 31, 1, hop) != 0;
+    }
+    peer.load_seconds = seconds_since(start);
+    peer.ways.push_back(
+        {"rte_lpm bulk", [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
+             return cycles_per_lookup(
+                 traffic, burst, [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
+                     rte_lpm_lookup_bulk(lpm, dst, reinterpret_cast<uint32_t*>(hop), n);
+                 });
+         }});
+    peer.ways.push_back({"rte_lpm x4", [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
+                             return cycles_per_lookup(
+                                 traffic, burst,
+                                 [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
+                                     auto* out = reinterpret_cast<uint32_t*>(hop);
+                                     for (uint32_t i = 0; i < n; i += 4) {
+                                         xmm_t four;
+                                         std::memcpy(&four, dst + i, sizeof four);
+                                         rte_lpm_lookupx4(lpm, four, out + i, 0);
+                                     }
+                                 });
+                         }});
+    return peer;
+}
+
+peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
+    peer_table<address6> peer;
+    rte_fib6_conf conf{};
+    conf.type = RTE_FIB6_TRIE;
+    conf.max_routes = static_cast<int>(table.size() + 16);
+    conf.trie.nh_sz = static_cast<rte_fib_trie_nh_sz>(log2_of(width_bytes));
+    conf.trie.num_tbl8 = width_bytes == 2 ? 32'000 : 400'000;
+    auto* fib = rte_fib6_create("bench6", 0, &conf);
+    if (fib == nullptr) {
+        peer.why_not = std::string("rte_fib6_create: ") + rte_strerror(rte_errno);
+        return peer;
+    }
+    peer.keep.reset(fib, rte_fib6_free);
+    const uint64_t start = rte_rdtsc();
+    for (const auto& r : table)
+        peer.refused += rte_fib6_add(fib, bytes6(r.prefix).data(), r.length, r.next_hop) != 0;
+    peer.load_seconds = seconds_since(start);
+    const std::pair<const char*, rte_fib6_lookup_type> types[] = {
+        {"rte_fib6 scalar", RTE_FIB6_LOOKUP_TRIE_SCALAR},
+        {"rte_fib6 avx512", RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512}};
+    for (const auto& [name, type] : types) {
+        if (rte_fib6_select_lookup(fib, type) != 0) continue;
+        peer.ways.push_back(
+            {name, [fib, type = type](const std::vector<address6>& traffic, uint32_t burst) {
+                 rte_fib6_select_lookup(fib, type);
+                 return cycles_per_lookup(
+                     traffic, burst, [fib](const address6* dst, uint64_t* hop, uint32_t n) {
+                         auto* raw = const_cast<uint8_t*>(dst->data());
+                         rte_fib6_lookup_bulk(fib, reinterpret_cast<uint8_t(*)[16]>(raw), hop,
+                                              static_cast<int>(n));
+                     });
+             }});
+    }
+    return peer;
+}
+
+}  // namespace
+
+std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes) {
+    std::vector<peer_table<uint32_t>> peers;
+    peers.push_back(with_rte_fib(table, width_bytes));
+    peers.push_back(with_rte_lpm(table));
+    return peers;
+}
+
+std::vector<peer_table<address6>> ipv6_peers(const routes& table, unsigned width_bytes) {
+    std::vector<peer_table<address6>> peers;
+    peers.push_back(with_rte_fib6(table, width_bytes));
+    return peers;
+}
+
+}  // namespace turnpike::bench

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "harness.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_vect.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "isa/isa.hpp"
+
+#ifndef TURNPIKE_VERSION
+#define TURNPIKE_VERSION "unknown"
+#endif
+
+namespace turnpike::bench {
+namespace {
+
+std::string field_of(const char* file, const std::string& field) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        if (line.rfind(field, 0) == 0) {
+            const size_t at = line.find_first_not_of(" \t", line.find(':') + 1);
+            return at == std::string::npos ? "" : line.substr(at);
+        }
+    return "";
+}
+
+std::vector<std::string> own_eal_options(unsigned memory_mb) {
+    const bool hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0";
+    std::vector<std::string> out{"-l", "0", "--no-pci", "--no-telemetry",
+                                 "--log-level=lib.*:error"};
+    if (hugepages)
+        out.insert(out.end(), {"--in-memory"});
+    else
+        out.insert(out.end(), {"--no-huge", "--no-shconf", "-m", std::to_string(memory_mb)});
+    return out;
+}
+
+}  // namespace
+
+std::vector<double> interleave(std::span<const contender> all, unsigned repetitions) {
+    std::vector<std::vector<double>> seen(all.size());
+    for (unsigned r = 0; r < repetitions; ++r)
+        for (size_t i = 0; i < all.size(); ++i) seen[i].push_back(all[i].run());
+    std::vector<double> medians;
+    for (auto& s : seen) {
+        std::nth_element(s.begin(), s.begin() + static_cast<long>(s.size() / 2), s.end());
+        medians.push_back(s[s.size() / 2]);
+    }
+    return medians;
+}
+
+child_result run_child(const std::vector<std::string>& argv, std::chrono::seconds deadline) {
+    int pipe_ends[2];
+    if (pipe(pipe_ends) != 0) return {-1, ""};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, pipe_ends[0]);
+    std::vector<char*> arguments;
+    for (const auto& a : argv) arguments.push_back(const_cast<char*>(a.c_str()));
+    arguments.push_back(nullptr);
+    pid_t child = -1;
+    const int failed =
+        posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipe_ends[1]);
+    child_result result{-1, ""};
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    while (failed == 0) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            end - std::chrono::steady_clock::now());
+        pollfd waiting{pipe_ends[0], POLLIN, 0};
+        if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) <= 0) {
+            kill(child, SIGKILL);
+            break;
+        }
+        char buffer[4096];
+        const ssize_t got = read(pipe_ends[0], buffer, sizeof buffer);
+        if (got <= 0) break;
+        result.output.append(buffer, static_cast<size_t>(got));
+    }
+    close(pipe_ends[0]);
+    int status = 0;
+    if (failed == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status))
+        result.exit_code = WEXITSTATUS(status);
+    return result;
+}
+
+harness::harness(std::string name, std::string what)
+    : name_(std::move(name)), app_(std::move(what)) {
+    app_.name("turnpike-bench-" + name_);
+    app_.usage("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
+    app_.add_flag("--json", json_, "print one JSON object (turnpike.bench/1) on standard output");
+    app_.add_flag("--quick", quick_, "the same cells with fewer repetitions");
+}
+
+std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb) {
+    std::vector<std::string> all(argv + 1, argv + argc);
+    std::vector<std::string> eal{argv[0]};
+    const auto dashes = std::find(all.begin(), all.end(), "--");
+    const bool own = dashes == all.end();
+    if (!own) {
+        eal.insert(eal.end(), all.begin(), dashes);
+        all.erase(all.begin(), dashes + 1);
+    }
+    try {
+        std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
+        app_.parse(all);
+    } catch (const CLI::ParseError& e) {
+        return app_.exit(e) == 0 ? 0 : 2;
+    }
+    if (own) {
+        const auto ours = own_eal_options(eal_memory_mb);
+        eal.insert(eal.end(), ours.begin(), ours.end());
+        std::string line = "EAL options:";
+        for (const auto& o : ours) line += " " + o;
+        say(line);
+    }
+    std::vector<char*> arguments;
+    for (auto& a : eal) arguments.push_back(a.data());
+    if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
+        say(fmt::format("turnpike-bench-{}: EAL did not start: {}", name_,
+                        rte_strerror(rte_errno)));
+        return 1;
+    }
+    return std::nullopt;
+}
+
+uint16_t harness::max_simd_bitwidth() const { return rte_vect_get_max_simd_bitwidth(); }
+
+void harness::say(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
+
+nlohmann::json& harness::add_cell(nlohmann::json cell) {
+    const auto ours = cell.find("cycles"), peer = cell.find("peer_cycles");
+    const bool both =
+        ours != cell.end() && peer != cell.end() && ours->is_number() && peer->is_number();
+    cell["ratio"] = both ? nlohmann::json(peer->get<double>() / ours->get<double>()) : nullptr;
+    cells_.push_back(std::move(cell));
+    return cells_.back();
+}
+
+int harness::finish() {
+    nlohmann::json isas = nlohmann::json::array();
+    for (const auto token : isa::tokens(isa::detect())) isas.push_back(token);
+    const nlohmann::json envelope{{"schema", "turnpike.bench/1"},
+                                  {"bench", name_},
+                                  {"version", TURNPIKE_VERSION},
+                                  {"host",
+                                   {{"cpu", field_of("/proc/cpuinfo", "model name")},
+                                    {"tsc_hz", rte_get_tsc_hz()},
+                                    {"max_simd_bitwidth", max_simd_bitwidth()},
+                                    {"isas", isas}}},
+                                  {"cells", cells_},
+                                  {"summary", summary_}};
+    if (json_)
+        fmt::print("{}\n", envelope.dump(1));
+    else
+        fmt::print("{}\n", summary_.dump(1));
+    return 0;
+}
+
+mean_and_least summarise(const nlohmann::json& cells, const char* key,
+                         const std::function<bool(const nlohmann::json&)>& pick) {
+    double logs = 0, least = 0;
+    unsigned n = 0;
+    for (const auto& cell : cells) {
+        const auto value = cell.find(key);
+        if (value == cell.end() || !value->is_number() || !pick(cell)) continue;
+        const double x = value->get<double>();
+        logs += std::log(x);
+        least = n++ == 0 ? x : std::min(least, x);
+    }
+    if (n == 0) return {};
+    return {std::exp(logs / n), least};
+}
+
+}  // namespace turnpike::bench

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One harness for all turnpike-bench-* programs: arguments, EAL, interleaved repetitions, a peer
+// program as a child process, and the JSON envelope (turnpike.bench/1).
+//
+//   NAME [EAL options --] [options]
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace turnpike::bench {
+
+/// One side of a comparison. Returns cycles per operation of one repetition; the warm-up is its own
+/// business (every side does the same).
+struct contender {
+    std::string name;
+    std::function<double()> run;
+};
+
+/// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all.
+/// Returns the median of each.
+std::vector<double> interleave(std::span<const contender> all, unsigned repetitions);
+
+struct child_result {
+    int exit_code;  ///< -1: killed at the deadline or by a signal
+    std::string output;
+};
+/// Run a peer program and collect its standard output. Its standard error goes to ours.
+child_result run_child(const std::vector<std::string>& argv, std::chrono::seconds deadline);
+
+class harness {
+  public:
+    /// name  of the bench ("fib"); what: one line for --help
+    harness(std::string name, std::string what);
+    /// Options of the bench itself are added here before start().
+    CLI::App& options() { return app_; }
+    /// Parse, start EAL with `eal_memory_mb` where there are no hugepages. An exit code: stop with
+    /// it.
+    std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb);
+
+    bool quick() const noexcept { return quick_; }
+    unsigned repetitions() const noexcept { return quick_ ? 5 : 9; }
+    uint16_t max_simd_bitwidth() const;
+
+    /// A line for people, on standard error.
+    void say(const std::string& line) const;
+    /// A cell; {cycles, peer, peer_cycles} become its ratio too.
+    nlohmann::json& add_cell(nlohmann::json cell);
+    nlohmann::json& cells() { return cells_; }
+    nlohmann::json& summary() { return summary_; }
+    /// Print the envelope (--json) or the summary. The program's exit code.
+    int finish();
+
+  private:
+    std::string name_;
+    CLI::App app_;
+    bool json_ = false;
+    bool quick_ = false;
+    nlohmann::json cells_ = nlohmann::json::array();
+    nlohmann::json summary_ = nlohmann::json::object();
+};
+
+/// Geometric mean and minimum of cell[key] over the cells that `pick` takes and that have it.
+struct mean_and_least {
+    std::optional<double> geomean, least;
+};
+mean_and_least summarise(const nlohmann::json& cells, const char* key,
+                         const std::function<bool(const nlohmann::json&)>& pick);
+
+}  // namespace turnpike::bench

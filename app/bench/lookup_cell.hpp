@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The lookup benches' inner loop and the peers of both families.
+#pragma once
+
+#include <rte_cycles.h>
+
+#include <memory>
+#include <vector>
+
+#include "harness.hpp"
+#include "routes.hpp"
+
+namespace turnpike::bench {
+
+/// One untimed pass over the traffic, then a timed one. Cycles per lookup.
+template <class Address, class Lookup>
+double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
+                         const Lookup& lookup) {
+    alignas(64) uint64_t hop[512];
+    uint64_t start = 0;
+    const size_t used = traffic.size() / burst * burst;
+    for (const bool timed : {false, true}) {
+        if (timed) start = rte_rdtsc_precise();
+        for (size_t i = 0; i < used; i += burst) {
+            lookup(&traffic[i], hop, burst);
+            asm volatile("" ::"r"(hop) : "memory");
+        }
+    }
+    return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(used);
+}
+
+/// A peer's table, loaded, with every way it can be looked up.
+template <class Address>
+struct peer_table {
+    struct way {
+        std::string name;
+        std::function<double(const std::vector<Address>&, uint32_t burst)> cycles;
+    };
+    std::shared_ptr<void> keep;
+    std::vector<way> ways;
+    double load_seconds = 0;
+    uint64_t refused = 0;  ///< routes it did not take
+    std::string why_not;   ///< no ways: the reason
+};
+
+/// rte_fib with each lookup type that rte_fib_select_lookup accepts; rte_lpm, bulk and x4.
+std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes);
+/// rte_fib6 likewise.
+std::vector<peer_table<std::array<uint8_t, 16>>> ipv6_peers(const routes& table,
+                                                            unsigned width_bytes);
+
+}  // namespace turnpike::bench

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <rte_malloc.h>
+
+#include <new>
+
+#include "rcu/qsbr.hpp"
+
+namespace turnpike::rcu {
+
+result<std::unique_ptr<qsbr>> qsbr::create(std::string name, uint32_t max_threads) {
+    const size_t bytes = rte_rcu_qsbr_get_memsize(max_threads);
+    if (max_threads == 0 || bytes == 1)
+        return fail(EINVAL, name, "an RCU domain needs reader threads");
+    std::unique_ptr<qsbr> made(new qsbr(std::move(name)));
+    made->variable_ = static_cast<rte_rcu_qsbr*>(rte_zmalloc("qsbr", bytes, RTE_CACHE_LINE_SIZE));
+    if (made->variable_ == nullptr) return fail(ENOMEM, made->name_, "no memory for an RCU domain");
+    if (rte_rcu_qsbr_init(made->variable_, max_threads) != 0)
+        return fail(EINVAL, made->name_, "the RCU domain could not be initialised");
+    return made;
+}
+
+qsbr::~qsbr() {
+    if (variable_ == nullptr) return;
+    synchronize();
+    rte_free(variable_);
+}
+
+defer_free qsbr::hook() noexcept {
+    return {this, [](void* self, deferred item) { static_cast<qsbr*>(self)->defer(item); }};
+}
+
+void qsbr::defer(deferred item) {
+    try {
+        waiting_.push_back({item, 0});
+    } catch (const std::bad_alloc&) {
+        synchronize();  // no room to remember it: wait for the readers instead
+        item.release(item.owner, item.what);
+        return;
+    }
+    if (++batch_ < batch_items) return;
+    close_batch();
+    reclaim();
+}
+
+/// One token for the items at the end that have none.
+void qsbr::close_batch() noexcept {
+    if (batch_ == 0) return;
+    const uint64_t token = rte_rcu_qsbr_start(variable_);
+    for (auto w = waiting_.rbegin(); batch_ > 0; ++w, --batch_) w->token = token;
+}
+
+void qsbr::reclaim() noexcept {
+    if (batch_ != 0) close_batch();
+    while (!waiting_.empty() && rte_rcu_qsbr_check(variable_, waiting_.front().token, false) == 1) {
+        const deferred item = waiting_.front().item;
+        waiting_.pop_front();
+        item.release(item.owner, item.what);
+    }
+}
+
+void qsbr::synchronize() noexcept {
+    rte_rcu_qsbr_synchronize(variable_, RTE_QSBR_THRID_INVALID);
+    reclaim();
+}
+
+void qsbr::online(uint32_t thread) noexcept {
+    rte_rcu_qsbr_thread_register(variable_, thread);
+    rte_rcu_qsbr_thread_online(variable_, thread);
+}
+
+void qsbr::offline(uint32_t thread) noexcept {
+    rte_rcu_qsbr_thread_offline(variable_, thread);
+    rte_rcu_qsbr_thread_unregister(variable_, thread);
+}
+
+}  // namespace turnpike::rcu
