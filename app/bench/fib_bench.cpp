@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/byte_order.hpp"
+#include "eal/memory.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 #include "fib/fib_dpdk.hpp"
@@ -165,8 +166,8 @@ class comparison {
 
 /// What the machine gives: independent random loads in a block of that size.
 double limit_cycles(uint64_t bytes, unsigned repetitions) {
-    const auto memory = fib::eal_memory(SOCKET_ID_ANY);
-    auto* block = static_cast<uint8_t*>(memory.allocate(nullptr, bytes, 64));
+    const auto memory = eal::memory_on(SOCKET_ID_ANY);
+    auto* block = static_cast<uint8_t*>(memory.allocate(memory.context, bytes, 64));
     if (block == nullptr) return 0;
     std::fill_n(block, bytes, uint8_t{1});
     std::vector<uint32_t> at(1 << 20);
@@ -182,7 +183,7 @@ double limit_cycles(uint64_t bytes, unsigned repetitions) {
                                 });
                         }};
     const double cycles = interleave({&one, 1}, repetitions)[0];
-    memory.release(nullptr, block);
+    memory.release(memory.context, block);
     return cycles;
 }
 

@@ -3,7 +3,6 @@
 #include <rte_fib.h>
 #include <rte_fib6.h>
 #include <rte_lpm.h>
-#include <rte_vect.h>
 
 #include <array>
 #include <cstring>

@@ -6,7 +6,6 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_vect.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -17,11 +16,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "eal/simd_bitwidth.hpp"
 #include "isa/isa.hpp"
-
-#ifndef TURNPIKE_VERSION
-#define TURNPIKE_VERSION "unknown"
-#endif
+#include "version.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -138,7 +135,7 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb)
     return std::nullopt;
 }
 
-uint16_t harness::max_simd_bitwidth() const { return rte_vect_get_max_simd_bitwidth(); }
+uint16_t harness::max_simd_bitwidth() const { return eal::max_simd_bitwidth(); }
 
 void harness::say(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
 
@@ -156,7 +153,7 @@ int harness::finish() {
     for (const auto token : isa::tokens(isa::detect())) isas.push_back(token);
     const nlohmann::json envelope{{"schema", "turnpike.bench/1"},
                                   {"bench", name_},
-                                  {"version", TURNPIKE_VERSION},
+                                  {"version", version},
                                   {"host",
                                    {{"cpu", field_of("/proc/cpuinfo", "model name")},
                                     {"tsc_hz", rte_get_tsc_hz()},

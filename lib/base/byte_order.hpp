@@ -34,4 +34,18 @@ inline void store_be(void* to, T v) noexcept {
     std::memcpy(to, &v, sizeof v);
 }
 
+/// A big-endian field of a wire format: no alignment, no padding, reads and writes as a T.
+template <class T>
+struct big_endian_field {
+    uint8_t bytes[sizeof(T)];
+
+    operator T() const noexcept { return load_be<T>(bytes); }
+    big_endian_field& operator=(T v) noexcept {
+        store_be<T>(bytes, v);
+        return *this;
+    }
+};
+using be16 = big_endian_field<uint16_t>;
+using be32 = big_endian_field<uint32_t>;
+
 }  // namespace turnpike

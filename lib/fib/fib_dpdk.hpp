@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a DPDK application gives its tables: rte_malloc's memory and EAL's SIMD width.
+// A table as a DPDK application makes it: rte_malloc's memory, EAL's SIMD width.
 #pragma once
 
-#include "base/memory.hpp"
 #include "fib/table.hpp"
 
 namespace turnpike::fib {
 
-/// rte_malloc on a NUMA node (SOCKET_ID_ANY: any).
-memory eal_memory(int socket);
-
-/// A config with EAL's memory and rte_vect_get_max_simd_bitwidth().
+/// socket  the NUMA node of the table's readers; SOCKET_ID_ANY (-1): any
 config eal_config(std::string name, int socket);
 
 }  // namespace turnpike::fib

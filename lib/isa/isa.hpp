@@ -38,9 +38,9 @@ inline constexpr uint16_t any_simd_bitwidth = 512;
 /// One row of a library's selection table.
 template <class Function>
 struct kernel {
-    std::string_view name;  ///< ISA token, or token + variant ("avx512x16")
-    features needs;         ///< all of these
-    uint16_t simd_bitwidth; ///< the narrowest permitted width at which it may run; 64 for scalar
+    std::string_view name;   ///< ISA token, or token + variant ("avx512x16")
+    features needs;          ///< all of these
+    uint16_t simd_bitwidth;  ///< the narrowest permitted width at which it may run; 64 for scalar
     Function* function;
 };
 
@@ -72,8 +72,8 @@ template <class Function>
         if (automatic && runs) return &row;
         if (!automatic && row.name == forced) {
             if (runs) return &row;
-            return tl::unexpected<error>(detail::forbidden(object, forced, cpu_lacks,
-                                                           row.simd_bitwidth, max_simd_bitwidth));
+            return tl::unexpected<error>(
+                detail::forbidden(object, forced, cpu_lacks, row.simd_bitwidth, max_simd_bitwidth));
         }
         names += (names.empty() ? "" : ", ") + std::string(row.name);
     }

@@ -30,8 +30,8 @@ inline uint16_t checksum(std::span<const uint8_t> bytes) noexcept {
 
 /// Change a checksum for one 16-bit word that changed (RFC 1624, equation 3); host order all.
 constexpr uint16_t update_checksum(uint16_t checksum, uint16_t before, uint16_t after) noexcept {
-    const uint32_t sum = static_cast<uint16_t>(~checksum) + uint32_t{static_cast<uint16_t>(~before)} +
-                         after;
+    const uint32_t sum =
+        static_cast<uint16_t>(~checksum) + uint32_t{static_cast<uint16_t>(~before)} + after;
     return static_cast<uint16_t>(~fold(sum));
 }
 

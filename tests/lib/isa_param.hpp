@@ -18,7 +18,9 @@ std::vector<std::string> kernel_names(std::span<const isa::kernel<Function>> tab
     return names;
 }
 
-inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
+    return info.param;
+}
 
 /// The kernel `name`, or nullptr where this CPU lacks it (then the caller skips).
 template <class Function>
@@ -31,7 +33,7 @@ const isa::kernel<Function>* kernel_or_null(std::span<const isa::kernel<Function
 }  // namespace turnpike::test
 
 /// First line of a TEST_P body: binds `kernel` or skips.
-#define TURNPIKE_KERNEL_OR_SKIP(kernel, table)                                        \
-    const auto* kernel = ::turnpike::test::kernel_or_null(table, GetParam());         \
-    if (kernel == nullptr) GTEST_SKIP() << "this CPU lacks " << GetParam();           \
+#define TURNPIKE_KERNEL_OR_SKIP(kernel, table)                                \
+    const auto* kernel = ::turnpike::test::kernel_or_null(table, GetParam()); \
+    if (kernel == nullptr) GTEST_SKIP() << "this CPU lacks " << GetParam();   \
     ASSERT_EQ(kernel->name, GetParam())

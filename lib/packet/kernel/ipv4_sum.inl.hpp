@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A burst of IPv4 headers, a lane each: every header is 20 bytes, 16 summed as one block and 4 more;
-// what options add (IHL > 5, rare) is added lane by lane. One's complement addition does not care
-// about byte order (RFC 1071 section 2, B), so words are summed as they lie and the folded sum is
-// swapped once at the end.
+// A burst of IPv4 headers, a lane each: every header is 20 bytes, 16 summed as one block and 4
+// more; what options add (IHL > 5, rare) is added lane by lane. One's complement addition does not
+// care about byte order (RFC 1071 section 2, B), so words are summed as they lie and the folded sum
+// is swapped once at the end.
 
 namespace {
 

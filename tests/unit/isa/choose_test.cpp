@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
 #include "isa/isa.hpp"
 
 namespace turnpike::isa {
@@ -66,6 +72,18 @@ TEST(detect, tokens_agree_with_features) {
     EXPECT_EQ(tokens(feature_none).size(), 1U);
     EXPECT_EQ(tokens(everything).back(), "avx512");
     EXPECT_EQ(tokens(detect()).front(), "scalar");
+}
+
+// The kernel's own list of what programs may use; devtools/avx512 goes by the same five flags.
+TEST(detect, avx512_as_the_kernel_says) {
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(cpuinfo, line) && !line.starts_with("flags")) continue;
+    std::istringstream words(line);
+    const std::set<std::string> flags{std::istream_iterator<std::string>(words), {}};
+    const auto needed = {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"};
+    EXPECT_EQ((detect() & feature_avx512) != 0,
+              std::ranges::all_of(needed, [&](const char* flag) { return flags.contains(flag); }));
 }
 
 }  // namespace

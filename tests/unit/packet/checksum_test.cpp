@@ -49,7 +49,8 @@ TEST_P(ipv4_sum, equals_the_plain_sum_for_every_burst_size_and_header_length) {
         // Headers stand byte to byte, the last one at the buffer's end: ASan sees an over-read.
         std::vector<uint8_t> bytes(n);
         size_t total = 0;
-        for (auto& b : bytes) total += b = static_cast<uint8_t>(4 * (n % 3 ? 5 : 5 + random() % 11));
+        for (auto& b : bytes)
+            total += b = static_cast<uint8_t>(4 * (n % 3 ? 5 : 5 + random() % 11));
         std::vector<uint8_t> memory(total);
         for (auto& b : memory) b = static_cast<uint8_t>(random());
         std::vector<const uint8_t*> header(n);
@@ -58,14 +59,15 @@ TEST_P(ipv4_sum, equals_the_plain_sum_for_every_burst_size_and_header_length) {
         std::vector<uint16_t> sum(n);
         kernel->function(header.data(), bytes.data(), sum.data(), n);
         for (uint32_t i = 0; i < n; ++i)
-            ASSERT_EQ(sum[i], fold(sum_bytes({header[i], bytes[i]}))) << "header " << i << " of " << n;
+            ASSERT_EQ(sum[i], fold(sum_bytes({header[i], bytes[i]})))
+                << "header " << i << " of " << n;
     }
 }
 
 TEST_P(ipv4_sum, a_right_checksum_sums_to_ffff) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, ipv4_sum_kernels());
-    uint8_t header[20] = {0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0,
-                          0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7};
+    uint8_t header[20] = {0x45, 0, 0,    0x73, 0, 0, 0x40, 0,    0x40, 0x11,
+                          0,    0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,    0xc7};
     store_be(header + 10, checksum(header));
     const uint8_t* headers[] = {header};
     const uint8_t bytes = 20;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "frame_list.hpp"
+
+#include <charconv>
+#include <optional>
+#include <string>
+
+namespace turnpike::pcie_tool {
+namespace {
+
+constexpr uint32_t shortest_frame_bytes = 64;  // Ethernet's
+constexpr uint32_t longest_frame_bytes = 16384;
+
+/// Takes the part of `text` before `separator` away from it.
+std::string_view take(std::string_view& text, char separator) {
+    const size_t at = text.find(separator);
+    const std::string_view part = text.substr(0, at);
+    text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+    return part;
+}
+
+std::optional<uint32_t> number(std::string_view text) {
+    uint32_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+    return value;
+}
+
+result<void> append_range(std::string_view item, std::vector<uint32_t>& frames) {
+    const std::string object = "frame sizes '" + std::string(item) + "'";
+    std::string_view rest = item;
+    std::string_view range = take(rest, ':');
+    const bool has_step = range.size() != item.size();
+    const auto step = has_step ? number(rest) : 1;
+    const auto first = number(take(range, '-'));
+    const auto last = item.find('-') == std::string_view::npos ? first : number(range);
+    if (!first || !last || !step)
+        return fail(EINVAL, object, "write sizes as 64, 64-1500 or 64-1500:4, with commas between");
+    if (*first < shortest_frame_bytes || *last > longest_frame_bytes)
+        return fail(EINVAL, object, "a frame has 64 to 16384 bytes, FCS included");
+    if (*first > *last)
+        return fail(EINVAL, object, "the range goes down; write the smaller size first");
+    if (*step == 0) return fail(EINVAL, object, "the step must be at least 1");
+    for (uint64_t frame = *first; frame <= *last; frame += *step)
+        frames.push_back(static_cast<uint32_t>(frame));
+    return {};
+}
+
+}  // namespace
+
+result<std::vector<uint32_t>> parse_frame_list(std::string_view text) {
+    std::vector<uint32_t> frames;
+    std::string_view rest = text;
+    do {
+        const bool last = rest.find(',') == std::string_view::npos;
+        if (const auto good = append_range(take(rest, ','), frames); !good)
+            return tl::unexpected<error>(good.error());
+        if (!last && rest.empty())
+            return fail(EINVAL, "frame sizes '" + std::string(text) + "'",
+                        "nothing after the comma");
+    } while (!rest.empty());
+    return frames;
+}
+
+}  // namespace turnpike::pcie_tool

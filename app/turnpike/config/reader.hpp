@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A YAML node with its place in the file: typed reads that either give a value in bounds or say,
+// with file:line, what is wrong and what would be right.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace turnpike::config {
+
+/// Thrown inside load(), which turns it into a result; never leaves the config room.
+struct complaint {
+    error what;
+};
+
+class reader {
+  public:
+    reader(YAML::Node node, std::string file, std::string path)
+        : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
+
+    /// Complain about this node: throws.
+    [[noreturn]] void refuse(const std::string& text) const;
+    /// "file:line", for messages about this node that are only possible later.
+    [[nodiscard]] std::string where() const;
+
+    /// This node is a map and has no key beyond these.
+    void expect_map(std::initializer_list<std::string_view> keys) const;
+    [[nodiscard]] bool has(std::string_view key) const;
+    /// The value of a key that must be there.
+    [[nodiscard]] reader at(std::string_view key) const;
+    /// The elements of a list; `of_what` names them in the message ("a list of ports").
+    [[nodiscard]] std::vector<reader> list(std::string_view of_what) const;
+
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] uint64_t number(uint64_t least, uint64_t most) const;
+    [[nodiscard]] bool truth() const;
+    /// One of these words; returns its index.
+    [[nodiscard]] size_t word(std::initializer_list<std::string_view> words) const;
+
+    /// at(key).number(...) where the key is there, else `otherwise`.
+    template <class T>
+    [[nodiscard]] T number_or(std::string_view key, T otherwise, uint64_t least,
+                              uint64_t most) const {
+        return has(key) ? static_cast<T>(at(key).number(least, most)) : otherwise;
+    }
+
+  private:
+    [[nodiscard]] YAML::Node child(std::string_view key) const;
+
+    YAML::Node node_;
+    std::string file_;
+    std::string path_;  ///< "ports[1].mtu"; empty at the top
+};
+
+}  // namespace turnpike::config

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/eal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "control/hugepages.hpp"
+
+namespace turnpike::control {
+namespace {
+
+/// One name for the spellings of an option, where they exclude each other.
+std::string_view family(std::string_view option) {
+    option = option.substr(0, option.find('='));
+    constexpr std::string_view lcores[] = {"-c", "-l", "--lcores"};
+    constexpr std::string_view allow[] = {"-a", "--allow", "-b", "--block"};
+    constexpr std::string_view huge[] = {"--no-huge", "--huge-dir", "--single-file-segments"};
+    const auto in = [&](const auto& set) {
+        return std::find(std::begin(set), std::end(set), option) != std::end(set);
+    };
+    if (in(lcores)) return lcores[0];
+    if (in(allow)) return allow[0];
+    if (in(huge)) return huge[0];
+    // "-l0-1": a short option with its value attached
+    if (option.size() > 2 && option[0] == '-' && option[1] != '-')
+        return family(option.substr(0, 2));
+    return option;
+}
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+/// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
+/// guess: the check exists to explain a shortage, not to account for the last page.
+uint64_t bytes_needed(const config::model& model) {
+    constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header and padding
+    constexpr uint64_t of_eal_and_drivers = 32u << 20;
+    constexpr uint64_t of_route_tables = 144u << 20;  // rte_fib and rte_fib6 with 4-byte next hops
+    constexpr uint64_t per_neighbour = 256;
+    const bool routes = std::any_of(model.ports.begin(), model.ports.end(),
+                                    [](const config::port& p) { return p.routed(); });
+    return uint64_t{model.pool.buffers} * (model.pool.buffer_size + per_buffer_overhead) +
+           of_eal_and_drivers +
+           (routes ? of_route_tables + model.neighbour_limits.limit * per_neighbour : 0);
+}
+
+bool given(const std::vector<std::string>& options, std::string_view name) {
+    return std::any_of(options.begin(), options.end(), [&](const std::string& word) {
+        return std::string_view(word).substr(0, word.find('=')) == name;
+    });
+}
+
+/// The first lcore named ("-l 2-3", "-l2,3", "--lcores=2"); 0 where none is or it cannot be told.
+unsigned first_lcore(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+        const std::string& word = options[i];
+        if (!is_option(word) || family(word) != "-c" || word.substr(0, 2) == "-c") continue;
+        std::string value;
+        if (const size_t equal = word.find('='); equal != std::string::npos)
+            value = word.substr(equal + 1);
+        else if (word.size() > 2 && word[1] != '-')
+            value = word.substr(2);
+        else if (i + 1 < options.size())
+            value = options[i + 1];
+        return static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+    }
+    return 0;
+}
+
+result<void> check_hugepages(const config::model& model, std::vector<std::string>& options) {
+    if (given(options, "--no-huge")) return {};
+    const unsigned node = node_of_cpu("/", first_lcore(options));
+    const uint64_t bytes = bytes_needed(model);
+    const std::string shortfall = hugepage_shortfall(hugepage_pools("/"), node, bytes);
+    if (shortfall.empty()) return {};
+    if (!model.eal_options.hugepages_optional)
+        return fail(ENOMEM, "hugepages",
+                    shortfall +
+                        "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
+                        "optional}' in the configuration");
+    std::fprintf(stderr,
+                 "turnpike: hugepages: %s\nturnpike: going on without (hugepages: optional)\n",
+                 shortfall.c_str());
+    // EAL refuses --no-huge beside --in-memory; --no-shconf leaves as few files behind.
+    std::erase(options, "--in-memory");
+    options.insert(options.end(), {"--no-huge", "--no-shconf"});
+    if (!given(options, "-m")) {
+        options.emplace_back("-m");
+        options.push_back(std::to_string(2 * (bytes >> 20)));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
+                                           const std::vector<std::string>& command) {
+    std::vector<std::string> merged;
+    bool keep = true;
+    for (const std::string& word : file) {
+        if (is_option(word))
+            keep = std::none_of(command.begin(), command.end(), [&](const std::string& other) {
+                return is_option(other) && family(other) == family(word);
+            });
+        if (keep) merged.push_back(word);
+    }
+    merged.insert(merged.end(), command.begin(), command.end());
+    return merged;
+}
+
+result<void> start_eal(const config::model& model, const std::vector<std::string>& command) {
+    std::vector<std::string> options = merge_eal_options(model.eal_options.args, command);
+    if (auto checked = check_hugepages(model, options); !checked) return checked;
+    options.insert(options.begin(), "turnpike");
+    std::vector<char*> argv;
+    for (std::string& word : options) argv.push_back(word.data());
+    if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
+        return fail(rte_errno, "EAL",
+                    "does not start; its own message stands above. Its options were: " +
+                        fmt::format("{}", fmt::join(options.begin() + 1, options.end(), " ")));
+    return {};
+}
+
+void stop_eal() noexcept { rte_eal_cleanup(); }
+
+}  // namespace turnpike::control

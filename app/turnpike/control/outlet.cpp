@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/outlet.hpp"
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <algorithm>
+
+#include "packet/rewrite.hpp"
+
+namespace turnpike::control {
+
+using packet::drop_reason;
+
+rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
+    rte_mbuf* m = rte_pktmbuf_alloc(pool_);
+    if (m == nullptr) return nullptr;
+    char* to = rte_pktmbuf_append(m, static_cast<uint16_t>(frame.size()));
+    if (to == nullptr) {
+        rte_pktmbuf_free(m);
+        return nullptr;
+    }
+    std::copy(frame.begin(), frame.end(), reinterpret_cast<uint8_t*>(to));
+    counters_[port].originated.add(1);
+    return m;
+}
+
+void outlet::originate_and_send(uint16_t port, std::span<const uint8_t> frame) noexcept {
+    if (rte_mbuf* m = originate(port, frame); m != nullptr) send(m, port);
+}
+
+void outlet::send(rte_mbuf* packet, uint16_t port) noexcept {
+    packet->port = port;
+    if (ring_[port] == nullptr || rte_ring_sp_enqueue(ring_[port], packet) != 0)
+        drop(packet, port, drop_reason::control_busy);
+}
+
+void outlet::send_ip(rte_mbuf* packet, uint16_t port, const packet::mac_address& to) noexcept {
+    auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
+    const bool v4 = frame[sizeof(packet::ethernet_header)] >> 4 == 4;
+    packet::write_ethernet(packet::view<packet::ethernet_header>(frame), to, tables_.port[port].mac,
+                           v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6);
+    send(packet, port);
+}
+
+void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
+    counters_[port].drop(why);
+    rte_pktmbuf_free(packet);
+}
+
+void outlet::consume(rte_mbuf* packet, uint16_t port) noexcept {
+    counters_[port].consumed.add(1);
+    rte_pktmbuf_free(packet);
+}
+
+void outlet::turn_around(uint16_t port) noexcept {
+    counters_[port].consumed.add(1);
+    counters_[port].originated.add(1);
+}
+
+}  // namespace turnpike::control

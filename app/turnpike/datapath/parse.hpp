@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage parse, of routed ports: what each packet is, and whether it may be routed at all.
+//   Reads   packet, count, in_port; port.{mac, v4, v6, v6_groups}
+//   Writes  parsed; fate (open: look it up), drop, punt. Headers are contiguous afterwards; padding
+//           behind the IP packet is cut off
+//   Next    lookup
+//   Punts   arp, nd, local (multicast groups, link-local addresses)
+//   Drops   everything that lib/packet names of Ethernet, VLAN, IPv4 and IPv6; other_mac,
+//   group_mac,
+//           vlan_on_routed_port, link_local, headers_scattered
+#pragma once
+
+#include "datapath/tables.hpp"
+
+namespace turnpike::datapath {
+
+void parse(burst& b, const tables& t) noexcept;
+
+}  // namespace turnpike::datapath

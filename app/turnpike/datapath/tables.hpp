@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What control publishes and workers read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "config/address.hpp"
+#include "datapath/burst.hpp"
+#include "datapath/neighbour_table.hpp"
+#include "datapath/route_table.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::datapath {
+
+struct ipv4_interface {
+    uint32_t address, network, broadcast;  ///< host order; a /31 or /32 has no broadcast: 0
+};
+
+/// A port; all but link_up is fixed before workers run.
+struct port_entry {
+    uint16_t ethdev_id = 0;
+    bool routed = false;
+    uint16_t patch_to = 0;  ///< where not routed: the other end
+    uint16_t mtu = 0;
+    packet::mac_address mac{};
+    std::vector<ipv4_interface> v4{};
+    std::vector<packet::ipv6_address> v6{};         ///< link-local first
+    std::vector<packet::ipv6_address> v6_groups{};  ///< multicast groups that we listen to
+    std::atomic<bool> link_up{false};
+};
+
+/// Index of `port`: the port's place in the configuration, not its ethdev id.
+/// Threads  control writes, workers read.
+struct tables {
+    std::array<port_entry, max_ports> port;
+    uint16_t ports = 0;
+    std::unique_ptr<route_table> routes;          ///< null where no port is routed
+    std::unique_ptr<neighbour_table> neighbours;  ///< likewise
+    packet::ipv4_sum_function* ipv4_sum = nullptr;
+};
+
+}  // namespace turnpike::datapath

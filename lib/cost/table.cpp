@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report for people: what a network engineer wants to see every few seconds on a terminal.
+#include <fmt/format.h>
+
+#include "cost/report.hpp"
+
+namespace turnpike::cost {
+namespace {
+
+std::string with_prefix(double value) {
+    if (value >= 1e9) return fmt::format("{:.2f} G", value / 1e9);
+    if (value >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
+    if (value >= 1e3) return fmt::format("{:.1f} k", value / 1e3);
+    return fmt::format("{:.0f} ", value);
+}
+
+/// Counts since `previous`, so that a table every few seconds shows rates of now.
+worker_report since(const worker_report& now, const worker_report* previous) {
+    worker_report d = now;
+    if (previous == nullptr) return d;
+    d.packets -= previous->packets;
+    d.busy_cycles -= previous->busy_cycles;
+    d.total_cycles -= previous->total_cycles;
+    return d;
+}
+
+void add_workers(std::string& out, const report& r, const report* previous, double seconds) {
+    out += fmt::format("{:<8}{:>12}{:>12}{:>8}{:>14}  {}\n", "worker", "packets/s", "cycles/pkt",
+                       "busy", "headroom/s", "sampled cycles per packet");
+    for (size_t i = 0; i < r.workers.size(); ++i) {
+        const worker_report w = since(r.workers[i], previous ? &previous->workers[i] : nullptr);
+        std::string by_stage;
+        for (size_t s = 0; s < stages; ++s)
+            if (const auto& sample = r.workers[i].sampled[s]; sample.packets != 0)
+                by_stage += fmt::format(
+                    "{} {:.0f}  ", stage_names[s],
+                    static_cast<double>(sample.cycles) / static_cast<double>(sample.packets));
+        const double pps = seconds > 0 ? static_cast<double>(w.packets) / seconds : 0;
+        out +=
+            fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(pps),
+                        w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
+                        w.packets ? with_prefix(w.headroom_pps(r.tsc_hz, seconds)) : "-", by_stage);
+    }
+}
+
+void add_ports(std::string& out, const report& r) {
+    out +=
+        fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", "port", "driver",
+                    "link", "rx packets", "tx packets", "rx bytes", "tx bytes", "missed", "drops");
+    for (const auto& p : r.ports) {
+        std::string drops;
+        for (const auto& [name, n] : p.drops) drops += fmt::format("{} {}  ", name, n);
+        out += fmt::format("{:<12}{:<16}{:<6}{:>12}{:>12}{:>14}{:>14}{:>10}  {}\n", p.name,
+                           p.driver, p.link_up ? "up" : "down", p.rx_packets, p.tx_packets,
+                           p.rx_bytes, p.tx_bytes, p.rx_missed, drops.empty() ? "-" : drops);
+    }
+}
+
+}  // namespace
+
+std::string to_table(const report& r, const report* previous) {
+    const double seconds = r.duration_s - (previous ? previous->duration_s : 0);
+    std::string isa;
+    for (const auto& [what, name] : r.isa) isa += fmt::format("  {} {}", what, name);
+    std::string out = fmt::format("turnpike {}  {:.1f} s  SIMD up to {} bits:{}\n", r.version,
+                                  r.duration_s, r.max_simd_bitwidth, isa);
+    add_workers(out, r, previous, seconds);
+    add_ports(out, r);
+    if (!r.neighbours.empty()) {
+        out += "neighbours";
+        for (const auto& [state, n] : r.neighbours) out += fmt::format("  {} {}", state, n);
+        out += "   routes";
+        for (const auto& [family, n] : r.routes) out += fmt::format("  {} {}", family, n);
+        out += "\n";
+    }
+    const balance b = r.total();
+    out +=
+        fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",
+                    b.rx, b.originated, b.holds() ? "=" : "~", b.tx, b.consumed, b.drops, b.held);
+    out += fmt::format("buffers  {} of {} in use ({} at start)\n", r.mempool.in_use,
+                       r.mempool.buffers, r.mempool.in_use_at_start);
+    return out;
+}
+
+}  // namespace turnpike::cost

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "eal/simd_bitwidth.hpp"
+
+#include <immintrin.h>
+
+extern "C" {  // DPDK 22.11's rte_vect.h lacks this: include it nowhere else
+#include <rte_vect.h>
+}
+
+namespace turnpike::eal {
+
+uint16_t max_simd_bitwidth() noexcept { return rte_vect_get_max_simd_bitwidth(); }
+
+}  // namespace turnpike::eal

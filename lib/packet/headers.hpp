@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The headers that we read and write, as they lie on the wire. Every member is bytes or a
+// big-endian field, so a header may stand at any address: view<ipv4_header>(bytes) is the header
+// there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/byte_order.hpp"
+
+namespace turnpike::packet {
+
+struct mac_address {
+    uint8_t bytes[6];
+
+    /// Multicast or broadcast: the I/G bit (IEEE 802.3 section 3.2.3).
+    constexpr bool is_group() const noexcept { return bytes[0] & 1; }
+    constexpr bool is_zero() const noexcept {
+        return (bytes[0] | bytes[1] | bytes[2] | bytes[3] | bytes[4] | bytes[5]) == 0;
+    }
+    constexpr bool operator==(const mac_address&) const noexcept = default;
+};
+inline constexpr mac_address broadcast_mac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+
+struct ipv6_address {
+    uint8_t bytes[16];
+
+    constexpr bool operator==(const ipv6_address&) const noexcept = default;
+};
+
+/// What stands in an Ethernet type field (IEEE registration authority). Values below
+/// ether_type_first are an IEEE 802.3 length.
+enum ether_type : uint16_t {
+    ether_type_first = 0x0600,
+    ether_type_ipv4 = 0x0800,
+    ether_type_arp = 0x0806,
+    ether_type_vlan = 0x8100,  ///< IEEE 802.1Q customer tag
+    ether_type_ipv6 = 0x86dd,
+    ether_type_service = 0x88a8,  ///< IEEE 802.1ad service tag
+};
+
+struct ethernet_header {
+    mac_address destination;
+    mac_address source;
+    be16 type;
+};
+static_assert(sizeof(ethernet_header) == 14 && offsetof(ethernet_header, type) == 12);
+
+/// What follows a vlan or service ether type (IEEE 802.1Q section 9.6).
+struct vlan_tag {
+    be16 tci;   ///< priority (3 bits), drop eligible, VLAN identifier (12 bits)
+    be16 type;  ///< of what follows
+};
+static_assert(sizeof(vlan_tag) == 4);
+inline constexpr uint16_t vlan_id_mask = 0x0fff;
+inline constexpr uint16_t reserved_vlan_id = 0x0fff;
+
+/// RFC 826, for IPv4 over Ethernet.
+struct arp_message {
+    be16 hardware_type;
+    be16 protocol_type;
+    uint8_t hardware_bytes;
+    uint8_t protocol_bytes;
+    be16 operation;
+    mac_address sender_mac;
+    be32 sender_ip;
+    mac_address target_mac;
+    be32 target_ip;
+};
+static_assert(sizeof(arp_message) == 28 && offsetof(arp_message, sender_mac) == 8 &&
+              offsetof(arp_message, target_ip) == 24);
+inline constexpr uint16_t arp_hardware_ethernet = 1;
+inline constexpr uint16_t arp_request = 1;
+inline constexpr uint16_t arp_reply = 2;
+
+/// RFC 791 section 3.1.
+struct ipv4_header {
+    uint8_t version_ihl;
+    uint8_t tos;
+    be16 total_bytes;
+    be16 id;
+    be16 fragment;  ///< ipv4_dont_fragment, ipv4_more_fragments, offset in units of 8 bytes
+    uint8_t ttl;
+    uint8_t protocol;
+    be16 checksum;
+    be32 source;
+    be32 destination;
+
+    uint8_t version() const noexcept { return version_ihl >> 4; }
+    uint8_t header_bytes() const noexcept { return static_cast<uint8_t>((version_ihl & 15) * 4); }
+};
+static_assert(sizeof(ipv4_header) == 20 && offsetof(ipv4_header, ttl) == 8 &&
+              offsetof(ipv4_header, source) == 12 && offsetof(ipv4_header, destination) == 16);
+inline constexpr uint16_t ipv4_dont_fragment = 0x4000;
+inline constexpr uint16_t ipv4_more_fragments = 0x2000;
+inline constexpr uint16_t ipv4_fragment_offset = 0x1fff;
+
+/// RFC 8200 section 3.
+struct ipv6_header {
+    be32 version_class_flow;
+    be16 payload_bytes;
+    uint8_t next_header;
+    uint8_t hop_limit;
+    ipv6_address source;
+    ipv6_address destination;
+
+    uint8_t version() const noexcept { return version_class_flow.bytes[0] >> 4; }
+};
+static_assert(sizeof(ipv6_header) == 40 && offsetof(ipv6_header, hop_limit) == 7 &&
+              offsetof(ipv6_header, source) == 8 && offsetof(ipv6_header, destination) == 24);
+
+/// The shape of RFC 8200 section 4.3, 4.4, 4.6 and RFC 6275 section 6.1: length in units of 8
+/// bytes, the first 8 not counted. RFC 4302 section 2.2 (authentication): units of 4, the first 8
+/// not counted.
+struct ipv6_extension {
+    uint8_t next_header;
+    uint8_t length_units;
+    uint8_t routing_type;   ///< routing header only
+    uint8_t segments_left;  ///< routing header only
+    uint8_t rest[4];
+};
+static_assert(sizeof(ipv6_extension) == 8);
+
+/// RFC 8200 section 4.5.
+struct ipv6_fragment {
+    uint8_t next_header;
+    uint8_t reserved;
+    be16 offset_more;  ///< offset in bytes (its low three bits masked); bit 0: more fragments
+    be32 id;
+};
+static_assert(sizeof(ipv6_fragment) == 8);
+inline constexpr uint16_t ipv6_fragment_offset = 0xfff8;
+inline constexpr uint16_t ipv6_more_fragments = 1;
+
+/// IANA protocol numbers.
+enum ip_protocol : uint8_t {
+    protocol_hop_by_hop = 0,
+    protocol_icmp = 1,
+    protocol_tcp = 6,
+    protocol_udp = 17,
+    protocol_routing = 43,
+    protocol_fragment = 44,
+    protocol_authentication = 51,
+    protocol_icmpv6 = 58,
+    protocol_none = 59,
+    protocol_destination_options = 60,
+    protocol_sctp = 132,
+    protocol_mobility = 135,
+    protocol_udp_lite = 136,
+    protocol_hip = 139,
+    protocol_shim6 = 140,
+};
+
+/// RFC 768.
+struct udp_header {
+    be16 source_port;
+    be16 destination_port;
+    be16 bytes;
+    be16 checksum;
+};
+static_assert(sizeof(udp_header) == 8);
+
+/// RFC 9293 section 3.1.
+struct tcp_header {
+    be16 source_port;
+    be16 destination_port;
+    be32 sequence;
+    be32 acknowledgment;
+    uint8_t data_offset;  ///< high four bits, in units of 4 bytes
+    uint8_t flags;
+    be16 window;
+    be16 checksum;
+    be16 urgent;
+};
+static_assert(sizeof(tcp_header) == 20 && offsetof(tcp_header, flags) == 13);
+
+/// RFC 792 and RFC 4443 section 2.1: ICMP for either IP. `rest`: echo identifier and sequence, MTU,
+/// pointer, or unused, by type.
+struct icmp_header {
+    uint8_t type;
+    uint8_t code;
+    be16 checksum;
+    be32 rest;
+};
+static_assert(sizeof(icmp_header) == 8);
+
+enum icmp4_type : uint8_t {
+    icmp4_echo_reply = 0,
+    icmp4_unreachable = 3,
+    icmp4_source_quench = 4,
+    icmp4_redirect = 5,
+    icmp4_echo = 8,
+    icmp4_time_exceeded = 11,
+    icmp4_parameter_problem = 12,
+};
+inline constexpr uint8_t icmp4_code_fragmentation_needed = 4;  ///< RFC 1191 section 4
+
+enum icmp6_type : uint8_t {
+    icmp6_unreachable = 1,
+    icmp6_too_big = 2,
+    icmp6_time_exceeded = 3,
+    icmp6_parameter_problem = 4,
+    icmp6_first_informational = 128,  ///< below: errors (RFC 4443 section 2.1)
+    icmp6_echo = 128,
+    icmp6_echo_reply = 129,
+    icmp6_router_solicitation = 133,
+    icmp6_router_advertisement = 134,
+    icmp6_neighbour_solicitation = 135,
+    icmp6_neighbour_advertisement = 136,
+    icmp6_redirect = 137,
+};
+
+/// RFC 4861 section 4.3 and 4.4: solicitation and advertisement.
+struct nd_message {
+    icmp_header icmp;  ///< rest: nd_flag_* in an advertisement
+    ipv6_address target;
+};
+static_assert(sizeof(nd_message) == 24);
+inline constexpr uint32_t nd_flag_router = 0x8000'0000;
+inline constexpr uint32_t nd_flag_solicited = 0x4000'0000;
+inline constexpr uint32_t nd_flag_override = 0x2000'0000;
+
+/// RFC 4861 section 4.6.1, for Ethernet (RFC 2464 section 6).
+struct nd_link_option {
+    uint8_t type;
+    uint8_t length_units;  ///< of 8 bytes, this header counted
+    mac_address mac;
+};
+static_assert(sizeof(nd_link_option) == 8);
+inline constexpr uint8_t nd_option_source_link = 1;
+inline constexpr uint8_t nd_option_target_link = 2;
+
+/// The header at `bytes`; all sizeof(Header) of them must be there.
+template <class Header>
+inline const Header& view(const uint8_t* bytes) noexcept {
+    static_assert(alignof(Header) == 1);
+    return *reinterpret_cast<const Header*>(bytes);
+}
+template <class Header>
+inline Header& view(uint8_t* bytes) noexcept {
+    static_assert(alignof(Header) == 1);
+    return *reinterpret_cast<Header*>(bytes);
+}
+
+}  // namespace turnpike::packet

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// IPv4 addresses that no forwarded packet may carry. Addresses are in host order; the functions
+// judge an address alone and know neither routes nor our own addresses: ask first what is for us.
+#pragma once
+
+#include <cstdint>
+
+#include "packet/drop_reason.hpp"
+
+namespace turnpike::packet {
+
+inline constexpr uint32_t ipv4_limited_broadcast = 0xffff'ffff;
+
+constexpr bool is_ipv4_multicast(uint32_t address) noexcept { return address >> 28 == 0xe; }
+
+/// No host may have it and nothing may be forwarded to or from it: network 0 and network 127
+/// (RFC 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT
+/// forward"), multicast is not a host (RFC 1112 section 4; we route none), 240/4 is reserved and
+/// holds the limited broadcast (RFC 1812 section 5.3.7).
+constexpr bool is_ipv4_martian(uint32_t address) noexcept {
+    const uint32_t network = address >> 24;
+    return network == 0 || network == 127 || network >= 224 || address >> 16 == 0xa9fe;
+}
+
+/// RFC 1812 section 5.3.7, martian address filtering: what forwarding refuses by address alone.
+/// The sender of both addresses alike could only be the receiver itself, so it is forged.
+constexpr drop_reason check_ipv4_addresses(uint32_t source, uint32_t destination) noexcept {
+    if (is_ipv4_martian(source)) [[unlikely]]
+        return drop_reason::ipv4_source;
+    if (is_ipv4_martian(destination)) [[unlikely]]
+        return drop_reason::ipv4_destination;
+    if (source == destination) [[unlikely]]
+        return drop_reason::ipv4_source_is_destination;
+    return drop_reason::none;
+}
+
+}  // namespace turnpike::packet

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// IPv6 neighbour discovery over Ethernet (RFC 4861, RFC 2464): what a message must be before
+// anybody believes it, and the two messages that we send.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "packet/drop_reason.hpp"
+#include "packet/headers.hpp"
+#include "packet/parse.hpp"
+
+namespace turnpike::packet {
+
+/// The largest solicitation or advertisement that we write, untagged.
+inline constexpr uint32_t nd_frame_bytes =
+    sizeof(ethernet_header) + sizeof(ipv6_header) + sizeof(nd_message) + sizeof(nd_link_option);
+
+/// Is it one of the five messages (ICMPv6 types 133 to 137)? Then check_nd judges it.
+constexpr bool is_nd(const parsed& p) noexcept {
+    return p.l3 == l3_kind::ipv6 && (p.flags & flag_icmp) != 0 &&
+           p.icmp_type >= icmp6_router_solicitation && p.icmp_type <= icmp6_redirect;
+}
+
+/// The validation rules of RFC 4861 sections 6.1.1, 6.1.2, 7.1.1, 7.1.2 and 8.1.
+/// lead     the frame that `p` was parsed from; must hold the whole datagram
+/// link     out: the MAC address of its source (solicitations, router advertisement) or target
+///          (neighbour advertisement, redirect) link-layer address option, inside lead; nullptr
+///          where it has none
+/// Answers  why to drop it, or none
+/// Threads  any. Errors none.
+[[nodiscard]] drop_reason check_nd(std::span<const uint8_t> lead, const parsed& p,
+                                   const mac_address*& link) noexcept;
+
+/// Whose MAC and IP address.
+struct nd_host {
+    mac_address mac;
+    ipv6_address address;
+};
+
+/// "Who has `target`?" to its solicited-node group; from the unspecified address it is duplicate
+/// detection (RFC 4862 section 5.4.2) and says no MAC. Answers the bytes written; 0 where `frame`
+/// has no room (nd_frame_bytes always suffice).
+uint32_t write_neighbour_solicitation(std::span<uint8_t> frame, const nd_host& sender,
+                                      const ipv6_address& target) noexcept;
+
+/// The same to one neighbour that we know: unreachability detection (RFC 4861 section 7.3).
+uint32_t write_neighbour_probe(std::span<uint8_t> frame, const nd_host& sender,
+                               const nd_host& target) noexcept;
+
+/// "I have" sender.address. To the unspecified address it goes to all nodes, and is not solicited
+/// (RFC 4861 section 7.2.4), also as an announcement (section 7.2.6). `frame` may be the
+/// solicitation's own.
+/// flags  nd_flag_*
+uint32_t write_neighbour_advertisement(std::span<uint8_t> frame, const nd_host& sender,
+                                       const nd_host& destination, uint32_t flags) noexcept;
+
+}  // namespace turnpike::packet

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pcie/detect.hpp"
+
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <regex>
+
+namespace turnpike::pcie {
+namespace {
+
+constexpr size_t header_bytes = 64;  // what an unprivileged reader gets
+constexpr size_t conventional_bytes = 256;
+constexpr size_t extended_bytes = 4096;
+constexpr uint32_t capability_pci_express = 0x10;
+constexpr uint32_t capability_advanced_errors = 0x0001;
+
+/// Config space as read, little-endian; beyond its end it reads as 0, as an absent register does.
+class config_space {
+  public:
+    explicit config_space(std::ifstream& file) {
+        file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+        size_ = static_cast<size_t>(file.gcount());
+    }
+    [[nodiscard]] size_t size() const { return size_; }
+    [[nodiscard]] uint32_t u8(size_t at) const {
+        return at < size_ ? static_cast<uint8_t>(bytes_[at]) : 0;
+    }
+    [[nodiscard]] uint32_t u16(size_t at) const { return u8(at) | u8(at + 1) << 8; }
+    [[nodiscard]] uint32_t u32(size_t at) const { return u16(at) | u16(at + 2) << 16; }
+
+    /// Where a capability starts; 0 where there is none; nothing where the list never ends.
+    [[nodiscard]] std::optional<size_t> capability(uint32_t id) const {
+        constexpr size_t status = 0x06, status_has_list = 1u << 4, first = 0x34;
+        constexpr int most = (conventional_bytes - header_bytes) / 4;
+        if (!(u16(status) & status_has_list)) return 0;
+        size_t at = u8(first) & ~3u;
+        for (int seen = 0; at != 0; ++seen) {
+            if (seen == most || at < header_bytes) return std::nullopt;
+            if (u8(at) == id) return at;
+            at = u8(at + 1) & ~3u;
+        }
+        return 0;
+    }
+
+    [[nodiscard]] std::optional<size_t> extended_capability(uint32_t id) const {
+        constexpr int most = (extended_bytes - conventional_bytes) / 8;
+        size_t at = conventional_bytes;
+        for (int seen = 0; at != 0 && u32(at) != 0 && u32(at) != ~0u; ++seen) {
+            if (seen == most || at < conventional_bytes) return std::nullopt;
+            if (u16(at) == id) return at;
+            at = (u32(at) >> 20) & ~3u;
+        }
+        return 0;
+    }
+
+  private:
+    std::array<char, extended_bytes> bytes_{};
+    size_t size_ = 0;
+};
+
+/// MPS, MRRS: three bits, 128 bytes times two to that power.
+std::optional<uint16_t> size_field(uint32_t bits) {
+    if (bits > 5) return std::nullopt;
+    return static_cast<uint16_t>(128u << bits);
+}
+
+bool sends_ecrc(const config_space& config) {
+    constexpr size_t control = 0x18, generation_enable = 1u << 6;
+    const auto errors = config.extended_capability(capability_advanced_errors);
+    return errors.value_or(0) != 0 && (config.u32(*errors + control) & generation_enable) != 0;
+}
+
+result<link> read_link(const config_space& config, size_t capability, const std::string& device) {
+    const uint32_t device_control = config.u16(capability + 0x08);
+    const uint32_t link_control = config.u16(capability + 0x10);
+    const uint32_t link_status = config.u16(capability + 0x12);
+    const uint32_t speed = link_status & 0xf;
+    const uint32_t width = (link_status >> 4) & 0x3f;
+    if (speed == 0 || width == 0)
+        return fail(ENOTSUP, device,
+                    "the device has no link of its own (emulated, integrated in the root complex) "
+                    "or the link is down; state it by hand");
+    const auto mps = size_field((device_control >> 5) & 7);
+    const auto mrrs = size_field((device_control >> 12) & 7);
+    if (!mps || !mrrs)
+        return fail(EIO, device, "Device Control holds a reserved MPS or MRRS; state them by hand");
+
+    link found;
+    found.gen = static_cast<uint8_t>(speed);
+    found.lanes = static_cast<uint8_t>(width);
+    found.mps = *mps;
+    found.mrrs = *mrrs;
+    found.rcb = (link_control & (1u << 3)) != 0 ? 128 : 64;
+    found.ecrc = sends_ecrc(config);
+    if (const auto good = validate(found); !good) return fail(ENOTSUP, device, good.error().text);
+    return found;
+}
+
+}  // namespace
+
+result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_view pci_address) {
+    static const std::regex with_domain("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+    static const std::regex without_domain("[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+    std::string address(pci_address);
+    for (char& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::regex_match(address, without_domain)) address.insert(0, "0000:");
+    if (!std::regex_match(address, with_domain))
+        return fail(EINVAL, "PCI address '" + std::string(pci_address) + "'",
+                    "write it as 0000:3b:00.0 (lspci -D lists them)");
+
+    const auto devices = sysfs_root / "bus/pci/devices";
+    const std::string device = (devices / address).string();
+    std::error_code ignored;
+    if (!std::filesystem::exists(device, ignored))
+        return fail(ENODEV, device, "there is no such PCI device; lspci -D lists those there are");
+    const auto function = std::filesystem::exists(device + "/physfn", ignored) ? "/physfn" : "";
+    std::ifstream file(device + function + "/config", std::ios::binary);
+    if (!file) return fail(EIO, device, "its config space cannot be opened");
+
+    const config_space config(file);
+    if (config.size() < header_bytes) return fail(EIO, device, "its config space cannot be read");
+    if (config.size() == header_bytes)
+        return fail(EACCES, device,
+                    "only the first 64 bytes of config space are readable: run as root, or state "
+                    "link, MPS and MRRS by hand");
+    if (config.u32(0) == ~0u)
+        return fail(EIO, device, "the device does not answer (removed, or powered down)");
+    const auto capability = config.capability(capability_pci_express);
+    if (!capability) return fail(EIO, device, "its capability list is damaged");
+    if (*capability == 0)
+        return fail(ENOTSUP, device,
+                    "it has no PCI Express capability (a conventional or emulated device); state "
+                    "its link by hand");
+    return read_link(config, *capability, device);
+}
+
+}  // namespace turnpike::pcie

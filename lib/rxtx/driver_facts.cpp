@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rxtx/driver_facts.hpp"
+
+namespace turnpike::rxtx {
+namespace {
+
+// DPDK 22.11's PMDs batch by 32 (the vector paths of ixgbe, i40e, ice, iavf demand it of tx_rs and
+// rearm RX in blocks of 32, ice with AVX of 64). igb has no RS threshold but WTHRESH. virtio,
+// vmxnet3, mlx5 and the software drivers know no thresholds: their defaults stand.
+constexpr driver_facts table[] = {
+    {.driver = "net_ixgbe", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_i40e", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_iavf", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_ice", .rx_free = 64, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_e1000_em", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
+    {.driver = "net_e1000_igb", .rx_free = 32},
+    // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
+    {.driver = "net_af_packet", .understates_mtu = true},
+    // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
+    {.driver = "net_af_xdp", .keeps_buffers = true},
+};
+constexpr driver_facts unknown{};
+
+}  // namespace
+
+const driver_facts& facts_of(std::string_view driver) noexcept {
+    for (const driver_facts& row : table)
+        if (driver.substr(0, row.driver.size()) == row.driver) return row;
+    return unknown;
+}
+
+}  // namespace turnpike::rxtx

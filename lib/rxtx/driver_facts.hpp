@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is known of DPDK's drivers that ethdev does not tell: the one table of it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace turnpike::rxtx {
+
+struct driver_facts {
+    std::string_view driver{};  ///< prefix of rte_eth_dev_info::driver_name
+
+    // Descriptors handled together; 0 leaves the driver's own default.
+    uint16_t rx_free = 0;  ///< RX descriptors refilled in one block, one tail write each
+    uint16_t tx_rs = 0;    ///< TX descriptors between two write-back requests (RS bits)
+    uint16_t tx_free = 0;  ///< TX descriptors freed in one block
+
+    /// It reports 1,518 bytes as its longest frame but carries what its interface's MTU permits.
+    bool understates_mtu = false;
+    /// It does not give the buffers of its rings back to the pool when it is closed.
+    bool keeps_buffers = false;
+};
+
+/// What is known of `driver`; all defaults where nothing is. Threads: any. Errors: none.
+const driver_facts& facts_of(std::string_view driver) noexcept;
+
+}  // namespace turnpike::rxtx

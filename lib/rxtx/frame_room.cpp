@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rxtx/frame_room.hpp"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "rxtx/driver_facts.hpp"
+#include "rxtx/port.hpp"
+
+namespace turnpike::rxtx {
+namespace {
+
+/// The value of "key=" in a device string, or empty.
+std::string argument(std::string_view device, std::string_view key) {
+    const std::string wanted = "," + std::string(key) + "=";
+    const size_t at = device.find(wanted);
+    if (at == std::string_view::npos) return {};
+    const std::string_view value = device.substr(at + wanted.size());
+    return std::string(value.substr(0, value.find(',')));
+}
+
+/// net_af_packet copies from the kernel's ring slots and never looks whether the kernel had to cut
+/// a frame to fit one: so nothing longer than a slot may ever arrive.
+std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
+    constexpr uint32_t default_slot = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
+    constexpr uint32_t tpacket2_header = 32;
+    constexpr uint32_t slot_header = 72;  // TPACKET2_HDRLEN and the kernel's alignment of the data
+    const std::string given = argument(settings.device, "framesz");
+    const auto slot = given.empty()
+                          ? default_slot
+                          : static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 10));
+    const uint32_t needed = settings.mtu + frame_overhead_bytes + slot_header;
+    if (slot < needed)
+        return "net_af_packet would cut frames silently: for mtu " + std::to_string(settings.mtu) +
+               " give the device framesz=N with N at least " + std::to_string(needed) +
+               " (a multiple of 16; blocksz a multiple of N and of the page size)";
+    if (slot - tpacket2_header > room)
+        return "net_af_packet wants buffers as long as its slots: for framesz " +
+               std::to_string(slot) + " set mempool.buffer_size to at least " +
+               std::to_string(slot - tpacket2_header + RTE_PKTMBUF_HEADROOM);
+    const std::string interface = argument(settings.device, "iface");
+    uint32_t interface_mtu = 0;
+    std::ifstream("/sys/class/net/" + interface + "/mtu") >> interface_mtu;
+    if (settings.mtu > RTE_ETHER_MTU && interface_mtu > settings.mtu)
+        return "interface " + interface + " has mtu " + std::to_string(interface_mtu) +
+               ", more than the configured " + std::to_string(settings.mtu) +
+               ": make them the same, or net_af_packet would cut frames silently";
+    return {};
+}
+
+}  // namespace
+
+uint16_t largest_mtu(const rte_eth_dev_info& info) noexcept {
+    if (info.max_mtu != UINT16_MAX) return info.max_mtu;
+    // The driver leaves max_mtu alone: ethdev then reckons with the longest frame.
+    const uint32_t mtu = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
+    return static_cast<uint16_t>(std::min<uint32_t>(mtu, UINT16_MAX));
+}
+
+std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev_info& info,
+                                bool& scatter) {
+    scatter = false;
+    const std::string driver = info.driver_name;
+    const driver_facts& facts = facts_of(driver);
+    if (settings.mtu > largest_mtu(info) && !facts.understates_mtu)
+        return driver + " takes an mtu of at most " + std::to_string(largest_mtu(info));
+    const uint32_t frame = settings.mtu + frame_overhead_bytes;
+    const uint32_t room = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
+    if (frame > room) {
+        scatter = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+        if (!scatter)
+            return driver + " needs a frame in one buffer: for mtu " +
+                   std::to_string(settings.mtu) + " set mempool.buffer_size to at least " +
+                   std::to_string(frame + RTE_PKTMBUF_HEADROOM);
+    }
+    return driver == "net_af_packet" ? af_packet_shortage(settings, room) : std::string();
+}
+
+}  // namespace turnpike::rxtx

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rxtx/port.hpp"
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "rxtx/driver_facts.hpp"
+#include "rxtx/frame_room.hpp"
+
+namespace turnpike::rxtx {
+namespace {
+
+constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+
+std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
+
+result<uint16_t> find_port(const std::string& device) {
+    const std::string name = device_name(device);
+    uint16_t id = 0;
+    if (rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) return id;
+    rte_dev_iterator iterator;
+    RTE_ETH_FOREACH_MATCHING_DEV(id, name.c_str(), &iterator) {
+        rte_eth_iterator_cleanup(&iterator);
+        return id;
+    }
+    return fail(ENODEV, "", "EAL made no port of device '" + name + "'");
+}
+
+result<uint16_t> probe(const std::string& device) {
+    if (auto already = find_port(device)) return already;
+    const int code = rte_dev_probe(device.c_str());
+    if (code != 0 && code != -EEXIST)
+        return fail(
+            -code, "",
+            "device '" + device +
+                "' cannot be opened by any driver; look for its "
+                "driver's own message above, and check name, arguments and (for a PCI address) "
+                "that it is bound to vfio-pci");
+    return find_port(device);
+}
+
+}  // namespace
+
+result<port> port::open(const port_settings& settings) {
+    port p;
+    p.name_ = settings.name;
+    p.where_ =
+        settings.where.empty() ? settings.name : settings.where + ": port '" + settings.name + "'";
+    const auto id = probe(settings.device);
+    if (!id) return fail(id.error().code, p.where_, id.error().text);
+    p.id_ = *id;
+    p.device_ = settings.device;
+    if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_mtu(settings); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_promiscuous(settings); !done) return tl::unexpected<error>(done.error());
+    return p;
+}
+
+result<void> port::configure(const port_settings& settings) {
+    rte_eth_dev_info info;
+    if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
+        return fail(-code, where_, "the driver says nothing about the device");
+    driver_ = info.driver_name;
+    if (settings.rx_queues > info.max_rx_queues || settings.tx_queues > info.max_tx_queues)
+        return fail(EINVAL, where_,
+                    driver_ + " gives it " + std::to_string(info.max_rx_queues) + " RX and " +
+                        std::to_string(info.max_tx_queues) + " TX queues; " +
+                        std::to_string(settings.rx_queues) + " and " +
+                        std::to_string(settings.tx_queues) +
+                        " are needed (a TX queue for each worker that may send there): use fewer "
+                        "workers or queues, or give the device more (an argument of its driver)");
+
+    bool scatter = false;
+    if (const std::string shortage = frame_room_shortage(settings, info, scatter);
+        !shortage.empty())
+        return fail(EINVAL, where_, shortage);
+
+    rte_eth_conf conf{};
+    conf.rxmode.mtu = std::min(settings.mtu, largest_mtu(info));
+    if (scatter) conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
+    if (settings.rx_queues > 1 && (info.flow_type_rss_offloads & rss_hash) != 0) {
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
+    }
+    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold.
+    conf.txmode.offloads =
+        info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+    rx_offloads_ = conf.rxmode.offloads;
+    tx_offloads_ = conf.txmode.offloads;
+    if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, settings.tx_queues, &conf);
+        code != 0)
+        return fail(-code, where_, driver_ + " refuses the configuration");
+    descriptors_rx_ = descriptors_tx_ = settings.descriptors;
+    if (const int code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &descriptors_rx_, &descriptors_tx_);
+        code != 0)
+        return fail(-code, where_, driver_ + " takes no such number of descriptors");
+    return {};
+}
+
+result<void> port::set_up_queues(const port_settings& settings) {
+    rte_eth_dev_info info;
+    rte_eth_dev_info_get(id_, &info);
+    const int socket = rte_eth_dev_socket_id(id_);
+    const auto node = socket < 0 ? SOCKET_ID_ANY : socket;
+
+    rte_eth_rxconf rx = info.default_rxconf;
+    rx.offloads = rx_offloads_;
+    rte_eth_txconf tx = info.default_txconf;
+    tx.offloads = tx_offloads_;
+    // A threshold must divide the ring; where it does not, the driver's defaults stand.
+    const driver_facts& facts = facts_of(driver_);
+    if (facts.rx_free != 0 && descriptors_rx_ % facts.rx_free == 0)
+        rx.rx_free_thresh = facts.rx_free;
+    if (facts.tx_rs != 0 && descriptors_tx_ % facts.tx_rs == 0 &&
+        descriptors_tx_ >= 4 * facts.tx_rs) {
+        tx.tx_rs_thresh = facts.tx_rs;
+        tx.tx_free_thresh = facts.tx_free;
+    }
+    for (uint16_t q = 0; q < settings.rx_queues; ++q)
+        if (const int code = rte_eth_rx_queue_setup(
+                id_, q, descriptors_rx_, static_cast<unsigned>(node), &rx, settings.pool);
+            code != 0)
+            return fail(-code, where_, driver_ + " refuses RX queue " + std::to_string(q));
+    for (uint16_t q = 0; q < settings.tx_queues; ++q)
+        if (const int code =
+                rte_eth_tx_queue_setup(id_, q, descriptors_tx_, static_cast<unsigned>(node), &tx);
+            code != 0)
+            return fail(-code, where_, driver_ + " refuses TX queue " + std::to_string(q));
+    return {};
+}
+
+result<void> port::set_mtu(const port_settings& settings) {
+    rte_eth_dev_info info;
+    if (rte_eth_dev_info_get(id_, &info) == 0 && settings.mtu > largest_mtu(info))
+        return {};  // understated: the interface's own MTU rules
+    const int code = rte_eth_dev_set_mtu(id_, settings.mtu);
+    // A driver without the call has no link that could be narrower than its buffers.
+    if (code != 0 && code != -ENOTSUP)
+        return fail(-code, where_, driver_ + " refuses mtu " + std::to_string(settings.mtu));
+    return {};
+}
+
+result<void> port::set_promiscuous(const port_settings& settings) {
+    const int code =
+        settings.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
+    // A driver without the switch (net_ring, net_null) takes every frame it is given.
+    if (code != 0 && code != -ENOTSUP)
+        return fail(-code, where_, driver_ + " refuses to switch promiscuous mode");
+    return {};
+}
+
+result<void> port::start() {
+    if (const int code = rte_eth_dev_start(id_); code != 0)
+        return fail(-code, where_, driver_ + " does not start");
+    started_ = true;
+    return {};
+}
+
+void port::stop() noexcept {
+    if (started_) rte_eth_dev_stop(id_);
+    started_ = false;
+}
+
+void port::close() noexcept {
+    if (id_ == none) return;
+    stop();
+    rte_eth_dev_info info;
+    const bool known = rte_eth_dev_info_get(id_, &info) == 0;
+    rte_eth_dev_close(id_);
+    if (known && info.device != nullptr) rte_dev_remove(info.device);
+    id_ = none;
+}
+
+port::port(port&& other) noexcept { *this = std::move(other); }
+
+port& port::operator=(port&& other) noexcept {
+    if (this == &other) return *this;
+    close();
+    id_ = std::exchange(other.id_, none);
+    started_ = std::exchange(other.started_, false);
+    descriptors_rx_ = other.descriptors_rx_;
+    descriptors_tx_ = other.descriptors_tx_;
+    name_ = std::move(other.name_);
+    where_ = std::move(other.where_);
+    device_ = std::move(other.device_);
+    driver_ = std::move(other.driver_);
+    return *this;
+}
+
+port::~port() { close(); }
+
+void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
+    std::vector<rte_ether_addr> list(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i)
+        std::copy_n(groups[i].bytes, RTE_ETHER_ADDR_LEN, list[i].addr_bytes);
+    if (rte_eth_dev_set_mc_addr_list(id_, list.data(), static_cast<uint32_t>(list.size())) != 0)
+        rte_eth_allmulticast_enable(id_);
+}
+
+packet::mac_address port::mac() const noexcept {
+    rte_ether_addr address{};
+    rte_eth_macaddr_get(id_, &address);
+    packet::mac_address out;
+    std::copy_n(address.addr_bytes, RTE_ETHER_ADDR_LEN, out.bytes);
+    return out;
+}
+
+bool port::link_up() const noexcept {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+uint64_t port::rx_missed() const noexcept {
+    rte_eth_stats stats{};
+    return rte_eth_stats_get(id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
+}
+
+}  // namespace turnpike::rxtx

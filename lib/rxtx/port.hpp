@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A port: one ethdev from its device string to its queues, closed when it goes out of scope.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "packet/headers.hpp"
+
+struct rte_mempool;
+
+namespace turnpike::rxtx {
+
+struct port_settings {
+    std::string name{};    ///< for messages
+    std::string where{};   ///< "file:line" of its configuration, for messages
+    std::string device{};  ///< EAL vdev string ("net_tap0,iface=x") or PCI address
+    uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
+    uint16_t rx_queues = 1;
+    uint16_t tx_queues = 1;
+    uint16_t descriptors = 1024;  ///< per queue, rounded as the driver asks
+    bool promiscuous = false;
+    rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
+};
+
+/// Threads  control only, but for rx_burst/tx_burst on the id by the queue's worker.
+class port {
+  public:
+    /// Probe the device (or take it, where EAL's own options created it), configure it, set up its
+    /// queues. Not started yet: nothing is received.
+    /// Errors  ENODEV: no such device; EINVAL: it cannot do what the settings ask; the driver's own
+    [[nodiscard]] static result<port> open(const port_settings& settings);
+
+    /// Errors  the driver's
+    [[nodiscard]] result<void> start();
+    /// Receive these multicast addresses; a driver that cannot choose receives all.
+    void listen_to(std::span<const packet::mac_address> groups) noexcept;
+    /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
+    void stop() noexcept;
+
+    port(port&& other) noexcept;
+    port& operator=(port&& other) noexcept;
+    ~port();
+
+    [[nodiscard]] uint16_t id() const noexcept { return id_; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
+    [[nodiscard]] packet::mac_address mac() const noexcept;
+    [[nodiscard]] bool link_up() const noexcept;
+    /// Packets the device dropped because nobody took them or no buffer was there.
+    [[nodiscard]] uint64_t rx_missed() const noexcept;
+
+  private:
+    static constexpr uint16_t none = UINT16_MAX;
+
+    port() = default;
+    result<void> configure(const port_settings& settings);
+    result<void> set_up_queues(const port_settings& settings);
+    result<void> set_mtu(const port_settings& settings);
+    result<void> set_promiscuous(const port_settings& settings);
+    void close() noexcept;
+
+    uint16_t id_ = none;
+    bool started_ = false;
+    uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
+    uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
+    std::string name_{}, where_{}, device_{}, driver_{};
+};
+
+}  // namespace turnpike::rxtx

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike under test: started in a host, and its report checked when it stops."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+import yaml
+
+BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
+PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
+LONG = os.environ.get("TURNPIKE_LONG") == "1"
+
+
+def check_report(report):
+    """What holds after every clean stop: the balance, and every buffer back in the pool."""
+    b = report["balance"]
+    assert b["rx"] + b["originated"] == b["tx"] + b["consumed"] + b["drops"] + b["held"], b
+    assert b["held"] == 0, b
+    assert b["drops"] == sum(report["drops"].values()), report["drops"]
+    pool = report["mempool"]
+    assert pool["in_use"] - pool["kept_by_drivers"] == pool["in_use_at_start"], pool
+    if not any(p["driver"] == "net_af_xdp" for p in report["ports"]):
+        assert pool["kept_by_drivers"] == 0, pool
+    assert report["schema"] == "turnpike.report/1"
+    return report
+
+
+class Turnpike:
+    """A running turnpike. `config` is the YAML as text or as Python data; `eal` come before `--`."""
+
+    def __init__(self, lab, host, config, eal=(), options=(), wait=True):
+        self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
+        self.config = os.path.join(self.folder.name, "turnpike.yaml")
+        self.report_file = os.path.join(self.folder.name, "report.json")
+        self.log = os.path.join(self.folder.name, "log")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(config if isinstance(config, str) else yaml.safe_dump(config))
+        command = [PROGRAM]
+        if eal:
+            command += [*eal, "--"]
+        command += ["--config", self.config, "--report", self.report_file, *options]
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = host.start(command, stdout=log, stderr=subprocess.STDOUT)
+        if wait:
+            self.wait_for("turnpike: forwarding")
+
+    def output(self):
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_for(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while text not in self.output():
+            if self.process.poll() is not None:
+                raise AssertionError(f"turnpike ended with {self.process.returncode}:\n{self.output()}")
+            if time.monotonic() > end:
+                raise AssertionError(f"turnpike never said '{text}':\n{self.output()}")
+            time.sleep(0.02)
+
+    def finish(self, seconds=20):
+        """Wait for its end; returns the exit code."""
+        return self.process.wait(seconds)
+
+    def stop(self, signal_number=signal.SIGTERM):
+        """Stop it as an operator would; returns its report, checked."""
+        self.process.send_signal(signal_number)
+        code = self.finish()
+        assert code == 0, f"exit {code}:\n{self.output()}"
+        with open(self.report_file, encoding="utf-8") as file:
+            return check_report(json.load(file))
+
+
+def patch_config(west, east, workers=None, eal="-l 0-1 --no-pci --in-memory", **more):
+    """The YAML of one patch between two device strings (or port maps)."""
+    ports = []
+    for name, device in (("west", west), ("east", east)):
+        ports.append({"name": name, **(device if isinstance(device, dict) else {"device": device})})
+    config = {"eal": {"args": eal}, "ports": ports, "patches": [["west", "east"]], **more}
+    if workers is not None:
+        config["workers"] = workers
+    return config

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run the test_* functions of a script and print TAP. Each has a time limit; skip() says why.
+
+    from lib import tap
+    def test_something(): ...
+    if __name__ == "__main__":
+        tap.main(globals())
+
+`SCRIPT NAME...` runs only the tests named.
+"""
+import signal
+import sys
+import traceback
+
+LIMIT_S = 120
+
+
+class Skip(Exception):
+    pass
+
+
+class TimedOut(Exception):
+    pass
+
+
+def skip(why):
+    raise Skip(why)
+
+
+def limit(seconds):
+    """Give a test a time limit of its own."""
+
+    def mark(function):
+        function.limit_s = seconds
+        return function
+
+    return mark
+
+
+def _on_alarm(_signal, _frame):
+    raise TimedOut("the test took longer than its limit")
+
+
+def _on_term(_signal, _frame):
+    raise SystemExit("terminated")
+
+
+def _run(number, name, function):
+    signal.alarm(getattr(function, "limit_s", LIMIT_S))
+    try:
+        function()
+    except Skip as why:
+        print(f"ok {number} - {name} # SKIP {why}", flush=True)
+        return True
+    except Exception:
+        print(f"not ok {number} - {name}", flush=True)
+        for line in traceback.format_exc().splitlines():
+            print(f"# {line}", flush=True)
+        return False
+    finally:
+        signal.alarm(0)
+    print(f"ok {number} - {name}", flush=True)
+    return True
+
+
+def main(names):
+    signal.signal(signal.SIGALRM, _on_alarm)
+    signal.signal(signal.SIGTERM, _on_term)
+    tests = [(name[5:], f) for name, f in names.items() if name.startswith("test_") and callable(f)]
+    if sys.argv[1:]:
+        tests = [t for t in tests if t[0] in sys.argv[1:] or "test_" + t[0] in sys.argv[1:]]
+    print(f"1..{len(tests)}", flush=True)
+    results = [_run(number, name, function) for number, (name, function) in enumerate(tests, 1)]
+    sys.exit(0 if tests and all(results) else 1)

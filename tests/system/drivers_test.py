@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A patch over every kind of driver that runs without hardware."""
+import json
+import os
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.dut import Turnpike, check_report, patch_config  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+
+
+def run_patch(west, east, seconds=0.5, **more):
+    with Lab() as lab:
+        t = Turnpike(lab, lab.host("dut"), patch_config(west, east, **more),
+                     options=["--duration", str(seconds)], wait=False)
+        assert t.finish(60) == 0, t.output()
+        with open(t.report_file, encoding="utf-8") as file:
+            return check_report(json.load(file))
+
+
+def test_ring_and_null():
+    report = run_patch("net_ring0", "net_null0")
+    assert [p["driver"] for p in report["ports"]] == ["net_ring", "net_null"]
+    assert report["balance"]["tx"] > 100_000
+
+
+def test_two_queues_on_a_port():
+    report = run_patch({"device": "net_null0", "rx_queues": 2}, {"device": "net_null1", "rx_queues": 2})
+    assert report["balance"]["tx"] > 100_000
+
+
+def test_pcap_forwards_what_the_file_holds():
+    from scapy.all import IP, UDP, Ether, rdpcap, wrpcap
+
+    with tempfile.TemporaryDirectory() as folder:
+        frames = [Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01") / IP(src="10.0.0.1", dst="10.0.0.2")
+                  / UDP(sport=n, dport=9) / bytes(n % 1400) for n in range(1000)]
+        wrpcap(f"{folder}/in.pcap", frames)
+        wrpcap(f"{folder}/none.pcap", [])
+        report = run_patch(f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap",
+                           f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap", seconds=1)
+        assert report["ports"][0]["rx_packets"] == report["ports"][1]["tx_packets"] == 1000
+        assert [bytes(f) for f in rdpcap(f"{folder}/out.pcap")] == [bytes(f) for f in frames]
+
+
+def two_turnpikes(make_devices):
+    """null -> first turnpike -> (device pair) -> second turnpike -> null."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        dut = lab.host("dut")
+        server, client = make_devices(f"{folder}/socket")
+        # virtio-user hands its memory to the other side by file descriptor: few files, please.
+        eal = "-l 0 --no-pci --in-memory --single-file-segments"
+        small = {"buffers": 8192}
+        first = Turnpike(lab, dut, patch_config("net_null0", server, eal=eal, mempool=small))
+        second = Turnpike(lab, dut, patch_config(client, "net_null0,no-rx=1", eal=eal, mempool=small))
+        wait_until(lambda: "'east': link up" in first.output(), "the link between them is up", 20)
+        wait_until(lambda: "'west': link up" in second.output(), "the link between them is up", 20)
+        time.sleep(1)
+        received = second.stop()
+        sent = first.stop()
+        return sent, received
+
+
+def test_memif():
+    sent, received = two_turnpikes(lambda path: (
+        f"net_memif0,role=server,socket={path},socket-abstract=no",
+        f"net_memif0,role=client,socket={path},socket-abstract=no"))
+    assert received["ports"][0]["rx_packets"] > 1000, received["ports"]
+    assert sent["ports"][1]["tx_packets"] >= received["ports"][0]["rx_packets"]
+
+
+def test_virtio_user_with_vhost():
+    sent, received = two_turnpikes(lambda path: (
+        f"net_vhost0,iface={path}", f"net_virtio_user0,path={path}"))
+    assert received["ports"][0]["rx_packets"] > 1000, received["ports"]
+    assert sent["ports"][1]["tx_packets"] >= received["ports"][0]["rx_packets"]
+
+
+if __name__ == "__main__":
+    tap.main(globals())

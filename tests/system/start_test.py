@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starting turnpike: options, instruction sets, hugepages, refusals."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.dut import PROGRAM, Turnpike, check_report, patch_config  # noqa: E402
+from lib.hosts import Lab  # noqa: E402
+
+HUGEPAGES = "/proc/sys/vm/nr_hugepages"
+ISA_AT_WIDTH = {64: "scalar", 128: "sse42", 256: "avx2", 512: "avx512"}
+FLAG_OF = {"scalar": "fpu", "sse42": "sse4_2", "avx2": "avx2", "avx512": "avx512bw"}
+
+
+def ring_to_null(**more):
+    return patch_config("net_ring0", "net_null0", **more)
+
+
+def run_for(config, seconds=0.3, eal=(), options=(), lab=None):
+    """Run for a moment; returns (exit code, report or None, output)."""
+    with Lab() as own:
+        lab = lab or own
+        t = Turnpike(lab, lab.host("dut"), config, eal, ["--duration", str(seconds), *options], wait=False)
+        code = t.finish(60)
+        report = None
+        if os.path.exists(t.report_file):
+            with open(t.report_file, encoding="utf-8") as file:
+                report = json.load(file)
+        return code, report, t.output()
+
+
+def program(*words):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_duration_ends_it():
+    code, report, said = run_for(ring_to_null())
+    assert code == 0, said
+    check_report(report)
+    assert 0.3 <= report["duration_s"] < 2, report["duration_s"]
+
+
+def test_isa_follows_max_simd_bitwidth():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = next(line for line in file if line.startswith("flags")).split()
+    for width, isa in ISA_AT_WIDTH.items():
+        if FLAG_OF[isa] not in flags:
+            continue
+        code, report, said = run_for(ring_to_null(), eal=[f"--force-max-simd-bitwidth={width}"])
+        assert code == 0, said
+        assert report["isa"] == {"max_simd_bitwidth": width, "ipv4_checksum": isa}, report["isa"]
+        check_report(report)
+
+
+def test_simd_width_from_the_file():
+    code, report, said = run_for(
+        ring_to_null(eal="-l 0-1 --no-pci --in-memory --force-max-simd-bitwidth=128"))
+    assert code == 0 and report["isa"]["ipv4_checksum"] == "sse42", said
+
+
+def test_command_line_beats_the_file():
+    code, report, said = run_for(ring_to_null(eal="-l 0-1 --no-pci --in-memory"), eal=["-l", "0"])
+    assert code == 0, said
+    assert [w["lcore"] for w in report["workers"]] == [0]
+
+
+def test_stats_interval_prints_the_bill():
+    code, _report, said = run_for(ring_to_null(), seconds=1, options=["--stats-interval", "0.2"])
+    assert code == 0 and said.count("cycles/pkt") >= 4, said
+
+
+def without_hugepages(lab):
+    with open(HUGEPAGES, encoding="utf-8") as file:
+        before = file.read()
+
+    def write(value):
+        with open(HUGEPAGES, "w", encoding="utf-8") as file:
+            file.write(value)
+
+    lab.cleanups.append(lambda: write(before))
+    write("0")
+
+
+def test_missing_hugepages_are_named():
+    with Lab() as lab:
+        without_hugepages(lab)
+        code, _report, said = run_for(ring_to_null(), lab=lab)
+        assert code == 1, said
+        assert "node 0 lacks" in said and "hugepages of 2 MB" in said, said
+        assert "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages" in said
+        assert "EAL: Detected" not in said, "EAL was started"
+
+
+def test_without_hugepages_if_optional():
+    with Lab() as lab:
+        without_hugepages(lab)
+        config = ring_to_null()
+        config["eal"]["hugepages"] = "optional"
+        code, report, said = run_for(config, lab=lab)
+        assert code == 0 and "going on without" in said, said
+        check_report(report)
+
+
+def test_check_starts_nothing():
+    with Lab() as lab:
+        t = Turnpike(lab, lab.host("dut"), ring_to_null(), options=["--check"], wait=False)
+        assert t.finish() == 0
+        assert "valid" in t.output() and "EAL" not in t.output(), t.output()
+
+
+def test_a_wrong_file_is_exit_2_and_nothing_starts():
+    code, _report, said = run_for("ports: [}")
+    assert code == 2, said
+    assert "turnpike.yaml:1: is not YAML" in said and "EAL" not in said, said
+
+
+def test_wrong_options_are_exit_2():
+    for words in ((), ("--config",), ("--config", "x", "--nonsense"), ("--config", "x", "--duration", "-1"),
+                  ("--config", "x", "--duration", "long"), ("--no-pci", "--config", "x")):
+        done = program(*words)
+        assert done.returncode == 2 and done.stderr, (words, done)
+        assert "EAL" not in done.stderr
+
+
+def test_missing_file_is_exit_2():
+    done = program("--config", "/nonexistent/turnpike.yaml")
+    assert done.returncode == 2 and "/nonexistent/turnpike.yaml" in done.stderr, done
+
+
+def test_version_and_help():
+    assert program("--version").returncode == 0
+    assert "[EAL options --]" in program("--help").stdout
+
+
+def refused_at_start(config, *words):
+    code, _report, said = run_for(config)
+    assert code == 1, said
+    for word in words:
+        assert word in said, f"'{word}' is not in:\n{said}"
+
+
+def test_an_unknown_device_names_its_port():
+    refused_at_start(patch_config("net_nonsense0", "net_null0"), "turnpike.yaml:", "port 'west'",
+                     "net_nonsense0")
+
+
+def test_a_missing_interface_names_its_port():
+    refused_at_start(patch_config("net_null0", "net_af_packet0,iface=nope"), "port 'east'")
+
+
+def test_a_worker_that_eal_was_not_given():
+    refused_at_start(ring_to_null(workers=[7]), "lcore 7", "-l")
+
+
+def test_the_main_lcore_beside_others():
+    refused_at_start(ring_to_null(workers=[0, 1]), "lcore 0", "main")
+
+
+def test_too_few_queues_say_how_many_there_are():
+    config = patch_config({"device": "net_tap0,iface=t0", "rx_queues": 64}, "net_null0")
+    refused_at_start(config, "port 'west'", "16 RX")
+
+
+def test_a_pool_that_does_not_fit():
+    refused_at_start(ring_to_null(mempool={"buffers": 4_000_000}), "lacks", "hugepages")
+
+
+if __name__ == "__main__":
+    tap.main(globals())

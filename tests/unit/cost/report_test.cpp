@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cost/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace turnpike::cost {
+namespace {
+
+TEST(burst_bin, every_size_has_its_bin) {
+    const std::map<uint32_t, std::string> edges = {
+        {1, "1"},     {2, "2-4"},    {4, "2-4"},    {5, "5-8"},  {8, "5-8"}, {9, "9-16"},
+        {16, "9-16"}, {17, "17-31"}, {31, "17-31"}, {32, "32+"}, {64, "32+"}};
+    for (const auto& [packets, name] : edges) EXPECT_EQ(burst_bin_names[burst_bin(packets)], name);
+}
+
+TEST(meter, only_iterations_with_packets_are_busy) {
+    meter m;
+    m.iteration(0, 100);
+    m.iteration(10, 1000);
+    worker_report w;
+    w.add(m);
+    EXPECT_EQ(w.packets, 10U);
+    EXPECT_EQ(w.busy_cycles, 1000U);
+    EXPECT_EQ(w.total_cycles, 1100U);
+    EXPECT_DOUBLE_EQ(w.cpp(), 100);
+    EXPECT_DOUBLE_EQ(w.utilisation(), 1000.0 / 1100);
+    // 1 GHz / 100 cycles = 10 Mpps fit; 10 packets in 1 s are forwarded.
+    EXPECT_DOUBLE_EQ(w.headroom_pps(1'000'000'000, 1.0), 1e7 - 10);
+}
+
+TEST(meter, one_burst_in_64_is_sampled) {
+    meter m;
+    int sampled = 0;
+    for (int i = 0; i < 640; ++i) {
+        sampled += m.sample_next();
+        m.burst(32);
+    }
+    EXPECT_EQ(sampled, 10);
+}
+
+TEST(stage_clock, bills_only_when_on) {
+    meter m;
+    stage_clock off(m, false, 0);
+    off.mark(stage::rx, 32);
+    EXPECT_EQ(m.sampled[0].packets.read(), 0U);
+    stage_clock on(m, true, tsc());
+    on.mark(stage::rx, 32);
+    on.mark(stage::tx, 32);
+    EXPECT_EQ(m.sampled[static_cast<size_t>(stage::rx)].packets.read(), 32U);
+    EXPECT_EQ(m.sampled[static_cast<size_t>(stage::tx)].packets.read(), 32U);
+    EXPECT_EQ(m.sampled[static_cast<size_t>(stage::patch)].packets.read(), 0U);
+}
+
+report two_ports() {
+    report r;
+    r.duration_s = 2;
+    r.tsc_hz = 1'000'000'000;
+    r.ports.resize(2);
+    r.ports[0].name = "west";
+    r.ports[1].name = "east";
+    port_counters west, east;
+    west.rx_packets.add(10);
+    west.drop(packet::drop_reason::runt, 2);
+    east.tx_packets.add(7);
+    east.drop(packet::drop_reason::tx_refused);
+    east.originated.add(1);
+    east.consumed.add(1);
+    r.ports[0].add(west);
+    r.ports[1].add(east);
+    return r;
+}
+
+TEST(balance, holds_over_all_ports) {
+    const report r = two_ports();
+    EXPECT_TRUE(r.total().holds());
+    EXPECT_EQ(r.total().drops, 3U);
+    EXPECT_EQ(r.drops(), (named_drops{{"runt", 2}, {"tx_refused", 1}}));
+    report lost = r;
+    lost.ports[0].rx_packets += 1;
+    EXPECT_FALSE(lost.total().holds());
+}
+
+TEST(report, json_has_the_schema) {
+    const nlohmann::json j = to_json(two_ports());
+    EXPECT_EQ(j["schema"], "turnpike.report/1");
+    EXPECT_EQ(j["balance"]["rx"], 10);
+    EXPECT_EQ(j["drops"]["runt"], 2);
+    EXPECT_TRUE(j["ports"][0]["pcie"]["counted"].is_null());
+    EXPECT_TRUE(j["ports"][0]["pcie"]["why"]["counted"].is_string());
+}
+
+TEST(report, no_packets_no_cost) {
+    report r = two_ports();
+    r.workers.resize(1);
+    EXPECT_TRUE(to_json(r)["workers"][0]["cpp"].is_null());
+    EXPECT_NE(to_table(r).find("balance"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace turnpike::cost

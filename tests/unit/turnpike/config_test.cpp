@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Configuration files that strangers write: what is taken, and what each wrong one is told.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "config/model.hpp"
+
+namespace turnpike::config {
+namespace {
+
+constexpr const char* whole = R"(eal: {args: "-l 0-1 --no-pci --in-memory", hugepages: optional}
+workers: [1]
+mempool: {buffers: 16384, buffer_size: 2176}
+tx: {drain_us: 20}
+ports:
+  - {name: west, device: "net_af_packet0,iface=veth0", mtu: 1500, rx_queues: 1, descriptors: 1024}
+  - {name: east, device: "0000:3b:00.0"}
+patches: [[west, east]]
+)";
+
+std::string complaint_about(const std::string& text) {
+    const auto loaded = load_text(text, "f.yaml");
+    return loaded ? "none" : loaded.error().message();
+}
+
+TEST(config, a_whole_file) {
+    const auto m = load_text(whole, "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->eal_options.args,
+              (std::vector<std::string>{"-l", "0-1", "--no-pci", "--in-memory"}));
+    EXPECT_TRUE(m->eal_options.hugepages_optional);
+    EXPECT_EQ(m->workers, std::vector<unsigned>{1});
+    EXPECT_EQ(m->pool.buffers, 16384U);
+    EXPECT_EQ(m->sending.drain_us, 20U);
+    ASSERT_EQ(m->ports.size(), 2U);
+    EXPECT_EQ(m->ports[0].device, "net_af_packet0,iface=veth0");
+    EXPECT_EQ(m->ports[1].where, "f.yaml:7");
+    EXPECT_EQ(m->ports[1].mtu, 1500);
+    ASSERT_EQ(m->patches.size(), 1U);
+    EXPECT_EQ(m->patches[0], std::make_pair(uint16_t{0}, uint16_t{1}));
+}
+
+struct wrong {
+    const char* what;
+    std::string text;
+    const char* said;  ///< the message begins with this
+};
+
+std::string with(const std::string& before, const std::string& after) {
+    std::string text = whole;
+    return text.replace(text.find(before), before.size(), after);
+}
+
+class refused : public ::testing::TestWithParam<wrong> {};
+
+TEST_P(refused, says_where_and_why) {
+    const std::string said = complaint_about(GetParam().text);
+    EXPECT_EQ(said.substr(0, std::string(GetParam().said).size()), GetParam().said);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    config, refused,
+    ::testing::Values(
+        wrong{"empty", "", "f.yaml: is empty"}, wrong{"a list", "- 1", "f.yaml:1: should be a map"},
+        wrong{"unknown key", with("workers", "wrokers"),
+              "f.yaml:2: has no key 'wrokers'; it takes eal"},
+        wrong{"unknown key below", with("mtu: 1500", "mut: 1500"),
+              "f.yaml:6: ports[0] has no key 'mut'"},
+        wrong{"key twice", with("workers: [1]", "workers: [1]\nworkers: [1]"),
+              "f.yaml:3: key 'workers' is given twice"},
+        wrong{"no ports", "patches: []", "f.yaml:1: lacks the key 'ports'"},
+        wrong{"ports empty", "ports: []\npatches: []", "f.yaml:1: ports is empty"},
+        wrong{"port name twice", with("name: east", "name: west"),
+              "f.yaml:7: ports[1].name is 'west' again"},
+        wrong{"device twice", with("0000:3b:00.0", "net_af_packet0,iface=x"),
+              "f.yaml:7: ports[1].device is 'net_af_packet0' again"},
+        wrong{"strange name", with("name: east", "name: \"ea st\""),
+              "f.yaml:7: ports[1].name should be"},
+        wrong{"mtu a text", with("mtu: 1500", "mtu: big"),
+              "f.yaml:6: ports[0].mtu should be a whole number from 68 to 65517, not 'big'"},
+        wrong{"mtu out of range", with("mtu: 1500", "mtu: 67"), "f.yaml:6: ports[0].mtu should be"},
+        wrong{"mtu negative", with("mtu: 1500", "mtu: -1"), "f.yaml:6: ports[0].mtu should be"},
+        wrong{"mtu a list", with("mtu: 1500", "mtu: [1]"), "f.yaml:6: ports[0].mtu should be"},
+        wrong{"number with a tail", with("mtu: 1500", "mtu: 1500x"),
+              "f.yaml:6: ports[0].mtu should be"},
+        wrong{"number too long", with("mtu: 1500", "mtu: 99999999999999999999999"),
+              "f.yaml:6: ports[0].mtu"},
+        wrong{"patch of an unknown port", with("[[west, east]]", "[[west, esat]]"),
+              "f.yaml:8: patches[0][1] names 'esat', which is not a port"},
+        wrong{"patch of one port", with("[[west, east]]", "[[west]]"),
+              "f.yaml:8: patches[0] should name two ports"},
+        wrong{"patch with itself", with("[[west, east]]", "[[west, west]]"),
+              "f.yaml:8: patches[0][1] uses 'west' again"},
+        wrong{"port in no patch", with("[[west, east]]", "[]"),
+              "f.yaml:6: port 'west' has no addresses and is in no patch"},
+        wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},
+        wrong{"hugepages", with("optional", "maybe"),
+              "f.yaml:1: eal.hugepages should be required or optional, not 'maybe'"},
+        wrong{"eal with --", with("--in-memory", "-- --config"), "f.yaml:1: eal.args holds '--'"},
+        wrong{"open quote", with("--in-memory", "'--in-memory"), "f.yaml:1: eal.args has a quote"},
+        wrong{"anchor", with("[1]", "&a [1]"), "f.yaml:2: anchors (&name) are not taken here"},
+        wrong{"alias", with("[1]", "*a"), "f.yaml:2: is not YAML"},
+        wrong{"not YAML", "a: [1, 2", "f.yaml:1: is not YAML"},
+        wrong{"two documents", std::string(whole) + "---\na: 1\n",
+              "f.yaml: holds more than one YAML document"},
+        wrong{"map as key", "{[1]: 2}", "f.yaml:1: a key must be plain text"},
+        wrong{"NUL", std::string("a: 1\nb: \0", 9), "f.yaml:2: holds a NUL byte"}),
+    [](const auto& row) {
+        std::string name = row.param.what;
+        for (char& c : name)
+            if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+        return name;
+    });
+
+TEST(config, nesting_is_bounded) {
+    for (const size_t levels : {size_t{33}, size_t{10'000}, size_t{200'000}}) {
+        const std::string said = complaint_about(std::string(levels, '['));
+        EXPECT_NE(said.find("f.yaml:1: "), std::string::npos) << said;
+    }
+    EXPECT_NE(
+        complaint_about("a: " + std::string(40, '[') + std::string(40, ']')).find("nested deeper"),
+        std::string::npos);
+}
+
+TEST(config, an_alias_bomb_is_refused_at_its_first_anchor) {
+    std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n";
+    for (char c = 'b'; c <= 'z'; ++c) {
+        bomb += std::string(1, c) + ": &" + c + " [";
+        for (int i = 0; i < 9; ++i) bomb += std::string(i ? ", *" : "*") + static_cast<char>(c - 1);
+        bomb += "]\n";
+    }
+    EXPECT_EQ(complaint_about(bomb).substr(0, 25), "f.yaml:1: anchors (&name)");
+}
+
+class files : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::string name = std::filesystem::temp_directory_path() / "turnpike-config-XXXXXX";
+        ASSERT_NE(mkdtemp(name.data()), nullptr);
+        folder = name;
+    }
+    void TearDown() override { std::filesystem::remove_all(folder); }
+    [[nodiscard]] std::string said(const std::string& file) const {
+        const auto loaded = load(folder / file);
+        return loaded ? "none" : loaded.error().message();
+    }
+    std::filesystem::path folder;
+};
+
+TEST_F(files, missing) { EXPECT_NE(said("none.yaml").find("No such file"), std::string::npos); }
+
+TEST_F(files, a_folder) { EXPECT_NE(said(".").find("is not a regular file"), std::string::npos); }
+
+TEST_F(files, a_fifo_does_not_hang) {
+    ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+    EXPECT_NE(said("fifo").find("is not a regular file"), std::string::npos);
+}
+
+TEST_F(files, larger_than_the_limit) {
+    std::ofstream(folder / "large") << std::string((16u << 20) + 1, '#');
+    EXPECT_NE(said("large").find("is larger than 16 MB"), std::string::npos);
+}
+
+TEST_F(files, a_symbolic_link_is_followed) {
+    std::ofstream(folder / "real.yaml") << whole;
+    std::filesystem::create_symlink("real.yaml", folder / "link.yaml");
+    EXPECT_EQ(said("link.yaml"), "none");
+}
+
+// Whatever is done to a good file: it is taken or it is refused with the file's name; nothing else.
+TEST(config, five_thousand_random_mutations) {
+    std::mt19937 random(20);
+    const std::string alphabet = "[]{}:,&*!|>'\"%@#-? \n\t\\~0a9";
+    int taken = 0;
+    for (int round = 0; round < 5000; ++round) {
+        std::string text = whole;
+        for (auto edits = 1 + random() % 4; edits > 0; --edits) {
+            const size_t at = random() % text.size();
+            const size_t length = std::min<size_t>(1 + random() % 8, text.size() - at);
+            switch (random() % 4) {
+                case 0:
+                    text.erase(at, length);
+                    break;
+                case 1:
+                    text.insert(at, 1, alphabet[random() % alphabet.size()]);
+                    break;
+                case 2:
+                    text[at] = static_cast<char>(random());
+                    break;
+                default:
+                    text.insert(random() % text.size(), text.substr(at, length));
+                    break;
+            }
+            if (text.empty()) text = " ";
+        }
+        const auto loaded = load_text(text, "f.yaml");
+        taken += loaded.has_value();
+        if (!loaded) {
+            ASSERT_EQ(loaded.error().code, EINVAL);
+            ASSERT_EQ(loaded.error().object.substr(0, 6), "f.yaml") << text;
+            ASSERT_FALSE(loaded.error().text.empty());
+        }
+    }
+    EXPECT_GT(taken, 100);
+    EXPECT_LT(taken, 4900);
+}
+
+TEST(split_arguments, quotes_hold_blanks_together) {
+    EXPECT_EQ(*split_arguments(" a  'b c' d\"e f\"\t''"),
+              (std::vector<std::string>{"a", "b c", "de f", ""}));
+    EXPECT_FALSE(split_arguments("'a"));
+}
+
+}  // namespace
+}  // namespace turnpike::config
