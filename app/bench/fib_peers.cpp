@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "base/byte_order.hpp"
 #include "lookup_cell.hpp"
@@ -70,10 +71,11 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
 
 peer_table<uint32_t> with_rte_lpm(const routes& table) {
     peer_table<uint32_t> peer;
+    static unsigned serial = 0;
     rte_lpm_config conf{};
     conf.max_rules = static_cast<uint32_t>(table.size() + 16);
     conf.number_tbl8s = 16'384;
-    auto* lpm = rte_lpm_create("bench", 0, &conf);
+    auto* lpm = rte_lpm_create(("bench" + std::to_string(serial++)).c_str(), 0, &conf);
     if (lpm == nullptr) {
         peer.why_not = std::string("rte_lpm_create: ") + rte_strerror(rte_errno);
         return peer;
@@ -154,7 +156,12 @@ peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
 std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes) {
     std::vector<peer_table<uint32_t>> peers;
     peers.push_back(with_rte_fib(table, width_bytes));
-    peers.push_back(with_rte_lpm(table));
+    // One for all widths and next hops of a table, on which its speed does not depend: rte_lpm_add
+    // takes half a minute for a full one.
+    static std::map<size_t, peer_table<uint32_t>> lpm_tables;
+    auto& lpm = lpm_tables[table.size()];
+    if (lpm.ways.empty()) lpm = with_rte_lpm(table);
+    peers.push_back(lpm);
     return peers;
 }
 

@@ -98,7 +98,7 @@ child_result run_child(const std::vector<std::string>& argv, std::chrono::second
 harness::harness(std::string name, std::string what)
     : name_(std::move(name)), app_(std::move(what)) {
     app_.name("turnpike-bench-" + name_);
-    app_.usage("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
+    app_.footer("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
     app_.add_flag("--json", json_, "print one JSON object (turnpike.bench/1) on standard output");
     app_.add_flag("--quick", quick_, "the same cells with fewer repetitions");
 }
