@@ -72,7 +72,7 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
     const std::span<const slot_entry> painted(slots.data(), count);
     const bool block = ipv4_ && level == 1;
     const uint32_t own = block ? block_bytes(painted, coding.bytes) : byte_node_bytes(painted);
-    return bytes + (own + coding.granule() - 1) / coding.granule() * coding.granule();
+    return bytes + (own + coding.granule - 1) / coding.granule * coding.granule;
 }
 
 /// Root slots [first, first + count): those whose cover changed, or all.
@@ -132,7 +132,7 @@ uint64_t table::arena_bytes_needed(const id_coding& coding) const {
         if (const rib_node* child = rib_->root_child(i))
             bytes += measure(*child, 1, handles[i], coding, scratch);
     // A block for every id that a root slot may hold alone, and room to build beside what is there.
-    const uint64_t alone = coding.granule();
+    const uint64_t alone = coding.granule;
     if (ipv4_) bytes += alone * std::min<uint64_t>(hops_.bound(), slots);
     return std::min(bytes + bytes / 8 + 32 * 1024, config_.max_bytes);
 }

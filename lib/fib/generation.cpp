@@ -25,13 +25,14 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
         if (all.in_use(h)) greatest = std::max(greatest, all.value(h));
     for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
         if (!ipv4 && bytes != 4) continue;
-        if (greatest < id_limit(bytes)) return {bytes, true, 0};
+        const uint32_t granule = ipv4 && bytes != 1 ? 16 : 64;
+        if (greatest < id_limit(bytes)) return {bytes, true, 0, granule};
         if (all.bound() < id_limit(bytes)) {
             const uint32_t room = std::bit_ceil(std::max(256U, all.bound() + all.bound() / 8));
-            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U)};
+            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U), granule};
         }
     }
-    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8)};
+    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8), ipv4 ? 16U : 64U};
 }
 
 uint32_t id_coding::limit() const noexcept {
@@ -43,7 +44,7 @@ bool id_coding::holds(uint32_t handle, uint64_t value) const noexcept {
 }
 
 generation::generation(const memory& from, const plan& p)
-    : nodes(from, p.arena_bytes, p.coding.granule()), from_(from), plan_(p) {
+    : nodes(from, p.arena_bytes, p.coding.granule), from_(from), plan_(p) {
     const auto zeroed = [&](uint64_t bytes) {
         void* got = from_.allocate(from_.context, bytes, 64);
         if (got != nullptr) std::memset(got, 0, bytes);

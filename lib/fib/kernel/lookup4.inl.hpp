@@ -18,8 +18,8 @@ inline uint32_t host(uint32_t address) noexcept {
     return Swap ? __builtin_bswap32(address) : address;
 }
 
-inline uint32_t root_entry(const fib::view& t, uint32_t x) noexcept {
-    return load_entry(t.root + (x >> (32 - layout::root4_bits)));
+inline uint32_t root_entry(const uint32_t* root, uint32_t x) noexcept {
+    return load_entry(root + (x >> (32 - layout::root4_bits)));
 }
 
 template <class V, class Id>
@@ -36,7 +36,7 @@ inline Id block_id(const uint8_t* block, uint32_t x) noexcept {
 /// The id of an address whose block says "escape": the byte node of its /24.
 template <class V, class Id>
 inline Id escaped_id(const fib::view& t, uint32_t x) noexcept {
-    const uint8_t* tail = t.nodes + root_entry(t, x);
+    const uint8_t* tail = t.nodes + root_entry(t.root, x);
     const unsigned slot = x >> 8 & (layout::block_slots - 1);
     unsigned ids_end = layout::block_slots;
     if constexpr (sizeof(Id) != 1) {
@@ -80,6 +80,8 @@ inline bool one_slot(const uint32_t* dst, uint32_t n) noexcept {
 template <class V, class Id, bool Swap>
 inline void lookup4_chunk(const fib::view& t, const uint32_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
+    const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
+    const uint8_t* const nodes = t.nodes;
     Id id[chunk];
     const uint32_t all = n;
     if (one_slot<V, Swap>(dst, n)) n = 1;
@@ -88,17 +90,17 @@ inline void lookup4_chunk(const fib::view& t, const uint32_t* dst, uint64_t* hop
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t x = host<Swap>(dst[i]);
-            block[i] = root_entry(t, x);
-            V::prefetch(t.nodes + block[i] + (sizeof(Id) == 1 ? x >> 8 & 63 : 0));
+            block[i] = root_entry(root, x);
+            V::prefetch(nodes + block[i] + (sizeof(Id) == 1 ? x >> 8 & 63 : 0));
         }
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i)
-            id[i] = block_id<V, Id>(t.nodes + block[i], host<Swap>(dst[i]));
+            id[i] = block_id<V, Id>(nodes + block[i], host<Swap>(dst[i]));
     } else {
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t x = host<Swap>(dst[i]);
-            id[i] = block_id<V, Id>(t.nodes + root_entry(t, x), x);
+            id[i] = block_id<V, Id>(nodes + root_entry(root, x), x);
         }
     }
     if (n < all) {  // one slot for all, unless it escapes: then the addresses differ after all

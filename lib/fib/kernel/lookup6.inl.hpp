@@ -23,33 +23,40 @@ inline uint32_t byte_entry(const uint8_t* node, unsigned byte) noexcept {
 template <class V>
 inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
-    uint32_t entry[chunk];
-    uint8_t pending[chunk];  // indices of addresses still on their way down
-    uint32_t left = 0;
+    const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
+    const uint8_t* const nodes = t.nodes;
+    uint32_t id[chunk];
+    // Addresses still on their way down: entry << 32 | index. A pass reads one list and writes the
+    // other, so that no load waits for a store of its own pass.
+    uint64_t list[2][chunk + 1];
+    uint64_t left = 0;
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < n; ++i) {
         const uint8_t* a = dst + i * address_bytes;
-        const uint32_t e = load_entry(t.root + (uint32_t{a[0]} << 8 | a[1]));
-        entry[i] = e;
-        V::prefetch(t.nodes + e);
-        pending[left] = static_cast<uint8_t>(i);
+        const uint32_t e = load_entry(root + (uint32_t{a[0]} << 8 | a[1]));
+        V::prefetch(nodes + e);
+        id[i] = e >> 1;
+        list[0][left] = uint64_t{e} << 32 | i;
         left += ~e & layout::leaf_bit;
     }
     for (unsigned depth = 2; left != 0; ++depth) {
-        const uint32_t now = left;
+        const uint64_t now = left;
+        const uint64_t* from = list[depth % 2];
+        uint64_t* to = list[1 - depth % 2];
+        const uint8_t* byte = dst + depth;
         left = 0;
 #pragma GCC unroll 4
-        for (uint32_t k = 0; k < now; ++k) {
-            const uint8_t i = pending[k];
-            const uint32_t e = byte_entry<V>(t.nodes + entry[i], dst[i * address_bytes + depth]);
-            entry[i] = e;
-            V::prefetch(t.nodes + e);
-            pending[left] = i;
+        for (uint64_t k = 0; k < now; ++k) {
+            const uint64_t item = from[k];
+            const auto i = static_cast<uint32_t>(item);
+            const uint32_t e = byte_entry<V>(nodes + (item >> 32), byte[i * address_bytes]);
+            V::prefetch(nodes + e);
+            id[i] = e >> 1;
+            to[left] = uint64_t{e} << 32 | i;
             left += ~e & layout::leaf_bit;
         }
     }
-    for (uint32_t i = 0; i < n; ++i) entry[i] >>= 1;
-    resolve<V>(t, entry, hop, n);
+    resolve<V>(t, id, hop, n);
 }
 
 template <class V>
