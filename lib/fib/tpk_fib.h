@@ -43,16 +43,18 @@ enum tpk_fib_lookup_type {
     TPK_FIB_LOOKUP_DIR24_8_VECTOR_AVX512
 };
 
+struct tpk_fib_dir24_8_conf {
+    enum tpk_fib_dir24_8_nh_sz nh_sz;
+    uint32_t num_tbl8; /**< must not be 0; otherwise ignored, there is no such limit */
+};
+
 struct tpk_fib_conf {
     enum tpk_fib_type type;
     uint64_t default_nh; /**< where no route matches */
     int max_routes;
     unsigned int rib_ext_sz; /**< ignored: there is no rte_rib inside */
     union {
-        struct {
-            enum tpk_fib_dir24_8_nh_sz nh_sz;
-            uint32_t num_tbl8; /**< must not be 0; otherwise ignored, there is no such limit */
-        } dir24_8;
+        struct tpk_fib_dir24_8_conf dir24_8;
     };
 };
 

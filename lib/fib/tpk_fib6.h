@@ -29,16 +29,18 @@ enum tpk_fib6_lookup_type {
     TPK_FIB6_LOOKUP_TRIE_VECTOR_AVX512
 };
 
+struct tpk_fib6_trie_conf {
+    enum tpk_fib_trie_nh_sz nh_sz;
+    uint32_t num_tbl8;
+};
+
 struct tpk_fib6_conf {
     enum tpk_fib6_type type;
     uint64_t default_nh;
     int max_routes;
     unsigned int rib_ext_sz;
     union {
-        struct {
-            enum tpk_fib_trie_nh_sz nh_sz;
-            uint32_t num_tbl8;
-        } trie;
+        struct tpk_fib6_trie_conf trie;
     };
 };
 

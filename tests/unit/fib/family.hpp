@@ -9,7 +9,7 @@
 #include "base/byte_order.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
-#include "oracle.hpp"
+#include "unit/fib/oracle.hpp"
 
 namespace turnpike::fib::test {
 
