@@ -115,7 +115,7 @@ class comparison {
     const routes& table() const { return table_; }
 
   private:
-    static constexpr size_t lookups = Family::number == 4 ? 1 << 19 : 1 << 18;
+    static constexpr size_t lookups = Family::number == 4 ? 1 << 21 : 1 << 20;
 
     void report(const std::vector<contender>& all, const std::vector<double>& cycles, size_t i,
                 long best, uint32_t burst) {
