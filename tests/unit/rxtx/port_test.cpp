@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ports and coalesced sending over DPDK's software drivers.
+#include "rxtx/port.hpp"
+
+#include <gtest/gtest.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <unistd.h>
+
+#include "lib/eal.hpp"
+#include "rxtx/driver_facts.hpp"
+#include "rxtx/tx_queue.hpp"
+
+namespace turnpike::rxtx {
+namespace {
+
+class ports : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        pool = rte_pktmbuf_pool_create("ports", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+        ASSERT_NE(pool, nullptr);
+    }
+    void TearDown() override {
+        EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
+        rte_mempool_free(pool);
+    }
+    [[nodiscard]] port_settings settings(const char* device) const {
+        return {.name = "p", .where = "f.yaml:1", .device = device, .promiscuous = true, .pool = pool};
+    }
+    [[nodiscard]] std::string refused(const port_settings& s) const {
+        const auto opened = port::open(s);
+        return opened ? "opened" : opened.error().message();
+    }
+    void push(tx_queue& queue, int packets, uint64_t now) const {
+        for (int i = 0; i < packets; ++i) {
+            rte_mbuf* m = rte_pktmbuf_alloc(pool);
+            ASSERT_NE(m, nullptr);
+            rte_pktmbuf_append(m, 100);
+            queue.push(m, now);
+        }
+    }
+    rte_mempool* pool = nullptr;
+};
+
+uint64_t refusals(const cost::port_counters& c) {
+    return c.drops[static_cast<size_t>(packet::drop_reason::tx_refused)].read();
+}
+
+TEST_F(ports, open_start_stop_close_and_open_again) {
+    for (int round = 0; round < 3; ++round) {
+        auto p = port::open(settings("net_null0"));
+        ASSERT_TRUE(p) << p.error().message();
+        EXPECT_EQ(p->driver(), "net_null");
+        EXPECT_EQ(p->pci_address(), "");
+        ASSERT_TRUE(p->start());
+        EXPECT_TRUE(p->link_up());
+        p->stop();
+    }
+    EXPECT_EQ(rte_eth_dev_count_avail(), 0);
+}
+
+TEST_F(ports, a_full_burst_is_sent_at_once_and_a_part_when_it_is_due) {
+    auto p = port::open(settings("net_null0"));
+    ASSERT_TRUE(p && p->start());
+    cost::port_counters counted;
+    tx_queue queue(p->id(), 0, counted);
+    push(queue, tx_queue::burst - 1, 1000);
+    EXPECT_EQ(counted.tx_packets.read(), 0U);
+    push(queue, 1, 1001);
+    EXPECT_EQ(counted.tx_packets.read(), tx_queue::burst);
+    EXPECT_EQ(counted.tx_bytes.read(), 100U * tx_queue::burst);
+    EXPECT_EQ(counted.tx_bursts.read(), 1U);
+
+    push(queue, 1, 2000);
+    push(queue, 1, 2400);
+    queue.drain(2499, 500);  // the oldest has waited 499 cycles
+    EXPECT_EQ(counted.tx_packets.read(), tx_queue::burst);
+    queue.drain(2500, 500);
+    EXPECT_EQ(counted.tx_packets.read(), tx_queue::burst + 2U);
+    queue.drain(9999, 500);
+    EXPECT_EQ(counted.tx_bursts.read(), 2U) << "nothing waits, nothing is called";
+}
+
+TEST_F(ports, what_the_driver_refuses_twice_is_a_counted_drop) {
+    const std::string alone = "net_memif0,role=server,socket=turnpike-" + std::to_string(getpid());
+    auto p = port::open(settings(alone.c_str()));  // nobody at the other end
+    ASSERT_TRUE(p) << p.error().message();
+    ASSERT_TRUE(p->start());
+    cost::port_counters counted;
+    tx_queue queue(p->id(), 0, counted);
+    push(queue, tx_queue::burst + 3, 0);
+    EXPECT_EQ(refusals(counted), tx_queue::burst);
+    queue.flush();
+    EXPECT_EQ(refusals(counted), tx_queue::burst + 3U);
+    EXPECT_EQ(counted.tx_packets.read(), 0U);
+    EXPECT_EQ(counted.tx_bytes.read(), 0U);
+}
+
+TEST_F(ports, refusals_name_the_place_and_what_to_do) {
+    EXPECT_NE(refused(settings("net_nonsense0")).find("f.yaml:1: port 'p': device 'net_nonsense0'"),
+              std::string::npos);
+    port_settings many = settings("net_null0");
+    many.tx_queues = 5000;
+    EXPECT_NE(refused(many).find("TX queues"), std::string::npos);
+    port_settings jumbo = settings("net_null0");
+    jumbo.mtu = 9000;
+    EXPECT_NE(refused(jumbo).find("mempool.buffer_size to at least 9154"), std::string::npos) << refused(jumbo);
+    port_settings cut = settings("net_af_packet0,iface=lo,framesz=1024,blocksz=4096");
+    EXPECT_NE(refused(cut).find("framesz=N with N at least"), std::string::npos) << refused(cut);
+    EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "what was refused is closed";
+}
+
+TEST(driver_facts, by_prefix) {
+    EXPECT_EQ(facts_of("net_ixgbe").tx_rs, 32);
+    EXPECT_EQ(facts_of("net_ixgbe_vf").rx_free, 32);
+    EXPECT_EQ(facts_of("net_ice").rx_free, 64);
+    EXPECT_TRUE(facts_of("net_af_xdp").keeps_buffers);
+    EXPECT_EQ(facts_of("net_unheard_of").rx_free, 0);
+}
+
+}  // namespace
+}  // namespace turnpike::rxtx
