@@ -231,4 +231,19 @@ uint64_t port::rx_missed() const noexcept {
     return rte_eth_stats_get(id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
 }
 
+std::map<std::string, uint64_t> port::xstats(std::string_view prefix) const {
+    const int n = rte_eth_xstats_get_names(id_, nullptr, 0);
+    if (n <= 0) return {};
+    std::vector<rte_eth_xstat_name> names(static_cast<size_t>(n));
+    std::vector<rte_eth_xstat> values(static_cast<size_t>(n));
+    if (rte_eth_xstats_get_names(id_, names.data(), static_cast<unsigned>(n)) != n ||
+        rte_eth_xstats_get(id_, values.data(), static_cast<unsigned>(n)) != n)
+        return {};
+    std::map<std::string, uint64_t> out;
+    for (const rte_eth_xstat& value : values)
+        if (std::string_view(names[value.id].name).substr(0, prefix.size()) == prefix)
+            out[names[value.id].name] = value.value;
+    return out;
+}
+
 }  // namespace turnpike::rxtx

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "packet/headers.hpp"
@@ -53,6 +55,8 @@ class port {
     [[nodiscard]] bool link_up() const noexcept;
     /// Packets the device dropped because nobody took them or no buffer was there.
     [[nodiscard]] uint64_t rx_missed() const noexcept;
+    /// The driver's extended statistics whose names begin with `prefix`.
+    [[nodiscard]] std::map<std::string, uint64_t> xstats(std::string_view prefix) const;
 
   private:
     static constexpr uint16_t none = UINT16_MAX;

@@ -154,7 +154,7 @@ result<void> appliance::open_ports() {
         tables_.port[i].ethdev_id = opened->id();
         tables_.port[i].mac = opened->mac();
         port_facts_.push_back({.name = opened->name(), .driver = opened->driver()});
-        pci_addresses_.push_back(opened->pci_address());
+        pcie_facts_.push_back({.pci_address = opened->pci_address()});
         ports_.push_back(std::move(*opened));
     }
     return {};
@@ -307,13 +307,19 @@ void appliance::run(const std::atomic<bool>& stop, const run_options& options) {
     stopped_ = rte_rdtsc();
     for (auto& worker : workers_) worker->empty_receive_rings();
     drop_punted();
+    look_at_ports();
 }
 
-void appliance::take_down() noexcept {
+/// What only the devices know; nothing new once they are closed.
+void appliance::look_at_ports() {
     for (size_t i = 0; i < ports_.size(); ++i) {
         port_facts_[i].link_up = ports_[i].link_up();
         port_facts_[i].rx_missed = ports_[i].rx_missed();
+        pcie_facts_[i].counts = ports_[i].xstats("pcie_");
     }
+}
+
+void appliance::take_down() noexcept {
     ports_.clear();
     count_kept_buffers();
 }
@@ -328,7 +334,7 @@ void appliance::count_kept_buffers() noexcept {
         kept_by_drivers_ = std::min(most, rte_mempool_in_use_count(pool_) - in_use_at_start_);
 }
 
-cost::report appliance::report() const {
+cost::report appliance::report() {
     const auto hz = rte_get_tsc_hz();
     cost::report r;
     r.version = version;
@@ -337,11 +343,8 @@ cost::report appliance::report() const {
     r.tsc_hz = hz;
     r.max_simd_bitwidth = eal::max_simd_bitwidth();
     r.isa["ipv4_checksum"] = ipv4_checksum_;
+    look_at_ports();
     r.ports = port_facts_;
-    for (size_t i = 0; i < ports_.size(); ++i) {
-        r.ports[i].link_up = ports_[i].link_up();
-        r.ports[i].rx_missed = ports_[i].rx_missed();
-    }
     for (const auto& worker : workers_) {
         cost::worker_report w;
         w.lcore = worker->lcore();
@@ -362,7 +365,7 @@ cost::report appliance::report() const {
         r.held = router_->held();
     }
     for (size_t i = 0; i < r.ports.size(); ++i)
-        fill_pcie_bill(r.ports[i], model_.ports[i].bill, pci_addresses_[i], pcie_profiles_);
+        fill_pcie_bill(r.ports[i], model_.ports[i].bill, pcie_facts_[i], pcie_profiles_);
     r.mempool = {.ops = rte_mempool_get_ops(pool_->ops_index)->name,
                  .buffers = model_.pool.buffers,
                  .buffer_size = model_.pool.buffer_size,

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "config/model.hpp"
 #include "control/outlet.hpp"
+#include "control/pcie_bill.hpp"
 #include "control/router.hpp"
 #include "cost/report.hpp"
 #include "datapath/worker.hpp"
@@ -42,7 +43,7 @@ class appliance {
     /// Stop and close the ports; buffers are back in the pool. After run(), before report().
     void take_down() noexcept;
 
-    [[nodiscard]] cost::report report() const;
+    [[nodiscard]] cost::report report();
 
   private:
     explicit appliance(const config::model& model) : model_(model) {}
@@ -57,6 +58,7 @@ class appliance {
     void watch_links();
     void take_punted();
     void drop_punted() noexcept;
+    void look_at_ports();
     void count_kept_buffers() noexcept;
     void control_tick(const run_options& options);
 
@@ -68,7 +70,7 @@ class appliance {
     datapath::tables tables_;
     std::vector<rxtx::port> ports_;
     std::vector<pcie::nic_profile> pcie_profiles_;
-    std::vector<std::string> pci_addresses_;     ///< by port; empty: on no PCI bus
+    std::vector<pcie_facts> pcie_facts_;         ///< by port
     std::vector<cost::port_report> port_facts_;  ///< name, driver; and missed, once closed
     std::vector<std::unique_ptr<datapath::worker>> workers_;
     std::vector<rte_ring*> rings_;  ///< all of them, to be freed

@@ -2,6 +2,8 @@
 #include "control/pcie_bill.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "pcie/cost.hpp"
 #include "pcie/detect.hpp"
@@ -73,6 +75,54 @@ result<nlohmann::json> modelled(const cost::port_report& port, const config::pci
     return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
 }
 
+constexpr std::pair<const char*, std::array<const char*, 5>> count_groups[] = {
+    {"lines", {"rd_cur", "itom", "rfo", "wil", "prd"}},
+    {"tlps", {"mrd", "mwr", "cpld"}},
+    {"bytes", {"up", "down"}}};
+
+/// The counts under `prefix` ("pcie_", "pcie_rx_data_"), per packet; null where there are none.
+nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const std::string& prefix,
+                          double packets) {
+    nlohmann::json out;
+    for (const auto& [group, names] : count_groups)
+        for (const char* name : names) {
+            if (name == nullptr) continue;
+            const auto at = counts.find(prefix + group + "_" + name);
+            if (at != counts.end()) out[group][name] = static_cast<double>(at->second) / packets;
+        }
+    return out;
+}
+
+/// The PCIe object of what the driver counted (drivers/net/simnic names its xstats so).
+nlohmann::json counted(const cost::port_report& port,
+                       const std::map<std::string, uint64_t>& counts) {
+    const uint64_t packets = port.rx_packets != 0 ? port.rx_packets : port.tx_packets;
+    if (packets == 0) return nullptr;
+    nlohmann::json total = per_packet(counts, "pcie_", static_cast<double>(packets));
+    if (total.is_null()) return nullptr;
+    for (const std::string_view purpose : pcie::purpose_names) {
+        nlohmann::json of =
+            per_packet(counts, "pcie_" + std::string(purpose) + "_", static_cast<double>(packets));
+        if (!of.is_null()) total["by_purpose"][std::string(purpose)] = std::move(of);
+    }
+    return {{"source", "counted"}, {"per_packet", std::move(total)}};
+}
+
+/// (counted - modelled) / modelled of each line and TLP count; null where none is modelled.
+nlohmann::json relative_difference(const nlohmann::json& counts, const nlohmann::json& model) {
+    nlohmann::json out;
+    for (const auto& [group, names] : count_groups)
+        for (const char* name : names) {
+            if (name == nullptr) continue;
+            const double expected = model[group][name].get<double>();
+            out[group][name] =
+                expected == 0
+                    ? nlohmann::json(nullptr)
+                    : nlohmann::json((counts[group][name].get<double>() - expected) / expected);
+        }
+    return out;
+}
+
 }  // namespace
 
 result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model) {
@@ -96,15 +146,21 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model)
     return profiles;
 }
 
-void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted,
-                    const std::string& pci_address,
+void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted, const pcie_facts& facts,
                     const std::vector<pcie::nic_profile>& profiles) {
     port.pcie = {};
-    if (auto object = modelled(port, wanted, pci_address, profiles))
+    if (auto object = modelled(port, wanted, facts.pci_address, profiles))
         port.pcie.modelled = std::move(*object);
     else
         port.pcie.why["modelled"] = object.error().text;
-    port.pcie.why["counted"] = "driver " + port.driver + " does not count its PCIe transactions";
+    port.pcie.counted = counted(port, facts.counts);
+    if (port.pcie.counted.is_null())
+        port.pcie.why["counted"] =
+            facts.counts.empty() ? "driver " + port.driver + " does not count its PCIe transactions"
+                                 : "no packets, no cost";
+    else if (!port.pcie.modelled.is_null())
+        port.pcie.counted["over_modelled"] =
+            relative_difference(port.pcie.counted["per_packet"], port.pcie.modelled["per_packet"]);
     port.pcie.why["measured"] = "hardware counters are not read by this version";
 }
 

@@ -2,6 +2,7 @@
 // The PCIe bill of each port, modelled (lib/pcie) for what it did in the run.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,15 @@ namespace turnpike::control {
 /// Errors  of the profiles' file, or EINVAL with the port's place
 [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model);
 
-/// Fill port.pcie from what the port did, its driver's profile and its link.
-/// pci_address  empty for a device that is on no PCI bus
-void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted,
-                    const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles);
+/// What turnpike knows of a port's device.
+struct pcie_facts {
+    std::string pci_address{};                 ///< empty for a device that is on no PCI bus
+    std::map<std::string, uint64_t> counts{};  ///< its xstats pcie_*, where its driver counts
+};
+
+/// Fill port.pcie: modelled from what the port did, its driver's profile and its link; counted from
+/// what its driver counted, with the relative difference of each number that both have.
+void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted, const pcie_facts& facts,
+                    const std::vector<pcie::nic_profile>& profiles);
 
 }  // namespace turnpike::control

@@ -17,7 +17,8 @@ namespace {
 class ports : public ::testing::Test {
   protected:
     void SetUp() override {
-        pool = rte_pktmbuf_pool_create("ports", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+        pool =
+            rte_pktmbuf_pool_create("ports", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
         ASSERT_NE(pool, nullptr);
     }
     void TearDown() override {
@@ -25,7 +26,8 @@ class ports : public ::testing::Test {
         rte_mempool_free(pool);
     }
     [[nodiscard]] port_settings settings(const char* device) const {
-        return {.name = "p", .where = "f.yaml:1", .device = device, .promiscuous = true, .pool = pool};
+        return {
+            .name = "p", .where = "f.yaml:1", .device = device, .promiscuous = true, .pool = pool};
     }
     [[nodiscard]] std::string refused(const port_settings& s) const {
         const auto opened = port::open(s);
@@ -104,7 +106,8 @@ TEST_F(ports, refusals_name_the_place_and_what_to_do) {
     EXPECT_NE(refused(many).find("TX queues"), std::string::npos);
     port_settings jumbo = settings("net_null0");
     jumbo.mtu = 9000;
-    EXPECT_NE(refused(jumbo).find("mempool.buffer_size to at least 9154"), std::string::npos) << refused(jumbo);
+    EXPECT_NE(refused(jumbo).find("mempool.buffer_size to at least 9154"), std::string::npos)
+        << refused(jumbo);
     port_settings cut = settings("net_af_packet0,iface=lo,framesz=1024,blocksz=4096");
     EXPECT_NE(refused(cut).find("framesz=N with N at least"), std::string::npos) << refused(cut);
     EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "what was refused is closed";
