@@ -2,6 +2,7 @@
 // What the operator wants: the YAML file as plain data, validated whole before anything starts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -61,6 +62,13 @@ struct icmp {
     uint32_t rate = 1000;  ///< messages per second that we originate: errors and echo replies
 };
 
+/// A neighbour that is never asked: it does not answer, or must not be impersonated.
+struct static_neighbour {
+    ip_address address{};
+    uint16_t port = 0;  ///< index into ports
+    std::array<uint8_t, 6> mac{};
+};
+
 /// Neighbour discovery, as RFC 4861 section 10 names and counts it, for ARP alike.
 struct neighbours {
     uint32_t limit = 16384;         ///< neighbours known or asked for, both families together
@@ -84,6 +92,7 @@ struct model {
     std::vector<route> routes{};
     icmp messages{};
     neighbours neighbour_limits{};
+    std::vector<static_neighbour> static_neighbours{};
 };
 
 /// Read and validate a file. Errors: ENOENT..., or EINVAL with "file:line" and a plain sentence.

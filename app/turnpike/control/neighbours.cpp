@@ -54,15 +54,27 @@ void neighbours::forget(entry& e) {
 
 result<uint32_t> neighbours::add_gateway(uint16_t port, const ip_address& a) {
     entry* e = find(port, a);
-    if (e == nullptr) e = make(port, a);
-    if (e == nullptr)
-        return turnpike::fail(ENOSPC, "neighbours",
-                              "limit is too small for the gateways of the routes");
-    if (!e->gateway) {
-        e->gateway = true;
+    if (e == nullptr) {
+        e = make(port, a);
+        if (e == nullptr)
+            return turnpike::fail(ENOSPC, "neighbours",
+                                  "limit is too small for the gateways of the routes");
         e->state = state::failed;  // nobody has asked yet; the first packet does
     }
+    e->gateway = true;
     return e->slot;
+}
+
+result<void> neighbours::add_static(uint16_t port, const ip_address& a,
+                                    const packet::mac_address& mac) {
+    entry* e = find(port, a);
+    if (e == nullptr) e = make(port, a);
+    if (e == nullptr)
+        return turnpike::fail(ENOSPC, "neighbours", "limit is too small for the static ones");
+    e->fixed = true;
+    e->state = state::reachable;
+    set_mac(*e, mac);
+    return {};
 }
 
 void neighbours::release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms) {
@@ -114,7 +126,7 @@ void neighbours::learn(uint16_t port, const ip_address& a, const packet::mac_add
                        bool create, uint64_t now_ms) {
     entry* e = find(port, a);
     if (e == nullptr && create) e = make(port, a);
-    if (e == nullptr) return;
+    if (e == nullptr || e->fixed) return;
     const bool known = e->state != state::incomplete && e->state != state::failed;
     if (known && e->mac == mac) return;
     set_mac(*e, mac);
@@ -124,7 +136,7 @@ void neighbours::learn(uint16_t port, const ip_address& a, const packet::mac_add
 void neighbours::confirm(uint16_t port, const ip_address& a, const neighbour_claim& claim,
                          uint64_t now_ms) {
     entry* e = find(port, a);
-    if (e == nullptr) return;
+    if (e == nullptr || e->fixed) return;
     // RFC 4861 section 7.2.5.
     const bool known = e->state != state::incomplete && e->state != state::failed;
     const bool other = known && e->mac != claim.mac;
@@ -172,6 +184,7 @@ void neighbours::flush(uint16_t port, drop_reason why, uint64_t now_ms) {
         if (whose.first == port) gone.push_back(e.get());
     for (entry* e : gone) {
         give_up_held(*e, why);
+        if (e->fixed) continue;
         if (!e->gateway) {
             forget(*e);
             continue;

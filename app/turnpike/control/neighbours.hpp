@@ -59,6 +59,9 @@ class neighbours {
 
     /// A gateway: known for ever, so that routes can name its slot. Errors ENOSPC: the limit.
     [[nodiscard]] result<uint32_t> add_gateway(uint16_t port, const ip_address& a);
+    /// A neighbour with a fixed MAC address: never asked, changed or forgotten. Errors ENOSPC.
+    [[nodiscard]] result<void> add_static(uint16_t port, const ip_address& a,
+                                          const packet::mac_address& mac);
     /// No route names it any more: it may be forgotten like any other.
     void release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms);
 
@@ -87,6 +90,7 @@ class neighbours {
         uint32_t slot = 0;
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
+        bool fixed = false;  ///< its MAC address was configured: reachable for ever
         uint32_t attempts = 0;
         uint64_t deadline_ms = 0, stale_since_ms = 0;
         packet::mac_address mac{};

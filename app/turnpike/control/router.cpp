@@ -37,6 +37,12 @@ result<void> router::set_up(uint32_t workers) {
     for (uint16_t i = 0; i < tables_.ports; ++i)
         if (model_.ports[i].routed())
             if (auto added = add_addresses(i); !added) return added;
+    for (const config::static_neighbour& fixed : model_.static_neighbours) {
+        packet::mac_address mac;
+        std::copy(fixed.mac.begin(), fixed.mac.end(), mac.bytes);
+        if (auto added = neighbours_->add_static(fixed.port, fixed.address, mac); !added)
+            return added;
+    }
     for (const config::route& r : model_.routes)
         if (auto added = add_route(r); !added) return added;
     return {};

@@ -117,6 +117,34 @@ INSTANTIATE_TEST_SUITE_P(
         return name;
     });
 
+TEST(config, static_neighbours) {
+    const std::string routed = "ports: [{name: a, device: net_null0, addresses: [10.0.1.1/24]}]\n";
+    const auto with_static = [&](const std::string& list) {
+        return routed + "neighbours: {static: [" + list + "]}";
+    };
+    const auto m =
+        load_text(with_static("{address: 10.0.1.9, mac: \"02:00:00:00:00:0a\"}"), "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    ASSERT_EQ(m->static_neighbours.size(), 1U);
+    EXPECT_EQ(m->static_neighbours[0].mac, (std::array<uint8_t, 6>{2, 0, 0, 0, 0, 10}));
+    EXPECT_EQ(m->static_neighbours[0].port, 0);
+    const std::pair<const char*, const char*> wrong_ones[] = {
+        {"{address: 10.0.2.9, mac: \"02:00:00:00:00:0a\"}", "on no port's network"},
+        {"{address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}", "our own address"},
+        {"{address: 10.0.1.9, mac: \"02:00:00:00:00\"}", "should be a MAC address"},
+        {"{address: 10.0.1.9, mac: \"02:00:00:00:00:0a:\"}", "should be a MAC address"},
+        {"{address: 10.0.1.9, mac: \"01:00:00:00:00:0a\"}", "a group's MAC address"},
+        {"{address: 10.0.1.9, mac: \"02:00:00:00:00:0a\"}, {address: 10.0.1.9, mac: "
+         "\"02:00:00:00:00:0b\"}",
+         "10.0.1.9 again"},
+        {"{address: \"fe80::9\", mac: \"02:00:00:00:00:0a\"}", "say on which port"}};
+    for (const auto& [list, said] : wrong_ones) {
+        const std::string complaint = complaint_about(with_static(list));
+        EXPECT_EQ(complaint.substr(0, 9), "f.yaml:2:") << complaint;
+        EXPECT_NE(complaint.find(said), std::string::npos) << complaint;
+    }
+}
+
 TEST(config, nesting_is_bounded) {
     for (const size_t levels : {size_t{33}, size_t{10'000}, size_t{200'000}}) {
         const std::string said = complaint_about(std::string(levels, '['));

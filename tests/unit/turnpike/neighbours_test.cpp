@@ -225,6 +225,31 @@ TEST_F(machine, a_gateway_is_never_forgotten) {
     EXPECT_EQ(table->find(datapath::neighbour_key::of(0, host)), *slot);
 }
 
+TEST_F(machine, a_known_neighbour_that_becomes_a_gateway_stays_known) {
+    packet_for(host);
+    answer(mac_a);
+    ASSERT_TRUE(n->add_gateway(0, host));
+    EXPECT_EQ(in(state::reachable), 1U);
+    n->release_gateway(0, host, now);
+    pass(7000);
+    EXPECT_EQ(table->size(), 0U) << "forgotten like any other";
+}
+
+TEST_F(machine, a_static_neighbour_is_never_asked_changed_or_forgotten) {
+    ASSERT_TRUE(n->add_static(0, host, mac_a));
+    ASSERT_TRUE(n->add_gateway(0, host));  // a route by way of it
+    answer(mac_b);
+    n->learn(0, host, mac_b, true, now);
+    n->flush(0, drop_reason::port_down, now);
+    pass(20'000);
+    packet::mac_address seen;
+    ASSERT_TRUE(worker_sees(seen));
+    EXPECT_EQ(seen, mac_a);
+    packet_for(host);
+    EXPECT_EQ(sent, std::vector{mac_a});
+    EXPECT_EQ(asked_all + asked_one, 0);
+}
+
 TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host);
     packet_for(host6);
