@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fuzz-pipeline-seeds FOLDER: the parser's fixtures as inputs of fuzz-pipeline, one file each: alone,
-// and twice more in short segments.
+// fuzz-pipeline-seeds FOLDER: the parser's fixtures as inputs of fuzz-pipeline, one file each: the frame
+// whole, and twice more in short segments.
 #include <cstdio>
 #include <fstream>
 

@@ -75,16 +75,15 @@ def essence(side, frame):
     if frame[12:14] == b"\x08\0":
         upper = packet[(packet[0] & 15) * 4:]
         if packet[12:16] in (b"\x0a\0\1\1", b"\x0a\0\2\1"):
-            return _own(side, frame[:6], packet[12:16], packet[16:20], packet[9] == ICMP, packet[9] == TCP, upper, 0, 20)
+            return _own((side, frame[:6], packet[12:20]), packet[9] == ICMP, packet[9] == TCP, upper, 0, 20)
     else:
         upper = packet[40:]
         if packet[8:24].hex() in ("20010db8000100000000000000000001", "20010db8000200000000000000000001"):
-            return _own(side, frame[:6], packet[8:24], packet[24:40], packet[6] == ICMPV6, packet[6] == TCP, upper, 128, 40)
+            return _own((side, frame[:6], packet[8:40]), packet[6] == ICMPV6, packet[6] == TCP, upper, 128, 40)
     return side, frame
 
 
-def _own(side, to, source, destination, icmp, tcp, upper, first_echo, header):
-    head = (side, to, source, destination)
+def _own(head, icmp, tcp, upper, first_echo, header):
     if tcp:
         return *head, "reset"
     if not icmp:

@@ -54,7 +54,8 @@ def three_in_a_row(lab):
         left, right = NETWORKS[n], NETWORKS[n + 1]
         # On a link between two turnpikes the left one is number 1 and the right one number 2.
         own_left, own_right = (1 if n == 0 else 2), 1
-        devices = {"west": ("net_af_packet0,iface=w0", [f"10.0.{left}.{own_left}/24", f"2001:db8:{left}::{own_left}/64"]),
+        devices = {"west": ("net_af_packet0,iface=w0",
+                            [f"10.0.{left}.{own_left}/24", f"2001:db8:{left}::{own_left}/64"]),
                    "east": ("net_af_packet1,iface=e0", [f"10.0.{right}.{own_right}/24",
                                                         f"2001:db8:{right}::{own_right}/64"])}
         routes = []
@@ -105,7 +106,8 @@ def test_a_loop_ends():
         eal = "-l {} --no-pci --in-memory"
         small = {"buffers": 4096}
         first = Turnpike(lab, left, router_config(
-            {"west": ("net_af_packet0,iface=w0", ["10.0.1.1/24"]), "east": ("net_af_packet1,iface=e0", ["10.0.12.1/24"])},
+            {"west": ("net_af_packet0,iface=w0", ["10.0.1.1/24"]),
+             "east": ("net_af_packet1,iface=e0", ["10.0.12.1/24"])},
             [{"to": "10.9.0.0/16", "via": "10.0.12.2"}], eal=eal.format(0), mempool=small))
         second = Turnpike(lab, right, router_config(
             {"west": ("net_af_packet0,iface=w0", ["10.0.12.2/24"])},
