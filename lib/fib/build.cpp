@@ -2,6 +2,7 @@
 // table's building half: from the RIB's nodes to the lookup table's.
 #include <algorithm>
 #include <array>
+#include <new>
 #include <numeric>
 
 #include "fib/table.hpp"
@@ -107,7 +108,7 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
 bool table::build_path(const address& a, unsigned length, const rib::path& p, change& c) {
     (void)length;
     generation& g = *generation_;
-    const auto known = static_cast<unsigned>(p.nodes.size()) - p.made;
+    const unsigned known = p.count - p.made;
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
     if (known == 0) return build_root(root_slot, 1, false, g, c);
     rib_node& node = *p.nodes[known - 1];
@@ -138,7 +139,15 @@ uint64_t table::arena_bytes_needed(const id_coding& coding) const {
 }
 
 /// Everything into a new generation. False: no memory, and nothing changed.
-bool table::rebuild() {
+bool table::rebuild() noexcept {
+    try {
+        return build_whole();
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+bool table::build_whole() {
     const id_coding coding = id_coding::fitting(hops_, ipv4_);
     const uint64_t bytes = arena_bytes_needed(coding);
     auto next = std::make_unique<generation>(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fib/fib4.hpp"
 
+#include <new>
+
 #include "fib/kernel/lookup4.hpp"
 
 namespace turnpike::fib {
@@ -51,7 +53,11 @@ result<void> fib4::remove(uint32_t address, unsigned length) {
 
 result<void> fib4::load(std::span<const route4> routes) {
     std::vector<entry> entries;
-    entries.reserve(routes.size());
+    try {
+        entries.reserve(routes.size());
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    }
     for (const route4& r : routes)
         entries.push_back({left_aligned(r.address), r.length, r.next_hop});
     return table_.load(std::move(entries));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fib/fib6.hpp"
 
+#include <new>
+
 #include "base/byte_order.hpp"
 #include "fib/kernel/lookup6.hpp"
 
@@ -54,7 +56,11 @@ result<void> fib6::remove(const address6& address, unsigned length) {
 
 result<void> fib6::load(std::span<const route6> routes) {
     std::vector<entry> entries;
-    entries.reserve(routes.size());
+    try {
+        entries.reserve(routes.size());
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    }
     for (const route6& r : routes)
         entries.push_back({left_aligned(r.address), r.length, r.next_hop});
     return table_.load(std::move(entries));

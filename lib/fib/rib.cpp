@@ -51,7 +51,7 @@ uint32_t rib::key(const address& a, unsigned length, unsigned level) const noexc
     return a.bits(start, shape_.stride(level)) << 8 | (length - start);
 }
 
-uint32_t* rib::find(const address& a, unsigned length) {
+uint32_t* rib::find(const address& a, unsigned length) noexcept {
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     if (level == 0) {
@@ -59,23 +59,21 @@ uint32_t* rib::find(const address& a, unsigned length) {
         return found == root_routes_.end() ? nullptr : &found->second;
     }
     const path p = nodes_to(a, length);
-    if (p.nodes.size() < level) return nullptr;
-    rib_node& node = *p.nodes.back();
+    if (p.count < level) return nullptr;
+    rib_node& node = *p.nodes[level - 1];
     const auto at = node.find(k);
     return at != node.routes.end() && at->key == k ? &at->handle : nullptr;
 }
 
-rib::path rib::nodes_to(const address& a, unsigned length) {
+rib::path rib::nodes_to(const address& a, unsigned length) noexcept {
     path p;
     const unsigned level = shape_.level_of(length);
     if (level == 0) return p;
-    p.nodes.reserve(level);
     rib_node* node = children_[a.bits(0, shape_.root_bits)].get();
     while (node != nullptr) {
-        p.nodes.push_back(node);
-        const auto depth = static_cast<unsigned>(p.nodes.size());
-        if (depth == level) break;
-        const uint32_t slot = a.bits(shape_.start(depth), shape_.stride(depth));
+        p.nodes[p.count++] = node;
+        if (p.count == level) break;
+        const uint32_t slot = a.bits(shape_.start(p.count), shape_.stride(p.count));
         const auto at = node->child_at(slot);
         node = at != node->children.end() && at->slot == slot ? at->node.get() : nullptr;
     }
@@ -93,7 +91,7 @@ rib::path rib::insert(const address& a, unsigned length, uint32_t handle) {
     path p = nodes_to(a, length);
     // The missing nodes are made as a chain of their own, so that running out of memory leaks
     // nothing.
-    const auto have = static_cast<unsigned>(p.nodes.size());
+    const unsigned have = p.count;
     p.made = level - have;
     std::unique_ptr<rib_node> chain;
     for (unsigned depth = level; depth > have; --depth) {
@@ -103,11 +101,12 @@ rib::path rib::insert(const address& a, unsigned length, uint32_t handle) {
         else
             node->children.push_back(
                 {a.bits(shape_.start(depth), shape_.stride(depth)), std::move(chain)});
-        p.nodes.insert(p.nodes.begin() + have, node.get());
+        p.nodes[depth - 1] = node.get();
         chain = std::move(node);
     }
+    p.count = level;
     if (p.made == 0) {
-        rib_node& node = *p.nodes.back();
+        rib_node& node = *p.nodes[level - 1];
         node.routes.insert(node.find(k), {k, handle});
     } else if (have == 0) {
         children_[a.bits(0, shape_.root_bits)] = std::move(chain);
@@ -144,33 +143,58 @@ void rib::append(const address& a, unsigned length, uint32_t handle) {
     ++size_;
 }
 
-void rib::erase(const address& a, unsigned length) {
+rib::removed rib::erase(const address& a, unsigned length) noexcept {
+    removed r;
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     --size_;
     if (level == 0) {
-        root_routes_.erase(k);
-        return;
+        r.root_route = root_routes_.extract(k);
+        return r;
     }
-    rib_node& node = *nodes_to(a, length).nodes.back();
-    node.routes.erase(node.find(k));
-}
-
-std::vector<std::unique_ptr<rib_node>> rib::prune(const address& a, const path& p) {
-    std::vector<std::unique_ptr<rib_node>> pruned;
-    pruned.reserve(p.nodes.size());
-    for (auto depth = static_cast<unsigned>(p.nodes.size()); depth > 0; --depth) {
-        if (!p.nodes[depth - 1]->empty()) break;
-        if (depth == 1) {
-            pruned.push_back(std::move(children_[a.bits(0, shape_.root_bits)]));
-            break;
+    path& p = r.kept = nodes_to(a, length);
+    rib_node& node = *p.nodes[level - 1];
+    const auto route = node.find(k);
+    r.handle = route->handle;
+    node.routes.erase(route);
+    for (; p.count > 0 && p.nodes[p.count - 1]->empty(); --p.count) {
+        auto& taken = r.pruned[r.pruned_count++];
+        if (p.count == 1) {
+            taken = std::move(children_[a.bits(0, shape_.root_bits)]);
+            continue;
         }
-        rib_node& parent = *p.nodes[depth - 2];
-        const auto at = parent.child_at(a.bits(shape_.start(depth - 1), shape_.stride(depth - 1)));
-        pruned.push_back(std::move(at->node));
+        const unsigned above = p.count - 1;
+        rib_node& parent = *p.nodes[above - 1];
+        const auto at = parent.child_at(a.bits(shape_.start(above), shape_.stride(above)));
+        taken = std::move(at->node);
         parent.children.erase(at);
     }
-    return pruned;
+    return r;
+}
+
+void rib::restore(const address& a, unsigned length, removed& r) noexcept {
+    const unsigned level = shape_.level_of(length);
+    ++size_;
+    if (level == 0) {
+        root_routes_.insert(std::move(r.root_route));
+        return;
+    }
+    path& p = r.kept;
+    while (r.pruned_count > 0) {
+        auto& back = r.pruned[--r.pruned_count];
+        p.nodes[p.count] = back.get();
+        if (p.count == 0) {
+            children_[a.bits(0, shape_.root_bits)] = std::move(back);
+        } else {
+            rib_node& parent = *p.nodes[p.count - 1];
+            const uint32_t slot = a.bits(shape_.start(p.count), shape_.stride(p.count));
+            parent.children.insert(parent.child_at(slot), rib_node::child{slot, std::move(back)});
+        }
+        ++p.count;
+    }
+    rib_node& node = *p.nodes[level - 1];
+    const uint32_t k = key(a, length, level);
+    node.routes.insert(node.find(k), {k, r.handle});
 }
 
 void rib::paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const {

@@ -6,11 +6,11 @@
 //   node: the routes that end inside its stride, in order; a child per slot that has longer ones
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace turnpike::fib {
@@ -76,28 +76,42 @@ struct shape {
     }
 };
 
-/// Threads  the writer's only. Errors: std::bad_alloc, before anything changed.
+/// Threads  the writer's only. Errors: std::bad_alloc, before anything changed; taking a route away
+///          and putting it back never fail.
 class rib {
   public:
+    /// IPv6: 16 bits, then 14 bytes.
+    static constexpr unsigned max_levels = 14;
+
     explicit rib(shape s) : shape_(s), children_(size_t{1} << s.root_bits) {}
 
     /// The nodes from the root's child down to a route's own; `made`: how many are new.
     struct path {
-        std::vector<rib_node*> nodes;
+        std::array<rib_node*, max_levels> nodes;
+        unsigned count = 0;
         unsigned made = 0;
     };
 
-    uint32_t* find(const address& a, unsigned length);
+    /// A route taken away, and the nodes that this left empty, deepest first.
+    struct removed {
+        uint32_t handle = 0;
+        path kept;  ///< the nodes that stay
+        std::map<uint32_t, uint32_t>::node_type root_route;
+        std::array<std::unique_ptr<rib_node>, max_levels> pruned;
+        unsigned pruned_count = 0;
+    };
+
+    uint32_t* find(const address& a, unsigned length) noexcept;
     /// Add a route that is not there.
     path insert(const address& a, unsigned length, uint32_t handle);
     /// Append a route that sorts after all others (bulk load).
     void append(const address& a, unsigned length, uint32_t handle);
     /// The existing nodes on the way to a route's own.
-    path nodes_to(const address& a, unsigned length);
-    /// Take a route away. Nodes left empty stay until prune().
-    void erase(const address& a, unsigned length);
-    /// Unlink the empty nodes at the end of the path; they are returned, deepest first.
-    std::vector<std::unique_ptr<rib_node>> prune(const address& a, const path& p);
+    path nodes_to(const address& a, unsigned length) noexcept;
+    /// Take away a route that is there.
+    removed erase(const address& a, unsigned length) noexcept;
+    /// Put it back; nothing else changed meanwhile. The vectors it came from kept their room.
+    void restore(const address& a, unsigned length, removed& r) noexcept;
 
     /// handles of the root slots [first, first + count), painted from the root's routes
     void paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const;

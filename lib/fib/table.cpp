@@ -34,11 +34,15 @@ result<void> table::start() {
     return out_of_memory();
 }
 
-tl::unexpected<error> table::out_of_memory() const {
-    return fail(ENOMEM, config_.name,
-                "no memory for the lookup table; it is as it was (nodes take " +
-                    std::to_string(generation_ ? generation_->nodes.capacity_bytes() : 0) +
-                    " bytes, at most " + std::to_string(config_.max_bytes) + ")");
+tl::unexpected<error> table::out_of_memory() const noexcept {
+    try {
+        return fail(ENOMEM, config_.name,
+                    "no memory for the lookup table; it is as it was (nodes take " +
+                        std::to_string(generation_ ? generation_->nodes.capacity_bytes() : 0) +
+                        " bytes, at most " + std::to_string(config_.max_bytes) + ")");
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, {});  // not even for the sentence
+    }
 }
 
 result<void> table::check(const address& a, unsigned length) const {
@@ -71,8 +75,7 @@ void table::commit(change& c) noexcept {
     for (const auto& [at, entry] : c.stores) publish(at, entry);
     for (const node_before& b : c.log)
         if (b.entry != rib_node::unbuilt) free_block(b.entry, b.units);
-    for (const auto& node : c.pruned)
-        if (node->entry != rib_node::unbuilt) free_block(node->entry, node->units);
+    c.clear();
 }
 
 void table::roll_back(change& c, generation& g) noexcept {
@@ -82,31 +85,33 @@ void table::roll_back(change& c, generation& g) noexcept {
         b->node->units = b->units;
         b->node->background = b->background;
     }
-    c.log.clear();
-    c.stores.clear();
+    c.clear();
 }
 
 /// Show readers what changed in the RIB; by a rebuild where the arena is full. False: neither
-/// worked.
-bool table::apply(const address& a, unsigned length, const rib::path& p, change& c) {
+/// worked, and nothing was shown.
+bool table::apply(const address& a, unsigned length, const rib::path& p,
+                  const rib::removed* gone) noexcept {
     try {
         bool built;
         if (shape_.level_of(length) == 0) {
             const uint32_t count = 1u << (shape_.root_bits - length);
-            built = build_root(a.bits(0, shape_.root_bits), count, false, *generation_, c);
+            built = build_root(a.bits(0, shape_.root_bits), count, false, *generation_, change_);
         } else {
-            built = build_path(a, length, p, c);
+            built = build_path(a, length, p, change_);
         }
         if (built) {
-            commit(c);
+            commit(change_);
+            for (unsigned i = 0; gone != nullptr && i < gone->pruned_count; ++i) {
+                const rib_node& node = *gone->pruned[i];
+                if (node.entry != rib_node::unbuilt) free_block(node.entry, node.units);
+            }
             return true;
         }
-        roll_back(c, *generation_);
-        return rebuild();
     } catch (const std::bad_alloc&) {
-        roll_back(c, *generation_);
-        return false;
     }
+    roll_back(change_, *generation_);
+    return rebuild();
 }
 
 result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
@@ -128,29 +133,25 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
         const bool fits = generation_->coding().holds(handle, next_hop);
         const uint32_t before = present != nullptr ? *present : 0;
         rib::path p;
-        change c;
-        try {
-            if (present != nullptr) {
-                *present = handle;
-                p = rib_->nodes_to(a, length);
-            } else {
+        if (present != nullptr) {
+            *present = handle;
+            p = rib_->nodes_to(a, length);
+        } else {
+            try {
                 p = rib_->insert(a, length, handle);
+            } catch (const std::bad_alloc&) {
+                release_handle(handle);
+                throw;
             }
-        } catch (...) {
-            if (present != nullptr) *present = before;
-            release_handle(handle);
-            throw;
         }
-        if (fits ? apply(a, length, p, c) : rebuild()) {
+        if (fits ? apply(a, length, p) : rebuild()) {
             if (present != nullptr) release_handle(before);
             return {};
         }
-        if (present != nullptr) {
+        if (present != nullptr)
             *present = before;
-        } else {
-            rib_->erase(a, length);
-            (void)rib_->prune(a, p);
-        }
+        else
+            (void)rib_->erase(a, length);
         release_handle(handle);
     } catch (const std::bad_alloc&) {
     }
@@ -159,31 +160,16 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
 
 result<void> table::remove(const address& a, unsigned length) {
     if (auto ok = check(a, length); !ok) return ok;
-    uint32_t* const present = rib_->find(a, length);
+    const uint32_t* const present = rib_->find(a, length);
     if (present == nullptr) return fail(ENOENT, config_.name, "there is no such route");
     const uint32_t handle = *present;
-    try {
-        rib::path p = rib_->nodes_to(a, length);
-        change c;
-        rib_->erase(a, length);
-        c.pruned = rib_->prune(a, p);
-        p.made = static_cast<unsigned>(c.pruned.size());  // what readers' new path no longer has
-        if (apply(a, length, p, c)) {
-            release_handle(handle);
-            return {};
-        }
-        // Room for the route is still there in a node that stayed; pruned nodes are made again, and
-        // take over what readers see of the old ones.
-        const rib::path again = rib_->insert(a, length, handle);
-        for (size_t i = 0; i < c.pruned.size(); ++i) {
-            rib_node& node = *again.nodes[again.nodes.size() - 1 - i];
-            node.entry = c.pruned[i]->entry;
-            node.units = c.pruned[i]->units;
-            node.background = c.pruned[i]->background;
-        }
-    } catch (const std::bad_alloc&) {
+    rib::removed gone = rib_->erase(a, length);
+    if (!apply(a, length, gone.kept, &gone)) {
+        rib_->restore(a, length, gone);  // with what readers see of the pruned nodes
+        return out_of_memory();
     }
-    return out_of_memory();
+    release_handle(handle);
+    return {};
 }
 
 result<void> table::load(std::vector<entry> routes) {
@@ -199,7 +185,12 @@ result<void> table::load(std::vector<entry> routes) {
     if (!std::is_sorted(routes.begin(), routes.end(), before))
         std::stable_sort(routes.begin(), routes.end(), before);
     std::vector<uint32_t> acquired;
-    auto old_rib = std::make_unique<rib>(shape_);
+    std::unique_ptr<rib> old_rib;
+    try {
+        old_rib = std::make_unique<rib>(shape_);
+    } catch (const std::bad_alloc&) {
+        return out_of_memory();
+    }
     old_rib.swap(rib_);
     try {
         acquired.reserve(routes.size());

@@ -87,7 +87,10 @@ class table {
     struct change {
         std::vector<node_before> log;
         std::vector<std::pair<uint32_t*, uint32_t>> stores;
-        std::vector<std::unique_ptr<rib_node>> pruned;
+        void clear() noexcept {
+            log.clear();
+            stores.clear();
+        }
     };
 
     uint32_t paint(const rib_node& node, unsigned level, uint32_t background,
@@ -98,15 +101,17 @@ class table {
                      const id_coding& coding, std::vector<uint32_t>& scratch) const;
     bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
     bool build_path(const address& a, unsigned length, const rib::path& p, change& c);
-    bool apply(const address& a, unsigned length, const rib::path& p, change& c);
+    bool apply(const address& a, unsigned length, const rib::path& p,
+               const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
     void roll_back(change& c, generation& g) noexcept;
-    bool rebuild();
+    bool rebuild() noexcept;
+    bool build_whole();
     uint64_t arena_bytes_needed(const id_coding& coding) const;
     void release_handle(uint32_t handle) noexcept;
     void free_block(uint32_t offset, uint32_t units) noexcept;
     [[nodiscard]] result<void> check(const address& a, unsigned length) const;
-    [[nodiscard]] tl::unexpected<error> out_of_memory() const;
+    [[nodiscard]] tl::unexpected<error> out_of_memory() const noexcept;
 
     config config_;
     shape shape_;
@@ -115,6 +120,7 @@ class table {
     next_hops hops_;
     uint32_t default_handle_ = 0;
     std::unique_ptr<generation> generation_;
+    change change_;  // empty between updates; kept for its vectors' room
     std::atomic<const view*> view_{nullptr};
     uint64_t rebuilds_ = 0;
 };

@@ -2,9 +2,9 @@
 // IPv4: root, block, id; two dependent loads and no branch on data. Addresses longer than /24 are
 // rare in a block and are looked up in a pass of their own.
 //
-// Loads are scalar on purpose: on Zen 4 gathers of the same two levels took 3.2 cycles a lookup
-// where these take 2.4 (one flow), and 6.3 against 4.4 on a full table. What differs by instruction
-// set is the popcount, the search for escapes and the widening to 64-bit next hops.
+// Loads are scalar on purpose: gathers of the same two levels were tried on Zen 4 and were slower.
+// What differs by instruction set is the popcount, the search for escapes and the widening to
+// 64-bit next hops.
 
 #include "fib/kernel/resolve.inl.hpp"
 
@@ -33,10 +33,13 @@ inline Id block_id(const uint8_t* block, uint32_t x) noexcept {
     return id;
 }
 
-/// The id of an address whose block says "escape": the byte node of its /24.
+/// The id of an address whose block said "escape": the byte node of its /24. The root is read
+/// again, and a writer may have put another block there since, without the escape: so the id is
+/// read again too, from the block whose tail is used.
 template <class V, class Id>
 inline Id escaped_id(const fib::view& t, uint32_t x) noexcept {
     const uint8_t* tail = t.nodes + root_entry(t.root, x);
+    if (const Id id = block_id<V, Id>(tail, x); id != static_cast<Id>(~Id{})) return id;
     const unsigned slot = x >> 8 & (layout::block_slots - 1);
     unsigned ids_end = layout::block_slots;
     if constexpr (sizeof(Id) != 1) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Readers beside a writer, also under TSan: nested prefixes change in turns, and every answer is
+// one that was valid. Quiescence is counted here, without DPDK, so that TSan sees all of it; the
+// binding to rte_rcu_qsbr is tested in tests/peer.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "family.hpp"
+
+namespace turnpike::fib::test {
+namespace {
+
+constexpr unsigned reader_count = 2;
+
+/// The smallest grace period: an item waits until every reader has passed the epoch it was deferred
+/// in.
+class epochs {
+  public:
+    rcu::defer_free hook() {
+        return {this, [](void* self, rcu::deferred item) {
+                    auto& me = *static_cast<epochs*>(self);
+                    me.waiting_.emplace_back(me.now_.load(), item);
+                }};
+    }
+    void quiescent(unsigned reader) { seen_[reader].store(now_.load()); }
+    void leave(unsigned reader) { seen_[reader].store(~uint64_t{0}); }
+    void reclaim() {
+        now_.fetch_add(1);
+        uint64_t oldest = ~uint64_t{0};
+        for (const auto& s : seen_) oldest = std::min(oldest, s.load());
+        while (!waiting_.empty() && waiting_.front().first < oldest) {
+            const rcu::deferred item = waiting_.front().second;
+            waiting_.pop_front();
+            item.release(item.owner, item.what);
+        }
+    }
+    size_t pending() const { return waiting_.size(); }
+
+  private:
+    std::atomic<uint64_t> now_{1};
+    std::atomic<uint64_t> seen_[reader_count] = {};
+    std::deque<std::pair<uint64_t, rcu::deferred>> waiting_;
+};
+
+/// A family of nested prefixes: /16 (always there), /24 and /28 below it come and go. The next hop
+/// says whose it is: level << 40 | group << 20 | version.
+constexpr uint32_t groups = 64;
+constexpr unsigned levels[] = {16, 24, 28};
+uint64_t next_hop_of(unsigned level, uint32_t group, uint64_t version) {
+    return uint64_t{level} << 40 | uint64_t{group} << 20 | (version & 0xfffff);
+}
+template <class Family>
+address prefix_of(uint32_t group) {
+    return address{}.with(0, 16, 0x2000 + group).with(16, 12, 0x345);
+}
+
+template <class Family>
+void churn() {
+    epochs domain;
+    auto table = *Family::table_type::create({.next_hop_bytes = 8, .defer_free = domain.hook()});
+    // The version announced last. Whether a /24 or /28 is there a reader cannot know, but a /16
+    // always is, so the default next hop never shows.
+    std::atomic<uint64_t> newest[groups][3] = {};
+    for (uint32_t g = 0; g < groups; ++g)
+        ASSERT_TRUE(
+            table->add(Family::from(prefix_of<Family>(g).masked(16)), 16, next_hop_of(0, g, 0)));
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> wrong{0}, answers{0};
+    const auto read = [&](unsigned id) {
+        std::vector<typename Family::address_type> dst;
+        for (uint32_t g = 0; g < groups; ++g) dst.push_back(Family::from(prefix_of<Family>(g)));
+        std::vector<uint64_t> hop(dst.size());
+        uint64_t before[groups][3];
+        while (!stop.load()) {
+            for (uint32_t g = 0; g < groups; ++g)
+                for (unsigned l = 0; l < 3; ++l) before[g][l] = newest[g][l].load();
+            table->lookup_bulk(dst, hop);
+            for (uint32_t g = 0; g < groups; ++g) {
+                const auto level = static_cast<unsigned>(hop[g] >> 40);
+                const uint64_t version = hop[g] & 0xfffff;
+                // A version is announced (newest) before it is shown, and shown before the next is.
+                const bool fresh = level < 3 && (hop[g] >> 20 & 0xfffff) == g &&
+                                   version + 1 >= before[g][level] &&
+                                   version <= newest[g][level].load();
+                wrong += !fresh;
+            }
+            answers += groups;
+            domain.quiescent(id);
+        }
+        domain.leave(id);
+    };
+    std::vector<std::thread> readers;
+    for (unsigned id = 0; id < reader_count; ++id) readers.emplace_back(read, id);
+    prefixes<Family> random(51);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    // In turns: parent, child, grandchild replaced; child and grandchild away and back.
+    while (std::chrono::steady_clock::now() < end || answers.load() < 1000) {
+        const auto g = static_cast<uint32_t>(random() % groups);
+        const auto level = static_cast<unsigned>(random() % 3);
+        const auto at = Family::from(prefix_of<Family>(g).masked(levels[level]));
+        if (level != 0 && random() % 2 == 0) (void)table->remove(at, levels[level]);
+        const uint64_t version = newest[g][level].load() + 1;
+        newest[g][level].store(version);
+        const auto added = table->add(at, levels[level], next_hop_of(level, g, version));
+        if (!added) ADD_FAILURE() << added.error().message();
+        if (random() % 16 == 0) domain.reclaim();
+        if (level != 0 && random() % 4 == 0) (void)table->remove(at, levels[level]);
+        if (::testing::Test::HasFailure()) break;
+    }
+    stop.store(true);
+    for (auto& r : readers) r.join();
+    domain.reclaim();
+    EXPECT_EQ(domain.pending(), 0U);
+    EXPECT_EQ(wrong.load(), 0U);
+}
+TEST(fib4_churn, nested_prefixes_answer_old_or_new) { churn<ipv4>(); }
+TEST(fib6_churn, nested_prefixes_answer_old_or_new) { churn<ipv6>(); }
+
+}  // namespace
+}  // namespace turnpike::fib::test

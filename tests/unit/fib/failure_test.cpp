@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every change with every one of its allocations failing, from operator new and from the table's
+// own hook: it reports ENOMEM and the table is exactly as it was, or it worked all the same.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <tuple>
+
+#include "family.hpp"
+
+namespace {
+
+constexpr long never = -1;
+long allocations_until_failure = never;
+
+bool allocation_fails() {
+    if (allocations_until_failure == never) return false;
+    if (allocations_until_failure == 0) return true;  // and all that follow
+    --allocations_until_failure;
+    return false;
+}
+
+void* counted(size_t bytes) {
+    void* got = allocation_fails() ? nullptr : std::malloc(bytes);
+    if (got == nullptr) throw std::bad_alloc();
+    return got;
+}
+
+}  // namespace
+
+// Not inlined: GCC would see malloc meet operator delete, and warn.
+[[gnu::noinline]] void* operator new(size_t bytes) { return counted(bytes); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace turnpike::fib::test {
+namespace {
+
+memory failing_hook() {
+    return {nullptr,
+            [](void*, size_t bytes, size_t alignment) -> void* {
+                if (allocation_fails()) return nullptr;
+                return std::aligned_alloc(alignment,
+                                          (bytes + alignment - 1) / alignment * alignment);
+            },
+            [](void*, void* what) { std::free(what); }};
+}
+
+template <class Family>
+struct snapshot {
+    std::vector<std::tuple<typename Family::address_type, unsigned, uint64_t>> routes;
+    std::vector<uint64_t> answers;
+    bool operator==(const snapshot&) const = default;
+};
+
+/// What is there and what is answered, at every edge of the routes and of `more`.
+template <class Family>
+snapshot<Family> look(const typename Family::table_type& table, const std::vector<address>& at) {
+    snapshot<Family> s;
+    table.for_each([&](const typename Family::route_type& r) {
+        s.routes.emplace_back(r.address, r.length, r.next_hop);
+    });
+    std::vector<typename Family::address_type> dst;
+    for (const address& a : at) dst.push_back(Family::from(a));
+    s.answers.resize(dst.size());
+    table.lookup_bulk(dst, s.answers);
+    EXPECT_EQ(table.stats().routes, s.routes.size());
+    return s;
+}
+
+/// Run `change` with its n-th allocation and all later ones failing, for n = 0 until it works.
+template <class Family, class Change>
+void fail_each(typename Family::table_type& table, const std::vector<address>& at,
+               const Change& change) {
+    const auto before = look<Family>(table, at);
+    const uint32_t hops = table.stats().next_hops;
+    for (long n = 0;; ++n) {
+        ASSERT_LT(n, 10'000);
+        allocations_until_failure = n;
+        const auto ok = change(table);
+        allocations_until_failure = never;
+        if (ok) return;
+        ASSERT_EQ(ok.error().code, ENOMEM);
+        ASSERT_EQ(look<Family>(table, at), before) << "allocation " << n;
+        ASSERT_EQ(table.stats().next_hops, hops) << "allocation " << n;
+    }
+}
+
+template <class Family>
+void every_change_fails_whole() {
+    prefixes<Family> random(31);
+    auto table = *Family::table_type::create({.name = "a name too long for the small string",
+                                              .next_hop_bytes = 8,
+                                              .allocator = failing_hook()});
+    std::map<std::tuple<uint64_t, uint64_t, unsigned>, uint64_t> oracle_routes;
+    oracle expected;
+    std::vector<address> at;
+    // Next hops grow until ids outgrow one byte, and nodes until the arena is full.
+    for (uint32_t step = 0; step < 700; ++step) {
+        const unsigned length = random.any_length();
+        const address a = random.any_address().masked(length);
+        const uint64_t next_hop = step;
+        if (at.size() > 400) at.resize(200);
+        add_edges(at, a, length, Family::bits);
+        fail_each<Family>(*table, at,
+                          [&](auto& t) { return t.add(Family::from(a), length, next_hop); });
+        oracle_routes[{a.high, a.low, length}] = next_hop;
+        expected.add(a, length, next_hop);
+        if (::testing::Test::HasFatalFailure()) return;
+        if (step % 3 == 0) {
+            const auto victim = std::next(oracle_routes.begin(),
+                                          static_cast<long>(random() % oracle_routes.size()));
+            const auto [high, low, victim_length] = victim->first;
+            const address v{high, low};
+            fail_each<Family>(*table, at, [&, bits = victim_length](auto& t) {
+                return t.remove(Family::from(v), bits);
+            });
+            expected.remove(v, victim_length);
+            oracle_routes.erase(victim);
+        }
+        if (::testing::Test::HasFatalFailure()) return;
+    }
+    const auto end = look<Family>(*table, at);
+    for (size_t i = 0; i < at.size(); ++i) ASSERT_EQ(end.answers[i], expected.lookup(at[i]));
+    EXPECT_EQ(end.routes.size(), oracle_routes.size());
+    std::vector<typename Family::route_type> routes(3, {Family::from(address{}), 0, 5});
+    fail_each<Family>(*table, at, [&](auto& t) { return t.load(routes); });
+    EXPECT_EQ(table->stats().routes, 1U);
+}
+TEST(fib4_failures, every_change_fails_whole) { every_change_fails_whole<ipv4>(); }
+TEST(fib6_failures, every_change_fails_whole) { every_change_fails_whole<ipv6>(); }
+
+// A route whose removal prunes nodes, while neither a new node nor a rebuild has room.
+TEST(fib4_failures, remove_without_memory_keeps_the_route) {
+    auto table = *fib4::create({.allocator = failing_hook(), .max_bytes = 34 * 1024});
+    std::vector<uint32_t> there;
+    for (uint32_t i = 0; i < 100'000; ++i) {
+        if (!table->add(i << 14 | 1, 32, 1 + i % 2)) break;
+        there.push_back(i << 14 | 1);
+    }
+    allocations_until_failure = 0;
+    for (const uint32_t a : there) {
+        const auto ok = table->remove(a, 32);
+        const auto now = table->get(a, 32);
+        ASSERT_EQ(bool{ok}, !now.has_value());
+        uint64_t hop;
+        table->lookup_bulk({&a, 1}, {&hop, 1});
+        ASSERT_EQ(hop != 0, now.has_value());
+    }
+    allocations_until_failure = never;
+}
+
+}  // namespace
+}  // namespace turnpike::fib::test

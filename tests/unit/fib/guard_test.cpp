@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables, addresses and answers that end where a page without access begins: no kernel touches it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "family.hpp"
+#include "lib/isa_param.hpp"
+
+namespace turnpike::fib::test {
+namespace {
+
+/// Blocks whose last byte (rounded up to `alignment`) is the last before a PROT_NONE page.
+class guarded_memory {
+  public:
+    guarded_memory() = default;
+    guarded_memory(const guarded_memory&) = delete;
+    guarded_memory& operator=(const guarded_memory&) = delete;
+    ~guarded_memory() {
+        while (!mapped_.empty()) give_back(mapped_.begin()->first);
+    }
+    void* take(size_t bytes, size_t alignment) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        const size_t used = (bytes + alignment - 1) / alignment * alignment;
+        const size_t whole = (used + page - 1) / page * page;
+        void* map =
+            mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (map == MAP_FAILED) return nullptr;
+        auto* guard = static_cast<uint8_t*>(map) + whole;
+        mprotect(guard, page, PROT_NONE);
+        mapped_[guard - used] = {map, whole + page};
+        return guard - used;
+    }
+    void give_back(void* block) {
+        const auto [map, bytes] = mapped_[block];
+        munmap(map, bytes);
+        mapped_.erase(block);
+    }
+    memory hook() {
+        return {
+            this,
+            [](void* self, size_t bytes, size_t alignment) {
+                return static_cast<guarded_memory*>(self)->take(bytes, alignment);
+            },
+            [](void* self, void* what) { static_cast<guarded_memory*>(self)->give_back(what); }};
+    }
+
+  private:
+    std::map<void*, std::pair<void*, size_t>> mapped_;
+};
+
+/// Answer `at` from a guarded copy into a guarded array, in bursts of n from every kind of offset.
+template <class Family>
+void look_up(const typename Family::table_type& table, const oracle& expected,
+             const std::vector<address>& at, size_t n) {
+    using address_type = typename Family::address_type;
+    guarded_memory pages;
+    auto* dst = static_cast<address_type*>(pages.take(n * sizeof(address_type), 4));
+    auto* hop = static_cast<uint64_t*>(pages.take(n * sizeof(uint64_t), 8));
+    for (size_t from = 0; from < at.size(); from += n) {
+        for (size_t i = 0; i < n; ++i) dst[i] = Family::from(at[(from + i) % at.size()]);
+        table.lookup_bulk({dst, n}, {hop, n});
+        for (size_t i = 0; i < n; ++i)
+            ASSERT_EQ(hop[i], expected.lookup(at[(from + i) % at.size()]));
+    }
+}
+
+template <class Family>
+void ends_before_the_guard(const std::string& kernel) {
+    for (const uint64_t spread :
+         {uint64_t{1}, uint64_t{300}, uint64_t{70'000}, uint64_t{1} << 40}) {
+        guarded_memory pages;
+        // As little room as the routes need: they fill the arena to its end.
+        auto table = *Family::table_type::create({.next_hop_bytes = 8,
+                                                  .kernel = kernel,
+                                                  .allocator = pages.hook(),
+                                                  .max_bytes = 48 * 1024});
+        oracle expected;
+        std::vector<address> at;
+        const address last = address{~uint64_t{0}, ~uint64_t{0}}.masked(Family::bits);
+        const auto add = [&](const address& a, unsigned length, uint64_t next_hop) {
+            if (!table->add(Family::from(a), length, next_hop)) return false;
+            expected.add(a, length, next_hop);
+            add_edges(at, a, length, Family::bits);
+            return true;
+        };
+        for (const unsigned length : Family::lengths) {
+            ASSERT_TRUE(add(address{}, length, length % 7 * spread));
+            ASSERT_TRUE(add(last.masked(length), length, length % 5 * spread));
+        }
+        prefixes<Family> random(41);
+        unsigned refused = 0;
+        while (refused < 3) {
+            const unsigned length = random.any_length();
+            refused += !add(random.any_address().masked(length), length, random() % 50 * spread);
+        }
+        for (const size_t n : {1U, 3U, 7U, 16U, 63U, 64U, 65U})
+            look_up<Family>(*table, expected, at, n);
+        if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+class fib_guard : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(fib_guard, ipv4) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    ends_before_the_guard<ipv4>(GetParam());
+}
+TEST_P(fib_guard, ipv6) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
+    ends_before_the_guard<ipv6>(GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(isa, fib_guard,
+                         ::testing::ValuesIn(turnpike::test::kernel_names(lookup4_kernels())),
+                         turnpike::test::isa_name);
+
+}  // namespace
+}  // namespace turnpike::fib::test
