@@ -48,6 +48,21 @@ def test_patch():
         assert sum(report["drops"].values()) == 0 or set(report["drops"]) == {"stopping"}, report["drops"]
 
 
+def test_counted_is_modelled():
+    """Small frames start at a line, as the model has it: nothing is paid twice."""
+    with Lab() as lab:
+        dut = Turnpike(lab, lab.host("dut"), patch_config(
+            *({"device": f"net_simnic{i},wire=gen,profile=ixgbe,link=10",
+               "pcie": {"profile": "ixgbe", "link": "gen3x8"}} for i in range(2))))
+        time.sleep(1.5)
+        for port in dut.stop()["ports"]:
+            assert port["rx_packets"] > 50_000, port
+            over = port["pcie"]["counted"]["over_modelled"]
+            for group, name in (("lines", "rd_cur"), ("lines", "rfo"), ("tlps", "mrd"), ("tlps", "mwr"),
+                                ("tlps", "cpld"), ("bytes", "up"), ("bytes", "down")):
+                assert abs(over[group][name]) < 0.05, (group, name, over)
+
+
 def test_hosts_over_taps():
     """west -- tap -- simnic0 | turnpike | simnic1 -- tap -- east"""
     with Lab() as lab:
