@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What host and device say to each other in memory: descriptors, in the manner of Intel's NICs
+// (two words of 64 bits, the device's answer written over the request) with a layout of our own.
+//
+//                word 0                                   word 1
+//   RX, posted   IOVA of a buffer                         0
+//   RX, answered hash (32) | VLAN tag (16) | ptype (16)   status (32) | frame bytes (16) | 0 (16)
+//   TX, posted   IOVA of a segment                        command (32) | 0 (16) | bytes (16)
+//   TX, answered as posted                                low 4 bits: tx_type_done
+//
+// A profile with 32-byte RX descriptors has two more words, zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace turnpike::simnic {
+
+struct descriptor {
+    uint64_t word[2];
+};
+static_assert(sizeof(descriptor) == 16 && alignof(descriptor) == 8);
+
+// RX status. The four checksum bits stand together: a kernel turns them into mbuf flags by table.
+inline constexpr uint32_t rx_done = 1u << 0;
+inline constexpr uint32_t rx_end = 1u << 1;    ///< the frame ends in this buffer
+inline constexpr uint32_t rx_error = 1u << 2;  ///< the device could not use the buffer; no frame
+inline constexpr uint32_t rx_checksum_shift = 4;
+inline constexpr uint32_t rx_ip_good = 1u << 4;
+inline constexpr uint32_t rx_ip_bad = 1u << 5;
+inline constexpr uint32_t rx_l4_good = 1u << 6;
+inline constexpr uint32_t rx_l4_bad = 1u << 7;
+
+/// The type of a received frame: L2 | L3 | L4, a nibble each, with the numbers of RTE_PTYPE
+/// (host/rx.cpp holds them to DPDK's).
+enum rx_ptype : uint16_t {
+    ptype_l2_ether = 0x001,
+    ptype_l2_arp = 0x003,
+    ptype_l2_vlan = 0x006,
+    ptype_l3_ipv4 = 0x010,
+    ptype_l3_ipv4_options = 0x030,
+    ptype_l3_ipv6 = 0x040,
+    ptype_l3_ipv6_extensions = 0x0c0,
+    ptype_l4_tcp = 0x100,
+    ptype_l4_udp = 0x200,
+    ptype_l4_fragment = 0x300,
+    ptype_l4_sctp = 0x400,
+    ptype_l4_icmp = 0x500,
+};
+
+constexpr uint64_t rx_answer_0(uint16_t ptype) noexcept { return uint64_t{ptype} << 48; }
+constexpr uint64_t rx_answer_1(uint32_t status, uint32_t bytes) noexcept {
+    return status | uint64_t{bytes} << 32;
+}
+
+// TX command.
+inline constexpr uint64_t tx_type_mask = 0xf;
+inline constexpr uint64_t tx_type_data = 0x0;
+inline constexpr uint64_t tx_type_done = 0xf;
+inline constexpr uint64_t tx_end = 1u << 4;            ///< the frame ends with this segment
+inline constexpr uint64_t tx_report = 1u << 5;         ///< RS: answer this descriptor
+inline constexpr uint64_t tx_ipv4_checksum = 1u << 6;  ///< insert the IPv4 header checksum
+inline constexpr uint64_t tx_l4_shift = 7;             ///< two bits: what checksum to insert
+inline constexpr uint64_t tx_l4_mask = 3u << 7;
+inline constexpr uint64_t tx_l4_tcp = 1u << 7;
+inline constexpr uint64_t tx_l4_udp = 2u << 7;
+inline constexpr unsigned tx_l2_shift = 16;  ///< 7 bits: bytes of the Ethernet header
+inline constexpr unsigned tx_l3_shift = 23;  ///< 9 bits: bytes of the IP header
+inline constexpr unsigned tx_bytes_shift = 48;
+
+constexpr uint32_t tx_l2_bytes(uint64_t command) noexcept { return command >> tx_l2_shift & 0x7f; }
+constexpr uint32_t tx_l3_bytes(uint64_t command) noexcept { return command >> tx_l3_shift & 0x1ff; }
+constexpr uint32_t tx_bytes(uint64_t command) noexcept {
+    return static_cast<uint32_t>(command >> tx_bytes_shift);
+}
+
+/// The longest frame that the device moves, without FCS.
+inline constexpr uint32_t max_frame_bytes = 9728;
+/// The shortest that Ethernet carries, without FCS; the device pads what is shorter.
+inline constexpr uint32_t min_frame_bytes = 60;
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "devargs.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <charconv>
+#include <set>
+
+#include "descriptor.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+constexpr uint32_t fcs_bytes = 4;
+constexpr uint32_t largest_generated_bytes = max_frame_bytes + fcs_bytes;
+constexpr uint32_t most_flows = 1u << 24;
+
+struct parsing {
+    device_arguments out{};
+    std::set<std::string, std::less<>> given{};
+};
+
+/// A whole number from `low` to `high`, and nothing after it.
+template <class Number>
+bool read_number(std::string_view text, Number low, Number high, Number& into) {
+    Number n{};
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
+        return false;
+    into = n;
+    return true;
+}
+
+bool read_mac(std::string_view text, packet::mac_address& into) {
+    packet::mac_address mac{};
+    if (text.size() != 17) return false;
+    for (size_t i = 0; i < 6; ++i) {
+        if (i > 0 && text[3 * i - 1] != ':') return false;
+        const char* at = text.data() + 3 * i;
+        if (const auto [end, code] = std::from_chars(at, at + 2, mac.bytes[i], 16);
+            code != std::errc() || end != at + 2)
+            return false;
+    }
+    into = mac;
+    return true;
+}
+
+bool read_ipv4(std::string_view text, uint32_t& into) {
+    in_addr address{};
+    if (inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
+    into = ntohl(address.s_addr);
+    return true;
+}
+
+/// "1000000", "500k", "1.5M"
+bool read_rate(std::string_view text, double& into) {
+    double scale = 1;
+    if (text.ends_with('k')) scale = 1e3;
+    if (text.ends_with('M')) scale = 1e6;
+    if (scale > 1) text.remove_suffix(1);
+    double n = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (code != std::errc() || end != text.data() + text.size() || !(n >= 0) || !(n * scale <= 1e9))
+        return false;
+    into = n * scale;
+    return true;
+}
+
+bool read_size(std::string_view text, traffic& t) {
+    if (text == "imix") {
+        t.size = traffic::sizes::imix;
+        t.smallest = 64;
+        t.largest = 1518;
+        return true;
+    }
+    const size_t dash = text.find('-');
+    if (!read_number<uint32_t>(text.substr(0, dash), 64, largest_generated_bytes, t.smallest))
+        return false;
+    t.largest = t.smallest;
+    return dash == std::string_view::npos ||
+           read_number<uint32_t>(text.substr(dash + 1), t.smallest, largest_generated_bytes,
+                                 t.largest);
+}
+
+bool read_link(std::string_view text, device_arguments& a) {
+    for (const auto& [name, gbps] :
+         {std::pair{"0", 0.0}, {"10", 10.0}, {"25", 25.0}, {"40", 40.0}, {"100", 100.0}})
+        if (text == name) {
+            a.link_gbps = gbps;
+            return true;
+        }
+    return false;
+}
+
+bool read_wire(std::string_view text, device_arguments& a) {
+    const size_t colon = text.find(':');
+    const std::string_view kind = text.substr(0, colon);
+    a.wire_name =
+        colon == std::string_view::npos ? std::string{} : std::string(text.substr(colon + 1));
+    const bool named = kind == "peer" || kind == "tap";
+    if (named == a.wire_name.empty()) return false;
+    if (kind == "sink")
+        a.wire = wire_kind::sink;
+    else if (kind == "gen")
+        a.wire = wire_kind::gen;
+    else if (kind == "peer")
+        a.wire = wire_kind::peer;
+    else if (kind == "tap")
+        a.wire = wire_kind::tap;
+    else
+        return false;
+    return true;
+}
+
+bool read_power_of_two(std::string_view text, uint16_t& into) {
+    uint16_t n = 0;
+    if (!read_number<uint16_t>(text, 128, 4096, n) || (n & (n - 1)) != 0) return false;
+    into = n;
+    return true;
+}
+
+struct argument {
+    std::string_view name;
+    std::string_view takes;
+    bool generator_only;
+    bool (*read)(std::string_view, device_arguments&);
+};
+
+// profile and pcie have messages of their own.
+constexpr std::array table{
+    argument{
+        "mps", "a power of two from 128 to 4096", false,
+        [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mps); }},
+    argument{
+        "mrrs", "a power of two from 128 to 4096", false,
+        [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mrrs); }},
+    argument{"engine", "inline or thread", false,
+             [](std::string_view v, device_arguments& a) {
+                 a.threaded = v == "thread";
+                 return v == "inline" || v == "thread";
+             }},
+    argument{"engine_cpu", "the number of a CPU, 0 to 1023", false,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number(v, 0, 1023, a.engine_cpu);
+             }},
+    argument{"link", "0 (the wire does not pace), 10, 25, 40 or 100 (Gb/s)", false, read_link},
+    argument{"queues", "1 to 16", false,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint16_t>(v, 1, 16, a.queues);
+             }},
+    argument{"mac", "a unicast MAC address such as 02:00:00:00:00:01", false,
+             [](std::string_view v, device_arguments& a) {
+                 return read_mac(v, a.mac) && !a.mac.is_group() && !a.mac.is_zero();
+             }},
+    argument{"wire", "sink, gen, peer:NAME (another simnic) or tap:NAME (an interface to create)",
+             false, read_wire},
+    argument{"size", "frame bytes with FCS: 64 to 9732, two of those as a-b, or imix", true,
+             [](std::string_view v, device_arguments& a) { return read_size(v, a.traffic); }},
+    argument{"l2flows", "1 to 16777216 flows by MAC addresses", true,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_flows);
+             }},
+    argument{"l3flows", "1 to 16777216 flows by IP addresses", true,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l3_flows);
+             }},
+    argument{"ip", "4 or 6", true,
+             [](std::string_view v, device_arguments& a) {
+                 a.traffic.ipv6 = v == "6";
+                 return v == "4" || v == "6";
+             }},
+    argument{
+        "dst_mac", "a MAC address such as 02:00:00:00:00:01", true,
+        [](std::string_view v, device_arguments& a) { return read_mac(v, a.traffic.dst_mac); }},
+    argument{
+        "src", "the first flow's IPv4 source, such as 198.18.0.0", true,
+        [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.src_ip); }},
+    argument{
+        "dst", "the first flow's IPv4 destination, such as 198.19.0.0", true,
+        [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.dst_ip); }},
+    argument{
+        "rate", "packets per second up to 1000M, such as 500k or 1.5M; 0: unpaced", true,
+        [](std::string_view v, device_arguments& a) { return read_rate(v, a.traffic.rate_pps); }},
+};
+
+result<void> take(parsing& p, std::string_view key, std::string_view value) {
+    const std::string object = std::string(key) + "=" + std::string(value);
+    if (!p.given.emplace(key).second) return fail(EINVAL, object, "is given twice");
+    if (key == "profile") {
+        auto policy = policy_of(value);
+        if (!policy) return tl::unexpected<error>(policy.error());
+        p.out.policy = *policy;
+        return {};
+    }
+    if (key == "pcie") {
+        const auto link = pcie::parse_link(value);
+        if (!link) return fail(EINVAL, object, "pcie takes a link such as gen3x8");
+        p.out.link.gen = link->gen;
+        p.out.link.lanes = link->lanes;
+        return {};
+    }
+    std::string names = "profile, pcie";
+    for (const argument& a : table) {
+        if (a.name == key) {
+            if (a.read(value, p.out)) return {};
+            return fail(EINVAL, object, std::string(key) + " takes " + std::string(a.takes));
+        }
+        names += ", " + std::string(a.name);
+    }
+    return fail(EINVAL, object, "there is no such argument; there are " + names);
+}
+
+/// What only makes sense together.
+result<void> check_whole(const parsing& p) {
+    const auto has = [&p](std::string_view key) { return p.given.contains(key); };
+    if (has("engine_cpu") && !p.out.threaded)
+        return fail(EINVAL, "engine_cpu", "takes effect with engine=thread only");
+    for (const argument& a : table)
+        if (a.generator_only && has(a.name) && p.out.wire != wire_kind::gen)
+            return fail(EINVAL, std::string(a.name), "is for wire=gen only");
+    if (has("l2flows") && has("l3flows"))
+        return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
+    if (p.out.traffic.ipv6 && (has("src") || has("dst")))
+        return fail(EINVAL, has("src") ? "src" : "dst", "takes IPv4 addresses; ip=6 has its own");
+    const uint32_t least = least_generated_bytes(p.out.traffic.ipv6);
+    if (p.out.traffic.size == traffic::sizes::range && p.out.traffic.smallest < least &&
+        p.out.wire == wire_kind::gen)
+        return fail(EINVAL, "size=" + std::to_string(p.out.traffic.smallest),
+                    "an IPv6 frame with its stamp has " + std::to_string(least) + " bytes or more");
+    return {};
+}
+
+}  // namespace
+
+result<device_arguments> parse_arguments(std::string_view text) {
+    parsing p;
+    auto fallback = policy_of("ixgbe");
+    if (!fallback) return tl::unexpected<error>(fallback.error());
+    p.out.policy = *fallback;
+    while (!text.empty()) {
+        const std::string_view pair = text.substr(0, text.find(','));
+        text.remove_prefix(pair.size() == text.size() ? pair.size() : pair.size() + 1);
+        const size_t equal = pair.find('=');
+        if (equal == std::string_view::npos)
+            return fail(EINVAL, "argument '" + std::string(pair) + "'",
+                        "arguments are key=value, with commas between them");
+        if (auto taken = take(p, pair.substr(0, equal), pair.substr(equal + 1)); !taken)
+            return tl::unexpected<error>(taken.error());
+    }
+    if (auto good = check_whole(p); !good) return tl::unexpected<error>(good.error());
+    return p.out;
+}
+
+}  // namespace turnpike::simnic

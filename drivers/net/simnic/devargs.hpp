@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device's arguments, as in "net_simnic0,profile=i40e,wire=gen,size=64".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "pcie/link.hpp"
+#include "policy.hpp"
+#include "wire/traffic.hpp"
+
+namespace turnpike::simnic {
+
+enum class wire_kind : uint8_t { sink, gen, peer, tap };
+
+struct device_arguments {
+    simnic::policy policy{};
+    pcie::link link{};
+    double link_gbps = 0;
+    bool threaded = false;
+    int engine_cpu = -1;
+    uint16_t queues = 4;
+    wire_kind wire = wire_kind::sink;
+    std::string wire_name{};  ///< of a peer or an interface
+    simnic::traffic traffic{};
+    packet::mac_address mac{};  ///< zero: one is made from the port's number
+};
+
+/// text  "key=value,key=value"; empty: all defaults (ixgbe on gen3x8, inline, wire=sink)
+/// Errors  EINVAL, `object` is the argument, `text` what it takes
+[[nodiscard]] result<device_arguments> parse_arguments(std::string_view text);
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One port: the engine, its thread where it has one, and what ethdev is told.
+#pragma once
+
+#include <ethdev_driver.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devargs.hpp"
+#include "engine/engine.hpp"
+#include "engine/thread.hpp"
+#include "host/rx.hpp"
+#include "host/tx.hpp"
+
+namespace turnpike::simnic {
+
+struct named_count {
+    std::string name;
+    uint64_t value;
+};
+
+struct device {
+    device_arguments arguments;
+    packet::mac_address mac{};
+    rte_ether_addr ether_mac{};
+    std::unique_ptr<engine> nic{};
+    std::unique_ptr<engine_thread> thread{};
+    const isa::kernel<burst_kernels_function>* kernels = nullptr;
+    bool started = false;
+    std::vector<uint64_t> xstats_base{};
+    rte_eth_stats stats_base{};
+};
+
+inline device& device_of(rte_eth_dev* dev) noexcept {
+    return *static_cast<device*>(dev->data->dev_private);
+}
+
+/// queues.cpp: what ethdev calls to set up and release queues.
+int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
+                   const rte_eth_rxconf* conf, rte_mempool* pool) noexcept;
+int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
+                   const rte_eth_txconf* conf) noexcept;
+void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept;
+void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept;
+void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noexcept;
+void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noexcept;
+inline constexpr uint16_t ring_least = 128, ring_most = 4096, ring_multiple = 32,
+                          ring_default = 1024;
+
+/// stats.cpp: what a port counts.
+int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept;
+int stats_reset(rte_eth_dev* dev) noexcept;
+int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;
+int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept;
+int xstats_reset(rte_eth_dev* dev) noexcept;
+
+/// ops.cpp
+const eth_dev_ops& operations() noexcept;
+int start(rte_eth_dev* dev) noexcept;
+int stop(rte_eth_dev* dev) noexcept;
+int close(rte_eth_dev* dev) noexcept;
+uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept;
+uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept;
+
+extern int log_type;
+
+}  // namespace turnpike::simnic
+
+#define SIMNIC_LOG(level, ...) \
+    rte_log(RTE_LOG_##level, ::turnpike::simnic::log_type, "net_simnic: " __VA_ARGS__)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device's side of PCIe: every access to host memory goes through here, is translated, and is
+// counted when it happens. And the registers, which the host writes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cost/counter.hpp"
+#include "descriptor.hpp"
+#include "engine/memory.hpp"
+#include "engine/tally.hpp"
+
+namespace turnpike::simnic {
+
+/// A tail register (a doorbell): one past the last descriptor that the host has posted.
+/// Threads  the queue's host thread writes, the engine reads.
+struct alignas(64) tail_register {
+    std::atomic<uint32_t> value{0};
+    cost::counter writes{};
+
+    void mmio_write(uint32_t tail) noexcept {
+        value.store(tail, std::memory_order_release);
+        if constexpr (counting) writes.add(1);
+    }
+};
+
+/// Threads  the engine's lock; faults may be read by any.
+class bus {
+  public:
+    bus(const pcie::link& link, memory::source from, const std::atomic<uint64_t>* generation)
+        : memory_(std::move(from), generation), tally_(link) {}
+
+    /// A frame of the host's, to send. nullptr: a fault, counted.
+    const uint8_t* read_frame(uint64_t iova, uint32_t bytes) noexcept {
+        const uint8_t* at = memory_.at(iova, bytes);
+        if (at == nullptr) [[unlikely]]
+            return fault();
+        tally_.frame<tally::device_reads>(iova, bytes);
+        return at;
+    }
+
+    /// Where a received frame goes; the caller fills it. nullptr: a fault, counted.
+    uint8_t* write_frame(uint64_t iova, uint32_t bytes) noexcept {
+        uint8_t* at = memory_.at(iova, bytes);
+        if (at == nullptr) [[unlikely]]
+            return fault();
+        tally_.frame<tally::device_writes>(iova, bytes);
+        return at;
+    }
+
+    const descriptor* read_descriptors(pcie::purpose p, uint64_t iova, uint32_t bytes) noexcept {
+        const uint8_t* at = memory_.at(iova, bytes);
+        if (at == nullptr) [[unlikely]]
+            return fault();
+        tally_.descriptors<tally::device_reads>(p, iova, bytes);
+        return reinterpret_cast<const descriptor*>(at);
+    }
+
+    descriptor* write_descriptors(pcie::purpose p, uint64_t iova, uint32_t bytes) noexcept {
+        uint8_t* at = memory_.at(iova, bytes);
+        if (at == nullptr) [[unlikely]]
+            return fault();
+        tally_.descriptors<tally::device_writes>(p, iova, bytes);
+        return reinterpret_cast<descriptor*>(at);
+    }
+
+    void follow_memory() noexcept { memory_.follow(); }
+    void refresh_memory() noexcept { memory_.refresh(); }
+    [[nodiscard]] const tally& count() const noexcept { return tally_; }
+    [[nodiscard]] uint64_t faults() const noexcept { return faults_.read(); }
+
+  private:
+    std::nullptr_t fault() noexcept {
+        faults_.add(1);
+        return nullptr;
+    }
+
+    memory memory_;
+    tally tally_;
+    cost::counter faults_{};
+};
+
+/// Answer a descriptor: word 1, which says "done", is the last that the host can see change.
+inline void answer(descriptor& d, uint64_t word_0, uint64_t word_1) noexcept {
+    __atomic_store_n(&d.word[0], word_0, __ATOMIC_RELAXED);
+    __atomic_store_n(&d.word[1], word_1, __ATOMIC_RELEASE);
+}
+
+}  // namespace turnpike::simnic

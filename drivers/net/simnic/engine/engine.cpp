@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/engine.hpp"
+
+#include <sched.h>
+
+#include <cstring>
+
+#include "cost/meter.hpp"
+#include "engine/classify.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+/// Cycles that a byte takes on the wire.
+double cycles_per_byte(const engine_settings& s) noexcept {
+    return s.link_gbps > 0 ? static_cast<double>(s.tsc_hz) * 8 / (s.link_gbps * 1e9) : 0;
+}
+
+/// One flow, one queue: a mix of both addresses. (Not RSS: nobody programs it.)
+uint32_t flow_hash(const frame_class& c, const uint8_t* frame) noexcept {
+    const bool ip = (c.ptype & 0x0f0) != 0;
+    const bool v6 = (c.ptype & 0x0f0) >= ptype_l3_ipv6;
+    const uint8_t* at = ip ? frame + c.l3_at + (v6 ? 8 : 12) : frame;
+    uint64_t h = 0;
+    for (uint32_t i = 0, n = ip ? (v6 ? 32u : 8u) : 12u; i < n; i += 4)
+        h = (h ^ load_be<uint32_t>(at + i)) * 0x9e37'79b9'7f4a'7c15u;
+    return static_cast<uint32_t>(h >> 32);
+}
+
+}  // namespace
+
+bool rx_filter::takes(const uint8_t* frame) const noexcept {
+    if (promiscuous.load(std::memory_order_relaxed)) return true;
+    packet::mac_address to;
+    std::memcpy(to.bytes, frame, sizeof to.bytes);
+    if (to == own || to == packet::broadcast_mac) return true;
+    if (to.is_group() && all_multicast.load(std::memory_order_relaxed)) return true;
+    for (uint32_t i = 0; i < also_count; ++i)
+        if (to == also[i]) return true;
+    return false;
+}
+
+engine::engine(const engine_settings& s, memory::source from,
+               const std::atomic<uint64_t>* generation, std::unique_ptr<simnic::wire> w)
+    : settings_(s),
+      bus_(s.link, std::move(from), generation),
+      wire_(std::move(w)),
+      tx_pace_(cycles_per_byte(s), 0),
+      stall_cycles_(s.tsc_hz / 1'000'000 * stall_us),
+      patience_cycles_(s.tsc_hz / 1'000'000 * patience_us) {
+    for (uint16_t q = 0; q < s.rx_queues; ++q)
+        rx_.push_back(std::make_unique<rx_ring>(s.policy.rx, bus_));
+    for (uint16_t q = 0; q < s.tx_queues; ++q)
+        tx_.push_back(std::make_unique<tx_ring>(s.policy.tx, bus_));
+}
+
+void engine::lock() noexcept {
+    wanted_.fetch_add(1, std::memory_order_relaxed);
+    while (!try_lock()) sched_yield();
+    wanted_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void engine::set_queues(uint16_t rx, uint16_t tx) noexcept {
+    rx_in_use_ = rx;
+    tx_in_use_ = tx;
+    advance_clock(cost::tsc());
+    wire_->resume(wire_time_);
+}
+
+void engine::advance_clock(uint64_t now) noexcept {
+    const uint64_t passed = now - last_tsc_;
+    last_tsc_ = now;
+    wire_time_ += passed < stall_cycles_ ? passed : stall_cycles_;
+}
+
+void engine::poll(uint32_t rx_budget) noexcept {
+    if (!try_lock()) return;
+    const uint64_t start = cost::tsc();
+    bus_.follow_memory();
+    advance_clock(start);
+    transmit(start);
+    receive(rx_budget);
+    cycles.add(cost::tsc() - start);
+    polls.add(1);
+    unlock();
+}
+
+void engine::poll_tx() noexcept {
+    if (!try_lock()) return;
+    const uint64_t start = cost::tsc();
+    bus_.follow_memory();
+    advance_clock(start);
+    transmit(start);
+    cycles.add(cost::tsc() - start);
+    polls.add(1);
+    unlock();
+}
+
+void engine::transmit(uint64_t now) noexcept {
+    for (uint16_t q = 0; q < tx_in_use_; ++q)
+        if (tx_[q]->tail_moved()) tail_moved_at_ = now;
+    const bool patient = now - tail_moved_at_ < patience_cycles_;
+    for (uint16_t q = 0; q < tx_in_use_; ++q) {
+        auto& ring = tx_[q];
+        if (!ring->busy()) {
+            if (!patient && ring->answers_wait()) ring->flush();
+            continue;
+        }
+        if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) continue;
+        for (outgoing frame = ring->next(patient); frame.bytes != nullptr;
+             frame = ring->next(patient)) {
+            wire_->send(frame.bytes, frame.length);
+            tx_pace_.pass(frame.length);
+            ring->done();
+            if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) return;
+        }
+    }
+    // Nothing waits: time that passes from here on is not saved up.
+    tx_pace_.idle_until(wire_time_);
+}
+
+void engine::receive(uint32_t budget) noexcept {
+    if (rx_in_use_ == 0) return;
+    for (uint32_t n = 0; n < budget; ++n) {
+        const outgoing frame = wire_->peek(wire_time_);
+        if (frame.bytes == nullptr) {
+            for (uint16_t q = 0; q < rx_in_use_; ++q) rx_[q]->flush();
+            return;
+        }
+        if (!filter_.takes(frame.bytes)) {
+            filtered.add(1);
+        } else if (!deliver(frame)) {
+            // One queue that is full must not stop the others.
+            if (wire_->waits() && rx_in_use_ == 1) return;
+            missed.add(1);
+            wire_->pop();
+            if (rx_in_use_ == 1) missed.add(wire_->skip_due(wire_time_));
+            continue;
+        }
+        wire_->pop();
+    }
+}
+
+bool engine::deliver(const outgoing& frame) noexcept {
+    const frame_class c = classify(frame.bytes, frame.length);
+    rx_ring& ring = *rx_[rx_in_use_ == 1 ? 0 : flow_hash(c, frame.bytes) % rx_in_use_];
+    if (!ring.ready()) return false;
+    const uint32_t status = filter_.verify_checksums.load(std::memory_order_relaxed)
+                                ? verify_checksums(c, frame.bytes)
+                                : 0;
+    ring.receive(frame.bytes, frame.length, c.ptype, status);
+    return true;
+}
+
+void engine::drain() noexcept {
+    const uint64_t end = cost::tsc() + settings_.tsc_hz;
+    exclusively([&] {
+        bool busy = true;
+        while (busy && cost::tsc() < end) {
+            const uint64_t now = cost::tsc();
+            advance_clock(now);
+            tail_moved_at_ = now - patience_cycles_;
+            for (auto& ring : tx_) (void)ring->tail_moved();
+            transmit(now);
+            busy = false;
+            for (auto& ring : tx_) busy |= ring->busy();
+        }
+        for (auto& ring : tx_)
+            if (ring->answers_wait()) ring->flush();
+    });
+}
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device: its queues, its wire, its clock. One poll() does what there is to do now; who calls it
+// (the driver's bursts, or a thread of the device's own) is decided outside.
+//
+// Wire time follows the TSC, but never by more than `stall_us` from one poll to the next: a machine
+// that takes the CPU away for a while stops the wire with the driver, as it should, since a NIC in
+// silicon would not have been stopped. So losses say what the forwarder lost, not what the scheduler
+// did. (engine=thread: the same for the device's own thread; the host's stalls do lose frames.)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/bus.hpp"
+#include "engine/rx_ring.hpp"
+#include "engine/tx_ring.hpp"
+#include "packet/headers.hpp"
+#include "pcie/link.hpp"
+#include "policy.hpp"
+#include "wire/wire.hpp"
+
+namespace turnpike::simnic {
+
+struct engine_settings {
+    simnic::policy policy{};
+    pcie::link link{};
+    double link_gbps = 0;  ///< 0: the wire does not pace
+    uint64_t tsc_hz = 1'000'000'000;
+    uint16_t rx_queues = 16, tx_queues = 16;
+};
+
+/// Which frames are for the host. Threads: control writes, the engine reads.
+struct rx_filter {
+    static constexpr uint32_t most = 64;
+    std::atomic<bool> promiscuous{false}, all_multicast{false};
+    std::atomic<bool> verify_checksums{false};
+    packet::mac_address own{};         // under the engine's lock
+    packet::mac_address also[most]{};  // likewise
+    uint32_t also_count = 0;
+
+    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
+};
+
+class engine {
+  public:
+    engine(const engine_settings& s, memory::source from, const std::atomic<uint64_t>* generation,
+           std::unique_ptr<wire> w);
+
+    /// Work, unless another thread is at it.
+    /// rx_budget  frames to receive at most
+    void poll(uint32_t rx_budget) noexcept;
+    /// Only what is to be sent.
+    void poll_tx() noexcept;
+
+    /// Control: runs `change` while no poll does.
+    template <class Change>
+    void exclusively(Change change) noexcept {
+        lock();
+        change();
+        unlock();
+    }
+    /// Sends everything that was posted and answers everything. Ends after a second at the latest.
+    void drain() noexcept;
+
+    /// Queues 0 to n - 1 work from here on. Within exclusively().
+    void set_queues(uint16_t rx, uint16_t tx) noexcept;
+    rx_ring& rx(uint16_t queue) noexcept { return *rx_[queue]; }
+    tx_ring& tx(uint16_t queue) noexcept { return *tx_[queue]; }
+    rx_filter& filter() noexcept { return filter_; }
+    simnic::wire& line() noexcept { return *wire_; }
+    simnic::bus& pcie_bus() noexcept { return bus_; }
+    const engine_settings& settings() const noexcept { return settings_; }
+    /// Control waits for its turn: a thread that polls lets it in.
+    [[nodiscard]] bool wanted() const noexcept {
+        return wanted_.load(std::memory_order_relaxed) != 0;
+    }
+    [[nodiscard]] uint16_t rx_queues() const noexcept { return static_cast<uint16_t>(rx_.size()); }
+    [[nodiscard]] uint16_t tx_queues() const noexcept { return static_cast<uint16_t>(tx_.size()); }
+
+    cost::counter cycles{}, polls{}, missed{}, filtered{};
+
+  private:
+    static constexpr uint64_t stall_us = 100;
+    static constexpr uint64_t patience_us = 20;
+
+    bool try_lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
+    void lock() noexcept;
+    void unlock() noexcept { busy_.store(false, std::memory_order_release); }
+    void advance_clock(uint64_t now) noexcept;
+    void transmit(uint64_t now) noexcept;
+    void receive(uint32_t budget) noexcept;
+    bool deliver(const outgoing& frame) noexcept;
+
+    const engine_settings settings_;
+    simnic::bus bus_;
+    std::unique_ptr<simnic::wire> wire_;
+    std::vector<std::unique_ptr<rx_ring>> rx_;
+    std::vector<std::unique_ptr<tx_ring>> tx_;
+    rx_filter filter_{};
+    pace tx_pace_{};
+    uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
+    uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;
+    uint64_t tail_moved_at_ = 0;
+    alignas(64) std::atomic<bool> busy_{false};
+    std::atomic<uint32_t> wanted_{0};
+};
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One transmit queue as the device sees it: fetch descriptors, gather a frame's segments, insert
+// checksums, hand the frame to the wire, answer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "engine/bus.hpp"
+#include "policy.hpp"
+
+namespace turnpike::simnic {
+
+struct tx_ring_settings {
+    uint64_t iova = 0;
+    uint32_t size = 0;
+    tail_register* tail = nullptr;
+};
+
+/// A frame on its way out; empty: none.
+struct outgoing {
+    const uint8_t* bytes = nullptr;
+    uint32_t length = 0;
+};
+
+/// Threads  the engine's lock; counters may be read by any.
+class tx_ring {
+  public:
+    tx_ring(const tx_policy& p, bus& b);
+
+    void attach(const tx_ring_settings& s) noexcept;
+    void detach() noexcept { settings_ = {}; }
+
+    /// The next whole frame, or none. A frame is valid until done().
+    /// patient  wait for a fetch batch to fill, where the policy does
+    [[nodiscard]] outgoing next(bool patient) noexcept;
+    /// The frame has left.
+    void done() noexcept;
+    /// Answers do not wait for company any more.
+    void flush() noexcept { write_back(); }
+    /// Whether the host has posted what has not been fetched, or something is on the chip.
+    [[nodiscard]] bool busy() const noexcept;
+    /// Has the tail moved since the last call?
+    [[nodiscard]] bool tail_moved() noexcept;
+    [[nodiscard]] bool answers_wait() const noexcept { return waiting_ != 0; }
+
+    cost::counter packets{}, bytes{}, errors{}, bad_descriptors{}, bad_tail{};
+
+  private:
+    bool fetch(bool patient) noexcept;
+    outgoing segment(const descriptor& d) noexcept;
+    outgoing finish(uint64_t command, const uint8_t* whole, uint32_t length) noexcept;
+    void answer_one(const descriptor& d) noexcept;
+    void write_back() noexcept;
+
+    const tx_policy policy_;
+    bus& bus_;
+    tx_ring_settings settings_{};
+    uint32_t seen_tail_ = 0;
+    uint32_t next_fetch_ = 0;
+    uint32_t fetched_ = 0, chip_at_ = 0;
+    uint32_t done_at_ = 0;  // ring index of the descriptor in hand
+    std::array<descriptor, most_fetched> chip_{};
+    uint32_t answer_at_ = 0, waiting_ = 0;  // processed, not answered (batch write-back)
+    bool broken_ = false;                   // the frame being gathered had a fault
+    bool in_hand_ = false;                  // next() gave out a frame, done() has not come
+    uint32_t gathered_ = 0;
+    std::unique_ptr<uint8_t[]> staging_;
+};
+
+}  // namespace turnpike::simnic

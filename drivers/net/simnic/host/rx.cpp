@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host/rx.hpp"
+
+#include <rte_mbuf.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace turnpike::simnic {
+namespace {
+
+static_assert(ptype_l2_ether == RTE_PTYPE_L2_ETHER && ptype_l2_arp == RTE_PTYPE_L2_ETHER_ARP &&
+              ptype_l2_vlan == RTE_PTYPE_L2_ETHER_VLAN);
+static_assert(ptype_l3_ipv4 == RTE_PTYPE_L3_IPV4 &&
+              ptype_l3_ipv4_options == RTE_PTYPE_L3_IPV4_EXT &&
+              ptype_l3_ipv6 == RTE_PTYPE_L3_IPV6 &&
+              ptype_l3_ipv6_extensions == RTE_PTYPE_L3_IPV6_EXT);
+static_assert(ptype_l4_tcp == RTE_PTYPE_L4_TCP && ptype_l4_udp == RTE_PTYPE_L4_UDP &&
+              ptype_l4_fragment == RTE_PTYPE_L4_FRAG && ptype_l4_sctp == RTE_PTYPE_L4_SCTP &&
+              ptype_l4_icmp == RTE_PTYPE_L4_ICMP);
+
+uint64_t fresh_mbuf(uint16_t port) noexcept {
+    const uint16_t fields[4] = {RTE_PKTMBUF_HEADROOM, 1, 1, port};
+    uint64_t as_lies;
+    std::memcpy(&as_lies, fields, sizeof as_lies);
+    return as_lies;
+}
+
+}  // namespace
+
+rx_queue::rx_queue(const settings& s)
+    : s_(s),
+      policy_(s.device->settings().policy.rx),
+      words_(policy_.descriptor_bytes / static_cast<uint32_t>(sizeof(descriptor))),
+      ring_(static_cast<descriptor*>(s.zone->addr)),
+      posted_(std::make_unique<rte_mbuf*[]>(s.size)),
+      take_(words_ == 1 ? s.kernels->take_16 : s.kernels->take_32),
+      post_(words_ == 1 ? s.kernels->post_16 : s.kernels->post_32),
+      fresh_(fresh_mbuf(s.port)) {}
+
+rx_queue::~rx_queue() { rte_memzone_free(s_.zone); }
+
+bool rx_queue::start() noexcept {
+    std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * words_ * sizeof(descriptor));
+    next_ = refill_at_ = unrung_ = 0;
+    missing_ = s_.size;
+    // Blocks stay aligned to the ring: the first one not posted is the gap that tells a full ring
+    // from an empty one. With refill at a burst's end one descriptor is gap enough.
+    const uint32_t gap = policy_.refill_all ? 1 : s_.free_threshold;
+    if (!post(s_.size - gap)) return false;
+    tail_.value.store(refill_at_, std::memory_order_relaxed);
+    const auto room =
+        static_cast<uint32_t>(rte_pktmbuf_data_room_size(s_.pool)) - uint32_t{RTE_PKTMBUF_HEADROOM};
+    s_.device->rx(s_.queue).attach(
+        {.iova = s_.zone->iova, .size = s_.size, .buffer_bytes = room, .tail = &tail_});
+    tail_.mmio_write(refill_at_);
+    unrung_ = 0;
+    return true;
+}
+
+void rx_queue::stop() noexcept {
+    for (; missing_ < s_.size; ++missing_) {
+        rte_mbuf_raw_free(posted_[next_]);
+        if (++next_ == s_.size) next_ = 0;
+    }
+}
+
+uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
+    if (s_.works_device) s_.device->poll(n);
+    const uint32_t got = take(out, n);
+    refill();
+    return static_cast<uint16_t>(got);
+}
+
+uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
+    uint32_t got = 0;
+    while (got < n) {
+        const uint32_t most = std::min(n - got, s_.size - next_);
+        const uint32_t taken =
+            take_(ring_ + size_t{next_} * words_, &posted_[next_], out + got, most, fresh_);
+        got += taken;
+        missing_ += taken;
+        next_ += taken;
+        if (next_ == s_.size) next_ = 0;
+        if (taken < most && !drop_faulty()) break;
+    }
+    return got;
+}
+
+/// The device could not use a buffer: give it back and go on behind it.
+bool rx_queue::drop_faulty() noexcept {
+    const uint64_t word_1 =
+        __atomic_load_n(&ring_[size_t{next_} * words_].word[1], __ATOMIC_ACQUIRE);
+    if ((word_1 & (rx_done | rx_error)) != (rx_done | rx_error)) [[likely]]
+        return false;
+    rte_mbuf_raw_free(posted_[next_]);
+    ++missing_;
+    if (++next_ == s_.size) next_ = 0;
+    return true;
+}
+
+/// Post `n` buffers (to the ring's end and on from its start). All or, at the first block that the
+/// pool cannot fill, not all.
+bool rx_queue::post(uint32_t n) noexcept {
+    while (n > 0) {
+        const uint32_t block = std::min(n, s_.size - refill_at_);
+        if (rte_mempool_get_bulk(s_.pool, reinterpret_cast<void**>(&posted_[refill_at_]), block) !=
+            0) {
+            no_buffer.add(block);
+            return false;
+        }
+        post_(ring_ + size_t{refill_at_} * words_, &posted_[refill_at_], block,
+              RTE_PKTMBUF_HEADROOM);
+        refill_at_ += block;
+        if (refill_at_ == s_.size) refill_at_ = 0;
+        missing_ -= block;
+        unrung_ += block;
+        n -= block;
+    }
+    return true;
+}
+
+void rx_queue::refill() noexcept {
+    if (policy_.refill_all) {
+        if (missing_ - 1 > s_.free_threshold) (void)post(missing_ - 1);
+    } else {
+        while (missing_ > s_.free_threshold && post(s_.free_threshold)) {
+        }
+    }
+    if (unrung_ != 0 && unrung_ >= policy_.doorbell_packets) {
+        tail_.mmio_write(refill_at_);
+        unrung_ = 0;
+    }
+}
+
+}  // namespace turnpike::simnic

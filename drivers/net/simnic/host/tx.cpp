@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "host/tx.hpp"
+
+#include <rte_mbuf.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace turnpike::simnic {
+namespace {
+
+uint64_t offload_command(const rte_mbuf* m) noexcept {
+    uint64_t command = 0;
+    if ((m->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) command |= tx_ipv4_checksum;
+    const uint64_t l4 = m->ol_flags & RTE_MBUF_F_TX_L4_MASK;
+    if (l4 == RTE_MBUF_F_TX_TCP_CKSUM) command |= tx_l4_tcp;
+    if (l4 == RTE_MBUF_F_TX_UDP_CKSUM) command |= tx_l4_udp;
+    if (command != 0)
+        command |= static_cast<uint64_t>(m->l2_len & 0x7f) << tx_l2_shift |
+                   static_cast<uint64_t>(m->l3_len & 0x1ff) << tx_l3_shift;
+    return command;
+}
+
+/// One segment each and nothing to insert?
+bool all_simple(rte_mbuf* const* frames, uint32_t n) noexcept {
+    constexpr uint64_t inserts = RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        other |= (frames[i]->ol_flags & inserts) | (frames[i]->nb_segs ^ 1u);
+    return other == 0;
+}
+
+}  // namespace
+
+tx_queue::tx_queue(const settings& s)
+    : s_(s),
+      policy_(s.device->settings().policy.tx),
+      ring_(static_cast<descriptor*>(s.zone->addr)),
+      posted_(std::make_unique<rte_mbuf*[]>(s.size)),
+      command_(tx_type_data | tx_end | (policy_.report_all ? tx_report : 0)) {}
+
+tx_queue::~tx_queue() { rte_memzone_free(s_.zone); }
+
+void tx_queue::start() noexcept {
+    std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * sizeof(descriptor));
+    next_ = 0;
+    chained_ = false;
+    free_ = s_.size - 1;  // one apart: a full ring is not an empty one
+    report_at_ = done_at_ = s_.rs_threshold - 1u;
+    tail_.value.store(0, std::memory_order_relaxed);
+    s_.device->tx(s_.queue).attach({.iova = s_.zone->iova, .size = s_.size, .tail = &tail_});
+}
+
+void tx_queue::stop() noexcept {
+    uint32_t at = done_at_ + 1 - s_.rs_threshold;
+    for (; at != next_; at = at + 1 == s_.size ? 0 : at + 1) rte_pktmbuf_free_seg(posted_[at]);
+    free_ = s_.size - 1;
+    next_ = 0;
+    done_at_ = s_.rs_threshold - 1u;
+}
+
+uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
+    uint32_t sent = 0;
+    while (sent < n) {
+        uint32_t piece = n - sent;
+        if (policy_.doorbell_packets != 0) piece = std::min(piece, policy_.doorbell_packets);
+        if (free_ < s_.free_threshold || free_ < piece) clean();
+        const uint32_t posted = s_.full && !all_simple(frames + sent, piece)
+                                    ? fill_full(frames + sent, piece)
+                                    : fill_simple(frames + sent, piece);
+        sent += posted;
+        if (posted != 0) tail_.mmio_write(next_);
+        // Also with nothing posted: the device must get to answer a full ring.
+        if (s_.works_device) s_.device->poll_tx();
+        if (posted < piece) break;
+    }
+    return static_cast<uint16_t>(sent);
+}
+
+uint32_t tx_queue::fill_simple(rte_mbuf** frames, uint32_t n) noexcept {
+    n = std::min(n, free_);
+    free_ -= n;
+    for (uint32_t done = 0; done < n;) {
+        const uint32_t chunk = std::min(n - done, s_.size - next_);
+        s_.kernels->send(ring_ + next_, &posted_[next_], frames + done, chunk, command_);
+        request_reports(next_ + chunk);
+        done += chunk;
+    }
+    return n;
+}
+
+uint32_t tx_queue::fill_full(rte_mbuf** frames, uint32_t n) noexcept {
+    chained_ = true;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (frames[i]->nb_segs > free_) {
+            clean();
+            if (frames[i]->nb_segs > free_) return i;
+        }
+        free_ -= frames[i]->nb_segs;
+        const uint64_t offloads = offload_command(frames[i]);
+        for (rte_mbuf *segment = frames[i], *rest; segment != nullptr; segment = rest) {
+            rest = segment->next;
+            const uint64_t ends = rest == nullptr ? command_ : command_ & ~tx_end;
+            posted_[next_] = segment;
+            ring_[next_] = {
+                {segment->buf_iova + segment->data_off,
+                 ends | offloads | static_cast<uint64_t>(segment->data_len) << tx_bytes_shift}};
+            request_reports(next_ + 1);
+        }
+    }
+    return n;
+}
+
+/// Descriptors up to `to` (at most the ring's end) are written: mark those that the device is to
+/// answer, and go on behind them.
+void tx_queue::request_reports(uint32_t to) noexcept {
+    for (; report_at_ < to; report_at_ += s_.rs_threshold) ring_[report_at_].word[1] |= tx_report;
+    next_ = to;
+    if (next_ == s_.size) {
+        next_ = 0;
+        report_at_ = s_.rs_threshold - 1u;
+    }
+}
+
+/// Free the blocks that the device has answered.
+void tx_queue::clean() noexcept {
+    while (s_.size - 1 - free_ >= s_.rs_threshold) {
+        const uint64_t word_1 = __atomic_load_n(&ring_[done_at_].word[1], __ATOMIC_ACQUIRE);
+        if ((word_1 & tx_type_mask) != tx_type_done) return;
+        free_block(done_at_ + 1 - s_.rs_threshold);
+        free_ += s_.rs_threshold;
+        done_at_ += s_.rs_threshold;
+        if (done_at_ >= s_.size) done_at_ = s_.rs_threshold - 1u;
+    }
+}
+
+void tx_queue::free_block(uint32_t from) noexcept {
+    rte_mbuf** block = &posted_[from];
+    if (s_.fast_free && !chained_) {
+        rte_mempool_put_bulk(block[0]->pool, reinterpret_cast<void**>(block), s_.rs_threshold);
+        return;
+    }
+    // Runs of one pool go back together.
+    rte_mbuf* free_now[64];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s_.rs_threshold; ++i) {
+        rte_mbuf* m = rte_pktmbuf_prefree_seg(block[i]);
+        if (m == nullptr) continue;
+        if (n != 0 && (n == std::size(free_now) || m->pool != free_now[0]->pool)) {
+            rte_mempool_put_bulk(free_now[0]->pool, reinterpret_cast<void**>(free_now), n);
+            n = 0;
+        }
+        free_now[n++] = m;
+    }
+    if (n != 0) rte_mempool_put_bulk(free_now[0]->pool, reinterpret_cast<void**>(free_now), n);
+}
+
+}  // namespace turnpike::simnic

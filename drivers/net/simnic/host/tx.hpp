@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver's side of a transmit queue.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/engine.hpp"
+#include "host/kernel/burst.hpp"
+
+struct rte_memzone;
+struct rte_mbuf;
+
+namespace turnpike::simnic {
+
+/// Threads  burst(): the queue's; everything else: control, while the port is stopped.
+class tx_queue {
+  public:
+    struct settings {
+        engine* device = nullptr;
+        bool works_device = true;  ///< engine=inline
+        uint16_t queue = 0;
+        uint32_t size = 0;
+        uint16_t rs_threshold = 32, free_threshold = 32;
+        bool fast_free = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
+        bool full = false;       ///< segments or checksums to insert are possible
+        const rte_memzone* zone = nullptr;
+        const burst_kernels* kernels = nullptr;
+    };
+    explicit tx_queue(const settings& s);
+    ~tx_queue();
+
+    uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
+
+    void start() noexcept;
+    /// The device has let go of the ring: buffers go back to their pools.
+    void stop() noexcept;
+
+    [[nodiscard]] const settings& configured() const noexcept { return s_; }
+    [[nodiscard]] tail_register& tail() noexcept { return tail_; }
+
+  private:
+    uint32_t fill_simple(rte_mbuf** frames, uint32_t n) noexcept;
+    uint32_t fill_full(rte_mbuf** frames, uint32_t n) noexcept;
+    void request_reports(uint32_t to) noexcept;
+    void clean() noexcept;
+    void free_block(uint32_t from) noexcept;
+
+    const settings s_;
+    const tx_policy policy_;
+    descriptor* const ring_;
+    std::unique_ptr<rte_mbuf*[]> posted_;
+    uint64_t command_ = 0;
+    uint32_t next_ = 0;
+    uint32_t free_ = 0;
+    bool chained_ = false;    // segments were sent since the start: each must be unchained
+    uint32_t report_at_ = 0;  // the next descriptor that gets RS
+    uint32_t done_at_ = 0;    // the next one whose answer frees a block
+    tail_register tail_{};
+};
+
+}  // namespace turnpike::simnic

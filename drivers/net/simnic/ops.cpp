@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ethdev asks of the port, queues and counters aside.
+#include <ethdev_driver.h>
+#include <rte_mbuf.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "device.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+constexpr uint32_t fcs_bytes = 4, vlan_bytes = 4;
+constexpr uint64_t rx_offloads =
+    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+                                 RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
+                                 RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+
+packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
+    packet::mac_address mac;
+    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
+    return mac;
+}
+
+int configure(rte_eth_dev* dev) noexcept {
+    const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
+    device_of(dev).nic->filter().verify_checksums.store((offloads & rx_offloads) != 0,
+                                                        std::memory_order_relaxed);
+    return 0;
+}
+
+int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
+    const device& d = device_of(dev);
+    info->max_rx_queues = info->max_tx_queues = d.arguments.queues;
+    info->max_mac_addrs = 1;
+    info->min_rx_bufsize = RTE_ETHER_MIN_LEN;
+    info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
+    info->min_mtu = RTE_ETHER_MIN_MTU;
+    info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - vlan_bytes);
+    info->rx_offload_capa = rx_offloads;
+    info->tx_offload_capa = info->tx_queue_offload_capa = tx_offloads;
+    info->rx_queue_offload_capa = 0;
+    const rte_eth_desc_lim limits{.nb_max = ring_most,
+                                  .nb_min = ring_least,
+                                  .nb_align = ring_multiple,
+                                  .nb_seg_max = 32,
+                                  .nb_mtu_seg_max = 32};
+    info->rx_desc_lim = info->tx_desc_lim = limits;
+    info->default_rxconf.rx_free_thresh =
+        static_cast<uint16_t>(d.arguments.policy.rx.free_threshold);
+    info->default_txconf.tx_rs_thresh = info->default_txconf.tx_free_thresh = 32;
+    info->default_rxportconf = {.burst_size = 32, .ring_size = ring_default, .nb_queues = 1};
+    info->default_txportconf = info->default_rxportconf;
+    info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_25G | RTE_ETH_LINK_SPEED_40G |
+                       RTE_ETH_LINK_SPEED_100G;
+    return 0;
+}
+
+int link_update(rte_eth_dev* dev, int) noexcept {
+    const device& d = device_of(dev);
+    rte_eth_link link{};
+    link.link_speed = d.arguments.link_gbps > 0
+                          ? static_cast<uint32_t>(d.arguments.link_gbps * 1000)
+                          : uint32_t{RTE_ETH_SPEED_NUM_UNKNOWN};
+    link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
+    link.link_autoneg = RTE_ETH_LINK_FIXED;
+    link.link_status = d.started && d.nic->line().up() ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+    return rte_eth_linkstatus_set(dev, &link);
+}
+
+int set_promiscuous(rte_eth_dev* dev, bool on) noexcept {
+    device_of(dev).nic->filter().promiscuous.store(on, std::memory_order_relaxed);
+    return 0;
+}
+int promiscuous_enable(rte_eth_dev* dev) noexcept { return set_promiscuous(dev, true); }
+int promiscuous_disable(rte_eth_dev* dev) noexcept { return set_promiscuous(dev, false); }
+
+int set_all_multicast(rte_eth_dev* dev, bool on) noexcept {
+    device_of(dev).nic->filter().all_multicast.store(on, std::memory_order_relaxed);
+    return 0;
+}
+int all_multicast_enable(rte_eth_dev* dev) noexcept { return set_all_multicast(dev, true); }
+int all_multicast_disable(rte_eth_dev* dev) noexcept { return set_all_multicast(dev, false); }
+
+int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
+    engine& nic = *device_of(dev).nic;
+    nic.exclusively([&] { nic.filter().own = to_mac(*mac); });
+    return 0;
+}
+
+int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
+    if (n > rx_filter::most) return -ENOSPC;
+    engine& nic = *device_of(dev).nic;
+    nic.exclusively([&] {
+        for (uint32_t i = 0; i < n; ++i) nic.filter().also[i] = to_mac(list[i]);
+        nic.filter().also_count = n;
+    });
+    return 0;
+}
+
+int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) {
+        const auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
+        if (rx == nullptr) continue;
+        const uint32_t room = rte_pktmbuf_data_room_size(rx->configured().pool);
+        if (mtu + uint32_t{RTE_ETHER_HDR_LEN} + RTE_PKTMBUF_HEADROOM > room) {
+            SIMNIC_LOG(ERR, "mtu %u: a frame must fit one buffer of %u bytes\n", mtu,
+                       room - RTE_PKTMBUF_HEADROOM);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+int burst_mode(rte_eth_dev* dev, rte_eth_burst_mode* mode) noexcept {
+    const std::string_view isa = device_of(dev).kernels->name;
+    std::snprintf(mode->info, sizeof mode->info, "%.*s", static_cast<int>(isa.size()), isa.data());
+    return 0;
+}
+int rx_burst_mode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) noexcept {
+    return burst_mode(dev, mode);
+}
+int tx_burst_mode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) noexcept {
+    return burst_mode(dev, mode);
+}
+
+const uint32_t* ptypes_get(rte_eth_dev*) noexcept {
+    static const uint32_t all[] = {
+        RTE_PTYPE_L2_ETHER,    RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN, RTE_PTYPE_L3_IPV4,
+        RTE_PTYPE_L3_IPV4_EXT, RTE_PTYPE_L3_IPV6,      RTE_PTYPE_L3_IPV6_EXT,   RTE_PTYPE_L4_TCP,
+        RTE_PTYPE_L4_UDP,      RTE_PTYPE_L4_FRAG,      RTE_PTYPE_L4_SCTP,       RTE_PTYPE_L4_ICMP,
+        RTE_PTYPE_UNKNOWN};
+    return all;
+}
+
+/// Free what the rings hold; the device has let go of them.
+void empty_queues(rte_eth_dev* dev) noexcept {
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        static_cast<rx_queue*>(dev->data->rx_queues[q])->stop();
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        static_cast<tx_queue*>(dev->data->tx_queues[q])->stop();
+}
+
+void detach_rings(rte_eth_dev* dev) noexcept {
+    engine& nic = *device_of(dev).nic;
+    nic.exclusively([&] {
+        nic.set_queues(0, 0);
+        for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) nic.rx(q).detach();
+        for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) nic.tx(q).detach();
+    });
+}
+
+void show_queue_state(rte_eth_dev* dev, uint8_t state) noexcept {
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) dev->data->rx_queue_state[q] = state;
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) dev->data->tx_queue_state[q] = state;
+}
+
+}  // namespace
+
+int start(rte_eth_dev* dev) noexcept {
+    device& d = device_of(dev);
+    bool good = true;
+    d.nic->exclusively([&] {
+        for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+            good = static_cast<rx_queue*>(dev->data->rx_queues[q])->start() && good;
+        for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+            static_cast<tx_queue*>(dev->data->tx_queues[q])->start();
+        if (good) d.nic->set_queues(dev->data->nb_rx_queues, dev->data->nb_tx_queues);
+    });
+    if (!good) {
+        SIMNIC_LOG(ERR, "the pool has too few buffers to fill the rings\n");
+        detach_rings(dev);
+        empty_queues(dev);
+        return -ENOMEM;
+    }
+    if (d.thread) {
+        if (const auto running = d.thread->start(d.arguments.engine_cpu); !running) {
+            SIMNIC_LOG(ERR, "%s\n", running.error().message().c_str());
+            detach_rings(dev);
+            empty_queues(dev);
+            return -running.error().code;
+        }
+    }
+    d.started = true;
+    show_queue_state(dev, RTE_ETH_QUEUE_STATE_STARTED);
+    link_update(dev, 0);
+    return 0;
+}
+
+int stop(rte_eth_dev* dev) noexcept {
+    device& d = device_of(dev);
+    if (!d.started) return 0;
+    if (d.thread) d.thread->stop();
+    d.nic->drain();
+    detach_rings(dev);
+    empty_queues(dev);
+    d.started = false;
+    dev->data->dev_started = 0;
+    show_queue_state(dev, RTE_ETH_QUEUE_STATE_STOPPED);
+    link_update(dev, 0);
+    return 0;
+}
+
+int close(rte_eth_dev* dev) noexcept {
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
+    stop(dev);
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (dev->data->rx_queues[q] != nullptr) rx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (dev->data->tx_queues[q] != nullptr) tx_queue_release(dev, q);
+    dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
+    delete &device_of(dev);
+    // ethdev frees what is left; these were ours.
+    dev->data->dev_private = nullptr;
+    dev->data->mac_addrs = nullptr;
+    return 0;
+}
+
+uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept {
+    return static_cast<rx_queue*>(queue)->burst(out, n);
+}
+
+uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
+    return static_cast<tx_queue*>(queue)->burst(frames, n);
+}
+
+const eth_dev_ops& operations() noexcept {
+    static const eth_dev_ops ops = [] {
+        eth_dev_ops o{};
+        o.dev_configure = configure;
+        o.dev_start = start;
+        o.dev_stop = stop;
+        o.dev_close = close;
+        o.link_update = link_update;
+        o.promiscuous_enable = promiscuous_enable;
+        o.promiscuous_disable = promiscuous_disable;
+        o.allmulticast_enable = all_multicast_enable;
+        o.allmulticast_disable = all_multicast_disable;
+        o.mac_addr_set = mac_set;
+        o.set_mc_addr_list = mc_list_set;
+        o.mtu_set = mtu_set;
+        o.stats_get = stats_get;
+        o.stats_reset = stats_reset;
+        o.xstats_get = xstats_get;
+        o.xstats_get_names = xstats_get_names;
+        o.xstats_reset = xstats_reset;
+        o.dev_infos_get = infos_get;
+        o.rxq_info_get = rxq_info_get;
+        o.txq_info_get = txq_info_get;
+        o.rx_burst_mode_get = rx_burst_mode;
+        o.tx_burst_mode_get = tx_burst_mode;
+        o.dev_supported_ptypes_get = ptypes_get;
+        o.rx_queue_setup = rx_queue_setup;
+        o.rx_queue_release = rx_queue_release;
+        o.tx_queue_setup = tx_queue_setup;
+        o.tx_queue_release = tx_queue_release;
+        return o;
+    }();
+    return ops;
+}
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <ethdev_driver.h>
+#include <rte_mbuf.h>
+
+#include <exception>
+
+#include "device.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+constexpr uint64_t full_path_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
+                                        RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
+                                        RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+constexpr unsigned ring_alignment = 128;
+constexpr uint16_t default_threshold = 32;
+
+const rte_memzone* ring_memory(rte_eth_dev* dev, const char* name, uint16_t queue, size_t bytes,
+                               unsigned socket) noexcept {
+    const rte_memzone* zone =
+        rte_eth_dma_zone_reserve(dev, name, queue, bytes, ring_alignment, static_cast<int>(socket));
+    if (zone == nullptr) SIMNIC_LOG(ERR, "no memory for the ring of queue %u\n", queue);
+    return zone;
+}
+
+}  // namespace
+
+int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
+                   const rte_eth_rxconf* conf, rte_mempool* pool) noexcept {
+    device& d = device_of(dev);
+    const rx_policy& policy = d.arguments.policy.rx;
+    uint16_t threshold = conf->rx_free_thresh;
+    if (threshold == 0) threshold = static_cast<uint16_t>(policy.free_threshold);
+    if (threshold > size / 4 || (!policy.refill_all && size % threshold != 0)) {
+        SIMNIC_LOG(ERR,
+                   "queue %u: rx_free_thresh %u must divide the ring of %u and be at most a "
+                   "quarter of it\n",
+                   queue, threshold, size);
+        return -EINVAL;
+    }
+    const uint32_t room = rte_pktmbuf_data_room_size(pool);
+    const uint32_t frame = dev->data->mtu + uint32_t{RTE_ETHER_HDR_LEN};
+    if (room < RTE_PKTMBUF_HEADROOM + frame) {
+        SIMNIC_LOG(ERR,
+                   "queue %u: a frame of %u bytes does not fit a buffer of %u; there is no "
+                   "scattered receive\n",
+                   queue, frame, room - RTE_PKTMBUF_HEADROOM);
+        return -EINVAL;
+    }
+    const rte_memzone* zone =
+        ring_memory(dev, "rx_ring", queue, size_t{size} * policy.descriptor_bytes, socket);
+    if (zone == nullptr) return -ENOMEM;
+    try {
+        dev->data->rx_queues[queue] = new rx_queue({.device = d.nic.get(),
+                                                    .works_device = !d.arguments.threaded,
+                                                    .port = dev->data->port_id,
+                                                    .queue = queue,
+                                                    .size = size,
+                                                    .free_threshold = threshold,
+                                                    .pool = pool,
+                                                    .zone = zone,
+                                                    .kernels = &d.kernels->function()});
+    } catch (const std::exception&) {
+        rte_memzone_free(zone);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
+                   const rte_eth_txconf* conf) noexcept {
+    device& d = device_of(dev);
+    const uint16_t rs = conf->tx_rs_thresh != 0 ? conf->tx_rs_thresh : default_threshold;
+    const uint16_t free = conf->tx_free_thresh != 0 ? conf->tx_free_thresh : default_threshold;
+    if (rs > size / 4 || size % rs != 0 || free > size - 4) {
+        SIMNIC_LOG(ERR,
+                   "queue %u: tx_rs_thresh %u must divide the ring of %u and be at most a "
+                   "quarter of it, tx_free_thresh %u at most the ring less 4\n",
+                   queue, rs, size, free);
+        return -EINVAL;
+    }
+    const rte_memzone* zone =
+        ring_memory(dev, "tx_ring", queue, size_t{size} * sizeof(descriptor), socket);
+    if (zone == nullptr) return -ENOMEM;
+    const uint64_t offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
+    try {
+        dev->data->tx_queues[queue] =
+            new tx_queue({.device = d.nic.get(),
+                          .works_device = !d.arguments.threaded,
+                          .queue = queue,
+                          .size = size,
+                          .rs_threshold = rs,
+                          .free_threshold = free,
+                          .fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0,
+                          .full = (offloads & full_path_offloads) != 0,
+                          .zone = zone,
+                          .kernels = &d.kernels->function()});
+    } catch (const std::exception&) {
+        rte_memzone_free(zone);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
+    delete static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    dev->data->rx_queues[queue] = nullptr;
+}
+
+void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
+    delete static_cast<tx_queue*>(dev->data->tx_queues[queue]);
+    dev->data->tx_queues[queue] = nullptr;
+}
+
+void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noexcept {
+    const auto& q = static_cast<rx_queue*>(dev->data->rx_queues[queue])->configured();
+    info->mp = q.pool;
+    info->nb_desc = static_cast<uint16_t>(q.size);
+    info->conf.rx_free_thresh = q.free_threshold;
+    info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
+}
+
+void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noexcept {
+    const auto& q = static_cast<tx_queue*>(dev->data->tx_queues[queue])->configured();
+    info->nb_desc = static_cast<uint16_t>(q.size);
+    info->conf.tx_rs_thresh = q.rs_threshold;
+    info->conf.tx_free_thresh = q.free_threshold;
+    info->conf.offloads = dev->data->dev_conf.txmode.offloads;
+}
+
+}  // namespace turnpike::simnic

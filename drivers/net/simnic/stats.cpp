@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <ethdev_driver.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "device.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+uint64_t doorbells(rte_eth_dev* dev) noexcept {
+    uint64_t sum = 0;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]))
+            sum += rx->tail().writes.read();
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q]))
+            sum += tx->tail().writes.read();
+    return sum;
+}
+
+/// lines, TLPs, bytes of one set of transactions, under `prefix`
+void append(std::vector<named_count>& to, const std::string& prefix, const pcie::transactions& t) {
+    const std::pair<const char*, uint64_t> all[] = {
+        {"lines_rd_cur", t.lines.rd_cur}, {"lines_itom", t.lines.itom}, {"lines_rfo", t.lines.rfo},
+        {"lines_wil", t.lines.wil},       {"lines_prd", t.lines.prd},   {"tlps_mrd", t.tlps.mrd},
+        {"tlps_mwr", t.tlps.mwr},         {"tlps_cpld", t.tlps.cpld},   {"bytes_up", t.bytes.up},
+        {"bytes_down", t.bytes.down}};
+    for (const auto& [name, value] : all) to.push_back({prefix + name, value});
+}
+
+void append_pcie(std::vector<named_count>& to, rte_eth_dev* dev) {
+    const pcie_bill bill = device_of(dev).nic->pcie_bus().count().read(doorbells(dev));
+    pcie::transactions total;
+    for (const pcie::transactions& part : bill) total += part;
+    append(to, "pcie_", total);
+    // An Intel-style ring, polled, reads no registers and interrupts nobody.
+    for (size_t p = 0; p < bill.size(); ++p)
+        if (pcie::purpose(p) != pcie::purpose::register_reads &&
+            pcie::purpose(p) != pcie::purpose::interrupts)
+            append(to, "pcie_" + std::string(pcie::purpose_names[p]) + "_", bill[p]);
+}
+
+/// Always the same names in the same order.
+std::vector<named_count> all_counts(rte_eth_dev* dev) {
+    engine& nic = *device_of(dev).nic;
+    std::vector<named_count> all{{"engine_cycles", nic.cycles.read()},
+                                 {"engine_polls", nic.polls.read()},
+                                 {"rx_filtered", nic.filtered.read()}};
+    uint64_t bad_descriptors = 0, bad_tails = 0;
+    for (uint16_t q = 0; q < nic.rx_queues(); ++q) bad_tails += nic.rx(q).bad_tail.read();
+    for (uint16_t q = 0; q < nic.tx_queues(); ++q) {
+        bad_tails += nic.tx(q).bad_tail.read();
+        bad_descriptors += nic.tx(q).bad_descriptors.read();
+    }
+    all.push_back({"fault_translation", nic.pcie_bus().faults()});
+    all.push_back({"fault_descriptor", bad_descriptors});
+    all.push_back({"fault_tail", bad_tails});
+    append_pcie(all, dev);
+    std::array<wire_count, most_wire_counts> of_wire;
+    const size_t n = nic.line().counts(of_wire);
+    for (size_t i = 0; i < n; ++i) all.push_back({std::string(of_wire[i].name), of_wire[i].value});
+    return all;
+}
+
+rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
+    engine& nic = *device_of(dev).nic;
+    rte_eth_stats s{};
+    for (uint16_t q = 0; q < nic.rx_queues(); ++q) {
+        const rx_ring& ring = nic.rx(q);
+        s.ipackets += ring.packets.read();
+        s.ibytes += ring.bytes.read();
+        s.ierrors += ring.errors.read();
+        if (q < RTE_ETHDEV_QUEUE_STAT_CNTRS) {
+            s.q_ipackets[q] = ring.packets.read();
+            s.q_ibytes[q] = ring.bytes.read();
+            s.q_errors[q] = ring.errors.read();
+        }
+    }
+    for (uint16_t q = 0; q < nic.tx_queues(); ++q) {
+        const tx_ring& ring = nic.tx(q);
+        s.opackets += ring.packets.read();
+        s.obytes += ring.bytes.read();
+        s.oerrors += ring.errors.read();
+        if (q < RTE_ETHDEV_QUEUE_STAT_CNTRS) {
+            s.q_opackets[q] = ring.packets.read();
+            s.q_obytes[q] = ring.bytes.read();
+        }
+    }
+    s.imissed = nic.missed.read();
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]))
+            s.rx_nombuf += rx->no_buffer.read();
+    return s;
+}
+
+}  // namespace
+
+int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
+    const rte_eth_stats now = absolute(dev), &base = device_of(dev).stats_base;
+    stats->ipackets = now.ipackets - base.ipackets;
+    stats->opackets = now.opackets - base.opackets;
+    stats->ibytes = now.ibytes - base.ibytes;
+    stats->obytes = now.obytes - base.obytes;
+    stats->imissed = now.imissed - base.imissed;
+    stats->ierrors = now.ierrors - base.ierrors;
+    stats->oerrors = now.oerrors - base.oerrors;
+    // Queues, which count it, may have been released since the reset.
+    stats->rx_nombuf = now.rx_nombuf - std::min(now.rx_nombuf, base.rx_nombuf);
+    for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+        stats->q_ipackets[q] = now.q_ipackets[q] - base.q_ipackets[q];
+        stats->q_opackets[q] = now.q_opackets[q] - base.q_opackets[q];
+        stats->q_ibytes[q] = now.q_ibytes[q] - base.q_ibytes[q];
+        stats->q_obytes[q] = now.q_obytes[q] - base.q_obytes[q];
+        stats->q_errors[q] = now.q_errors[q] - base.q_errors[q];
+    }
+    return 0;
+}
+
+int stats_reset(rte_eth_dev* dev) noexcept {
+    device_of(dev).stats_base = absolute(dev);
+    return 0;
+}
+
+int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
+    try {
+        const auto all = all_counts(dev);
+        const auto& base = device_of(dev).xstats_base;
+        if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
+        for (size_t i = 0; i < all.size(); ++i)
+            xstats[i] = {i, all[i].value - (i < base.size() ? std::min(base[i], all[i].value) : 0)};
+        return static_cast<int>(all.size());
+    } catch (const std::exception&) {
+        return -ENOMEM;
+    }
+}
+
+int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept {
+    try {
+        const auto all = all_counts(dev);
+        if (names == nullptr || n < all.size()) return static_cast<int>(all.size());
+        for (size_t i = 0; i < all.size(); ++i)
+            std::snprintf(names[i].name, sizeof names[i].name, "%s", all[i].name.c_str());
+        return static_cast<int>(all.size());
+    } catch (const std::exception&) {
+        return -ENOMEM;
+    }
+}
+
+int xstats_reset(rte_eth_dev* dev) noexcept {
+    try {
+        auto& base = device_of(dev).xstats_base;
+        base.clear();
+        for (const named_count& c : all_counts(dev)) base.push_back(c.value);
+        return stats_reset(dev);
+    } catch (const std::exception&) {
+        return -ENOMEM;
+    }
+}
+
+}  // namespace turnpike::simnic

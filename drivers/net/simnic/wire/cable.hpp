@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wire=peer:NAME: a cable between two simnics of one process. What one sends, the other gets; frames
+// wait in the cable (a receiver's FIFO), and those that find it full are lost to the receiver.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.hpp"
+#include "cost/counter.hpp"
+#include "wire/wire.hpp"
+
+namespace turnpike::simnic {
+
+/// A ring of frames, each behind its length.
+/// Threads  one that puts, one that gets.
+class frame_fifo {
+  public:
+    frame_fifo();
+    /// false: no room.
+    bool put(const uint8_t* frame, uint32_t bytes) noexcept;
+    [[nodiscard]] outgoing front() noexcept;
+    void drop_front() noexcept;
+
+    cost::counter lost{};  ///< by whoever puts
+
+  private:
+    static constexpr uint64_t capacity = 1u << 20;
+    static constexpr uint32_t skip = UINT32_MAX;  ///< in place of a length: go on at the start
+
+    std::unique_ptr<uint8_t[]> ring_;
+    alignas(64) std::atomic<uint64_t> put_{0};
+    alignas(64) std::atomic<uint64_t> got_{0};
+};
+
+/// Both directions and who holds which end.
+struct cable_core {
+    frame_fifo to[2]{};
+    std::atomic<uint32_t> ends{0};
+};
+
+class cable final : public wire {
+  public:
+    /// self, peer  names of the two devices; either may come first
+    /// Errors  EBUSY: the peer has a cable to another device, or this end is taken
+    [[nodiscard]] static result<std::unique_ptr<wire>> connect(const std::string& self,
+                                                               const std::string& peer);
+    ~cable() override;
+
+    outgoing peek(uint64_t) noexcept override { return core_->to[end_].front(); }
+    void pop() noexcept override { core_->to[end_].drop_front(); }
+    bool waits() const noexcept override { return true; }
+    void send(const uint8_t* frame, uint32_t bytes) noexcept override;
+    bool up() const noexcept override { return core_->ends.load(std::memory_order_acquire) == 3; }
+    size_t counts(std::span<wire_count> into) const noexcept override;
+
+  private:
+    cable(std::shared_ptr<cable_core> core, unsigned end, std::string self) noexcept
+        : core_(std::move(core)), end_(end), self_(std::move(self)) {}
+
+    std::shared_ptr<cable_core> core_;
+    const unsigned end_;
+    const std::string self_;
+};
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a generated frame carries in its UDP payload, so that whoever gets it knows who sent it and
+// as the how manieth: 18 bytes, which a frame of 64 bytes (FCS included) has room for.
+//
+//   magic (32) | source (16) | sequence (64) | check (32)       big-endian
+#pragma once
+
+#include "base/byte_order.hpp"
+
+namespace turnpike::simnic {
+
+inline constexpr uint32_t stamp_bytes = 18;
+inline constexpr uint32_t stamp_magic = 0x7475726e;
+inline constexpr uint8_t generated_ttl = 64;
+
+constexpr uint32_t stamp_check(uint16_t source, uint64_t sequence) noexcept {
+    return static_cast<uint32_t>((sequence + 1) * 0x9e37'79b9'7f4a'7c15u >> 32) ^ source;
+}
+
+inline void write_stamp(uint8_t* at, uint16_t source, uint64_t sequence) noexcept {
+    store_be(at, stamp_magic);
+    store_be(at + 4, source);
+    store_be(at + 6, sequence);
+    store_be(at + 14, stamp_check(source, sequence));
+}
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wire=tap:NAME: the other end is an interface of the kernel, so real hosts talk through the device.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "cost/counter.hpp"
+#include "descriptor.hpp"
+#include "wire/wire.hpp"
+
+namespace turnpike::simnic {
+
+class tap final : public wire {
+  public:
+    /// Creates the interface, up. Errors  EINVAL: no name for one; the kernel's
+    [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& name);
+    ~tap() override;
+
+    outgoing peek(uint64_t) noexcept override;
+    void pop() noexcept override { held_ = 0; }
+    bool waits() const noexcept override { return true; }
+    void send(const uint8_t* frame, uint32_t bytes) noexcept override;
+    size_t counts(std::span<wire_count> into) const noexcept override;
+
+  private:
+    explicit tap(int fd) : fd_(fd), frame_(std::make_unique<uint8_t[]>(max_frame_bytes)) {}
+
+    const int fd_;
+    std::unique_ptr<uint8_t[]> frame_;
+    uint32_t held_ = 0;
+    cost::counter refused_{};
+};
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What wire=gen sends.
+// Source: Intel, "Benchmarking and Analysis of Software Data Planes" (2017), section 13.4: 3,125
+// flows by MAC addresses or 62,500 by IPv4 addresses, both addresses incremented pairwise by 1 from
+// packet to packet, equally spaced, one frame size.
+#pragma once
+
+#include <cstdint>
+
+#include "packet/headers.hpp"
+
+namespace turnpike::simnic {
+
+struct traffic {
+    enum class sizes : uint8_t { range, imix };
+
+    uint32_t l2_flows = 0;      ///< addresses that count are MAC; 0: they are IP
+    uint32_t l3_flows = 62500;  ///< where l2_flows is 0
+    bool ipv6 = false;
+    sizes size = sizes::range;
+    uint32_t smallest = 64, largest = 64;  ///< frame bytes, FCS included; in turn, by 1
+    double rate_pps = 0;                   ///< 0: as the link paces, or as fast as the host takes
+    packet::mac_address dst_mac{};         ///< zero: the port's own (IP flows), 02:... (MAC flows)
+    uint32_t src_ip = 0xc612'0000;         ///< 198.18.0.0 (RFC 2544), the first flow's
+    uint32_t dst_ip = 0xc613'0000;         ///< 198.19.0.0
+};
+
+/// The bytes, FCS included, of the n-th frame of the simple IMIX 7:4:1.
+constexpr uint32_t imix_bytes(uint32_t nth) noexcept {
+    constexpr uint16_t turn[12] = {64, 570, 64, 570, 64, 64, 1518, 64, 570, 64, 570, 64};
+    return turn[nth % 12];
+}
+
+/// The least frame that holds the headers and the stamp, FCS included.
+constexpr uint32_t least_generated_bytes(bool ipv6) noexcept { return ipv6 ? 84 : 64; }
+
+}  // namespace turnpike::simnic

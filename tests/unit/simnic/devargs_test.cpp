@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "devargs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace turnpike::simnic {
+namespace {
+
+TEST(simnic_arguments, defaults) {
+    const auto a = parse_arguments("");
+    ASSERT_TRUE(a.has_value());
+    EXPECT_EQ(a->policy.profile, "ixgbe");
+    EXPECT_EQ(pcie::to_string(a->link), "gen3x8");
+    EXPECT_EQ(a->wire, wire_kind::sink);
+    EXPECT_FALSE(a->threaded);
+}
+
+TEST(simnic_arguments, all_of_a_generator) {
+    const auto a = parse_arguments(
+        "profile=i40e,pcie=gen4x16,mps=512,mrrs=4096,engine=thread,engine_cpu=1,link=40,queues=2,"
+        "mac=02:00:00:00:00:09,wire=gen,size=64-1518,l2flows=3125,dst_mac=02:11:22:33:44:55,"
+        "rate=1.5M,ip=4,src=10.0.0.1,dst=10.0.0.2");
+    ASSERT_TRUE(a.has_value()) << a.error().message();
+    EXPECT_EQ(a->policy.rx.descriptor_bytes, 32u);
+    EXPECT_EQ(a->link.gen, 4);
+    EXPECT_EQ(a->link.lanes, 16);
+    EXPECT_EQ(a->link.mps, 512);
+    EXPECT_EQ(a->link.mrrs, 4096);
+    EXPECT_TRUE(a->threaded);
+    EXPECT_EQ(a->engine_cpu, 1);
+    EXPECT_EQ(a->link_gbps, 40);
+    EXPECT_EQ(a->queues, 2);
+    EXPECT_EQ(a->mac.bytes[5], 9);
+    EXPECT_EQ(a->traffic.smallest, 64u);
+    EXPECT_EQ(a->traffic.largest, 1518u);
+    EXPECT_EQ(a->traffic.l2_flows, 3125u);
+    EXPECT_EQ(a->traffic.dst_mac.bytes[1], 0x11);
+    EXPECT_EQ(a->traffic.rate_pps, 1.5e6);
+    EXPECT_EQ(a->traffic.src_ip, 0x0a00'0001u);
+    EXPECT_EQ(a->traffic.dst_ip, 0x0a00'0002u);
+}
+
+struct refused {
+    const char* text;
+    const char* object;  ///< names the argument
+    const char* takes;   ///< part of what it says it takes
+};
+
+class simnic_refuses : public ::testing::TestWithParam<refused> {};
+
+TEST_P(simnic_refuses, with_the_arguments_name) {
+    const auto a = parse_arguments(GetParam().text);
+    ASSERT_FALSE(a.has_value());
+    EXPECT_EQ(a.error().code, EINVAL);
+    EXPECT_NE(a.error().object.find(GetParam().object), std::string::npos) << a.error().message();
+    EXPECT_NE(a.error().text.find(GetParam().takes), std::string::npos) << a.error().message();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, simnic_refuses,
+    ::testing::Values(
+        refused{"speed=10", "speed", "there are profile, pcie, mps"},
+        refused{"profile", "profile", "key=value"}, refused{"profile=e9000", "profile", "ixgbe"},
+        refused{"profile=mlx5", "profile", "model only"},
+        refused{"profile=simple", "profile", "model only"},
+        refused{"profile=ice,profile=ice", "profile", "twice"},
+        refused{"pcie=gen9x8", "pcie", "gen3x8"}, refused{"mps=100", "mps", "power of two"},
+        refused{"mrrs=8192", "mrrs", "power of two"},
+        refused{"engine=gpu", "engine", "inline or thread"},
+        refused{"engine_cpu=1", "engine_cpu", "engine=thread"},
+        refused{"engine=thread,engine_cpu=-1", "engine_cpu", "0 to 1023"},
+        refused{"link=1", "link", "100"}, refused{"queues=0", "queues", "1 to 16"},
+        refused{"queues=17", "queues", "1 to 16"},
+        refused{"mac=01:00:00:00:00:01", "mac", "unicast"},
+        refused{"mac=02:00:00:00:00", "mac", "unicast"},
+        refused{"wire=string", "wire", "sink, gen"}, refused{"wire=peer", "wire", "peer:NAME"},
+        refused{"wire=gen:x", "wire", "sink, gen"}, refused{"size=64", "size", "wire=gen"},
+        refused{"wire=gen,size=63", "size", "64 to 9732"},
+        refused{"wire=gen,size=100-90", "size", "64 to 9732"},
+        refused{"wire=gen,size=64x", "size", "64 to 9732"},
+        refused{"wire=gen,l2flows=0", "l2flows", "1 to"},
+        refused{"wire=gen,l2flows=1,l3flows=1", "l2flows", "excludes"},
+        refused{"wire=gen,ip=5", "ip", "4 or 6"}, refused{"wire=gen,ip=6", "size", "84"},
+        refused{"wire=gen,ip=6,size=100,dst=1.2.3.4", "dst", "IPv4"},
+        refused{"wire=gen,dst_mac=x", "dst_mac", "MAC address"},
+        refused{"wire=gen,src=1.2.3", "src", "IPv4"},
+        refused{"wire=gen,rate=-1", "rate", "per second"},
+        refused{"wire=gen,rate=nan", "rate", "per second"}));
+
+TEST(simnic_arguments, mutations_do_no_harm) {
+    const std::string good =
+        "profile=i40e,pcie=gen4x16,mps=512,engine=thread,link=40,queues=2,wire=gen,size=64-1518,"
+        "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1";
+    std::mt19937 random(7);
+    for (int round = 0; round < 100'000; ++round) {
+        std::string text = good;
+        for (unsigned n = 1 + random() % 4; n > 0; --n) {
+            const size_t at = random() % text.size();
+            switch (random() % 3) {
+                case 0:
+                    text[at] = static_cast<char>(random());
+                    break;
+                case 1:
+                    text.erase(at, 1 + random() % 8);
+                    break;
+                default:
+                    text.insert(at, text.substr(random() % text.size(), random() % 16));
+            }
+            if (text.empty()) text = "=";
+        }
+        const auto a = parse_arguments(text);
+        if (!a) {
+            EXPECT_FALSE(a.error().text.empty());
+            EXPECT_FALSE(a.error().object.empty());
+        } else {
+            EXPECT_GE(a->queues, 1);
+            EXPECT_GE(a->traffic.largest, a->traffic.smallest);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace turnpike::simnic

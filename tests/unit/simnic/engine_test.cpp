@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lib/packet_bytes.hpp"
+#include "packet/checksum.hpp"
+#include "unit/simnic/device.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+using test::lab, test::loop, test::ring_size;
+
+constexpr uint32_t wait_us = 50;  // beyond the device's patience
+
+void let_time_pass(engine& device) {
+    const uint64_t end = cost::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us * 10;
+    while (cost::tsc() < end) device.poll(64);
+}
+
+std::vector<uint8_t> some_frame(size_t bytes, uint8_t fill) {
+    return std::vector<uint8_t>(bytes, fill);
+}
+
+class simnic_engine : public ::testing::TestWithParam<const char*> {
+  protected:
+    loop* line = new loop;
+    lab l{GetParam(), std::unique_ptr<wire>(line)};
+};
+
+TEST_P(simnic_engine, receives_in_order_into_the_posted_buffers) {
+    for (uint32_t i = 0; i < ring_size - 1; ++i) l.rx(i) = {{lab::buffer(i), 0}};
+    l.rx_tail.mmio_write(ring_size - 1);
+    for (uint32_t i = 0; i < 100; ++i) line->to_host.push_back(some_frame(60 + i, uint8_t(i)));
+    l.device.poll(64);
+    l.device.poll(64);
+    for (uint32_t i = 0; i < 100; ++i) {
+        EXPECT_EQ(l.rx(i).word[1], rx_answer_1(rx_done | rx_end, 60 + i)) << i;
+        EXPECT_EQ(std::memcmp(l.memory.at(lab::buffer(i)), line->to_host[i].data(), 60 + i), 0);
+    }
+    EXPECT_EQ(l.rx(100).word[1], 0u) << "and no further";
+    EXPECT_EQ(l.device.rx(0).packets.read(), 100u);
+}
+
+TEST_P(simnic_engine, sends_and_answers_what_asks_for_it) {
+    for (uint32_t i = 0; i < 64; ++i) {
+        std::memset(l.memory.at(lab::buffer(i)), int(i), 60 + i);
+        const uint64_t report =
+            i % 32 == 31 || l.device.settings().policy.tx.report_all ? tx_report : 0;
+        l.tx(i) = {{lab::buffer(i), tx_end | report | uint64_t{60 + i} << tx_bytes_shift}};
+    }
+    l.tx_tail.mmio_write(64);
+    let_time_pass(l.device);
+    ASSERT_EQ(line->sent.size(), 64u);
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(line->sent[i], some_frame(60 + i, uint8_t(i)));
+    EXPECT_EQ(l.tx(31).word[1] & tx_type_mask, tx_type_done);
+    EXPECT_EQ(l.tx(63).word[1] & tx_type_mask, tx_type_done);
+}
+
+TEST_P(simnic_engine, gathers_segments_and_pads) {
+    std::memset(l.memory.at(lab::buffer(0)), 1, 10);
+    std::memset(l.memory.at(lab::buffer(1)), 2, 5);
+    l.tx(0) = {{lab::buffer(0), 10ull << tx_bytes_shift}};
+    l.tx(1) = {{lab::buffer(1), tx_end | tx_report | 5ull << tx_bytes_shift}};
+    l.tx_tail.mmio_write(2);
+    let_time_pass(l.device);
+    ASSERT_EQ(line->sent.size(), 1u);
+    std::vector<uint8_t> expected(60, 0);
+    std::fill_n(expected.begin(), 10, uint8_t{1});
+    std::fill_n(expected.begin() + 10, 5, uint8_t{2});
+    EXPECT_EQ(line->sent[0], expected);
+}
+
+TEST_P(simnic_engine, counts_faults_and_goes_on) {
+    // RX: an address that is nobody's, then a good one.
+    l.rx(0) = {{0xdead'0000, 0}};
+    for (uint32_t i = 1; i < 8; ++i) l.rx(i) = {{lab::buffer(i), 0}};
+    l.rx_tail.mmio_write(8);
+    for (uint32_t i = 0; i < 2; ++i) line->to_host.push_back(some_frame(60, uint8_t(i)));
+    l.device.poll(64);
+    l.device.poll(64);
+    EXPECT_EQ(l.rx(0).word[1] & (rx_done | rx_error), rx_done | rx_error);
+    EXPECT_EQ(l.rx(1).word[1] & (rx_done | rx_error), rx_done);
+    EXPECT_EQ(l.device.pcie_bus().faults(), 1u);
+    // RX: a frame longer than the buffer
+    line->to_host.push_back(some_frame(2049, 9));
+    l.device.poll(64);
+    l.device.poll(64);
+    EXPECT_EQ(l.rx(2).word[1] & (rx_done | rx_error), rx_done | rx_error);
+    EXPECT_EQ(l.device.rx(0).errors.read(), 2u);
+    // TX: no bytes, no such type, nobody's address, across the end of memory; then a good one.
+    const uint64_t last = test::iova_base + test::host_memory::bytes;
+    l.tx(0) = {{lab::buffer(0), tx_end}};
+    l.tx(1) = {{lab::buffer(0), tx_end | 7 | 60ull << tx_bytes_shift}};
+    l.tx(2) = {{0xdead'0000, tx_end | 60ull << tx_bytes_shift}};
+    l.tx(3) = {{last - 59, tx_end | 60ull << tx_bytes_shift}};
+    l.tx(4) = {{last - 60, tx_end | tx_report | 60ull << tx_bytes_shift}};
+    l.tx_tail.mmio_write(5);
+    let_time_pass(l.device);
+    EXPECT_EQ(line->sent.size(), 1u);
+    EXPECT_EQ(l.device.tx(0).errors.read(), 4u);
+    EXPECT_EQ(l.device.tx(0).bad_descriptors.read(), 2u);
+    EXPECT_EQ(l.device.pcie_bus().faults(), 3u);
+    EXPECT_EQ(l.tx(4).word[1] & tx_type_mask, tx_type_done);
+    // A tail beyond the ring
+    l.tx_tail.mmio_write(ring_size);
+    l.device.poll(1);
+    EXPECT_EQ(line->sent.size(), 1u);
+}
+
+TEST_P(simnic_engine, random_descriptors_do_no_harm) {
+    std::mt19937_64 random(3);
+    const uint64_t corners[] = {0, ~0ull, test::iova_base - 1,
+                                test::iova_base + test::host_memory::bytes - 1, test::tx_ring_at};
+    for (uint32_t round = 0; round < 4000; ++round) {
+        for (uint32_t i = 0; i < ring_size; ++i) {
+            const uint64_t where =
+                random() % 4 == 0 ? corners[random() % 5] : lab::buffer(uint32_t(random()));
+            l.tx(i) = {{where, random() & (random() % 2 != 0 ? ~0ull : ~tx_type_mask)}};
+            l.rx(i) = {{random() % 8 == 0 ? random() : lab::buffer(uint32_t(random())), random()}};
+        }
+        const auto tail = static_cast<uint32_t>(random() % (ring_size + 2));
+        l.tx_tail.mmio_write(tail);
+        l.rx_tail.mmio_write(static_cast<uint32_t>(random() % (ring_size + 2)));
+        if (line->to_host.size() < 100'000)
+            line->to_host.push_back(some_frame(60 + random() % 3000, 1));
+        l.device.poll(64);
+        line->sent.clear();
+    }
+    EXPECT_GT(l.device.pcie_bus().faults(), 0u);
+    EXPECT_GT(l.device.tx(0).bad_descriptors.read(), 0u);
+    // Attached anew, the device works as before.
+    l.device.exclusively([&] {
+        l.tx_tail.value = 0;
+        l.device.tx(0).attach({.iova = test::tx_ring_at, .size = ring_size, .tail = &l.tx_tail});
+    });
+    std::memset(l.memory.at(lab::buffer(0)), 5, 60);
+    l.tx(0) = {{lab::buffer(0), tx_end | tx_report | 60ull << tx_bytes_shift}};
+    l.tx_tail.mmio_write(1);
+    let_time_pass(l.device);
+    ASSERT_EQ(line->sent.size(), 1u);
+    EXPECT_EQ(line->sent[0], some_frame(60, 5));
+}
+
+INSTANTIATE_TEST_SUITE_P(all, simnic_engine,
+                         ::testing::Values("ixgbe", "i40e", "ice", "e1000", "igb", "niantic-dpdk"),
+                         [](const auto& p) {
+                             std::string name = p.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+TEST(simnic_memory, follows_what_comes_and_goes) {
+    std::vector<memory_range> now;
+    std::vector<uint8_t> bytes(8192);
+    std::atomic<uint64_t> generation{0};
+    memory m([&] { return now; }, &generation);
+    EXPECT_EQ(m.at(0x1000, 1), nullptr);
+    now = {{0x2000, 4096, bytes.data() + 4096}, {0x1000, 4096, bytes.data()}};
+    ++generation;
+    m.follow();
+    EXPECT_EQ(m.at(0x1000, 8192), bytes.data()) << "neighbours are one stretch";
+    EXPECT_EQ(m.at(0x1001, 8192), nullptr);
+    EXPECT_EQ(m.at(0x0fff, 2), nullptr);
+    EXPECT_EQ(m.at(0x2fff, 1), bytes.data() + 8191);
+    EXPECT_EQ(m.at(~0ull, 2), nullptr);
+    now = {};
+    ++generation;
+    m.follow();
+    EXPECT_EQ(m.at(0x1000, 1), nullptr);
+}
+
+TEST(simnic_tally, is_the_sum_of_its_accesses) {
+    const pcie::link link{};
+    tally t(link);
+    pcie::transactions rx, tx, fetched, answered;
+    std::minstd_rand random(5);
+    for (int i = 0; i < 20'000; ++i) {
+        const uint64_t at = random() % 3 == 0 ? random() : random() % 1024 * 64u;
+        const uint32_t bytes = 1 + static_cast<uint32_t>(random() % 9000);
+        t.frame<tally::device_reads>(at, bytes);
+        tx += pcie::read(link, at, bytes);
+        t.frame<tally::device_writes>(at, bytes);
+        rx += pcie::write(link, at, bytes);
+        const uint64_t slot = random() % 4096 * 16u;
+        const uint32_t entries = 16 * (1 + static_cast<uint32_t>(random() % 200));
+        t.descriptors<tally::device_reads>(pcie::purpose::tx_descriptor_fetch, slot, entries);
+        fetched += pcie::read(link, slot, entries);
+        t.descriptors<tally::device_writes>(pcie::purpose::rx_write_back, slot, entries);
+        answered += pcie::write(link, slot, entries);
+    }
+    const pcie_bill bill = t.read(17);
+    const auto same = [&](pcie::purpose p, const pcie::transactions& expected) {
+        const pcie::transactions& counted = bill[static_cast<size_t>(p)];
+        EXPECT_EQ(std::memcmp(&counted, &expected, sizeof expected), 0)
+            << pcie::purpose_names[static_cast<size_t>(p)];
+    };
+    same(pcie::purpose::rx_data, rx);
+    same(pcie::purpose::tx_data, tx);
+    same(pcie::purpose::tx_descriptor_fetch, fetched);
+    same(pcie::purpose::rx_write_back, answered);
+    EXPECT_EQ(bill[static_cast<size_t>(pcie::purpose::doorbells)].lines.wil, 17u);
+}
+
+}  // namespace
+}  // namespace turnpike::simnic
