@@ -111,9 +111,11 @@ std::array<uint8_t, 6> read_mac(const reader& from) {
     if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4],
                     &b[5], &used) != 6 ||
         static_cast<size_t>(used) != text.size())
-        from.refuse("should be a MAC address as in 02:00:00:00:00:01, not '" + text.substr(0, 80) + "'");
+        from.refuse("should be a MAC address as in 02:00:00:00:00:01, not '" + text.substr(0, 80) +
+                    "'");
     for (size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<uint8_t>(b[i]);
-    if ((mac[0] & 1) != 0) from.refuse("is " + text + ", a group's MAC address; no neighbour has it");
+    if ((mac[0] & 1) != 0)
+        from.refuse("is " + text + ", a group's MAC address; no neighbour has it");
     return mac;
 }
 
@@ -185,7 +187,8 @@ icmp read_icmp(const reader& from) {
 }
 
 void read_neighbours(const reader& from, model& into) {
-    from.expect_map({"limit", "held", "reachable_ms", "retransmit_ms", "attempts", "failed_ms", "forget_ms", "static"});
+    from.expect_map({"limit", "held", "reachable_ms", "retransmit_ms", "attempts", "failed_ms",
+                     "forget_ms", "static"});
     constexpr uint64_t day_ms = 24 * 3600 * 1000;
     neighbours& out = into.neighbour_limits;
     out.limit = from.number_or("limit", out.limit, 8, 1u << 20);
@@ -199,7 +202,8 @@ void read_neighbours(const reader& from, model& into) {
     for (const reader& element : from.at("static").list("neighbours"))
         into.static_neighbours.push_back(read_static_neighbour(into, element));
     if (into.static_neighbours.size() > out.limit / 2)
-        from.at("static").refuse(fmt::format("has more than half of the limit of {} neighbours", out.limit));
+        from.at("static").refuse(
+            fmt::format("has more than half of the limit of {} neighbours", out.limit));
 }
 
 }  // namespace turnpike::config
