@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t full_path_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                         RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
                                         RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-constexpr unsigned ring_alignment = 4096;  // no fetch or write-back of a batch crosses a page
+// A fetch of 32 descriptors that crossed a page would be two reads: rings begin on one.
+constexpr unsigned ring_alignment = 4096;
 constexpr uint16_t default_threshold = 32;
 
 const rte_memzone* ring_memory(rte_eth_dev* dev, const char* name, uint16_t queue, size_t bytes,
