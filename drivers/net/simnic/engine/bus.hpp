@@ -21,7 +21,7 @@ struct alignas(64) tail_register {
 
     void mmio_write(uint32_t tail) noexcept {
         value.store(tail, std::memory_order_release);
-        if constexpr (counting) writes.add(1);
+        writes.add(1);
     }
 };
 

@@ -2,10 +2,10 @@
 // The device: its queues, its wire, its clock. One poll() does what there is to do now; who calls it
 // (the driver's bursts, or a thread of the device's own) is decided outside.
 //
-// Wire time follows the TSC, but never by more than `stall_us` from one poll to the next: a machine
-// that takes the CPU away for a while stops the wire with the driver, as it should, since a NIC in
-// silicon would not have been stopped. So losses say what the forwarder lost, not what the scheduler
-// did. (engine=thread: the same for the device's own thread; the host's stalls do lose frames.)
+// Wire time follows the TSC, but never by more than `stall_us` from one poll to the next. Where the
+// machine takes the CPU away for a while, the wire stops too: losses say what the forwarder lost, not
+// what the scheduler did. A forwarder that is merely slow still polls, and loses as it should.
+// (engine=thread: so for the device's own thread; while only the host stalls, frames are lost.)
 #pragma once
 
 #include <atomic>

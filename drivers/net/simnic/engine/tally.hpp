@@ -13,13 +13,6 @@
 
 namespace turnpike::simnic {
 
-/// What the engine's built without (turnpike-bench-pmd's variant), to know what counting costs.
-#ifdef SIMNIC_WITHOUT_COUNTING
-inline constexpr bool counting = false;
-#else
-inline constexpr bool counting = true;
-#endif
-
 using pcie_bill = std::array<pcie::transactions, pcie::purpose_names.size()>;
 
 /// Threads  one writer (the engine's lock), many readers.
@@ -32,7 +25,6 @@ class tally {
     /// A frame, or a part of one.
     template <direction D>
     void frame(uint64_t iova, uint32_t bytes) noexcept {
-        if constexpr (!counting) return;
         const auto in_page = static_cast<uint32_t>(iova % pcie::page_bytes);
         // From a line's start and within a page, length alone decides; otherwise it is priced now.
         if (in_page % pcie::line_bytes == 0 && in_page + bytes <= pcie::page_bytes) [[likely]]
@@ -44,7 +36,6 @@ class tally {
     /// Descriptors: 16 bytes each or a multiple, aligned so.
     template <direction D>
     void descriptors(pcie::purpose p, uint64_t iova, uint32_t bytes) noexcept {
-        if constexpr (!counting) return;
         auto& of = descriptors_[slot(p)][iova / unit % line_units];
         const auto in_page = static_cast<uint32_t>(iova % pcie::page_bytes);
         if (bytes / unit < of.size() && in_page + bytes <= pcie::page_bytes) [[likely]]

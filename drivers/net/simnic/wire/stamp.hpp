@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a generated frame carries in its UDP payload, so that whoever gets it knows who sent it and
-// as the how manieth: 18 bytes, which a frame of 64 bytes (FCS included) has room for.
+// after how many others: 18 bytes, which a frame of 64 bytes (FCS included) has room for.
 //
 //   magic (32) | source (16) | sequence (64) | check (32)       big-endian
 #pragma once

@@ -28,13 +28,13 @@ class pace {
     [[nodiscard]] bool due(uint64_t now) const noexcept {
         return static_cast<double>(now) >= next_;
     }
-    /// A frame passes. What was not used is not saved up beyond one frame's time.
+    /// A frame passes; the next is due when it is through.
     void pass(uint32_t bytes) noexcept {
         constexpr double fcs_preamble_gap_bytes = 24;
         const double by_link = per_byte_ * (bytes + fcs_preamble_gap_bytes);
         next_ += by_link > per_frame_ ? by_link : per_frame_;
     }
-    /// Nothing was waiting until now.
+    /// Nothing was waiting until now: the time that passed unused is not saved up.
     void idle_until(uint64_t now) noexcept {
         if (next_ < static_cast<double>(now)) next_ = static_cast<double>(now);
     }
