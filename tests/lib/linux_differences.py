@@ -144,10 +144,6 @@ def _same_addresses(f, us, linux):
     return us.nothing and f.source == f.to and not linux.nothing
 
 
-def _our_source(f, us, linux):
-    return f.v4 and f.source in OURS4 and linux.nothing
-
-
 def _link_local(f, us, linux):
     return us.nothing and (f.source.is_link_local or f.to.is_link_local)
 
@@ -219,7 +215,7 @@ def _options(f, us, linux):
 KINDS = {
     "error_rate": _error_rate, "error_source": _error_source, "martian_destination": _martian_destination,
     "network_address": _network_address, "martian_source": _martian_source, "same_addresses": _same_addresses,
-    "our_source": _our_source, "link_local": _link_local, "routing_type_0": _routing_type_0,
+    "link_local": _link_local, "routing_type_0": _routing_type_0,
     "unsound_chain": _unsound_chain, "group_frame": _group_frame, "discovery": _discovery, "icmp_type": _icmp_type,
     "unreachable_code": _unreachable_code, "anycast": _anycast, "upper_checksum": _upper_checksum,
     "transport_for_us": _transport_for_us, "next_header_for_us": _next_header_for_us,

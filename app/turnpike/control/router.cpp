@@ -65,6 +65,7 @@ result<void> router::add_addresses(uint16_t index) {
         const bool broadcasts = a.length < 31;  // RFC 3021
         const uint32_t network = a.address.v4() & ~host_bits, last = network | host_bits;
         port.v4.push_back({a.address.v4(), broadcasts ? network : 0, broadcasts ? last : 0});
+        tables_.own_v4.push_back(port.v4.back());
         if (broadcasts)
             for (const uint32_t unusable : {network, last})
                 wanted[{ip_address::from_v4(unusable), 32}] = {hop_kind::broadcast, index};

@@ -43,14 +43,14 @@ bool is_group_frame_for_one(const packet::ethernet_header& ethernet, bool ip_gro
     return ethernet.destination.is_group() && !ip_group;
 }
 
-void classify_ipv4(burst& b, uint32_t i, const port_entry& port, const uint8_t* frame) noexcept {
+void classify_ipv4(burst& b, uint32_t i, const tables& t, const uint8_t* frame) noexcept {
     const auto& ip = packet::view<packet::ipv4_header>(frame + b.parsed[i].l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
     if (const drop_reason why = packet::check_ipv4_addresses(source, destination);
         why != drop_reason::none)
         return b.drop_packet(i, why);
-    // A sender that is a broadcast address of this link, or claims to be us (RFC 1812 5.3.7).
-    for (const ipv4_interface& own : port.v4)
+    // A sender that is a broadcast address, or claims to be us (RFC 1812 section 5.3.7).
+    for (const ipv4_interface& own : t.own_v4)
         if (source == own.address ||
             (own.broadcast != 0 && (source == own.broadcast || source == own.network)))
             return b.drop_packet(i, drop_reason::ipv4_source);
@@ -130,7 +130,7 @@ void parse(burst& b, const tables& t) noexcept {
         if (b.parsed[i].padding_bytes != 0) cut_tail(b.packet[i], b.parsed[i].padding_bytes);
         switch (b.parsed[i].l3) {
             case l3_kind::ipv4:
-                classify_ipv4(b, i, port, frame);
+                classify_ipv4(b, i, t, frame);
                 break;
             case l3_kind::ipv6:
                 classify_ipv6(b, i, port, frame);

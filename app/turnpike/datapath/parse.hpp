@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage parse, of routed ports: what each packet is, and whether it may be routed at all.
-//   Reads   packet, count, in_port; port.{mac, v4, v6, v6_groups}
+//   Reads   packet, count, in_port; port.{mac, v6, v6_groups}, own_v4
 //   Writes  parsed; fate (open: look it up), drop, punt; hop and out_port: none yet. Headers are
 //           contiguous afterwards; padding behind the IP packet is cut off
 //   Next    lookup

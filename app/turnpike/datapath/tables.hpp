@@ -40,6 +40,7 @@ struct port_entry {
 struct tables {
     std::array<port_entry, max_ports> port;
     uint16_t ports = 0;
+    std::vector<ipv4_interface> own_v4{};  ///< of every port
     // Null where no port is routed. The domain goes first: what it still keeps belongs to the tables.
     std::unique_ptr<route_table> routes;
     std::unique_ptr<neighbour_table> neighbours;
