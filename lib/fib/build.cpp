@@ -2,6 +2,7 @@
 // table's building half: from the RIB's nodes to the lookup table's.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <new>
 #include <numeric>
 
@@ -26,6 +27,7 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
                   change& c) {
     std::array<uint32_t, 256> handles;
     std::array<slot_entry, 256> slots;
+    alignas(8) uint8_t bytes[layout::max_node_bytes];
     const uint32_t count = paint(node, level, background, handles.data());
     for (uint32_t i = 0; i < count; ++i)
         slots[i] = i > 0 && handles[i] == handles[i - 1]
@@ -35,21 +37,18 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
         rib_node& below = *child.node;
         if (all || below.entry == rib_node::unbuilt || below.background != handles[child.slot])
             if (!build(below, level + 1, handles[child.slot], all, g, c)) return false;
-        slots[child.slot] = below.entry;
+        slots[child.slot] = below.entry | layout::node_bit;
     }
     const std::span<const slot_entry> painted(slots.data(), count);
-    const bool block = ipv4_ && level == 1;
-    const unsigned id_bytes = g.coding().bytes;
-    const uint32_t units =
-        g.nodes.units(block ? block_bytes(painted, id_bytes) : byte_node_bytes(painted));
+    const uint32_t size = encode_node(kind(level), painted, g.coding().bytes, bytes);
+    const uint32_t units = g.nodes.units(size);
     c.log.push_back({&node, node.entry, node.units, node.background});
     const uint32_t offset = g.nodes.allocate(units);
     if (offset == arena::none) {
         c.log.pop_back();
         return false;
     }
-    uint8_t* to = g.nodes.base() + offset;
-    block ? encode_block(painted, id_bytes, to) : encode_byte_node(painted, to);
+    std::memcpy(g.nodes.base() + offset, bytes, size);
     node.entry = offset;
     node.units = units;
     node.background = background;
@@ -66,13 +65,11 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
         bytes +=
             measure(*child.node, level + 1, scratch[level * 256 + child.slot], coding, scratch);
     std::array<slot_entry, 256> slots;
-    for (uint32_t i = 0; i < count; ++i)
-        slots[i] = scratch[level * 256 + i] << 1 | layout::leaf_bit;
+    for (uint32_t i = 0; i < count; ++i) slots[i] = (scratch[level * 256 + i] + 1) << 1;
     uint32_t distinct = 0;  // a stand-in for offsets: children differ
-    for (const auto& child : node.children) slots[child.slot] = distinct += 2;
-    const std::span<const slot_entry> painted(slots.data(), count);
-    const bool block = ipv4_ && level == 1;
-    const uint32_t own = block ? block_bytes(painted, coding.bytes) : byte_node_bytes(painted);
+    for (const auto& child : node.children) slots[child.slot] = (distinct += 2) | layout::node_bit;
+    alignas(8) uint8_t encoded[layout::max_node_bytes];
+    const uint32_t own = encode_node(kind(level), {slots.data(), count}, coding.bytes, encoded);
     return bytes + (own + coding.granule - 1) / coding.granule * coding.granule;
 }
 
@@ -105,8 +102,7 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
 
 /// Build what one route below the root changed: the deepest node on its path that readers know
 /// already, so that one store shows it all.
-bool table::build_path(const address& a, unsigned length, const rib::path& p, change& c) {
-    (void)length;
+bool table::build_path(const address& a, const rib::path& p, change& c) {
     generation& g = *generation_;
     const unsigned known = p.count - p.made;
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
@@ -114,27 +110,32 @@ bool table::build_path(const address& a, unsigned length, const rib::path& p, ch
     rib_node& node = *p.nodes[known - 1];
     if (!build(node, known, node.background, false, g, c)) return false;
     uint32_t* link = g.root() + root_slot;
+    uint32_t entry = node.entry;
     if (known > 1) {
         const unsigned above = known - 1;
         uint8_t* parent = g.nodes.base() + p.nodes[above - 1]->entry;
         const uint32_t slot = a.bits(shape_.start(above), shape_.stride(above));
-        link = ipv4_ ? block_child(parent, g.coding().bytes, slot) : byte_node_child(parent, slot);
+        link = node_link(kind(above), parent, g.coding().bytes, slot);
+        entry |= layout::node_bit;
     }
-    c.stores.emplace_back(link, node.entry);
+    c.stores.emplace_back(link, entry);
     return true;
 }
 
 uint64_t table::arena_bytes_needed(const id_coding& coding) const {
     const uint32_t slots = 1u << shape_.root_bits;
     std::vector<uint32_t> handles(slots), scratch;
+    std::vector<bool> alone(hops_.bound());  // next hops that root slots hold without more
     rib_->paint_root(0, slots, default_handle_, handles.data());
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < slots; ++i)
         if (const rib_node* child = rib_->root_child(i))
             bytes += measure(*child, 1, handles[i], coding, scratch);
-    // A block for every id that a root slot may hold alone, and room to build beside what is there.
-    const uint64_t alone = coding.granule;
-    if (ipv4_) bytes += alone * std::min<uint64_t>(hops_.bound(), slots);
+        else
+            alone[handles[i]] = true;
+    const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
+    bytes += uniform * std::max(coding.granule, coding.bytes == 1 ? layout::block_slots : 0U);
+    // And room to build beside what is there.
     return std::min(bytes + bytes / 8 + 32 * 1024, config_.max_bytes);
 }
 

@@ -9,20 +9,18 @@
 
 namespace turnpike::fib {
 
-/// One painted slot: an entry as in a byte node, id << 1 | 1 or a node's offset.
+/// One painted slot: id << 1, or a byte node's offset | layout::node_bit.
 using slot_entry = uint32_t;
 
-/// Bytes of the IPv4 block / byte node that holds these slots; not yet rounded up.
-/// slots  [64] / [256]
-uint32_t block_bytes(std::span<const slot_entry> slots, unsigned id_bytes) noexcept;
-uint32_t byte_node_bytes(std::span<const slot_entry> slots) noexcept;
+enum class node_kind : uint8_t { block, page, byte_node };
 
-/// Write it. `to` is 16-byte aligned, zeroed not needed, as long as *_bytes() said.
-void encode_block(std::span<const slot_entry> slots, unsigned id_bytes, uint8_t* to) noexcept;
-void encode_byte_node(std::span<const slot_entry> slots, uint8_t* to) noexcept;
+/// Write the node that holds these slots; returns its bytes.
+/// slots  [64] of a block, [256] of a byte node, [256] or [1] of a page
+/// to     8-byte aligned, layout::max_node_bytes long, zeroed not needed
+uint32_t encode_node(node_kind kind, std::span<const slot_entry> slots, unsigned id_bytes,
+                     uint8_t* to) noexcept;
 
-/// Where the entry of an escaping slot / of a slot that is a child lies.
-uint32_t* block_child(uint8_t* block, unsigned id_bytes, unsigned at) noexcept;
-uint32_t* byte_node_child(uint8_t* node, unsigned at) noexcept;
+/// Where the link of a slot that leads to a byte node lies.
+uint32_t* node_link(node_kind kind, uint8_t* node, unsigned id_bytes, unsigned slot) noexcept;
 
 }  // namespace turnpike::fib

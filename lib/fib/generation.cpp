@@ -12,11 +12,6 @@ namespace {
 // (turnpike-bench-fib, the table of 8 routes).
 constexpr uint64_t prefetch_from_bytes = 48 * 1024;
 
-uint32_t id_limit(unsigned bytes) {
-    // IPv6 entries, and IPv4's byte nodes, shift an id by one.
-    return bytes == 4 ? 0x7fff'ffff : layout::escape_id(bytes);
-}
-
 }  // namespace
 
 id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
@@ -26,8 +21,8 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
     for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
         if (!ipv4 && bytes != 4) continue;
         const uint32_t granule = ipv4 && bytes != 1 ? 16 : 64;
-        if (greatest < id_limit(bytes)) return {bytes, true, 0, granule};
-        if (all.bound() < id_limit(bytes)) {
+        if (greatest < layout::id_limit(ipv4 ? bytes : 2)) return {bytes, true, 0, granule};
+        if (all.bound() < layout::id_limit(bytes)) {
             const uint32_t room = std::bit_ceil(std::max(256U, all.bound() + all.bound() / 8));
             return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U), granule};
         }
@@ -36,7 +31,7 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
 }
 
 uint32_t id_coding::limit() const noexcept {
-    return identity ? id_limit(bytes) : std::min(hops, id_limit(bytes));
+    return identity ? layout::id_limit(bytes) : std::min(hops, layout::id_limit(bytes));
 }
 
 bool id_coding::holds(uint32_t handle, uint64_t value) const noexcept {
@@ -55,6 +50,7 @@ generation::generation(const memory& from, const plan& p)
     if (!p.coding.identity) {
         hops_ = static_cast<uint64_t*>(zeroed(hops_bytes()));
         hops_valid_ = hops_ != nullptr;
+        if (hops_valid_) hops_[layout::escape_id] = ~uint64_t{0};
     }
     view_ = {root_, nodes.base(), hops_, p.coding.bytes, p.network_order, true};
 }
@@ -67,22 +63,26 @@ generation::~generation() {
 void generation::settle() noexcept { view_.prefetch = nodes.live_bytes() > prefetch_from_bytes; }
 
 slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
-    if (plan_.coding.identity) return static_cast<slot_entry>(value) << 1 | layout::leaf_bit;
+    if (plan_.coding.identity) return (static_cast<slot_entry>(value) + 1) << 1;
+    const slot_entry id = handle + 1;
     // A handle comes back for another value only when no reader can hold it (next_hops::drop).
-    if (hops_[handle] != value) __atomic_store_n(&hops_[handle], value, __ATOMIC_RELAXED);
-    return handle << 1 | layout::leaf_bit;
+    if (hops_[id] != value) __atomic_store_n(&hops_[id], value, __ATOMIC_RELAXED);
+    return id << 1;
 }
 
 uint32_t generation::root_leaf(slot_entry leaf) {
-    if (!plan_.ipv4) return leaf;
     const auto [at, made] = uniform_.try_emplace(leaf, arena::none);
     if (!made && at->second != arena::none) return at->second;
     slot_entry slots[layout::block_slots];
     std::fill_n(slots, layout::block_slots, leaf);
-    const uint32_t bytes = block_bytes(slots, plan_.coding.bytes);
+    alignas(8) uint8_t node[layout::max_node_bytes];
+    const uint32_t bytes = plan_.ipv4
+                               ? encode_node(node_kind::block, slots, plan_.coding.bytes, node)
+                               : encode_node(node_kind::page, {slots, 1}, 0, node);
     const uint32_t offset = nodes.allocate(nodes.units(bytes));
-    if (offset != arena::none) encode_block(slots, plan_.coding.bytes, nodes.base() + offset);
-    return at->second = offset;
+    if (offset == arena::none) return offset;
+    std::memcpy(nodes.base() + offset, node, bytes);
+    return at->second = plan_.ipv4 ? offset : offset | layout::uniform_page_shift;
 }
 
 }  // namespace turnpike::fib

@@ -52,13 +52,14 @@ class generation {
 
     /// The slot for a leaf; puts a new handle's next hop into the side table.
     slot_entry leaf(uint32_t handle, uint64_t value) noexcept;
-    /// The root's entry for a leaf: IPv6 the leaf itself, IPv4 a block of 64 equal slots, made
-    /// once. arena::none: no room.
+    /// The root's entry for a leaf: a block or page of equal slots, made once. arena::none: no room.
     uint32_t root_leaf(slot_entry leaf);
 
     uint32_t* root() noexcept { return root_; }
     uint64_t root_bytes() const noexcept { return uint64_t{4} << plan_.root_bits; }
-    uint64_t hops_bytes() const noexcept { return uint64_t{plan_.coding.hops} * 8; }
+    uint64_t hops_bytes() const noexcept {
+        return plan_.coding.identity ? 0 : (uint64_t{plan_.coding.hops} + 1) * 8;
+    }
     const id_coding& coding() const noexcept { return plan_.coding; }
 
     arena nodes;
@@ -70,7 +71,7 @@ class generation {
     uint64_t* hops_ = nullptr;
     bool hops_valid_ = true;
     view view_{};
-    std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> offset of its block
+    std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> the root's entry
 };
 
 /// Store so that a reader that sees it sees what it leads to.

@@ -11,16 +11,23 @@ namespace turnpike::fib {
 struct view {
     const uint32_t* root;
     const uint8_t* nodes;
-    const uint64_t* hops;  ///< [ids]; nullptr: an id is its next hop
-    uint8_t id_bytes;      ///< 1, 2 or 4: of the ids in IPv4 nodes
+    const uint64_t* hops;  ///< [ids]; nullptr: an id is its next hop plus one
+    uint8_t id_bytes;      ///< 1, 2 or 4: of the ids in IPv4 blocks
     bool network_order;    ///< IPv4 addresses come as they lie in the packet
     bool prefetch;         ///< the nodes are more than the nearest caches hold
 };
 
 namespace layout {
 
-/// An entry of an IPv6 root and of a byte node: id << 1 | leaf_bit, or a node's offset in bytes.
-constexpr uint32_t leaf_bit = 1;
+/// Ids count from 1. 0 in a block: longer than /24, look into the byte node. hops[0] is all ones,
+/// as the next hop 0 - 1 would be.
+constexpr uint32_t escape_id = 0;
+/// Ids of `bytes` stand for this many next hops. Links shift an id by one.
+constexpr uint32_t id_limit(unsigned bytes) {
+    return bytes == 4 ? 0x7fff'ffff : (1U << 8 * bytes) - 1;
+}
+/// An entry of a page or a byte node: id << 1, or the offset of a byte node | node_bit.
+constexpr uint32_t node_bit = 1;
 
 // IPv4: root[2^18] of offsets, each of a block of 64 slots (one per /24).
 constexpr unsigned root4_bits = 18;
@@ -31,18 +38,22 @@ constexpr unsigned block_runs_at = 8;
 constexpr unsigned escapes_at(unsigned id_bytes, unsigned runs) {
     return id_bytes == 1 ? block_slots : (block_runs_at + id_bytes * runs + 7) / 8 * 8;
 }
-/// The id that says: longer than /24, look into the byte node.
-constexpr uint32_t escape_id(unsigned id_bytes) {
-    return id_bytes == 1 ? 0xff : id_bytes == 2 ? 0xffff : 0xffff'ffff;
-}
 
-// IPv6: root[2^16] of entries; below it, and for IPv4's last byte, byte nodes of 256 slots.
+// IPv6: root[2^16] of page offset | shift. A page is u32 entry[256 >> shift]: slot = third byte >>
+// shift, shift 0, or 8 where all slots are equal.
 constexpr unsigned root6_bits = 16;
+constexpr uint32_t page_shift_mask = 31;
+constexpr uint32_t page_align = 64;
+constexpr uint32_t uniform_page_shift = 8;
+
+// Below a page, and for IPv4's last byte: byte nodes of 256 slots.
 /// u64 run ends[4], u8 run ends in the words after each [4], 4 bytes unused, u32 entry per run,
 /// last first.
 constexpr unsigned byte_node_after_at = 32;
 constexpr unsigned byte_node_entries_at = 40;
 constexpr unsigned byte_node_words = 4;
+
+constexpr unsigned max_node_bytes = byte_node_entries_at + 256 * 4;
 
 }  // namespace layout
 }  // namespace turnpike::fib

@@ -98,7 +98,7 @@ bool table::apply(const address& a, unsigned length, const rib::path& p,
             const uint32_t count = 1u << (shape_.root_bits - length);
             built = build_root(a.bits(0, shape_.root_bits), count, false, *generation_, change_);
         } else {
-            built = build_path(a, length, p, change_);
+            built = build_path(a, p, change_);
         }
         if (built) {
             commit(change_);

@@ -93,6 +93,9 @@ class table {
         }
     };
 
+    node_kind kind(unsigned level) const noexcept {
+        return level > 1 ? node_kind::byte_node : ipv4_ ? node_kind::block : node_kind::page;
+    }
     uint32_t paint(const rib_node& node, unsigned level, uint32_t background,
                    uint32_t* handles) const;
     bool build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
@@ -100,7 +103,7 @@ class table {
     uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
                      const id_coding& coding, std::vector<uint32_t>& scratch) const;
     bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
-    bool build_path(const address& a, unsigned length, const rib::path& p, change& c);
+    bool build_path(const address& a, const rib::path& p, change& c);
     bool apply(const address& a, unsigned length, const rib::path& p,
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;

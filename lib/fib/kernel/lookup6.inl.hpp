@@ -1,69 +1,101 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6: a root of 2^16 entries, then byte nodes. A chunk goes down together, one level a pass, so
-// that its loads overlap; who met a leaf leaves the work list, which is compacted without a branch.
+// IPv6: root, page, then byte nodes. A chunk goes down together, one level a pass, so that its
+// loads overlap; who met a leaf leaves the work list, which is compacted without a branch.
 
-#include "fib/kernel/resolve.inl.hpp"
+#include "fib/kernel/common.inl.hpp"
 
 namespace {
 
-namespace fib = turnpike::fib;
-namespace layout = turnpike::fib::layout;
-
 constexpr uint32_t address_bytes = 16;
+/// Lookups worked at a time: 32 measured better than 16 and 64 (turnpike-bench-fib).
+constexpr uint32_t chunk6 = 32;
 
-template <class V>
-inline uint32_t byte_entry(const uint8_t* node, unsigned byte) noexcept {
-    const unsigned word = byte / 64;
-    const uint64_t run = V::popcount(load_word(node + word * 8) >> (byte & 63)) +
-                         node[layout::byte_node_after_at + word];
-    return load_entry(reinterpret_cast<const uint32_t*>(node + layout::byte_node_entries_at - 4) +
-                      run);
+/// Where an address reads next: index * 16 + byte.
+using position6 = uint16_t;
+
+/// The entry that address i met goes to its place in `met`. 1: it leads on, 0: it is a leaf.
+template <class V, bool Prefetch>
+inline uint64_t meet(const uint8_t* nodes, uint64_t* met, uint64_t entry) noexcept {
+    *met = entry;
+    // A leaf's id is small (id_coding): what this fetches for it is in the nearest cache.
+    if constexpr (Prefetch) V::prefetch(nodes + entry);
+    return entry & layout::node_bit;
+}
+
+/// met  [n] out: the leaf of each address
+template <class V, bool Prefetch>
+inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met,
+                           uint64_t n) noexcept {
+    const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
+    const uint8_t* const nodes = t.nodes;
+    // A pass reads one list and writes the other, so that no load waits for a store of its own.
+    position6 list[2][chunk6 + 1];
+    uint64_t left = 0;
+#pragma GCC unroll 4
+    for (uint64_t i = 0; i < n; ++i) {
+        const uint8_t* a = dst + i * address_bytes;
+        const uint32_t page = load_entry(root + (uint32_t{a[0]} << 8 | a[1]));
+        const uint32_t slot = a[2] >> (page & layout::page_shift_mask);
+        list[0][left] = static_cast<position6>(i * address_bytes + 3);
+        left += meet<V, Prefetch>(
+            nodes, met + i, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
+    }
+    unsigned now = 0;
+    if (left == n) {  // as real traffic does: no list to read
+        now = 1;
+        left = 0;
+#pragma GCC unroll 4
+        for (uint64_t i = 0; i < n; ++i) {
+            list[1][left] = static_cast<position6>(i * address_bytes + 4);
+            left += meet<V, Prefetch>(nodes, met + i,
+                                      byte_entry<V>(nodes, met[i], dst[i * address_bytes + 3]));
+        }
+    }
+    for (; left != 0; now ^= 1) {
+        const uint64_t count = left;
+        const position6* const from = list[now];
+        position6* const to = list[now ^ 1];
+        left = 0;
+#pragma GCC unroll 4
+        for (uint64_t k = 0; k < count; ++k) {
+            const uint64_t at = from[k], i = at / address_bytes;
+            to[left] = static_cast<position6>(at + 1);
+            left += meet<V, Prefetch>(nodes, met + i, byte_entry<V>(nodes, met[i], dst[at]));
+        }
+    }
+}
+
+/// Leaves to next hops, in place.
+inline void resolve6(const uint64_t* hops, uint64_t* hop, uint32_t n) noexcept {
+    if (hops != nullptr) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < n; ++i)
+            hop[i] = __atomic_load_n(hops + (hop[i] >> 1), __ATOMIC_RELAXED);
+    } else if (n == chunk6) {  // a constant: the compiler makes vectors of it
+        for (uint32_t i = 0; i < chunk6; ++i) hop[i] = (hop[i] >> 1) - 1;
+    } else {
+        for (uint32_t i = 0; i < n; ++i) hop[i] = (hop[i] >> 1) - 1;
+    }
 }
 
 template <class V>
 inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
-    const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
-    const uint8_t* const nodes = t.nodes;
-    uint32_t id[chunk];
-    // Addresses still on their way down: entry << 32 | index. A pass reads one list and writes the
-    // other, so that no load waits for a store of its own pass.
-    uint64_t list[2][chunk + 1];
-    uint64_t left = 0;
-#pragma GCC unroll 4
-    for (uint32_t i = 0; i < n; ++i) {
-        const uint8_t* a = dst + i * address_bytes;
-        const uint32_t e = load_entry(root + (uint32_t{a[0]} << 8 | a[1]));
-        V::prefetch(nodes + e);
-        id[i] = e >> 1;
-        list[0][left] = uint64_t{e} << 32 | i;
-        left += ~e & layout::leaf_bit;
-    }
-    for (unsigned depth = 2; left != 0; ++depth) {
-        const uint64_t now = left;
-        const uint64_t* from = list[depth % 2];
-        uint64_t* to = list[1 - depth % 2];
-        const uint8_t* byte = dst + depth;
-        left = 0;
-#pragma GCC unroll 4
-        for (uint64_t k = 0; k < now; ++k) {
-            const uint64_t item = from[k];
-            const auto i = static_cast<uint32_t>(item);
-            const uint32_t e = byte_entry<V>(nodes + (item >> 32), byte[i * address_bytes]);
-            V::prefetch(nodes + e);
-            id[i] = e >> 1;
-            to[left] = uint64_t{e} << 32 | i;
-            left += ~e & layout::leaf_bit;
-        }
-    }
-    resolve<V>(t, id, hop, n);
+    const uint32_t all = n;
+    if (n > 1 && train<V, address_bytes>(dst, n, ~uint32_t{0})) n = 1;
+    if (t.prefetch)
+        lookup6_leaves<V, true>(t, dst, hop, n);
+    else
+        lookup6_leaves<V, false>(t, dst, hop, n);
+    resolve6(t.hops, hop, n);
+    if (n < all) repeat(hop, all);
 }
 
 template <class V>
 inline void lookup6_burst(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
-    for (uint32_t at = 0; at < n; at += chunk)
-        lookup6_chunk<V>(t, dst + at * address_bytes, hop + at, n - at < chunk ? n - at : chunk);
+    for (uint32_t at = 0; at < n; at += chunk6)
+        lookup6_chunk<V>(t, dst + at * address_bytes, hop + at, n - at < chunk6 ? n - at : chunk6);
 }
 
 }  // namespace

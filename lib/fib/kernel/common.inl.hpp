@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What both kernels use: loads, links of byte nodes, and trains of one destination.
+
+namespace {
+
+namespace fib = turnpike::fib;
+namespace layout = turnpike::fib::layout;
+
+/// Acquire: what an entry leads to was written before it. A plain load on x86.
+inline uint32_t load_entry(const uint32_t* at) noexcept {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+inline uint32_t load_entry(const uint8_t* at) noexcept {
+    return load_entry(reinterpret_cast<const uint32_t*>(at));
+}
+
+inline uint64_t load_word(const uint8_t* at) noexcept {
+    uint64_t x;
+    __builtin_memcpy(&x, at, sizeof x);
+    return x;
+}
+
+/// The entry of slot `byte` in the byte node that `link` leads to.
+template <class V>
+inline uint32_t byte_entry(const uint8_t* nodes, uint64_t link, uint64_t byte) noexcept {
+    const uint8_t* node = nodes + link - layout::node_bit;
+    const uint64_t word = byte / 64;
+    const uint64_t run = V::popcount(load_word(node + word * 8) >> (byte & 63)) +
+                         node[layout::byte_node_after_at + word];
+    return load_entry(node + layout::byte_node_entries_at - 4 + run * 4);
+}
+
+inline uint32_t load_half(const uint8_t* at) noexcept {
+    uint32_t x;
+    __builtin_memcpy(&x, at, sizeof x);
+    return x;
+}
+
+/// Is each of `count` words equal to the one `distance` bytes behind it, in the bits of `mask`?
+template <class V>
+[[gnu::noinline]] bool all_repeat(const uint8_t* words, uint32_t count, uint32_t distance,
+                                  uint32_t mask) noexcept {
+    const auto differ = [&](uint32_t i) {
+        const auto load = [](const uint8_t* at) {
+            return V::load(reinterpret_cast<const uint32_t*>(at));
+        };
+        return load(words + 4 * i) ^ load(words + 4 * i + distance);
+    };
+    if (count < V::lanes) {
+        uint32_t any = 0;
+        for (; count > 0; --count, words += 4)
+            any |= load_half(words) ^ load_half(words + distance);
+        return (any & mask) == 0;
+    }
+    V any = differ(count - V::lanes);  // the tail, and what lies before it a second time
+    for (uint32_t i = 0; i < count - V::lanes; i += V::lanes) any = any | differ(i);
+    return !V::any(any & V::set1(mask));
+}
+
+/// Are n > 1 addresses one, in the bits of `mask` (of each word)? Bursts for one destination are
+/// common, and one lookup does for all of it. Other bursts are told by their first, middle and last
+/// addresses.
+template <class V, uint32_t Bytes>
+inline bool train(const void* addresses, uint32_t n, uint32_t mask) noexcept {
+    const auto* at = static_cast<const uint8_t*>(addresses);
+    const auto last_word = [at](uint32_t i) { return load_half(at + i * Bytes + Bytes - 4); };
+    const uint32_t differ = (last_word(0) ^ last_word(n / 2)) | (last_word(0) ^ last_word(n - 1));
+    if (__builtin_expect((differ & mask) != 0, 1)) return false;
+    return all_repeat<V>(at, (n - 1) * (Bytes / 4), Bytes, mask);
+}
+
+/// hop[1, n) = hop[0].
+inline void repeat(uint64_t* hop, uint32_t n) noexcept {
+    const uint64_t first = hop[0];
+    uint32_t i = 1;
+    for (; i + 8 <= n; i += 8)
+        for (uint32_t k = 0; k < 8; ++k) hop[i + k] = first;  // the compiler makes vectors of it
+    for (; i < n; ++i) hop[i] = first;
+}
+
+}  // namespace
