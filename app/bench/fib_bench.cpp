@@ -203,7 +203,8 @@ void measure_table(harness& h, const std::string& name, const routes& table, uns
     for (const char* traffic : {"uniform", "prefix", "zipf", "one"})
         for (const uint32_t burst : {32U, 64U, 256U})
             if (only_traffic.empty() || only_traffic == traffic) c.measure(traffic, burst);
-    if (full && width == 4 && distinct == 60'000 && Family::number == 4 && only_traffic.empty())
+    if (full && width == 4 && distinct == 60'000 && Family::number == 4 &&
+        (only_traffic.empty() || only_traffic == "updates"))
         if constexpr (Family::number == 4) measure_updates(h, c.table());
 }
 
@@ -235,7 +236,8 @@ int run(int argc, char** argv) {
     h.options().add_option("--table", file,
                            "prefixes, one ADDRESS/LENGTH a line, instead of the generator");
     h.options().add_option("--family", only_family, "only 4 or 6");
-    h.options().add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one");
+    h.options().add_option("--traffic", only_traffic,
+                           "only uniform, prefix, zipf or one; or only updates");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
     struct shape {
         unsigned width;
