@@ -9,15 +9,36 @@
 #include "fib/table.hpp"
 
 namespace turnpike::fib {
-/// Which handle covers each slot of a node; returns the number of slots.
-uint32_t table::paint(const rib_node& node, unsigned level, uint32_t background,
-                      uint32_t* handles) const {
+/// What covers a node's slots, from the first on: run(last slot, handle) for slots that end here,
+/// child(child, handle) for one that leads on, and what covers it.
+template <class Run, class Child>
+void table::walk(const rib_node& node, unsigned level, uint32_t background, Run run,
+                 Child child) const {
+    struct {
+        uint32_t last, handle;
+    } cover[10];  // the routes around the slot, widest first: 8 lengths and the background
     const unsigned stride = shape_.stride(level);
-    const uint32_t slots = 1u << stride;
-    std::fill_n(handles, slots, background);
-    for (const node_route& r : node.routes)  // in order: a longer one comes after what it lies in
-        std::fill_n(handles + r.first_slot(), 1u << (stride - r.length()), r.handle);
-    return slots;
+    unsigned depth = 0;
+    cover[0] = {(1u << stride) - 1, background};
+    uint32_t at = 0;
+    auto next = node.children.begin();
+    const auto emit_to = [&](uint32_t last) {
+        for (; next != node.children.end() && next->slot <= last; ++next) {
+            if (next->slot > at) run(next->slot - 1, cover[depth].handle);
+            child(*next, cover[depth].handle);
+            at = next->slot + 1;
+        }
+        if (at <= last) run(last, cover[depth].handle);
+        at = std::max(at, last + 1);
+    };
+    for (const node_route& r : node.routes) {  // in order: a longer one after what it lies in
+        for (; cover[depth].last < r.first_slot(); --depth) emit_to(cover[depth].last);
+        if (r.first_slot() > at) emit_to(r.first_slot() - 1);
+        const uint32_t slots = 1u << (stride - r.length());
+        cover[++depth] = {r.first_slot() + slots - 1, r.handle};
+    }
+    for (; depth > 0; --depth) emit_to(cover[depth].last);
+    emit_to(cover[0].last);
 }
 
 /// Build a node, and those below it whose background changed (`all`: every one), beside what
@@ -25,22 +46,27 @@ uint32_t table::paint(const rib_node& node, unsigned level, uint32_t background,
 /// roll_back() then.
 bool table::build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
                   change& c) {
-    std::array<uint32_t, 256> handles;
-    std::array<slot_entry, 256> slots;
+    std::array<slot_run, 256> runs;
+    size_t count = 0;
+    const auto add = [&](uint32_t last, slot_entry entry) {
+        if (count > 0 && runs[count - 1].entry == entry)
+            runs[count - 1].last = last;
+        else
+            runs[count++] = {last, entry};
+    };
+    bool built = true;
+    walk(
+        node, level, background,
+        [&](uint32_t last, uint32_t handle) { add(last, g.leaf(handle, hops_.value(handle))); },
+        [&](const rib_node::child& child, uint32_t handle) {
+            rib_node& below = *child.node;
+            if (built && (all || below.entry == rib_node::unbuilt || below.background != handle))
+                built = build(below, level + 1, handle, all, g, c);
+            add(child.slot, below.entry | layout::node_bit);
+        });
+    if (!built) return false;
     alignas(8) uint8_t bytes[layout::max_node_bytes];
-    const uint32_t count = paint(node, level, background, handles.data());
-    for (uint32_t i = 0; i < count; ++i)
-        slots[i] = i > 0 && handles[i] == handles[i - 1]
-                       ? slots[i - 1]
-                       : g.leaf(handles[i], hops_.value(handles[i]));
-    for (auto& child : node.children) {
-        rib_node& below = *child.node;
-        if (all || below.entry == rib_node::unbuilt || below.background != handles[child.slot])
-            if (!build(below, level + 1, handles[child.slot], all, g, c)) return false;
-        slots[child.slot] = below.entry | layout::node_bit;
-    }
-    const std::span<const slot_entry> painted(slots.data(), count);
-    const uint32_t size = encode_node(kind(level), painted, g.coding().bytes, bytes);
+    const uint32_t size = encode_node(kind(level), {runs.data(), count}, g.coding().bytes, bytes);
     const uint32_t units = g.nodes.units(size);
     c.log.push_back({&node, node.entry, node.units, node.background});
     const uint32_t offset = g.nodes.allocate(units);
@@ -57,20 +83,25 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
 
 /// The arena bytes of a node and of all below it.
 uint64_t table::measure(const rib_node& node, unsigned level, uint32_t background,
-                        const id_coding& coding, std::vector<uint32_t>& scratch) const {
-    if (scratch.size() < (level + 1) * 256) scratch.resize((level + 1) * 256);
-    const uint32_t count = paint(node, level, background, scratch.data() + level * 256);
-    uint64_t bytes = 0;
-    for (const auto& child : node.children)
-        bytes +=
-            measure(*child.node, level + 1, scratch[level * 256 + child.slot], coding, scratch);
-    std::array<slot_entry, 256> slots;
-    for (uint32_t i = 0; i < count; ++i) slots[i] = (scratch[level * 256 + i] + 1) << 1;
-    uint32_t distinct = 0;  // a stand-in for offsets: children differ
-    for (const auto& child : node.children) slots[child.slot] = (distinct += 2) | layout::node_bit;
-    alignas(8) uint8_t encoded[layout::max_node_bytes];
-    const uint32_t own = encode_node(kind(level), {slots.data(), count}, coding.bytes, encoded);
-    return bytes + (own + coding.granule - 1) / coding.granule * coding.granule;
+                        const id_coding& coding) const {
+    constexpr uint32_t link = ~0u;  // no handle; what links of a block look like
+    uint32_t before = link - 1;
+    unsigned runs = 0, links = 0;
+    uint64_t below = 0;
+    walk(
+        node, level, background,
+        [&](uint32_t, uint32_t handle) {
+            runs += handle != before;
+            before = handle;
+        },
+        [&](const rib_node::child& child, uint32_t handle) {
+            below += measure(*child.node, level + 1, handle, coding);
+            runs += before != link || kind(level) != node_kind::block;
+            ++links;
+            before = link;
+        });
+    const uint32_t own = node_bytes(kind(level), runs, links, coding.bytes);
+    return below + (own + coding.granule - 1) / coding.granule * coding.granule;
 }
 
 /// Root slots [first, first + count): those whose cover changed, or all.
@@ -122,35 +153,36 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
     return true;
 }
 
-uint64_t table::arena_bytes_needed(const id_coding& coding) const {
+uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
     const uint32_t slots = 1u << shape_.root_bits;
-    std::vector<uint32_t> handles(slots), scratch;
+    std::vector<uint32_t> handles(slots);
     std::vector<bool> alone(hops_.bound());  // next hops that root slots hold without more
     rib_->paint_root(0, slots, default_handle_, handles.data());
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < slots; ++i)
         if (const rib_node* child = rib_->root_child(i))
-            bytes += measure(*child, 1, handles[i], coding, scratch);
+            bytes += measure(*child, 1, handles[i], coding);
         else
             alone[handles[i]] = true;
     const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
     bytes += uniform * std::max(coding.granule, coding.bytes == 1 ? layout::block_slots : 0U);
-    // And room to build beside what is there.
-    return std::min(bytes + bytes / 8 + 32 * 1024, config_.max_bytes);
+    // And room to build beside what is there; a table that grew will grow again.
+    const uint64_t room = why == rebuild_reason::load ? bytes / 8 : bytes;
+    return std::min(bytes + room + 32 * 1024, config_.max_bytes);
 }
 
 /// Everything into a new generation. False: no memory, and nothing changed.
-bool table::rebuild() noexcept {
+bool table::rebuild(rebuild_reason why) noexcept {
     try {
-        return build_whole();
+        return build_whole(why);
     } catch (const std::bad_alloc&) {
         return false;
     }
 }
 
-bool table::build_whole() {
+bool table::build_whole(rebuild_reason why) {
     const id_coding coding = id_coding::fitting(hops_, ipv4_);
-    const uint64_t bytes = arena_bytes_needed(coding);
+    const uint64_t bytes = arena_bytes_needed(coding, why);
     auto next = std::make_unique<generation>(
         config_.allocator,
         generation::plan{shape_.root_bits, ipv4_, config_.network_order, coding, bytes});

@@ -13,62 +13,78 @@ unsigned runs_from(uint64_t ends, unsigned at) {
     return static_cast<unsigned>(std::popcount(ends >> at));
 }
 
-uint32_t encode_block(std::span<const slot_entry> slots, unsigned id_bytes, uint8_t* to) {
-    uint32_t id[layout::block_slots];
-    uint64_t escaping = 0, ends = uint64_t{1} << (layout::block_slots - 1);
-    for (unsigned i = 0; i < layout::block_slots; ++i) {
-        escaping |= uint64_t{leads_on(slots[i])} << i;
-        id[i] = leads_on(slots[i]) ? layout::escape_id : slots[i] >> 1;
-        if (i > 0) ends |= uint64_t{id[i] != id[i - 1]} << (i - 1);
+uint32_t encode_block(std::span<const slot_run> slots, unsigned id_bytes, uint8_t* to) {
+    uint32_t id[layout::block_slots];  // of each run of ids
+    unsigned runs = 0, links = 0, first = 0;
+    uint64_t ends = 0, escaping = 0;
+    for (const slot_run& r : slots) {
+        const uint32_t now = leads_on(r.entry) ? layout::escape_id : r.entry >> 1;
+        if (runs > 0 && id[runs - 1] == now)
+            ends ^= uint64_t{1} << (first - 1);  // two links: the run goes on
+        else
+            id[runs++] = now;
+        ends |= uint64_t{1} << r.last;
+        if (leads_on(r.entry)) {
+            escaping |= uint64_t{1} << r.last;
+            ++links;
+        }
+        if (id_bytes == 1) std::memset(to + first, static_cast<int>(now), r.last + 1 - first);
+        first = r.last + 1;
     }
-    uint32_t bytes = layout::block_slots;
-    if (id_bytes == 1) {
-        for (unsigned i = 0; i < layout::block_slots; ++i) to[i] = static_cast<uint8_t>(id[i]);
-    } else {
+    if (id_bytes != 1) {
         std::memcpy(to, &ends, sizeof ends);
-        bytes = layout::block_runs_at;
-        for (uint64_t left = ends; left != 0; bytes += id_bytes) {  // the last run first
-            const auto last = static_cast<unsigned>(63 - std::countl_zero(left));
-            std::memcpy(to + bytes, &id[last], id_bytes);  // little-endian: the low bytes
-            left ^= uint64_t{1} << last;
-        }
+        uint8_t* at = to + layout::block_runs_at;
+        for (unsigned i = runs; i-- > 0; at += id_bytes)
+            std::memcpy(at, &id[i], id_bytes);  // little-endian: the low bytes
     }
-    if (escaping == 0) return bytes;
-    uint8_t* tail = to + layout::escapes_at(id_bytes, runs_from(ends, 0));
-    std::memcpy(tail, &escaping, sizeof escaping);
-    tail += sizeof escaping;
-    for (const slot_entry s : slots)
-        if (leads_on(s)) {
-            std::memcpy(tail, &s, sizeof s);
-            tail += sizeof s;
-        }
-    return static_cast<uint32_t>(tail - to);
+    if (links != 0) {
+        uint8_t* tail = to + layout::escapes_at(id_bytes, runs);
+        std::memcpy(tail, &escaping, sizeof escaping);
+        tail += sizeof escaping;
+        for (const slot_run& r : slots)
+            if (leads_on(r.entry)) {
+                std::memcpy(tail, &r.entry, sizeof r.entry);
+                tail += sizeof r.entry;
+            }
+    }
+    return node_bytes(node_kind::block, runs, links, id_bytes);
 }
 
-uint32_t encode_byte_node(std::span<const slot_entry> slots, uint8_t* to) {
+uint32_t encode_byte_node(std::span<const slot_run> slots, uint8_t* to) {
     uint64_t ends[layout::byte_node_words] = {};
     uint8_t after[8] = {};
     uint8_t* entry = to + layout::byte_node_entries_at;
-    unsigned runs = 0;
-    for (unsigned i = 256; i-- > 0;) {
-        if (i % 64 == 63) after[i / 64] = static_cast<uint8_t>(runs);
-        if (i != 255 && slots[i] == slots[i + 1]) continue;
-        ends[i / 64] |= uint64_t{1} << i % 64;
-        std::memcpy(entry + 4 * runs++, &slots[i], 4);
+    for (size_t i = slots.size(); i-- > 0; entry += 4) {  // the last run first
+        ends[slots[i].last / 64] |= uint64_t{1} << slots[i].last % 64;
+        std::memcpy(entry, &slots[i].entry, 4);
     }
+    for (unsigned word = layout::byte_node_words - 1; word-- > 0;)
+        after[word] = static_cast<uint8_t>(after[word + 1] + runs_from(ends[word + 1], 0));
     std::memcpy(to, ends, sizeof ends);
     std::memcpy(to + layout::byte_node_after_at, after, sizeof after);
-    return layout::byte_node_entries_at + 4 * runs;
+    return node_bytes(node_kind::byte_node, static_cast<unsigned>(slots.size()), 0, 0);
+}
+
+uint32_t encode_page(std::span<const slot_run> slots, uint8_t* to) {
+    uint8_t* at = to;
+    for (const slot_run& r : slots)
+        for (; at <= to + 4 * r.last; at += 4) std::memcpy(at, &r.entry, 4);
+    return static_cast<uint32_t>(at - to);
 }
 
 }  // namespace
 
-uint32_t encode_node(node_kind kind, std::span<const slot_entry> slots, unsigned id_bytes,
+uint32_t node_bytes(node_kind kind, unsigned runs, unsigned links, unsigned id_bytes) noexcept {
+    if (kind == node_kind::page) return 256 * sizeof(slot_entry);
+    if (kind == node_kind::byte_node) return layout::byte_node_entries_at + 4 * runs;
+    if (links != 0) return layout::escapes_at(id_bytes, runs) + 8 + 4 * links;
+    return id_bytes == 1 ? layout::block_slots : layout::block_runs_at + id_bytes * runs;
+}
+
+uint32_t encode_node(node_kind kind, std::span<const slot_run> runs, unsigned id_bytes,
                      uint8_t* to) noexcept {
-    if (kind == node_kind::block) return encode_block(slots, id_bytes, to);
-    if (kind == node_kind::byte_node) return encode_byte_node(slots, to);
-    std::memcpy(to, slots.data(), slots.size_bytes());
-    return static_cast<uint32_t>(slots.size_bytes());
+    if (kind == node_kind::block) return encode_block(runs, id_bytes, to);
+    return kind == node_kind::page ? encode_page(runs, to) : encode_byte_node(runs, to);
 }
 
 uint32_t* node_link(node_kind kind, uint8_t* node, unsigned id_bytes, unsigned slot) noexcept {

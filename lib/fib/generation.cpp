@@ -73,12 +73,10 @@ slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
 uint32_t generation::root_leaf(slot_entry leaf) {
     const auto [at, made] = uniform_.try_emplace(leaf, arena::none);
     if (!made && at->second != arena::none) return at->second;
-    slot_entry slots[layout::block_slots];
-    std::fill_n(slots, layout::block_slots, leaf);
+    const slot_run all{plan_.ipv4 ? layout::block_slots - 1 : 0, leaf};
     alignas(8) uint8_t node[layout::max_node_bytes];
-    const uint32_t bytes = plan_.ipv4
-                               ? encode_node(node_kind::block, slots, plan_.coding.bytes, node)
-                               : encode_node(node_kind::page, {slots, 1}, 0, node);
+    const uint32_t bytes = encode_node(plan_.ipv4 ? node_kind::block : node_kind::page, {&all, 1},
+                                       plan_.coding.bytes, node);
     const uint32_t offset = nodes.allocate(nodes.units(bytes));
     if (offset == arena::none) return offset;
     std::memcpy(nodes.base() + offset, node, bytes);

@@ -28,7 +28,7 @@ result<void> table::start() {
         return fail(EINVAL, config_.name, "the default next hop does not fit next_hop_bytes");
     try {
         default_handle_ = hops_.acquire(config_.default_next_hop);
-        if (rebuild()) return {};
+        if (rebuild(rebuild_reason::load)) return {};
     } catch (const std::bad_alloc&) {
     }
     return out_of_memory();
@@ -111,7 +111,7 @@ bool table::apply(const address& a, unsigned length, const rib::path& p,
     } catch (const std::bad_alloc&) {
     }
     roll_back(change_, *generation_);
-    return rebuild();
+    return rebuild(rebuild_reason::growth);
 }
 
 result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
@@ -144,7 +144,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
                 throw;
             }
         }
-        if (fits ? apply(a, length, p) : rebuild()) {
+        if (fits ? apply(a, length, p) : rebuild(rebuild_reason::growth)) {
             if (present != nullptr) release_handle(before);
             return {};
         }
@@ -199,7 +199,7 @@ result<void> table::load(std::vector<entry> routes) {
             acquired.push_back(hops_.acquire(routes[i].next_hop));
             rib_->append(routes[i].prefix, routes[i].length, acquired.back());
         }
-        if (rib_->size() <= config_.max_routes && rebuild()) {
+        if (rib_->size() <= config_.max_routes && rebuild(rebuild_reason::load)) {
             old_rib->for_each([&](const address&, unsigned, uint32_t h) { release_handle(h); });
             return {};
         }

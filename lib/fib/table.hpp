@@ -96,21 +96,24 @@ class table {
     node_kind kind(unsigned level) const noexcept {
         return level > 1 ? node_kind::byte_node : ipv4_ ? node_kind::block : node_kind::page;
     }
-    uint32_t paint(const rib_node& node, unsigned level, uint32_t background,
-                   uint32_t* handles) const;
+    enum class rebuild_reason : uint8_t { load, growth };
+
+    template <class Run, class Child>
+    void walk(const rib_node& node, unsigned level, uint32_t background, Run run,
+              Child child) const;
     bool build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
                change& c);
     uint64_t measure(const rib_node& node, unsigned level, uint32_t background,
-                     const id_coding& coding, std::vector<uint32_t>& scratch) const;
+                     const id_coding& coding) const;
     bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
     bool build_path(const address& a, const rib::path& p, change& c);
     bool apply(const address& a, unsigned length, const rib::path& p,
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
     void roll_back(change& c, generation& g) noexcept;
-    bool rebuild() noexcept;
-    bool build_whole();
-    uint64_t arena_bytes_needed(const id_coding& coding) const;
+    bool rebuild(rebuild_reason why) noexcept;
+    bool build_whole(rebuild_reason why);
+    uint64_t arena_bytes_needed(const id_coding& coding, rebuild_reason why) const;
     void release_handle(uint32_t handle) noexcept;
     void free_block(uint32_t offset, uint32_t units) noexcept;
     [[nodiscard]] result<void> check(const address& a, unsigned length) const;
