@@ -28,11 +28,15 @@ std::span<const isa::kernel<lookup4_function>> lookup4_kernels() noexcept {
 fib4::fib4(const config& c) : table_(c, ipv4_shape, true), name_(c.name) {}
 
 result<std::unique_ptr<fib4>> fib4::create(const config& c) {
-    std::unique_ptr<fib4> made(new fib4(c));
-    if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
-        return tl::unexpected<error>(ok.error());
-    if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
-    return made;
+    try {
+        std::unique_ptr<fib4> made(new fib4(c));
+        if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
+            return tl::unexpected<error>(ok.error());
+        if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
+        return made;
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, {});  // not even for a sentence
+    }
 }
 
 result<void> fib4::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {

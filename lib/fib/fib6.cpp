@@ -31,11 +31,15 @@ std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept {
 fib6::fib6(const config& c) : table_(c, ipv6_shape, false), name_(c.name) {}
 
 result<std::unique_ptr<fib6>> fib6::create(const config& c) {
-    std::unique_ptr<fib6> made(new fib6(c));
-    if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
-        return tl::unexpected<error>(ok.error());
-    if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
-    return made;
+    try {
+        std::unique_ptr<fib6> made(new fib6(c));
+        if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
+            return tl::unexpected<error>(ok.error());
+        if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
+        return made;
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, {});  // not even for a sentence
+    }
 }
 
 result<void> fib6::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {

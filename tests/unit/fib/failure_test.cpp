@@ -89,6 +89,21 @@ void fail_each(typename Family::table_type& table, const std::vector<address>& a
 }
 
 template <class Family>
+void create_fails_whole() {
+    for (long n = 0;; ++n) {
+        ASSERT_LT(n, 10'000);
+        const config c{.name = "a name too long for the small string", .allocator = failing_hook()};
+        allocations_until_failure = n;
+        const auto made = Family::table_type::create(c);
+        allocations_until_failure = never;
+        if (made) return;
+        ASSERT_EQ(made.error().code, ENOMEM);
+    }
+}
+TEST(fib4_failures, create_fails_whole) { create_fails_whole<ipv4>(); }
+TEST(fib6_failures, create_fails_whole) { create_fails_whole<ipv6>(); }
+
+template <class Family>
 void every_change_fails_whole() {
     prefixes<Family> random(31);
     auto table = *Family::table_type::create({.name = "a name too long for the small string",

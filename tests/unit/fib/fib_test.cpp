@@ -141,8 +141,19 @@ void every_burst_size(const std::string& kernel) {
             b.check(
                 {at.begin() + static_cast<long>(from), at.begin() + static_cast<long>(from + n)});
         }
-    const address escaping = at[random() % at.size()];
-    b.check(std::vector<address>(65, escaping));  // a train of one destination
+    // Trains of one destination, whole and with one address of another anywhere in them.
+    for (const size_t n : {2U, 3U, 8U, 31U, 32U, 33U, 64U, 65U, 130U}) {
+        std::vector<address> train(n, at[random() % at.size()]);
+        b.check(train);
+        for (size_t i = 0; i < n; ++i) {
+            const address kept = train[i];
+            train[i] = random() % 2 ? at[random() % at.size()] : kept;
+            (Family::bits == 32 || random() % 2 ? train[i].high : train[i].low) ^=
+                uint64_t{1} << (Family::bits == 32 ? 32 + random() % 32 : random() % 64);
+            b.check(train);
+            train[i] = kept;
+        }
+    }
 }
 
 class fib : public ::testing::TestWithParam<std::string> {};
@@ -188,6 +199,17 @@ TEST_P(fib, ipv4_network_order_answers_the_same) {
     host->lookup_bulk(dst, a);
     network->lookup_bulk(swapped, b);
     EXPECT_EQ(a, b);
+}
+
+// A next hop that looks like an escape not yet followed.
+TEST_P(fib, ipv4_next_hop_of_all_ones) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, lookup4_kernels());
+    bench<ipv4> b({.name = "test", .next_hop_bytes = 8, .kernel = GetParam()});
+    prefixes<ipv4> random(2);
+    b.add({uint64_t{0x0a000000} << 32, 0}, 8, ~uint64_t{0});
+    for (uint32_t i = 0; i < 300; ++i)
+        b.add({uint64_t{0x0a000000 + i * 64} << 32, 0}, 26 + i % 7, ~uint64_t{i});
+    b.check_edges(random);
 }
 
 // More than 256 byte nodes, which a one-byte id could not name, under more than 256 next hops
