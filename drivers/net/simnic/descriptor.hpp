@@ -48,9 +48,14 @@ enum rx_ptype : uint16_t {
     ptype_l4_icmp = 0x500,
 };
 
-constexpr uint64_t rx_answer_0(uint16_t ptype) noexcept { return uint64_t{ptype} << 48; }
+constexpr uint64_t rx_answer_0(uint32_t ptype) noexcept { return uint64_t{ptype} << 48; }
 constexpr uint64_t rx_answer_1(uint32_t status, uint32_t bytes) noexcept {
     return status | uint64_t{bytes} << 32;
+}
+
+/// Of the frame behind an answer; 0 where the device could not use the buffer.
+constexpr uint32_t rx_bytes(const descriptor& answer) noexcept {
+    return static_cast<uint32_t>(answer.word[1] >> 32);
 }
 
 // TX command.

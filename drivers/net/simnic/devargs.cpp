@@ -13,7 +13,7 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t fcs_bytes = 4;
-constexpr uint32_t largest_generated_bytes = max_frame_bytes + fcs_bytes;
+constexpr uint32_t longest_generated_bytes = max_frame_bytes + fcs_bytes;
 constexpr uint32_t most_flows = 1u << 24;
 
 struct parsing {
@@ -70,16 +70,14 @@ bool read_rate(std::string_view text, double& into) {
 bool read_size(std::string_view text, traffic& t) {
     if (text == "imix") {
         t.size = traffic::sizes::imix;
-        t.smallest = 64;
-        t.largest = 1518;
         return true;
     }
     const size_t dash = text.find('-');
-    if (!read_number<uint32_t>(text.substr(0, dash), 64, largest_generated_bytes, t.smallest))
+    if (!read_number<uint32_t>(text.substr(0, dash), 64, longest_generated_bytes, t.smallest))
         return false;
     t.largest = t.smallest;
     return dash == std::string_view::npos ||
-           read_number<uint32_t>(text.substr(dash + 1), t.smallest, largest_generated_bytes,
+           read_number<uint32_t>(text.substr(dash + 1), t.smallest, longest_generated_bytes,
                                  t.largest);
 }
 

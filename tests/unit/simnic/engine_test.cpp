@@ -190,6 +190,26 @@ TEST(simnic_tally, is_the_sum_of_its_accesses) {
         t.descriptors<tally::device_writes>(pcie::purpose::rx_write_back, slot, entries);
         answered += pcie::write(link, slot, entries);
     }
+    // Runs of frames alike, unlike, and not moved at all; answers written one by one.
+    for (int i = 0; i < 2'000; ++i) {
+        std::array<tally::access, 40> frames;
+        const auto n = static_cast<uint32_t>(random() % frames.size() + 1);
+        const bool alike = random() % 2 == 0;
+        for (auto& f : frames)
+            f = {alike ? random() % 1024 * 64u : random(),
+                 alike ? 60 : static_cast<uint32_t>(random() % 3 * 700)};
+        tally::run run(frames[0].bytes);
+        for (uint32_t k = 0; k < n; ++k) {
+            run.see(frames[k].iova, frames[k].bytes);
+            rx += pcie::write(link, frames[k].iova, frames[k].bytes);
+        }
+        t.frames<tally::device_writes>(run, n, [&](uint32_t k) { return frames[k]; });
+        const uint32_t each = random() % 2 == 0 ? 16 : 32;
+        const uint64_t at = random() % 4096 * (random() % 4 == 0 ? 16 : each);
+        const auto answers = static_cast<uint32_t>(random() % 200);
+        t.answers_singly(at, answers, each);
+        for (uint32_t k = 0; k < answers; ++k) answered += pcie::write(link, at + k * each, each);
+    }
     const pcie_bill bill = t.read(17);
     const auto same = [&](pcie::purpose p, const pcie::transactions& expected) {
         const pcie::transactions& counted = bill[static_cast<size_t>(p)];

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "cost/meter.hpp"
@@ -10,6 +12,8 @@
 
 namespace turnpike::simnic {
 namespace {
+
+constexpr uint32_t no_queue = UINT32_MAX;  // of a frame that is not for the host
 
 /// Cycles that a byte takes on the wire.
 double cycles_per_byte(const engine_settings& s) noexcept {
@@ -29,8 +33,7 @@ uint32_t flow_hash(const frame_class& c, const uint8_t* frame) noexcept {
 
 }  // namespace
 
-bool rx_filter::takes(const uint8_t* frame) const noexcept {
-    if (promiscuous.load(std::memory_order_relaxed)) return true;
+bool rx_filter::is_for_us(const uint8_t* frame) const noexcept {
     packet::mac_address to;
     std::memcpy(to.bytes, frame, sizeof to.bytes);
     if (to == own || to == packet::broadcast_mac) return true;
@@ -106,14 +109,17 @@ void engine::transmit(uint64_t now) noexcept {
             if (!patient && ring->answers_wait()) ring->flush();
             continue;
         }
-        if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) continue;
-        for (outgoing frame = ring->next(patient); frame.bytes != nullptr;
-             frame = ring->next(patient)) {
-            wire_->send(frame.bytes, frame.length);
-            tx_pace_.pass(frame.length);
+        while (tx_pace_.due(wire_time_)) {
+            std::array<outgoing, frame_batch> frames;
+            // On a paced wire one at a time: how many may pass depends on their lengths.
+            const uint32_t n =
+                ring->next(patient, {frames.data(), tx_pace_.limits() ? 1 : frame_batch});
+            if (n == 0) break;
+            wire_->send({frames.data(), n});
             ring->done();
-            if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) return;
+            tx_pace_.pass(frames[0].length);
         }
+        if (!tx_pace_.due(wire_time_)) return;
     }
     // Nothing waits: time that passes from here on is not saved up.
     tx_pace_.idle_until(wire_time_);
@@ -121,35 +127,54 @@ void engine::transmit(uint64_t now) noexcept {
 
 void engine::receive(uint32_t budget) noexcept {
     if (rx_in_use_ == 0) return;
-    for (uint32_t n = 0; n < budget; ++n) {
-        const outgoing frame = wire_->peek(wire_time_);
-        if (frame.bytes == nullptr) {
+    while (budget > 0) {
+        std::array<outgoing, frame_batch> frames;
+        const uint32_t n = wire_->peek(wire_time_, {frames.data(), std::min(budget, frame_batch)});
+        if (n == 0) {
             for (uint16_t q = 0; q < rx_in_use_; ++q) rx_[q]->flush();
             return;
         }
-        if (!filter_.takes(frame.bytes)) {
-            filtered.add(1);
-        } else if (!deliver(frame)) {
-            // One queue that is full must not stop the others.
-            if (wire_->waits() && rx_in_use_ == 1) return;
-            missed.add(1);
-            wire_->pop();
-            if (rx_in_use_ == 1) missed.add(wire_->skip_due(wire_time_));
-            continue;
+        const uint32_t done = deliver({frames.data(), n});
+        wire_->pop(done);
+        if (done < n) {
+            if (wire_->waits()) return;
+            missed.add(wire_->skip_due(wire_time_));
         }
-        wire_->pop();
+        budget -= n;
     }
 }
 
-bool engine::deliver(const outgoing& frame) noexcept {
+void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
+    in.bytes = frame.bytes;
+    in.length = frame.length;
+    in.queue = no_queue;
+    if (!filter_.takes(frame.bytes)) return;
     const frame_class c = classify(frame.bytes, frame.length);
-    rx_ring& ring = *rx_[rx_in_use_ == 1 ? 0 : flow_hash(c, frame.bytes) % rx_in_use_];
-    if (!ring.ready()) return false;
-    const uint32_t status = filter_.verify_checksums.load(std::memory_order_relaxed)
-                                ? verify_checksums(c, frame.bytes)
-                                : 0;
-    ring.receive(frame.bytes, frame.length, c.ptype, status);
-    return true;
+    in.ptype = c.ptype;
+    in.queue = rx_in_use_ == 1 ? 0 : flow_hash(c, frame.bytes) % rx_in_use_;
+    in.status = filter_.verify_checksums.load(std::memory_order_relaxed)
+                    ? verify_checksums(c, frame.bytes)
+                    : 0;
+}
+
+/// Frames to their queues, up to the first that the only queue has no buffer for; how many. With
+/// several queues one that is full must not stop the others: its frames are missed.
+uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
+    std::array<incoming, frame_batch> in;
+    const auto n = static_cast<uint32_t>(frames.size());
+    for (uint32_t i = 0; i < n; ++i) look_at(frames[i], in[i]);
+    for (uint32_t i = 0, end = 0; i < n; i = end) {
+        for (end = i + 1; end < n && in[end].queue == in[i].queue;) ++end;
+        if (in[i].queue == no_queue) {
+            filtered.add(end - i);
+            continue;
+        }
+        const uint32_t took = rx_[in[i].queue]->receive({&in[i], end - i});
+        if (took == end - i) continue;
+        if (rx_in_use_ == 1) return i + took;
+        missed.add(end - i - took);
+    }
+    return n;
 }
 
 void engine::drain() noexcept {

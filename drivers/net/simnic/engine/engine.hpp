@@ -40,7 +40,10 @@ struct rx_filter {
     packet::mac_address also[most]{};  // likewise
     uint32_t also_count = 0;
 
-    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
+    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept {
+        return promiscuous.load(std::memory_order_relaxed) || is_for_us(frame);
+    }
+    [[nodiscard]] bool is_for_us(const uint8_t* frame) const noexcept;
 };
 
 class engine {
@@ -91,7 +94,8 @@ class engine {
     void advance_clock(uint64_t now) noexcept;
     void transmit(uint64_t now) noexcept;
     void receive(uint32_t budget) noexcept;
-    bool deliver(const outgoing& frame) noexcept;
+    uint32_t deliver(std::span<const outgoing> frames) noexcept;
+    void look_at(const outgoing& frame, incoming& in) const noexcept;
 
     const engine_settings settings_;
     simnic::bus bus_;
