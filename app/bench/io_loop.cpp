@@ -20,7 +20,8 @@ constexpr uint64_t idle_polls = 1'000'000;
 constexpr uint32_t fcs_bytes = 4;
 
 tl::unexpected<error> refused(int code, const std::string& name, const char* what) {
-    return fail(code < 0 ? -code : code, name, std::string(what) + ": " + rte_strerror(code < 0 ? -code : code));
+    return fail(code < 0 ? -code : code, name,
+                std::string(what) + ": " + rte_strerror(code < 0 ? -code : code));
 }
 
 }  // namespace
@@ -40,12 +41,15 @@ io_loop::~io_loop() {
 
 result<void> io_loop::set_up(const io_settings& s) {
     const std::string first = s.devices.front().substr(0, s.devices.front().find(','));
-    pool_ = rte_pktmbuf_pool_create(first.c_str(), buffers, buffer_cache, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+    pool_ = rte_pktmbuf_pool_create(first.c_str(), buffers, buffer_cache, 0,
+                                    RTE_MBUF_DEFAULT_BUF_SIZE, 0);
     if (pool_ == nullptr) return refused(rte_errno, first, "no memory for the buffers");
     for (const std::string& device : s.devices) {
         const std::string name = device.substr(0, device.find(','));
-        const std::string arguments = name.size() == device.size() ? "" : device.substr(name.size() + 1);
-        if (const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str()); code != 0)
+        const std::string arguments =
+            name.size() == device.size() ? "" : device.substr(name.size() + 1);
+        if (const int code = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
+            code != 0)
             return refused(code, device, "the device does not come up");
         names_.push_back(name);
         uint16_t port = 0;
@@ -98,7 +102,8 @@ result<void> io_loop::sow(const io_settings& s) {
         std::memset(rte_pktmbuf_append(m, bytes), 0x5a, bytes);
         if (rte_eth_tx_burst(ports_.front(), 0, &m, 1) != 1) {
             rte_pktmbuf_free(m);
-            return fail(ENOSPC, names_.front(), "does not take " + std::to_string(s.seeds) + " frames");
+            return fail(ENOSPC, names_.front(),
+                        "does not take " + std::to_string(s.seeds) + " frames");
         }
     }
     return {};

@@ -16,7 +16,7 @@ namespace turnpike::bench {
 struct io_settings {
     std::vector<std::string> devices{};  ///< "net_simnic0,wire=gen"; made and removed with the loop
     uint32_t frame_bytes = 64;           ///< FCS included
-    uint32_t seeds = 0;                  ///< frames sent before the loop, for devices that return them
+    uint32_t seeds = 0;  ///< frames sent before the loop, for devices that return them
 };
 
 /// What passed during one run.

@@ -42,10 +42,12 @@ side open_side(std::string driver, const io_settings& s) {
 std::vector<side> open_simnics(const harness& h) {
     const uint16_t permitted = h.max_simd_bitwidth();
     std::vector<side> all;
-    for (const auto& [isa, bits] : {std::pair{"scalar", 64}, {"sse42", 128}, {"avx2", 256}, {"avx512", 512}}) {
+    for (const auto& [isa, bits] :
+         {std::pair{"scalar", 64}, {"sse42", 128}, {"avx2", 256}, {"avx512", 512}}) {
         const auto width = static_cast<uint16_t>(bits);
         if (!eal::permit_simd_bitwidth(width)) {
-            all.push_back({"net_simnic", isa, "EAL's --force-max-simd-bitwidth forbids it", nullptr});
+            all.push_back(
+                {"net_simnic", isa, "EAL's --force-max-simd-bitwidth forbids it", nullptr});
             continue;
         }
         side s = open_side("net_simnic", {{fmt::format("net_simnic{},{}", bits, generating)}});
@@ -99,12 +101,13 @@ void measure(harness& h, std::span<side* const> sides) {
 }
 
 nlohmann::json cell_of(const side& s) {
-    nlohmann::json cell{{"driver", s.driver},
-                        {"isa", s.isa.empty() ? nlohmann::json(nullptr) : nlohmann::json(s.isa)},
-                        {"burst", io_loop::burst},
-                        {"frame_bytes", frame_bytes},
-                        {"engine", s.isa.empty() ? nlohmann::json(nullptr) : nlohmann::json("inline")},
-                        {"cycles", nullptr}};
+    nlohmann::json cell{
+        {"driver", s.driver},
+        {"isa", s.isa.empty() ? nlohmann::json(nullptr) : nlohmann::json(s.isa)},
+        {"burst", io_loop::burst},
+        {"frame_bytes", frame_bytes},
+        {"engine", s.isa.empty() ? nlohmann::json(nullptr) : nlohmann::json("inline")},
+        {"cycles", nullptr}};
     if (!s.loop) {
         cell["why"] = s.why;
         return cell;
@@ -120,19 +123,23 @@ nlohmann::json cell_of(const side& s) {
 /// A CPU that this process may use beside the one that it runs on.
 std::optional<unsigned> other_cpu(const cpu_set_t& permitted) {
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(cpu, &permitted) && static_cast<int>(cpu) != rte_lcore_to_cpu_id(-1)) return cpu;
+        if (CPU_ISSET(cpu, &permitted) && static_cast<int>(cpu) != rte_lcore_to_cpu_id(-1))
+            return cpu;
     return std::nullopt;
 }
 
 /// The generator on a core of its own: what a host that only receives gets, and one that sends back.
 void measure_generator(harness& h, const cpu_set_t& permitted) {
-    nlohmann::json cell{{"driver", "net_simnic"},   {"op", "generate"},
-                        {"burst", io_loop::burst},  {"frame_bytes", frame_bytes},
-                        {"engine", "thread"},       {"cycles", nullptr},
-                        {"peer", nullptr},          {"mpps", nullptr}};
+    nlohmann::json cell{{"driver", "net_simnic"},  {"op", "generate"},
+                        {"burst", io_loop::burst}, {"frame_bytes", frame_bytes},
+                        {"engine", "thread"},      {"cycles", nullptr},
+                        {"peer", nullptr},         {"mpps", nullptr}};
     const auto cpu = other_cpu(permitted);
     side s;
-    if (cpu) s = open_side("net_simnic", {{fmt::format("net_simnic0,{},engine=thread,engine_cpu={}", generating, *cpu)}});
+    if (cpu)
+        s = open_side(
+            "net_simnic",
+            {{fmt::format("net_simnic0,{},engine=thread,engine_cpu={}", generating, *cpu)}});
     h.summary()["gen_mpps"] = nullptr;
     if (!s.loop) {
         cell["why"] = cpu ? s.why : "the device needs a CPU beside the host's";
@@ -153,8 +160,10 @@ void measure_generator(harness& h, const cpu_set_t& permitted) {
     cell["mpps_returned"] = median(returned);
     h.add_cell(cell);
     h.summary()["gen_mpps"] = median(received);
-    h.say(fmt::format("generator, engine=thread on CPU {}: {:.1f} Mpps received (best {:.1f}), {:.1f} Mpps sent back too",
-                      *cpu, median(received), cell["mpps_best"].get<double>(), median(returned)));
+    h.say(
+        fmt::format("generator, engine=thread on CPU {}: {:.1f} Mpps received (best {:.1f}), "
+                    "{:.1f} Mpps sent back too",
+                    *cpu, median(received), cell["mpps_best"].get<double>(), median(returned)));
 }
 
 void report(harness& h, const std::vector<side>& simnics, const std::vector<side>& peers) {
@@ -162,7 +171,8 @@ void report(harness& h, const std::vector<side>& simnics, const std::vector<side
     for (const side& s : peers)
         if (s.loop && (best == nullptr || s.host_cycles < best->host_cycles)) best = &s;
     const auto show = [&h](const side& s) {
-        h.say(s.loop ? fmt::format("{:12} {:8} {:6.1f} cycles a packet received and sent", s.driver, s.isa, s.host_cycles)
+        h.say(s.loop ? fmt::format("{:12} {:8} {:6.1f} cycles a packet received and sent", s.driver,
+                                   s.isa, s.host_cycles)
                      : fmt::format("{:12} {:8} {}", s.driver, s.isa, s.why));
     };
     h.summary()["simnic_cycles_avx2"] = nullptr;
@@ -186,8 +196,10 @@ void report(harness& h, const std::vector<side>& simnics, const std::vector<side
 /// The device as it is beside its variant that does not count.
 void report_counting(harness& h, const side& counting, const side& uncounted) {
     h.summary()["counting_cycles"] = nullptr;
-    nlohmann::json cell{{"driver", "net_simnic"}, {"op", "count"}, {"burst", io_loop::burst},
-                        {"frame_bytes", frame_bytes}, {"engine", "inline"}, {"cycles", nullptr}, {"peer", uncounted.driver}};
+    nlohmann::json cell{{"driver", "net_simnic"},  {"op", "count"},
+                        {"burst", io_loop::burst}, {"frame_bytes", frame_bytes},
+                        {"engine", "inline"},      {"cycles", nullptr},
+                        {"peer", uncounted.driver}};
     if (!counting.loop || !uncounted.loop) {
         cell["why"] = counting.why + uncounted.why;
         h.add_cell(cell);
@@ -198,14 +210,17 @@ void report_counting(harness& h, const side& counting, const side& uncounted) {
     h.add_cell(cell);
     const double cost = counting.engine_cycles - uncounted.engine_cycles;
     h.summary()["counting_cycles"] = cost;
-    h.say(fmt::format("the device: {:.1f} cycles a packet, {:.1f} without counting: {:.2f}", counting.engine_cycles, uncounted.engine_cycles, cost));
+    h.say(fmt::format("the device: {:.1f} cycles a packet, {:.1f} without counting: {:.2f}",
+                      counting.engine_cycles, uncounted.engine_cycles, cost));
 }
 
 /// A device that forwards rubbish proves nothing.
 bool clean(harness& h, const std::vector<side>& simnics) {
     uint64_t bad = 0;
     for (const side& s : simnics)
-        for (const char* name : {"gen_lost", "gen_duplicated", "gen_reordered", "gen_damaged", "gen_foreign", "fault_translation", "fault_descriptor", "fault_tail"})
+        for (const char* name :
+             {"gen_lost", "gen_duplicated", "gen_reordered", "gen_damaged", "gen_foreign",
+              "fault_translation", "fault_descriptor", "fault_tail"})
             if (s.loop) bad += s.loop->xstat(name);
     if (bad != 0) h.say("turnpike-bench-pmd: frames were lost or damaged; the figures are void");
     return bad == 0;
@@ -219,7 +234,8 @@ int run(int argc, char** argv) {
     if (const auto code = h.start(argc, argv, 512)) return *code;
     measure_generator(h, permitted);
     std::vector<side> simnics = open_simnics(h), peers = open_peers();
-    side uncounted = open_side("net_uncounted_simnic", {{fmt::format("net_uncounted_simnic0,{}", generating)}});
+    side uncounted =
+        open_side("net_uncounted_simnic", {{fmt::format("net_uncounted_simnic0,{}", generating)}});
     side counting = open_side("net_simnic", {{fmt::format("net_simnic1,{}", generating)}});
     std::vector<side*> all;
     for (side& s : simnics) all.push_back(&s);

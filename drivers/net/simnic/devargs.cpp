@@ -198,14 +198,13 @@ result<void> take(parsing& p, std::string_view key, std::string_view value) {
         p.out.link.lanes = link->lanes;
         return {};
     }
-    std::string names = "profile, pcie";
     for (const argument& a : table) {
-        if (a.name == key) {
-            if (a.read(value, p.out)) return {};
-            return fail(EINVAL, object, std::string(key) + " takes " + std::string(a.takes));
-        }
-        names += ", " + std::string(a.name);
+        if (a.name != key) continue;
+        if (a.read(value, p.out)) return {};
+        return fail(EINVAL, object, std::string(key) + " takes " + std::string(a.takes));
     }
+    std::string names = "profile, pcie";
+    for (const argument& a : table) names += ", " + std::string(a.name);
     return fail(EINVAL, object, "there is no such argument; there are " + names);
 }
 
@@ -232,9 +231,9 @@ result<void> check_whole(const parsing& p) {
 }  // namespace
 
 result<device_arguments> parse_arguments(std::string_view text) {
-    parsing p;
-    auto fallback = policy_of("ixgbe");
+    static const auto fallback = policy_of("ixgbe");
     if (!fallback) return tl::unexpected<error>(fallback.error());
+    parsing p;
     p.out.policy = *fallback;
     while (!text.empty()) {
         const std::string_view pair = text.substr(0, text.find(','));

@@ -29,6 +29,8 @@ struct device {
     std::unique_ptr<engine_thread> thread{};
     const isa::kernel<burst_kernels_function>* kernels = nullptr;
     bool started = false;
+    /// What queues counted that have been released since.
+    uint64_t past_doorbells = 0, past_no_buffer = 0;
     std::vector<uint64_t> xstats_base{};
     rte_eth_stats stats_base{};
 };

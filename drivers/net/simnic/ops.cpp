@@ -206,10 +206,8 @@ int stop(rte_eth_dev* dev) noexcept {
 int close(rte_eth_dev* dev) noexcept {
     if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
     stop(dev);
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        if (dev->data->rx_queues[q] != nullptr) rx_queue_release(dev, q);
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        if (dev->data->tx_queues[q] != nullptr) tx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
     dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
     delete &device_of(dev);
     // ethdev frees what is left; these were ours.

@@ -104,12 +104,19 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
 }
 
 void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
-    delete static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    auto* released = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    if (released == nullptr) return;
+    device_of(dev).past_doorbells += released->tail().writes.read();
+    device_of(dev).past_no_buffer += released->no_buffer.read();
+    delete released;
     dev->data->rx_queues[queue] = nullptr;
 }
 
 void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
-    delete static_cast<tx_queue*>(dev->data->tx_queues[queue]);
+    auto* released = static_cast<tx_queue*>(dev->data->tx_queues[queue]);
+    if (released == nullptr) return;
+    device_of(dev).past_doorbells += released->tail().writes.read();
+    delete released;
     dev->data->tx_queues[queue] = nullptr;
 }
 

@@ -81,28 +81,25 @@ void engine::poll(uint32_t rx_budget) noexcept {
     const uint64_t start = cost::tsc();
     bus_.follow_memory();
     advance_clock(start);
-    transmit(start);
+    const bool moved = transmit(start);
     receive(rx_budget);
-    cycles.add(cost::tsc() - start);
+    const uint64_t end = cost::tsc();
+    // Behind the device's own work: 32 long frames take longer than its patience lasts.
+    if (moved) tail_moved_at_ = end;
+    cycles.add(end - start);
     polls.add(1);
     unlock();
 }
 
-void engine::poll_tx() noexcept {
-    if (!try_lock()) return;
-    const uint64_t start = cost::tsc();
-    bus_.follow_memory();
-    advance_clock(start);
-    transmit(start);
-    cycles.add(cost::tsc() - start);
-    polls.add(1);
-    unlock();
+/// Has a tail moved since the last call?
+bool engine::transmit(uint64_t now) noexcept {
+    bool moved = false;
+    for (uint16_t q = 0; q < tx_in_use_; ++q) moved |= tx_[q]->tail_moved();
+    send_posted(moved || now - tail_moved_at_ < patience_cycles_);
+    return moved;
 }
 
-void engine::transmit(uint64_t now) noexcept {
-    for (uint16_t q = 0; q < tx_in_use_; ++q)
-        if (tx_[q]->tail_moved()) tail_moved_at_ = now;
-    const bool patient = now - tail_moved_at_ < patience_cycles_;
+void engine::send_posted(bool patient) noexcept {
     for (uint16_t q = 0; q < tx_in_use_; ++q) {
         auto& ring = tx_[q];
         if (!ring->busy()) {
@@ -186,7 +183,7 @@ void engine::drain() noexcept {
             advance_clock(now);
             tail_moved_at_ = now - patience_cycles_;
             for (auto& ring : tx_) (void)ring->tail_moved();
-            transmit(now);
+            (void)transmit(now);
             busy = false;
             for (auto& ring : tx_) busy |= ring->busy();
         }

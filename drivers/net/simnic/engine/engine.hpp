@@ -55,7 +55,7 @@ class engine {
     /// rx_budget  frames to receive at most
     void poll(uint32_t rx_budget) noexcept;
     /// Only what is to be sent.
-    void poll_tx() noexcept;
+    void poll_tx() noexcept { poll(0); }
 
     /// Control: runs `change` while no poll does.
     template <class Change>
@@ -92,7 +92,8 @@ class engine {
     void lock() noexcept;
     void unlock() noexcept { busy_.store(false, std::memory_order_release); }
     void advance_clock(uint64_t now) noexcept;
-    void transmit(uint64_t now) noexcept;
+    bool transmit(uint64_t now) noexcept;
+    void send_posted(bool patient) noexcept;
     void receive(uint32_t budget) noexcept;
     uint32_t deliver(std::span<const outgoing> frames) noexcept;
     void look_at(const outgoing& frame, incoming& in) const noexcept;
