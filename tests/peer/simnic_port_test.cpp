@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/byte_order.hpp"
 #include "peer/simnic_port.hpp"
 
 namespace turnpike {
@@ -146,16 +147,16 @@ TEST(thresholds, are_honoured) {
 
 TEST(queues, share_the_flows_and_lose_nothing) {
     constexpr uint16_t queues = 4;
-    constexpr uint32_t flows = 100;
-    test::port b({.arguments = "wire=gen,rate=2M,l3flows=100,queues=4", .queues = queues});
+    constexpr uint32_t flows = 100, frames = 20'000;
+    test::port b({.arguments = "wire=gen,rate=200k,l3flows=100,queues=4", .queues = queues});
     b.start();
     std::map<uint32_t, std::set<uint16_t>> queues_of;  // by source address
     rte_mbuf* m[burst];
-    for (uint32_t sent = 0, idle = 0; sent < 40'000 && idle < 10'000'000; ++idle)
+    for (uint32_t sent = 0, idle = 0; sent < frames && idle < 100'000'000; ++idle)
         for (uint16_t q = 0; q < queues; ++q) {
             const uint16_t n = rte_eth_rx_burst(b.id(), q, m, burst);
             for (uint16_t i = 0; i < n; ++i)
-                queues_of[*rte_pktmbuf_mtod_offset(m[i], const unaligned_uint32_t*, 26)].insert(q);
+                queues_of[load_be<uint32_t>(rte_pktmbuf_mtod(m[i], const uint8_t*) + 26)].insert(q);
             const uint16_t out = rte_eth_tx_burst(b.id(), q, m, n);
             ASSERT_EQ(out, n);
             sent += out;
@@ -166,8 +167,9 @@ TEST(queues, share_the_flows_and_lose_nothing) {
     double received = 0, sent = 0;
     for (uint16_t q = 0; q < queues; ++q) {
         const std::string number = std::to_string(q);
-        const double rx = counts["rx_q" + number + "_packets"], tx = counts["tx_q" + number + "_packets"];
-        EXPECT_GT(rx, 40'000 / queues / 2) << "queue " << q;
+        const double rx = counts["rx_q" + number + "_packets"],
+                     tx = counts["tx_q" + number + "_packets"];
+        EXPECT_GT(rx, frames / queues / 2) << "queue " << q;
         EXPECT_LE(rx - tx, ring) << "queue " << q << ": what waits in it";
         received += rx;
         sent += tx;
@@ -177,7 +179,8 @@ TEST(queues, share_the_flows_and_lose_nothing) {
     // Queues overtake each other, so frames come back out of order, and what still waits in one may
     // seem lost.
     EXPECT_LE(counts["gen_lost"], received - sent);
-    for (const char* bad : {"gen_duplicated", "gen_damaged", "rx_missed_errors", "fault_translation", "fault_descriptor", "fault_tail"})
+    for (const char* bad : {"gen_duplicated", "gen_damaged", "rx_missed_errors",
+                            "fault_translation", "fault_descriptor", "fault_tail"})
         EXPECT_EQ(counts[bad], 0) << bad;
 }
 

@@ -40,7 +40,9 @@ struct lab {
     engine device;
 
     lab(std::string_view profile, std::unique_ptr<wire> w)
-        : device(settings_of(profile), memory.source(), nullptr, std::move(w)) {
+        : lab(settings_of(profile), std::move(w)) {}
+    lab(const engine_settings& s, std::unique_ptr<wire> w)
+        : device(s, memory.source(), nullptr, std::move(w)) {
         device.filter().promiscuous = true;
         device.exclusively([&] {
             device.rx(0).attach(

@@ -151,6 +151,22 @@ INSTANTIATE_TEST_SUITE_P(all, simnic_engine,
                              return name;
                          });
 
+TEST(simnic_link, paces_what_is_sent) {
+    engine_settings s = test::settings_of("ixgbe");
+    s.link_gbps = 10;
+    auto* line = new loop;
+    lab l(s, std::unique_ptr<wire>(line));
+    constexpr uint32_t frames = 200;
+    for (uint32_t i = 0; i < frames; ++i)
+        l.tx(i) = {{lab::buffer(i), tx_end | 60ull << tx_bytes_shift}};
+    l.tx_tail.mmio_write(frames);
+    const uint64_t start = cost::tsc(), give_up = start + 10'000'000'000;
+    while (line->sent.size() < frames && cost::tsc() < give_up) l.device.poll(1);
+    ASSERT_EQ(line->sent.size(), frames);
+    // 60 bytes, FCS, preamble and gap: 84 bytes at 10 Gb/s are 67.2 ns
+    EXPECT_GE(cost::tsc() - start, (frames - 1) * 67.2 * static_cast<double>(s.tsc_hz) / 1e9);
+}
+
 TEST(simnic_memory, follows_what_comes_and_goes) {
     std::vector<memory_range> now;
     std::vector<uint8_t> bytes(8192);
