@@ -36,6 +36,8 @@ struct port_settings {
     uint16_t queues = 1;  ///< each way
     uint64_t tx_offloads = 0, rx_offloads = 0;
     uint16_t rx_free_threshold = 0, tx_rs_threshold = 0;  ///< 0: the driver's own
+    uint64_t rss_types = 0;                               ///< of RTE_ETH_RSS_*
+    uint16_t deferred_queue = UINT16_MAX;                 ///< starts by itself, both ways
     uint16_t mtu = 1500;
     bool promiscuous = true;
 };
@@ -72,6 +74,8 @@ class port {
         conf.txmode.offloads = s_.tx_offloads;
         conf.rxmode.offloads = s_.rx_offloads;
         conf.rxmode.mtu = s_.mtu;
+        conf.rxmode.mq_mode = s_.rss_types != 0 ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
+        conf.rx_adv_conf.rss_conf.rss_hf = s_.rss_types;
         EXPECT_EQ(rte_eth_dev_configure(id_, queues, queues, &conf), 0);
         rte_eth_rxconf rx{};
         rx.rx_free_thresh = s_.rx_free_threshold;
@@ -79,6 +83,7 @@ class port {
         tx.tx_rs_thresh = s_.tx_rs_threshold;
         tx.offloads = s_.tx_offloads;
         for (uint16_t q = 0; q < queues; ++q) {
+            rx.rx_deferred_start = tx.tx_deferred_start = q == s_.deferred_queue;
             EXPECT_EQ(rte_eth_rx_queue_setup(id_, q, ring, 0, &rx, pool_), 0);
             EXPECT_EQ(rte_eth_tx_queue_setup(id_, q, ring, 0, &tx), 0);
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ethdev asks of the plug-in: offloads, filters, thresholds, queues, statistics, settings.
+#include <rte_thash.h>
+
 #include <cstring>
 #include <set>
 
@@ -148,7 +150,9 @@ TEST(thresholds, are_honoured) {
 TEST(queues, share_the_flows_and_lose_nothing) {
     constexpr uint16_t queues = 4;
     constexpr uint32_t flows = 100, frames = 20'000;
-    test::port b({.arguments = "wire=gen,rate=200k,l3flows=100,queues=4", .queues = queues});
+    test::port b({.arguments = "wire=gen,rate=200k,l3flows=100,queues=4",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4});
     b.start();
     std::map<uint32_t, std::set<uint16_t>> queues_of;  // by source address
     rte_mbuf* m[burst];
@@ -184,8 +188,122 @@ TEST(queues, share_the_flows_and_lose_nothing) {
         EXPECT_EQ(counts[bad], 0) << bad;
 }
 
+/// Receives about `frames` from every queue and frees them; how many came to each.
+std::vector<uint32_t> received_by_queue(const test::port& b, uint16_t queues, uint32_t frames) {
+    std::vector<uint32_t> seen(queues, 0);
+    rte_mbuf* m[burst];
+    for (uint32_t all = 0, idle = 0; all < frames && idle < 1'000'000; ++idle)
+        for (uint16_t q = 0; q < queues; ++q) {
+            const uint16_t n = rte_eth_rx_burst(b.id(), q, m, burst);
+            rte_pktmbuf_free_bulk(m, n);
+            seen[q] += n;
+            all += n;
+        }
+    return seen;
+}
+
+TEST(rss, hash_is_what_dpdk_computes) {
+    test::port b({.arguments = "wire=gen,l3flows=64",
+                  .rx_offloads = RTE_ETH_RX_OFFLOAD_RSS_HASH,
+                  .rss_types = RTE_ETH_RSS_NONFRAG_IPV4_UDP});
+    uint8_t key[40];
+    for (size_t i = 0; i < sizeof key; ++i) key[i] = static_cast<uint8_t>(i * 37 + 5);
+    rte_eth_rss_conf conf{};
+    conf.rss_key = key;
+    conf.rss_key_len = sizeof key;
+    conf.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+    ASSERT_EQ(rte_eth_dev_rss_hash_update(b.id(), &conf), 0);
+    uint8_t read_back[40] = {};
+    conf.rss_key = read_back;
+    ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(b.id(), &conf), 0);
+    EXPECT_EQ(std::memcmp(read_back, key, sizeof key), 0);
+    EXPECT_EQ(conf.rss_hf, RTE_ETH_RSS_NONFRAG_IPV4_UDP);
+    b.start();
+    rte_mbuf* m[burst];
+    ASSERT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), burst);
+    for (rte_mbuf* one : m) {
+        const auto* f = rte_pktmbuf_mtod(one, const uint8_t*);
+        // Source, destination, ports: host-order words, as rte_softrss takes them.
+        uint32_t tuple[3] = {load_be<uint32_t>(f + 26), load_be<uint32_t>(f + 30),
+                             load_be<uint32_t>(f + 34)};
+        EXPECT_NE(one->ol_flags & RTE_MBUF_F_RX_RSS_HASH, 0u);
+        EXPECT_EQ(one->hash.rss, rte_softrss(tuple, 3, key));
+    }
+    rte_pktmbuf_free_bulk(m, burst);
+    key[0] ^= 1;
+    conf.rss_key = key;
+    conf.rss_key_len = 39;
+    EXPECT_NE(rte_eth_dev_rss_hash_update(b.id(), &conf), 0) << "a key has 40 bytes";
+}
+
+TEST(rss, table_says_which_queue) {
+    constexpr uint16_t queues = 4;
+    test::port b({.arguments = "wire=gen,queues=4,rate=500k",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4});
+    rte_eth_rss_reta_entry64 table[2]{};
+    for (auto& group : table) {
+        group.mask = ~0ull;
+        for (auto& queue : group.reta) queue = 2;
+    }
+    ASSERT_EQ(rte_eth_dev_rss_reta_update(b.id(), table, 128), 0);
+    table[1].reta[5] = queues;
+    EXPECT_NE(rte_eth_dev_rss_reta_update(b.id(), table, 128), 0) << "no such queue";
+    EXPECT_NE(rte_eth_dev_rss_reta_update(b.id(), table, 64), 0) << "not the table's size";
+    ASSERT_EQ(rte_eth_dev_rss_reta_query(b.id(), table, 128), 0);
+    EXPECT_EQ(table[1].reta[5], 2);
+    b.start();
+    const auto seen = received_by_queue(b, queues, 2000);
+    EXPECT_EQ(seen[0] + seen[1] + seen[3], 0u);
+    EXPECT_GE(seen[2], 2000u);
+}
+
+TEST(queues, go_to_the_first_without_rss) {
+    test::port b({.arguments = "wire=gen,queues=2,rate=500k", .queues = 2});
+    b.start();
+    EXPECT_EQ(received_by_queue(b, 2, 1000)[1], 0u);
+}
+
+TEST(queues, start_and_stop_alone) {
+    constexpr uint16_t queues = 2;
+    test::port b({.arguments = "wire=gen,queues=2,rate=500k",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4,
+                  .deferred_queue = 1});
+    b.start();
+    const auto states = [&b] {
+        rte_eth_rxq_info rx{};
+        rte_eth_txq_info tx{};
+        EXPECT_EQ(rte_eth_rx_queue_info_get(b.id(), 1, &rx), 0);
+        EXPECT_EQ(rte_eth_tx_queue_info_get(b.id(), 1, &tx), 0);
+        return std::pair{rx.queue_state, tx.queue_state};
+    };
+    const std::pair<uint8_t, uint8_t> off{RTE_ETH_QUEUE_STATE_STOPPED, RTE_ETH_QUEUE_STATE_STOPPED};
+    const std::pair<uint8_t, uint8_t> on{RTE_ETH_QUEUE_STATE_STARTED, RTE_ETH_QUEUE_STATE_STARTED};
+    EXPECT_EQ(states(), off);
+    EXPECT_EQ(received_by_queue(b, queues, 1000)[1], 0u);
+    EXPECT_GT(b.xstats()["rx_missed_errors"], 0) << "the other half is lost";
+    for (int round = 0; round < 100; ++round) {
+        ASSERT_EQ(rte_eth_dev_rx_queue_start(b.id(), 1), 0);
+        ASSERT_EQ(rte_eth_dev_tx_queue_start(b.id(), 1), 0);
+        EXPECT_EQ(states(), on);
+        EXPECT_GT(received_by_queue(b, queues, 200)[1], 0u);
+        // Something posted and not yet freed, both ways.
+        rte_mbuf* m[burst];
+        uint16_t n = 0;
+        while ((n = rte_eth_rx_burst(b.id(), 1, m, burst)) == 0) {
+        }
+        EXPECT_EQ(rte_eth_tx_burst(b.id(), 1, m, n), n);
+        ASSERT_EQ(rte_eth_dev_rx_queue_stop(b.id(), 1), 0);
+        ASSERT_EQ(rte_eth_dev_tx_queue_stop(b.id(), 1), 0);
+        EXPECT_EQ(states(), off);
+        EXPECT_EQ(rte_eth_rx_burst(b.id(), 1, m, burst), 0) << "stopped";
+    }
+    EXPECT_EQ(b.xstats()["fault_translation"], 0);
+}
+
 TEST(statistics, only_grow_until_they_are_reset) {
-    test::port b({.arguments = "wire=gen"});
+    test::port b({.arguments = "wire=gen", .rss_types = RTE_ETH_RSS_IPV4});
     std::map<std::string, double> before;
     for (const uint16_t queues : std::initializer_list<uint16_t>{1, 3, 2, 1}) {
         b.configure(queues);

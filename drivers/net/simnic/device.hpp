@@ -51,6 +51,19 @@ void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noex
 inline constexpr uint16_t ring_least = 128, ring_most = 4096, ring_multiple = 32,
                           ring_default = 1024;
 
+int rx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept;
+int rx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept;
+int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept;
+int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept;
+
+/// rss_ops.cpp: receive side scaling.
+uint64_t rss_offloads() noexcept;
+int rss_hash_update(rte_eth_dev* dev, rte_eth_rss_conf* conf) noexcept;
+int rss_hash_conf_get(rte_eth_dev* dev, rte_eth_rss_conf* conf) noexcept;
+int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept;
+int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept;
+int configure_rss(rte_eth_dev* dev) noexcept;
+
 /// stats.cpp: what a port counts.
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept;
 int stats_reset(rte_eth_dev* dev) noexcept;

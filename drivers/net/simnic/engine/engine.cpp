@@ -20,17 +20,6 @@ double cycles_per_byte(const engine_settings& s) noexcept {
     return s.link_gbps > 0 ? static_cast<double>(s.tsc_hz) * 8 / (s.link_gbps * 1e9) : 0;
 }
 
-/// One flow, one queue: a mix of both addresses. (Not RSS: nobody programs it.)
-uint32_t flow_hash(const frame_class& c, const uint8_t* frame) noexcept {
-    const bool ip = (c.ptype & 0x0f0) != 0;
-    const bool v6 = (c.ptype & 0x0f0) >= ptype_l3_ipv6;
-    const uint8_t* at = ip ? frame + c.l3_at + (v6 ? 8 : 12) : frame;
-    uint64_t h = 0;
-    for (uint32_t i = 0, n = ip ? (v6 ? 32u : 8u) : 12u; i < n; i += 4)
-        h = (h ^ load_be<uint32_t>(at + i)) * 0x9e37'79b9'7f4a'7c15u;
-    return static_cast<uint32_t>(h >> 32);
-}
-
 }  // namespace
 
 bool rx_filter::is_for_us(const uint8_t* frame) const noexcept {
@@ -148,10 +137,18 @@ void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
     if (!filter_.takes(frame.bytes)) return;
     const frame_class c = classify(frame.bytes, frame.length);
     in.ptype = c.ptype;
-    in.queue = rx_in_use_ == 1 ? 0 : flow_hash(c, frame.bytes) % rx_in_use_;
+    in.queue = in.hash = 0;
     in.status = filter_.verify_checksums.load(std::memory_order_relaxed)
                     ? verify_checksums(c, frame.bytes)
                     : 0;
+    const bool report = report_hash_.load(std::memory_order_relaxed);
+    if (rx_in_use_ == 1 && !report) return;
+    uint32_t hash = 0;
+    if (!rss_.hash(c, frame.bytes, hash)) return;
+    in.queue = rx_in_use_ == 1 ? 0 : rss_.queue_of(hash);
+    if (!report) return;
+    in.hash = hash;
+    in.status |= rx_hashed;
 }
 
 /// Frames to their queues, up to the first that the only queue has no buffer for; how many. With

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/bus.hpp"
+#include "engine/rss.hpp"
 #include "engine/rx_ring.hpp"
 #include "engine/tx_ring.hpp"
 #include "packet/headers.hpp"
@@ -72,6 +73,9 @@ class engine {
     rx_ring& rx(uint16_t queue) noexcept { return *rx_[queue]; }
     tx_ring& tx(uint16_t queue) noexcept { return *tx_[queue]; }
     rx_filter& filter() noexcept { return filter_; }
+    simnic::rss& scaling() noexcept { return rss_; }
+    /// Whether answers bear the hash.
+    void report_hash(bool on) noexcept { report_hash_.store(on, std::memory_order_relaxed); }
     simnic::wire& line() noexcept { return *wire_; }
     simnic::bus& pcie_bus() noexcept { return bus_; }
     const engine_settings& settings() const noexcept { return settings_; }
@@ -104,6 +108,8 @@ class engine {
     std::vector<std::unique_ptr<rx_ring>> rx_;
     std::vector<std::unique_ptr<tx_ring>> tx_;
     rx_filter filter_{};
+    simnic::rss rss_{};
+    std::atomic<bool> report_hash_{false};
     pace tx_pace_{};
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;

@@ -70,7 +70,8 @@ bool rx_ring::fetch() noexcept {
     if (to == nullptr) [[unlikely]]
         return {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
     copy_frame(to, frame.bytes, frame.length);
-    return {{rx_answer_0(frame.ptype), rx_answer_1(rx_done | rx_end | frame.status, frame.length)}};
+    return {{rx_answer_0(frame.ptype, frame.hash),
+             rx_answer_1(rx_done | rx_end | frame.status, frame.length)}};
 }
 
 /// How many answers leave together, from here on.

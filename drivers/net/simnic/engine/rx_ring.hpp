@@ -27,7 +27,8 @@ struct incoming {
     uint32_t length;
     uint32_t ptype;
     uint32_t queue;
-    uint32_t status;  ///< the checksum bits of an answer
+    uint32_t status;  ///< of an answer: checksums, rx_hashed
+    uint32_t hash;
 };
 
 /// Threads  the engine's lock; counters may be read by any.
@@ -36,7 +37,7 @@ class rx_ring {
     rx_ring(const rx_policy& p, bus& b) noexcept : policy_(p), bus_(b) {}
 
     void attach(const rx_ring_settings& s) noexcept;
-    void detach() noexcept { settings_ = {}; }
+    void detach() noexcept { attach({}); }
 
     /// Fill buffers and answer their descriptors, until one is missing; how many frames went in.
     uint32_t receive(std::span<const incoming> frames) noexcept;

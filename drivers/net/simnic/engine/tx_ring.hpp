@@ -34,7 +34,7 @@ class tx_ring {
     tx_ring(const tx_policy& p, bus& b);
 
     void attach(const tx_ring_settings& s) noexcept;
-    void detach() noexcept { settings_ = {}; }
+    void detach() noexcept { attach({}); }
 
     /// The next whole frames, in order; how many. They are valid until done().
     /// patient  wait for a fetch batch to fill, where the policy does
