@@ -46,15 +46,18 @@ std::vector<std::string> own_eal_options(unsigned memory_mb) {
 
 }  // namespace
 
+double median(std::vector<double> seen) {
+    const auto middle = seen.begin() + static_cast<long>(seen.size() / 2);
+    std::nth_element(seen.begin(), middle, seen.end());
+    return *middle;
+}
+
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions) {
     std::vector<std::vector<double>> seen(all.size());
     for (unsigned r = 0; r < repetitions; ++r)
         for (size_t i = 0; i < all.size(); ++i) seen[i].push_back(all[i].run());
     std::vector<double> medians;
-    for (auto& s : seen) {
-        std::nth_element(s.begin(), s.begin() + static_cast<long>(s.size() / 2), s.end());
-        medians.push_back(s[s.size() / 2]);
-    }
+    for (auto& s : seen) medians.push_back(median(std::move(s)));
     return medians;
 }
 

@@ -23,6 +23,9 @@ struct contender {
     std::function<double()> run;
 };
 
+/// The upper one of an even number. Requires at least one.
+double median(std::vector<double> seen);
+
 /// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all.
 /// Returns the median of each.
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions);

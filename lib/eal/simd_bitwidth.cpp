@@ -11,4 +11,8 @@ namespace turnpike::eal {
 
 uint16_t max_simd_bitwidth() noexcept { return rte_vect_get_max_simd_bitwidth(); }
 
+bool permit_simd_bitwidth(uint16_t bits) noexcept {
+    return rte_vect_set_max_simd_bitwidth(bits) == 0 || max_simd_bitwidth() == bits;
+}
+
 }  // namespace turnpike::eal

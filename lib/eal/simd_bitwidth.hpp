@@ -9,4 +9,8 @@ namespace turnpike::eal {
 /// Bits: 64, 128, 256 or 512. Requires EAL started. Threads any. Errors none.
 uint16_t max_simd_bitwidth() noexcept;
 
+/// Permit another width from here on. Bits as above. Threads: control.
+/// false: --force-max-simd-bitwidth rules, and another width is asked for.
+bool permit_simd_bitwidth(uint16_t bits) noexcept;
+
 }  // namespace turnpike::eal

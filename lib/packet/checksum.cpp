@@ -4,14 +4,10 @@
 #include "packet/kernel/ipv4_sum.hpp"
 
 namespace turnpike::packet {
-
 uint32_t sum_bytes(std::span<const uint8_t> bytes, uint32_t sum) noexcept {
-    size_t i = 0;
-    uint64_t wide = sum;
-    for (; i + 1 < bytes.size(); i += 2) wide += load_be<uint16_t>(&bytes[i]);
-    if (i < bytes.size()) wide += uint32_t{bytes[i]} << 8;
-    wide = (wide & 0xffff'ffff) + (wide >> 32);
-    return static_cast<uint32_t>((wide & 0xffff) + (wide >> 16));
+    native_sum words;
+    words.add(bytes.data(), bytes.size());
+    return (sum & 0xffff) + (sum >> 16) + big_endian(words.folded());
 }
 
 std::span<const isa::kernel<ipv4_sum_function>> ipv4_sum_kernels() noexcept {

@@ -30,6 +30,7 @@ inline constexpr uint32_t rx_ip_good = 1u << 4;
 inline constexpr uint32_t rx_ip_bad = 1u << 5;
 inline constexpr uint32_t rx_l4_good = 1u << 6;
 inline constexpr uint32_t rx_l4_bad = 1u << 7;
+inline constexpr uint32_t rx_hashed = 1u << 8;  ///< word 0 has the frame's RSS hash
 
 /// The type of a received frame: L2 | L3 | L4, a nibble each, with the numbers of RTE_PTYPE
 /// (host/rx.cpp holds them to DPDK's).
@@ -48,9 +49,16 @@ enum rx_ptype : uint16_t {
     ptype_l4_icmp = 0x500,
 };
 
-constexpr uint64_t rx_answer_0(uint16_t ptype) noexcept { return uint64_t{ptype} << 48; }
+constexpr uint64_t rx_answer_0(uint32_t ptype, uint32_t hash = 0) noexcept {
+    return uint64_t{ptype} << 48 | hash;
+}
 constexpr uint64_t rx_answer_1(uint32_t status, uint32_t bytes) noexcept {
     return status | uint64_t{bytes} << 32;
+}
+
+/// Of the frame behind an answer; 0 where the device could not use the buffer.
+constexpr uint32_t rx_bytes(const descriptor& answer) noexcept {
+    return static_cast<uint32_t>(answer.word[1] >> 32);
 }
 
 // TX command.

@@ -5,7 +5,8 @@
 
 #include <array>
 #include <charconv>
-#include <set>
+#include <iterator>
+#include <optional>
 
 #include "descriptor.hpp"
 
@@ -13,12 +14,12 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t fcs_bytes = 4;
-constexpr uint32_t largest_generated_bytes = max_frame_bytes + fcs_bytes;
+constexpr uint32_t longest_generated_bytes = max_frame_bytes + fcs_bytes;
 constexpr uint32_t most_flows = 1u << 24;
 
 struct parsing {
     device_arguments out{};
-    std::set<std::string, std::less<>> given{};
+    uint32_t given = 0;  ///< a bit each, by place_of()
 };
 
 /// A whole number from `low` to `high`, and nothing after it.
@@ -70,16 +71,14 @@ bool read_rate(std::string_view text, double& into) {
 bool read_size(std::string_view text, traffic& t) {
     if (text == "imix") {
         t.size = traffic::sizes::imix;
-        t.smallest = 64;
-        t.largest = 1518;
         return true;
     }
     const size_t dash = text.find('-');
-    if (!read_number<uint32_t>(text.substr(0, dash), 64, largest_generated_bytes, t.smallest))
+    if (!read_number<uint32_t>(text.substr(0, dash), 64, longest_generated_bytes, t.smallest))
         return false;
     t.largest = t.smallest;
     return dash == std::string_view::npos ||
-           read_number<uint32_t>(text.substr(dash + 1), t.smallest, largest_generated_bytes,
+           read_number<uint32_t>(text.substr(dash + 1), t.smallest, longest_generated_bytes,
                                  t.largest);
 }
 
@@ -127,7 +126,6 @@ struct argument {
     bool (*read)(std::string_view, device_arguments&);
 };
 
-// profile and pcie have messages of their own.
 constexpr std::array table{
     argument{
         "mps", "a power of two from 128 to 4096", false,
@@ -184,40 +182,72 @@ constexpr std::array table{
         [](std::string_view v, device_arguments& a) { return read_rate(v, a.traffic.rate_pps); }},
 };
 
-result<void> take(parsing& p, std::string_view key, std::string_view value) {
-    const std::string object = std::string(key) + "=" + std::string(value);
-    if (!p.given.emplace(key).second) return fail(EINVAL, object, "is given twice");
+/// Those of the table, and before them the two that have messages of their own.
+constexpr std::string_view with_own_messages[] = {"profile", "pcie"};
+
+/// Where it stands among all arguments; nothing: there is no such.
+std::optional<uint32_t> place_of(std::string_view key) {
+    uint32_t place = 0;
+    for (const std::string_view name : with_own_messages) {
+        if (name == key) return place;
+        ++place;
+    }
+    for (const argument& a : table) {
+        if (a.name == key) return place;
+        ++place;
+    }
+    return std::nullopt;
+}
+
+std::string all_names() {
+    std::string names = "profile, pcie";
+    for (const argument& a : table) names += ", " + std::string(a.name);
+    return names;
+}
+
+result<void> read_value(std::string_view key, std::string_view value, uint32_t place,
+                        device_arguments& out) {
     if (key == "profile") {
         auto policy = policy_of(value);
         if (!policy) return tl::unexpected<error>(policy.error());
-        p.out.policy = *policy;
+        out.policy = *policy;
         return {};
     }
+    std::string_view takes = "a link such as gen3x8";
     if (key == "pcie") {
-        const auto link = pcie::parse_link(value);
-        if (!link) return fail(EINVAL, object, "pcie takes a link such as gen3x8");
-        p.out.link.gen = link->gen;
-        p.out.link.lanes = link->lanes;
-        return {};
-    }
-    std::string names = "profile, pcie";
-    for (const argument& a : table) {
-        if (a.name == key) {
-            if (a.read(value, p.out)) return {};
-            return fail(EINVAL, object, std::string(key) + " takes " + std::string(a.takes));
+        if (const auto link = pcie::parse_link(value)) {
+            out.link.gen = link->gen;
+            out.link.lanes = link->lanes;
+            return {};
         }
-        names += ", " + std::string(a.name);
+    } else {
+        const argument& a = table[place - std::size(with_own_messages)];
+        if (a.read(value, out)) return {};
+        takes = a.takes;
     }
-    return fail(EINVAL, object, "there is no such argument; there are " + names);
+    return fail(EINVAL, std::string(key) + "=" + std::string(value),
+                std::string(key) + " takes " + std::string(takes));
+}
+
+result<void> take(parsing& p, std::string_view key, std::string_view value) {
+    const auto place = place_of(key);
+    if (!place)
+        return fail(EINVAL, std::string(key) + "=" + std::string(value),
+                    "there is no such argument; there are " + all_names());
+    const uint32_t bit = 1u << *place;
+    if ((p.given & bit) != 0)
+        return fail(EINVAL, std::string(key) + "=" + std::string(value), "is given twice");
+    p.given |= bit;
+    return read_value(key, value, *place, p.out);
 }
 
 /// What only makes sense together.
 result<void> check_whole(const parsing& p) {
-    const auto has = [&p](std::string_view key) { return p.given.contains(key); };
+    const auto has = [&p](std::string_view key) { return (p.given >> *place_of(key) & 1) != 0; };
     if (has("engine_cpu") && !p.out.threaded)
         return fail(EINVAL, "engine_cpu", "takes effect with engine=thread only");
     for (const argument& a : table)
-        if (a.generator_only && has(a.name) && p.out.wire != wire_kind::gen)
+        if (p.out.wire != wire_kind::gen && a.generator_only && has(a.name))
             return fail(EINVAL, std::string(a.name), "is for wire=gen only");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
@@ -234,9 +264,9 @@ result<void> check_whole(const parsing& p) {
 }  // namespace
 
 result<device_arguments> parse_arguments(std::string_view text) {
-    parsing p;
-    auto fallback = policy_of("ixgbe");
+    static const auto fallback = policy_of("ixgbe");
     if (!fallback) return tl::unexpected<error>(fallback.error());
+    parsing p;
     p.out.policy = *fallback;
     while (!text.empty()) {
         const std::string_view pair = text.substr(0, text.find(','));

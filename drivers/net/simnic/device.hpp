@@ -29,6 +29,8 @@ struct device {
     std::unique_ptr<engine_thread> thread{};
     const isa::kernel<burst_kernels_function>* kernels = nullptr;
     bool started = false;
+    /// What queues counted that have been released since.
+    uint64_t past_doorbells = 0, past_no_buffer = 0;
     std::vector<uint64_t> xstats_base{};
     rte_eth_stats stats_base{};
 };
@@ -48,6 +50,19 @@ void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noex
 void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noexcept;
 inline constexpr uint16_t ring_least = 128, ring_most = 4096, ring_multiple = 32,
                           ring_default = 1024;
+
+int rx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept;
+int rx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept;
+int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept;
+int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept;
+
+/// rss_ops.cpp: receive side scaling.
+uint64_t rss_offloads() noexcept;
+int rss_hash_update(rte_eth_dev* dev, rte_eth_rss_conf* conf) noexcept;
+int rss_hash_conf_get(rte_eth_dev* dev, rte_eth_rss_conf* conf) noexcept;
+int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept;
+int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept;
+int configure_rss(rte_eth_dev* dev) noexcept;
 
 /// stats.cpp: what a port counts.
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept;

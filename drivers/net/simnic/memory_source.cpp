@@ -33,7 +33,8 @@ std::vector<memory_range> eal_memory() {
 
 const std::atomic<uint64_t>* eal_memory_generation() noexcept {
     // Memory that never changes (--no-huge, --legacy-mem) has no events; that is no failure.
-    static const int registered = rte_mem_event_callback_register("net_simnic", on_event, nullptr);
+    static const int registered =
+        rte_mem_event_callback_register("net_simnic", on_event, &generation);
     (void)registered;
     return &generation;
 }

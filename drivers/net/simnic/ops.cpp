@@ -12,8 +12,9 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t fcs_bytes = 4, vlan_bytes = 4;
-constexpr uint64_t rx_offloads =
+constexpr uint64_t checksum_offloads =
     RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+constexpr uint64_t rx_offloads = checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH;
 constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                  RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
@@ -26,9 +27,9 @@ packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
 
 int configure(rte_eth_dev* dev) noexcept {
     const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
-    device_of(dev).nic->filter().verify_checksums.store((offloads & rx_offloads) != 0,
+    device_of(dev).nic->filter().verify_checksums.store((offloads & checksum_offloads) != 0,
                                                         std::memory_order_relaxed);
-    return 0;
+    return configure_rss(dev);
 }
 
 int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
@@ -42,6 +43,9 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     info->rx_offload_capa = rx_offloads;
     info->tx_offload_capa = info->tx_queue_offload_capa = tx_offloads;
     info->rx_queue_offload_capa = 0;
+    info->flow_type_rss_offloads = rss_offloads();
+    info->hash_key_size = rss::key_bytes;
+    info->reta_size = rss::table_entries;
     const rte_eth_desc_lim limits{.nb_max = ring_most,
                                   .nb_min = ring_least,
                                   .nb_align = ring_multiple,
@@ -152,9 +156,15 @@ void detach_rings(rte_eth_dev* dev) noexcept {
     });
 }
 
-void show_queue_state(rte_eth_dev* dev, uint8_t state) noexcept {
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) dev->data->rx_queue_state[q] = state;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) dev->data->tx_queue_state[q] = state;
+void show_queue_states(rte_eth_dev* dev) noexcept {
+    const auto state = [](const auto* queue) -> uint8_t {
+        return queue->running() ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    };
+    auto* data = dev->data;
+    for (uint16_t q = 0; q < data->nb_rx_queues; ++q)
+        data->rx_queue_state[q] = state(static_cast<rx_queue*>(data->rx_queues[q]));
+    for (uint16_t q = 0; q < data->nb_tx_queues; ++q)
+        data->tx_queue_state[q] = state(static_cast<tx_queue*>(data->tx_queues[q]));
 }
 
 }  // namespace
@@ -164,9 +174,13 @@ int start(rte_eth_dev* dev) noexcept {
     bool good = true;
     d.nic->exclusively([&] {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-            good = static_cast<rx_queue*>(dev->data->rx_queues[q])->start() && good;
+            if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
+                !rx->configured().deferred)
+                good = rx->start() && good;
         for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-            static_cast<tx_queue*>(dev->data->tx_queues[q])->start();
+            if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q]);
+                !tx->configured().deferred)
+                tx->start();
         if (good) d.nic->set_queues(dev->data->nb_rx_queues, dev->data->nb_tx_queues);
     });
     if (!good) {
@@ -184,7 +198,7 @@ int start(rte_eth_dev* dev) noexcept {
         }
     }
     d.started = true;
-    show_queue_state(dev, RTE_ETH_QUEUE_STATE_STARTED);
+    show_queue_states(dev);
     link_update(dev, 0);
     return 0;
 }
@@ -198,7 +212,7 @@ int stop(rte_eth_dev* dev) noexcept {
     empty_queues(dev);
     d.started = false;
     dev->data->dev_started = 0;
-    show_queue_state(dev, RTE_ETH_QUEUE_STATE_STOPPED);
+    show_queue_states(dev);
     link_update(dev, 0);
     return 0;
 }
@@ -206,10 +220,8 @@ int stop(rte_eth_dev* dev) noexcept {
 int close(rte_eth_dev* dev) noexcept {
     if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
     stop(dev);
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        if (dev->data->rx_queues[q] != nullptr) rx_queue_release(dev, q);
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        if (dev->data->tx_queues[q] != nullptr) tx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
     dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
     delete &device_of(dev);
     // ethdev frees what is left; these were ours.
@@ -256,6 +268,14 @@ const eth_dev_ops& operations() noexcept {
         o.rx_queue_release = rx_queue_release;
         o.tx_queue_setup = tx_queue_setup;
         o.tx_queue_release = tx_queue_release;
+        o.rx_queue_start = rx_queue_start;
+        o.rx_queue_stop = rx_queue_stop;
+        o.tx_queue_start = tx_queue_start;
+        o.tx_queue_stop = tx_queue_stop;
+        o.rss_hash_update = rss_hash_update;
+        o.rss_hash_conf_get = rss_hash_conf_get;
+        o.reta_update = reta_update;
+        o.reta_query = reta_query;
         return o;
     }();
     return ops;

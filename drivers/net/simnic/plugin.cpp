@@ -4,12 +4,12 @@
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
 #include <rte_cycles.h>
-#include <rte_vect.h>
 
 #include <cstring>
 #include <exception>
 
 #include "device.hpp"
+#include "eal/simd_bitwidth.hpp"
 #include "memory_source.hpp"
 #include "wire/cable.hpp"
 #include "wire/generator.hpp"
@@ -59,8 +59,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     auto d = std::make_unique<device>(device{.arguments = *parsed});
     d->mac = parsed->mac.is_zero() ? made_mac(port) : parsed->mac;
     std::memcpy(d->ether_mac.addr_bytes, d->mac.bytes, sizeof d->mac.bytes);
-    const auto kernels = isa::choose(burst_kernel_table(), name,
-                                     static_cast<uint16_t>(rte_vect_get_max_simd_bitwidth()));
+    const auto kernels = isa::choose(burst_kernel_table(), name, eal::max_simd_bitwidth());
     if (!kernels) return tl::unexpected<error>(kernels.error());
     d->kernels = *kernels;
     auto line = make_wire(*d, name, port);
@@ -137,6 +136,9 @@ RTE_INIT(simnic_log_init) {
 }  // namespace turnpike::simnic
 
 using turnpike::simnic::simnic_driver;
+#ifdef SIMNIC_UNCOUNTED
+RTE_PMD_REGISTER_VDEV(net_uncounted_simnic, simnic_driver);
+#else
 RTE_PMD_REGISTER_VDEV(net_simnic, simnic_driver);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_simnic,
@@ -144,3 +146,4 @@ RTE_PMD_REGISTER_PARAM_STRING(
     "engine=<inline|thread> engine_cpu=<n> link=<0|10|25|40|100> queues=<n> mac=<mac> "
     "wire=<sink|gen|peer:NAME|tap:NAME> size=<64|imix|a-b> l2flows=<n> l3flows=<n> ip=<4|6> "
     "dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps>");
+#endif

@@ -58,6 +58,7 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                                                     .queue = queue,
                                                     .size = size,
                                                     .free_threshold = threshold,
+                                                    .deferred = conf->rx_deferred_start != 0,
                                                     .pool = pool,
                                                     .zone = zone,
                                                     .kernels = &d.kernels->function()});
@@ -93,6 +94,7 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                           .rs_threshold = rs,
                           .free_threshold = free,
                           .fast_free = (offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0,
+                          .deferred = conf->tx_deferred_start != 0,
                           .full = (offloads & full_path_offloads) != 0,
                           .zone = zone,
                           .kernels = &d.kernels->function()});
@@ -104,13 +106,59 @@ int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
 }
 
 void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
-    delete static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    auto* released = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    if (released == nullptr) return;
+    device_of(dev).past_doorbells += released->tail().writes.read();
+    device_of(dev).past_no_buffer += released->no_buffer.read();
+    delete released;
     dev->data->rx_queues[queue] = nullptr;
 }
 
 void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
-    delete static_cast<tx_queue*>(dev->data->tx_queues[queue]);
+    auto* released = static_cast<tx_queue*>(dev->data->tx_queues[queue]);
+    if (released == nullptr) return;
+    device_of(dev).past_doorbells += released->tail().writes.read();
+    delete released;
     dev->data->tx_queues[queue] = nullptr;
+}
+
+int rx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
+    engine& nic = *device_of(dev).nic;
+    auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
+    bool good = true;
+    nic.exclusively([&] { good = rx->start(); });
+    if (!good) {
+        SIMNIC_LOG(ERR, "queue %u: the pool has too few buffers to fill the ring\n", queue);
+        (void)rx_queue_stop(dev, queue);
+        return -ENOMEM;
+    }
+    dev->data->rx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STARTED;
+    return 0;
+}
+
+int rx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
+    engine& nic = *device_of(dev).nic;
+    nic.exclusively([&] { nic.rx(queue).detach(); });
+    static_cast<rx_queue*>(dev->data->rx_queues[queue])->stop();
+    dev->data->rx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STOPPED;
+    return 0;
+}
+
+int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
+    engine& nic = *device_of(dev).nic;
+    nic.exclusively([&] { static_cast<tx_queue*>(dev->data->tx_queues[queue])->start(); });
+    dev->data->tx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STARTED;
+    return 0;
+}
+
+/// What was posted is sent first.
+int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
+    engine& nic = *device_of(dev).nic;
+    nic.drain();
+    nic.exclusively([&] { nic.tx(queue).detach(); });
+    static_cast<tx_queue*>(dev->data->tx_queues[queue])->stop();
+    dev->data->tx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STOPPED;
+    return 0;
 }
 
 void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noexcept {
@@ -118,6 +166,7 @@ void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noex
     info->mp = q.pool;
     info->nb_desc = static_cast<uint16_t>(q.size);
     info->conf.rx_free_thresh = q.free_threshold;
+    info->conf.rx_deferred_start = q.deferred;
     info->conf.offloads = dev->data->dev_conf.rxmode.offloads;
 }
 
@@ -126,6 +175,7 @@ void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) noex
     info->nb_desc = static_cast<uint16_t>(q.size);
     info->conf.tx_rs_thresh = q.rs_threshold;
     info->conf.tx_free_thresh = q.free_threshold;
+    info->conf.tx_deferred_start = q.deferred;
     info->conf.offloads = dev->data->dev_conf.txmode.offloads;
 }
 

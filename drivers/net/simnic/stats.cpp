@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <ethdev_driver.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -11,7 +10,7 @@ namespace turnpike::simnic {
 namespace {
 
 uint64_t doorbells(rte_eth_dev* dev) noexcept {
-    uint64_t sum = 0;
+    uint64_t sum = device_of(dev).past_doorbells;
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
         if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]))
             sum += rx->tail().writes.read();
@@ -90,6 +89,7 @@ rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
         }
     }
     s.imissed = nic.missed.read();
+    s.rx_nombuf = device_of(dev).past_no_buffer;
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
         if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]))
             s.rx_nombuf += rx->no_buffer.read();
@@ -107,8 +107,7 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
     stats->imissed = now.imissed - base.imissed;
     stats->ierrors = now.ierrors - base.ierrors;
     stats->oerrors = now.oerrors - base.oerrors;
-    // Queues, which count it, may have been released since the reset.
-    stats->rx_nombuf = now.rx_nombuf - std::min(now.rx_nombuf, base.rx_nombuf);
+    stats->rx_nombuf = now.rx_nombuf - base.rx_nombuf;
     for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
         stats->q_ipackets[q] = now.q_ipackets[q] - base.q_ipackets[q];
         stats->q_opackets[q] = now.q_opackets[q] - base.q_opackets[q];
@@ -130,7 +129,7 @@ int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
         const auto& base = device_of(dev).xstats_base;
         if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
-            xstats[i] = {i, all[i].value - (i < base.size() ? std::min(base[i], all[i].value) : 0)};
+            xstats[i] = {i, all[i].value - (i < base.size() ? base[i] : 0)};
         return static_cast<int>(all.size());
     } catch (const std::exception&) {
         return -ENOMEM;

@@ -94,7 +94,7 @@ TEST(simnic_arguments, mutations_do_no_harm) {
         "profile=i40e,pcie=gen4x16,mps=512,engine=thread,link=40,queues=2,wire=gen,size=64-1518,"
         "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1";
     std::mt19937 random(7);
-    for (int round = 0; round < 100'000; ++round) {
+    for (int round = 0; round < 1'000'000; ++round) {
         std::string text = good;
         for (unsigned n = 1 + random() % 4; n > 0; --n) {
             const size_t at = random() % text.size();

@@ -40,7 +40,9 @@ struct lab {
     engine device;
 
     lab(std::string_view profile, std::unique_ptr<wire> w)
-        : device(settings_of(profile), memory.source(), nullptr, std::move(w)) {
+        : lab(settings_of(profile), std::move(w)) {}
+    lab(const engine_settings& s, std::unique_ptr<wire> w)
+        : device(s, memory.source(), nullptr, std::move(w)) {
         device.filter().promiscuous = true;
         device.exclusively([&] {
             device.rx(0).attach(
@@ -66,13 +68,17 @@ class loop final : public wire {
   public:
     std::vector<std::vector<uint8_t>> sent{}, to_host{};
 
-    outgoing peek(uint64_t) noexcept override {
-        if (next_ == to_host.size()) return {};
-        return {to_host[next_].data(), static_cast<uint32_t>(to_host[next_].size())};
+    uint32_t peek(uint64_t, std::span<outgoing> into) noexcept override {
+        uint32_t n = 0;
+        for (size_t i = next_; i < to_host.size() && n < into.size(); ++i)
+            into[n++] = {to_host[i].data(), static_cast<uint32_t>(to_host[i].size())};
+        return n;
     }
-    void pop() noexcept override { ++next_; }
+    void pop(uint32_t n) noexcept override { next_ += n; }
     bool waits() const noexcept override { return true; }
-    void send(const uint8_t* f, uint32_t n) noexcept override { sent.emplace_back(f, f + n); }
+    void send(std::span<const outgoing> frames) noexcept override {
+        for (const outgoing& f : frames) sent.emplace_back(f.bytes, f.bytes + f.length);
+    }
     size_t counts(std::span<wire_count>) const noexcept override { return 0; }
 
   private:

@@ -151,6 +151,22 @@ INSTANTIATE_TEST_SUITE_P(all, simnic_engine,
                              return name;
                          });
 
+TEST(simnic_link, paces_what_is_sent) {
+    engine_settings s = test::settings_of("ixgbe");
+    s.link_gbps = 10;
+    auto* line = new loop;
+    lab l(s, std::unique_ptr<wire>(line));
+    constexpr uint32_t frames = 200;
+    for (uint32_t i = 0; i < frames; ++i)
+        l.tx(i) = {{lab::buffer(i), tx_end | 60ull << tx_bytes_shift}};
+    l.tx_tail.mmio_write(frames);
+    const uint64_t start = cost::tsc(), give_up = start + 10'000'000'000;
+    while (line->sent.size() < frames && cost::tsc() < give_up) l.device.poll(1);
+    ASSERT_EQ(line->sent.size(), frames);
+    // 60 bytes, FCS, preamble and gap: 84 bytes at 10 Gb/s are 67.2 ns
+    EXPECT_GE(cost::tsc() - start, (frames - 1) * 67.2 * static_cast<double>(s.tsc_hz) / 1e9);
+}
+
 TEST(simnic_memory, follows_what_comes_and_goes) {
     std::vector<memory_range> now;
     std::vector<uint8_t> bytes(8192);
@@ -189,6 +205,26 @@ TEST(simnic_tally, is_the_sum_of_its_accesses) {
         fetched += pcie::read(link, slot, entries);
         t.descriptors<tally::device_writes>(pcie::purpose::rx_write_back, slot, entries);
         answered += pcie::write(link, slot, entries);
+    }
+    // Runs of frames alike, unlike, and not moved at all; answers written one by one.
+    for (int i = 0; i < 2'000; ++i) {
+        std::array<tally::access, 40> frames;
+        const auto n = static_cast<uint32_t>(random() % frames.size() + 1);
+        const bool alike = random() % 2 == 0;
+        for (auto& f : frames)
+            f = {alike ? random() % 1024 * 64u : random(),
+                 alike ? 60 : static_cast<uint32_t>(random() % 3 * 700)};
+        tally::run run(frames[0].bytes);
+        for (uint32_t k = 0; k < n; ++k) {
+            run.see(frames[k].iova, frames[k].bytes);
+            rx += pcie::write(link, frames[k].iova, frames[k].bytes);
+        }
+        t.frames<tally::device_writes>(run, n, [&](uint32_t k) { return frames[k]; });
+        const uint32_t each = random() % 2 == 0 ? 16 : 32;
+        const uint64_t at = random() % 4096 * (random() % 4 == 0 ? 16 : each);
+        const auto answers = static_cast<uint32_t>(random() % 200);
+        t.answers_singly(at, answers, each);
+        for (uint32_t k = 0; k < answers; ++k) answered += pcie::write(link, at + k * each, each);
     }
     const pcie_bill bill = t.read(17);
     const auto same = [&](pcie::purpose p, const pcie::transactions& expected) {

@@ -19,10 +19,16 @@ using frame = std::vector<uint8_t>;
 constexpr packet::mac_address port_mac{{2, 0, 0, 0, 0, 9}};
 
 frame take(wire& w, uint64_t now = 0) {
-    const outgoing out = w.peek(now);
+    outgoing out;
+    if (w.peek(now, {&out, 1}) == 0) return {};
     frame copy(out.bytes, out.bytes + out.length);
-    if (out.bytes != nullptr) w.pop();
+    w.pop(1);
     return copy;
+}
+
+void give(wire& w, const frame& f) {
+    const outgoing one{f.data(), static_cast<uint32_t>(f.size())};
+    w.send({&one, 1});
 }
 
 uint64_t count(const wire& w, std::string_view name) {
@@ -52,7 +58,7 @@ TEST_P(generated, frames_are_whole_and_come_back_clean) {
         ASSERT_EQ(c.ptype & 0xf00, ptype_l4_udp);
         const uint32_t verdict = verify_checksums(c, f.data());
         ASSERT_EQ(verdict, t.ipv6 ? uint32_t{rx_l4_good} : rx_ip_good | rx_l4_good) << i;
-        g.send(f.data(), static_cast<uint32_t>(f.size()));
+        give(g, f);
     }
     EXPECT_EQ(count(g, "gen_sent"), 5000u);
     EXPECT_EQ(count(g, "gen_received"), 5000u);
@@ -125,16 +131,14 @@ void route(generator& g, frame f) {
     uint32_t sum = static_cast<uint16_t>(~uint16_t{ip.checksum}) - 0x100u;
     sum = (sum & 0xffff) + (sum >> 31);
     ip.checksum = static_cast<uint16_t>(~static_cast<uint16_t>(sum - (sum >> 16)));
-    g.send(f.data(), static_cast<uint32_t>(f.size()));
+    give(g, f);
 }
 
 TEST(checker, tells_what_happened_to_each_frame) {
     generator g({.smallest = 128, .largest = 128}, pace(), 1, port_mac);
     std::vector<frame> f;
     for (int i = 0; i < 20; ++i) f.push_back(take(g));
-    const auto send = [&g](const frame& one) {
-        g.send(one.data(), static_cast<uint32_t>(one.size()));
-    };
+    const auto send = [&g](const frame& one) { give(g, one); };
     send(f[0]);
     route(g, f[1]);
     send(f[3]);  // 2 is passed over

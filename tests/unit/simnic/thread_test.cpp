@@ -99,7 +99,8 @@ TEST(simnic_cable, carries_frames_between_two_threads) {
             std::vector<uint8_t> f(9728);
             for (uint32_t i = 0; i < frames; ++i) {
                 std::memcpy(f.data(), &i, sizeof i);
-                w.send(f.data(), 60 + i * 31 % 9000);
+                const outgoing one{f.data(), 60 + i * 31 % 9000};
+                w.send({&one, 1});
             }
             return nullptr;
         }
@@ -109,14 +110,17 @@ TEST(simnic_cable, carries_frames_between_two_threads) {
     uint32_t got = 0, last = 0;
     bool in_order = true, right_length = true;
     const auto receive = [&] {
-        for (outgoing f = (*b)->peek(0); f.bytes != nullptr; f = (*b)->peek(0)) {
-            uint32_t i;
-            std::memcpy(&i, f.bytes, sizeof i);
-            in_order &= got == 0 || i > last;
-            right_length &= f.length == 60 + i * 31 % 9000;
-            last = i;
-            ++got;
-            (*b)->pop();
+        outgoing all[frame_batch];
+        while (const uint32_t n = (*b)->peek(0, all)) {
+            for (const outgoing& f : std::span(all, n)) {
+                uint32_t i;
+                std::memcpy(&i, f.bytes, sizeof i);
+                in_order &= got == 0 || i > last;
+                right_length &= f.length == 60 + i * 31 % 9000;
+                last = i;
+                ++got;
+            }
+            (*b)->pop(n);
         }
     };
     while (got + count(**b, "wire_fifo_lost") < frames) receive();

@@ -21,7 +21,7 @@ struct alignas(64) tail_register {
 
     void mmio_write(uint32_t tail) noexcept {
         value.store(tail, std::memory_order_release);
-        writes.add(1);
+        if constexpr (counting) writes.add(1);
     }
 };
 
@@ -31,22 +31,28 @@ class bus {
     bus(const pcie::link& link, memory::source from, const std::atomic<uint64_t>* generation)
         : memory_(std::move(from), generation), tally_(link) {}
 
-    /// A frame of the host's, to send. nullptr: a fault, counted.
-    const uint8_t* read_frame(uint64_t iova, uint32_t bytes) noexcept {
-        const uint8_t* at = memory_.at(iova, bytes);
-        if (at == nullptr) [[unlikely]]
-            return fault();
-        tally_.frame<tally::device_reads>(iova, bytes);
-        return at;
-    }
-
-    /// Where a received frame goes; the caller fills it. nullptr: a fault, counted.
-    uint8_t* write_frame(uint64_t iova, uint32_t bytes) noexcept {
+    /// Where a frame, or a part of one, lies in the host's memory. nullptr: a fault, counted. Reading or
+    /// writing it is an access, to be counted by count_frames().
+    uint8_t* frame_at(uint64_t iova, uint32_t bytes) noexcept {
         uint8_t* at = memory_.at(iova, bytes);
         if (at == nullptr) [[unlikely]]
             return fault();
-        tally_.frame<tally::device_writes>(iova, bytes);
         return at;
+    }
+
+    /// The same, and what does not translate is no fault yet.
+    const uint8_t* peek_frame(uint64_t iova, uint32_t bytes) noexcept {
+        return memory_.at(iova, bytes);
+    }
+
+    /// n frames have been read (written); access_of(i) is a tally::access.
+    template <tally::direction D, class AccessOf>
+    void count_frames(const tally::run& r, uint32_t n, AccessOf access_of) noexcept {
+        tally_.frames<D>(r, n, access_of);
+    }
+    template <tally::direction D>
+    void count_frame(uint64_t iova, uint32_t bytes) noexcept {
+        tally_.frame<D>(iova, bytes);
     }
 
     const descriptor* read_descriptors(pcie::purpose p, uint64_t iova, uint32_t bytes) noexcept {
@@ -62,6 +68,15 @@ class bus {
         if (at == nullptr) [[unlikely]]
             return fault();
         tally_.descriptors<tally::device_writes>(p, iova, bytes);
+        return reinterpret_cast<descriptor*>(at);
+    }
+
+    /// n RX answers of `each` bytes, one behind another, each written by itself.
+    descriptor* write_answers_singly(uint64_t iova, uint32_t n, uint32_t each) noexcept {
+        uint8_t* at = memory_.at(iova, uint64_t{n} * each);
+        if (at == nullptr) [[unlikely]]
+            return fault();
+        tally_.answers_singly(iova, n, each);
         return reinterpret_cast<descriptor*>(at);
     }
 

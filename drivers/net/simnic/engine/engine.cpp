@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "cost/meter.hpp"
@@ -11,26 +13,16 @@
 namespace turnpike::simnic {
 namespace {
 
+constexpr uint32_t no_queue = UINT32_MAX;  // of a frame that is not for the host
+
 /// Cycles that a byte takes on the wire.
 double cycles_per_byte(const engine_settings& s) noexcept {
     return s.link_gbps > 0 ? static_cast<double>(s.tsc_hz) * 8 / (s.link_gbps * 1e9) : 0;
 }
 
-/// One flow, one queue: a mix of both addresses. (Not RSS: nobody programs it.)
-uint32_t flow_hash(const frame_class& c, const uint8_t* frame) noexcept {
-    const bool ip = (c.ptype & 0x0f0) != 0;
-    const bool v6 = (c.ptype & 0x0f0) >= ptype_l3_ipv6;
-    const uint8_t* at = ip ? frame + c.l3_at + (v6 ? 8 : 12) : frame;
-    uint64_t h = 0;
-    for (uint32_t i = 0, n = ip ? (v6 ? 32u : 8u) : 12u; i < n; i += 4)
-        h = (h ^ load_be<uint32_t>(at + i)) * 0x9e37'79b9'7f4a'7c15u;
-    return static_cast<uint32_t>(h >> 32);
-}
-
 }  // namespace
 
-bool rx_filter::takes(const uint8_t* frame) const noexcept {
-    if (promiscuous.load(std::memory_order_relaxed)) return true;
+bool rx_filter::is_for_us(const uint8_t* frame) const noexcept {
     packet::mac_address to;
     std::memcpy(to.bytes, frame, sizeof to.bytes);
     if (to == own || to == packet::broadcast_mac) return true;
@@ -78,42 +70,42 @@ void engine::poll(uint32_t rx_budget) noexcept {
     const uint64_t start = cost::tsc();
     bus_.follow_memory();
     advance_clock(start);
-    transmit(start);
+    const bool moved = transmit(start);
     receive(rx_budget);
-    cycles.add(cost::tsc() - start);
+    const uint64_t end = cost::tsc();
+    // Behind the device's own work: 32 long frames take longer than its patience lasts.
+    if (moved) tail_moved_at_ = end;
+    cycles.add(end - start);
     polls.add(1);
     unlock();
 }
 
-void engine::poll_tx() noexcept {
-    if (!try_lock()) return;
-    const uint64_t start = cost::tsc();
-    bus_.follow_memory();
-    advance_clock(start);
-    transmit(start);
-    cycles.add(cost::tsc() - start);
-    polls.add(1);
-    unlock();
+/// Has a tail moved since the last call?
+bool engine::transmit(uint64_t now) noexcept {
+    bool moved = false;
+    for (uint16_t q = 0; q < tx_in_use_; ++q) moved |= tx_[q]->tail_moved();
+    send_posted(moved || now - tail_moved_at_ < patience_cycles_);
+    return moved;
 }
 
-void engine::transmit(uint64_t now) noexcept {
-    for (uint16_t q = 0; q < tx_in_use_; ++q)
-        if (tx_[q]->tail_moved()) tail_moved_at_ = now;
-    const bool patient = now - tail_moved_at_ < patience_cycles_;
+void engine::send_posted(bool patient) noexcept {
     for (uint16_t q = 0; q < tx_in_use_; ++q) {
         auto& ring = tx_[q];
         if (!ring->busy()) {
             if (!patient && ring->answers_wait()) ring->flush();
             continue;
         }
-        if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) continue;
-        for (outgoing frame = ring->next(patient); frame.bytes != nullptr;
-             frame = ring->next(patient)) {
-            wire_->send(frame.bytes, frame.length);
-            tx_pace_.pass(frame.length);
+        while (tx_pace_.due(wire_time_)) {
+            std::array<outgoing, frame_batch> frames;
+            // On a paced wire one at a time: how many may pass depends on their lengths.
+            const uint32_t n =
+                ring->next(patient, {frames.data(), tx_pace_.limits() ? 1 : frame_batch});
+            if (n == 0) break;
+            wire_->send({frames.data(), n});
             ring->done();
-            if (tx_pace_.limits() && !tx_pace_.due(wire_time_)) return;
+            tx_pace_.pass(frames[0].length);
         }
+        if (!tx_pace_.due(wire_time_)) return;
     }
     // Nothing waits: time that passes from here on is not saved up.
     tx_pace_.idle_until(wire_time_);
@@ -121,35 +113,62 @@ void engine::transmit(uint64_t now) noexcept {
 
 void engine::receive(uint32_t budget) noexcept {
     if (rx_in_use_ == 0) return;
-    for (uint32_t n = 0; n < budget; ++n) {
-        const outgoing frame = wire_->peek(wire_time_);
-        if (frame.bytes == nullptr) {
+    while (budget > 0) {
+        std::array<outgoing, frame_batch> frames;
+        const uint32_t n = wire_->peek(wire_time_, {frames.data(), std::min(budget, frame_batch)});
+        if (n == 0) {
             for (uint16_t q = 0; q < rx_in_use_; ++q) rx_[q]->flush();
             return;
         }
-        if (!filter_.takes(frame.bytes)) {
-            filtered.add(1);
-        } else if (!deliver(frame)) {
-            // One queue that is full must not stop the others.
-            if (wire_->waits() && rx_in_use_ == 1) return;
-            missed.add(1);
-            wire_->pop();
-            if (rx_in_use_ == 1) missed.add(wire_->skip_due(wire_time_));
-            continue;
+        const uint32_t done = deliver({frames.data(), n});
+        wire_->pop(done);
+        if (done < n) {
+            if (wire_->waits()) return;
+            missed.add(wire_->skip_due(wire_time_));
         }
-        wire_->pop();
+        budget -= n;
     }
 }
 
-bool engine::deliver(const outgoing& frame) noexcept {
+void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
+    in.bytes = frame.bytes;
+    in.length = frame.length;
+    in.queue = no_queue;
+    if (!filter_.takes(frame.bytes)) return;
     const frame_class c = classify(frame.bytes, frame.length);
-    rx_ring& ring = *rx_[rx_in_use_ == 1 ? 0 : flow_hash(c, frame.bytes) % rx_in_use_];
-    if (!ring.ready()) return false;
-    const uint32_t status = filter_.verify_checksums.load(std::memory_order_relaxed)
-                                ? verify_checksums(c, frame.bytes)
-                                : 0;
-    ring.receive(frame.bytes, frame.length, c.ptype, status);
-    return true;
+    in.ptype = c.ptype;
+    in.queue = in.hash = 0;
+    in.status = filter_.verify_checksums.load(std::memory_order_relaxed)
+                    ? verify_checksums(c, frame.bytes)
+                    : 0;
+    const bool report = report_hash_.load(std::memory_order_relaxed);
+    if (rx_in_use_ == 1 && !report) return;
+    uint32_t hash = 0;
+    if (!rss_.hash(c, frame.bytes, hash)) return;
+    in.queue = rx_in_use_ == 1 ? 0 : rss_.queue_of(hash);
+    if (!report) return;
+    in.hash = hash;
+    in.status |= rx_hashed;
+}
+
+/// Frames to their queues, up to the first that the only queue has no buffer for; how many. With
+/// several queues one that is full must not stop the others: its frames are missed.
+uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
+    std::array<incoming, frame_batch> in;
+    const auto n = static_cast<uint32_t>(frames.size());
+    for (uint32_t i = 0; i < n; ++i) look_at(frames[i], in[i]);
+    for (uint32_t i = 0, end = 0; i < n; i = end) {
+        for (end = i + 1; end < n && in[end].queue == in[i].queue;) ++end;
+        if (in[i].queue == no_queue) {
+            filtered.add(end - i);
+            continue;
+        }
+        const uint32_t took = rx_[in[i].queue]->receive({&in[i], end - i});
+        if (took == end - i) continue;
+        if (rx_in_use_ == 1) return i + took;
+        missed.add(end - i - took);
+    }
+    return n;
 }
 
 void engine::drain() noexcept {
@@ -161,7 +180,7 @@ void engine::drain() noexcept {
             advance_clock(now);
             tail_moved_at_ = now - patience_cycles_;
             for (auto& ring : tx_) (void)ring->tail_moved();
-            transmit(now);
+            (void)transmit(now);
             busy = false;
             for (auto& ring : tx_) busy |= ring->busy();
         }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/bus.hpp"
+#include "engine/rss.hpp"
 #include "engine/rx_ring.hpp"
 #include "engine/tx_ring.hpp"
 #include "packet/headers.hpp"
@@ -40,7 +41,10 @@ struct rx_filter {
     packet::mac_address also[most]{};  // likewise
     uint32_t also_count = 0;
 
-    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
+    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept {
+        return promiscuous.load(std::memory_order_relaxed) || is_for_us(frame);
+    }
+    [[nodiscard]] bool is_for_us(const uint8_t* frame) const noexcept;
 };
 
 class engine {
@@ -52,7 +56,7 @@ class engine {
     /// rx_budget  frames to receive at most
     void poll(uint32_t rx_budget) noexcept;
     /// Only what is to be sent.
-    void poll_tx() noexcept;
+    void poll_tx() noexcept { poll(0); }
 
     /// Control: runs `change` while no poll does.
     template <class Change>
@@ -69,6 +73,9 @@ class engine {
     rx_ring& rx(uint16_t queue) noexcept { return *rx_[queue]; }
     tx_ring& tx(uint16_t queue) noexcept { return *tx_[queue]; }
     rx_filter& filter() noexcept { return filter_; }
+    simnic::rss& scaling() noexcept { return rss_; }
+    /// Whether answers bear the hash.
+    void report_hash(bool on) noexcept { report_hash_.store(on, std::memory_order_relaxed); }
     simnic::wire& line() noexcept { return *wire_; }
     simnic::bus& pcie_bus() noexcept { return bus_; }
     const engine_settings& settings() const noexcept { return settings_; }
@@ -89,9 +96,11 @@ class engine {
     void lock() noexcept;
     void unlock() noexcept { busy_.store(false, std::memory_order_release); }
     void advance_clock(uint64_t now) noexcept;
-    void transmit(uint64_t now) noexcept;
+    bool transmit(uint64_t now) noexcept;
+    void send_posted(bool patient) noexcept;
     void receive(uint32_t budget) noexcept;
-    bool deliver(const outgoing& frame) noexcept;
+    uint32_t deliver(std::span<const outgoing> frames) noexcept;
+    void look_at(const outgoing& frame, incoming& in) const noexcept;
 
     const engine_settings settings_;
     simnic::bus bus_;
@@ -99,6 +108,8 @@ class engine {
     std::vector<std::unique_ptr<rx_ring>> rx_;
     std::vector<std::unique_ptr<tx_ring>> tx_;
     rx_filter filter_{};
+    simnic::rss rss_{};
+    std::atomic<bool> report_hash_{false};
     pace tx_pace_{};
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;

@@ -8,6 +8,29 @@ namespace turnpike::simnic {
 
 using pcie::purpose;
 
+namespace {
+
+/// Small frames without a call: 32 to 64 bytes in four pieces that may overlap.
+void copy_frame(uint8_t* to, const uint8_t* from, uint32_t bytes) noexcept {
+    if (bytes < 32 || bytes > 64) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    struct piece {
+        uint64_t words[2];
+    } first, second, third, fourth;
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&second, from + 16, sizeof second);
+    std::memcpy(&third, from + bytes - 32, sizeof third);
+    std::memcpy(&fourth, from + bytes - 16, sizeof fourth);
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + 16, &second, sizeof second);
+    std::memcpy(to + bytes - 32, &third, sizeof third);
+    std::memcpy(to + bytes - 16, &fourth, sizeof fourth);
+}
+
+}  // namespace
+
 void rx_ring::attach(const rx_ring_settings& s) noexcept {
     settings_ = s;
     next_fetch_ = fetched_ = chip_at_ = answer_at_ = waiting_ = 0;
@@ -39,22 +62,16 @@ bool rx_ring::fetch() noexcept {
     return true;
 }
 
-void rx_ring::receive(const uint8_t* frame, uint32_t length, uint16_t ptype,
-                      uint32_t status) noexcept {
-    const uint64_t buffer = chip_[chip_at_++];
-    --fetched_;
-    descriptor& d = answers_[waiting_++];
-    uint8_t* to = length <= settings_.buffer_bytes ? bus_.write_frame(buffer, length) : nullptr;
-    if (to != nullptr) [[likely]] {
-        std::memcpy(to, frame, length);
-        packets.add(1);
-        bytes.add(length);
-        d = {{rx_answer_0(ptype), rx_answer_1(rx_done | rx_end | status, length)}};
-    } else {
-        errors.add(1);
-        d = {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
-    }
-    if (waiting_ >= wanted_) write_back();
+/// A frame into a buffer; gives the answer.
+[[gnu::always_inline]] inline descriptor rx_ring::fill(uint64_t buffer,
+                                                       const incoming& frame) noexcept {
+    uint8_t* to =
+        frame.length <= settings_.buffer_bytes ? bus_.frame_at(buffer, frame.length) : nullptr;
+    if (to == nullptr) [[unlikely]]
+        return {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
+    copy_frame(to, frame.bytes, frame.length);
+    return {{rx_answer_0(frame.ptype, frame.hash),
+             rx_answer_1(rx_done | rx_end | frame.status, frame.length)}};
 }
 
 /// How many answers leave together, from here on.
@@ -76,24 +93,72 @@ uint32_t rx_ring::answers_wanted() noexcept {
     }
 }
 
-void rx_ring::write_back() noexcept {
-    const uint32_t words = policy_.descriptor_bytes / sizeof(descriptor);
+uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
+    uint32_t n = 0, good = 0;
+    uint64_t sum = 0;
+    while (n < frames.size() && (chip_at_ != fetched_ || fetch())) {
+        const auto left = static_cast<uint32_t>(frames.size()) - n;
+        const uint32_t some = std::min(left, fetched_ - chip_at_);
+        tally::run run(frames[n].length);
+        for (uint32_t i = 0; i < some; ++i) {
+            const uint64_t buffer = chip_[chip_at_ + i];
+            const descriptor answer = fill(buffer, frames[n + i]);
+            answers_[waiting_ + i] = answer;
+            const uint32_t written = rx_bytes(answer);
+            run.see(buffer, written);
+            good += written != 0 ? 1 : 0;
+            sum += written;
+        }
+        bus_.count_frames<tally::device_writes>(run, some, [&](uint32_t i) {
+            return tally::access{chip_[chip_at_ + i], rx_bytes(answers_[waiting_ + i])};
+        });
+        n += some;
+        chip_at_ += some;
+        waiting_ += some;
+        write_back(false);
+    }
+    packets.add(good);
+    bytes.add(sum);
+    errors.add(n - good);
+    return n;
+}
+
+/// Write the answers that wait, as many together as the policy has it.
+/// all  also those that would wait for company
+void rx_ring::write_back(bool all) noexcept {
     uint32_t done = 0;
-    while (done < waiting_) {
-        const uint32_t n = std::min(waiting_ - done, settings_.size - answer_at_);
-        descriptor* to = bus_.write_descriptors(
-            purpose::rx_write_back, settings_.iova + answer_at_ * policy_.descriptor_bytes,
-            n * policy_.descriptor_bytes);
+    if (policy_.write_back == pcie::write_back_policy::per_packet) {
+        write_answers(answers_.data(), waiting_, true);
+        done = waiting_;
+    }
+    while (done < waiting_ && (all || waiting_ - done >= wanted_)) {
+        const uint32_t n = std::min(waiting_ - done, wanted_);
+        write_answers(&answers_[done], n, false);
+        done += n;
+        wanted_ = answers_wanted();
+    }
+    waiting_ -= done;
+    if (waiting_ != 0 && done != 0)
+        std::memmove(answers_.data(), &answers_[done], waiting_ * sizeof(descriptor));
+}
+
+/// singly  each in a write of its own; else all in one, or two around the ring's end
+void rx_ring::write_answers(const descriptor* answers, uint32_t count, bool singly) noexcept {
+    const uint32_t each = policy_.descriptor_bytes, words = each / sizeof(descriptor);
+    while (count > 0) {
+        const uint32_t n = std::min(count, settings_.size - answer_at_);
+        const uint64_t iova = settings_.iova + answer_at_ * each;
+        descriptor* to = singly ? bus_.write_answers_singly(iova, n, each)
+                                : bus_.write_descriptors(purpose::rx_write_back, iova, n * each);
         for (uint32_t i = 0; to != nullptr && i < n; ++i) {
             if (words == 2) to[i * words + 1] = {};
-            answer(to[i * words], answers_[done + i].word[0], answers_[done + i].word[1]);
+            answer(to[i * words], answers[i].word[0], answers[i].word[1]);
         }
-        done += n;
+        answers += n;
+        count -= n;
         answer_at_ += n;
         if (answer_at_ == settings_.size) answer_at_ = 0;
     }
-    waiting_ = 0;
-    wanted_ = answers_wanted();
 }
 
 }  // namespace turnpike::simnic

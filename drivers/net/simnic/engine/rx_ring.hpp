@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "engine/bus.hpp"
 #include "policy.hpp"
@@ -20,42 +21,50 @@ struct rx_ring_settings {
     tail_register* tail = nullptr;
 };
 
+/// A frame from the wire and what the device found in it.
+struct incoming {
+    const uint8_t* bytes;
+    uint32_t length;
+    uint32_t ptype;
+    uint32_t queue;
+    uint32_t status;  ///< of an answer: checksums, rx_hashed
+    uint32_t hash;
+};
+
 /// Threads  the engine's lock; counters may be read by any.
 class rx_ring {
   public:
     rx_ring(const rx_policy& p, bus& b) noexcept : policy_(p), bus_(b) {}
 
     void attach(const rx_ring_settings& s) noexcept;
-    void detach() noexcept { settings_ = {}; }
-    [[nodiscard]] bool attached() const noexcept { return settings_.size != 0; }
+    void detach() noexcept { attach({}); }
 
-    /// Is there a descriptor for a frame? Fetches where none is on the chip.
-    [[nodiscard]] bool ready() noexcept { return fetched_ != 0 || fetch(); }
-
-    /// Fill the next buffer and answer its descriptor. Requires ready().
-    void receive(const uint8_t* frame, uint32_t bytes, uint16_t ptype, uint32_t status) noexcept;
+    /// Fill buffers and answer their descriptors, until one is missing; how many frames went in.
+    uint32_t receive(std::span<const incoming> frames) noexcept;
 
     /// The wire has nothing more for now: answers do not wait for company.
-    void flush() noexcept { write_back(); }
+    void flush() noexcept { write_back(true); }
 
     cost::counter packets{}, bytes{}, errors{}, bad_tail{};
 
   private:
     bool fetch() noexcept;
-    void write_back() noexcept;
+    descriptor fill(uint64_t buffer, const incoming& frame) noexcept;
+    void write_back(bool all) noexcept;
+    void write_answers(const descriptor* answers, uint32_t count, bool singly) noexcept;
     uint32_t answers_wanted() noexcept;
 
     const rx_policy policy_;
     bus& bus_;
     rx_ring_settings settings_{};
     uint32_t next_fetch_ = 0;  // ring index
-    uint32_t fetched_ = 0;     // on the chip, unused
-    uint32_t chip_at_ = 0;     // the next of them
+    uint32_t fetched_ = 0;     // on the chip
+    uint32_t chip_at_ = 0;     // the next of them to use
     std::array<uint64_t, most_fetched> chip_{};
     uint32_t answer_at_ = 0;  // ring index of the first answer that waits
     uint32_t waiting_ = 0, wanted_ = 1;
     double line_share_ = 0;
-    std::array<descriptor, 64> answers_{};
+    std::array<descriptor, 2 * most_fetched> answers_{};
 };
 
 }  // namespace turnpike::simnic

@@ -71,6 +71,16 @@ pcie_bill tally::read(uint64_t register_writes) const noexcept {
                                     : pcie::write(link_, place * unit, units * unit),
                               n);
     }
+    for (uint32_t size = 0; size < answers_singly_.size(); ++size)
+        for (uint32_t place = 0; place < line_units; ++place)
+            for (uint32_t count = 1; count < answers_singly_[size][place].size(); ++count) {
+                const uint64_t n = answers_singly_[size][place][count].read();
+                const uint32_t each = (size + 1) * unit;
+                // Aligned to themselves, they all touch one line in part.
+                if (n != 0)
+                    of(purpose::rx_write_back)
+                        .add(pcie::write(link_, place * unit, each), n * count);
+            }
     for (size_t i = 0; i < bill.size(); ++i) odd_[i].add_to(bill[i]);
     of(purpose::doorbells).add(pcie::register_write(link_, 4), register_writes);
     return bill;

@@ -15,15 +15,15 @@ tx_ring::tx_ring(const tx_policy& p, bus& b)
 
 void tx_ring::attach(const tx_ring_settings& s) noexcept {
     settings_ = s;
-    seen_tail_ = next_fetch_ = fetched_ = chip_at_ = done_at_ = answer_at_ = waiting_ = 0;
+    seen_tail_ = next_fetch_ = chip_at_ = taken_ = fetched_ = done_at_ = answer_at_ = waiting_ = 0;
     gathered_ = 0;
-    broken_ = in_hand_ = false;
+    broken_ = false;
 }
 
 bool tx_ring::busy() const noexcept {
     if (settings_.size == 0) return false;
     const uint32_t tail = settings_.tail->value.load(std::memory_order_acquire);
-    return fetched_ != 0 || (tail < settings_.size && tail != next_fetch_);
+    return chip_at_ != fetched_ || (tail < settings_.size && tail != next_fetch_);
 }
 
 bool tx_ring::tail_moved() noexcept {
@@ -52,82 +52,111 @@ bool tx_ring::fetch(bool patient) noexcept {
         n * static_cast<uint32_t>(sizeof(descriptor)));
     if (from == nullptr) return false;
     std::memcpy(chip_.data(), from, n * sizeof(descriptor));
-    chip_at_ = 0;
+    chip_at_ = taken_ = 0;
     fetched_ = n;
     next_fetch_ += n;
     if (next_fetch_ == settings_.size) next_fetch_ = 0;
     return true;
 }
 
-outgoing tx_ring::next(bool patient) noexcept {
-    while (fetched_ != 0 || fetch(patient)) {
-        const descriptor& d = chip_[chip_at_];
-        const outgoing frame = segment(d);
-        if (frame.bytes != nullptr) {
-            in_hand_ = true;
-            return frame;
+uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
+    uint32_t n = 0;
+    while (n < into.size()) {
+        if (taken_ == fetched_) {
+            if (n != 0) break;
+            done();  // what was no frame
+            if (!fetch(patient)) break;
         }
-        answer_one(d);
+        if (const uint32_t some = take_simple(into.subspan(n)); some != 0) {
+            n += some;
+            continue;
+        }
+        if (const outgoing whole = gather(chip_[taken_++]); whole.bytes != nullptr) {
+            into[n++] = whole;
+            break;  // there is one place to gather in
+        }
     }
-    return {};
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i) sum += into[i].length;
+    packets.add(n);
+    bytes.add(sum);
+    return n;
+}
+
+/// Frames as they lie in the host's memory, one segment each and nothing to add, up to the first that
+/// is not so.
+uint32_t tx_ring::take_simple(std::span<outgoing> into) noexcept {
+    constexpr uint64_t shape = tx_type_mask | tx_end | tx_ipv4_checksum | tx_l4_mask;
+    if (gathered_ != 0 || broken_) return 0;
+    const descriptor* from = &chip_[taken_];
+    const uint32_t most = std::min(static_cast<uint32_t>(into.size()), fetched_ - taken_);
+    tally::run run(tx_bytes(from->word[1]));
+    uint32_t n = 0;
+    for (; n < most; ++n) {
+        const uint64_t command = from[n].word[1];
+        const uint32_t length = tx_bytes(command);
+        if ((command & shape) != (tx_type_data | tx_end) || length < min_frame_bytes ||
+            length > max_frame_bytes)
+            break;
+        const uint8_t* at = bus_.peek_frame(from[n].word[0], length);
+        if (at == nullptr) [[unlikely]]
+            break;
+        run.see(from[n].word[0], length);
+        into[n] = {at, length};
+    }
+    bus_.count_frames<tally::device_reads>(run, n, [from](uint32_t i) {
+        return tally::access{from[i].word[0], tx_bytes(from[i].word[1])};
+    });
+    taken_ += n;
+    return n;
 }
 
 void tx_ring::done() noexcept {
-    if (!in_hand_) return;
-    in_hand_ = false;
-    answer_one(chip_[chip_at_]);
+    for (; chip_at_ < taken_; ++chip_at_) answer_one(chip_[chip_at_]);
 }
 
-/// Take in one descriptor; gives the frame that ends with it.
-outgoing tx_ring::segment(const descriptor& d) noexcept {
+/// Any descriptor; gives the frame that ends with it.
+outgoing tx_ring::gather(const descriptor& d) noexcept {
     const uint64_t command = d.word[1];
     const uint32_t length = tx_bytes(command);
-    const bool ends = (command & tx_end) != 0;
     const uint8_t* from = nullptr;
     if ((command & tx_type_mask) != tx_type_data || length == 0 ||
         gathered_ + length > max_frame_bytes) [[unlikely]]
         bad_descriptors.add(1);
     else
-        from = bus_.read_frame(d.word[0], length);
+        from = bus_.frame_at(d.word[0], length);
     if (from == nullptr) [[unlikely]]
         broken_ = true;
-
-    outgoing frame;
-    if (!broken_ && ends && gathered_ == 0 && length >= min_frame_bytes &&
-        (command & (tx_ipv4_checksum | tx_l4_mask)) == 0) [[likely]] {
-        frame = {from, length};  // as it lies in the host's memory: nothing to add
-    } else if (!broken_) {
+    else
+        bus_.count_frame<tally::device_reads>(d.word[0], length);
+    if (!broken_) {
         std::memcpy(&staging_[gathered_], from, length);
         gathered_ += length;
-        if (ends) frame = finish(command, staging_.get(), gathered_);
     }
-    if (ends) {
-        if (broken_) errors.add(1);
-        broken_ = false;
-        gathered_ = 0;
-    }
-    if (frame.bytes != nullptr) {
-        packets.add(1);
-        bytes.add(frame.length);
-    }
+    outgoing frame{};
+    if ((command & tx_end) == 0) return frame;
+    if (broken_)
+        errors.add(1);
+    else
+        frame = finish(command);
+    broken_ = false;
+    gathered_ = 0;
     return frame;
 }
 
-outgoing tx_ring::finish(uint64_t command, const uint8_t* whole, uint32_t length) noexcept {
-    insert_checksums(command, staging_.get(), length);
-    if (length < min_frame_bytes) {
-        std::memset(&staging_[length], 0, min_frame_bytes - length);
-        length = min_frame_bytes;
+outgoing tx_ring::finish(uint64_t command) noexcept {
+    insert_checksums(command, staging_.get(), gathered_);
+    if (gathered_ < min_frame_bytes) {
+        std::memset(&staging_[gathered_], 0, min_frame_bytes - gathered_);
+        gathered_ = min_frame_bytes;
     }
-    return {whole, length};
+    return {staging_.get(), gathered_};
 }
 
-/// The descriptor in hand is done with: answer it, at once or with others.
+/// A descriptor is done with: answer it, at once or with others.
 void tx_ring::answer_one(const descriptor& d) noexcept {
     const uint32_t at = done_at_;
     if (++done_at_ == settings_.size) done_at_ = 0;
-    ++chip_at_;
-    --fetched_;
     if (policy_.write_back_packets != 0) {
         if (++waiting_ >= policy_.write_back_packets) write_back();
         return;

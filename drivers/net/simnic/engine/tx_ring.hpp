@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "engine/bus.hpp"
 #include "policy.hpp"
@@ -18,11 +19,14 @@ struct tx_ring_settings {
     tail_register* tail = nullptr;
 };
 
-/// A frame on its way out; empty: none.
+/// A frame on its way. (No initialisers: arrays of it are filled as far as they are used.)
 struct outgoing {
-    const uint8_t* bytes = nullptr;
-    uint32_t length = 0;
+    const uint8_t* bytes;
+    uint32_t length;
 };
+
+/// Frames that rings and wires hand over at once, at most.
+inline constexpr uint32_t frame_batch = 32;
 
 /// Threads  the engine's lock; counters may be read by any.
 class tx_ring {
@@ -30,12 +34,12 @@ class tx_ring {
     tx_ring(const tx_policy& p, bus& b);
 
     void attach(const tx_ring_settings& s) noexcept;
-    void detach() noexcept { settings_ = {}; }
+    void detach() noexcept { attach({}); }
 
-    /// The next whole frame, or none. A frame is valid until done().
+    /// The next whole frames, in order; how many. They are valid until done().
     /// patient  wait for a fetch batch to fill, where the policy does
-    [[nodiscard]] outgoing next(bool patient) noexcept;
-    /// The frame has left.
+    uint32_t next(bool patient, std::span<outgoing> into) noexcept;
+    /// They have left.
     void done() noexcept;
     /// Answers do not wait for company any more.
     void flush() noexcept { write_back(); }
@@ -49,8 +53,9 @@ class tx_ring {
 
   private:
     bool fetch(bool patient) noexcept;
-    outgoing segment(const descriptor& d) noexcept;
-    outgoing finish(uint64_t command, const uint8_t* whole, uint32_t length) noexcept;
+    uint32_t take_simple(std::span<outgoing> into) noexcept;
+    outgoing gather(const descriptor& d) noexcept;
+    outgoing finish(uint64_t command) noexcept;
     void answer_one(const descriptor& d) noexcept;
     void write_back() noexcept;
 
@@ -59,12 +64,12 @@ class tx_ring {
     tx_ring_settings settings_{};
     uint32_t seen_tail_ = 0;
     uint32_t next_fetch_ = 0;
-    uint32_t fetched_ = 0, chip_at_ = 0;
-    uint32_t done_at_ = 0;  // ring index of the descriptor in hand
+    // On the chip: answered before chip_at_, given out by next() before taken_, fetched before fetched_.
+    uint32_t chip_at_ = 0, taken_ = 0, fetched_ = 0;
+    uint32_t done_at_ = 0;  // ring index of chip_at_
     std::array<descriptor, most_fetched> chip_{};
     uint32_t answer_at_ = 0, waiting_ = 0;  // processed, not answered (batch write-back)
     bool broken_ = false;                   // the frame being gathered had a fault
-    bool in_hand_ = false;                  // next() gave out a frame, done() has not come
     uint32_t gathered_ = 0;
     std::unique_ptr<uint8_t[]> staging_;
 };

@@ -43,6 +43,7 @@ rx_queue::~rx_queue() { rte_memzone_free(s_.zone); }
 
 bool rx_queue::start() noexcept {
     std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * words_ * sizeof(descriptor));
+    running_ = true;  // so that stop() frees what a pool too small gave
     next_ = refill_at_ = unrung_ = 0;
     missing_ = s_.size;
     // Blocks stay aligned to the ring: the first one not posted is the gap that tells a full ring
@@ -60,6 +61,8 @@ bool rx_queue::start() noexcept {
 }
 
 void rx_queue::stop() noexcept {
+    if (!running_) return;
+    running_ = false;
     for (; missing_ < s_.size; ++missing_) {
         rte_mbuf_raw_free(posted_[next_]);
         if (++next_ == s_.size) next_ = 0;
@@ -67,6 +70,8 @@ void rx_queue::stop() noexcept {
 }
 
 uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
+    if (!running_) [[unlikely]]
+        return 0;
     if (s_.works_device) s_.device->poll(n);
     const uint32_t got = take(out, n);
     refill();

@@ -23,6 +23,7 @@ class rx_queue {
         uint16_t port = 0, queue = 0;
         uint32_t size = 0;
         uint16_t free_threshold = 32;
+        bool deferred = false;  ///< starts by itself, not with the port
         rte_mempool* pool = nullptr;
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
@@ -37,6 +38,7 @@ class rx_queue {
     /// The device has let go of the ring: buffers go back to the pool.
     void stop() noexcept;
 
+    [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
     cost::counter no_buffer{};
@@ -55,6 +57,7 @@ class rx_queue {
     burst_kernels::rx_take_function* const take_;
     burst_kernels::rx_post_function* const post_;
     uint64_t fresh_ = 0;
+    bool running_ = false;
     uint32_t next_ = 0;       // the next that the device will answer
     uint32_t refill_at_ = 0;  // the next to post
     uint32_t missing_ = 0;    // descriptors without a buffer: refill_at_ to next_

@@ -44,6 +44,7 @@ tx_queue::~tx_queue() { rte_memzone_free(s_.zone); }
 
 void tx_queue::start() noexcept {
     std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * sizeof(descriptor));
+    running_ = true;
     next_ = 0;
     chained_ = false;
     free_ = s_.size - 1;  // one apart: a full ring is not an empty one
@@ -53,6 +54,8 @@ void tx_queue::start() noexcept {
 }
 
 void tx_queue::stop() noexcept {
+    if (!running_) return;
+    running_ = false;
     uint32_t at = done_at_ + 1 - s_.rs_threshold;
     for (; at != next_; at = at + 1 == s_.size ? 0 : at + 1) rte_pktmbuf_free_seg(posted_[at]);
     free_ = s_.size - 1;
@@ -61,6 +64,8 @@ void tx_queue::stop() noexcept {
 }
 
 uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
+    if (!running_) [[unlikely]]
+        return 0;
     uint32_t sent = 0;
     while (sent < n) {
         uint32_t piece = n - sent;

@@ -23,6 +23,7 @@ class tx_queue {
         uint32_t size = 0;
         uint16_t rs_threshold = 32, free_threshold = 32;
         bool fast_free = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
+        bool deferred = false;   ///< starts by itself, not with the port
         bool full = false;       ///< segments or checksums to insert are possible
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
@@ -36,6 +37,7 @@ class tx_queue {
     /// The device has let go of the ring: buffers go back to their pools.
     void stop() noexcept;
 
+    [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
 
@@ -51,6 +53,7 @@ class tx_queue {
     descriptor* const ring_;
     std::unique_ptr<rte_mbuf*[]> posted_;
     uint64_t command_ = 0;
+    bool running_ = false;
     uint32_t next_ = 0;
     uint32_t free_ = 0;
     bool chained_ = false;    // segments were sent since the start: each must be unchained

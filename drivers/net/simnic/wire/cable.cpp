@@ -32,10 +32,10 @@ constexpr uint64_t record_bytes(uint32_t frame_bytes) noexcept {
 
 frame_fifo::frame_fifo() : ring_(std::make_unique<uint8_t[]>(capacity)) {}
 
-bool frame_fifo::put(const uint8_t* frame, uint32_t bytes) noexcept {
+bool frame_fifo::put(const outgoing& frame) noexcept {
     uint64_t at = put_.load(std::memory_order_relaxed);
     const uint64_t got = got_.load(std::memory_order_acquire);
-    const uint64_t record = record_bytes(bytes);
+    const uint64_t record = record_bytes(frame.length);
     const uint64_t to_end = capacity - at % capacity;
     const uint64_t needed = record <= to_end ? record : to_end + record;
     if (at + needed - got > capacity) {
@@ -46,30 +46,43 @@ bool frame_fifo::put(const uint8_t* frame, uint32_t bytes) noexcept {
         std::memcpy(&ring_[at % capacity], &skip, sizeof skip);
         at += to_end;
     }
-    std::memcpy(&ring_[at % capacity], &bytes, sizeof bytes);
-    std::memcpy(&ring_[at % capacity + sizeof bytes], frame, bytes);
+    std::memcpy(&ring_[at % capacity], &frame.length, sizeof frame.length);
+    std::memcpy(&ring_[at % capacity + sizeof frame.length], frame.bytes, frame.length);
     put_.store(at + record, std::memory_order_release);
     return true;
 }
 
-outgoing frame_fifo::front() noexcept {
-    uint64_t at = got_.load(std::memory_order_relaxed);
-    if (at == put_.load(std::memory_order_acquire)) return {};
+/// The length of the frame that was put at `at`, or, where the ring's end had no room for it, at its
+/// start: `at` goes there.
+uint32_t frame_fifo::record_at(uint64_t& at) const noexcept {
     uint32_t bytes;
     std::memcpy(&bytes, &ring_[at % capacity], sizeof bytes);
     if (bytes == skip) {
         at += capacity - at % capacity;
-        got_.store(at, std::memory_order_release);
         std::memcpy(&bytes, &ring_[0], sizeof bytes);
     }
-    return {&ring_[at % capacity + sizeof bytes], bytes};
+    return bytes;
 }
 
-void frame_fifo::drop_front() noexcept {
-    const outgoing frame = front();
-    if (frame.bytes == nullptr) return;
-    got_.store(got_.load(std::memory_order_relaxed) + record_bytes(frame.length),
-               std::memory_order_release);
+uint32_t frame_fifo::front(std::span<outgoing> into) noexcept {
+    const uint64_t put = put_.load(std::memory_order_acquire);
+    uint64_t at = got_.load(std::memory_order_relaxed);
+    uint32_t n = 0;
+    for (; n < into.size() && at != put; ++n) {
+        const uint32_t bytes = record_at(at);
+        into[n] = {&ring_[at % capacity + sizeof bytes], bytes};
+        at += record_bytes(bytes);
+    }
+    return n;
+}
+
+void frame_fifo::drop(uint32_t n) noexcept {
+    uint64_t at = got_.load(std::memory_order_relaxed);
+    for (; n > 0; --n) {
+        const uint32_t bytes = record_at(at);
+        at += record_bytes(bytes);
+    }
+    got_.store(at, std::memory_order_release);
 }
 
 result<std::unique_ptr<wire>> cable::connect(const std::string& self, const std::string& peer) {
@@ -100,8 +113,9 @@ cable::~cable() {
     core_->ends.fetch_and(~(1u << end_), std::memory_order_release);
 }
 
-void cable::send(const uint8_t* frame, uint32_t bytes) noexcept {
-    if (up()) core_->to[1 - end_].put(frame, bytes);
+void cable::send(std::span<const outgoing> frames) noexcept {
+    if (!up()) return;
+    for (const outgoing& f : frames) core_->to[1 - end_].put(f);
 }
 
 size_t cable::counts(std::span<wire_count> into) const noexcept {

@@ -20,13 +20,17 @@ class frame_fifo {
   public:
     frame_fifo();
     /// false: no room.
-    bool put(const uint8_t* frame, uint32_t bytes) noexcept;
-    [[nodiscard]] outgoing front() noexcept;
-    void drop_front() noexcept;
+    bool put(const outgoing& frame) noexcept;
+    /// The oldest frames, in order; how many.
+    uint32_t front(std::span<outgoing> into) noexcept;
+    /// Drop the oldest n, which front() has shown.
+    void drop(uint32_t n) noexcept;
 
     cost::counter lost{};  ///< by whoever puts
 
   private:
+    uint32_t record_at(uint64_t& at) const noexcept;
+
     static constexpr uint64_t capacity = 1u << 20;
     static constexpr uint32_t skip = UINT32_MAX;  ///< in place of a length: go on at the start
 
@@ -49,10 +53,12 @@ class cable final : public wire {
                                                                const std::string& peer);
     ~cable() override;
 
-    outgoing peek(uint64_t) noexcept override { return core_->to[end_].front(); }
-    void pop() noexcept override { core_->to[end_].drop_front(); }
+    uint32_t peek(uint64_t, std::span<outgoing> into) noexcept override {
+        return core_->to[end_].front(into);
+    }
+    void pop(uint32_t n) noexcept override { core_->to[end_].drop(n); }
     bool waits() const noexcept override { return true; }
-    void send(const uint8_t* frame, uint32_t bytes) noexcept override;
+    void send(std::span<const outgoing> frames) noexcept override;
     bool up() const noexcept override { return core_->ends.load(std::memory_order_acquire) == 3; }
     size_t counts(std::span<wire_count> into) const noexcept override;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/generator.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "descriptor.hpp"
@@ -36,20 +37,25 @@ generator::generator(const traffic& t, const pace& p, uint16_t source, const mac
     : traffic_(t),
       pace_(p),
       source_(source),
-      frame_(std::make_unique<uint8_t[]>(max_frame_bytes + 2)) {
+      l4_at_(l3_at_ + static_cast<uint32_t>(t.ipv6 ? sizeof(ipv6_header) : sizeof(ipv4_header))),
+      stamp_at_(l4_at_ + static_cast<uint32_t>(sizeof(udp_header))),
+      stride_((largest_generated_bytes(t) + 63) / 64 * 64),
+      frames_(std::make_unique<uint8_t[]>(size_t{frame_batch} * stride_)) {
     make_template(mac);
+    for (uint32_t i = 1; i < frame_batch; ++i)
+        std::memcpy(&frames_[size_t{i} * stride_], frames_.get(), stride_);
 }
 
 /// Everything but lengths, addresses that count, sequence and checksums.
 void generator::make_template(const mac_address& mac) {
-    uint8_t* f = frame_.get();
-    for (uint32_t i = 0; i + 1 < max_frame_bytes; i += 2) store_be(f + i, payload_word);
+    uint8_t* f = frames_.get();
+    for (uint32_t i = 0; i < stride_; i += 2) store_be(f + i, payload_word);
     const bool by_mac = traffic_.l2_flows != 0;
     const uint64_t fallback = by_mac ? local_mac : number_of(mac);
     store_mac(f, traffic_.dst_mac.is_zero() ? fallback : number_of(traffic_.dst_mac));
     store_mac(f + 6, local_source_mac + (uint64_t{source_} << 24));
     store_be<uint16_t>(f + 12, traffic_.ipv6 ? ether_type_ipv6 : ether_type_ipv4);
-    std::memset(f + l3_at_, 0, traffic_.ipv6 ? sizeof(ipv6_header) : sizeof(ipv4_header));
+    std::memset(f + l3_at_, 0, l4_at_ - l3_at_);
     if (traffic_.ipv6) {
         auto& ip = *reinterpret_cast<ipv6_header*>(f + l3_at_);
         ip.version_class_flow = 6u << 28;
@@ -60,69 +66,46 @@ void generator::make_template(const mac_address& mac) {
         std::memcpy(ip.source.bytes, network, sizeof network);
         std::memcpy(ip.destination.bytes, network, sizeof network);
         ip.destination.bytes[7] = 2;
-        l4_at_ = l3_at_ + sizeof(ipv6_header);
+        udp_sum_ = sum_bytes({ip.source.bytes, 32});
     } else {
         auto& ip = *reinterpret_cast<ipv4_header*>(f + l3_at_);
         ip.version_ihl = 0x45;
         ip.ttl = generated_ttl;
         ip.protocol = udp;
-        ip.source = traffic_.src_ip;
-        ip.destination = traffic_.dst_ip;
+        ip_sum_ = sum_bytes({f + l3_at_, sizeof(ipv4_header)});
     }
-    stamp_at_ = l4_at_ + static_cast<uint32_t>(sizeof(udp_header));
     store_be(f + l4_at_, discard_port);
     store_be(f + l4_at_ + 2, discard_port);
+    write_stamp_source(f + stamp_at_, source_);
+    udp_sum_ += udp + 2 * discard_port + halves(stamp_magic) + source_;
 }
 
+/// Of the next frame to build, without FCS.
 uint32_t generator::next_bytes() const noexcept {
-    if (traffic_.size == traffic::sizes::imix) {
-        const uint32_t bytes = imix_bytes(size_turn_);
-        const uint32_t least = least_generated_bytes(traffic_.ipv6);
-        return (bytes < least ? least : bytes) - fcs_bytes;
-    }
+    if (traffic_.size == traffic::sizes::imix)
+        return std::max(imix_bytes(size_turn_), least_generated_bytes(traffic_.ipv6)) - fcs_bytes;
     return traffic_.smallest + size_turn_ - fcs_bytes;
 }
 
-/// Lengths, and the sums of everything that only they change.
-void generator::set_length(uint32_t bytes) noexcept {
-    length_ = bytes;
-    uint8_t* f = frame_.get();
-    const uint32_t udp_bytes = bytes - l4_at_;
-    store_be(f + l4_at_ + 4, static_cast<uint16_t>(udp_bytes));
-    ip_sum_ = 0;
+/// One more frame behind those that are built. Its checksums are the template's sums and those of
+/// the words written here.
+void generator::build() noexcept {
+    uint8_t* f = &frames_[size_t{slot(built_)} * stride_];
+    const uint32_t bytes = next_bytes(), ip_bytes = bytes - l3_at_, udp_bytes = bytes - l4_at_;
+    const uint32_t step = traffic_.l2_flows != 0 ? 0 : flow_;
+    uint32_t address_sum;
     if (traffic_.ipv6) {
         store_be(f + l3_at_ + 4, static_cast<uint16_t>(udp_bytes));
-        std::memset(f + l3_at_ + 20, 0, 4);  // what counts is added frame by frame
-        std::memset(f + l3_at_ + 36, 0, 4);
-        udp_sum_ = sum_bytes({f + l3_at_ + 8, 32});
-    } else {
-        store_be(f + l3_at_ + 2, static_cast<uint16_t>(bytes - l3_at_));
-        store_be<uint16_t>(f + l3_at_ + 10, 0);
-        ip_sum_ = fold(sum_bytes({f + l3_at_, 12}));
-        udp_sum_ = 0;
-    }
-    // pseudo-header, header, payload after the stamp (whole words and, perhaps, half a one)
-    const uint32_t rest = udp_bytes - static_cast<uint32_t>(sizeof(udp_header)) - stamp_bytes;
-    const uint64_t sum = uint64_t{udp_sum_} + udp + 2 * udp_bytes + 2 * discard_port +
-                         uint64_t{rest / 2} * payload_word +
-                         (rest % 2 != 0 ? payload_word & 0xff00 : 0);
-    udp_sum_ = fold(static_cast<uint32_t>((sum & 0xffff) + (sum >> 16)));
-}
-
-void generator::build() noexcept {
-    if (const uint32_t bytes = next_bytes(); bytes != length_) set_length(bytes);
-    uint8_t* f = frame_.get();
-    const uint32_t step = traffic_.l2_flows != 0 ? 0 : flow_;
-    uint32_t address_sum = 0;
-    if (traffic_.ipv6) {
         store_be(f + l3_at_ + 20, step);
         store_be(f + l3_at_ + 36, step);
         address_sum = 2 * halves(step);
     } else {
-        store_be(f + l3_at_ + 12, traffic_.src_ip + step);
-        store_be(f + l3_at_ + 16, traffic_.dst_ip + step);
-        address_sum = halves(traffic_.src_ip + step) + halves(traffic_.dst_ip + step);
-        store_be(f + l3_at_ + 10, static_cast<uint16_t>(~fold(ip_sum_ + address_sum)));
+        const uint32_t from = traffic_.src_ip + step, to = traffic_.dst_ip + step;
+        address_sum = halves(from) + halves(to);
+        store_be(f + l3_at_ + 2, static_cast<uint16_t>(ip_bytes));
+        store_be(f + l3_at_ + 10, static_cast<uint16_t>(~fold(ip_sum_ + ip_bytes + address_sum)));
+        store_be(f + l3_at_ + 12, from);
+        store_be(f + l3_at_ + 16, to);
     }
     if (traffic_.l2_flows != 0) {
         // The low 24 bits of both addresses count.
@@ -131,39 +114,59 @@ void generator::build() noexcept {
         store_be(f + 10, static_cast<uint16_t>(flow_));
         f[9] = static_cast<uint8_t>(flow_ >> 16);
     }
-    write_stamp(f + stamp_at_, source_, sequence_);
     const uint32_t check = stamp_check(source_, sequence_);
-    const uint32_t stamp_sum = halves(stamp_magic) + source_ +
-                               halves(static_cast<uint32_t>(sequence_ >> 32)) +
-                               halves(static_cast<uint32_t>(sequence_)) + halves(check);
-    const auto made = static_cast<uint16_t>(~fold(udp_sum_ + address_sum + stamp_sum));
+    write_stamp_sequence(f + stamp_at_, sequence_, check);
+    // What follows the stamp is whole words and, perhaps, half a one.
+    const uint32_t rest = udp_bytes - static_cast<uint32_t>(sizeof(udp_header)) - stamp_bytes;
+    const uint32_t sum = udp_sum_ + 2 * udp_bytes + address_sum + rest / 2 * payload_word +
+                         (rest % 2 != 0 ? payload_word & 0xff00 : 0) +
+                         halves(static_cast<uint32_t>(sequence_ >> 32)) +
+                         halves(static_cast<uint32_t>(sequence_)) + halves(check);
+    const auto made = static_cast<uint16_t>(~fold(sum));
+    store_be(f + l4_at_ + 4, static_cast<uint16_t>(udp_bytes));
     store_be<uint16_t>(f + l4_at_ + 6, made == 0 ? 0xffff : made);
-    built_ = true;
+    length_[slot(built_++)] = bytes;
+    advance();
 }
 
-void generator::advance(uint32_t bytes) noexcept {
+void generator::advance() noexcept {
     ++sequence_;
     const uint32_t flows = traffic_.l2_flows != 0 ? traffic_.l2_flows : traffic_.l3_flows;
     if (++flow_ == flows) flow_ = 0;
     const uint32_t turns =
         traffic_.size == traffic::sizes::imix ? 12 : traffic_.largest - traffic_.smallest + 1;
     if (++size_turn_ == turns) size_turn_ = 0;
-    pace_.pass(bytes);
-    sent_.add(1);
-    built_ = false;
 }
 
-outgoing generator::peek(uint64_t now) noexcept {
-    if (!pace_.due(now)) return {};
-    if (!built_) build();
-    return {frame_.get(), length_};
+uint32_t generator::peek(uint64_t now, std::span<outgoing> into) noexcept {
+    pace ahead = pace_;
+    uint32_t n = 0;
+    for (; n < into.size() && ahead.due(now); ++n) {
+        if (n == built_) build();
+        into[n] = {&frames_[size_t{slot(n)} * stride_], length_[slot(n)]};
+        ahead.pass(into[n].length);
+    }
+    return n;
 }
 
-void generator::pop() noexcept { advance(length_); }
+void generator::pop(uint32_t n) noexcept {
+    for (uint32_t i = 0; i < n; ++i) pace_.pass(length_[slot(i)]);
+    front_ = slot(n);
+    built_ -= n;
+    sent_.add(n);
+}
 
 uint64_t generator::skip_due(uint64_t now) noexcept {
     uint64_t skipped = 0;
-    for (; pace_.due(now); ++skipped) advance(next_bytes());
+    for (; pace_.due(now); ++skipped) {
+        if (built_ == 0) {
+            pace_.pass(next_bytes());
+            advance();
+            sent_.add(1);
+        } else {
+            pop(1);
+        }
+    }
     return skipped;
 }
 

@@ -8,10 +8,10 @@ namespace turnpike::simnic {
 
 class sink final : public wire {
   public:
-    outgoing peek(uint64_t) noexcept override { return {}; }
-    void pop() noexcept override {}
+    uint32_t peek(uint64_t, std::span<outgoing>) noexcept override { return 0; }
+    void pop(uint32_t) noexcept override {}
     bool waits() const noexcept override { return true; }
-    void send(const uint8_t*, uint32_t) noexcept override {}
+    void send(std::span<const outgoing>) noexcept override {}
     size_t counts(std::span<wire_count>) const noexcept override { return 0; }
 };
 

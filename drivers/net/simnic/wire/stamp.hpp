@@ -17,11 +17,16 @@ constexpr uint32_t stamp_check(uint16_t source, uint64_t sequence) noexcept {
     return static_cast<uint32_t>((sequence + 1) * 0x9e37'79b9'7f4a'7c15u >> 32) ^ source;
 }
 
-inline void write_stamp(uint8_t* at, uint16_t source, uint64_t sequence) noexcept {
+/// What every frame of a generator has.
+inline void write_stamp_source(uint8_t* at, uint16_t source) noexcept {
     store_be(at, stamp_magic);
     store_be(at + 4, source);
+}
+
+/// What each has for itself.
+inline void write_stamp_sequence(uint8_t* at, uint64_t sequence, uint32_t check) noexcept {
     store_be(at + 6, sequence);
-    store_be(at + 14, stamp_check(source, sequence));
+    store_be(at + 14, check);
 }
 
 }  // namespace turnpike::simnic

@@ -47,21 +47,24 @@ result<std::unique_ptr<wire>> tap::open(const std::string& name) {
 
 tap::~tap() { ::close(fd_); }
 
-outgoing tap::peek(uint64_t) noexcept {
+/// One at a time: each is a system call anyway.
+uint32_t tap::peek(uint64_t, std::span<outgoing> into) noexcept {
     if (held_ == 0) {
         const ssize_t n = ::read(fd_, frame_.get(), max_frame_bytes);
-        if (n <= 0) return {};
+        if (n <= 0) return 0;
         held_ = static_cast<uint32_t>(n);
         if (held_ < min_frame_bytes) {
             std::memset(&frame_[held_], 0, min_frame_bytes - held_);
             held_ = min_frame_bytes;
         }
     }
-    return {frame_.get(), held_};
+    into[0] = {frame_.get(), held_};
+    return 1;
 }
 
-void tap::send(const uint8_t* frame, uint32_t bytes) noexcept {
-    if (::write(fd_, frame, bytes) != static_cast<ssize_t>(bytes)) refused_.add(1);
+void tap::send(std::span<const outgoing> frames) noexcept {
+    for (const outgoing& f : frames)
+        if (::write(fd_, f.bytes, f.length) != static_cast<ssize_t>(f.length)) refused_.add(1);
 }
 
 size_t tap::counts(std::span<wire_count> into) const noexcept {

@@ -18,10 +18,10 @@ class tap final : public wire {
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& name);
     ~tap() override;
 
-    outgoing peek(uint64_t) noexcept override;
-    void pop() noexcept override { held_ = 0; }
+    uint32_t peek(uint64_t, std::span<outgoing> into) noexcept override;
+    void pop(uint32_t) noexcept override { held_ = 0; }
     bool waits() const noexcept override { return true; }
-    void send(const uint8_t* frame, uint32_t bytes) noexcept override;
+    void send(std::span<const outgoing> frames) noexcept override;
     size_t counts(std::span<wire_count> into) const noexcept override;
 
   private:

@@ -31,6 +31,11 @@ constexpr uint32_t imix_bytes(uint32_t nth) noexcept {
     return turn[nth % 12];
 }
 
+/// The longest frame of the traffic, FCS included.
+constexpr uint32_t largest_generated_bytes(const traffic& t) noexcept {
+    return t.size == traffic::sizes::imix ? 1518 : t.largest;
+}
+
 /// The least frame that holds the headers and the stamp, FCS included.
 constexpr uint32_t least_generated_bytes(bool ipv6) noexcept { return ipv6 ? 84 : 64; }
 

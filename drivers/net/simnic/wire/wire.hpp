@@ -26,10 +26,11 @@ class pace {
 
     [[nodiscard]] bool limits() const noexcept { return per_byte_ > 0 || per_frame_ > 0; }
     [[nodiscard]] bool due(uint64_t now) const noexcept {
-        return static_cast<double>(now) >= next_;
+        return !limits() || static_cast<double>(now) >= next_;
     }
     /// A frame passes; the next is due when it is through.
     void pass(uint32_t bytes) noexcept {
+        if (!limits()) return;
         constexpr double fcs_preamble_gap_bytes = 24;
         const double by_link = per_byte_ * (bytes + fcs_preamble_gap_bytes);
         next_ += by_link > per_frame_ ? by_link : per_frame_;
@@ -51,17 +52,20 @@ class wire {
     wire& operator=(const wire&) = delete;
     virtual ~wire() = default;
 
-    /// The next frame for the host, empty where none is due. Stays valid until pop() or send().
-    [[nodiscard]] virtual outgoing peek(uint64_t now) noexcept = 0;
-    virtual void pop() noexcept = 0;
+    /// The next frames for the host, in order, as far as they are due; how many. They stay valid
+    /// until pop() or send().
+    /// into  room for them, at most frame_batch
+    [[nodiscard]] virtual uint32_t peek(uint64_t now, std::span<outgoing> into) noexcept = 0;
+    /// The first n of them have gone.
+    virtual void pop(uint32_t n) noexcept = 0;
     /// Frames of a sender that does not wait: with no buffer for them they are gone.
     [[nodiscard]] virtual bool waits() const noexcept = 0;
     /// Drop what is due and can go nowhere; how many frames that were.
     virtual uint64_t skip_due(uint64_t) noexcept { return 0; }
     /// The host was not there until now: what would have come meanwhile does not come.
     virtual void resume(uint64_t) noexcept {}
-    /// The host's frame has been sent.
-    virtual void send(const uint8_t* frame, uint32_t bytes) noexcept = 0;
+    /// The host's frames have been sent.
+    virtual void send(std::span<const outgoing> frames) noexcept = 0;
 
     [[nodiscard]] virtual bool up() const noexcept { return true; }
     /// Appends its counts; the names never change. Returns how many.

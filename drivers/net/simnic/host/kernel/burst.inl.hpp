@@ -39,6 +39,10 @@ static_assert(offsetof(rte_mbuf, hash) == 44);
 
 constexpr uint32_t mbuf_fields_at = 16;
 
+// rx_hashed, shifted right so far, is the mbuf's flag.
+constexpr int hash_flag_shift = 7;
+static_assert(tpk::rx_hashed >> hash_flag_shift == RTE_MBUF_F_RX_RSS_HASH);
+
 inline bool take_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept {
     const uint64_t word_1 = __atomic_load_n(&d->word[1], __ATOMIC_ACQUIRE);
     if ((word_1 & (tpk::rx_done | tpk::rx_error)) != tpk::rx_done) return false;
@@ -46,7 +50,8 @@ inline bool take_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept 
     const auto bytes = static_cast<uint16_t>(word_1 >> 32);
     __builtin_memcpy(reinterpret_cast<uint8_t*>(m) + mbuf_fields_at, &rearm, sizeof rearm);
     m->ol_flags =
-        checksum_flag(static_cast<uint32_t>(word_1 >> tpk::rx_checksum_shift) & 0xf, false);
+        checksum_flag(static_cast<uint32_t>(word_1 >> tpk::rx_checksum_shift) & 0xf, false) |
+        (word_1 & tpk::rx_hashed) >> hash_flag_shift;
     m->packet_type = static_cast<uint32_t>(word_0 >> 48);
     m->pkt_len = bytes;
     m->data_len = bytes;

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ethdev asks of the plug-in: offloads, filters, thresholds, queues, statistics, settings.
+#include <rte_thash.h>
+
+#include <cstring>
+#include <set>
+
+#include "base/byte_order.hpp"
+#include "peer/simnic_port.hpp"
+
+namespace turnpike {
+namespace {
+
+using test::burst, test::ring;
+
+TEST(offloads, sends_segments_and_inserts_checksums) {
+    test::port b({.arguments = "wire=gen,size=200,rate=1",
+                  .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
+                                 RTE_ETH_TX_OFFLOAD_UDP_CKSUM});
+    b.start();
+    // A generated frame, cut in three, its checksums destroyed.
+    rte_mbuf* got[1];
+    while (rte_eth_rx_burst(b.id(), 0, got, 1) == 0) {
+    }
+    const auto* frame = rte_pktmbuf_mtod(got[0], const char*);
+    const uint16_t cuts[] = {0, 20, 90, 196};
+    rte_mbuf* parts[3];
+    for (int i = 0; i < 3; ++i) {
+        parts[i] = rte_pktmbuf_alloc(b.pool());
+        const auto bytes = static_cast<uint16_t>(cuts[i + 1] - cuts[i]);
+        std::memcpy(rte_pktmbuf_append(parts[i], bytes), frame + cuts[i], bytes);
+    }
+    rte_pktmbuf_mtod(parts[1], uint8_t*)[24 - 20] ^= 0xff;  // the IPv4 checksum
+    rte_pktmbuf_mtod(parts[1], uint8_t*)[40 - 20] ^= 0xff;  // the UDP checksum
+    ASSERT_EQ(rte_pktmbuf_chain(parts[1], parts[2]), 0);
+    ASSERT_EQ(rte_pktmbuf_chain(parts[0], parts[1]), 0);
+    parts[0]->l2_len = 14;
+    parts[0]->l3_len = 20;
+    parts[0]->ol_flags = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
+    ASSERT_EQ(rte_eth_tx_burst(b.id(), 0, parts, 1), 1);
+    const auto counts = b.xstats();
+    EXPECT_EQ(counts.at("gen_received"), 1);
+    EXPECT_EQ(counts.at("gen_damaged"), 0);
+    EXPECT_EQ(counts.at("tx_good_bytes"), 196);
+    rte_pktmbuf_free(got[0]);
+    b.stop();
+}
+
+TEST(offloads, verifies_checksums_where_asked) {
+    for (const uint64_t offloads : {uint64_t{0}, uint64_t{RTE_ETH_RX_OFFLOAD_CHECKSUM}}) {
+        test::port b({.arguments = "wire=gen", .rx_offloads = offloads});
+        b.start();
+        rte_mbuf* m[burst];
+        ASSERT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), burst);
+        const uint64_t good =
+            offloads == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+        for (rte_mbuf* one : m) {
+            EXPECT_EQ(one->ol_flags, good);
+            EXPECT_EQ(one->packet_type,
+                      uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP});
+            EXPECT_EQ(one->port, b.id());
+        }
+        rte_pktmbuf_free_bulk(m, burst);
+        b.stop();
+    }
+}
+
+/// One frame over a cable, a byte of it hurt; how the other end judges it.
+uint64_t judged(size_t hurt_at) {
+    test::port gen({.arguments = "wire=gen,size=128", .name = "net_simnic2"});
+    test::port from({.arguments = "wire=peer:net_simnic1", .name = "net_simnic0"});
+    test::port to({.arguments = "wire=peer:net_simnic0",
+                   .name = "net_simnic1",
+                   .rx_offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM});
+    for (test::port* p : {&gen, &from, &to}) p->start();
+    rte_mbuf* m = nullptr;
+    while (rte_eth_rx_burst(gen.id(), 0, &m, 1) == 0) {
+    }
+    if (hurt_at != 0) rte_pktmbuf_mtod(m, uint8_t*)[hurt_at] ^= 0x10;
+    EXPECT_EQ(rte_eth_tx_burst(from.id(), 0, &m, 1), 1);
+    rte_mbuf* got = nullptr;
+    for (int i = 0; i < 1000 && rte_eth_rx_burst(to.id(), 0, &got, 1) == 0; ++i) {
+    }
+    const uint64_t flags = got != nullptr ? got->ol_flags : 0;
+    rte_pktmbuf_free(got);
+    return flags;
+}
+
+TEST(offloads, tells_bad_checksums) {
+    EXPECT_EQ(judged(0), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+    EXPECT_EQ(judged(22), RTE_MBUF_F_RX_IP_CKSUM_BAD | RTE_MBUF_F_RX_L4_CKSUM_GOOD) << "TTL";
+    EXPECT_EQ(judged(100), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD) << "payload";
+}
+
+TEST(filter, takes_what_is_for_the_port) {
+    const auto received = [](const char* to, auto prepare) {
+        test::port b({.arguments = std::string("wire=gen,dst_mac=") + to, .promiscuous = false});
+        prepare(b.id());
+        b.start();
+        rte_mbuf* m[burst];
+        const uint16_t n = rte_eth_rx_burst(b.id(), 0, m, burst);
+        rte_pktmbuf_free_bulk(m, n);
+        EXPECT_EQ(b.xstats()["rx_filtered"], burst - n);
+        return n;
+    };
+    const auto nothing = [](uint16_t) {};
+    EXPECT_EQ(received("02:00:00:00:00:99", nothing), 0);
+    EXPECT_EQ(received("02:00:00:00:00:99",
+                       [](uint16_t id) { EXPECT_EQ(rte_eth_promiscuous_enable(id), 0); }),
+              burst);
+    EXPECT_EQ(received("02:00:00:00:00:99",
+                       [](uint16_t id) {
+                           rte_ether_addr own{{2, 0, 0, 0, 0, 0x99}};
+                           EXPECT_EQ(rte_eth_dev_default_mac_addr_set(id, &own), 0);
+                       }),
+              burst);
+    EXPECT_EQ(received("01:00:5e:00:00:05", nothing), 0);
+    EXPECT_EQ(received("01:00:5e:00:00:05",
+                       [](uint16_t id) { EXPECT_EQ(rte_eth_allmulticast_enable(id), 0); }),
+              burst);
+    EXPECT_EQ(received("01:00:5e:00:00:05",
+                       [](uint16_t id) {
+                           rte_ether_addr group{{1, 0, 0x5e, 0, 0, 5}};
+                           EXPECT_EQ(rte_eth_dev_set_mc_addr_list(id, &group, 1), 0);
+                       }),
+              burst);
+    EXPECT_EQ(received("ff:ff:ff:ff:ff:ff", nothing), burst);
+}
+
+TEST(thresholds, are_honoured) {
+    constexpr double packets = 64 * 1024;
+    test::port b({.arguments = "wire=gen", .rx_free_threshold = 128, .tx_rs_threshold = 64});
+    b.start();
+    b.forward(static_cast<uint64_t>(packets));
+    const auto counts = b.xstats();
+    EXPECT_NEAR(counts.at("pcie_tx_write_back_tlps_mwr") / packets, 1.0 / 64, 0.001);
+    // One tail write per burst sent, one per 128 buffers posted.
+    EXPECT_NEAR(counts.at("pcie_doorbells_lines_wil") / packets, 1.0 / burst + 1.0 / 128, 0.001);
+    rte_eth_rxq_info rx{};
+    rte_eth_txq_info tx{};
+    ASSERT_EQ(rte_eth_rx_queue_info_get(b.id(), 0, &rx), 0);
+    ASSERT_EQ(rte_eth_tx_queue_info_get(b.id(), 0, &tx), 0);
+    EXPECT_EQ(rx.conf.rx_free_thresh, 128);
+    EXPECT_EQ(rx.nb_desc, ring);
+    EXPECT_EQ(rx.mp, b.pool());
+    EXPECT_EQ(tx.conf.tx_rs_thresh, 64);
+    EXPECT_EQ(tx.nb_desc, ring);
+}
+
+TEST(queues, share_the_flows_and_lose_nothing) {
+    constexpr uint16_t queues = 4;
+    constexpr uint32_t flows = 100, frames = 20'000;
+    test::port b({.arguments = "wire=gen,rate=200k,l3flows=100,queues=4",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4});
+    b.start();
+    std::map<uint32_t, std::set<uint16_t>> queues_of;  // by source address
+    rte_mbuf* m[burst];
+    for (uint32_t sent = 0, idle = 0; sent < frames && idle < 100'000'000; ++idle)
+        for (uint16_t q = 0; q < queues; ++q) {
+            const uint16_t n = rte_eth_rx_burst(b.id(), q, m, burst);
+            for (uint16_t i = 0; i < n; ++i)
+                queues_of[load_be<uint32_t>(rte_pktmbuf_mtod(m[i], const uint8_t*) + 26)].insert(q);
+            const uint16_t out = rte_eth_tx_burst(b.id(), q, m, n);
+            ASSERT_EQ(out, n);
+            sent += out;
+        }
+    EXPECT_EQ(queues_of.size(), flows);
+    for (const auto& [source, of] : queues_of) EXPECT_EQ(of.size(), 1u) << "flow " << source;
+    auto counts = b.xstats();
+    double received = 0, sent = 0;
+    for (uint16_t q = 0; q < queues; ++q) {
+        const std::string number = std::to_string(q);
+        const double rx = counts["rx_q" + number + "_packets"],
+                     tx = counts["tx_q" + number + "_packets"];
+        EXPECT_GT(rx, frames / queues / 2) << "queue " << q;
+        EXPECT_LE(rx - tx, ring) << "queue " << q << ": what waits in it";
+        received += rx;
+        sent += tx;
+    }
+    EXPECT_EQ(received, counts["rx_good_packets"]);
+    EXPECT_EQ(counts["gen_received"], sent);
+    // Queues overtake each other, so frames come back out of order, and what still waits in one may
+    // seem lost.
+    EXPECT_LE(counts["gen_lost"], received - sent);
+    for (const char* bad : {"gen_duplicated", "gen_damaged", "rx_missed_errors",
+                            "fault_translation", "fault_descriptor", "fault_tail"})
+        EXPECT_EQ(counts[bad], 0) << bad;
+}
+
+/// Receives about `frames` from every queue and frees them; how many came to each.
+std::vector<uint32_t> received_by_queue(const test::port& b, uint16_t queues, uint32_t frames) {
+    std::vector<uint32_t> seen(queues, 0);
+    rte_mbuf* m[burst];
+    for (uint32_t all = 0, idle = 0; all < frames && idle < 1'000'000; ++idle)
+        for (uint16_t q = 0; q < queues; ++q) {
+            const uint16_t n = rte_eth_rx_burst(b.id(), q, m, burst);
+            rte_pktmbuf_free_bulk(m, n);
+            seen[q] += n;
+            all += n;
+        }
+    return seen;
+}
+
+TEST(rss, hash_is_what_dpdk_computes) {
+    test::port b({.arguments = "wire=gen,l3flows=64",
+                  .rx_offloads = RTE_ETH_RX_OFFLOAD_RSS_HASH,
+                  .rss_types = RTE_ETH_RSS_NONFRAG_IPV4_UDP});
+    uint8_t key[40];
+    for (size_t i = 0; i < sizeof key; ++i) key[i] = static_cast<uint8_t>(i * 37 + 5);
+    rte_eth_rss_conf conf{};
+    conf.rss_key = key;
+    conf.rss_key_len = sizeof key;
+    conf.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+    ASSERT_EQ(rte_eth_dev_rss_hash_update(b.id(), &conf), 0);
+    uint8_t read_back[40] = {};
+    conf.rss_key = read_back;
+    ASSERT_EQ(rte_eth_dev_rss_hash_conf_get(b.id(), &conf), 0);
+    EXPECT_EQ(std::memcmp(read_back, key, sizeof key), 0);
+    EXPECT_EQ(conf.rss_hf, RTE_ETH_RSS_NONFRAG_IPV4_UDP);
+    b.start();
+    rte_mbuf* m[burst];
+    ASSERT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), burst);
+    for (rte_mbuf* one : m) {
+        const auto* f = rte_pktmbuf_mtod(one, const uint8_t*);
+        // Source, destination, ports: host-order words, as rte_softrss takes them.
+        uint32_t tuple[3] = {load_be<uint32_t>(f + 26), load_be<uint32_t>(f + 30),
+                             load_be<uint32_t>(f + 34)};
+        EXPECT_NE(one->ol_flags & RTE_MBUF_F_RX_RSS_HASH, 0u);
+        EXPECT_EQ(one->hash.rss, rte_softrss(tuple, 3, key));
+    }
+    rte_pktmbuf_free_bulk(m, burst);
+    key[0] ^= 1;
+    conf.rss_key = key;
+    conf.rss_key_len = 39;
+    EXPECT_NE(rte_eth_dev_rss_hash_update(b.id(), &conf), 0) << "a key has 40 bytes";
+}
+
+TEST(rss, table_says_which_queue) {
+    constexpr uint16_t queues = 4;
+    test::port b({.arguments = "wire=gen,queues=4,rate=500k",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4});
+    rte_eth_rss_reta_entry64 table[2]{};
+    for (auto& group : table) {
+        group.mask = ~0ull;
+        for (auto& queue : group.reta) queue = 2;
+    }
+    ASSERT_EQ(rte_eth_dev_rss_reta_update(b.id(), table, 128), 0);
+    table[1].reta[5] = queues;
+    EXPECT_NE(rte_eth_dev_rss_reta_update(b.id(), table, 128), 0) << "no such queue";
+    EXPECT_NE(rte_eth_dev_rss_reta_update(b.id(), table, 64), 0) << "not the table's size";
+    ASSERT_EQ(rte_eth_dev_rss_reta_query(b.id(), table, 128), 0);
+    EXPECT_EQ(table[1].reta[5], 2);
+    b.start();
+    const auto seen = received_by_queue(b, queues, 2000);
+    EXPECT_EQ(seen[0] + seen[1] + seen[3], 0u);
+    EXPECT_GE(seen[2], 2000u);
+}
+
+TEST(queues, go_to_the_first_without_rss) {
+    test::port b({.arguments = "wire=gen,queues=2,rate=500k", .queues = 2});
+    b.start();
+    EXPECT_EQ(received_by_queue(b, 2, 1000)[1], 0u);
+}
+
+TEST(queues, start_and_stop_alone) {
+    constexpr uint16_t queues = 2;
+    test::port b({.arguments = "wire=gen,queues=2,rate=500k",
+                  .queues = queues,
+                  .rss_types = RTE_ETH_RSS_IPV4,
+                  .deferred_queue = 1});
+    b.start();
+    const auto states = [&b] {
+        rte_eth_rxq_info rx{};
+        rte_eth_txq_info tx{};
+        EXPECT_EQ(rte_eth_rx_queue_info_get(b.id(), 1, &rx), 0);
+        EXPECT_EQ(rte_eth_tx_queue_info_get(b.id(), 1, &tx), 0);
+        return std::pair{rx.queue_state, tx.queue_state};
+    };
+    const std::pair<uint8_t, uint8_t> off{RTE_ETH_QUEUE_STATE_STOPPED, RTE_ETH_QUEUE_STATE_STOPPED};
+    const std::pair<uint8_t, uint8_t> on{RTE_ETH_QUEUE_STATE_STARTED, RTE_ETH_QUEUE_STATE_STARTED};
+    EXPECT_EQ(states(), off);
+    EXPECT_EQ(received_by_queue(b, queues, 1000)[1], 0u);
+    EXPECT_GT(b.xstats()["rx_missed_errors"], 0) << "the other half is lost";
+    for (int round = 0; round < 100; ++round) {
+        ASSERT_EQ(rte_eth_dev_rx_queue_start(b.id(), 1), 0);
+        ASSERT_EQ(rte_eth_dev_tx_queue_start(b.id(), 1), 0);
+        EXPECT_EQ(states(), on);
+        EXPECT_GT(received_by_queue(b, queues, 200)[1], 0u);
+        // Something posted and not yet freed, both ways.
+        rte_mbuf* m[burst];
+        uint16_t n = 0;
+        while ((n = rte_eth_rx_burst(b.id(), 1, m, burst)) == 0) {
+        }
+        EXPECT_EQ(rte_eth_tx_burst(b.id(), 1, m, n), n);
+        ASSERT_EQ(rte_eth_dev_rx_queue_stop(b.id(), 1), 0);
+        ASSERT_EQ(rte_eth_dev_tx_queue_stop(b.id(), 1), 0);
+        EXPECT_EQ(states(), off);
+        EXPECT_EQ(rte_eth_rx_burst(b.id(), 1, m, burst), 0) << "stopped";
+    }
+    EXPECT_EQ(b.xstats()["fault_translation"], 0);
+}
+
+TEST(statistics, only_grow_until_they_are_reset) {
+    test::port b({.arguments = "wire=gen", .rss_types = RTE_ETH_RSS_IPV4});
+    std::map<std::string, double> before;
+    for (const uint16_t queues : std::initializer_list<uint16_t>{1, 3, 2, 1}) {
+        b.configure(queues);
+        b.start();
+        for (uint16_t q = 0; q < queues; ++q) b.forward(2000, q);
+        b.stop();
+        auto now = b.xstats();
+        EXPECT_GT(now["pcie_lines_wil"], before["pcie_lines_wil"]);
+        for (const auto& [name, value] : before)
+            if (name.find("_q") == std::string::npos) {  // queues come and go
+                EXPECT_GE(now[name], value) << name;
+            }
+        before = now;
+    }
+    ASSERT_EQ(rte_eth_xstats_reset(b.id()), 0);
+    for (const auto& [name, value] : b.xstats()) EXPECT_EQ(value, 0) << name;
+}
+
+TEST(settings, says_what_it_is) {
+    test::port b({.arguments = "wire=sink,link=25,queues=7,mac=02:00:00:00:00:07"});
+    rte_eth_dev_info info{};
+    ASSERT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
+    EXPECT_EQ(info.max_rx_queues, 7);
+    EXPECT_EQ(info.max_mtu, 9710);
+    rte_eth_link link{};
+    EXPECT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
+    EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
+    b.start();
+    EXPECT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
+    EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
+    EXPECT_EQ(link.link_speed, RTE_ETH_SPEED_NUM_25G);
+    rte_ether_addr mac{};
+    ASSERT_EQ(rte_eth_macaddr_get(b.id(), &mac), 0);
+    EXPECT_EQ(mac.addr_bytes[5], 7);
+    uint32_t types[32];
+    EXPECT_GE(rte_eth_dev_get_supported_ptypes(b.id(), RTE_PTYPE_L4_MASK, types, 32), 4);
+    rte_eth_burst_mode mode{};
+    EXPECT_EQ(rte_eth_tx_burst_mode_get(b.id(), 0, &mode), 0);
+    EXPECT_STRNE(mode.info, "");
+}
+
+TEST(settings, refuses_what_it_cannot_do) {
+    test::port b({.arguments = "wire=sink"});
+    rte_eth_rxconf rx{};
+    rx.rx_free_thresh = 33;
+    EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), 0, ring, 0, &rx, b.pool()), -EINVAL);
+    rte_eth_txconf tx{};
+    tx.tx_rs_thresh = 31;
+    EXPECT_EQ(rte_eth_tx_queue_setup(b.id(), 0, ring, 0, &tx), -EINVAL);
+    EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), 0, ring, 0, nullptr, b.pool()), 0);
+    EXPECT_EQ(rte_eth_tx_queue_setup(b.id(), 0, ring, 0, nullptr), 0);
+    EXPECT_EQ(rte_eth_dev_set_mtu(b.id(), 2000), 0);
+    EXPECT_EQ(rte_eth_dev_set_mtu(b.id(), 3000), -EINVAL) << "no scattered receive";
+    EXPECT_NE(rte_vdev_init("net_simnic7", "wire=string"), 0);
+    EXPECT_NE(rte_vdev_init("net_simnic7", "profile=mlx5"), 0);
+}
+
+}  // namespace
+}  // namespace turnpike
