@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -83,6 +85,14 @@ bool write_report(const cost::report& r, const std::string& path) {
     return static_cast<bool>(file);
 }
 
+/// Tried before anything starts; what is there stays until the report replaces it.
+bool report_can_be_written(const std::string& path) {
+    if (path.empty() || path == "-" || std::ofstream(path, std::ios::app)) return true;
+    std::fprintf(stderr, "turnpike: --report %s: %s; name a file that can be written\n",
+                 path.c_str(), std::strerror(errno));
+    return false;
+}
+
 int complain(const error& e, int code) {
     std::fprintf(stderr, "turnpike: %s\n", e.message().c_str());
     return code;
@@ -121,6 +131,7 @@ int run(int argc, char** argv) {
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;
     }
+    if (!report_can_be_written(chosen.report)) return exit_refused;
     struct sigaction action {};
     action.sa_handler = on_signal;
     sigaction(SIGINT, &action, nullptr);

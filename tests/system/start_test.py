@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
@@ -129,6 +130,15 @@ def test_wrong_options_are_exit_2():
 def test_missing_file_is_exit_2():
     done = program("--config", "/nonexistent/turnpike.yaml")
     assert done.returncode == 2 and "/nonexistent/turnpike.yaml" in done.stderr, done
+
+
+def test_a_report_that_cannot_be_written_is_exit_2_and_nothing_starts():
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        config.write(ring_to_null())
+        config.flush()
+        done = program("--config", config.name, "--report", "/nonexistent/report.json")
+    assert done.returncode == 2 and "/nonexistent/report.json" in done.stderr, done
+    assert "EAL" not in done.stderr
 
 
 def test_version_and_help():
