@@ -134,7 +134,7 @@ def test_missing_file_is_exit_2():
 
 def test_a_report_that_cannot_be_written_is_exit_2_and_nothing_starts():
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
-        config.write(ring_to_null())
+        json.dump(ring_to_null(), config)
         config.flush()
         done = program("--config", config.name, "--report", "/nonexistent/report.json")
     assert done.returncode == 2 and "/nonexistent/report.json" in done.stderr, done
