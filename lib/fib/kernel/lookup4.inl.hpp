@@ -24,11 +24,16 @@ struct lookup4_way {
         return load_entry(root + (x >> (32 - layout::root4_bits)));
     }
 
-    static uint64_t block_id(const uint8_t* block, uint32_t x) noexcept {
-        if constexpr (sizeof(Id) == 1) return block[slot(x)];
-        const uint64_t run = V::popcount(load_word(block) >> slot(x));
+    /// What is read first of a block: the id itself, or the run ends.
+    static const uint8_t* first_read(const uint8_t* block, uint32_t x) noexcept {
+        return sizeof(Id) == 1 ? block + slot(x) : block;
+    }
+
+    static uint64_t id_at(const uint8_t* first, uint32_t x) noexcept {
+        if constexpr (sizeof(Id) == 1) return *first;
+        const uint64_t run = V::popcount(load_word(first) >> slot(x));
         Id id;
-        __builtin_memcpy(&id, block + (layout::block_runs_at - sizeof(Id)) + run * sizeof(Id),
+        __builtin_memcpy(&id, first + (layout::block_runs_at - sizeof(Id)) + run * sizeof(Id),
                          sizeof id);
         return id;
     }
@@ -42,7 +47,7 @@ struct lookup4_way {
     /// the block whose tail is used.
     static uint64_t escaped_id(const fib::view& t, uint32_t x) noexcept {
         const uint8_t* tail = t.nodes + root_entry(t.root, x);
-        if (const uint64_t id = block_id(tail, x); id != layout::escape_id) return id;
+        if (const uint64_t id = id_at(first_read(tail, x), x); id != layout::escape_id) return id;
         tail += layout::escapes_at(sizeof(Id), sizeof(Id) == 1 ? 0 : V::popcount(load_word(tail)));
         const uint64_t before = load_word(tail) & ((uint64_t{1} << slot(x)) - 1);
         const uint32_t link = load_entry(tail + 8 + 4 * V::popcount(before));
@@ -55,27 +60,21 @@ struct lookup4_way {
         const uint8_t* const nodes = t.nodes;
         const uint64_t* const hops = t.hops;
         uint64_t seen = 0;
-        const auto finish = [&](uint32_t i, uint32_t x, uint32_t block) {
-            const uint64_t id = block_id(nodes + block, x);
+        const auto first = [&](uint32_t x) { return first_read(nodes + root_entry(root, x), x); };
+        const auto finish = [&](uint32_t i, uint32_t x, const uint8_t* at) {
+            const uint64_t id = id_at(at, x);
             seen |= id - 1;  // negative where it is escape_id
             hop[i] = next_hop(hops, id);
         };
         if (t.prefetch) {
-            uint32_t block[chunk4];
+            const uint8_t* at[chunk4];
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) {
-                const uint32_t x = host(dst[i]);
-                block[i] = root_entry(root, x);
-                V::prefetch(nodes + block[i] + (sizeof(Id) == 1 ? slot(x) : 0));
-            }
+            for (uint32_t i = 0; i < n; ++i) V::prefetch(at[i] = first(host(dst[i])));
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), block[i]);
+            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), at[i]);
         } else {
 #pragma GCC unroll 4
-            for (uint32_t i = 0; i < n; ++i) {
-                const uint32_t x = host(dst[i]);
-                finish(i, x, root_entry(root, x));
-            }
+            for (uint32_t i = 0; i < n; ++i) finish(i, host(dst[i]), first(host(dst[i])));
         }
         return seen >> 63 != 0;
     }
