@@ -6,8 +6,7 @@
 
 namespace turnpike::fib {
 
-arena::arena(const memory& from, uint64_t capacity_bytes, uint32_t granule)
-    : from_(from), granule_(granule) {
+arena::arena(const memory& from, uint64_t capacity_bytes) : from_(from) {
     if (capacity_bytes > max_bytes) return;
     const size_t bytes = static_cast<size_t>(capacity_bytes) + guard_bytes;
     base_ = static_cast<uint8_t*>(from_.allocate(from_.context, bytes, 64));
@@ -20,29 +19,42 @@ arena::~arena() {
     if (base_ != nullptr) from_.release(from_.context, base_);
 }
 
-uint32_t arena::allocate(uint32_t units) noexcept {
+/// From the free ones, else by splitting a longer one, else from what was never used.
+uint32_t arena::take(uint32_t units) noexcept {
     auto& list = free_[units];
-    const uint64_t bytes = uint64_t{units} * granule_;
     if (!list.empty()) {
         const uint32_t offset = list.back();
         list.pop_back();
-        live_ += bytes;
+        return offset;
+    }
+    if (units < line_units) {
+        const uint32_t offset = take(2 * units);
+        if (offset != none) keep(offset + units * unit, units);
         return offset;
     }
     const uint64_t at = used_;
-    if (at + bytes > capacity_) return none;
-    used_ += bytes;
-    live_ += bytes;
+    if (at + bytes_of(units) > capacity_) return none;
+    used_ += bytes_of(units);
     return static_cast<uint32_t>(at);
 }
 
-void arena::release(uint32_t offset, uint32_t units) noexcept {
-    live_ -= uint64_t{units} * granule_;
+void arena::keep(uint32_t offset, uint32_t units) noexcept {
     try {
         free_[units].push_back(offset);
     } catch (const std::bad_alloc&) {
         // The block is lost until the next rebuild compacts the table; nothing is wrong with it.
     }
+}
+
+uint32_t arena::allocate(uint32_t units) noexcept {
+    const uint32_t offset = take(units);
+    if (offset != none) live_ += bytes_of(units);
+    return offset;
+}
+
+void arena::release(uint32_t offset, uint32_t units) noexcept {
+    live_ -= bytes_of(units);
+    keep(offset, units);
 }
 
 }  // namespace turnpike::fib

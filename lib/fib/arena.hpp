@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One block of memory that a table's nodes live in, addressed by 32-bit byte offsets.
 //
-// Nodes are whole granules (16 bytes, or 64 where each node shall have its own cache lines); freed
-// ones wait in a list per size. Nothing is split or joined: a table whose arena is full is rebuilt
-// into a new one, which compacts it. At most 2 GiB: offsets also fit signed 32-bit gather indices.
+// Nodes take 16 bytes, 32, or whole cache lines, so that none of up to 64 bytes lies on two lines and
+// longer ones begin with one. Freed ones wait in a list per size; a line is split where a short node
+// needs it, and nothing is joined: a table whose arena is full is rebuilt into a new one, which
+// compacts it. At most 2 GiB: an entry of a page or a byte node keeps a bit for itself.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +23,19 @@ class arena {
     /// Readable bytes behind the last node: kernels load 8 bytes at an entry.
     static constexpr uint32_t guard_bytes = 64;
 
-    /// granule  bytes, 16 or 64
-    arena(const memory& from, uint64_t capacity_bytes, uint32_t granule);
+    arena(const memory& from, uint64_t capacity_bytes);
     ~arena();
     arena(const arena&) = delete;
     arena& operator=(const arena&) = delete;
 
     bool valid() const noexcept { return base_ != nullptr; }
     uint8_t* base() const noexcept { return base_; }
-    uint32_t units(uint32_t bytes) const noexcept { return (bytes + granule_ - 1) / granule_; }
-    /// An offset for `units` granules, or none.
+    /// What a node of so many bytes takes, in units of 16 bytes.
+    static constexpr uint32_t units(uint32_t bytes) noexcept {
+        return bytes <= 16 ? 1 : bytes <= 32 ? 2 : (bytes + line - 1) / line * line_units;
+    }
+    static constexpr uint64_t bytes_of(uint32_t units) noexcept { return uint64_t{units} * unit; }
+    /// An offset for what units() said, or none.
     uint32_t allocate(uint32_t units) noexcept;
     void release(uint32_t offset, uint32_t units) noexcept;
 
@@ -39,11 +43,14 @@ class arena {
     uint64_t live_bytes() const noexcept { return live_; }
 
   private:
-    static constexpr uint32_t size_classes = 128;
+    static constexpr uint32_t unit = 16, line = 64, line_units = line / unit;
+    static constexpr uint32_t size_classes = 72;  // up to layout::max_node_bytes
+    void keep(uint32_t offset, uint32_t units) noexcept;
+    uint32_t take(uint32_t units) noexcept;
+
     memory from_;
     uint8_t* base_ = nullptr;
     uint64_t capacity_ = 0;
-    uint32_t granule_;
     uint64_t used_ = 64;  // offset 0 is nobody's
     uint64_t live_ = 0;
     std::vector<uint32_t> free_[size_classes];

@@ -67,7 +67,7 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     if (!built) return false;
     alignas(8) uint8_t bytes[layout::max_node_bytes];
     const uint32_t size = encode_node(kind(level), {runs.data(), count}, g.coding().bytes, bytes);
-    const uint32_t units = g.nodes.units(size);
+    const uint32_t units = arena::units(size);
     c.log.push_back({&node, node.entry, node.units, node.background});
     const uint32_t offset = g.nodes.allocate(units);
     if (offset == arena::none) {
@@ -101,7 +101,7 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
             before = link;
         });
     const uint32_t own = node_bytes(kind(level), runs, links, coding.bytes);
-    return below + (own + coding.granule - 1) / coding.granule * coding.granule;
+    return below + arena::bytes_of(arena::units(own));
 }
 
 /// Root slots [first, first + count): those whose cover changed, or all.
@@ -165,7 +165,7 @@ uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) 
         else
             alone[handles[i]] = true;
     const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
-    bytes += uniform * std::max(coding.granule, coding.bytes == 1 ? layout::block_slots : 0U);
+    bytes += uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
     // And room to build beside what is there; a table that grew will grow again.
     const uint64_t room = why == rebuild_reason::load ? bytes / 8 : bytes;
     return std::min(bytes + room + 32 * 1024, config_.max_bytes);

@@ -20,14 +20,13 @@ id_coding id_coding::fitting(const next_hops& all, bool ipv4) {
         if (all.in_use(h)) greatest = std::max(greatest, all.value(h));
     for (const uint8_t bytes : {uint8_t{1}, uint8_t{2}, uint8_t{4}}) {
         if (!ipv4 && bytes != 4) continue;
-        const uint32_t granule = ipv4 && bytes != 1 ? 16 : 64;
-        if (greatest < layout::id_limit(ipv4 ? bytes : 2)) return {bytes, true, 0, granule};
+        if (greatest < layout::id_limit(ipv4 ? bytes : 2)) return {bytes, true, 0};
         if (all.bound() < layout::id_limit(bytes)) {
             const uint32_t room = std::bit_ceil(std::max(256U, all.bound() + all.bound() / 8));
-            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U), granule};
+            return {bytes, false, std::max(room, bytes == 2 ? 4096U : 256U)};
         }
     }
-    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8), ipv4 ? 16U : 64U};
+    return {4, false, std::bit_ceil(all.bound() + all.bound() / 8)};
 }
 
 uint32_t id_coding::limit() const noexcept {
@@ -38,8 +37,12 @@ bool id_coding::holds(uint32_t handle, uint64_t value) const noexcept {
     return identity ? value < limit() : handle < limit();
 }
 
+uint32_t id_coding::root_leaf_units(bool ipv4) const noexcept {
+    return arena::units(ipv4 ? node_bytes(node_kind::block, 1, 0, bytes) : layout::page_align);
+}
+
 generation::generation(const memory& from, const plan& p)
-    : nodes(from, p.arena_bytes, p.coding.granule), from_(from), plan_(p) {
+    : nodes(from, p.arena_bytes), from_(from), plan_(p) {
     const auto zeroed = [&](uint64_t bytes) {
         void* got = from_.allocate(from_.context, bytes, 64);
         if (got != nullptr) std::memset(got, 0, bytes);
@@ -77,7 +80,7 @@ uint32_t generation::root_leaf(slot_entry leaf) {
     alignas(8) uint8_t node[layout::max_node_bytes];
     const uint32_t bytes = encode_node(plan_.ipv4 ? node_kind::block : node_kind::page, {&all, 1},
                                        plan_.coding.bytes, node);
-    const uint32_t offset = nodes.allocate(nodes.units(bytes));
+    const uint32_t offset = nodes.allocate(plan_.coding.root_leaf_units(plan_.ipv4));
     if (offset == arena::none) return offset;
     std::memcpy(nodes.base() + offset, node, bytes);
     return at->second = plan_.ipv4 ? offset : offset | layout::uniform_page_shift;

@@ -19,14 +19,13 @@ struct id_coding {
     uint8_t bytes = 1;     ///< of an id in IPv4 blocks
     bool identity = true;  ///< an id is its next hop: no side table
     uint32_t hops = 0;     ///< size of the side table otherwise
-    /// Of the arena. Blocks of one-byte ids, and byte nodes' headers with their first entries, are
-    /// cache lines of their own; wider blocks are packed, which measured better than aligned.
-    uint32_t granule = 64;
 
     /// The narrowest that holds all of `next_hops` that are in use, with room for more.
     static id_coding fitting(const next_hops& all, bool ipv4);
     bool holds(uint32_t handle, uint64_t value) const noexcept;
     uint32_t limit() const noexcept;  ///< ids are below this
+    /// What root_leaf() takes of the arena.
+    uint32_t root_leaf_units(bool ipv4) const noexcept;
 };
 
 /// Threads  the writer's only, except for what *published points to
