@@ -10,13 +10,14 @@ constexpr uint32_t address_bytes = 16;
 /// Lookups worked at a time: 32 measured better than 16 and 64 (turnpike-bench-fib).
 constexpr uint32_t chunk6 = 32;
 
-/// Where an address reads next: index * 16 + byte.
-using position6 = uint16_t;
+/// An address of the chunk by where its entry lies: index * 8.
+using place6 = uint16_t;
+constexpr uint64_t place_bytes = sizeof(uint64_t);
 
-/// The entry that address i met goes to its place in `met`. 1: it leads on, 0: it is a leaf.
+/// The entry that an address met goes to its place. 1: it leads on, 0: it is a leaf.
 template <class V, bool Prefetch>
-inline uint64_t meet(const uint8_t* nodes, uint64_t* met, uint64_t entry) noexcept {
-    *met = entry;
+inline uint64_t meet(const uint8_t* nodes, uint8_t* place, uint64_t entry) noexcept {
+    __builtin_memcpy(place, &entry, sizeof entry);
     // A leaf's id is small (id_coding): what this fetches for it is in the nearest cache.
     if constexpr (Prefetch) V::prefetch(nodes + entry);
     return entry & layout::node_bit;
@@ -28,39 +29,47 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
                            uint64_t n) noexcept {
     const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
     const uint8_t* const nodes = t.nodes;
+    auto* const places = reinterpret_cast<uint8_t*>(met);
     // A pass reads one list and writes the other, so that no load waits for a store of its own.
-    position6 list[2][chunk6 + 1];
+    place6 list[2][chunk6 + 1];
     uint64_t left = 0;
+    const uint64_t end = n * place_bytes;
 #pragma GCC unroll 4
-    for (uint64_t i = 0; i < n; ++i) {
-        const uint8_t* a = dst + i * address_bytes;
+    for (uint64_t at = 0; at < end; at += place_bytes) {
+        const uint8_t* a = dst + at * (address_bytes / place_bytes);
         const uint32_t page = load_entry(root + (uint32_t{a[0]} << 8 | a[1]));
         const uint32_t slot = a[2] >> (page & layout::page_shift_mask);
-        list[0][left] = static_cast<position6>(i * address_bytes + 3);
+        list[0][left] = static_cast<place6>(at);
         left += meet<V, Prefetch>(
-            nodes, met + i, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
+            nodes, places + at, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
     }
+    const uint8_t* byte = dst + 3;  // of the first address: what this pass reads
+    const auto step = [&](uint64_t at) {
+        const uint8_t slot = byte[at * (address_bytes / place_bytes)];
+        return meet<V, Prefetch>(nodes, places + at,
+                                 byte_entry<V>(nodes, load_word(places + at), slot));
+    };
     unsigned now = 0;
     if (left == n) {  // as real traffic does: no list to read
         now = 1;
         left = 0;
 #pragma GCC unroll 4
-        for (uint64_t i = 0; i < n; ++i) {
-            list[1][left] = static_cast<position6>(i * address_bytes + 4);
-            left += meet<V, Prefetch>(nodes, met + i,
-                                      byte_entry<V>(nodes, met[i], dst[i * address_bytes + 3]));
+        for (uint64_t at = 0; at < end; at += place_bytes) {
+            list[1][left] = static_cast<place6>(at);
+            left += step(at);
         }
+        ++byte;
     }
-    for (; left != 0; now ^= 1) {
+    for (; left != 0; now ^= 1, ++byte) {
         const uint64_t count = left;
-        const position6* const from = list[now];
-        position6* const to = list[now ^ 1];
+        const place6* const from = list[now];
+        place6* const to = list[now ^ 1];
         left = 0;
 #pragma GCC unroll 4
         for (uint64_t k = 0; k < count; ++k) {
-            const uint64_t at = from[k], i = at / address_bytes;
-            to[left] = static_cast<position6>(at + 1);
-            left += meet<V, Prefetch>(nodes, met + i, byte_entry<V>(nodes, met[i], dst[at]));
+            const uint64_t at = from[k];
+            to[left] = static_cast<place6>(at);
+            left += step(at);
         }
     }
 }
