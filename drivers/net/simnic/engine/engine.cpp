@@ -13,6 +13,21 @@
 namespace turnpike::simnic {
 namespace {
 
+bool has_tag(const outgoing& frame) noexcept {
+    if (frame.length < sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag)) return false;
+    const auto type = load_be<uint16_t>(frame.bytes + 12);
+    return type == packet::ether_type_vlan || type == packet::ether_type_service;
+}
+
+/// The outer VLAN tag goes into the answer; the frame's type is that of the rest.
+void strip(const outgoing& frame, incoming& in) noexcept {
+    const uint32_t l2 = in.ptype & 0xf;
+    if (l2 == ptype_l2_vlan) in.ptype = (in.ptype & ~0xfu) | ptype_l2_ether;
+    if (l2 == ptype_l2_qinq) in.ptype = (in.ptype & ~0xfu) | ptype_l2_vlan;
+    in.tag = load_be<uint16_t>(frame.bytes + sizeof(packet::ethernet_header));
+    in.status |= rx_stripped;
+}
+
 constexpr uint32_t no_queue = UINT32_MAX;  // of a frame that is not for the host
 
 /// Cycles that a byte takes on the wire.
@@ -141,6 +156,7 @@ void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
     in.status = filter_.verify_checksums.load(std::memory_order_relaxed)
                     ? verify_checksums(c, frame.bytes)
                     : 0;
+    if (filter_.strip_tags.load(std::memory_order_relaxed) && has_tag(frame)) strip(frame, in);
     const bool report = report_hash_.load(std::memory_order_relaxed);
     if (rx_in_use_ == 1 && !report) return;
     uint32_t hash = 0;

@@ -36,7 +36,7 @@ struct engine_settings {
 struct rx_filter {
     static constexpr uint32_t most = 64;
     std::atomic<bool> promiscuous{false}, all_multicast{false};
-    std::atomic<bool> verify_checksums{false};
+    std::atomic<bool> verify_checksums{false}, strip_tags{false};
     packet::mac_address own{};         // under the engine's lock
     packet::mac_address also[most]{};  // likewise
     uint32_t also_count = 0;

@@ -29,6 +29,7 @@ struct incoming {
     uint32_t queue;
     uint32_t status;  ///< of an answer: checksums, rx_hashed
     uint32_t hash;
+    uint32_t tag;  ///< with rx_stripped: what stands behind the addresses and is left out
 };
 
 /// Threads  the engine's lock; counters may be read by any.
