@@ -125,8 +125,8 @@ uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
         n += some;
         chip_at_ += some;
         waiting_ += some;
-        write_back(false);
     }
+    write_back(false);
     packets.add(good);
     bytes.add(sum);
     errors.add(n - good);

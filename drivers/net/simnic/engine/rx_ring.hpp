@@ -41,6 +41,7 @@ class rx_ring {
     void detach() noexcept { attach({}); }
 
     /// Fill buffers and answer their descriptors, until one is missing; how many frames went in.
+    /// frames  at most frame_batch
     uint32_t receive(std::span<const incoming> frames) noexcept;
 
     /// The wire has nothing more for now: answers do not wait for company.
