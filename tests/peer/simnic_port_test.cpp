@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks of the plug-in: offloads, filters, thresholds, queues, statistics, settings.
+// What ethdev asks of the plug-in: filters, thresholds, queues, RSS, statistics, settings.
 #include <rte_thash.h>
 
 #include <cstring>
@@ -12,85 +12,6 @@ namespace turnpike {
 namespace {
 
 using test::burst, test::ring;
-
-TEST(offloads, sends_segments_and_inserts_checksums) {
-    test::port b({.arguments = "wire=gen,size=200,rate=1",
-                  .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
-                                 RTE_ETH_TX_OFFLOAD_UDP_CKSUM});
-    b.start();
-    // A generated frame, cut in three, its checksums destroyed.
-    rte_mbuf* got[1];
-    while (rte_eth_rx_burst(b.id(), 0, got, 1) == 0) {
-    }
-    const auto* frame = rte_pktmbuf_mtod(got[0], const char*);
-    const uint16_t cuts[] = {0, 20, 90, 196};
-    rte_mbuf* parts[3];
-    for (int i = 0; i < 3; ++i) {
-        parts[i] = rte_pktmbuf_alloc(b.pool());
-        const auto bytes = static_cast<uint16_t>(cuts[i + 1] - cuts[i]);
-        std::memcpy(rte_pktmbuf_append(parts[i], bytes), frame + cuts[i], bytes);
-    }
-    rte_pktmbuf_mtod(parts[1], uint8_t*)[24 - 20] ^= 0xff;  // the IPv4 checksum
-    rte_pktmbuf_mtod(parts[1], uint8_t*)[40 - 20] ^= 0xff;  // the UDP checksum
-    ASSERT_EQ(rte_pktmbuf_chain(parts[1], parts[2]), 0);
-    ASSERT_EQ(rte_pktmbuf_chain(parts[0], parts[1]), 0);
-    parts[0]->l2_len = 14;
-    parts[0]->l3_len = 20;
-    parts[0]->ol_flags = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
-    ASSERT_EQ(rte_eth_tx_burst(b.id(), 0, parts, 1), 1);
-    const auto counts = b.xstats();
-    EXPECT_EQ(counts.at("gen_received"), 1);
-    EXPECT_EQ(counts.at("gen_damaged"), 0);
-    EXPECT_EQ(counts.at("tx_good_bytes"), 196);
-    rte_pktmbuf_free(got[0]);
-    b.stop();
-}
-
-TEST(offloads, verifies_checksums_where_asked) {
-    for (const uint64_t offloads : {uint64_t{0}, uint64_t{RTE_ETH_RX_OFFLOAD_CHECKSUM}}) {
-        test::port b({.arguments = "wire=gen", .rx_offloads = offloads});
-        b.start();
-        rte_mbuf* m[burst];
-        ASSERT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), burst);
-        const uint64_t good =
-            offloads == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-        for (rte_mbuf* one : m) {
-            EXPECT_EQ(one->ol_flags, good);
-            EXPECT_EQ(one->packet_type,
-                      uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP});
-            EXPECT_EQ(one->port, b.id());
-        }
-        rte_pktmbuf_free_bulk(m, burst);
-        b.stop();
-    }
-}
-
-/// One frame over a cable, a byte of it hurt; how the other end judges it.
-uint64_t judged(size_t hurt_at) {
-    test::port gen({.arguments = "wire=gen,size=128", .name = "net_simnic2"});
-    test::port from({.arguments = "wire=peer:net_simnic1", .name = "net_simnic0"});
-    test::port to({.arguments = "wire=peer:net_simnic0",
-                   .name = "net_simnic1",
-                   .rx_offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM});
-    for (test::port* p : {&gen, &from, &to}) p->start();
-    rte_mbuf* m = nullptr;
-    while (rte_eth_rx_burst(gen.id(), 0, &m, 1) == 0) {
-    }
-    if (hurt_at != 0) rte_pktmbuf_mtod(m, uint8_t*)[hurt_at] ^= 0x10;
-    EXPECT_EQ(rte_eth_tx_burst(from.id(), 0, &m, 1), 1);
-    rte_mbuf* got = nullptr;
-    for (int i = 0; i < 1000 && rte_eth_rx_burst(to.id(), 0, &got, 1) == 0; ++i) {
-    }
-    const uint64_t flags = got != nullptr ? got->ol_flags : 0;
-    rte_pktmbuf_free(got);
-    return flags;
-}
-
-TEST(offloads, tells_bad_checksums) {
-    EXPECT_EQ(judged(0), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
-    EXPECT_EQ(judged(22), RTE_MBUF_F_RX_IP_CKSUM_BAD | RTE_MBUF_F_RX_L4_CKSUM_GOOD) << "TTL";
-    EXPECT_EQ(judged(100), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD) << "payload";
-}
 
 TEST(filter, takes_what_is_for_the_port) {
     const auto received = [](const char* to, auto prepare) {

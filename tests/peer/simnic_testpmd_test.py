@@ -74,6 +74,17 @@ def test_every_instruction_set():
             check_forwarded([pmd.xstats(0), pmd.xstats(1)])
 
 
+def test_several_queues():
+    """Four queues each way, spread by RSS as testpmd asks for it; queues overtake each other."""
+    for here in forward("io", "l3flows=1000", options=["--rxq=4", "--txq=4"]):
+        check_clean(here, FAULTS + ("gen_duplicated", "gen_damaged", "gen_foreign"))
+        assert here["gen_received"] > 10_000, here
+        assert here["gen_lost"] <= 4 * 1024, here  # what still waits in a queue
+        for queue in range(4):
+            assert here[f"rx_q{queue}_packets"] > here["rx_good_packets"] / 8, here
+            assert here[f"tx_q{queue}_packets"] > 0, here
+
+
 def test_virtual_addresses():
     check_forwarded(forward("mac", "size=64", eal=["--iova-mode=va"]))
 

@@ -5,7 +5,7 @@
 //                word 0                                   word 1
 //   RX, posted   IOVA of a buffer                         0
 //   RX, answered hash (32) | VLAN tag (16) | ptype (16)   status (32) | frame bytes (16) | 0 (16)
-//   TX, posted   IOVA of a segment                        command (32) | 0 (16) | bytes (16)
+//   TX, posted   IOVA of a segment                        command (32) | VLAN tag (16) | bytes (16)
 //   TX, answered as posted                                low 4 bits: tx_type_done
 //
 // A profile with 32-byte RX descriptors has two more words, zero.
@@ -30,7 +30,9 @@ inline constexpr uint32_t rx_ip_good = 1u << 4;
 inline constexpr uint32_t rx_ip_bad = 1u << 5;
 inline constexpr uint32_t rx_l4_good = 1u << 6;
 inline constexpr uint32_t rx_l4_bad = 1u << 7;
-inline constexpr uint32_t rx_hashed = 1u << 8;  ///< word 0 has the frame's RSS hash
+inline constexpr uint32_t rx_extra_shift = 8;
+inline constexpr uint32_t rx_hashed = 1u << 8;    ///< word 0 has the frame's RSS hash
+inline constexpr uint32_t rx_stripped = 1u << 9;  ///< word 0 has the VLAN tag that was taken out
 
 /// The type of a received frame: L2 | L3 | L4, a nibble each, with the numbers of RTE_PTYPE
 /// (host/rx.cpp holds them to DPDK's).
@@ -38,6 +40,7 @@ enum rx_ptype : uint16_t {
     ptype_l2_ether = 0x001,
     ptype_l2_arp = 0x003,
     ptype_l2_vlan = 0x006,
+    ptype_l2_qinq = 0x007,
     ptype_l3_ipv4 = 0x010,
     ptype_l3_ipv4_options = 0x030,
     ptype_l3_ipv6 = 0x040,
@@ -49,8 +52,8 @@ enum rx_ptype : uint16_t {
     ptype_l4_icmp = 0x500,
 };
 
-constexpr uint64_t rx_answer_0(uint32_t ptype, uint32_t hash = 0) noexcept {
-    return uint64_t{ptype} << 48 | hash;
+constexpr uint64_t rx_answer_0(uint32_t ptype, uint32_t tag = 0, uint32_t hash = 0) noexcept {
+    return uint64_t{ptype} << 48 | uint64_t{tag} << 32 | hash;
 }
 constexpr uint64_t rx_answer_1(uint32_t status, uint32_t bytes) noexcept {
     return status | uint64_t{bytes} << 32;
@@ -72,8 +75,10 @@ inline constexpr uint64_t tx_l4_shift = 7;             ///< two bits: what check
 inline constexpr uint64_t tx_l4_mask = 3u << 7;
 inline constexpr uint64_t tx_l4_tcp = 1u << 7;
 inline constexpr uint64_t tx_l4_udp = 2u << 7;
-inline constexpr unsigned tx_l2_shift = 16;  ///< 7 bits: bytes of the Ethernet header
-inline constexpr unsigned tx_l3_shift = 23;  ///< 9 bits: bytes of the IP header
+inline constexpr uint64_t tx_insert_tag = 1u << 9;  ///< put a VLAN tag behind the addresses
+inline constexpr unsigned tx_l2_shift = 16;         ///< 7 bits: bytes of the Ethernet header
+inline constexpr unsigned tx_l3_shift = 23;         ///< 9 bits: bytes of the IP header
+inline constexpr unsigned tx_tag_shift = 32;
 inline constexpr unsigned tx_bytes_shift = 48;
 
 constexpr uint32_t tx_l2_bytes(uint64_t command) noexcept { return command >> tx_l2_shift & 0x7f; }

@@ -14,10 +14,11 @@ namespace {
 constexpr uint32_t fcs_bytes = 4, vlan_bytes = 4;
 constexpr uint64_t checksum_offloads =
     RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-constexpr uint64_t rx_offloads = checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH;
+constexpr uint64_t rx_offloads =
+    checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
 constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
-                                 RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+                                 RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 
 packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
     packet::mac_address mac;
@@ -25,10 +26,19 @@ packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
     return mac;
 }
 
+/// ethdev keeps what is on in rxmode.offloads.
+int vlan_offload_set(rte_eth_dev* dev, int) noexcept {
+    const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
+    device_of(dev).nic->filter().strip_tags.store((offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0,
+                                                  std::memory_order_relaxed);
+    return 0;
+}
+
 int configure(rte_eth_dev* dev) noexcept {
     const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
     device_of(dev).nic->filter().verify_checksums.store((offloads & checksum_offloads) != 0,
                                                         std::memory_order_relaxed);
+    (void)vlan_offload_set(dev, RTE_ETH_VLAN_STRIP_MASK);
     return configure_rss(dev);
 }
 
@@ -132,10 +142,11 @@ int tx_burst_mode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) noexcept
 
 const uint32_t* ptypes_get(rte_eth_dev*) noexcept {
     static const uint32_t all[] = {
-        RTE_PTYPE_L2_ETHER,    RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN, RTE_PTYPE_L3_IPV4,
-        RTE_PTYPE_L3_IPV4_EXT, RTE_PTYPE_L3_IPV6,      RTE_PTYPE_L3_IPV6_EXT,   RTE_PTYPE_L4_TCP,
-        RTE_PTYPE_L4_UDP,      RTE_PTYPE_L4_FRAG,      RTE_PTYPE_L4_SCTP,       RTE_PTYPE_L4_ICMP,
-        RTE_PTYPE_UNKNOWN};
+        RTE_PTYPE_L2_ETHER,      RTE_PTYPE_L2_ETHER_ARP, RTE_PTYPE_L2_ETHER_VLAN,
+        RTE_PTYPE_L2_ETHER_QINQ, RTE_PTYPE_L3_IPV4,      RTE_PTYPE_L3_IPV4_EXT,
+        RTE_PTYPE_L3_IPV6,       RTE_PTYPE_L3_IPV6_EXT,  RTE_PTYPE_L4_TCP,
+        RTE_PTYPE_L4_UDP,        RTE_PTYPE_L4_FRAG,      RTE_PTYPE_L4_SCTP,
+        RTE_PTYPE_L4_ICMP,       RTE_PTYPE_UNKNOWN};
     return all;
 }
 
@@ -272,6 +283,7 @@ const eth_dev_ops& operations() noexcept {
         o.rx_queue_stop = rx_queue_stop;
         o.tx_queue_start = tx_queue_start;
         o.tx_queue_stop = tx_queue_stop;
+        o.vlan_offload_set = vlan_offload_set;
         o.rss_hash_update = rss_hash_update;
         o.rss_hash_conf_get = rss_hash_conf_get;
         o.reta_update = reta_update;

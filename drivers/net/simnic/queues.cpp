@@ -9,9 +9,9 @@
 namespace turnpike::simnic {
 namespace {
 
-constexpr uint64_t full_path_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
-                                        RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
-                                        RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+constexpr uint64_t full_path_offloads =
+    RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
+    RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 // A fetch of 32 descriptors that crossed a page would be two reads: rings begin on one.
 constexpr unsigned ring_alignment = 4096;
 constexpr uint16_t default_threshold = 32;

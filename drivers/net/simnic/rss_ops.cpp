@@ -75,10 +75,11 @@ int rss_hash_conf_get(rte_eth_dev* dev, rte_eth_rss_conf* conf) noexcept {
 int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept {
     bool good = true;
     const uint16_t queues = dev->data->nb_rx_queues;
-    if (const int code = each_named(groups, size,
-                                    [&](uint16_t, uint16_t& queue) { good &= queue < queues; });
+    if (const int code =
+            each_named(groups, size, [&](uint16_t, uint16_t& queue) { good &= queue < queues; });
         code != 0 || !good) {
-        SIMNIC_LOG(ERR, "the table has %zu entries, each a queue below %u\n", rss::table_entries, queues);
+        SIMNIC_LOG(ERR, "the table has %zu entries, each a queue below %u\n", rss::table_entries,
+                   queues);
         return -EINVAL;
     }
     device_of(dev).nic->exclusively([&] {
@@ -100,7 +101,8 @@ int configure_rss(rte_eth_dev* dev) noexcept {
     device_of(dev).nic->exclusively([&] {
         now.types = 0;
         for (size_t i = 0; i < now.table.size(); ++i)
-            now.table[i] = static_cast<uint16_t>(i % std::max<uint16_t>(dev->data->nb_rx_queues, 1));
+            now.table[i] =
+                static_cast<uint16_t>(i % std::max<uint16_t>(dev->data->nb_rx_queues, 1));
     });
     device_of(dev).nic->report_hash((conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0);
     if ((conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) == 0) return 0;

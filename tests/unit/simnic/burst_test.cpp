@@ -44,6 +44,7 @@ uint64_t flags_of(uint32_t status) {
     if (status & rx_l4_good) flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     if (status & rx_l4_bad) flags |= RTE_MBUF_F_RX_L4_CKSUM_BAD;
     if (status & rx_hashed) flags |= RTE_MBUF_F_RX_RSS_HASH;
+    if (status & rx_stripped) flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     return flags;
 }
 
@@ -68,7 +69,7 @@ TEST_P(burst_kernel, takes_up_to_the_first_that_is_not_done) {
             for (uint32_t stop = 0; stop <= n; ++stop) {
                 ring_and_mbufs r(n, words);
                 for (uint32_t i = 0; i < n; ++i) {
-                    auto status = static_cast<uint32_t>(random() % 32 << 4) | rx_done | rx_end;
+                    auto status = static_cast<uint32_t>(random() % 64 << 4) | rx_done | rx_end;
                     if (i == stop) status = stop % 2 == 0 ? 0 : rx_done | rx_error;
                     r.ring[i * words] = {{random(), rx_answer_1(status, 60 + i)}};
                 }

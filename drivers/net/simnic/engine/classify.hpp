@@ -88,8 +88,11 @@ inline void classify_ipv6(const uint8_t* frame, uint32_t bytes, uint32_t at,
     uint32_t at = sizeof(ethernet_header);
     uint16_t type = load_be<uint16_t>(frame + 12);
     c.ptype = ptype_l2_ether;
-    if (type == ether_type_vlan && at + sizeof(vlan_tag) <= bytes) {
-        c.ptype = ptype_l2_vlan;
+    // One tag, or two: IEEE 802.1Q section 9.6 has 0x88a8 for the outer one, many have 0x8100.
+    for (uint32_t tagged = ptype_l2_vlan; tagged <= ptype_l2_qinq; ++tagged) {
+        const bool outer = type == ether_type_service && tagged == ptype_l2_vlan;
+        if ((type != ether_type_vlan && !outer) || at + sizeof(vlan_tag) > bytes) break;
+        c.ptype = tagged;
         type = load_be<uint16_t>(frame + at + 2);
         at += sizeof(vlan_tag);
     }

@@ -13,6 +13,21 @@
 namespace turnpike::simnic {
 namespace {
 
+bool has_tag(const outgoing& frame) noexcept {
+    if (frame.length < sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag)) return false;
+    const auto type = load_be<uint16_t>(frame.bytes + 12);
+    return type == packet::ether_type_vlan || type == packet::ether_type_service;
+}
+
+/// The outer VLAN tag goes into the answer; the frame's type is that of the rest.
+void strip(const outgoing& frame, incoming& in) noexcept {
+    const uint32_t l2 = in.ptype & 0xf;
+    if (l2 == ptype_l2_vlan) in.ptype = (in.ptype & ~0xfu) | ptype_l2_ether;
+    if (l2 == ptype_l2_qinq) in.ptype = (in.ptype & ~0xfu) | ptype_l2_vlan;
+    in.tag = load_be<uint16_t>(frame.bytes + sizeof(packet::ethernet_header));
+    in.status |= rx_stripped;
+}
+
 constexpr uint32_t no_queue = UINT32_MAX;  // of a frame that is not for the host
 
 /// Cycles that a byte takes on the wire.
@@ -22,7 +37,7 @@ double cycles_per_byte(const engine_settings& s) noexcept {
 
 }  // namespace
 
-bool rx_filter::is_for_us(const uint8_t* frame) const noexcept {
+bool rx_filter::takes(const uint8_t* frame) const noexcept {
     packet::mac_address to;
     std::memcpy(to.bytes, frame, sizeof to.bytes);
     if (to == own || to == packet::broadcast_mac) return true;
@@ -130,23 +145,20 @@ void engine::receive(uint32_t budget) noexcept {
     }
 }
 
-void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
+void engine::look_at(const outgoing& frame, const wishes& w, incoming& in) const noexcept {
     in.bytes = frame.bytes;
     in.length = frame.length;
     in.queue = no_queue;
-    if (!filter_.takes(frame.bytes)) return;
+    if (!w.promiscuous && !filter_.takes(frame.bytes)) return;
     const frame_class c = classify(frame.bytes, frame.length);
     in.ptype = c.ptype;
     in.queue = in.hash = 0;
-    in.status = filter_.verify_checksums.load(std::memory_order_relaxed)
-                    ? verify_checksums(c, frame.bytes)
-                    : 0;
-    const bool report = report_hash_.load(std::memory_order_relaxed);
-    if (rx_in_use_ == 1 && !report) return;
+    in.status = w.verify_checksums ? verify_checksums(c, frame.bytes) : 0;
+    if (w.strip_tags && has_tag(frame)) strip(frame, in);
     uint32_t hash = 0;
-    if (!rss_.hash(c, frame.bytes, hash)) return;
+    if (!w.hash || !rss_.hash(c, frame.bytes, hash)) return;
     in.queue = rx_in_use_ == 1 ? 0 : rss_.queue_of(hash);
-    if (!report) return;
+    if (!w.report_hash) return;
     in.hash = hash;
     in.status |= rx_hashed;
 }
@@ -154,9 +166,16 @@ void engine::look_at(const outgoing& frame, incoming& in) const noexcept {
 /// Frames to their queues, up to the first that the only queue has no buffer for; how many. With
 /// several queues one that is full must not stop the others: its frames are missed.
 uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const bool report_hash = report_hash_.load(relaxed);
+    const wishes w{.promiscuous = filter_.promiscuous.load(relaxed),
+                   .verify_checksums = filter_.verify_checksums.load(relaxed),
+                   .strip_tags = filter_.strip_tags.load(relaxed),
+                   .hash = rx_in_use_ > 1 || report_hash,
+                   .report_hash = report_hash};
     std::array<incoming, frame_batch> in;
     const auto n = static_cast<uint32_t>(frames.size());
-    for (uint32_t i = 0; i < n; ++i) look_at(frames[i], in[i]);
+    for (uint32_t i = 0; i < n; ++i) look_at(frames[i], w, in[i]);
     for (uint32_t i = 0, end = 0; i < n; i = end) {
         for (end = i + 1; end < n && in[end].queue == in[i].queue;) ++end;
         if (in[i].queue == no_queue) {

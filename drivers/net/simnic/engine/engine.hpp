@@ -36,15 +36,13 @@ struct engine_settings {
 struct rx_filter {
     static constexpr uint32_t most = 64;
     std::atomic<bool> promiscuous{false}, all_multicast{false};
-    std::atomic<bool> verify_checksums{false};
+    std::atomic<bool> verify_checksums{false}, strip_tags{false};
     packet::mac_address own{};         // under the engine's lock
     packet::mac_address also[most]{};  // likewise
     uint32_t also_count = 0;
 
-    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept {
-        return promiscuous.load(std::memory_order_relaxed) || is_for_us(frame);
-    }
-    [[nodiscard]] bool is_for_us(const uint8_t* frame) const noexcept;
+    /// Where the port is not promiscuous.
+    [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
 };
 
 class engine {
@@ -100,7 +98,11 @@ class engine {
     void send_posted(bool patient) noexcept;
     void receive(uint32_t budget) noexcept;
     uint32_t deliver(std::span<const outgoing> frames) noexcept;
-    void look_at(const outgoing& frame, incoming& in) const noexcept;
+    /// What is asked for, read once a batch.
+    struct wishes {
+        bool promiscuous, verify_checksums, strip_tags, hash, report_hash;
+    };
+    void look_at(const outgoing& frame, const wishes& w, incoming& in) const noexcept;
 
     const engine_settings settings_;
     simnic::bus bus_;

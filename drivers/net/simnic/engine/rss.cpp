@@ -15,7 +15,8 @@ void rss::set_key(const key& k) noexcept {
         for (uint32_t byte = 0; byte < 256; ++byte) {
             uint32_t hash = 0;
             for (uint32_t bit = 0; bit < 8; ++bit)
-                if ((byte >> (7 - bit) & 1) != 0) hash ^= static_cast<uint32_t>(window >> (8 - bit));
+                if ((byte >> (7 - bit) & 1) != 0)
+                    hash ^= static_cast<uint32_t>(window >> (8 - bit));
             share_[at][byte] = hash;
         }
     }
@@ -33,7 +34,8 @@ bool rss::hash(const frame_class& c, const uint8_t* frame, uint32_t& into) const
     if (!ports && (types & (v6 ? rss_ipv6 : rss_ipv4)) == 0) return false;
     // Source and destination stand side by side.
     const uint32_t addresses = v6 ? 32 : 8;
-    const size_t from = v6 ? offsetof(packet::ipv6_header, source) : offsetof(packet::ipv4_header, source);
+    const size_t from =
+        v6 ? offsetof(packet::ipv6_header, source) : offsetof(packet::ipv4_header, source);
     into = toeplitz({frame + c.l3_at + from, addresses});
     if (ports) into ^= toeplitz({frame + c.l4_at, port_bytes}, addresses);
     return true;

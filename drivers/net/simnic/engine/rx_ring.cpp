@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "packet/headers.hpp"
+
 namespace turnpike::simnic {
 
 using pcie::purpose;
@@ -65,13 +67,21 @@ bool rx_ring::fetch() noexcept {
 /// A frame into a buffer; gives the answer.
 [[gnu::always_inline]] inline descriptor rx_ring::fill(uint64_t buffer,
                                                        const incoming& frame) noexcept {
-    uint8_t* to =
-        frame.length <= settings_.buffer_bytes ? bus_.frame_at(buffer, frame.length) : nullptr;
+    const bool strip = (frame.status & rx_stripped) != 0;
+    const uint32_t length = frame.length - (strip ? uint32_t{sizeof(packet::vlan_tag)} : 0);
+    uint8_t* to = length <= settings_.buffer_bytes ? bus_.frame_at(buffer, length) : nullptr;
     if (to == nullptr) [[unlikely]]
         return {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
-    copy_frame(to, frame.bytes, frame.length);
-    return {{rx_answer_0(frame.ptype, frame.hash),
-             rx_answer_1(rx_done | rx_end | frame.status, frame.length)}};
+    if (strip) [[unlikely]] {
+        constexpr uint32_t addresses = 12;
+        std::memcpy(to, frame.bytes, addresses);
+        std::memcpy(to + addresses, frame.bytes + addresses + sizeof(packet::vlan_tag),
+                    length - addresses);
+    } else {
+        copy_frame(to, frame.bytes, length);
+    }
+    return {{rx_answer_0(frame.ptype, strip ? frame.tag : 0, frame.hash),
+             rx_answer_1(rx_done | rx_end | frame.status, length)}};
 }
 
 /// How many answers leave together, from here on.
@@ -115,8 +125,8 @@ uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
         n += some;
         chip_at_ += some;
         waiting_ += some;
-        write_back(false);
     }
+    write_back(false);
     packets.add(good);
     bytes.add(sum);
     errors.add(n - good);

@@ -29,6 +29,7 @@ struct incoming {
     uint32_t queue;
     uint32_t status;  ///< of an answer: checksums, rx_hashed
     uint32_t hash;
+    uint32_t tag;  ///< with rx_stripped: what stands behind the addresses and is left out
 };
 
 /// Threads  the engine's lock; counters may be read by any.
@@ -40,6 +41,7 @@ class rx_ring {
     void detach() noexcept { attach({}); }
 
     /// Fill buffers and answer their descriptors, until one is missing; how many frames went in.
+    /// frames  at most frame_batch
     uint32_t receive(std::span<const incoming> frames) noexcept;
 
     /// The wire has nothing more for now: answers do not wait for company.

@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "engine/classify.hpp"
+#include "packet/headers.hpp"
 
 namespace turnpike::simnic {
 
 using pcie::purpose;
 
 tx_ring::tx_ring(const tx_policy& p, bus& b)
-    : policy_(p), bus_(b), staging_(std::make_unique<uint8_t[]>(max_frame_bytes)) {}
+    : policy_(p),
+      bus_(b),
+      staging_(std::make_unique<uint8_t[]>(max_frame_bytes + sizeof(packet::vlan_tag))) {}
 
 void tx_ring::attach(const tx_ring_settings& s) noexcept {
     settings_ = s;
@@ -86,7 +90,8 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
 /// Frames as they lie in the host's memory, one segment each and nothing to add, up to the first that
 /// is not so.
 uint32_t tx_ring::take_simple(std::span<outgoing> into) noexcept {
-    constexpr uint64_t shape = tx_type_mask | tx_end | tx_ipv4_checksum | tx_l4_mask;
+    constexpr uint64_t shape =
+        tx_type_mask | tx_end | tx_ipv4_checksum | tx_l4_mask | tx_insert_tag;
     if (gathered_ != 0 || broken_) return 0;
     const descriptor* from = &chip_[taken_];
     const uint32_t most = std::min(static_cast<uint32_t>(into.size()), fetched_ - taken_);
@@ -146,11 +151,23 @@ outgoing tx_ring::gather(const descriptor& d) noexcept {
 
 outgoing tx_ring::finish(uint64_t command) noexcept {
     insert_checksums(command, staging_.get(), gathered_);
+    if ((command & tx_insert_tag) != 0) insert_tag(static_cast<uint16_t>(command >> tx_tag_shift));
     if (gathered_ < min_frame_bytes) {
         std::memset(&staging_[gathered_], 0, min_frame_bytes - gathered_);
         gathered_ = min_frame_bytes;
     }
     return {staging_.get(), gathered_};
+}
+
+/// Behind the addresses, if the frame has any.
+void tx_ring::insert_tag(uint16_t tag) noexcept {
+    constexpr uint32_t addresses = 12;
+    if (gathered_ < addresses) return;
+    uint8_t* at = &staging_[addresses];
+    std::memmove(at + sizeof(packet::vlan_tag), at, gathered_ - addresses);
+    store_be<uint16_t>(at, packet::ether_type_vlan);
+    store_be(at + 2, tag);
+    gathered_ += static_cast<uint32_t>(sizeof(packet::vlan_tag));
 }
 
 /// A descriptor is done with: answer it, at once or with others.

@@ -56,6 +56,7 @@ class tx_ring {
     uint32_t take_simple(std::span<outgoing> into) noexcept;
     outgoing gather(const descriptor& d) noexcept;
     outgoing finish(uint64_t command) noexcept;
+    void insert_tag(uint16_t tag) noexcept;
     void answer_one(const descriptor& d) noexcept;
     void write_back() noexcept;
 

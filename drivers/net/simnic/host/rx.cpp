@@ -11,7 +11,7 @@ namespace turnpike::simnic {
 namespace {
 
 static_assert(ptype_l2_ether == RTE_PTYPE_L2_ETHER && ptype_l2_arp == RTE_PTYPE_L2_ETHER_ARP &&
-              ptype_l2_vlan == RTE_PTYPE_L2_ETHER_VLAN);
+              ptype_l2_vlan == RTE_PTYPE_L2_ETHER_VLAN && ptype_l2_qinq == RTE_PTYPE_L2_ETHER_QINQ);
 static_assert(ptype_l3_ipv4 == RTE_PTYPE_L3_IPV4 &&
               ptype_l3_ipv4_options == RTE_PTYPE_L3_IPV4_EXT &&
               ptype_l3_ipv6 == RTE_PTYPE_L3_IPV6 &&

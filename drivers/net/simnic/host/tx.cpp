@@ -19,12 +19,15 @@ uint64_t offload_command(const rte_mbuf* m) noexcept {
     if (command != 0)
         command |= static_cast<uint64_t>(m->l2_len & 0x7f) << tx_l2_shift |
                    static_cast<uint64_t>(m->l3_len & 0x1ff) << tx_l3_shift;
+    if ((m->ol_flags & RTE_MBUF_F_TX_VLAN) != 0)
+        command |= tx_insert_tag | static_cast<uint64_t>(m->vlan_tci) << tx_tag_shift;
     return command;
 }
 
 /// One segment each and nothing to insert?
 bool all_simple(rte_mbuf* const* frames, uint32_t n) noexcept {
-    constexpr uint64_t inserts = RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
+    constexpr uint64_t inserts =
+        RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN;
     uint64_t other = 0;
     for (uint32_t i = 0; i < n; ++i)
         other |= (frames[i]->ol_flags & inserts) | (frames[i]->nb_segs ^ 1u);

@@ -39,9 +39,14 @@ static_assert(offsetof(rte_mbuf, hash) == 44);
 
 constexpr uint32_t mbuf_fields_at = 16;
 
-// rx_hashed, shifted right so far, is the mbuf's flag.
-constexpr int hash_flag_shift = 7;
-static_assert(tpk::rx_hashed >> hash_flag_shift == RTE_MBUF_F_RX_RSS_HASH);
+/// Two bits more, which stand together too: a hash, a VLAN tag taken out. These flags fit a byte.
+constexpr char extra_flag(uint32_t bits) noexcept {
+    return static_cast<char>(
+        ((bits & 1) != 0 ? RTE_MBUF_F_RX_RSS_HASH : 0) |
+        ((bits & 2) != 0 ? RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED : 0));
+}
+static_assert(tpk::rx_hashed == 1u << tpk::rx_extra_shift &&
+              tpk::rx_stripped == 2u << tpk::rx_extra_shift && extra_flag(3) > 0);
 
 inline bool take_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept {
     const uint64_t word_1 = __atomic_load_n(&d->word[1], __ATOMIC_ACQUIRE);
@@ -51,7 +56,7 @@ inline bool take_one(const descriptor* d, rte_mbuf* m, uint64_t rearm) noexcept 
     __builtin_memcpy(reinterpret_cast<uint8_t*>(m) + mbuf_fields_at, &rearm, sizeof rearm);
     m->ol_flags =
         checksum_flag(static_cast<uint32_t>(word_1 >> tpk::rx_checksum_shift) & 0xf, false) |
-        (word_1 & tpk::rx_hashed) >> hash_flag_shift;
+        static_cast<uint32_t>(extra_flag(static_cast<uint32_t>(word_1 >> tpk::rx_extra_shift) & 3));
     m->packet_type = static_cast<uint32_t>(word_0 >> 48);
     m->pkt_len = bytes;
     m->data_len = bytes;

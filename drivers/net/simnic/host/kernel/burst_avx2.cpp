@@ -32,7 +32,9 @@ struct word {
             twice(_mm_setr_epi32(0, 0, static_cast<int>(tpk::rx_done | tpk::rx_error), 0));
         const __m256i done = twice(_mm_setr_epi32(0, 0, static_cast<int>(tpk::rx_done), 0));
         const __m256i index_mask = twice(_mm_setr_epi32(0, 0, 0xf, 0));
-        const __m256i hash_mask = twice(_mm_setr_epi32(0, 0, RTE_MBUF_F_RX_RSS_HASH, 0));
+        const __m256i extra_mask = twice(_mm_setr_epi32(0, 0, 0x3, 0));
+        const __m256i extras = twice(_mm_setr_epi8(0, extra_flag(1), extra_flag(2), extra_flag(3),
+                                                   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
         const __m256i fresh = twice(_mm_cvtsi64_si128(static_cast<long long>(rearm)));
         const __m256i fields_shuffle =
             twice(_mm_setr_epi8(6, 7, -1, -1, 12, 13, -1, -1, 12, 13, 4, 5, 0, 1, 2, 3));
@@ -51,10 +53,11 @@ struct word {
             const __m256i answer = a[i / 2];
             const __m256i index =
                 _mm256_and_si256(_mm256_srli_epi64(answer, tpk::rx_checksum_shift), index_mask);
-            const __m256i hashed =
-                _mm256_and_si256(_mm256_srli_epi64(answer, hash_flag_shift), hash_mask);
+            const __m256i extra =
+                _mm256_and_si256(_mm256_srli_epi64(answer, tpk::rx_extra_shift), extra_mask);
             const __m256i flags =
-                _mm256_or_si256(_mm256_slli_epi64(_mm256_shuffle_epi8(table, index), 1), hashed);
+                _mm256_or_si256(_mm256_slli_epi64(_mm256_shuffle_epi8(table, index), 1),
+                                _mm256_shuffle_epi8(extras, extra));
             const __m256i head = _mm256_or_si256(flags, fresh);
             const __m256i fields = _mm256_shuffle_epi8(answer, fields_shuffle);
             store(reinterpret_cast<uint8_t*>(m[i]) + mbuf_fields_at,

@@ -43,15 +43,19 @@ struct word {
 
     static void fill(__m512i a, rte_mbuf* const* m, uint64_t rearm) noexcept {
         const __m512i index_mask = four_times(_mm_setr_epi32(0, 0, 0xf, 0));
-        const __m512i hash_mask = four_times(_mm_setr_epi32(0, 0, RTE_MBUF_F_RX_RSS_HASH, 0));
+        const __m512i extra_mask = four_times(_mm_setr_epi32(0, 0, 0x3, 0));
+        const __m512i extras = four_times(_mm_setr_epi8(
+            0, extra_flag(1), extra_flag(2), extra_flag(3), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
         const __m512i fresh = four_times(_mm_cvtsi64_si128(static_cast<long long>(rearm)));
         const __m512i fields_shuffle =
             four_times(_mm_setr_epi8(6, 7, -1, -1, 12, 13, -1, -1, 12, 13, 4, 5, 0, 1, 2, 3));
         const __m512i index =
             _mm512_and_si512(_mm512_srli_epi64(a, tpk::rx_checksum_shift), index_mask);
-        const __m512i hashed = _mm512_and_si512(_mm512_srli_epi64(a, hash_flag_shift), hash_mask);
-        const __m512i flags = _mm512_or_si512(
-            _mm512_slli_epi64(_mm512_shuffle_epi8(flags_table(), index), 1), hashed);
+        const __m512i extra =
+            _mm512_and_si512(_mm512_srli_epi64(a, tpk::rx_extra_shift), extra_mask);
+        const __m512i flags =
+            _mm512_or_si512(_mm512_slli_epi64(_mm512_shuffle_epi8(flags_table(), index), 1),
+                            _mm512_shuffle_epi8(extras, extra));
         const __m512i head = _mm512_or_si512(flags, fresh);
         const __m512i fields = _mm512_shuffle_epi8(a, fields_shuffle);
         const __m512i first =

@@ -21,6 +21,11 @@ inline __m128i flags_table() noexcept {
     return load(t);
 }
 
+inline __m128i extra_table() noexcept {
+    return _mm_setr_epi8(0, extra_flag(1), extra_flag(2), extra_flag(3), 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                         0, 0, 0);
+}
+
 struct word {
     static constexpr uint32_t group = 4;
 
@@ -30,7 +35,7 @@ struct word {
             _mm_setr_epi32(0, 0, static_cast<int>(tpk::rx_done | tpk::rx_error), 0);
         const __m128i done = _mm_setr_epi32(0, 0, static_cast<int>(tpk::rx_done), 0);
         const __m128i index_mask = _mm_setr_epi32(0, 0, 0xf, 0);
-        const __m128i hash_mask = _mm_setr_epi32(0, 0, RTE_MBUF_F_RX_RSS_HASH, 0);
+        const __m128i extra_mask = _mm_setr_epi32(0, 0, 0x3, 0);
         const __m128i fresh = _mm_cvtsi64_si128(static_cast<long long>(rearm));
         uint32_t good = 0;
         for (uint32_t i = 0; i < group; ++i) {
@@ -39,9 +44,10 @@ struct word {
             good |= (_mm_movemask_epi8(same) == 0xffff ? 1u : 0u) << i;
             const __m128i index =
                 _mm_and_si128(_mm_srli_epi64(a, tpk::rx_checksum_shift), index_mask);
-            const __m128i hashed = _mm_and_si128(_mm_srli_epi64(a, hash_flag_shift), hash_mask);
+            const __m128i extra = _mm_and_si128(_mm_srli_epi64(a, tpk::rx_extra_shift), extra_mask);
             const __m128i flags =
-                _mm_or_si128(_mm_slli_epi64(_mm_shuffle_epi8(flags_table(), index), 1), hashed);
+                _mm_or_si128(_mm_slli_epi64(_mm_shuffle_epi8(flags_table(), index), 1),
+                             _mm_shuffle_epi8(extra_table(), extra));
             uint8_t* to = reinterpret_cast<uint8_t*>(m[i]) + mbuf_fields_at;
             store(to, _mm_or_si128(flags, fresh));
             store(to + 16, _mm_shuffle_epi8(a, fields_shuffle()));
