@@ -85,10 +85,12 @@ result<geometry> parse_geometry(const std::string& text) {
         if (std::sscanf(word.c_str(), "%u:%ux%u%c", &l.number, &l.sets, &l.ways, &after) != 3 ||
             l.number < 1 || l.number > 4 || l.sets < 1 || l.sets > most_sets || l.ways < 1 ||
             l.ways > most_sets || g.find(l.number) != nullptr)
-            return fail(EINVAL, text, "is no geometry; should be like 1:64x8,2:2048x8: level, sets, ways");
+            return fail(EINVAL, text,
+                        "is no geometry; should be like 1:64x8,2:2048x8: level, sets, ways");
         g.levels.push_back(l);
     }
-    if (g.levels.empty()) return fail(EINVAL, text, "names no level; should be like 1:64x8,2:2048x8");
+    if (g.levels.empty())
+        return fail(EINVAL, text, "names no level; should be like 1:64x8,2:2048x8");
     sort_levels(g);
     return g;
 }

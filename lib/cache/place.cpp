@@ -37,8 +37,10 @@ void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, 
             fullest = std::max(fullest, ++lines[(start + offset) / l.line_bytes % l.sets]);
         const uint64_t allowed = most_lines(n * hot.size(), l.sets);
         too_many = fullest > allowed ? static_cast<unsigned>(fullest - allowed) : 0;
-        uneven += too_many != 0;
-        v.on_the_way = std::max(v.on_the_way, too_many);
+        if (too_many != 0 && fullest > l.ways) {  // else all of them are in the cache anyway
+            ++uneven;
+            v.on_the_way = std::max(v.on_the_way, too_many);
+        }
         address = start + uint64_t{p.object} * p.align;
     }
     v.at_end = std::max(v.at_end, too_many);
@@ -65,8 +67,16 @@ verdict judge(const placement& p, const std::vector<const level*>& levels,
     return v;
 }
 
+/// How often the step from one object to the next is another than usual: 0, up to half of the times.
+double irregularity(const placement& p) {
+    const uint32_t longer = p.step % p.step_objects;
+    return static_cast<double>(std::min(longer, p.step_objects - longer)) / p.step_objects;
+}
+
 /// Steps of object + p/q units that cost at most max_overhead, and objects side by side with their
 /// pages turned (by the golden section of what is left: the turns of any few pages differ).
+/// Steps of one length come first, then those that are seldom of another, since a core's prefetcher
+/// follows them (turnpike-bench-mempool, the walk of 4,096 buffers, 3 to 6 %); then the cheapest.
 std::vector<placement> candidates(const placement& dense) {
     std::vector<placement> out;
     if (dense.how == placement::kind::pages) {
@@ -78,14 +88,17 @@ std::vector<placement> candidates(const placement& dense) {
     grid.how = placement::kind::grid;
     for (uint32_t q : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u, 32u, 64u, 128u, 256u})
         for (uint32_t p = 0; p <= 6 * q; ++p) {
-            if (std::gcd(p, q) != 1 || (q > 8 && p > 3)) continue;
+            if (std::gcd(p, q) != 1 || (q > 8 && p % q > 3)) continue;
             grid.step_objects = q;
             grid.step = grid.object * q + p;
             if (grid.overhead() <= max_overhead) out.push_back(grid);
         }
-    std::stable_sort(out.begin(), out.end(), [](const placement& a, const placement& b) {
-        return a.overhead() < b.overhead();
-    });
+    const auto rank = [](const placement& p) {
+        const double i = irregularity(p);
+        return std::pair(i == 0 ? 0 : i <= 0.125 ? 1 : 2, p.overhead());
+    };
+    std::stable_sort(out.begin(), out.end(),
+                     [&rank](const placement& a, const placement& b) { return rank(a) < rank(b); });
     return out;
 }
 
@@ -96,8 +109,7 @@ placement place(const object_layout& layout, const geometry& caches, uint64_t pa
     const placement dense = packed(layout, page_bytes);
     std::vector<const level*> levels;
     for (const level& l : caches.levels)
-        if (l.number <= 2 && (dense.page == 0 || l.way_bytes() <= page_bytes))
-            levels.push_back(&l);
+        if (l.number <= 2 && (dense.page == 0 || l.way_bytes() <= page_bytes)) levels.push_back(&l);
     const auto all = candidates(dense);
     placement best = all.front();
     if (levels.empty() || layout.hot.empty()) return best;

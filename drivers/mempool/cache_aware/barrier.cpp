@@ -10,11 +10,9 @@ namespace {
 
 bool membarrier(int command) noexcept { return syscall(__NR_membarrier, command, 0, 0) == 0; }
 
-const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
-
 }  // namespace
 
-bool available() noexcept { return registered; }
+const bool available = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 bool everywhere() noexcept { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
 
 }  // namespace turnpike::cache_aware::barrier

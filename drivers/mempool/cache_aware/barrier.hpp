@@ -7,7 +7,7 @@
 namespace turnpike::cache_aware::barrier {
 
 /// This process registered itself when the plug-in was loaded: everywhere() reaches its threads.
-bool available() noexcept;
+[[gnu::visibility("hidden")]] extern const bool available;
 /// False: the kernel refused. A few microseconds. Threads any.
 bool everywhere() noexcept;
 

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <new>
-
-#include "barrier.hpp"
 
 namespace turnpike::cache_aware {
 namespace {
@@ -17,12 +14,6 @@ inline void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-}
-
-/// Bursts are short: a call of memcpy costs as much as the copy.
-inline void copy(void** to, void* const* from, unsigned n) noexcept {
-    for (; n >= 4; n -= 4, to += 4, from += 4) __builtin_memcpy(to, from, 4 * sizeof(void*));
-    for (; n > 0; --n) *to++ = *from++;
 }
 
 }  // namespace
@@ -56,9 +47,11 @@ free_list* free_list::create(void* memory, uint32_t objects, unsigned lcores,
     list->capacity_ = 2 * list->bundle_;
     list->lcores_ = lcores;
     list->stashes_ = lcores + guests;
+    list->stash_stride_ = static_cast<uint32_t>(stash_bytes(list->bundle_));
+    list->bundle_stride_ = static_cast<uint32_t>(bundle_bytes(list->bundle_));
     list->asymmetric_ = asymmetric;
     list->stashes_at_ = reinterpret_cast<char*>(list + 1);
-    list->bundles_at_ = list->stashes_at_ + list->stashes_ * stash_bytes(list->bundle_);
+    list->bundles_at_ = list->stashes_at_ + size_t{list->stashes_} * list->stash_stride_;
     for (unsigned i = 0; i < list->stashes_; ++i) new (&list->stash_at(i)) stash{};
     list->full_ = list->empty_ = none;
     list->full_bundles_ = 0;
@@ -68,14 +61,6 @@ free_list* free_list::create(void* memory, uint32_t objects, unsigned lcores,
         list->push(list->empty_, i);
     }
     return list;
-}
-
-free_list::stash& free_list::stash_at(unsigned i) const noexcept {
-    return *reinterpret_cast<stash*>(stashes_at_ + i * stash_bytes(bundle_));
-}
-
-free_list::bundle& free_list::bundle_at(uint32_t i) const noexcept {
-    return *reinterpret_cast<bundle*>(bundles_at_ + i * bundle_bytes(bundle_));
 }
 
 uint32_t free_list::pop(stack& from) noexcept {
@@ -97,25 +82,6 @@ void free_list::push(stack& onto, uint32_t index) noexcept {
                                        std::memory_order_acq_rel, std::memory_order_relaxed));
 }
 
-inline free_list::stash& free_list::enter(unsigned lcore) noexcept {
-    if (lcore < lcores_) {
-        stash& own = stash_at(lcore);
-        if (asymmetric_ && barrier::available()) {
-            own.busy.store(1, std::memory_order_relaxed);
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-        } else {
-            own.busy.exchange(1, std::memory_order_seq_cst);
-        }
-        if (own.claim.load(std::memory_order_seq_cst) == 0) [[likely]] {
-            if (own.seen == 0) [[unlikely]]
-                mark_seen(own);
-            return own;
-        }
-        own.busy.store(0, std::memory_order_release);
-    }
-    return enter_guest();
-}
-
 free_list::stash& free_list::enter_guest() noexcept {
     for (unsigned i = lcores_;; i = i + 1 == stashes_ ? lcores_ : i + 1) {
         stash& guest = stash_at(i);
@@ -127,17 +93,9 @@ free_list::stash& free_list::enter_guest() noexcept {
     }
 }
 
-inline void free_list::leave(stash& s) noexcept {
-    // An owner has `busy` set, a guest has the claim.
-    if (s.busy.load(std::memory_order_relaxed) != 0)
-        s.busy.store(0, std::memory_order_release);
-    else
-        s.claim.store(0, std::memory_order_release);
-}
-
 void free_list::mark_seen(stash& s) noexcept {
     const auto i = static_cast<unsigned>((reinterpret_cast<char*>(&s) - stashes_at_) /
-                                         static_cast<ptrdiff_t>(stash_bytes(bundle_)));
+                                         static_cast<ptrdiff_t>(stash_stride_));
     in_use_[i / 64].fetch_or(uint64_t{1} << i % 64, std::memory_order_relaxed);
     s.seen = 1;
 }
@@ -181,33 +139,17 @@ bool free_list::spill(stash& into, void* const* objects, unsigned n) noexcept {
     return room;
 }
 
-bool free_list::put(unsigned lcore, void* const* objects, unsigned n) noexcept {
-    stash& s = enter(lcore);
-    const uint32_t held = s.held.load(std::memory_order_relaxed);
-    bool room = true;
-    if (held + n <= capacity_) [[likely]] {
-        copy(s.objects() + held, objects, n);
-        s.held.store(held + n, std::memory_order_relaxed);
-    } else {
-        room = spill(s, objects, n);
-    }
+bool free_list::put_spilling(stash& s, void* const* objects, unsigned n) noexcept {
+    const bool room = spill(s, objects, n);
     leave(s);
     return room;
 }
 
-bool free_list::get(unsigned lcore, void** objects, unsigned n) noexcept {
-    stash& s = enter(lcore);
-    const uint32_t held = s.held.load(std::memory_order_relaxed);
-    if (held >= n) [[likely]] {
-        copy(objects, s.objects() + held - n, n);
-        s.held.store(held - n, std::memory_order_relaxed);
-        leave(s);
-        return true;
-    }
+bool free_list::get_gathering(unsigned lcore, stash& s, void** objects, unsigned n) noexcept {
     const unsigned got = gather(s, objects, n);
     if (got < n) spill(s, objects, got);
     leave(s);
-    return got == n || get_slowly(lcore, objects, n);
+    return got == n || get_later(lcore, objects, n);
 }
 
 /// Take up to n from a stash, which is refilled from the stack and, last, from other stashes.
@@ -233,7 +175,7 @@ unsigned free_list::gather(stash& s, void** objects, unsigned n) noexcept {
 
 /// There may be enough, but in others' hands for the moment: two that gather at once, or an owner
 /// that was busy.
-bool free_list::get_slowly(unsigned lcore, void** objects, unsigned n) noexcept {
+bool free_list::get_later(unsigned lcore, void** objects, unsigned n) noexcept {
     for (unsigned i = 0; i < retries && count() >= n; ++i) {
         for (unsigned spin = 0; spin < (i + lcore % 7) * 8; ++spin) pause();
         stash& s = enter(lcore);
@@ -248,8 +190,8 @@ bool free_list::get_slowly(unsigned lcore, void** objects, unsigned n) noexcept 
 /// Move a stash's objects into an empty one. False: it is in use, or has none.
 bool free_list::take_stash(stash& victim, stash& into) noexcept {
     if (victim.claim.exchange(1, std::memory_order_seq_cst) != 0) return false;
-    const bool has_owner = reinterpret_cast<char*>(&victim) <
-                           stashes_at_ + lcores_ * stash_bytes(bundle_);
+    const bool has_owner =
+        reinterpret_cast<char*>(&victim) < stashes_at_ + size_t{lcores_} * stash_stride_;
     const bool fenced = !has_owner || !asymmetric_ || barrier::everywhere();
     bool taken = false;
     if (fenced && victim.busy.load(std::memory_order_seq_cst) == 0) {
@@ -289,8 +231,8 @@ uint32_t free_list::stashed(const stash* except) const noexcept {
 }
 
 uint32_t free_list::count() const noexcept {
-    const uint64_t all = uint64_t{full_bundles_.load(std::memory_order_relaxed)} * bundle_ +
-                         stashed(nullptr);
+    const uint64_t all =
+        uint64_t{full_bundles_.load(std::memory_order_relaxed)} * bundle_ + stashed(nullptr);
     return static_cast<uint32_t>(std::min<uint64_t>(all, objects_));
 }
 

@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "barrier.hpp"
+
 namespace turnpike::cache_aware {
 
 class free_list {
@@ -66,21 +68,28 @@ class free_list {
     static size_t stash_bytes(uint32_t bundle) noexcept;
     static size_t bundle_bytes(uint32_t bundle) noexcept;
 
-    stash& stash_at(unsigned i) const noexcept;
-    bundle& bundle_at(uint32_t i) const noexcept;
+    stash& stash_at(unsigned i) const noexcept {
+        return *reinterpret_cast<stash*>(stashes_at_ + size_t{i} * stash_stride_);
+    }
+    bundle& bundle_at(uint32_t i) const noexcept {
+        return *reinterpret_cast<bundle*>(bundles_at_ + size_t{i} * bundle_stride_);
+    }
     uint32_t pop(stack& from) noexcept;
     void push(stack& onto, uint32_t index) noexcept;
 
     stash& enter(unsigned lcore) noexcept;
     stash& enter_guest() noexcept;
-    void leave(stash& s) noexcept;
+    static void leave(stash& s) noexcept;
     void mark_seen(stash& s) noexcept;
+    static void copy(void** to, void* const* from, unsigned n) noexcept;
 
     bool put_bundle(void* const* objects) noexcept;
     bool get_bundle(void** objects) noexcept;
     bool spill(stash& into, void* const* objects, unsigned n) noexcept;
     unsigned gather(stash& s, void** objects, unsigned n) noexcept;
-    bool get_slowly(unsigned lcore, void** objects, unsigned n) noexcept;
+    bool put_spilling(stash& s, void* const* objects, unsigned n) noexcept;
+    bool get_gathering(unsigned lcore, stash& s, void** objects, unsigned n) noexcept;
+    bool get_later(unsigned lcore, void** objects, unsigned n) noexcept;
     bool take_stash(stash& victim, stash& into) noexcept;
     bool rob(stash& into, uint32_t at_least) noexcept;
     uint32_t stashed(const stash* except) const noexcept;
@@ -90,6 +99,8 @@ class free_list {
     uint32_t capacity_;  ///< of a stash: two bundles
     unsigned lcores_;
     unsigned stashes_;
+    uint32_t stash_stride_;
+    uint32_t bundle_stride_;
     bool asymmetric_;
     char* stashes_at_;
     char* bundles_at_;
@@ -98,5 +109,62 @@ class free_list {
     std::atomic<uint32_t> full_bundles_;
     alignas(64) stack empty_;
 };
+
+// The way of nearly every burst is inline: a few instructions around the copy.
+
+/// Bursts are short: a call of memcpy costs as much as the copy.
+inline void free_list::copy(void** to, void* const* from, unsigned n) noexcept {
+    for (; n >= 4; n -= 4, to += 4, from += 4) __builtin_memcpy(to, from, 4 * sizeof(void*));
+    for (; n > 0; --n) *to++ = *from++;
+}
+
+inline free_list::stash& free_list::enter(unsigned lcore) noexcept {
+    if (lcore >= lcores_) [[unlikely]]
+        return enter_guest();
+    stash& own = stash_at(lcore);
+    if (asymmetric_ && barrier::available) [[likely]] {
+        own.busy.store(1, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        own.busy.exchange(1, std::memory_order_seq_cst);
+    }
+    if (own.claim.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
+        own.busy.store(0, std::memory_order_release);
+        return enter_guest();
+    }
+    if (own.seen == 0) [[unlikely]]
+        mark_seen(own);
+    return own;
+}
+
+/// An owner has `busy` set, a guest has the claim.
+inline void free_list::leave(stash& s) noexcept {
+    if (s.busy.load(std::memory_order_relaxed) != 0) [[likely]]
+        s.busy.store(0, std::memory_order_release);
+    else
+        s.claim.store(0, std::memory_order_release);
+}
+
+inline bool free_list::put(unsigned lcore, void* const* objects, unsigned n) noexcept {
+    stash& s = enter(lcore);
+    const uint32_t held = s.held.load(std::memory_order_relaxed);
+    if (held + n > capacity_) [[unlikely]]
+        return put_spilling(s, objects, n);
+    copy(s.objects() + held, objects, n);
+    s.held.store(held + n, std::memory_order_relaxed);
+    leave(s);
+    return true;
+}
+
+inline bool free_list::get(unsigned lcore, void** objects, unsigned n) noexcept {
+    stash& s = enter(lcore);
+    const uint32_t held = s.held.load(std::memory_order_relaxed);
+    if (held < n) [[unlikely]]
+        return get_gathering(lcore, s, objects, n);
+    copy(objects, s.objects() + held - n, n);
+    s.held.store(held - n, std::memory_order_relaxed);
+    leave(s);
+    return true;
+}
 
 }  // namespace turnpike::cache_aware

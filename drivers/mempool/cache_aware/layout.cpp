@@ -28,7 +28,8 @@ bool is_spread(const rte_mempool& mp) noexcept {
 cache::object_layout layout_of(const rte_mempool& mp) {
     rte_mempool_objsz size;
     rte_mempool_calc_obj_size(mp.elt_size, mp.flags | RTE_MEMPOOL_F_NO_SPREAD, &size);
-    cache::object_layout out{.bytes = size.total_size, .hot = {size.header_size}, .align = RTE_MEMPOOL_ALIGN};
+    cache::object_layout out{
+        .bytes = size.total_size, .hot = {size.header_size}, .align = RTE_MEMPOOL_ALIGN};
     const auto touched = [&](uint32_t offset) {
         if (offset < mp.elt_size) out.hot.push_back(size.header_size + offset);
     };
@@ -36,8 +37,9 @@ cache::object_layout layout_of(const rte_mempool& mp) {
     if (const auto* packets = packet_pool(const_cast<rte_mempool&>(mp))) {
         const uint32_t buffer = static_cast<uint32_t>(sizeof(rte_mbuf)) + packets->mbuf_priv_size;
         if (buffer < mp.elt_size)
-            touched(RTE_ALIGN_FLOOR(buffer + RTE_MIN(packets->mbuf_data_room_size - 1, RTE_PKTMBUF_HEADROOM),
-                                    RTE_CACHE_LINE_MIN_SIZE));
+            touched(RTE_ALIGN_FLOOR(
+                buffer + RTE_MIN(packets->mbuf_data_room_size - 1, RTE_PKTMBUF_HEADROOM),
+                RTE_CACHE_LINE_MIN_SIZE));
     }
     return out;
 }

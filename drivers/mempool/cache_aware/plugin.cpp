@@ -27,7 +27,8 @@ pool* pool_of(const rte_mempool* mp) noexcept { return static_cast<pool*>(mp->po
 
 cache::placement make_placement(const rte_mempool& mp, uint64_t bound) {
     const auto caches = cache::geometry_or_typical(
-        "/sys", static_cast<unsigned>(RTE_MAX(0, rte_lcore_to_cpu_id(static_cast<int>(rte_get_main_lcore())))));
+        "/sys", static_cast<unsigned>(
+                    RTE_MAX(0, rte_lcore_to_cpu_id(static_cast<int>(rte_get_main_lcore())))));
     const auto placed = cache::place(layout_of(mp), caches, bound, mp.size);
     rte_log(RTE_LOG_INFO, static_cast<uint32_t>(log_type),
             "cache_aware: pool '%s': %s, overhead %.1f%%, for %s\n", mp.name, placed.text().c_str(),
@@ -55,7 +56,8 @@ int no_memory(const rte_mempool& mp, const char* what, size_t bytes) {
 }
 
 int alloc(rte_mempool* mp) {
-    auto* p = static_cast<pool*>(rte_zmalloc_socket("cache_aware", sizeof(pool), 64, mp->socket_id));
+    auto* p =
+        static_cast<pool*>(rte_zmalloc_socket("cache_aware", sizeof(pool), 64, mp->socket_id));
     if (p == nullptr) return no_memory(*mp, "its description", sizeof(pool));
     const size_t bytes = free_list::bytes_for(mp->size, RTE_MAX_LCORE);
     void* memory = rte_zmalloc_socket("cache_aware", bytes, 64, mp->socket_id);
@@ -63,7 +65,7 @@ int alloc(rte_mempool* mp) {
         rte_free(p);
         return no_memory(*mp, "the list of free objects", bytes);
     }
-    p->list = free_list::create(memory, mp->size, RTE_MAX_LCORE, barrier::available());
+    p->list = free_list::create(memory, mp->size, RTE_MAX_LCORE, barrier::available);
     p->placed_bound = UINT64_MAX;
     mp->pool_data = p;
     return 0;
@@ -73,7 +75,8 @@ void free_pool(rte_mempool* mp) {
     pool* p = pool_of(mp);
     if (p == nullptr) return;
     if (p->objects < mp->size)
-        no_memory(*mp, "its objects", p->placed_bound == UINT64_MAX ? 0 : p->placed.bytes_for(mp->size));
+        no_memory(*mp, "its objects",
+                  p->placed_bound == UINT64_MAX ? 0 : p->placed.bytes_for(mp->size));
     rte_free(p->list);
     rte_free(p);
     mp->pool_data = nullptr;
@@ -93,7 +96,8 @@ ssize_t calc_mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shi
                       size_t* min_chunk_size, size_t* align) {
     if (!is_spread(*mp))
         return rte_mempool_op_calc_mem_size_default(mp, objects, page_shift, min_chunk_size, align);
-    const auto placed = placement_for(*mp, page_shift == 0 ? 0 : bound_of(uint64_t{1} << page_shift));
+    const auto placed =
+        placement_for(*mp, page_shift == 0 ? 0 : bound_of(uint64_t{1} << page_shift));
     // A chunk of this size has at least one place: a step to it, and the object.
     *min_chunk_size = size_t{placed.step / placed.step_objects + 1 + placed.object} * placed.align;
     *align = RTE_MEMPOOL_ALIGN;
@@ -103,7 +107,8 @@ ssize_t calc_mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shi
 int populate(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size_t bytes,
              rte_mempool_populate_obj_cb_t* add, void* add_argument) {
     if (!is_spread(*mp)) {
-        const int n = rte_mempool_op_populate_default(mp, most, memory, iova, bytes, add, add_argument);
+        const int n =
+            rte_mempool_op_populate_default(mp, most, memory, iova, bytes, add, add_argument);
         if (n > 0) pool_of(mp)->objects += static_cast<uint32_t>(n);
         return n;
     }

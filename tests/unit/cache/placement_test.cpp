@@ -18,12 +18,12 @@ namespace {
 constexpr uint64_t page_4k = 4096, page_2m = 2u << 20, page_1g = 1u << 30;
 
 const char* const geometries[] = {
-    "1:64x8,2:512x8",    // 32 KB, 256 KB
-    "1:64x8,2:1024x16",  // 32 KB, 1 MB
-    "1:64x8,2:2048x8",   // 32 KB, 1 MB, other ways
-    "1:64x12,2:2048x16", // 48 KB, 2 MB
-    "1:256x4,2:1024x8",  // Arm: 64 KB of 4 ways, 512 KB
-    "1:256x4,2:2048x8",  // and 1 MB
+    "1:64x8,2:512x8",     // 32 KB, 256 KB
+    "1:64x8,2:1024x16",   // 32 KB, 1 MB
+    "1:64x8,2:2048x8",    // 32 KB, 1 MB, other ways
+    "1:64x12,2:2048x16",  // 48 KB, 2 MB
+    "1:256x4,2:1024x8",   // Arm: 64 KB of 4 ways, 512 KB
+    "1:256x4,2:2048x8",   // and 1 MB
 };
 
 /// What is touched of an object of this size: like an mbuf's where that fits.
@@ -39,10 +39,12 @@ void expect_even(const level& l, const std::vector<uint64_t>& objects,
     std::vector<unsigned> count(l.sets);
     unsigned most = 0;
     for (const uint64_t o : objects)
-        for (const uint32_t h : hot) most = std::max(most, ++count[((o + h) / l.line_bytes) % l.sets]);
+        for (const uint32_t h : hot)
+            most = std::max(most, ++count[((o + h) / l.line_bytes) % l.sets]);
     const double mean = static_cast<double>(objects.size() * hot.size()) / l.sets;
     if (mean >= 16)
-        EXPECT_LE(most / mean, 1.15) << "L" << l.number << " of " << l.sets << " sets, mean " << mean;
+        EXPECT_LE(most / mean, 1.15)
+            << "L" << l.number << " of " << l.sets << " sets, mean " << mean;
     else
         EXPECT_LE(most, std::ceil(mean) + 1)
             << "L" << l.number << " of " << l.sets << " sets, mean " << mean;
@@ -56,7 +58,10 @@ struct pool {
 };
 
 pool make(uint32_t bytes, const geometry& g, uint64_t page, uint64_t n, uint64_t start) {
-    pool p{.layout = {.bytes = bytes, .hot = hot_of(bytes)}, .placed = {}, .objects = {}, .start = start};
+    pool p{.layout = {.bytes = bytes, .hot = hot_of(bytes)},
+           .placed = {},
+           .objects = {},
+           .start = start};
     p.placed = place(p.layout, g, page, n);
     p.objects = places(p.placed, n, start);
     return p;
@@ -82,7 +87,8 @@ void expect_cheap(const pool& p, uint64_t page) {
     const auto took = static_cast<double>(p.objects.back() - p.objects.front() + p.layout.bytes);
     const auto least = static_cast<double>(dense.back() - dense.front() + p.layout.bytes);
     // A page's end and the first step may fall otherwise: one object, or one small page.
-    const double odd_end = std::max<double>(p.layout.bytes + 64, page <= page_4k ? static_cast<double>(page) : 0);
+    const double odd_end =
+        std::max<double>(p.layout.bytes + 64, page <= page_4k ? static_cast<double>(page) : 0);
     EXPECT_LE(took, least * 1.04 + odd_end);
 }
 
@@ -100,7 +106,10 @@ class placements : public ::testing::TestWithParam<const char*> {
     const geometry caches_ = *parse_geometry(GetParam());
     static uint32_t first_size() {
         if (std::getenv("TURNPIKE_LONG") != nullptr) return 0;
-        return 64 * 3 * static_cast<uint32_t>(std::find(std::begin(geometries), std::end(geometries), GetParam()) - geometries);
+        return 64 * 3 *
+               static_cast<uint32_t>(
+                   std::find(std::begin(geometries), std::end(geometries), GetParam()) -
+                   geometries);
     }
 };
 
@@ -114,8 +123,8 @@ TEST_P(placements, are_apart_cheap_and_even_at_any_size) {
             const uint64_t n = random() % 3 == 0 ? 64 + random() % 20000 : counts[random() % 6];
             const uint64_t start = (uint64_t{1} << 40) + random() % (1u << 25) * 64;
             const pool p = make(bytes, caches_, page, n, start);
-            SCOPED_TRACE(testing::Message() << bytes << " bytes, page " << page << ", " << n << " objects: "
-                                            << p.placed.text());
+            SCOPED_TRACE(testing::Message() << bytes << " bytes, page " << page << ", " << n
+                                            << " objects: " << p.placed.text());
             expect_apart(p, page);
             expect_cheap(p, page);
             for (const level& l : caches_.levels) {
@@ -167,8 +176,9 @@ TEST(placements, of_one_object_and_of_elements_longer_than_a_page) {
 }
 
 TEST(placements, without_caches_or_hot_lines_are_packed) {
-    for (const auto& p : {place({.bytes = 2048, .hot = {64}}, {}, page_2m, 100),
-                          place({.bytes = 2048, .hot = {}}, *parse_geometry("1:64x8"), page_2m, 100)})
+    for (const auto& p :
+         {place({.bytes = 2048, .hot = {64}}, {}, page_2m, 100),
+          place({.bytes = 2048, .hot = {}}, *parse_geometry("1:64x8"), page_2m, 100)})
         EXPECT_EQ(p.overhead(), 0);
 }
 
@@ -181,12 +191,11 @@ TEST(placements, as_dpdk_makes_them) {
     EXPECT_EQ(places(packed(layout, page_2m), 1025)[1024], page_2m);
 }
 
-INSTANTIATE_TEST_SUITE_P(caches, placements, ::testing::ValuesIn(geometries),
-                         [](const auto& row) {
-                             std::string name = row.param;
-                             for (char& c : name)
-                                 if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(caches, placements, ::testing::ValuesIn(geometries), [](const auto& row) {
+    std::string name = row.param;
+    for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    return name;
+});
 }  // namespace
 }  // namespace turnpike::cache
