@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "cache/histogram.hpp"
+#include "cache/mempool_dpdk.hpp"
 #include "mempool_cells.hpp"
 #include "pool.hpp"
 
@@ -32,7 +33,7 @@ nlohmann::json sets_of(rte_mempool& mp) {
     nlohmann::json out;
     for (const auto& [level, name] : {std::pair{1u, "l1d"}, std::pair{2u, "l2"}})
         if (const auto* l = caches.find(level)) {
-            const auto h = cache::measured(*l, addresses_of(mp), walked);
+            const auto h = cache::measured(*l, cache::addresses_of(mp), walked);
             out[name] = {
                 {"max_over_mean", h.most_over_mean()}, {"mean", h.mean()}, {"even", h.even()}};
         }
@@ -45,7 +46,7 @@ layout layout_by(const char* ops, uint32_t object_bytes, unsigned flags) {
     if (!mp)
         throw std::runtime_error(
             fmt::format("no memory for {} buffers of {} bytes", objects, object_bytes));
-    layout out{addresses_of(*mp), sets_of(*mp), overhead_of(*mp, object_bytes)};
+    layout out{cache::addresses_of(*mp), sets_of(*mp), cache::overhead_of(*mp)};
     const uint64_t first = out.offsets[0] / huge_page * huge_page;
     for (uint64_t& offset : out.offsets) offset -= first;
     return out;

@@ -5,10 +5,6 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
-#include <algorithm>
-
-#include "cache/histogram.hpp"
-
 namespace turnpike::bench {
 
 static_assert(walked[2] == RTE_MEMPOOL_ALIGN + sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM);
@@ -26,30 +22,6 @@ pool make_pool(const pool_wish& wish) {
     if (rte_mempool_populate_default(mp.get()) != static_cast<int>(wish.objects)) return {};
     rte_mempool_obj_iter(mp.get(), rte_pktmbuf_init, nullptr);
     return mp;
-}
-
-std::vector<uint64_t> addresses_of(rte_mempool& mp) {
-    std::vector<uint64_t> out;
-    rte_mempool_obj_iter(
-        &mp,
-        [](rte_mempool* of, void* into, void* object, unsigned) {
-            static_cast<std::vector<uint64_t>*>(into)->push_back(
-                reinterpret_cast<uint64_t>(object) - of->header_size);
-        },
-        &out);
-    std::sort(out.begin(), out.end());
-    return out;
-}
-
-double overhead_of(rte_mempool& mp, uint32_t object_bytes) {
-    const auto there = addresses_of(mp);
-    size_t page = 0;
-    rte_mempool_get_page_size(&mp, &page);
-    const auto dense =
-        cache::places(cache::packed({.bytes = object_bytes}, page), there.size(), there[0]);
-    return static_cast<double>(there.back() - there[0]) /
-               static_cast<double>(dense.back() - dense[0]) -
-           1;
 }
 
 }  // namespace turnpike::bench

@@ -31,9 +31,4 @@ pool make_pool(const pool_wish& wish);
 /// Offsets of the lines that a walk touches, from where an object starts (its header): the mbuf's two
 /// and, behind the headroom, the packet's first.
 inline constexpr std::array<uint32_t, 3> walked{64, 128, 320};
-/// Where all objects start.
-std::vector<uint64_t> addresses_of(rte_mempool& mp);
-/// Memory an object takes, over objects side by side, less 1.
-double overhead_of(rte_mempool& mp, uint32_t object_bytes);
-
 }  // namespace turnpike::bench

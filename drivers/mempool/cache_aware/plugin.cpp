@@ -5,8 +5,11 @@
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
+#include <exception>
+
 #include "barrier.hpp"
 #include "cache/geometry.hpp"
+#include "cache/mempool_dpdk.hpp"
 #include "free_list.hpp"
 #include "layout.hpp"
 
@@ -25,15 +28,33 @@ struct pool {
 
 pool* pool_of(const rte_mempool* mp) noexcept { return static_cast<pool*>(mp->pool_data); }
 
+int no_memory(const rte_mempool& mp, const char* what, size_t bytes) {
+    rte_log(RTE_LOG_ERR, static_cast<uint32_t>(log_type),
+            "cache_aware: pool '%s': no %zu bytes of memory on socket %d for %s; reserve more "
+            "hugepages or make the pool smaller\n",
+            mp.name, bytes, mp.socket_id, what);
+    return -ENOMEM;
+}
+
 cache::placement make_placement(const rte_mempool& mp, uint64_t bound) {
     const auto caches = cache::geometry_or_typical(
         "/sys", static_cast<unsigned>(
                     RTE_MAX(0, rte_lcore_to_cpu_id(static_cast<int>(rte_get_main_lcore())))));
-    const auto placed = cache::place(layout_of(mp), caches, bound, mp.size);
+    const auto placed = cache::place(cache::layout_of(mp), caches, bound, mp.size);
     rte_log(RTE_LOG_INFO, static_cast<uint32_t>(log_type),
             "cache_aware: pool '%s': %s, overhead %.1f%%, for %s\n", mp.name, placed.text().c_str(),
             100 * placed.overhead(), caches.source.c_str());
     return placed;
+}
+
+/// No exception crosses into DPDK: the only ones are of memory.
+template <class Action>
+auto guarded(const rte_mempool& mp, const Action& action) noexcept -> decltype(action()) {
+    try {
+        return action();
+    } catch (const std::exception&) {
+        return no_memory(mp, "the search for a placement", 0);
+    }
 }
 
 /// The search takes milliseconds and memory comes in many chunks: remembered for the last kind of page.
@@ -45,14 +66,6 @@ cache::placement placement_for(const rte_mempool& mp, uint64_t bound) {
         p->placed_bound = bound;
     }
     return p->placed;
-}
-
-int no_memory(const rte_mempool& mp, const char* what, size_t bytes) {
-    rte_log(RTE_LOG_ERR, static_cast<uint32_t>(log_type),
-            "cache_aware: pool '%s': no %zu bytes of memory on socket %d for %s; reserve more "
-            "hugepages or make the pool smaller\n",
-            mp.name, bytes, mp.socket_id, what);
-    return -ENOMEM;
 }
 
 int alloc(rte_mempool* mp) {
@@ -92,8 +105,8 @@ int dequeue(rte_mempool* mp, void** objects, unsigned n) {
 
 unsigned get_count(const rte_mempool* mp) { return pool_of(mp)->list->count(); }
 
-ssize_t calc_mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shift,
-                      size_t* min_chunk_size, size_t* align) {
+ssize_t mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shift,
+                 size_t* min_chunk_size, size_t* align) {
     if (!is_spread(*mp))
         return rte_mempool_op_calc_mem_size_default(mp, objects, page_shift, min_chunk_size, align);
     const auto placed =
@@ -104,8 +117,8 @@ ssize_t calc_mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shi
     return static_cast<ssize_t>(placed.bytes_for(objects));
 }
 
-int populate(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size_t bytes,
-             rte_mempool_populate_obj_cb_t* add, void* add_argument) {
+int fill(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size_t bytes,
+         rte_mempool_populate_obj_cb_t* add, void* add_argument) {
     if (!is_spread(*mp)) {
         const int n =
             rte_mempool_op_populate_default(mp, most, memory, iova, bytes, add, add_argument);
@@ -127,6 +140,16 @@ int populate(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size
     }
     pool_of(mp)->objects += n;
     return static_cast<int>(n);
+}
+
+ssize_t calc_mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shift,
+                      size_t* min_chunk_size, size_t* align) {
+    return guarded(*mp, [&] { return mem_size(mp, objects, page_shift, min_chunk_size, align); });
+}
+
+int populate(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size_t bytes,
+             rte_mempool_populate_obj_cb_t* add, void* argument) {
+    return guarded(*mp, [&] { return fill(mp, most, memory, iova, bytes, add, argument); });
 }
 
 const rte_mempool_ops ops = {.name = "cache_aware",

@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -222,9 +222,8 @@ TEST(barrier, is_there_on_this_kernel) {
     EXPECT_TRUE(barrier::everywhere());
 }
 
-INSTANTIATE_TEST_SUITE_P(fences, free_lists, ::testing::Bool(), [](const auto& row) {
-    return row.param ? "asymmetric" : "symmetric";
-});
+INSTANTIATE_TEST_SUITE_P(fences, free_lists, ::testing::Bool(),
+                         [](const auto& row) { return row.param ? "asymmetric" : "symmetric"; });
 
 }  // namespace
 }  // namespace turnpike::cache_aware

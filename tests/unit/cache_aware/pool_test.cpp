@@ -135,15 +135,16 @@ void expect_well_placed(rte_mempool& mp) {
             ASSERT_EQ(o.iova, RTE_BAD_IOVA);
         } else {
             ASSERT_EQ(o.iova, rte_mem_virt2iova(reinterpret_cast<void*>(o.at)));
-            ASSERT_EQ(o.iova + mp.elt_size - 1, rte_mem_virt2iova(reinterpret_cast<void*>(end - 1)));
+            ASSERT_EQ(o.iova + mp.elt_size - 1,
+                      rte_mem_virt2iova(reinterpret_cast<void*>(end - 1)));
         }
         free_from = end;
     }
 }
 
 TEST_F(cache_aware_pools, place_elements_of_any_size) {
-    for (const unsigned element : {1u, 8u, 63u, 64u, 65u, 100u, 960u, 1984u, 2176u, 2304u, 4000u, 4032u, 4096u,
-                                   8128u, 9000u, 16384u, 65536u}) {
+    for (const unsigned element : {1u, 8u, 63u, 64u, 65u, 100u, 960u, 1984u, 2176u, 2304u, 4000u,
+                                   4032u, 4096u, 8128u, 9000u, 16384u, 65536u}) {
         SCOPED_TRACE(element);
         const pool mp = make(500, element);
         ASSERT_TRUE(mp) << rte_strerror(rte_errno);
@@ -198,7 +199,8 @@ TEST_F(cache_aware_pools, spread_packet_buffers_over_the_sets) {
             EXPECT_TRUE(cache::measured(*caches.find(2), objects, hot).even()) << room;
         }
         const double dense = 4095.0 * (room + 192);
-        EXPECT_LE(static_cast<double>(objects.back() - objects.front()), dense * 1.04 + 2 * (room + 192));
+        EXPECT_LE(static_cast<double>(objects.back() - objects.front()),
+                  dense * 1.04 + 2 * (room + 192));
     }
 }
 
@@ -241,7 +243,8 @@ TEST_F(cache_aware_pools, serve_registered_threads_and_others) {
                     mark->store(t, std::memory_order_relaxed);
                 }
                 for (unsigned k = 0; k < n; ++k)
-                    bad += static_cast<std::atomic<int>*>(some[k])->load(std::memory_order_relaxed) != t;
+                    bad += static_cast<std::atomic<int>*>(some[k])->load(
+                               std::memory_order_relaxed) != t;
                 rte_mempool_put_bulk(mp.get(), some.data(), n);
             }
             if (t % 2 == 0) rte_thread_unregister();
@@ -268,7 +271,8 @@ std::string log_of(const Action& action) {
 
 TEST_F(cache_aware_pools, that_do_not_fit_say_so_and_leave_nothing) {
     const std::string log = log_of([] {
-        const pool mp(rte_pktmbuf_pool_create_by_ops("toobig", 4000000, 256, 0, 2176, SOCKET_ID_ANY, "cache_aware"));
+        const pool mp(rte_pktmbuf_pool_create_by_ops("toobig", 4000000, 256, 0, 2176, SOCKET_ID_ANY,
+                                                     "cache_aware"));
         EXPECT_FALSE(mp);
         EXPECT_EQ(rte_errno, ENOMEM);
     });
