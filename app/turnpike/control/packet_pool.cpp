@@ -33,10 +33,11 @@ result<void> check_handler(const std::string& name, const std::string& file) {
         known += (known.empty() ? "" : ", ") + one;
     }
     if (!found)
-        return fail(EINVAL, file,
-                    fmt::format("mempool.ops: there is no handler '{}'; here are: {}. Handlers of other "
-                                "plug-ins are loaded with EAL's -d (eal.args)",
-                                name, known));
+        return fail(
+            EINVAL, file,
+            fmt::format("mempool.ops: there is no handler '{}'; here are: {}. Handlers of other "
+                        "plug-ins are loaded with EAL's -d (eal.args)",
+                        name, known));
     if (name == "ring_sp_sc" || name == "ring_mp_sc" || name == "ring_sp_mc")
         return fail(EINVAL, file,
                     fmt::format("mempool.ops: '{}' serves one thread, and several share the pool; "
@@ -56,10 +57,11 @@ result<rte_mempool*> make_packet_pool(const config::model& model) {
         static_cast<uint16_t>(model.pool.buffer_size), static_cast<int>(rte_socket_id()),
         handler.c_str());
     if (pool == nullptr)
-        return fail(rte_errno, model.file,
-                    fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
-                                "or ask for fewer buffers",
-                                model.pool.buffers, model.pool.buffer_size));
+        return fail(
+            rte_errno, model.file,
+            fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
+                        "or ask for fewer buffers",
+                        model.pool.buffers, model.pool.buffer_size));
     return pool;
 }
 
