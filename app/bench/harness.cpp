@@ -52,7 +52,10 @@ std::vector<std::string> own_eal_options(unsigned memory_mb, unsigned lcores) {
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions) {
     std::vector<std::vector<double>> seen(all.size());
     for (unsigned r = 0; r < repetitions; ++r)
-        for (size_t i = 0; i < all.size(); ++i) seen[i].push_back(all[i].run());
+        for (size_t turn = 0; turn < all.size(); ++turn) {
+            const size_t i = (turn + r) % all.size();
+            seen[i].push_back(all[i].run());
+        }
     std::vector<double> medians;
     for (auto& s : seen) {
         std::nth_element(s.begin(), s.begin() + static_cast<long>(s.size() / 2), s.end());

@@ -23,7 +23,8 @@ struct contender {
     std::function<double()> run;
 };
 
-/// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all.
+/// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all;
+/// another one first each time, since a contender finds the caches as the one before left them.
 /// Returns the median of each.
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions);
 
