@@ -14,22 +14,22 @@ import simnic_l3fwd_test  # noqa: E402
 import simnic_testpmd_test as simnic  # noqa: E402
 
 HANDLERS = ("ring_mp_mc", "cache_aware")
-# All bulk sizes, numbers kept and handlers of mempool_perf_autotest take minutes: its first ones.
-PERF_SECONDS = 12
+# 18 cells of 5 seconds for each of four pools, of which two have the handler.
+PERF_SECONDS = 600
 
 
-def command(handler):
+def command(handler, lcores):
     program = shutil.which("dpdk-test")
     if program is None:
         tap.skip("no dpdk-test (package dpdk)")
-    return ["stdbuf", "-oL", program, "-l", "0-1", "--in-memory", "--no-pci", "--no-telemetry", "-m", "1500",
+    return ["stdbuf", "-oL", program, "-l", lcores, "--in-memory", "--no-pci", "--no-telemetry", "-m", "1500",
             f"--file-prefix=tpkpool{os.getpid()}", "-d", "librte_mempool_cache_aware.so",
             f"--mbuf-pool-ops-name={handler}"]
 
 
-def run(handler, test, seconds):
-    """Its whole output; None where it had to be ended."""
-    process = subprocess.Popen(command(handler), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def run(handler, test, seconds, lcores):
+    """All that it said, and whether it came to its end by itself."""
+    process = subprocess.Popen(command(handler, lcores), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=peer_environment())
     try:
         return process.communicate(f"{test}\nquit\n", timeout=seconds)[0], True
@@ -38,8 +38,8 @@ def run(handler, test, seconds):
         return process.communicate()[0], False
 
 
-def check(test, seconds):
-    said = {handler: run(handler, test, seconds) for handler in HANDLERS}
+def check(test, seconds, lcores="0-1"):
+    said = {handler: run(handler, test, seconds, lcores) for handler in HANDLERS}
     for handler, (output, ended) in said.items():
         assert ended and "Test OK" in output, f"{handler}: {output[-3000:]}"
 
@@ -54,12 +54,9 @@ def test_mbuf_autotest():
 
 @tap.limit(2 * PERF_SECONDS + 20)
 def test_mempool_perf_autotest():
-    for handler in HANDLERS:
-        output, ended = run(handler, "mempool_perf_autotest", PERF_SECONDS)
-        rates = [int(line.rsplit("=", 1)[1]) for line in output.splitlines() if "rate_persec=" in line]
-        assert "Test Failed" not in output and "PANIC" not in output, output[-3000:]
-        assert (ended and "Test OK" in output) or len(rates) >= 3, f"{handler}: {output[-3000:]}"
-        assert rates and all(rate > 0 for rate in rates), rates
+    if "TURNPIKE_LONG" not in os.environ:
+        tap.skip("takes six minutes a handler: set TURNPIKE_LONG (devtools/test --long)")
+    check("mempool_perf_autotest", PERF_SECONDS, lcores="0")
 
 
 def test_testpmd():
