@@ -13,6 +13,9 @@ void get_put_cells(harness& h);
 /// One lcore gets, the other puts.
 void pipeline_cells(harness& h);
 
+/// turnpike patches on two simnics, with pools of either handler.
+void forward_cells(harness& h);
+
 /// Over the walk's cells: hot lines per set, most over mean, where the mean is at least 16.
 nlohmann::json worst_set(const nlohmann::json& cells);
 nlohmann::json worst_overhead(const nlohmann::json& cells);
