@@ -65,17 +65,25 @@ double forward(const fs::path& program, const char* ops, uint32_t object_bytes) 
 void forward_cells(harness& h) {
     const fs::path program = turnpike_program();
     for (const uint32_t bytes : {1024u, 2048u, 2368u, 4096u, 8192u}) {
-        nlohmann::json cell{{"op", "forward"},    {"forwarder", "turnpike"}, {"handler", "cache_aware"},
-                            {"object_bytes", bytes}, {"bulk", 32},           {"lcores", 1},
-                            {"cache", 256},       {"peer", nullptr}};
+        nlohmann::json cell{{"op", "forward"},
+                            {"forwarder", "turnpike"},
+                            {"handler", "cache_aware"},
+                            {"object_bytes", bytes},
+                            {"bulk", 32},
+                            {"lcores", 1},
+                            {"cache", 256},
+                            {"peer", nullptr}};
         if (program.empty()) {
             cell["why"] = "there is no turnpike beside this program";
         } else {
-            const contender all[] = {{"ours", [&] { return forward(program, "cache_aware", bytes); }},
-                                     {"ring_mp_mc", [&] { return forward(program, "ring_mp_mc", bytes); }}};
+            const contender all[] = {
+                {"ours", [&] { return forward(program, "cache_aware", bytes); }},
+                {"ring_mp_mc", [&] { return forward(program, "ring_mp_mc", bytes); }}};
             const auto cycles = interleave(all, h.repetitions());
-            cell.update({{"cycles", cycles[0]}, {"peer", "ring_mp_mc"}, {"peer_cycles", cycles[1]}});
-            h.say(fmt::format("forward {:5} bytes: ours {:6.1f}  ring_mp_mc {:6.1f}", bytes, cycles[0], cycles[1]));
+            cell.update(
+                {{"cycles", cycles[0]}, {"peer", "ring_mp_mc"}, {"peer_cycles", cycles[1]}});
+            h.say(fmt::format("forward {:5} bytes: ours {:6.1f}  ring_mp_mc {:6.1f}", bytes,
+                              cycles[0], cycles[1]));
         }
         h.add_cell(cell);
     }
