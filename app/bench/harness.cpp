@@ -33,9 +33,12 @@ std::string field_of(const char* file, const std::string& field) {
     return "";
 }
 
-std::vector<std::string> own_eal_options(unsigned memory_mb) {
+std::vector<std::string> own_eal_options(unsigned memory_mb, unsigned lcores) {
     const bool hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0";
-    std::vector<std::string> out{"-l", "0", "--no-pci", "--no-telemetry",
+    const auto cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
+    const std::string list =
+        lcores > 1 && cpus > 1 ? fmt::format("0-{}", std::min(lcores, cpus) - 1) : "0";
+    std::vector<std::string> out{"-l", list, "--no-pci", "--no-telemetry",
                                  "--log-level=lib.*:error"};
     if (hugepages)
         out.insert(out.end(), {"--in-memory"});
@@ -55,7 +58,10 @@ double median(std::vector<double> seen) {
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions) {
     std::vector<std::vector<double>> seen(all.size());
     for (unsigned r = 0; r < repetitions; ++r)
-        for (size_t i = 0; i < all.size(); ++i) seen[i].push_back(all[i].run());
+        for (size_t turn = 0; turn < all.size(); ++turn) {
+            const size_t i = (turn + r) % all.size();
+            seen[i].push_back(all[i].run());
+        }
     std::vector<double> medians;
     for (auto& s : seen) medians.push_back(median(std::move(s)));
     return medians;
@@ -106,7 +112,7 @@ harness::harness(std::string name, std::string what)
     app_.add_flag("--quick", quick_, "the same cells with fewer repetitions");
 }
 
-std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb) {
+std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores) {
     std::vector<std::string> all(argv + 1, argv + argc);
     std::vector<std::string> eal{argv[0]};
     const auto dashes = std::find(all.begin(), all.end(), "--");
@@ -122,7 +128,7 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb)
         return app_.exit(e) == 0 ? 0 : 2;
     }
     if (own) {
-        const auto ours = own_eal_options(eal_memory_mb);
+        const auto ours = own_eal_options(eal_memory_mb, lcores);
         eal.insert(eal.end(), ours.begin(), ours.end());
         std::string line = "EAL options:";
         for (const auto& o : ours) line += " " + o;

@@ -26,7 +26,8 @@ struct contender {
 /// The upper one of an even number. Requires at least one.
 double median(std::vector<double> seen);
 
-/// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all.
+/// Run all contenders in turn, `repetitions` times, so that what disturbs the machine disturbs all;
+/// another one first each time, since a contender finds the caches as the one before left them.
 /// Returns the median of each.
 std::vector<double> interleave(std::span<const contender> all, unsigned repetitions);
 
@@ -43,9 +44,9 @@ class harness {
     harness(std::string name, std::string what);
     /// Options of the bench itself are added here before start().
     CLI::App& options() { return app_; }
-    /// Parse, start EAL with `eal_memory_mb` where there are no hugepages. An exit code: stop with
-    /// it.
-    std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb);
+    /// Parse, start EAL with `eal_memory_mb` where there are no hugepages, on so many lcores where
+    /// there are as many CPUs. An exit code: stop with it.
+    std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores = 1);
 
     bool quick() const noexcept { return quick_; }
     unsigned repetitions() const noexcept { return quick_ ? 5 : 9; }

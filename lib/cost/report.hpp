@@ -72,7 +72,11 @@ struct port_report {
 };
 
 struct mempool_report {
-    std::string ops{};
+    std::string ops{};        ///< the handler
+    std::string placement{};  ///< where buffers lie, in words
+    double overhead = 0;      ///< memory a buffer takes, over buffers side by side, less 1
+    std::map<std::string, double> set_max_over_mean{};  ///< by cache level: touched lines per set
+    uint32_t low_water = 0;                             ///< fewest free buffers seen
     uint32_t buffers = 0, buffer_size = 0;
     /// Buffers out of the pool before the first port was opened, and now.
     uint32_t in_use_at_start = 0, in_use = 0;

@@ -95,8 +95,10 @@ std::string to_table(const report& r, const report* previous) {
     out +=
         fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",
                     b.rx, b.originated, b.holds() ? "=" : "~", b.tx, b.consumed, b.drops, b.held);
-    out += fmt::format("buffers  {} of {} in use ({} at start)\n", r.mempool.in_use,
-                       r.mempool.buffers, r.mempool.in_use_at_start);
+    out += fmt::format(
+        "buffers  {} of {} in use ({} at start), at least {} free; {}: {}, {:.1f}% padding\n",
+        r.mempool.in_use, r.mempool.buffers, r.mempool.in_use_at_start, r.mempool.low_water,
+        r.mempool.ops, r.mempool.placement, 100 * r.mempool.overhead);
     return out;
 }
 

@@ -7,10 +7,12 @@ import subprocess
 
 BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
 PLUGIN_FOLDER = os.path.join(BUILD, "drivers/net/simnic")
+POOL_FOLDER = os.path.join(BUILD, "drivers/mempool/cache_aware")
+POOL_EAL = ["-d", "librte_mempool_cache_aware.so", "--mbuf-pool-ops-name=cache_aware"]
 EAL = ["-l", "0-1", "--in-memory", "--no-pci", "--no-telemetry", "-d", "librte_net_simnic.so"]
 
 
-def peer_environment(folders=(PLUGIN_FOLDER,)):
+def peer_environment(folders=(PLUGIN_FOLDER, POOL_FOLDER)):
     """EAL refuses a plug-in by a path with a world-writable folder in it, so the bare name goes to the
     dynamic linker."""
     return {**os.environ, "LD_LIBRARY_PATH": ":".join(folders)}

@@ -33,13 +33,13 @@ def program():
     return _program
 
 
-def check(lookup, flows, sources=("198.18.0.1", "198.18.1.1"), rules=()):
+def check(lookup, flows, sources=("198.18.0.1", "198.18.1.1"), rules=(), eal=()):
     """Port 0's generator sends to networks behind port 1 and the other way round."""
     prefix = f"tpk{os.getpid()}{lookup}"
     devices = [f"net_simnic{i},wire=gen,rate={RATE},l3flows={flows},dst=198.18.{1 - i}.0,src={sources[1 - i]}"
                for i in range(2)]
     command = [program(), "-l", "0", "--in-memory", "--no-pci", f"--file-prefix={prefix}", "-d",
-               "librte_net_simnic.so", *vdevs(devices), "--", "-p", "0x3", "-P", "--lookup", lookup,
+               "librte_net_simnic.so", *eal, *vdevs(devices), "--", "-p", "0x3", "-P", "--lookup", lookup,
                "--config=(0,0,0),(1,0,0)", *rules]
     log = os.path.join(_folder.name, f"{lookup}.log")
     with open(log, "w", encoding="utf-8") as file:

@@ -45,6 +45,10 @@ def test_patch():
             assert port["gen_ttl_kept"] == port["gen_received"]
             assert port["pcie_lines_wil"] > 0
         assert report["balance"]["rx"] > 40_000
+        pool = report["mempool"]
+        assert pool["ops"] == "cache_aware" and pool["overhead"] <= 0.04, pool
+        assert pool["set_max_over_mean"]["l1d"] <= 1.15, pool
+        assert 0 < pool["low_water"] < pool["buffers"], pool
         assert sum(report["drops"].values()) == 0 or set(report["drops"]) == {"stopping"}, report["drops"]
 
 

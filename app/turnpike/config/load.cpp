@@ -44,10 +44,16 @@ std::vector<unsigned> read_workers(const reader& from) {
 }
 
 mempool read_mempool(const reader& from) {
-    from.expect_map({"buffers", "buffer_size"});
+    from.expect_map({"buffers", "buffer_size", "ops"});
     mempool out;
     out.buffers = from.number_or("buffers", out.buffers, 512, 1u << 27);
     out.buffer_size = from.number_or("buffer_size", out.buffer_size, 128 + 64, 65535);
+    if (from.has("ops")) {
+        out.ops = from.at("ops").text();
+        if (out.ops.empty() || out.ops.size() > 31)
+            from.at("ops").refuse(
+                "should be a mempool handler's name, like cache_aware or ring_mp_mc");
+    }
     return out;
 }
 

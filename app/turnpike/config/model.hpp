@@ -23,6 +23,7 @@ struct eal {
 struct mempool {
     uint32_t buffers = 16384;     ///< mbufs
     uint32_t buffer_size = 2176;  ///< bytes of an mbuf's data buffer, headroom (128) included
+    std::string ops{};  ///< the mempool handler; empty: EAL's --mbuf-pool-ops-name, or ours
 };
 
 struct tx {

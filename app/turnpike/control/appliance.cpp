@@ -8,7 +8,6 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
-#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
 #include <time.h>
@@ -17,6 +16,7 @@
 #include <array>
 #include <cstdio>
 
+#include "control/packet_pool.hpp"
 #include "control/pcie_bill.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "packet/checksum.hpp"
@@ -27,8 +27,7 @@
 namespace turnpike::control {
 namespace {
 
-constexpr uint32_t pool_cache = 256;
-constexpr uint64_t link_checks_per_s = 10;
+constexpr uint64_t link_checks_per_s = 10, pool_looks_per_s = 100;
 constexpr long control_nap_ns = 200'000;
 
 uint64_t now_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
@@ -93,16 +92,13 @@ result<void> appliance::choose_lcores() {
 }
 
 result<void> appliance::make_pool() {
-    pool_ = rte_pktmbuf_pool_create(
-        "turnpike", model_.pool.buffers, pool_cache, datapath::mbuf_private_bytes,
-        static_cast<uint16_t>(model_.pool.buffer_size), static_cast<int>(rte_socket_id()));
-    if (pool_ == nullptr)
-        return fail(
-            rte_errno, model_.file,
-            fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
-                        "or ask for fewer buffers",
-                        model_.pool.buffers, model_.pool.buffer_size));
-    in_use_at_start_ = rte_mempool_in_use_count(pool_);
+    auto made = make_packet_pool(model_);
+    if (!made) return tl::unexpected<error>(made.error());
+    pool_ = *made;
+    pool_facts_ = facts_of(*pool_);
+    pool_facts_.buffers = model_.pool.buffers;
+    pool_facts_.buffer_size = model_.pool.buffer_size;
+    pool_facts_.in_use_at_start = rte_mempool_in_use_count(pool_);
     return {};
 }
 
@@ -220,6 +216,11 @@ void appliance::watch_links() {
     }
 }
 
+/// Its low-water mark, as seen by looking: counting every get would cost the workers.
+void appliance::watch_pool() noexcept {
+    pool_facts_.low_water = std::min(pool_facts_.low_water, rte_mempool_avail_count(pool_));
+}
+
 /// What workers punted, neighbours' messages first; bounded, so that timers get their turn.
 void appliance::take_punted() {
     constexpr unsigned most = 256;
@@ -258,6 +259,10 @@ void appliance::control_tick(const run_options& options) {
     if (now >= next_link_check_) {
         watch_links();
         next_link_check_ = now + hz / link_checks_per_s;
+    }
+    if (now >= next_pool_look_) {
+        watch_pool();
+        next_pool_look_ = now + hz / pool_looks_per_s;
     }
     if (options.stats_interval_s > 0 && now >= next_table_) {
         auto current = std::make_unique<cost::report>(report());
@@ -331,7 +336,8 @@ void appliance::count_kept_buffers() noexcept {
         if (rxtx::facts_of(port_facts_[i].driver).keeps_buffers)
             most += 2u * 2048u * model_.ports[i].rx_queues;
     if (pool_ != nullptr)
-        kept_by_drivers_ = std::min(most, rte_mempool_in_use_count(pool_) - in_use_at_start_);
+        kept_by_drivers_ =
+            std::min(most, rte_mempool_in_use_count(pool_) - pool_facts_.in_use_at_start);
 }
 
 cost::report appliance::report() {
@@ -366,12 +372,10 @@ cost::report appliance::report() {
     }
     for (size_t i = 0; i < r.ports.size(); ++i)
         fill_pcie_bill(r.ports[i], model_.ports[i].bill, pcie_facts_[i], pcie_profiles_);
-    r.mempool = {.ops = rte_mempool_get_ops(pool_->ops_index)->name,
-                 .buffers = model_.pool.buffers,
-                 .buffer_size = model_.pool.buffer_size,
-                 .in_use_at_start = in_use_at_start_,
-                 .in_use = rte_mempool_in_use_count(pool_),
-                 .kept_by_drivers = kept_by_drivers_};
+    watch_pool();
+    r.mempool = pool_facts_;
+    r.mempool.in_use = rte_mempool_in_use_count(pool_);
+    r.mempool.kept_by_drivers = kept_by_drivers_;
     return r;
 }
 

@@ -56,6 +56,7 @@ class appliance {
     result<rte_ring*> make_ring(const char* what, size_t worker);
     void listen(uint16_t port);
     void watch_links();
+    void watch_pool() noexcept;
     void take_punted();
     void drop_punted() noexcept;
     void look_at_ports();
@@ -64,6 +65,7 @@ class appliance {
 
     const config::model& model_;
     rte_mempool* pool_ = nullptr;
+    cost::mempool_report pool_facts_{};  ///< what does not change, and the low-water mark
     std::vector<unsigned> lcores_;
     std::vector<datapath::worker_plan> plans_;
     std::vector<uint16_t> tx_queues_;  ///< by port
@@ -77,9 +79,9 @@ class appliance {
     std::unique_ptr<outlet> outlet_;
     std::unique_ptr<router> router_;  ///< null where nothing is routed
     std::string ipv4_checksum_;
-    uint32_t in_use_at_start_ = 0, kept_by_drivers_ = 0;
+    uint32_t kept_by_drivers_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
-    uint64_t next_link_check_ = 0, next_table_ = 0;
+    uint64_t next_link_check_ = 0, next_pool_look_ = 0, next_table_ = 0;
     std::unique_ptr<cost::report> last_table_;
     std::atomic<bool> stop_workers_{false};
 };

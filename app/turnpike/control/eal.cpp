@@ -39,14 +39,16 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 /// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
 /// guess: the check exists to explain a shortage, not to account for the last page.
 uint64_t bytes_needed(const config::model& model) {
-    constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header and padding
+    constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
     constexpr uint64_t of_route_tables = 16u
                                          << 20;  // a few routes; a full table needs as much again
     constexpr uint64_t per_neighbour = 256;
     const bool routes = std::any_of(model.ports.begin(), model.ports.end(),
                                     [](const config::port& p) { return p.routed(); });
-    return uint64_t{model.pool.buffers} * (model.pool.buffer_size + per_buffer_overhead) +
+    const uint64_t buffer = model.pool.buffer_size + per_buffer_overhead;
+    return uint64_t{model.pool.buffers} *
+               (buffer + buffer / 25) +  // padding: lib/cache's max_overhead
            of_eal_and_drivers +
            (routes ? of_route_tables + model.neighbour_limits.limit * per_neighbour : 0);
 }

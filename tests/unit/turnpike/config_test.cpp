@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* whole = R"(eal: {args: "-l 0-1 --no-pci --in-memory", hugepages: optional}
 workers: [1]
-mempool: {buffers: 16384, buffer_size: 2176}
+mempool: {buffers: 16384, buffer_size: 2176, ops: stack}
 tx: {drain_us: 20}
 ports:
   - {name: west, device: "net_af_packet0,iface=veth0", mtu: 1500, rx_queues: 1, descriptors: 1024}
@@ -36,6 +36,7 @@ TEST(config, a_whole_file) {
     EXPECT_TRUE(m->eal_options.hugepages_optional);
     EXPECT_EQ(m->workers, std::vector<unsigned>{1});
     EXPECT_EQ(m->pool.buffers, 16384U);
+    EXPECT_EQ(m->pool.ops, "stack");
     EXPECT_EQ(m->sending.drain_us, 20U);
     ASSERT_EQ(m->ports.size(), 2U);
     EXPECT_EQ(m->ports[0].device, "net_af_packet0,iface=veth0");

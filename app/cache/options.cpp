@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "version.hpp"
+
+namespace turnpike::cache_tool {
+namespace {
+
+constexpr const char* about =
+    "turnpike-cache: where a pool's buffers lie, and how the lines that are touched of each spread "
+    "over\n"
+    "the sets of the caches: packed, as DPDK pads, and by turnpike.\n\n"
+    "  turnpike-cache --object 2048 --objects 8192\n"
+    "  turnpike-cache --object 2048 --figure sets       (writes sets.svg and sets.png)\n";
+
+constexpr uint32_t header_bytes = 64, mbuf_bytes = 128, headroom_bytes = 128, line_bytes = 64;
+
+/// As typed.
+struct arguments {
+    std::optional<uint32_t> object, buffer_size;
+    std::vector<uint32_t> hot;
+    std::string page = "2M", geometry, sysfs = "/sys";
+};
+
+/// What a forwarder touches of a packet buffer: the mbuf's two lines and the packet's first.
+std::vector<uint32_t> touched_of(uint32_t object) {
+    std::vector<uint32_t> out;
+    for (const uint32_t line :
+         {header_bytes, header_bytes + line_bytes, header_bytes + mbuf_bytes + headroom_bytes})
+        if (line < object) out.push_back(line);
+    return out.empty() ? std::vector<uint32_t>{0} : out;
+}
+
+result<request> check(const arguments& a, request r) {
+    uint64_t bytes = a.object.value_or(header_bytes + mbuf_bytes + 2176);
+    if (a.buffer_size) bytes = uint64_t{header_bytes} + mbuf_bytes + *a.buffer_size;
+    r.layout.bytes = static_cast<uint32_t>((bytes + line_bytes - 1) / line_bytes * line_bytes);
+    r.layout.hot = a.hot.empty() ? touched_of(r.layout.bytes) : a.hot;
+    for (const uint32_t line : r.layout.hot)
+        if (line >= r.layout.bytes)
+            return fail(EINVAL, "--hot",
+                        fmt::format("{} is not in an object of {} bytes", line, r.layout.bytes));
+    r.page_bytes = a.page == "4K"   ? 4096
+                   : a.page == "2M" ? 2u << 20
+                   : a.page == "1G" ? 1u << 30
+                                    : 0;
+    auto caches =
+        a.geometry.empty() ? cache::read_geometry(a.sysfs) : cache::parse_geometry(a.geometry);
+    if (!caches) return tl::unexpected<error>(caches.error());
+    r.caches = std::move(*caches);
+    if (!r.figure.empty() && r.caches.find(r.level) == nullptr)
+        return fail(EINVAL, "--level", fmt::format("{} is none of these caches", r.level));
+    return r;
+}
+
+}  // namespace
+
+command_line read_command_line(int argc, char** argv) {
+    arguments a;
+    request r;
+    CLI::App app{about};
+    app.set_version_flag("--version", std::string(version));
+    auto* const object = app.add_option(
+        "--object", a.object,
+        "bytes of an object: header (64), mbuf (128), headroom, data (default 2368)");
+    object->check(CLI::Range(1u, 1u << 24))->type_name("BYTES");
+    app.add_option("--buffer-size", a.buffer_size,
+                   "bytes of the mbuf's data buffer instead: 192 less")
+        ->check(CLI::Range(0u, 65535u))
+        ->excludes(object)
+        ->type_name("BYTES");
+    app.add_option("--objects", r.objects, "in the pool (default 8192)")
+        ->check(CLI::Range(1u, 1u << 22))
+        ->type_name("N");
+    app.add_option(
+           "--hot", a.hot,
+           "offsets of the lines that are touched (default: the mbuf's two, the packet's first)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("BYTES,...");
+    app.add_option("--page", a.page,
+                   "4K, 2M (default), 1G: no object may cross one; none: they may")
+        ->check(CLI::IsMember({"4K", "2M", "1G", "none"}))
+        ->type_name("SIZE");
+    app.add_option("--geometry", a.geometry,
+                   "level:sets x ways, as 1:64x8,2:2048x8 (default: this machine's)")
+        ->type_name("LEVELS");
+    app.add_option("--sysfs", a.sysfs, "where this machine's is read (default /sys)")
+        ->type_name("FOLDER");
+    app.add_flag("--csv", r.csv, "lines in every set, as placement,level,set,lines");
+    app.add_option("--figure", r.figure, "draw STEM.svg and STEM.png")->type_name("STEM");
+    app.add_option("--level", r.level, "the cache that the figure shows (default 1)")
+        ->type_name("N");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return {std::nullopt, app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused};
+    }
+    auto checked = check(a, r);
+    if (checked) return {std::move(*checked), 0};
+    fmt::print(stderr, "turnpike-cache: {}\n", checked.error().message());
+    return {std::nullopt, checked.error().code == EINVAL ? exit_refused : exit_failed};
+}
+
+}  // namespace turnpike::cache_tool

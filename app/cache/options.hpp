@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What can be asked of turnpike-cache.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/placement.hpp"
+
+namespace turnpike::cache_tool {
+
+inline constexpr int exit_failed = 1, exit_refused = 2;
+
+struct request {
+    cache::object_layout layout{};
+    uint64_t objects = 8192;
+    uint64_t page_bytes = 2u << 20;  ///< 0: objects may lie across pages
+    cache::geometry caches{};
+    bool csv = false;
+    std::string figure{};  ///< stem of the files; empty: none
+    unsigned level = 1;    ///< that the figure shows
+};
+
+struct command_line {
+    std::optional<request> wanted;
+    int exit_code = 0;  ///< where nothing is wanted
+};
+/// Help, the version and complaints are printed here.
+command_line read_command_line(int argc, char** argv);
+
+}  // namespace turnpike::cache_tool

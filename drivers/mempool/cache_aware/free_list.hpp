@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A pool's free objects: last in, first out; no locks; any threads.
+//
+//   lcore 0        lcore 1       ...   guests            each a stash: an array, used from its top
+//   [##########]   [####     ]         [##       ]       without any locked instruction
+//        |   a bundle (half a stash) at a time   |
+//      full: bundle -> bundle -> bundle   empty: bundle -> ...    two lock-free stacks
+//
+// An lcore's stash is its own: it says `busy`, looks whether somebody has a `claim` on it, and works.
+// Where the stacks are empty, whoever needs objects takes those of others' stashes: claims one, makes
+// every thread pass a fence (barrier.hpp), and leaves again if the owner is busy. An owner whose stash
+// is claimed, and threads without an lcore, work on a guest stash, which is claimed for the while.
+//
+// Sources: R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986): the stacks, here with
+// a tag against reuse; J. Bonwick, J. Adams, "Magazines and Vmem" (USENIX 2001): bundles between CPUs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "barrier.hpp"
+
+namespace turnpike::cache_aware {
+
+class free_list {
+  public:
+    static constexpr unsigned no_lcore = ~0u;
+    static constexpr unsigned guests = 32;
+
+    /// Memory for a list of at most `objects` and lcores 0 to `lcores` - 1.
+    static size_t bytes_for(uint32_t objects, unsigned lcores) noexcept;
+    /// Make one in zeroed memory of bytes_for(), aligned to 64. Nothing to destroy.
+    /// asymmetric  owners rely on barrier::everywhere(); else they pay for a fence of their own
+    static free_list* create(void* memory, uint32_t objects, unsigned lcores,
+                             bool asymmetric) noexcept;
+
+    /// Give n objects back. False: there are more than there can be (one was given back twice).
+    /// lcore    the caller's, which no other thread uses; no_lcore: it has none
+    /// Threads  any. A thread that stops midway holds up nobody (33 without an lcore: each other).
+    bool put(unsigned lcore, void* const* objects, unsigned n) noexcept;
+    /// Take n. False: there are not as many; none was taken. While others hold more than is left of
+    /// what they are about to give back, it may also be that a moment later there were.
+    bool get(unsigned lcore, void** objects, unsigned n) noexcept;
+    /// Free objects: exact while nobody gets or puts, never more than there can be.
+    [[nodiscard]] uint32_t count() const noexcept;
+
+  private:
+    /// A stash. The first line is the owner's and, rarely, a claimant's; objects follow.
+    struct alignas(64) stash {
+        std::atomic<uint32_t> busy;
+        std::atomic<uint32_t> claim;
+        std::atomic<uint32_t> held;
+        uint32_t seen;  ///< in_use_ has its bit
+
+        void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
+    };
+    struct alignas(64) bundle {
+        std::atomic<uint32_t> next;
+
+        void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
+    };
+    /// {tag, index of the top bundle}: the tag makes a stack that changed and changed back differ.
+    using stack = std::atomic<uint64_t>;
+    static constexpr uint32_t none = ~0u;
+
+    static uint32_t bundle_size(uint32_t objects) noexcept;
+    static size_t stash_bytes(uint32_t bundle) noexcept;
+    static size_t bundle_bytes(uint32_t bundle) noexcept;
+
+    stash& stash_at(unsigned i) const noexcept {
+        return *reinterpret_cast<stash*>(stashes_at_ + size_t{i} * stash_stride_);
+    }
+    bundle& bundle_at(uint32_t i) const noexcept {
+        return *reinterpret_cast<bundle*>(bundles_at_ + size_t{i} * bundle_stride_);
+    }
+    uint32_t pop(stack& from) noexcept;
+    void push(stack& onto, uint32_t index) noexcept;
+
+    stash& enter(unsigned lcore) noexcept;
+    stash& enter_guest() noexcept;
+    static void leave(stash& s) noexcept;
+    void mark_seen(stash& s) noexcept;
+    static void copy(void** to, void* const* from, unsigned n) noexcept;
+
+    bool put_bundle(void* const* objects) noexcept;
+    bool get_bundle(void** objects) noexcept;
+    bool spill(stash& into, void* const* objects, unsigned n) noexcept;
+    unsigned gather(stash& s, void** objects, unsigned n) noexcept;
+    bool put_spilling(stash& s, void* const* objects, unsigned n) noexcept;
+    bool get_gathering(unsigned lcore, stash& s, void** objects, unsigned n) noexcept;
+    bool get_later(unsigned lcore, void** objects, unsigned n) noexcept;
+    bool take_stash(stash& victim, stash& into) noexcept;
+    bool rob(stash& into, uint32_t at_least) noexcept;
+    uint32_t stashed(const stash* except) const noexcept;
+
+    uint32_t objects_;
+    uint32_t bundle_;
+    uint32_t capacity_;  ///< of a stash: two bundles
+    unsigned lcores_;
+    unsigned stashes_;
+    uint32_t stash_stride_;
+    uint32_t bundle_stride_;
+    bool asymmetric_;
+    char* stashes_at_;
+    char* bundles_at_;
+    std::atomic<uint64_t> in_use_[32];  ///< a bit for each stash that ever held objects
+    alignas(64) stack full_;
+    std::atomic<uint32_t> full_bundles_;
+    alignas(64) stack empty_;
+};
+
+// The way of nearly every burst is inline: a few instructions around the copy.
+
+/// Bursts are short: a call of memcpy costs as much as the copy.
+inline void free_list::copy(void** to, void* const* from, unsigned n) noexcept {
+    for (; n >= 4; n -= 4, to += 4, from += 4) __builtin_memcpy(to, from, 4 * sizeof(void*));
+    for (; n > 0; --n) *to++ = *from++;
+}
+
+inline free_list::stash& free_list::enter(unsigned lcore) noexcept {
+    if (lcore >= lcores_) [[unlikely]]
+        return enter_guest();
+    stash& own = stash_at(lcore);
+    if (asymmetric_ && barrier::available) [[likely]] {
+        own.busy.store(1, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        own.busy.exchange(1, std::memory_order_seq_cst);
+    }
+    if (own.claim.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
+        own.busy.store(0, std::memory_order_release);
+        return enter_guest();
+    }
+    if (own.seen == 0) [[unlikely]]
+        mark_seen(own);
+    return own;
+}
+
+/// An owner has `busy` set, a guest has the claim.
+inline void free_list::leave(stash& s) noexcept {
+    if (s.busy.load(std::memory_order_relaxed) != 0) [[likely]]
+        s.busy.store(0, std::memory_order_release);
+    else
+        s.claim.store(0, std::memory_order_release);
+}
+
+inline bool free_list::put(unsigned lcore, void* const* objects, unsigned n) noexcept {
+    stash& s = enter(lcore);
+    const uint32_t held = s.held.load(std::memory_order_relaxed);
+    if (held + n > capacity_) [[unlikely]]
+        return put_spilling(s, objects, n);
+    copy(s.objects() + held, objects, n);
+    s.held.store(held + n, std::memory_order_relaxed);
+    leave(s);
+    return true;
+}
+
+inline bool free_list::get(unsigned lcore, void** objects, unsigned n) noexcept {
+    stash& s = enter(lcore);
+    const uint32_t held = s.held.load(std::memory_order_relaxed);
+    if (held < n) [[unlikely]]
+        return get_gathering(lcore, s, objects, n);
+    copy(objects, s.objects() + held - n, n);
+    s.held.store(held - n, std::memory_order_relaxed);
+    leave(s);
+    return true;
+}
+
+}  // namespace turnpike::cache_aware

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cache/mempool_dpdk.hpp"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "cache/histogram.hpp"
+
+namespace turnpike::cache {
+namespace {
+
+/// The private area of a packet pool; nullptr: it is another pool, or nobody has said yet.
+const rte_pktmbuf_pool_private* packet_pool(const rte_mempool& mp) noexcept {
+    if (mp.private_data_size < sizeof(rte_pktmbuf_pool_private)) return nullptr;
+    const auto* p = static_cast<const rte_pktmbuf_pool_private*>(
+        rte_mempool_get_priv(const_cast<rte_mempool*>(&mp)));
+    const bool pinned = (p->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+    const uint32_t room = pinned ? 0 : p->mbuf_data_room_size;
+    const uint32_t bytes = static_cast<uint32_t>(sizeof(rte_mbuf)) + p->mbuf_priv_size + room;
+    return RTE_ALIGN_CEIL(bytes, sizeof(uint64_t)) == mp.elt_size ? p : nullptr;
+}
+
+}  // namespace
+
+object_layout layout_of(const rte_mempool& mp) {
+    rte_mempool_objsz size;
+    rte_mempool_calc_obj_size(mp.elt_size, mp.flags | RTE_MEMPOOL_F_NO_SPREAD, &size);
+    object_layout out{
+        .bytes = size.total_size, .hot = {size.header_size}, .align = RTE_MEMPOOL_ALIGN};
+    const auto touched = [&](uint32_t offset) {
+        if (offset < mp.elt_size) out.hot.push_back(size.header_size + offset);
+    };
+    touched(RTE_CACHE_LINE_MIN_SIZE);
+    if (const auto* packets = packet_pool(mp)) {
+        const uint32_t buffer = static_cast<uint32_t>(sizeof(rte_mbuf)) + packets->mbuf_priv_size;
+        const uint32_t room = mp.elt_size - buffer;
+        if (room > 0)
+            touched(RTE_ALIGN_FLOOR(buffer + std::min<uint32_t>(room - 1, RTE_PKTMBUF_HEADROOM),
+                                    RTE_CACHE_LINE_MIN_SIZE));
+    }
+    return out;
+}
+
+std::vector<uint64_t> addresses_of(rte_mempool& mp) {
+    std::vector<uint64_t> out;
+    rte_mempool_obj_iter(
+        &mp,
+        [](rte_mempool* of, void* into, void* object, unsigned) {
+            static_cast<std::vector<uint64_t>*>(into)->push_back(
+                reinterpret_cast<uint64_t>(object) - of->header_size);
+        },
+        &out);
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+double overhead_of(rte_mempool& mp) {
+    const auto there = addresses_of(mp);
+    if (there.size() < 2) return 0;
+    size_t page = 0;
+    if (rte_mempool_get_page_size(&mp, &page) != 0) return 0;
+    const auto dense = places(packed(layout_of(mp), page), there.size(), there[0]);
+    return static_cast<double>(there.back() - there[0]) /
+               static_cast<double>(dense.back() - dense[0]) -
+           1;
+}
+
+}  // namespace turnpike::cache
