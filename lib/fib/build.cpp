@@ -106,29 +106,35 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
 
 /// Root slots [first, first + count): those whose cover changed, or all.
 bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c) {
-    std::vector<uint32_t> handles(count);
-    rib_->paint_root(first, count, default_handle_, handles.data());
-    uint32_t leaf_entry = arena::none, leaf_handle = 0;  // neighbours mostly share a cover
-    for (uint32_t i = 0; i < count; ++i) {
-        uint32_t* at = g.root() + first + i;
-        uint32_t entry;
-        if (rib_node* child = rib_->root_child(first + i)) {
-            if (all || child->entry == rib_node::unbuilt || child->background != handles[i])
-                if (!build(*child, 1, handles[i], all, g, c)) return false;
-            entry = child->entry;
-        } else {
-            if (leaf_entry == arena::none || leaf_handle != handles[i])
-                leaf_entry = g.root_leaf(g.leaf(handles[i], hops_.value(handles[i])));
-            if (leaf_entry == arena::none) return false;
-            leaf_handle = handles[i];
-            entry = leaf_entry;
+    uint32_t* const root = g.root();
+    const auto store = [&](uint32_t from, uint32_t end, uint32_t entry) {
+        if (all) {
+            std::fill(root + from, root + end, entry);  // nobody reads it yet
+            return;
         }
-        if (all)
-            *at = entry;  // nobody reads it yet
-        else if (*at != entry)
-            c.stores.emplace_back(at, entry);
-    }
-    return true;
+        while (from < end && root[from] == entry) ++from;
+        while (from < end && root[end - 1] == entry) --end;
+        if (from < end) c.stores.push_back({root + from, end - from, entry});
+    };
+    bool built = true;
+    rib_->walk_root(
+        first, count, default_handle_, [&](uint32_t at, uint32_t last, uint32_t handle) {
+            for (; built && at <= last; ++at) {
+                if (rib_node* child = rib_->root_child(at)) {
+                    if (all || child->entry == rib_node::unbuilt || child->background != handle)
+                        built = build(*child, 1, handle, all, g, c);
+                    if (built) store(at, at + 1, child->entry);
+                    continue;
+                }
+                uint32_t end = at + 1;
+                while (end <= last && rib_->root_child(end) == nullptr) ++end;
+                const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_.value(handle)));
+                built = leaf != arena::none;
+                if (built) store(at, end, leaf);
+                at = end - 1;
+            }
+        });
+    return built;
 }
 
 /// Build what one route below the root changed: the deepest node on its path that readers know
@@ -149,21 +155,21 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
         link = node_link(kind(above), parent, g.coding().bytes, slot);
         entry |= layout::node_bit;
     }
-    c.stores.emplace_back(link, entry);
+    c.stores.push_back({link, 1, entry});
     return true;
 }
 
 uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
-    const uint32_t slots = 1u << shape_.root_bits;
-    std::vector<uint32_t> handles(slots);
     std::vector<bool> alone(hops_.bound());  // next hops that root slots hold without more
-    rib_->paint_root(0, slots, default_handle_, handles.data());
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < slots; ++i)
-        if (const rib_node* child = rib_->root_child(i))
-            bytes += measure(*child, 1, handles[i], coding);
-        else
-            alone[handles[i]] = true;
+    rib_->walk_root(0, 1u << shape_.root_bits, default_handle_,
+                    [&](uint32_t at, uint32_t last, uint32_t handle) {
+                        for (; at <= last; ++at)
+                            if (const rib_node* child = rib_->root_child(at))
+                                bytes += measure(*child, 1, handle, coding);
+                            else
+                                alone[handle] = true;
+                    });
     const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
     bytes += uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
     // And room to build beside what is there; a table that grew will grow again.

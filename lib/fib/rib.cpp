@@ -197,24 +197,37 @@ void rib::restore(const address& a, unsigned length, removed& r) noexcept {
     node.routes.insert(node.find(k), {k, r.handle});
 }
 
-void rib::paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const {
+void rib::walk_root(uint32_t first, uint32_t count, uint32_t fallback, const root_run& run) const {
     const unsigned bits = shape_.root_bits;
+    struct {
+        uint32_t last, handle;
+    } cover[33];  // the routes around the slot, widest first
+    unsigned depth = 0;
+    cover[0] = {first + count - 1, fallback};
     // What covers the whole range: the longest route that starts at or before it and spans it.
-    uint32_t cover = fallback;
     for (unsigned length = 0; length <= bits; ++length) {
         const uint32_t span = 1u << (bits - length);
         if (span < count) break;
         const auto at = root_routes_.find((first & ~(span - 1)) << 8 | length);
-        if (at != root_routes_.end()) cover = at->second;
+        if (at != root_routes_.end()) cover[0].handle = at->second;
     }
-    std::fill_n(handles, count, cover);
+    uint32_t at = first;
+    const auto emit_to = [&](uint32_t last) {
+        if (at <= last) run(at, last, cover[depth].handle);
+        at = std::max(at, last + 1);
+    };
     // Then those inside, in order: a longer one comes after the one it lies in.
     const auto end = first + count < 1u << bits ? root_routes_.lower_bound((first + count) << 8)
                                                 : root_routes_.end();
-    for (auto at = root_routes_.lower_bound(first << 8); at != end; ++at) {
-        const uint32_t span = 1u << (bits - (at->first & 0xff));
-        if (span <= count) std::fill_n(handles + ((at->first >> 8) - first), span, at->second);
+    for (auto r = root_routes_.lower_bound(first << 8); r != end; ++r) {
+        const uint32_t slot = r->first >> 8, span = 1u << (bits - (r->first & 0xff));
+        if (span > count) continue;
+        for (; depth > 0 && cover[depth].last < slot; --depth) emit_to(cover[depth].last);
+        if (slot > at) emit_to(slot - 1);
+        cover[++depth] = {slot + span - 1, r->second};
     }
+    for (; depth > 0; --depth) emit_to(cover[depth].last);
+    emit_to(cover[0].last);
 }
 
 void rib::visit_node(const rib_node& node, address at, unsigned level, const visitor& visit) const {

@@ -113,8 +113,10 @@ class rib {
     /// Put it back; nothing else changed meanwhile. The vectors it came from kept their room.
     void restore(const address& a, unsigned length, removed& r) noexcept;
 
-    /// handles of the root slots [first, first + count), painted from the root's routes
-    void paint_root(uint32_t first, uint32_t count, uint32_t fallback, uint32_t* handles) const;
+    /// What covers the root slots [first, first + count), a prefix's or one: run(first slot, last slot,
+    /// handle), in order.
+    using root_run = std::function<void(uint32_t, uint32_t, uint32_t)>;
+    void walk_root(uint32_t first, uint32_t count, uint32_t fallback, const root_run& run) const;
     rib_node* root_child(uint32_t slot) const noexcept { return children_[slot].get(); }
 
     using visitor = std::function<void(const address&, unsigned length, uint32_t handle)>;

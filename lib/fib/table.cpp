@@ -72,7 +72,8 @@ void table::release_handle(uint32_t handle) noexcept {
 }
 
 void table::commit(change& c) noexcept {
-    for (const auto& [at, entry] : c.stores) publish(at, entry);
+    for (const slot_store& s : c.stores)
+        for (uint32_t i = 0; i < s.count; ++i) publish(s.at + i, s.entry);
     for (const node_before& b : c.log)
         if (b.entry != rib_node::unbuilt) free_block(b.entry, b.units);
     c.clear();

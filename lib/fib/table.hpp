@@ -84,9 +84,14 @@ class table {
         rib_node* node;
         uint32_t entry, units, background;
     };
+    struct slot_store {  // the same entry into neighbouring slots
+        uint32_t* at;
+        uint32_t count;
+        uint32_t entry;
+    };
     struct change {
         std::vector<node_before> log;
-        std::vector<std::pair<uint32_t*, uint32_t>> stores;
+        std::vector<slot_store> stores;
         void clear() noexcept {
             log.clear();
             stores.clear();
