@@ -69,6 +69,68 @@ struct avx2 {
         return {_mm256_hadd_epi32(_mm256_hadd_epi32(part[0], part[1]),
                                   _mm256_hadd_epi32(part[2], part[3]))};
     }
+
+    static avx2 load_bytes(const uint8_t* at, [[maybe_unused]] uint32_t there) noexcept {
+#ifdef __SANITIZE_THREAD__
+        uint32_t x[lanes] = {};
+        std::memcpy(x, at, 4 * (there < lanes ? there : lanes));
+        return load(x);
+#else
+        return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))};
+#endif
+    }
+    static avx2 and_not(avx2 a, avx2 b) noexcept { return {_mm256_andnot_si256(a.v, b.v)}; }
+    static avx2 greater(avx2 a, avx2 b) noexcept { return {_mm256_cmpgt_epi32(a.v, b.v)}; }
+    static avx2 shift_right_by(avx2 a, uint32_t n) noexcept {
+        return {_mm256_srl_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static avx2 shift_left_by(avx2 a, uint32_t n) noexcept {
+        return {_mm256_sll_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static avx2 subtract_halves(avx2 a, avx2 b) noexcept { return {_mm256_sub_epi16(a.v, b.v)}; }
+    static avx2 subtract_halves_to_0(avx2 a, avx2 b) noexcept {
+        return {_mm256_subs_epu16(a.v, b.v)};
+    }
+    static void load_columns(const uint8_t* at, const uint32_t* n, uint32_t* a, uint32_t* b,
+                             uint32_t* c, uint32_t* d) noexcept {
+        const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
+                      r3 = row(at, n[3]);
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        put(a, _mm_unpacklo_epi64(low01, low23));
+        put(b, _mm_unpackhi_epi64(low01, low23));
+        put(c, _mm_unpacklo_epi64(high01, high23));
+        put(d, _mm_unpackhi_epi64(high01, high23));
+    }
+    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
+    static uint32_t sign_bits(avx2 a) noexcept {
+        return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(a.v)));
+    }
+    struct compressor {
+        __m256i order;
+        explicit compressor(uint32_t mask) noexcept {
+            const uint64_t bytes = _pdep_u64(mask, 0x0101'0101'0101'0101) * 0xff;
+            const uint64_t chosen = _pext_u64(0x0706'0504'0302'0100, bytes);
+            order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(chosen)));
+        }
+        void store(uint32_t* to, avx2 a) const noexcept {
+            avx2::store(to, {_mm256_permutevar8x32_epi32(a.v, order)});
+        }
+    };
+    // not a word: a loading step of load_columns
+    static __m128i row(const uint8_t* at, uint32_t n) noexcept {
+#ifdef __SANITIZE_THREAD__
+        const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);
+        return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
+                              __atomic_load_n(half, __ATOMIC_ACQUIRE));
+#else
+        // Either half is one access on every x86-64.
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
+#endif
+    }
+    static void put(uint32_t* to, __m128i a) noexcept {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), a);
+    }
 };
 
 }  // namespace

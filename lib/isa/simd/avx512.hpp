@@ -77,6 +77,67 @@ struct avx512 {
     static __m128i block(const uint8_t* from) noexcept {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     }
+
+    static avx512 load_bytes(const uint8_t* at, [[maybe_unused]] uint32_t there) noexcept {
+#ifdef __SANITIZE_THREAD__
+        uint32_t x[lanes] = {};
+        std::memcpy(x, at, 4 * (there < lanes ? there : lanes));
+        return load(x);
+#else
+        return {_mm512_loadu_si512(at)};
+#endif
+    }
+    static avx512 and_not(avx512 a, avx512 b) noexcept { return {_mm512_andnot_si512(a.v, b.v)}; }
+    static avx512 greater(avx512 a, avx512 b) noexcept {
+        return {_mm512_movm_epi32(_mm512_cmpgt_epi32_mask(a.v, b.v))};
+    }
+    static avx512 shift_right_by(avx512 a, uint32_t n) noexcept {
+        return {_mm512_srl_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static avx512 shift_left_by(avx512 a, uint32_t n) noexcept {
+        return {_mm512_sll_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static avx512 subtract_halves(avx512 a, avx512 b) noexcept {
+        return {_mm512_sub_epi16(a.v, b.v)};
+    }
+    static avx512 subtract_halves_to_0(avx512 a, avx512 b) noexcept {
+        return {_mm512_subs_epu16(a.v, b.v)};
+    }
+    static void load_columns(const uint8_t* at, const uint32_t* n, uint32_t* a, uint32_t* b,
+                             uint32_t* c, uint32_t* d) noexcept {
+        const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
+                      r3 = row(at, n[3]);
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        put(a, _mm_unpacklo_epi64(low01, low23));
+        put(b, _mm_unpackhi_epi64(low01, low23));
+        put(c, _mm_unpacklo_epi64(high01, high23));
+        put(d, _mm_unpackhi_epi64(high01, high23));
+    }
+    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
+    static uint32_t sign_bits(avx512 a) noexcept { return _mm512_movepi32_mask(a.v); }
+    struct compressor {
+        __mmask16 chosen;
+        explicit compressor(uint32_t mask) noexcept : chosen(static_cast<__mmask16>(mask)) {}
+        void store(uint32_t* to, avx512 a) const noexcept {
+            // Not the instruction that stores: Zen 4 works it off one lane at a time.
+            avx512::store(to, {_mm512_maskz_compress_epi32(chosen, a.v)});
+        }
+    };
+    // not a word: a loading step of load_columns
+    static __m128i row(const uint8_t* at, uint32_t n) noexcept {
+#ifdef __SANITIZE_THREAD__
+        const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);
+        return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
+                              __atomic_load_n(half, __ATOMIC_ACQUIRE));
+#else
+        // Either half is one access on every x86-64.
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
+#endif
+    }
+    static void put(uint32_t* to, __m128i a) noexcept {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), a);
+    }
 };
 
 }  // namespace

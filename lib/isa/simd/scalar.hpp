@@ -57,6 +57,53 @@ struct scalar {
         }
         return {sum};
     }
+
+    static scalar load_bytes(const uint8_t* at, [[maybe_unused]] uint32_t there) noexcept {
+#ifdef __SANITIZE_THREAD__
+        uint32_t x[lanes] = {};
+        std::memcpy(x, at, 4 * (there < lanes ? there : lanes));
+        return load(x);
+#else
+        scalar x;
+        std::memcpy(&x.v, at, sizeof x.v);
+        return x;
+#endif
+    }
+    static scalar and_not(scalar a, scalar b) noexcept { return {~a.v & b.v}; }
+    static scalar greater(scalar a, scalar b) noexcept {
+        return {static_cast<int32_t>(a.v) > static_cast<int32_t>(b.v) ? ~0u : 0};
+    }
+    static scalar shift_right_by(scalar a, uint32_t n) noexcept { return {a.v >> n}; }
+    static scalar shift_left_by(scalar a, uint32_t n) noexcept { return {a.v << n}; }
+    static scalar subtract_halves(scalar a, scalar b) noexcept {
+        return {((a.v >> 16) - (b.v >> 16)) << 16 | ((a.v - b.v) & 0xffff)};
+    }
+    static scalar subtract_halves_to_0(scalar a, scalar b) noexcept {
+        const uint32_t high_a = a.v >> 16, high_b = b.v >> 16;
+        const uint32_t low_a = a.v & 0xffff, low_b = b.v & 0xffff;
+        return {(high_a > high_b ? high_a - high_b : 0) << 16 |
+                (low_a > low_b ? low_a - low_b : 0)};
+    }
+    static void load_columns(const uint8_t* at, const uint32_t* n, uint32_t* a, uint32_t* b,
+                             uint32_t* c, uint32_t* d) noexcept {
+        for (unsigned i = 0; i < 4; ++i) {
+            const auto* row = reinterpret_cast<const uint64_t*>(at + uint64_t{n[i]} * 16);
+            const uint64_t first = __atomic_load_n(row, __ATOMIC_ACQUIRE);
+            const uint64_t second = __atomic_load_n(row + 1, __ATOMIC_ACQUIRE);
+            a[i] = static_cast<uint32_t>(first);
+            b[i] = static_cast<uint32_t>(first >> 32);
+            c[i] = static_cast<uint32_t>(second);
+            d[i] = static_cast<uint32_t>(second >> 32);
+        }
+    }
+    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
+        return n < 32 ? x & ((1u << n) - 1) : x;
+    }
+    static uint32_t sign_bits(scalar a) noexcept { return a.v >> 31; }
+    struct compressor {
+        explicit compressor(uint32_t) noexcept {}
+        void store(uint32_t* to, scalar a) const noexcept { *to = a.v; }
+    };
 };
 
 }  // namespace

@@ -13,6 +13,18 @@
 //   zero_extend(to, from)        to[i] = from[i] for `wide` u64 values; from: u8, u16 or u32
 //   popcount(x)                  bits set in one u64
 //   prefetch(at)                 the line of `at`, into all caches; harmless for any address
+//   load_bytes(at, there)        lanes from any address; only the first `there` mean anything, what
+//                                lies behind them may be written meanwhile
+//   and_not(a, b)                b where a has no bits
+//   greater(a, b)                all bits of each lane where a > b, as signed numbers
+//   shift_right_by(a, n), shift_left_by(a, n)   the same n for all lanes, below 32
+//   subtract_halves(a, b), subtract_halves_to_0(a, b)   16-bit parts: modulo 2^16; not below 0
+//   load_columns(at, n, a, b, c, d)   rows n[0..3] of 16 bytes at `at`, as four columns of u32; each
+//                                8 bytes may be written meanwhile
+//   keep_low(x, n)               the n lowest bits of x; n below 256
+//   sign_bits(a)                 bit i = the highest bit of lane i
+//   compressor(mask).store(to, a)   the lanes whose bits are set, one after the other; all lanes
+//                                are written, what comes behind the chosen ones is undefined
 #pragma once
 
 #include <immintrin.h>
@@ -76,6 +88,73 @@ struct sse42 {
                 _mm_add_epi32(_mm_and_si128(x, _mm_set1_epi32(0xffff)), _mm_srli_epi32(x, 16));
         }
         return {_mm_hadd_epi32(_mm_hadd_epi32(part[0], part[1]), _mm_hadd_epi32(part[2], part[3]))};
+    }
+
+    static sse42 load_bytes(const uint8_t* at, [[maybe_unused]] uint32_t there) noexcept {
+#ifdef __SANITIZE_THREAD__
+        uint32_t x[lanes] = {};
+        std::memcpy(x, at, 4 * (there < lanes ? there : lanes));
+        return load(x);
+#else
+        return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(at))};
+#endif
+    }
+    static sse42 and_not(sse42 a, sse42 b) noexcept { return {_mm_andnot_si128(a.v, b.v)}; }
+    static sse42 greater(sse42 a, sse42 b) noexcept { return {_mm_cmpgt_epi32(a.v, b.v)}; }
+    static sse42 shift_right_by(sse42 a, uint32_t n) noexcept {
+        return {_mm_srl_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static sse42 shift_left_by(sse42 a, uint32_t n) noexcept {
+        return {_mm_sll_epi32(a.v, _mm_cvtsi32_si128(static_cast<int>(n)))};
+    }
+    static sse42 subtract_halves(sse42 a, sse42 b) noexcept { return {_mm_sub_epi16(a.v, b.v)}; }
+    static sse42 subtract_halves_to_0(sse42 a, sse42 b) noexcept {
+        return {_mm_subs_epu16(a.v, b.v)};
+    }
+    static void load_columns(const uint8_t* at, const uint32_t* n, uint32_t* a, uint32_t* b,
+                             uint32_t* c, uint32_t* d) noexcept {
+        const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
+                      r3 = row(at, n[3]);
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        store(a, {_mm_unpacklo_epi64(low01, low23)});
+        store(b, {_mm_unpackhi_epi64(low01, low23)});
+        store(c, {_mm_unpacklo_epi64(high01, high23)});
+        store(d, {_mm_unpackhi_epi64(high01, high23)});
+    }
+    static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
+        return n < 32 ? x & ((1u << n) - 1) : x;
+    }
+    static uint32_t sign_bits(sse42 a) noexcept {
+        return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(a.v)));
+    }
+    struct compressor {
+        __m128i order;
+        explicit compressor(uint32_t mask) noexcept {
+            // Lane numbers of the bits set, four bits each, by mask.
+            static constexpr uint16_t chosen[16] = {0x0000, 0x0000, 0x0001, 0x0010, 0x0002, 0x0020,
+                                                    0x0021, 0x0210, 0x0003, 0x0030, 0x0031, 0x0310,
+                                                    0x0032, 0x0320, 0x0321, 0x3210};
+            const uint32_t c = chosen[mask];
+            const __m128i numbers = _mm_setr_epi32(c & 3, c >> 4 & 3, c >> 8 & 3, c >> 12);
+            order = _mm_add_epi8(_mm_mullo_epi32(numbers, _mm_set1_epi32(0x04040404)),
+                                 _mm_set1_epi32(0x03020100));
+        }
+        void store(uint32_t* to, sse42 a) const noexcept {
+            sse42::store(to, {_mm_shuffle_epi8(a.v, order)});
+        }
+    };
+
+    // not a word: a loading step of load_columns
+    static __m128i row(const uint8_t* at, uint32_t n) noexcept {
+#ifdef __SANITIZE_THREAD__
+        const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);
+        return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
+                              __atomic_load_n(half, __ATOMIC_ACQUIRE));
+#else
+        // Either half is one access on every x86-64.
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
+#endif
     }
 };
 

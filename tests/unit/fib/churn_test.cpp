@@ -6,45 +6,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <thread>
 
 #include "family.hpp"
+#include "lib/epochs.hpp"
 
 namespace turnpike::fib::test {
 namespace {
 
 constexpr unsigned reader_count = 2;
-
-/// The smallest grace period: an item waits until every reader has passed the epoch it was deferred
-/// in.
-class epochs {
-  public:
-    rcu::defer_free hook() {
-        return {this, [](void* self, rcu::deferred item) {
-                    auto& me = *static_cast<epochs*>(self);
-                    me.waiting_.emplace_back(me.now_.load(), item);
-                }};
-    }
-    void quiescent(unsigned reader) { seen_[reader].store(now_.load()); }
-    void leave(unsigned reader) { seen_[reader].store(~uint64_t{0}); }
-    void reclaim() {
-        now_.fetch_add(1);
-        uint64_t oldest = ~uint64_t{0};
-        for (const auto& s : seen_) oldest = std::min(oldest, s.load());
-        while (!waiting_.empty() && waiting_.front().first < oldest) {
-            const rcu::deferred item = waiting_.front().second;
-            waiting_.pop_front();
-            item.release(item.owner, item.what);
-        }
-    }
-    size_t pending() const { return waiting_.size(); }
-
-  private:
-    std::atomic<uint64_t> now_{1};
-    std::atomic<uint64_t> seen_[reader_count] = {};
-    std::deque<std::pair<uint64_t, rcu::deferred>> waiting_;
-};
 
 /// A family of nested prefixes: /16 (always there), /24 and /28 below it come and go. The next hop
 /// says whose it is: level << 40 | group << 20 | version.
@@ -60,7 +30,7 @@ address prefix_of(uint32_t group) {
 
 template <class Family>
 void churn() {
-    epochs domain;
+    turnpike::test::epochs<reader_count> domain;
     auto table = *Family::table_type::create({.next_hop_bytes = 8, .defer_free = domain.hook()});
     // The version announced last. Whether a /24 or /28 is there a reader cannot know, but a /16
     // always is, so the default next hop never shows.

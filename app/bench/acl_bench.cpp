@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// turnpike-bench-acl: lib/acl beside rte_acl, in one process, the same headers in the same order;
+// doc/bench-acl.md says how to read it.
+#include <fmt/format.h>
+#include <rte_acl.h>
+#include <rte_cycles.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "acl/acl.hpp"
+#include "acl/acl_dpdk.hpp"
+#include "acl_peer.hpp"
+#include "acl_updates.hpp"
+#include "harness.hpp"
+
+namespace turnpike::bench {
+namespace {
+
+constexpr size_t header_count = 1 << 15;
+
+double ms_since(uint64_t start) {
+    return static_cast<double>(rte_rdtsc() - start) * 1e3 / static_cast<double>(rte_get_tsc_hz());
+}
+
+/// The first half untimed, the second timed. Cycles per packet.
+template <class Classify>
+double cycles_per_packet(const std::vector<const uint8_t*>& data, uint32_t burst,
+                         const Classify& classify) {
+    alignas(64) uint32_t results[64 * acl::max_categories];
+    const size_t half = data.size() / 2;
+    const auto pass = [&](size_t from) {
+        for (size_t i = from; i < from + half; i += burst) {
+            classify(const_cast<const uint8_t**>(&data[i]), results, burst);
+            asm volatile("" ::"r"(results) : "memory");
+        }
+    };
+    pass(0);
+    const uint64_t start = rte_rdtsc_precise();
+    pass(half);
+    return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
+}
+
+/// One set with one number of categories, ours and rte_acl's.
+template <class Key>
+class comparison {
+  public:
+    comparison(harness& h, const rule_set& set, unsigned categories)
+        : harness_(h), set_(set), categories_(categories) {
+        for (acl::rule& r : set_.rules)  // several categories: rules are in some of them
+            r.categories = categories == 1 ? 1 : 1 + r.user_data * 2654435761U % 15;
+        auto made = acl::classifier<Key>::create(acl::eal_config("bench", SOCKET_ID_ANY));
+        if (!made) return;
+        ours_ = std::move(*made);
+        for (unsigned i = 0; i < 3; ++i) {
+            const uint64_t start = rte_rdtsc();
+            if (const auto ok = ours_->build(set_.rules); !ok) {
+                harness_.say(set_.name + ": " + ok.error().message());
+                ours_.reset();
+                return;
+            }
+            const double ms = ms_since(start);
+            build_ms_ = i == 0 ? ms : std::min(build_ms_, ms);
+        }
+    }
+
+    void add_peers(const std::string& not_built) {
+        why_not_ = not_built;
+        if (!why_not_.empty()) return;
+        for (const size_t max_size : {size_t{0}, size_t{8} << 20}) {
+            acl_peer peer = build_peer(set_, categories_, max_size);
+            if (peer.context == nullptr)
+                why_not_ = peer.why_not;
+            else
+                peers_.push_back(std::move(peer));
+        }
+    }
+
+    void measure() {
+        if (ours_ == nullptr) return;
+        for (const char* traffic : {"rules", "pareto", "random"}) {
+            const auto bytes = make_headers(set_, traffic, header_count);
+            std::vector<const uint8_t*> data;
+            for (size_t i = 0; i < header_count; ++i)
+                data.push_back(bytes.data() + i * sizeof(Key));
+            for (const uint32_t burst : {32U, 64U}) measure(traffic, data, burst);
+        }
+    }
+
+  private:
+    void measure(const char* traffic, const std::vector<const uint8_t*>& data, uint32_t burst) {
+        std::vector<contender> all;
+        for (const acl_peer& peer : peers_)
+            for (const auto& way : peer.ways)
+                all.push_back(
+                    {way.name, [this, &peer, &way, &data, burst] {
+                         const auto alg = static_cast<enum rte_acl_classify_alg>(way.algorithm);
+                         return cycles_per_packet(data, burst,
+                                                  [&](const uint8_t** d, uint32_t* r, uint32_t n) {
+                                                      rte_acl_classify_alg(peer.context.get(), d, r,
+                                                                           n, categories_, alg);
+                                                  });
+                     }});
+        const size_t first_ours = all.size();
+        for (const auto& row : acl::classify_kernels())
+            if (isa::choose(acl::classify_kernels(), "bench", isa::any_simd_bitwidth, row.name) &&
+                (row.name == ours_->kernel() || (burst == 32 && categories_ == 1)))
+                all.push_back({std::string(row.name), [this, f = row.function, &data, burst] {
+                                   const acl::view& view = *ours_->readers_view();
+                                   return cycles_per_packet(
+                                       data, burst,
+                                       [&](const uint8_t** d, uint32_t* r, uint32_t n) {
+                                           f(view, d, r, n, categories_);
+                                       });
+                               }});
+        const auto cycles = interleave(all, harness_.repetitions());
+        const auto best = static_cast<size_t>(
+            std::min_element(cycles.begin(), cycles.begin() + static_cast<long>(first_ours)) -
+            cycles.begin());
+        for (size_t i = first_ours; i < all.size(); ++i)
+            report(traffic, burst, all, cycles, i, first_ours == 0 ? all.size() : best);
+    }
+
+    void report(const char* traffic, uint32_t burst, const std::vector<contender>& all,
+                const std::vector<double>& cycles, size_t i, size_t best) {
+        const bool chosen = all[i].name == ours_->kernel();
+        const auto stats = ours_->stats();
+        nlohmann::json cell{{"set", set_.name},
+                            {"rules", set_.rules.size()},
+                            {"traffic", traffic},
+                            {"burst", burst},
+                            {"categories", categories_},
+                            {"isa", all[i].name},
+                            {"chosen", chosen},
+                            {"cycles", cycles[i]},
+                            {"build_ms", build_ms_},
+                            {"bytes", stats.bytes()},
+                            {"replication", stats.replication}};
+        if (best < all.size()) {
+            cell["peer"] = all[best].name;
+            cell["peer_cycles"] = cycles[best];
+            const auto fewest = std::min_element(
+                peers_.begin(), peers_.end(),
+                [](const acl_peer& a, const acl_peer& b) { return a.bytes < b.bytes; });
+            cell["peer_build_ms"] = fewest->build_ms;
+            cell["peer_bytes"] = fewest->bytes;
+        } else {
+            cell["peer"] = nullptr;
+            cell["why"] = why_not_;
+        }
+        const auto& added = harness_.add_cell(std::move(cell));
+        if (chosen)
+            harness_.say(fmt::format(
+                "{:9} {:6} {:6} burst {:2} cat {}  {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  build "
+                "{:.1f} ms",
+                set_.name, set_.rules.size(), traffic, burst, categories_, all[i].name, cycles[i],
+                best < all.size() ? all[best].name : "none", best < all.size() ? cycles[best] : 0,
+                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0,
+                build_ms_));
+    }
+
+    harness& harness_;
+    rule_set set_;
+    unsigned categories_;
+    std::unique_ptr<acl::classifier<Key>> ours_;
+    double build_ms_ = 0;
+    std::vector<acl_peer> peers_;
+    std::string why_not_;
+};
+
+void summarise_all(harness& h) {
+    const auto rules = [](const nlohmann::json& c) { return c["rules"].get<size_t>(); };
+    const auto put = [&](const std::string& key, std::optional<double> value) {
+        h.summary()[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    };
+    const struct {
+        const char* name;
+        size_t from, below;
+    } sizes[] = {{"1k", 0, 3000}, {"10k", 3000, 20'000}, {"concat", 20'000, ~size_t{0}}};
+    for (const auto& size : sizes) {
+        const auto pick = [&](const nlohmann::json& c) {
+            return c["chosen"] == true && rules(c) >= size.from && rules(c) < size.below;
+        };
+        const auto m = summarise(h.cells(), "ratio", pick);
+        const std::string name = size.name;
+        put(name == "concat" ? "concat_geomean" : "geomean_" + name, m.geomean);
+        if (name != "concat") put("min_" + name, m.least);
+        double build = 0;
+        for (const auto& c : h.cells())
+            if (pick(c)) build = std::max(build, c["build_ms"].get<double>());
+        if (build != 0) h.summary()["max_build_ms_" + name] = build;
+    }
+    double bytes_ratio = 0;
+    for (const auto& c : h.cells())
+        if (c.contains("peer_bytes"))
+            bytes_ratio =
+                std::max(bytes_ratio, c["bytes"].get<double>() / c["peer_bytes"].get<double>());
+    h.summary()["max_bytes_ratio"] = bytes_ratio;
+}
+
+/// Can rte_acl build this within the time? Asked of a child, which can be stopped. Empty: it can.
+std::string probe_peer(const harness& h, const std::vector<std::string>& self, const rule_set& set,
+                       const std::vector<std::string>& files) {
+    if (set.rules.size() < 20'000 || files.empty()) return {};
+    const std::chrono::seconds limit(h.quick() ? 30 : 300);
+    std::vector<std::string> argv = self;
+    for (const auto& f : files) argv.insert(argv.end(), {"--rules", f});
+    argv.insert(argv.end(), {"--build-peer", set.name});
+    if (run_child(argv, limit).exit_code == 0) return {};
+    return fmt::format("rte_acl_build did not end well within {} s", limit.count());
+}
+
+template <class Key>
+void measure_set(harness& h, const rule_set& set, const std::string& no_peer) {
+    for (const unsigned categories : {1U, 4U}) {
+        comparison<Key> c(h, set, categories);
+        c.add_peers(no_peer);
+        c.measure();
+    }
+}
+
+int run(int argc, char** argv) {
+    harness h("acl", "packet classification beside rte_acl");
+    std::vector<std::string> files;
+    std::string build_peer_of;
+    bool no_updates = false;
+    h.options().add_option("--rules", files, "files of ClassBench rules, instead of the generator");
+    h.options().add_flag("--no-updates", no_updates, "without the updates beside a reader");
+    h.options().add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
+    if (const auto code = h.start(argc, argv, 3072)) return *code;
+    std::vector<rule_set> sets = files.empty() ? generate_sets() : std::vector<rule_set>{};
+    for (const auto& path : files) {
+        auto file = acl::read_rules(path);
+        if (!file) {
+            h.say(file.error().message());
+            return 2;
+        }
+        for (acl::rule& r : file->rules) r.tcp_flags = {};  // as l3fwd reads these files
+        sets.push_back(
+            {std::filesystem::path(path).filename(), file->kind, std::move(file->rules)});
+    }
+    const auto all = concatenations(sets);
+    if (!build_peer_of.empty()) {
+        for (const rule_set& s : all)
+            if (s.name == build_peer_of) return build_peer(s, 1, 0).context != nullptr ? 0 : 1;
+        return 1;
+    }
+    if (!no_updates)
+        for (const rule_set& s : sets)
+            if (s.rules.size() > 3000 && s.kind == acl::family::ipv4) measure_updates(h, s);
+    std::vector<const rule_set*> each;
+    for (const auto& s : sets) each.push_back(&s);
+    for (const auto& s : all) each.push_back(&s);
+    for (const rule_set* s : each) {
+        const auto no_peer = probe_peer(h, {"/proc/self/exe"}, *s, files);
+        s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, *s, no_peer)
+                                     : measure_set<acl::key6>(h, *s, no_peer);
+    }
+    summarise_all(h);
+    return h.finish();
+}
+
+}  // namespace
+}  // namespace turnpike::bench
+
+int main(int argc, char** argv) {
+    try {
+        return turnpike::bench::run(argc, argv);
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "turnpike-bench-acl: {}\n", e.what());
+        return 2;
+    }
+}

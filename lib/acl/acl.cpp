@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "acl/acl.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "acl/kernel/classify.hpp"
+
+namespace turnpike::acl {
+
+std::span<const isa::kernel<classify_function>> classify_kernels() noexcept {
+    // The order that `turnpike-bench-acl` measures (doc/bench-acl.md).
+    static constexpr isa::kernel<classify_function> table[] = {
+        {"avx512x32", isa::feature_avx512, 512, avx512::classify_x32},
+        {"avx512x16", isa::feature_avx512, 256, avx512::classify_x16},
+        {"avx2", isa::feature_avx2, 256, avx2::classify},
+        {"sse42", isa::feature_sse42, 128, sse42::classify},
+        {"scalar", isa::feature_none, 64, scalar::classify},
+    };
+    return table;
+}
+
+template <class Key>
+result<std::unique_ptr<classifier<Key>>> classifier<Key>::create(const config& c) {
+    std::unique_ptr<classifier> made(new classifier(c));
+    if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
+        return tl::unexpected<error>(ok.error());
+    if (auto ok = made->table_.build({}); !ok) return tl::unexpected<error>(ok.error());
+    return made;
+}
+
+template <class Key>
+result<void> classifier<Key>::select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
+    const auto row = isa::choose(classify_kernels(), name_, max_simd_bitwidth, name);
+    if (!row) return tl::unexpected<error>(row.error());
+    classify_ = (*row)->function;
+    kernel_ = (*row)->name;
+    return {};
+}
+
+template <class Key>
+result<void> classifier<Key>::build(std::span<const rule> rules) {
+    std::vector<packed_rule<words>> packed;
+    try {
+        packed.reserve(rules.size());
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    }
+    for (size_t i = 0; i < rules.size(); ++i) {
+        const auto p = pack<words>(rules[i]);
+        if (!p)
+            return fail(p.error().code, name_, "rule " + std::to_string(i) + ": " + p.error().text);
+        packed.push_back(*p);
+    }
+    return table_.build(std::move(packed));
+}
+
+template <class Key>
+result<rule_id> classifier<Key>::add(const rule& r) {
+    const auto p = pack<words>(r);
+    if (!p) return fail(p.error().code, name_, p.error().text);
+    return table_.add(*p);
+}
+
+template <class Key>
+result<void> classifier<Key>::remove(rule_id id) {
+    return table_.remove(id);
+}
+
+template <class Key>
+explanation classifier<Key>::explain(const Key& key, unsigned category) const {
+    std::array<uint32_t, words> in_words;
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&key);
+    for (unsigned w = 0; w < words; ++w) in_words[w] = load_be<uint32_t>(bytes + 4 * w);
+    explanation out;
+    out.others = table_.matching(with_classes(in_words));
+    const auto won = std::find_if(out.others.begin(), out.others.end(), [&](rule_id id) {
+        return (table_.rule(id).categories >> category & 1) != 0;
+    });
+    if (won != out.others.end()) {
+        out.winner = *won;
+        out.others.erase(won);
+    }
+    return out;
+}
+
+template class classifier<key4>;
+template class classifier<key6>;
+
+}  // namespace turnpike::acl

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// acl.hpp: packet classification: which of many rules matches, the one with the highest priority.
+// Layout: README.md draws it. Idea: a few shallow trees that cut on bits of the key, leaves scanned
+// by SIMD, a burst's packets side by side (doc/design/0006-acl.md).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "acl/table.hpp"
+#include "isa/isa.hpp"
+
+namespace turnpike::acl {
+
+/// The kernels, best first.
+std::span<const isa::kernel<classify_function>> classify_kernels() noexcept;
+
+/// Why a key got its result.
+struct explanation {
+    std::optional<rule_id> winner;  ///< in the category asked for
+    std::vector<rule_id> others;    ///< that match too, in any category; the best first
+};
+
+/// Key      key4 or key6
+/// Threads  one writer (everything that is not const) beside many readers (classify), each of which
+///          reports quiescence between its calls
+template <class Key>
+class classifier {
+  public:
+    static constexpr unsigned words = sizeof(Key) / 4;
+
+    /// Errors  ENOTSUP: the kernel cannot run here; ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<classifier>> create(const config& c);
+
+    /// Replace all rules at once; their ids are their places in the list. Readers see the old set
+    /// or the new one.
+    /// Errors  EINVAL: a rule is wrong, the text says which; ENOSPC, ENOMEM. The set is as it was.
+    [[nodiscard]] result<void> build(std::span<const rule> rules);
+    /// Errors  EINVAL, ENOSPC, ENOMEM: the set is as it was
+    [[nodiscard]] result<rule_id> add(const rule& r);
+    /// Errors  ENOENT; ENOMEM: the set is as it was
+    [[nodiscard]] result<void> remove(rule_id id);
+
+    /// Classify a burst.
+    /// keys        [n]; any alignment
+    /// results     [n * categories] out: the best rule's user data for each category, 0 for none
+    /// categories  1, or a multiple of 4 up to 16
+    /// Requires    equal sizes; any n, worked in chunks inside
+    /// Threads     many. Errors none.
+    void classify(std::span<const Key* const> keys, std::span<uint32_t> results,
+                  uint32_t categories = 1) const noexcept {
+        classify_(*table_.readers_view(), reinterpret_cast<const uint8_t* const*>(keys.data()),
+                  results.data(), static_cast<uint32_t>(keys.size()), categories);
+    }
+
+    /// Compare a key with every rule. Writer's thread.
+    [[nodiscard]] explanation explain(const Key& key, unsigned category = 0) const;
+    /// Writer's thread; walks everything.
+    [[nodiscard]] statistics stats() const { return table_.stats(); }
+    uint32_t size() const noexcept { return table_.size(); }
+    /// What a kernel of classify_kernels() takes; valid until the reader's next quiescence.
+    const view* readers_view() const noexcept { return table_.readers_view(); }
+    /// The name of the kernel that runs.
+    std::string_view kernel() const noexcept { return kernel_; }
+    /// Run another kernel; before readers start. Errors as create().
+    [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
+
+  private:
+    explicit classifier(const config& c) : name_(c.name), table_(c, {}) {}
+    std::string name_;
+    table<words> table_;
+    classify_function* classify_ = nullptr;
+    std::string_view kernel_;
+};
+
+using classifier4 = classifier<key4>;
+using classifier6 = classifier<key6>;
+
+}  // namespace turnpike::acl

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A chunk of packets goes through the trees one tree after the other, highest priority first.
+// In a tree every packet takes one path; packets are kept in lists (structure of arrays) that are
+// compacted without a branch, so that the loads of all of them overlap. A list of leaves is then
+// scanned, eight rules (or a vector's lanes) at a time. What a tree cannot improve is left out: its
+// entries say the highest rank below them.
+
+#include "acl/kernel/scan.inl.hpp"
+
+namespace {
+
+/// Entries still to be followed, and whose they are.
+struct entry_list {
+    uint32_t base[room], info[room], low[room], high[room], who[room];
+};
+
+template <class V, unsigned Words, bool Multi>
+struct walk {
+    search<V, Words, Multi>& s;
+    /// What was just loaded, with its packet's filter word and bar beside it.
+    entry_list loaded;
+    uint32_t filter_key[room], bar[room];
+    entry_list nodes;
+    uint32_t node_count;
+    leaf_list leaves;
+
+    explicit walk(search<V, Words, Multi>& chunk_of) noexcept : s(chunk_of) {}
+
+    void put(uint32_t i, const uint8_t* entry) noexcept {
+        const auto* words = reinterpret_cast<const uint64_t*>(entry);
+        const uint64_t word = __atomic_load_n(words, __ATOMIC_ACQUIRE);
+        const uint64_t data = __atomic_load_n(words + 1, __ATOMIC_RELAXED);
+        loaded.info[i] = static_cast<uint32_t>(word);
+        loaded.base[i] = static_cast<uint32_t>(word >> 32);
+        loaded.low[i] = static_cast<uint32_t>(data);
+        loaded.high[i] = static_cast<uint32_t>(data >> 32);
+    }
+
+    /// Of the n loaded entries, nodes to one list and leaves that may matter to the other.
+    void sort_out(uint32_t n, const uint32_t* keys, const uint32_t* bars,
+                  const uint32_t* who) noexcept {
+        uint32_t nodes_now = 0, leaves_now = leaves.count;
+        for (uint32_t i = 0; i < n; i += V::lanes) {
+            const auto info = V::load(loaded.info + i);
+            const auto rank = info & V::set1(layout::rank_mask);
+            const auto behind = V::greater(V::load(bars + i), rank);
+            const auto live = V::and_not(behind, info);
+            const auto high = V::load(loaded.high + i), low = V::load(loaded.low + i);
+            const auto pass = V::template equal<uint32_t>(V::load(keys + i) & high, low);
+            const uint32_t lanes = low_bits(n - i, V::lanes);
+            const uint32_t leaf = V::sign_bits(live & pass) & lanes;
+            const uint32_t node = V::sign_bits(live + live) & lanes;
+            const auto base = V::load(loaded.base + i), whose = V::load(who + i);
+            const typename V::compressor to_leaves(leaf), to_nodes(node);
+            to_leaves.store(leaves.base + leaves_now, base);
+            to_leaves.store(leaves.info + leaves_now, info);
+            to_leaves.store(leaves.who + leaves_now, whose);
+            leaves_now += static_cast<uint32_t>(__builtin_popcount(leaf));
+            to_nodes.store(nodes.base + nodes_now, base);
+            to_nodes.store(nodes.info + nodes_now, info);
+            to_nodes.store(nodes.low + nodes_now, low);
+            to_nodes.store(nodes.high + nodes_now, high);
+            to_nodes.store(nodes.who + nodes_now, whose);
+            nodes_now += static_cast<uint32_t>(__builtin_popcount(node));
+        }
+        node_count = nodes_now;
+        leaves.count = leaves_now;
+    }
+
+    /// All packets of the chunk stand at the same node: their indices by vectors.
+    void root_node(uint32_t base, uint32_t info, uint32_t low, uint32_t high) noexcept {
+        alignas(64) uint32_t index[room];
+        const uint32_t* first = s.key[low & 0xff];
+        const uint32_t* second = s.key[high & 0xff];
+        const uint32_t first_shift = low >> 8 & 0xff, second_shift = high >> 8 & 0xff;
+        const auto first_mask = V::set1(low >> 16), second_mask = V::set1(high >> 16);
+        const uint32_t above = info >> layout::count_at & 0xff;
+        for (uint32_t i = 0; i < s.n; i += V::lanes)
+            V::store(
+                index + i,
+                (V::shift_right_by(V::load(first + i), first_shift) & first_mask) |
+                    V::shift_left_by(
+                        V::shift_right_by(V::load(second + i), second_shift) & second_mask, above));
+        // Whole fours are loaded: what stands behind the last packet has an index too.
+        for (uint32_t i = s.n; i < (s.n + 3) / 4 * 4; ++i) index[i] = 0;
+        const uint8_t* children = s.t.arena + uint64_t{base} * layout::granule_bytes;
+        for (uint32_t i = 0; i < s.n; i += 4)
+            V::load_columns(children, index + i, loaded.info + i, loaded.base + i, loaded.low + i,
+                            loaded.high + i);
+    }
+
+    uint32_t child(uint32_t j) const noexcept {
+        const uint32_t info = nodes.info[j], low = nodes.low[j], high = nodes.high[j];
+        const uint32_t who = nodes.who[j];
+        const uint32_t first = s.key[low & 0xf][who] >> (low >> 8 & 31) & low >> 16;
+        const uint32_t second = s.key[high & 0xf][who] >> (high >> 8 & 31) & high >> 16;
+        const uint32_t index = first | second << (info >> layout::count_at & 31);
+        return info & layout::indirect_bit ? 0 : index;
+    }
+
+    void tree(uint32_t number) noexcept {
+        const uint8_t* root =
+            s.t.arena + uint64_t{s.t.roots} * layout::granule_bytes + number * layout::entry_bytes;
+        const uint32_t* filter_word = s.key[s.t.filter_word[number]];
+        leaves.count = 0;
+        put(0, root);
+        const uint32_t info = loaded.info[0];
+        if (info == 0) return;
+        if ((info & layout::node_bit) != 0 && (info & layout::indirect_bit) == 0)
+            root_node(loaded.base[0], info, loaded.low[0], loaded.high[0]);
+        else
+            for (uint32_t i = 1; i < s.n; ++i) put(i, root);
+        sort_out(s.n, filter_word, s.bar, s.everyone);
+        while (node_count != 0) {
+            const uint32_t now = node_count;
+            for (uint32_t j = 0; j < now; ++j) {
+                const uint32_t at = child(j);
+                const uint32_t who = nodes.who[j];
+                put(j, s.t.arena + (uint64_t{nodes.base[j]} + at) * layout::granule_bytes);
+                filter_key[j] = filter_word[who];
+                bar[j] = s.bar[who];
+                loaded.who[j] = who;
+            }
+            sort_out(now, filter_key, bar, loaded.who);
+        }
+        s.scan(leaves);
+    }
+};
+
+template <class V, unsigned Words, bool Multi>
+inline void classify_all(const acl::view& t, const uint8_t* const* data, uint32_t* results,
+                         uint32_t n, uint32_t categories) noexcept {
+    for (uint32_t at = 0; at < n; at += chunk) {
+        search<V, Words, Multi> s(t, data + at, n - at < chunk ? n - at : chunk, categories);
+        walk<V, Words, Multi> w(s);
+        for (uint32_t i = 0; i < t.trees; ++i) w.tree(i);
+        s.store(results + at * categories);
+    }
+}
+
+template <class V>
+inline void classify_burst(const acl::view& t, const uint8_t* const* data, uint32_t* results,
+                           uint32_t n, uint32_t categories) noexcept {
+    // IPv4 without VLAN in its rules is worth a copy of its own.
+    const bool plain = t.key_words == acl::ipv4_words && t.stored_words == 4 && t.stored[0] == 0 &&
+                       t.stored[1] == 1 && t.stored[2] == 3;
+    if (t.categories == 0)
+        plain ? classify_all<V, 4, true>(t, data, results, n, categories)
+              : classify_all<V, 0, true>(t, data, results, n, categories);
+    else
+        plain ? classify_all<V, 4, false>(t, data, results, n, categories)
+              : classify_all<V, 0, false>(t, data, results, n, categories);
+}
+
+}  // namespace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Leaves: rules in a store's bytes, as layout.hpp says, and back.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "acl/rule.hpp"
+#include "acl/store.hpp"
+
+namespace turnpike::acl {
+
+/// An entry's two words, before it is stored.
+struct entry {
+    uint64_t word = 0, data = 0;
+};
+constexpr uint32_t info_of(uint64_t word) { return static_cast<uint32_t>(word); }
+constexpr uint32_t granule_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+constexpr uint64_t entry_word(uint32_t granule, uint32_t info) {
+    return uint64_t{granule} << 32 | info;
+}
+
+/// What all leaves of a generation have in common. Priorities are stored from `base` up, so that
+/// 16 bits of them rank well; there is room for others above and below those it was made from.
+template <unsigned Words>
+struct leaf_coding {
+    std::array<uint8_t, Words> stored{};  ///< words that some rule asks for, ports last
+    uint8_t stored_words = 0;
+    uint8_t rank_shift = 0;
+    uint32_t base = 0;
+    uint32_t categories = 0;  ///< of every rule; 0: they differ
+
+    static leaf_coding fitting(const std::vector<packed_rule<Words>>& rules);
+    bool fits(const packed_rule<Words>& r) const noexcept;
+    uint32_t stored_priority(uint32_t priority) const noexcept { return priority - base + 1; }
+    uint32_t rank(uint32_t priority) const noexcept {
+        return stored_priority(priority) >> rank_shift;
+    }
+    uint32_t bytes(uint32_t rules, bool chained) const noexcept {
+        return layout::leaf_bytes(rules, stored_words, categories == 0, chained);
+    }
+};
+
+template <unsigned Words>
+class leaves {
+  public:
+    using rule_type = packed_rule<Words>;
+    leaves(store& in, const leaf_coding<Words>& coding) : store_(in), coding_(coding) {}
+
+    /// rules  highest priority first. Returns 0 for none; throws std::bad_alloc where the store is
+    ///        full, with nothing allocated.
+    uint64_t write(const std::vector<rule_type>& rules);
+    /// As write(), in front of another leaf.
+    uint64_t write_before(const std::vector<rule_type>& rules, uint64_t next);
+    std::vector<rule_type> read(uint64_t word) const;
+    std::vector<rule_type> read_one(uint64_t word) const;  ///< without those that follow
+    /// The chain of leaves that starts here.
+    std::vector<uint64_t> chain(uint64_t word) const;
+    void release_one(uint64_t word);
+    /// Where the link to the next leaf lies: granule, second half of it.
+    std::pair<uint32_t, bool> link_of(uint64_t word) const noexcept;
+    /// A leaf's filter over a word of the key: what all rules agree on.
+    static uint64_t filter(const std::vector<rule_type>& rules, unsigned word) noexcept;
+    /// A filter that lets one more rule pass.
+    static uint64_t filter(uint64_t before, const rule_type& more, unsigned word) noexcept;
+
+  private:
+    uint64_t write_one(const rule_type* rules, uint32_t count, uint64_t next);
+    uint64_t next_of(uint64_t word) const noexcept;
+
+    store& store_;
+    const leaf_coding<Words>& coding_;
+};
+
+}  // namespace turnpike::acl

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory that a generation's nodes and leaves live in: blocks of whole granules at 32-bit
+// granule numbers. While it is built it grows; settle() moves it to where readers find it, with
+// room for changes. A store that is full is not grown: the table builds another generation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "acl/layout.hpp"
+#include "base/memory.hpp"
+
+namespace turnpike::acl {
+
+/// Threads  the writer's; readers read what is inside
+class store {
+  public:
+    static constexpr uint32_t none = 0;  ///< nobody's granule
+    store() : growing_(layout::granule_bytes + layout::guard_bytes) {}
+    ~store();
+    store(const store&) = delete;
+    store& operator=(const store&) = delete;
+
+    /// bytes  of a block; it is zero. none: full
+    uint32_t allocate(uint32_t bytes);
+    void release(uint32_t granule, uint32_t bytes);
+    uint8_t* at(uint32_t granule) noexcept {
+        return base() + uint64_t{granule} * layout::granule_bytes;
+    }
+    /// Forget everything; before it is settled.
+    void clear();
+    /// Move to `from`'s memory, with `spare_bytes` and a reserve more. False: there is none, nothing
+    /// moved.
+    bool settle(const memory& from, uint64_t spare_bytes, uint64_t reserve_bytes);
+    /// May the reserve be used? For removals, so that they succeed where additions no longer do.
+    void open_reserve(bool open) noexcept { reserve_open_ = open; }
+
+    uint8_t* base() noexcept { return settled_ != nullptr ? settled_ : growing_.data(); }
+    uint64_t used_bytes() const noexcept { return used_; }  ///< from the start of the last block
+    uint64_t live_bytes() const noexcept { return live_; }
+    uint64_t reserved_bytes() const noexcept { return capacity_; }
+
+  private:
+    std::vector<uint8_t> growing_;
+    memory from_;
+    uint8_t* settled_ = nullptr;
+    uint64_t capacity_ = 0, reserve_ = 0;
+    bool reserve_open_ = false;
+    uint64_t used_ = layout::granule_bytes;
+    uint64_t live_ = 0;
+    std::map<uint32_t, std::vector<uint32_t>> free_;  // by granules
+};
+
+}  // namespace turnpike::acl

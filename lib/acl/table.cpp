@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "acl/table.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace turnpike::acl {
+namespace {
+
+constexpr unsigned thrifts = 3;
+
+/// Rules in the tree of late ones that are worth building everything anew.
+uint32_t late_limit(uint32_t rules) { return std::max(256U, rules / 8); }
+
+}  // namespace
+
+template <unsigned Words>
+table<Words>::~table() {
+    retire(generation_.release());
+}
+
+/// A generation goes when no reader can hold it; until then its bytes count.
+template <unsigned Words>
+void table<Words>::retire(generation_type* old) noexcept {
+    if (old == nullptr) return;
+    config_.defer_free({[](void* owner, uint64_t) {
+                            auto* gone = static_cast<generation_type*>(owner);
+                            *gone->held_bytes -= gone->reserved_bytes();
+                            delete gone;
+                        },
+                        old, 0});
+}
+
+template <unsigned Words>
+tl::unexpected<error> table<Words>::out_of_memory() const {
+    try {
+        return fail(ENOMEM, config_.name,
+                    "the rules need more than " + std::to_string(config_.max_bytes) +
+                        " bytes or than there are; nothing was changed");
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    }
+}
+
+template <unsigned Words>
+bool table<Words>::rebuild(bool fresh) noexcept {
+    for (unsigned thrift = 0; thrift < thrifts; ++thrift) {
+        try {
+            if (rebuild_with(thrift, fresh)) return true;
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    return false;
+}
+
+template <unsigned Words>
+bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
+    std::vector<rule_type> sorted;
+    sorted.reserve(live_);
+    for (const slot& s : slots_)
+        if (s.tree != unused) sorted.push_back(s.rule);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const rule_type& a, const rule_type& b) {
+        return a.priority > b.priority;
+    });
+    auto next = std::make_unique<generation_type>(sorted, key_, thrift,
+                                                  fresh ? nullptr : generation_.get());
+    const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, *held_bytes_);
+    if (!next->settle(config_.allocator, left)) return false;
+    *held_bytes_ += next->reserved_bytes();
+    next->held_bytes = held_bytes_;
+    for (slot& s : slots_)
+        if (s.tree != unused) s.tree = static_cast<uint8_t>(next->home(s.rule));
+    late_ = 0;
+    ++rebuilds_;
+    view_.store(next->published(), std::memory_order_release);
+    retire(generation_.release());
+    generation_ = std::move(next);
+    return true;
+}
+
+template <unsigned Words>
+result<void> table<Words>::build(std::vector<rule_type> rules) {
+    if (rules.size() > config_.max_rules)
+        return fail(ENOSPC, config_.name,
+                    std::to_string(rules.size()) + " rules, and at most " +
+                        std::to_string(config_.max_rules) + " were asked for at create");
+    std::vector<slot> fresh;
+    try {
+        fresh.reserve(rules.size());
+    } catch (const std::bad_alloc&) {
+        return out_of_memory();
+    }
+    for (const rule_type& r : rules) fresh.push_back({r, 0});
+    rules = {};
+    const uint32_t before = live_;
+    slots_.swap(fresh);
+    live_ = static_cast<uint32_t>(slots_.size());
+    if (rebuild(true)) {
+        free_.clear();
+        return {};
+    }
+    slots_.swap(fresh);
+    live_ = before;
+    return out_of_memory();
+}
+
+template <unsigned Words>
+void table<Words>::apply(const change& c) noexcept {
+    generation_->publish(c);
+    for (const uint64_t word : c.gone)
+        config_.defer_free({[](void* owner, uint64_t what) {
+                                try {
+                                    static_cast<generation_type*>(owner)->release_leaf(what);
+                                } catch (const std::bad_alloc&) {
+                                    // Its bytes are lost until the next generation; nothing is wrong with them.
+                                }
+                            },
+                            generation_.get(), word});
+}
+
+/// Into the leaves it touches. False: that cannot be done here.
+template <unsigned Words>
+bool table<Words>::insert(slot& s) noexcept {
+    try {
+        if (!generation_->fits(s.rule)) return false;
+        const unsigned tree = generation_->tree_for(s.rule);
+        const bool late = tree == generation_->late_tree();
+        if (late && late_ >= late_limit(live_)) return false;
+        change c;
+        generation_->plan_insert(tree, s.rule, c);
+        apply(c);
+        s.tree = static_cast<uint8_t>(tree);
+        late_ += late;
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+template <unsigned Words>
+result<rule_id> table<Words>::add(const rule_type& r) {
+    if (live_ >= config_.max_rules)
+        return fail(
+            ENOSPC, config_.name,
+            "there are " + std::to_string(live_) + " rules, as many as asked for at create");
+    rule_id id;
+    try {
+        if (free_.empty()) {
+            id = static_cast<rule_id>(slots_.size());
+            free_.reserve(slots_.size() + 1);  // so that giving it back cannot fail
+            slots_.push_back({r, 0});
+        } else {
+            id = free_.back();
+            free_.pop_back();
+            slots_[id] = {r, 0};
+        }
+    } catch (const std::bad_alloc&) {
+        return out_of_memory();
+    }
+    ++live_;
+    if ((generation_ != nullptr && insert(slots_[id])) || rebuild(false)) return id;
+    --live_;
+    slots_[id].tree = unused;
+    free_.push_back(id);
+    return out_of_memory();
+}
+
+template <unsigned Words>
+result<void> table<Words>::remove(rule_id id) {
+    if (!has(id))
+        return fail(ENOENT, config_.name, "there is no rule with id " + std::to_string(id));
+    try {
+        free_.reserve(slots_.size());
+    } catch (const std::bad_alloc&) {
+        return out_of_memory();
+    }
+    slot& s = slots_[id];
+    const uint8_t tree = s.tree;
+    bool done = false;
+    try {
+        change c;
+        generation_->plan_remove(tree, s.rule, c);
+        apply(c);
+        late_ -= tree == generation_->late_tree() && late_ > 0;
+        done = true;
+    } catch (const std::bad_alloc&) {
+    }
+    s.tree = unused;
+    --live_;
+    if (!done && !rebuild(false)) {
+        s.tree = tree;
+        ++live_;
+        return out_of_memory();
+    }
+    free_.push_back(id);
+    return {};
+}
+
+template <unsigned Words>
+std::vector<rule_id> table<Words>::matching(const std::array<uint32_t, Words>& key) const {
+    std::vector<rule_id> ids;
+    for (rule_id id = 0; id < slots_.size(); ++id)
+        if (slots_[id].tree != unused && matches<Words>(slots_[id].rule, key)) ids.push_back(id);
+    std::stable_sort(ids.begin(), ids.end(), [this](rule_id a, rule_id b) {
+        return slots_[a].rule.priority > slots_[b].rule.priority;
+    });
+    return ids;
+}
+
+template <unsigned Words>
+statistics table<Words>::stats() const {
+    const auto shape = generation_->measure();
+    statistics s{};
+    s.rules = live_;
+    s.trees = generation_->published()->trees;
+    s.nodes = shape.nodes;
+    s.leaves = shape.leaves;
+    s.depth = shape.depth;
+    s.longest_leaf = shape.longest_leaf;
+    s.replication = live_ == 0 ? 0 : static_cast<double>(shape.copies) / live_;
+    s.reserved_bytes = generation_->reserved_bytes();
+    s.live_bytes = generation_->live_bytes();
+    s.control_bytes = slots_.capacity() * sizeof(slot) + free_.capacity() * sizeof(rule_id);
+    s.rebuilds = rebuilds_;
+    return s;
+}
+
+template class table<ipv4_words>;
+template class table<ipv6_words>;
+
+}  // namespace turnpike::acl

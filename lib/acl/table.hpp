@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A rule set and the generation built from it: one writer beside many readers.
+//
+// A single rule is added to or taken out of the leaves it touches: they are written anew beside the
+// old ones, and release stores of their entries show them. Whatever does not fit that (a full
+// store, a field that no rule asked for before, many wide rules) builds another generation. A
+// change that cannot be made is undone, and readers never saw it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acl/generation.hpp"
+#include "rcu/defer.hpp"
+
+namespace turnpike::acl {
+
+using rule_id = uint32_t;
+
+/// How a classifier is made.
+struct config {
+    std::string name = "acl";       ///< for messages
+    uint32_t max_rules = 1u << 20;  ///< more: ENOSPC
+    uint64_t max_bytes = 1u << 30;  ///< of what readers read; a change that needs more: ENOMEM
+    uint16_t max_simd_bitwidth = 512;
+    std::string kernel = {};          ///< a kernel's name; empty chooses
+    memory allocator = {};            ///< of what readers read
+    rcu::defer_free defer_free = {};  ///< needed where readers run beside changes
+};
+
+struct statistics {
+    uint32_t rules;
+    uint32_t trees, nodes, leaves;
+    uint32_t depth;                       ///< nodes on the longest way to a leaf
+    uint32_t longest_leaf;                ///< rules
+    double replication;                   ///< copies in leaves for each rule
+    uint64_t reserved_bytes, live_bytes;  ///< of what readers read
+    uint64_t control_bytes;               ///< of the writer's own list
+    uint64_t rebuilds;
+    uint64_t bytes() const noexcept { return reserved_bytes + control_bytes; }
+};
+
+template <unsigned Words>
+class table {
+  public:
+    using rule_type = packed_rule<Words>;
+    using generation_type = generation<Words>;
+    using key_layout = typename generation_type::key_layout;
+
+    table(const config& c, const key_layout& key) : config_(c), key_(key) {}
+    ~table();
+    table(const table&) = delete;
+    table& operator=(const table&) = delete;
+
+    /// Replace everything; ids are 0, 1, 2, ... ENOSPC, ENOMEM: the table is as it was.
+    [[nodiscard]] result<void> build(std::vector<rule_type> rules);
+    [[nodiscard]] result<rule_id> add(const rule_type& r);
+    [[nodiscard]] result<void> remove(rule_id id);
+
+    /// Ids of the rules that match, the best first; of equal priority the lowest id.
+    std::vector<rule_id> matching(const std::array<uint32_t, Words>& key) const;
+    const rule_type& rule(rule_id id) const { return slots_[id].rule; }
+    bool has(rule_id id) const { return id < slots_.size() && slots_[id].tree != unused; }
+    uint32_t size() const noexcept { return live_; }
+    statistics stats() const;
+    const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
+
+  private:
+    static constexpr uint8_t unused = 0xff;
+    struct slot {
+        rule_type rule;
+        uint8_t tree;  ///< that holds it; unused: nobody's slot
+    };
+
+    bool rebuild(bool fresh) noexcept;
+    bool rebuild_with(unsigned thrift, bool fresh);
+    bool insert(slot& s) noexcept;
+    void apply(const change& c) noexcept;
+    void retire(generation_type* old) noexcept;
+    [[nodiscard]] tl::unexpected<error> out_of_memory() const;
+
+    config config_;
+    key_layout key_;
+    std::vector<slot> slots_;
+    std::vector<rule_id> free_;
+    uint32_t live_ = 0, late_ = 0;
+    uint64_t rebuilds_ = 0;
+    /// Bytes of all generations that are still there, for max_bytes; readers may hold the last ones
+    /// longer than the table lives.
+    std::shared_ptr<uint64_t> held_bytes_ = std::make_shared<uint64_t>(0);
+    std::unique_ptr<generation_type> generation_;
+    std::atomic<const view*> view_{nullptr};
+};
+
+}  // namespace turnpike::acl

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "acl/trial.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "acl/cut.hpp"
+
+namespace turnpike::acl {
+namespace {
+
+// Cycles of the kernel's steps on Zen 4, from turnpike-bench-acl.
+constexpr double tree_cycles = 6, node_cycles = 8, leaf_cycles = 10, scan_cycles = 8;
+constexpr uint32_t scan_step = 8;
+constexpr unsigned drawn = 384, random = 128;
+
+/// Small and the same everywhere: trials shall not differ from run to run.
+class generator {
+  public:
+    uint32_t operator()() noexcept {
+        x_ ^= x_ << 13, x_ ^= x_ >> 7, x_ ^= x_ << 17;
+        return static_cast<uint32_t>(x_ >> 16);
+    }
+
+  private:
+    uint64_t x_ = 88172645463325252;
+};
+
+uint64_t load(const view& t, uint32_t granule, unsigned at) {
+    uint64_t x;
+    std::memcpy(&x, t.arena + uint64_t{granule} * layout::granule_bytes + at, sizeof x);
+    return x;
+}
+
+template <unsigned Words>
+struct trial {
+    const view& t;
+    std::array<uint32_t, Words> key{};
+    uint64_t best = 0;
+    double cycles = 0;
+
+    void leaf(uint32_t granule, uint32_t info) {
+        const uint32_t count = info >> layout::count_at & 0xff;
+        const uint8_t* rules = t.arena + uint64_t{granule} * layout::granule_bytes;
+        const auto at = [rules](size_t i) {
+            uint32_t x;
+            std::memcpy(&x, rules + 4 * i, sizeof x);
+            return x;
+        };
+        cycles += leaf_cycles;
+        for (uint32_t i = 0; i < count; ++i) {
+            if (i % scan_step == 0) cycles += scan_cycles;
+            bool match = true;
+            const unsigned plain = t.stored_words - 1u;
+            for (unsigned w = 0; w < plain && match; ++w)
+                match =
+                    ((key[t.stored[w]] ^ at(2 * w * count + i)) & at((2 * w + 1) * count + i)) == 0;
+            const uint32_t ports = key[t.stored[plain]], low = at(2 * plain * count + i),
+                           more = at((2 * plain + 1) * count + i);
+            if (!match || static_cast<uint16_t>((ports >> 16) - (low >> 16)) > more >> 16 ||
+                static_cast<uint16_t>(ports - low) > (more & 0xffff))
+                continue;
+            uint64_t top;
+            std::memcpy(&top, rules + 8 * (t.stored_words * count + i), sizeof top);
+            best = std::max(best, top);
+            return;
+        }
+    }
+
+    void tree(unsigned number) {
+        uint32_t granule = t.roots + number;
+        cycles += tree_cycles;
+        for (bool root = true;; root = false) {
+            const uint64_t word = load(t, granule, 0), data = load(t, granule, 8);
+            const auto info = static_cast<uint32_t>(word);
+            if (word == 0 || (info & layout::rank_mask) < best >> 32 >> t.rank_shift) return;
+            granule = static_cast<uint32_t>(word >> 32);
+            if ((info & layout::leaf_bit) != 0) {
+                const uint32_t filtered = key[t.filter_word[number]];
+                if ((filtered & data >> 32) == static_cast<uint32_t>(data)) leaf(granule, info);
+                return;
+            }
+            if (!root) cycles += node_cycles;
+            if ((info & layout::indirect_bit) == 0) granule += cut::from(data).index(key);
+        }
+    }
+};
+
+}  // namespace
+
+template <unsigned Words>
+double trial_cycles(const view& t, const std::vector<packed_rule<Words>>& rules) {
+    generator next;
+    double cycles = 0;
+    for (unsigned i = 0; i < drawn + random; ++i) {
+        trial<Words> one{t};
+        for (uint32_t& w : one.key) w = next();
+        if (i < drawn) {
+            const auto& r = rules[next() % rules.size()];
+            for (unsigned w = 0; w < Words; ++w)
+                one.key[w] = r.value[w] | (one.key[w] & ~r.mask[w]);
+            const uint32_t any = next();
+            const uint32_t source = (r.ports_low >> 16) + (any >> 16) % ((r.ports_more >> 16) + 1);
+            const uint32_t destination =
+                (r.ports_low & 0xffff) + (any & 0xffff) % ((r.ports_more & 0xffff) + 1);
+            one.key[packed_rule<Words>::ports_word] = source << 16 | destination;
+        }
+        one.key = with_classes(one.key);
+        for (unsigned n = 0; n < t.trees; ++n) one.tree(n);
+        cycles += one.cycles;
+    }
+    return cycles / (drawn + random);
+}
+
+template double trial_cycles(const view&, const std::vector<packed_rule<ipv4_words>>&);
+template double trial_cycles(const view&, const std::vector<packed_rule<ipv6_words>>&);
+
+}  // namespace turnpike::acl

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules come and go one by one: always as a linear scan says, within the memory that was allowed.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "oracle.hpp"
+
+namespace turnpike::acl::test {
+namespace {
+
+/// Counts what is taken, and refuses beyond a limit.
+struct counting_memory {
+    size_t live = 0, most = 0, limit = ~size_t{0};
+    std::map<void*, size_t> blocks;
+    ~counting_memory() { EXPECT_EQ(live, 0U); }
+    memory hook() {
+        return {this,
+                [](void* self, size_t bytes, size_t alignment) -> void* {
+                    auto& me = *static_cast<counting_memory*>(self);
+                    if (me.live + bytes > me.limit) return nullptr;
+                    void* block = std::aligned_alloc(
+                        alignment, (bytes + alignment - 1) / alignment * alignment);
+                    me.blocks[block] = bytes;
+                    me.live += bytes;
+                    me.most = std::max(me.most, me.live);
+                    return block;
+                },
+                [](void* self, void* what) {
+                    auto& me = *static_cast<counting_memory*>(self);
+                    me.live -= me.blocks[what];
+                    me.blocks.erase(what);
+                    std::free(what);
+                }};
+    }
+};
+
+template <class Key>
+void expect_right(const classifier<Key>& table, const std::map<rule_id, rule>& rules,
+                  rules_maker& make, size_t n, unsigned categories = 1) {
+    std::vector<rule> list;
+    for (const auto& [id, r] : rules) list.push_back(r);
+    const auto keys = make.keys<Key>(list, n);
+    std::vector<uint32_t> results(n * categories);
+    table.classify(pointers(keys), results, categories);
+    for (size_t i = 0; i < n; ++i)
+        for (unsigned c = 0; c < categories; ++c)
+            ASSERT_TRUE(right(rules, keys[i], c, results[i * categories + c]))
+                << rules.size() << " rules, result " << results[i * categories + c];
+}
+
+template <class Key>
+void sequence(uint32_t seed, bool vary) {
+    counting_memory pages;
+    rules_maker make(seed);
+    make.categories = vary ? 16 : 0;
+    auto table = *classifier<Key>::create({.allocator = pages.hook()});
+    std::map<rule_id, rule> rules;
+    const auto step = [&](unsigned adds_of_ten) {
+        if (rules.empty() || make(10) < adds_of_ten) {
+            const rule r = make.any<Key>();
+            const auto id = table->add(r);
+            ASSERT_TRUE(id) << id.error().message();
+            ASSERT_FALSE(rules.contains(*id));
+            rules[*id] = r;
+        } else {
+            const auto it = std::next(rules.begin(), static_cast<long>(make(rules.size())));
+            ASSERT_TRUE(table->remove(it->first));
+            rules.erase(it);
+        }
+    };
+    // Grow from nothing, turn over, shrink to nothing, grow again.
+    const struct {
+        unsigned adds_of_ten, steps;
+    } phases[] = {{9, 700}, {5, 600}, {1, 900}, {8, 200}};
+    for (const auto& phase : phases)
+        for (unsigned i = 0; i < phase.steps; ++i) {
+            step(phase.adds_of_ten);
+            if (i % 23 == 0) expect_right(*table, rules, make, 40, vary ? 4 : 1);
+            if (::testing::Test::HasFatalFailure()) return;
+        }
+    EXPECT_EQ(table->size(), rules.size());
+    EXPECT_EQ(table->stats().reserved_bytes, pages.live);
+}
+
+TEST(acl_updates, ipv4) { sequence<key4>(1, false); }
+TEST(acl_updates, ipv6) { sequence<key6>(2, false); }
+TEST(acl_updates, categories) { sequence<key4>(3, true); }
+
+/// After a build: leaves are divided, wide rules go to the late tree, and the rest stays as it was.
+TEST(acl_updates, on_a_built_set) {
+    rules_maker make(8);
+    const auto built = make.many<key4>(1200);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(built));
+    std::map<rule_id, rule> rules;
+    for (rule_id id = 0; id < built.size(); ++id) rules[id] = built[id];
+    for (unsigned i = 0; i < 800; ++i) {
+        rule r = make.any<key4>();
+        if (i % 3 == 0) r.source = {}, r.destination = {};
+        if (i % 2 == 0) r.source = built[i % 7].source;  // the same leaves again and again
+        const auto id = table->add(r);
+        ASSERT_TRUE(id);
+        rules[*id] = r;
+        if (i % 50 == 0) expect_right(*table, rules, make, 40);
+        if (HasFatalFailure()) return;
+    }
+    for (rule_id id = 0; id < 1200; id += 2) {
+        ASSERT_TRUE(table->remove(id));
+        rules.erase(id);
+    }
+    expect_right(*table, rules, make, 500);
+    EXPECT_EQ(table->remove(0).error().code, ENOENT);
+    EXPECT_EQ(table->remove(1'000'000).error().code, ENOENT);
+}
+
+TEST(acl_updates, the_limit_on_memory_is_kept_and_the_set_with_it) {
+    counting_memory pages;
+    rules_maker make(21);
+    auto table = *classifier4::create({.max_bytes = 90'000, .allocator = pages.hook()});
+    // What two generations of plain lists take, and a little.
+    const auto built = make.many<key4>(500);
+    ASSERT_TRUE(table->build(built));
+    std::map<rule_id, rule> rules;
+    for (rule_id id = 0; id < built.size(); ++id) rules[id] = built[id];
+    unsigned refused = 0;
+    for (unsigned i = 0; i < 600 && refused < 3; ++i) {
+        const rule r = make.any<key4>();
+        const auto id = table->add(r);
+        if (id)
+            rules[*id] = r;
+        else
+            ++refused;
+        ASSERT_TRUE(id || id.error().code == ENOMEM);
+        ASSERT_LE(pages.most, 90'000U);
+    }
+    EXPECT_EQ(refused, 3U);
+    expect_right(*table, rules, make, 200);
+    const auto too_many = make.many<key4>(9000);
+    EXPECT_EQ(table->build(too_many).error().code, ENOMEM);
+    expect_right(*table, rules, make, 100);
+    // Fewer rules fit beside the old ones.
+    const auto few = make.many<key4>(100);
+    const auto replaced = table->build(few);
+    ASSERT_TRUE(replaced) << replaced.error().message();
+    rules.clear();
+    for (rule_id id = 0; id < few.size(); ++id) rules[id] = few[id];
+    ASSERT_TRUE(table->remove(7));
+    rules.erase(7);
+    ASSERT_TRUE(table->add(few[7]));
+    rules[7] = few[7];
+    expect_right(*table, rules, make, 200);
+}
+
+TEST(acl_updates, the_number_of_rules_is_kept) {
+    rules_maker make(22);
+    auto table = *classifier4::create({.max_rules = 10});
+    EXPECT_EQ(table->build(make.many<key4>(11)).error().code, ENOSPC);
+    ASSERT_TRUE(table->build(make.many<key4>(10)));
+    EXPECT_EQ(table->add(make.any<key4>()).error().code, ENOSPC);
+    ASSERT_TRUE(table->remove(3));
+    EXPECT_EQ(*table->add(make.any<key4>()), 3U);
+}
+
+/// A hook that gives nothing: nothing changes.
+TEST(acl_updates, without_memory_the_set_stays) {
+    counting_memory pages;
+    rules_maker make(23);
+    auto table = *classifier4::create({.allocator = pages.hook()});
+    const auto first = make.many<key4>(500);
+    ASSERT_TRUE(table->build(first));
+    std::map<rule_id, rule> rules;
+    for (rule_id id = 0; id < first.size(); ++id) rules[id] = first[id];
+    pages.limit = 0;
+    EXPECT_EQ(table->build(make.many<key4>(400)).error().code, ENOMEM);
+    unsigned refused = 0;
+    for (unsigned i = 0; i < 400; ++i) {
+        const rule r = make.any<key4>();
+        const auto id = table->add(r);
+        if (id)
+            rules[*id] = r;
+        else
+            ++refused;
+        ASSERT_TRUE(id || id.error().code == ENOMEM);
+    }
+    EXPECT_GT(refused, 0U);
+    EXPECT_EQ(table->size(), rules.size());
+    expect_right(*table, rules, make, 300);
+}
+
+}  // namespace
+}  // namespace turnpike::acl::test
