@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs what the sources of dpdk-test register (REGISTER_TEST_COMMAND), as TAP. The arguments are
- * EAL's.
+ * Runs what the sources of dpdk-test register (REGISTER_TEST_COMMAND), as TAP; what they print goes to
+ * standard error. The arguments are EAL's.
  */
 #include <inttypes.h>
 #include <rte_eal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -38,6 +39,11 @@ int unit_test_suite_runner(struct unit_test_suite *suite) {
 int main(int argc, char **argv) {
     unsigned int count = 0, failed = 0;
     const struct test_command *t;
+    FILE *tap = fdopen(dup(STDOUT_FILENO), "w");
+    if (tap == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        perror("dpdk_test_runner");
+        return 1;
+    }
     if (rte_eal_init(argc, argv) < 0) {
         fprintf(stderr, "dpdk_test_runner: EAL does not start\n");
         return 1;
@@ -45,9 +51,10 @@ int main(int argc, char **argv) {
     TAILQ_FOREACH(t, &commands, next) {
         const int result = t->callback();
         failed += result != TEST_SUCCESS;
-        printf("%s %u - %s\n", result == TEST_SUCCESS ? "ok" : "not ok", ++count, t->command);
+        fprintf(tap, "%s %u - %s\n", result == TEST_SUCCESS ? "ok" : "not ok", ++count, t->command);
     }
-    printf("1..%u\n", count);
+    fprintf(tap, "1..%u\n", count);
+    fclose(tap);
     rte_eal_cleanup();
     return failed != 0;
 }
