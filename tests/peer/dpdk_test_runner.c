@@ -12,19 +12,19 @@
 
 static struct test_commands_list commands = TAILQ_HEAD_INITIALIZER(commands);
 
-void add_test_command(struct test_command *t) { TAILQ_INSERT_TAIL(&commands, t, next); }
+void add_test_command(struct test_command* t) { TAILQ_INSERT_TAIL(&commands, t, next); }
 
-static int run_case(const struct unit_test_case *c) {
+static int run_case(const struct unit_test_case* c) {
     if (c->setup != NULL && c->setup() != TEST_SUCCESS) return TEST_FAILED;
     const int result = c->testcase != NULL ? c->testcase() : c->testcase_with_data(c->data);
     if (c->teardown != NULL) c->teardown();
     return result;
 }
 
-int unit_test_suite_runner(struct unit_test_suite *suite) {
+int unit_test_suite_runner(struct unit_test_suite* suite) {
     int failed = 0;
     if (suite->setup != NULL && suite->setup() != TEST_SUCCESS) return TEST_FAILED;
-    for (const struct unit_test_case *c = suite->unit_test_cases;
+    for (const struct unit_test_case* c = suite->unit_test_cases;
          c->testcase != NULL || c->testcase_with_data != NULL; ++c) {
         if (!c->enabled) continue;
         const int result = run_case(c);
@@ -36,10 +36,10 @@ int unit_test_suite_runner(struct unit_test_suite *suite) {
     return failed == 0 ? TEST_SUCCESS : TEST_FAILED;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     unsigned int count = 0, failed = 0;
-    const struct test_command *t;
-    FILE *tap = fdopen(dup(STDOUT_FILENO), "w");
+    const struct test_command* t;
+    FILE* tap = fdopen(dup(STDOUT_FILENO), "w");
     if (tap == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         perror("dpdk_test_runner");
         return 1;
