@@ -104,6 +104,7 @@ int probe(rte_vdev_device* vdev) noexcept {
             dev->dev_ops = &operations();
             dev->rx_pkt_burst = rx_burst;
             dev->tx_pkt_burst = tx_burst;
+            dev->tx_pkt_prepare = tx_prepare;
             rte_eth_dev_probing_finish(dev);
             return 0;
         }

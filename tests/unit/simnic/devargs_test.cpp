@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "unit/simnic/device.hpp"
+
 namespace turnpike::simnic {
 namespace {
 
@@ -123,9 +125,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(simnic_arguments, mutations_do_no_harm) {
     const std::string good =
         "profile=i40e,pcie=gen4x16,mps=512,engine=thread,link=40,queues=2,wire=gen,size=64-1518,"
-        "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1";
+        "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1,loss=0.1,duplicate=1e-3,"
+        "reorder=0.2,corrupt=0.3,delay=20,seed=7,flap=500-100";
     std::mt19937 random(7);
-    for (int round = 0; round < 1'000'000; ++round) {
+    for (uint32_t round = 0; round < test::rounds(1'000'000); ++round) {
         std::string text = good;
         for (unsigned n = 1 + random() % 4; n > 0; --n) {
             const size_t at = random() % text.size();
@@ -148,6 +151,7 @@ TEST(simnic_arguments, mutations_do_no_harm) {
         } else {
             EXPECT_GE(a->queues, 1);
             EXPECT_GE(a->traffic.largest, a->traffic.smallest);
+            EXPECT_LE(a->impaired.loss + a->impaired.corrupt, 1);
         }
     }
 }
