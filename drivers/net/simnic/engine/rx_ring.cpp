@@ -151,6 +151,7 @@ bool rx_ring::receive_scattered(const incoming& frame) noexcept {
     bool good = true;
     for (uint32_t at = 0, part = 0; at < length && good; at += part) {
         if (chip_at_ == fetched_ && !fetch()) return false;
+        if (waiting_ == answers_.size()) write_back(true);
         part = std::min(most, length - at);
         const uint64_t buffer = chip_[chip_at_++];
         uint8_t* to = bus_.frame_at(buffer, part);
