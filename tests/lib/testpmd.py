@@ -32,7 +32,8 @@ class Testpmd:
         program = shutil.which("dpdk-testpmd")
         assert program, "dpdk-testpmd is not installed (package dpdk)"
         # Its answers go through stdio and its prompt does not: unbuffered, they keep their order.
-        command = ["stdbuf", "-o0", program, *EAL, *eal, *vdevs(devices), "--", "-i", f"--forward-mode={mode}",
+        own = EAL[2:] if "--lcores" in eal else EAL
+        command = ["stdbuf", "-o0", program, *own, *eal, *vdevs(devices), "--", "-i", f"--forward-mode={mode}",
                    "--total-num-mbufs=16384", "--no-flush-rx", "--no-mlockall", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, env=peer_environment())

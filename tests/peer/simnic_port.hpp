@@ -39,6 +39,7 @@ struct port_settings {
     uint64_t rss_types = 0;                               ///< of RTE_ETH_RSS_*
     uint16_t deferred_queue = UINT16_MAX;                 ///< starts by itself, both ways
     uint16_t mtu = 1500;
+    bool small_buffers = false;  ///< of 2048 bytes, whatever the MTU
     bool promiscuous = true;
 };
 
@@ -48,9 +49,10 @@ class port {
     explicit port(const port_settings& s) : s_(s) {
         EXPECT_EQ(rte_vdev_init(s.name.c_str(), s.arguments.c_str()), 0) << s.arguments;
         EXPECT_EQ(rte_eth_dev_get_port_by_name(s.name.c_str(), &id_), 0);
-        pool_ = s.mtu > 2000 ? pool_of_pages()
-                             : rte_pktmbuf_pool_create(s.name.c_str(), 8191, 256, 0,
-                                                       RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+        pool_ = s.mtu > 2000 && !s.small_buffers
+                    ? pool_of_pages()
+                    : rte_pktmbuf_pool_create(s.name.c_str(), 8191, 256, 0,
+                                              RTE_MBUF_DEFAULT_BUF_SIZE, 0);
         EXPECT_NE(pool_, nullptr);
         configure(s.queues);
         if (s.promiscuous) {

@@ -277,7 +277,7 @@ TEST(settings, refuses_what_it_cannot_do) {
     EXPECT_EQ(rte_eth_rx_queue_setup(b.id(), 0, ring, 0, nullptr, b.pool()), 0);
     EXPECT_EQ(rte_eth_tx_queue_setup(b.id(), 0, ring, 0, nullptr), 0);
     EXPECT_EQ(rte_eth_dev_set_mtu(b.id(), 2000), 0);
-    EXPECT_EQ(rte_eth_dev_set_mtu(b.id(), 3000), -EINVAL) << "no scattered receive";
+    EXPECT_EQ(rte_eth_dev_set_mtu(b.id(), 3000), -EINVAL) << "scattered receive is not on";
     EXPECT_NE(rte_vdev_init("net_simnic7", "wire=string"), 0);
     EXPECT_NE(rte_vdev_init("net_simnic7", "profile=mlx5"), 0);
 }

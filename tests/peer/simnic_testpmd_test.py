@@ -85,6 +85,22 @@ def test_several_queues():
             assert here[f"tx_q{queue}_packets"] > 0, here
 
 
+def test_two_workers_on_two_queues():
+    """A core each: what each receives it sends, and the halves are alike."""
+    for here in forward("io", "l3flows=1000", options=["--rxq=2", "--txq=2", "--nb-cores=2"],
+                        eal=["--lcores", "0@0,1@0,2@1"]):
+        check_clean(here, ("fault_translation", "fault_descriptor", "fault_tail", "gen_duplicated", "gen_damaged",
+                           "gen_foreign"))
+        for queue in range(2):
+            assert abs(here[f"rx_q{queue}_packets"] / here["rx_good_packets"] - 0.5) < 0.05, here
+
+
+def test_jumbo_frames():
+    """Five buffers a frame, received and sent."""
+    check_forwarded(forward("io", "size=64-9018", options=["--max-pkt-len=9018", "--enable-scatter",
+                                                          "--tx-offloads=0x8000"]))
+
+
 def test_virtual_addresses():
     check_forwarded(forward("mac", "size=64", eal=["--iova-mode=va"]))
 

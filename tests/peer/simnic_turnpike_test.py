@@ -8,6 +8,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
+from lib.dpdk_program import file_prefix, wait_for_hugepages  # noqa: E402
 from lib.dut import Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
@@ -17,7 +18,8 @@ DIRTY = ("gen_lost", "gen_duplicated", "gen_reordered", "gen_damaged", "gen_fore
 
 
 def patched(arguments):
-    prefix = f"tpk{os.getpid()}{time.monotonic_ns()}"
+    prefix = file_prefix("patch")
+    wait_for_hugepages()
     with Lab() as lab:
         dut = Turnpike(lab, lab.host("dut"), patch_config(
             f"net_simnic0,wire=gen,{arguments}", f"net_simnic1,wire=gen,{arguments}",
@@ -27,7 +29,7 @@ def patched(arguments):
 
         def enough():
             ports[:] = [telemetry.ask(f"/ethdev/xstats,{p}") for p in range(2)]
-            return all(p["gen_received"] > 20_000 for p in ports)
+            return all(p.get("gen_received", 0) > 20_000 for p in ports)
 
         wait_until(enough, "20,000 frames patched", 60)
         telemetry.close()
@@ -54,6 +56,7 @@ def test_patch():
 
 def test_counted_is_modelled():
     """Small frames start at a line, as the model has it: nothing is paid twice."""
+    wait_for_hugepages()
     with Lab() as lab:
         dut = Turnpike(lab, lab.host("dut"), patch_config(
             *({"device": f"net_simnic{i},wire=gen,profile=ixgbe,link=10",
@@ -69,6 +72,7 @@ def test_counted_is_modelled():
 
 def test_hosts_over_taps():
     """west -- tap -- simnic0 | turnpike | simnic1 -- tap -- east"""
+    wait_for_hugepages()
     with Lab() as lab:
         west, east, dut = lab.host("west"), lab.host("east"), lab.host("dut")
         running = Turnpike(lab, dut, patch_config("net_simnic0,wire=tap:tpkw", "net_simnic1,wire=tap:tpke"))

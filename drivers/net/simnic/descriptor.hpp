@@ -8,7 +8,8 @@
 //   TX, posted   IOVA of a segment                        command (32) | VLAN tag (16) | bytes (16)
 //   TX, answered as posted                                low 4 bits: tx_type_done
 //
-// A profile with 32-byte RX descriptors has two more words, zero.
+// A profile with 32-byte RX descriptors has two more words: the time of arrival in TSC cycles, if the host
+// wants it, and zero. A frame longer than a buffer has several answers, the last of them with rx_end.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devargs.hpp"
 
-#include <arpa/inet.h>
-
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <optional>
 
+#include "argument_text.hpp"
 #include "descriptor.hpp"
 
 namespace turnpike::simnic {
@@ -19,54 +17,8 @@ constexpr uint32_t most_flows = 1u << 24;
 
 struct parsing {
     device_arguments out{};
-    uint32_t given = 0;  ///< a bit each, by place_of()
+    uint64_t given = 0;  ///< a bit each, by place_of()
 };
-
-/// A whole number from `low` to `high`, and nothing after it.
-template <class Number>
-bool read_number(std::string_view text, Number low, Number high, Number& into) {
-    Number n{};
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
-        return false;
-    into = n;
-    return true;
-}
-
-bool read_mac(std::string_view text, packet::mac_address& into) {
-    packet::mac_address mac{};
-    if (text.size() != 17) return false;
-    for (size_t i = 0; i < 6; ++i) {
-        if (i > 0 && text[3 * i - 1] != ':') return false;
-        const char* at = text.data() + 3 * i;
-        if (const auto [end, code] = std::from_chars(at, at + 2, mac.bytes[i], 16);
-            code != std::errc() || end != at + 2)
-            return false;
-    }
-    into = mac;
-    return true;
-}
-
-bool read_ipv4(std::string_view text, uint32_t& into) {
-    in_addr address{};
-    if (inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
-    into = ntohl(address.s_addr);
-    return true;
-}
-
-/// "1000000", "500k", "1.5M"
-bool read_rate(std::string_view text, double& into) {
-    double scale = 1;
-    if (text.ends_with('k')) scale = 1e3;
-    if (text.ends_with('M')) scale = 1e6;
-    if (scale > 1) text.remove_suffix(1);
-    double n = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || !(n >= 0) || !(n * scale <= 1e9))
-        return false;
-    into = n * scale;
-    return true;
-}
 
 bool read_size(std::string_view text, traffic& t) {
     if (text == "imix") {
@@ -92,24 +44,26 @@ bool read_link(std::string_view text, device_arguments& a) {
     return false;
 }
 
+struct wire_row {
+    std::string_view kind;
+    wire_kind is;
+    bool named;
+};
+constexpr wire_row wires[] = {
+    {"sink", wire_kind::sink, false}, {"gen", wire_kind::gen, false},
+    {"peer", wire_kind::peer, true},  {"tap", wire_kind::tap, true},
+    {"pcap", wire_kind::pcap, true},  {"record", wire_kind::record, true}};
+
 bool read_wire(std::string_view text, device_arguments& a) {
     const size_t colon = text.find(':');
-    const std::string_view kind = text.substr(0, colon);
-    a.wire_name =
-        colon == std::string_view::npos ? std::string{} : std::string(text.substr(colon + 1));
-    const bool named = kind == "peer" || kind == "tap";
-    if (named == a.wire_name.empty()) return false;
-    if (kind == "sink")
-        a.wire = wire_kind::sink;
-    else if (kind == "gen")
-        a.wire = wire_kind::gen;
-    else if (kind == "peer")
-        a.wire = wire_kind::peer;
-    else if (kind == "tap")
-        a.wire = wire_kind::tap;
-    else
-        return false;
-    return true;
+    const bool named = colon != std::string_view::npos;
+    for (const wire_row& row : wires) {
+        if (row.kind != text.substr(0, colon) || row.named != named) continue;
+        a.wire = row.is;
+        a.wire_name = named ? text.substr(colon + 1) : std::string_view{};
+        return named != a.wire_name.empty();
+    }
+    return false;
 }
 
 bool read_power_of_two(std::string_view text, uint16_t& into) {
@@ -119,67 +73,107 @@ bool read_power_of_two(std::string_view text, uint16_t& into) {
     return true;
 }
 
+constexpr unsigned bit_of(wire_kind k) { return 1u << static_cast<unsigned>(k); }
+constexpr unsigned any_wire = ~0u, generator = bit_of(wire_kind::gen),
+                   player = generator | bit_of(wire_kind::pcap),
+                   sender = player | bit_of(wire_kind::peer) | bit_of(wire_kind::tap);
+
+std::string names_of(unsigned some) {
+    std::string names;
+    for (const wire_row& row : wires)
+        if ((some & bit_of(row.is)) != 0)
+            names += (names.empty() ? "wire=" : ", ") + std::string(row.kind);
+    return names;
+}
+
 struct argument {
     std::string_view name;
     std::string_view takes;
-    bool generator_only;
+    unsigned wires;  ///< bits of those that it is for
     bool (*read)(std::string_view, device_arguments&);
 };
 
 constexpr std::array table{
     argument{
-        "mps", "a power of two from 128 to 4096", false,
+        "mps", "a power of two from 128 to 4096", any_wire,
         [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mps); }},
     argument{
-        "mrrs", "a power of two from 128 to 4096", false,
+        "mrrs", "a power of two from 128 to 4096", any_wire,
         [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mrrs); }},
-    argument{"engine", "inline or thread", false,
+    argument{"engine", "inline or thread", any_wire,
              [](std::string_view v, device_arguments& a) {
                  a.threaded = v == "thread";
                  return v == "inline" || v == "thread";
              }},
-    argument{"engine_cpu", "the number of a CPU, 0 to 1023", false,
+    argument{"engine_cpu", "the number of a CPU, 0 to 1023", any_wire,
              [](std::string_view v, device_arguments& a) {
                  return read_number(v, 0, 1023, a.engine_cpu);
              }},
-    argument{"link", "0 (the wire does not pace), 10, 25, 40 or 100 (Gb/s)", false, read_link},
-    argument{"queues", "1 to 16", false,
+    argument{"link", "0 (the wire does not pace), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
+    argument{"queues", "1 to 16", any_wire,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint16_t>(v, 1, 16, a.queues);
              }},
-    argument{"mac", "a unicast MAC address such as 02:00:00:00:00:01", false,
+    argument{"mac", "a unicast MAC address such as 02:00:00:00:00:01", any_wire,
              [](std::string_view v, device_arguments& a) {
                  return read_mac(v, a.mac) && !a.mac.is_group() && !a.mac.is_zero();
              }},
-    argument{"wire", "sink, gen, peer:NAME (another simnic) or tap:NAME (an interface to create)",
-             false, read_wire},
-    argument{"size", "frame bytes with FCS: 64 to 9732, two of those as a-b, or imix", true,
+    argument{"wire",
+             "sink, gen, peer:NAME (another simnic), tap:NAME (an interface to create), pcap:FILE "
+             "or record:FILE",
+             any_wire, read_wire},
+    argument{"size", "frame bytes with FCS: 64 to 9732, two of those as a-b, or imix", generator,
              [](std::string_view v, device_arguments& a) { return read_size(v, a.traffic); }},
-    argument{"l2flows", "1 to 16777216 flows by MAC addresses", true,
+    argument{"l2flows", "1 to 16777216 flows by MAC addresses", generator,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_flows);
              }},
-    argument{"l3flows", "1 to 16777216 flows by IP addresses", true,
+    argument{"l3flows", "1 to 16777216 flows by IP addresses", generator,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 1, most_flows, a.traffic.l3_flows);
              }},
-    argument{"ip", "4 or 6", true,
+    argument{"ip", "4 or 6", generator,
              [](std::string_view v, device_arguments& a) {
                  a.traffic.ipv6 = v == "6";
                  return v == "4" || v == "6";
              }},
     argument{
-        "dst_mac", "a MAC address such as 02:00:00:00:00:01", true,
+        "dst_mac", "a MAC address such as 02:00:00:00:00:01", player,
         [](std::string_view v, device_arguments& a) { return read_mac(v, a.traffic.dst_mac); }},
     argument{
-        "src", "the first flow's IPv4 source, such as 198.18.0.0", true,
+        "src", "the first flow's IPv4 source, such as 198.18.0.0", player,
         [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.src_ip); }},
     argument{
-        "dst", "the first flow's IPv4 destination, such as 198.19.0.0", true,
+        "dst", "the first flow's IPv4 destination, such as 198.19.0.0", player,
         [](std::string_view v, device_arguments& a) { return read_ipv4(v, a.traffic.dst_ip); }},
     argument{
-        "rate", "packets per second up to 1000M, such as 500k or 1.5M; 0: unpaced", true,
+        "rate", "packets per second up to 1000M, such as 500k or 1.5M; 0: unpaced", player,
         [](std::string_view v, device_arguments& a) { return read_rate(v, a.traffic.rate_pps); }},
+    argument{
+        "loss", "a share of the frames, 0 to 1", sender,
+        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.loss); }},
+    argument{"duplicate", "a share of the frames, 0 to 1", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_share(v, a.impaired.duplicate);
+             }},
+    argument{
+        "reorder", "a share of the frames, 0 to 1", sender,
+        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.reorder); }},
+    argument{
+        "corrupt", "a share of the frames, 0 to 1", sender,
+        [](std::string_view v, device_arguments& a) { return read_share(v, a.impaired.corrupt); }},
+    argument{"delay", "microseconds, 0 to 1000000", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 0, 1'000'000, a.impaired.delay_us);
+             }},
+    argument{"seed", "a number below 2^32", sender,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 0, UINT32_MAX, a.impaired.seed);
+             }},
+    argument{"flap", "milliseconds up and down, by turns, such as 500-100", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 return read_pair(v, 1'000'000, a.impaired.up_ms, a.impaired.down_ms);
+             }},
 };
 
 /// Those of the table, and before them the two that have messages of their own.
@@ -234,7 +228,7 @@ result<void> take(parsing& p, std::string_view key, std::string_view value) {
     if (!place)
         return fail(EINVAL, std::string(key) + "=" + std::string(value),
                     "there is no such argument; there are " + all_names());
-    const uint32_t bit = 1u << *place;
+    const uint64_t bit = uint64_t{1} << *place;
     if ((p.given & bit) != 0)
         return fail(EINVAL, std::string(key) + "=" + std::string(value), "is given twice");
     p.given |= bit;
@@ -247,8 +241,12 @@ result<void> check_whole(const parsing& p) {
     if (has("engine_cpu") && !p.out.threaded)
         return fail(EINVAL, "engine_cpu", "takes effect with engine=thread only");
     for (const argument& a : table)
-        if (p.out.wire != wire_kind::gen && a.generator_only && has(a.name))
-            return fail(EINVAL, std::string(a.name), "is for wire=gen only");
+        if ((a.wires & bit_of(p.out.wire)) == 0 && has(a.name))
+            return fail(EINVAL, std::string(a.name), "is for " + names_of(a.wires) + " only");
+    const impairments& i = p.out.impaired;
+    if (i.loss + i.duplicate + i.reorder + i.corrupt > 1)
+        return fail(EINVAL, "loss, duplicate, reorder, corrupt",
+                    "are shares of all frames: together at most 1");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
     if (p.out.traffic.ipv6 && (has("src") || has("dst")))

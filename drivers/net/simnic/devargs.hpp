@@ -9,11 +9,12 @@
 #include "base/result.hpp"
 #include "pcie/link.hpp"
 #include "policy.hpp"
+#include "wire/impaired.hpp"
 #include "wire/traffic.hpp"
 
 namespace turnpike::simnic {
 
-enum class wire_kind : uint8_t { sink, gen, peer, tap };
+enum class wire_kind : uint8_t { sink, gen, peer, tap, pcap, record };
 
 struct device_arguments {
     simnic::policy policy{};
@@ -23,8 +24,9 @@ struct device_arguments {
     int engine_cpu = -1;
     uint16_t queues = 4;
     wire_kind wire = wire_kind::sink;
-    std::string wire_name{};  ///< of a peer or an interface
+    std::string wire_name{};  ///< of a peer, an interface or a file
     simnic::traffic traffic{};
+    impairments impaired{};
     packet::mac_address mac{};  ///< zero: one is made from the port's number
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ethdev asks of the port, queues and counters aside.
 #include <ethdev_driver.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 
 #include <cstdio>
 #include <cstring>
@@ -12,10 +15,11 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t fcs_bytes = 4, vlan_bytes = 4;
+constexpr uint32_t least_buffer_bytes = 512;  // so that the longest frame takes at most 20
 constexpr uint64_t checksum_offloads =
     RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-constexpr uint64_t rx_offloads =
-    checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+constexpr uint64_t rx_offloads = checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH |
+                                 RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_SCATTER;
 constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
@@ -39,6 +43,13 @@ int configure(rte_eth_dev* dev) noexcept {
     device_of(dev).nic->filter().verify_checksums.store((offloads & checksum_offloads) != 0,
                                                         std::memory_order_relaxed);
     (void)vlan_offload_set(dev, RTE_ETH_VLAN_STRIP_MASK);
+    device& d = device_of(dev);
+    d.timestamp_flag = 0;
+    if ((offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 &&
+        rte_mbuf_dyn_rx_timestamp_register(&d.timestamp_at, &d.timestamp_flag) != 0) {
+        SIMNIC_LOG(ERR, "mbufs have no room for a timestamp\n");
+        return -rte_errno;
+    }
     return configure_rss(dev);
 }
 
@@ -46,11 +57,13 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     const device& d = device_of(dev);
     info->max_rx_queues = info->max_tx_queues = d.arguments.queues;
     info->max_mac_addrs = 1;
-    info->min_rx_bufsize = RTE_ETHER_MIN_LEN;
+    info->min_rx_bufsize = least_buffer_bytes;
     info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
     info->min_mtu = RTE_ETHER_MIN_MTU;
     info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - vlan_bytes);
-    info->rx_offload_capa = rx_offloads;
+    // A descriptor of 16 bytes has no room for a time.
+    const bool wide = d.arguments.policy.rx.descriptor_bytes == 2 * sizeof(descriptor);
+    info->rx_offload_capa = rx_offloads | (wide ? RTE_ETH_RX_OFFLOAD_TIMESTAMP : 0);
     info->tx_offload_capa = info->tx_queue_offload_capa = tx_offloads;
     info->rx_queue_offload_capa = 0;
     info->flow_type_rss_offloads = rss_offloads();
@@ -118,13 +131,26 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) {
         const auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
         if (rx == nullptr) continue;
-        const uint32_t room = rte_pktmbuf_data_room_size(rx->configured().pool);
-        if (mtu + uint32_t{RTE_ETHER_HDR_LEN} + RTE_PKTMBUF_HEADROOM > room) {
-            SIMNIC_LOG(ERR, "mtu %u: a frame must fit one buffer of %u bytes\n", mtu,
-                       room - RTE_PKTMBUF_HEADROOM);
+        if (rx->scattered() || mtu + uint32_t{RTE_ETHER_HDR_LEN} <= rx->room()) continue;
+        if (!rx->configured().scatter) {
+            SIMNIC_LOG(ERR,
+                       "mtu %u: a frame does not fit a buffer of %u bytes; with "
+                       "RTE_ETH_RX_OFFLOAD_SCATTER it takes several\n",
+                       mtu, rx->room());
             return -EINVAL;
         }
+        if (rx->running()) {
+            SIMNIC_LOG(
+                ERR, "mtu %u: stop the port first, so that frames can take several buffers\n", mtu);
+            return -EBUSY;
+        }
     }
+    return 0;
+}
+
+/// What timestamps are read against.
+int read_clock(rte_eth_dev*, uint64_t* now) noexcept {
+    *now = rte_rdtsc();
     return 0;
 }
 
@@ -187,7 +213,7 @@ int start(rte_eth_dev* dev) noexcept {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
             if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
                 !rx->configured().deferred)
-                good = rx->start() && good;
+                good = rx->start(longest_frame_bytes(dev)) && good;
         for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
             if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q]);
                 !tx->configured().deferred)
@@ -209,6 +235,10 @@ int start(rte_eth_dev* dev) noexcept {
         }
     }
     d.started = true;
+    dev->data->scattered_rx = 0;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (static_cast<rx_queue*>(dev->data->rx_queues[q])->scattered())
+            dev->data->scattered_rx = 1;
     show_queue_states(dev);
     link_update(dev, 0);
     return 0;
@@ -249,6 +279,10 @@ uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
     return static_cast<tx_queue*>(queue)->burst(frames, n);
 }
 
+uint16_t tx_prepare(void*, rte_mbuf** frames, uint16_t n) noexcept {
+    return tx_queue::prepare(frames, n);
+}
+
 const eth_dev_ops& operations() noexcept {
     static const eth_dev_ops ops = [] {
         eth_dev_ops o{};
@@ -264,6 +298,7 @@ const eth_dev_ops& operations() noexcept {
         o.mac_addr_set = mac_set;
         o.set_mc_addr_list = mc_list_set;
         o.mtu_set = mtu_set;
+        o.read_clock = read_clock;
         o.stats_get = stats_get;
         o.stats_reset = stats_reset;
         o.xstats_get = xstats_get;

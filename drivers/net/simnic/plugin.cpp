@@ -12,7 +12,9 @@
 #include "eal/simd_bitwidth.hpp"
 #include "memory_source.hpp"
 #include "wire/cable.hpp"
+#include "wire/capture.hpp"
 #include "wire/generator.hpp"
+#include "wire/record.hpp"
 #include "wire/sink.hpp"
 #include "wire/tap.hpp"
 
@@ -33,19 +35,24 @@ result<std::unique_ptr<wire>> make_wire(const device& d, const std::string& name
     const device_arguments& a = d.arguments;
     const auto hz = static_cast<double>(rte_get_tsc_hz());
     const double per_byte = a.link_gbps > 0 ? hz * 8 / (a.link_gbps * 1e9) : 0;
+    const pace paced(per_byte, a.traffic.rate_pps > 0 ? hz / a.traffic.rate_pps : 0);
     switch (a.wire) {
         case wire_kind::gen: {
             if (port >= most_generators)
                 return fail(EINVAL, "wire=gen",
                             "only ports 0 to 15 can have a generator; this is port " +
                                 std::to_string(port));
-            const double per_frame = a.traffic.rate_pps > 0 ? hz / a.traffic.rate_pps : 0;
-            return std::make_unique<generator>(a.traffic, pace(per_byte, per_frame), port, d.mac);
+            return std::make_unique<generator>(a.traffic, paced, port, d.mac);
         }
         case wire_kind::peer:
             return cable::connect(name, a.wire_name);
         case wire_kind::tap:
             return tap::open(a.wire_name);
+        case wire_kind::pcap:
+            return capture::open(a.wire_name,
+                                 {a.traffic.dst_mac, a.traffic.src_ip, a.traffic.dst_ip}, paced);
+        case wire_kind::record:
+            return record::open(a.wire_name);
         case wire_kind::sink:
             break;
     }
@@ -64,6 +71,8 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     d->kernels = *kernels;
     auto line = make_wire(*d, name, port);
     if (!line) return tl::unexpected<error>(line.error());
+    if (parsed->impaired.any())
+        *line = std::make_unique<impaired>(std::move(*line), parsed->impaired, rte_get_tsc_hz());
     d->nic = std::make_unique<engine>(engine_settings{.policy = parsed->policy,
                                                       .link = parsed->link,
                                                       .link_gbps = parsed->link_gbps,
@@ -95,6 +104,7 @@ int probe(rte_vdev_device* vdev) noexcept {
             dev->dev_ops = &operations();
             dev->rx_pkt_burst = rx_burst;
             dev->tx_pkt_burst = tx_burst;
+            dev->tx_pkt_prepare = tx_prepare;
             rte_eth_dev_probing_finish(dev);
             return 0;
         }
@@ -144,6 +154,7 @@ RTE_PMD_REGISTER_PARAM_STRING(
     net_simnic,
     "profile=<ixgbe|i40e|ice|e1000|igb|niantic-dpdk> pcie=<gen3x8> mps=<bytes> mrrs=<bytes> "
     "engine=<inline|thread> engine_cpu=<n> link=<0|10|25|40|100> queues=<n> mac=<mac> "
-    "wire=<sink|gen|peer:NAME|tap:NAME> size=<64|imix|a-b> l2flows=<n> l3flows=<n> ip=<4|6> "
-    "dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps>");
+    "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
+    "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
+    "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms>");
 #endif

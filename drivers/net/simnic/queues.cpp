@@ -41,10 +41,12 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
     }
     const uint32_t room = rte_pktmbuf_data_room_size(pool);
     const uint32_t frame = dev->data->mtu + uint32_t{RTE_ETHER_HDR_LEN};
-    if (room < RTE_PKTMBUF_HEADROOM + frame) {
+    const uint64_t offloads = conf->offloads | dev->data->dev_conf.rxmode.offloads;
+    const bool scatter = (offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+    if (!scatter && room < RTE_PKTMBUF_HEADROOM + frame) {
         SIMNIC_LOG(ERR,
-                   "queue %u: a frame of %u bytes does not fit a buffer of %u; there is no "
-                   "scattered receive\n",
+                   "queue %u: a frame of %u bytes does not fit a buffer of %u; with "
+                   "RTE_ETH_RX_OFFLOAD_SCATTER it takes several\n",
                    queue, frame, room - RTE_PKTMBUF_HEADROOM);
         return -EINVAL;
     }
@@ -59,6 +61,9 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned soc
                                                     .size = size,
                                                     .free_threshold = threshold,
                                                     .deferred = conf->rx_deferred_start != 0,
+                                                    .scatter = scatter,
+                                                    .timestamp_flag = d.timestamp_flag,
+                                                    .timestamp_at = d.timestamp_at,
                                                     .pool = pool,
                                                     .zone = zone,
                                                     .kernels = &d.kernels->function()});
@@ -117,7 +122,10 @@ void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
 void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
     auto* released = static_cast<tx_queue*>(dev->data->tx_queues[queue]);
     if (released == nullptr) return;
-    device_of(dev).past_doorbells += released->tail().writes.read();
+    device& d = device_of(dev);
+    d.past_doorbells += released->tail().writes.read();
+    d.past_refused_segmentation += released->refused_segmentation.read();
+    d.past_refused_length += released->refused_length.read();
     delete released;
     dev->data->tx_queues[queue] = nullptr;
 }
@@ -126,7 +134,7 @@ int rx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
     auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
     bool good = true;
-    nic.exclusively([&] { good = rx->start(); });
+    nic.exclusively([&] { good = rx->start(longest_frame_bytes(dev)); });
     if (!good) {
         SIMNIC_LOG(ERR, "queue %u: the pool has too few buffers to fill the ring\n", queue);
         (void)rx_queue_stop(dev, queue);

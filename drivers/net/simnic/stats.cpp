@@ -57,6 +57,15 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     all.push_back({"fault_translation", nic.pcie_bus().faults()});
     all.push_back({"fault_descriptor", bad_descriptors});
     all.push_back({"fault_tail", bad_tails});
+    uint64_t segmentation = device_of(dev).past_refused_segmentation,
+             length = device_of(dev).past_refused_length;
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q])) {
+            segmentation += tx->refused_segmentation.read();
+            length += tx->refused_length.read();
+        }
+    all.push_back({"tx_refused_segmentation", segmentation});
+    all.push_back({"tx_refused_length", length});
     append_pcie(all, dev);
     std::array<wire_count, most_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);

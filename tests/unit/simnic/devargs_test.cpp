@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "unit/simnic/device.hpp"
+
 namespace turnpike::simnic {
 namespace {
 
@@ -40,6 +42,25 @@ TEST(simnic_arguments, all_of_a_generator) {
     EXPECT_EQ(a->traffic.rate_pps, 1.5e6);
     EXPECT_EQ(a->traffic.src_ip, 0x0a00'0001u);
     EXPECT_EQ(a->traffic.dst_ip, 0x0a00'0002u);
+}
+
+TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
+    const auto a = parse_arguments(
+        "wire=pcap:/a:b/c.pcapng,dst_mac=02:11:22:33:44:55,dst=10.0.0.2,rate=10k,loss=0.25,"
+        "duplicate=1e-3,reorder=0,corrupt=0.5,delay=20,seed=4294967295,flap=500-100");
+    ASSERT_TRUE(a.has_value()) << a.error().message();
+    EXPECT_EQ(a->wire, wire_kind::pcap);
+    EXPECT_EQ(a->wire_name, "/a:b/c.pcapng");
+    EXPECT_FALSE(a->traffic.src_ip.has_value());
+    EXPECT_EQ(a->traffic.dst_ip, 0x0a00'0002u);
+    EXPECT_EQ(a->impaired.loss, 0.25);
+    EXPECT_EQ(a->impaired.duplicate, 1e-3);
+    EXPECT_EQ(a->impaired.corrupt, 0.5);
+    EXPECT_EQ(a->impaired.delay_us, 20u);
+    EXPECT_EQ(a->impaired.seed, UINT32_MAX);
+    EXPECT_EQ(a->impaired.up_ms, 500u);
+    EXPECT_EQ(a->impaired.down_ms, 100u);
+    EXPECT_TRUE(a->impaired.any());
 }
 
 struct refused {
@@ -87,14 +108,27 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,dst_mac=x", "dst_mac", "MAC address"},
         refused{"wire=gen,src=1.2.3", "src", "IPv4"},
         refused{"wire=gen,rate=-1", "rate", "per second"},
-        refused{"wire=gen,rate=nan", "rate", "per second"}));
+        refused{"wire=gen,rate=nan", "rate", "per second"},
+        refused{"wire=pcap", "wire", "pcap:FILE"}, refused{"wire=record:", "wire", "record:FILE"},
+        refused{"wire=pcap:f,size=64", "size", "wire=gen only"},
+        refused{"wire=tap:t,rate=1", "rate", "wire=gen, pcap only"},
+        refused{"wire=sink,loss=0.1", "loss", "wire=gen, peer, tap, pcap only"},
+        refused{"wire=gen,loss=1.1", "loss", "0 to 1"},
+        refused{"wire=gen,duplicate=nan", "duplicate", "0 to 1"},
+        refused{"wire=gen,reorder=-1", "reorder", "0 to 1"},
+        refused{"wire=gen,corrupt=1x", "corrupt", "0 to 1"},
+        refused{"wire=gen,loss=0.6,corrupt=0.6", "loss", "at most 1"},
+        refused{"wire=gen,delay=1s", "delay", "microseconds"},
+        refused{"wire=gen,seed=-1", "seed", "number"}, refused{"flap=500", "flap", "500-100"},
+        refused{"flap=0-100", "flap", "500-100"}));
 
 TEST(simnic_arguments, mutations_do_no_harm) {
     const std::string good =
         "profile=i40e,pcie=gen4x16,mps=512,engine=thread,link=40,queues=2,wire=gen,size=64-1518,"
-        "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1";
+        "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1,loss=0.1,duplicate=1e-3,"
+        "reorder=0.2,corrupt=0.3,delay=20,seed=7,flap=500-100";
     std::mt19937 random(7);
-    for (int round = 0; round < 1'000'000; ++round) {
+    for (uint32_t round = 0; round < test::rounds(1'000'000); ++round) {
         std::string text = good;
         for (unsigned n = 1 + random() % 4; n > 0; --n) {
             const size_t at = random() % text.size();
@@ -117,6 +151,7 @@ TEST(simnic_arguments, mutations_do_no_harm) {
         } else {
             EXPECT_GE(a->queues, 1);
             EXPECT_GE(a->traffic.largest, a->traffic.smallest);
+            EXPECT_LE(a->impaired.loss + a->impaired.corrupt, 1);
         }
     }
 }

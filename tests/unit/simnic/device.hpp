@@ -2,6 +2,7 @@
 // A device over memory of the test's own, and a host that speaks to it descriptor by descriptor.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -29,6 +30,11 @@ struct host_memory {
 inline constexpr uint64_t rx_ring_at = iova_base, tx_ring_at = iova_base + 0x2'0000,
                           buffers_at = iova_base + 0x10'0000;
 inline constexpr uint32_t ring_size = 256;
+
+/// Rounds of a random test: ten times as many under TURNPIKE_LONG.
+inline uint32_t rounds(uint32_t few) {
+    return std::getenv("TURNPIKE_LONG") != nullptr ? 10 * few : few;
+}
 
 inline engine_settings settings_of(std::string_view profile) {
     return {.policy = *policy_of(profile), .rx_queues = 1, .tx_queues = 1};

@@ -11,34 +11,13 @@
 
 #include "engine/classify.hpp"
 #include "packet/headers.hpp"
+#include "unit/simnic/wires.hpp"
 
 namespace turnpike::simnic {
 namespace {
 
-using frame = std::vector<uint8_t>;
+using test::count, test::frame, test::give, test::take;
 constexpr packet::mac_address port_mac{{2, 0, 0, 0, 0, 9}};
-
-frame take(wire& w, uint64_t now = 0) {
-    outgoing out;
-    if (w.peek(now, {&out, 1}) == 0) return {};
-    frame copy(out.bytes, out.bytes + out.length);
-    w.pop(1);
-    return copy;
-}
-
-void give(wire& w, const frame& f) {
-    const outgoing one{f.data(), static_cast<uint32_t>(f.size())};
-    w.send({&one, 1});
-}
-
-uint64_t count(const wire& w, std::string_view name) {
-    wire_count all[most_wire_counts];
-    const size_t n = w.counts(all);
-    for (size_t i = 0; i < n; ++i)
-        if (all[i].name == name) return all[i].value;
-    ADD_FAILURE() << "no count " << name;
-    return 0;
-}
 
 struct kind {
     const char* name;

@@ -6,22 +6,15 @@
 #include "host/kernel/burst.hpp"
 #include "isa/isa.hpp"
 #include "unit/simnic/device.hpp"
+#include "unit/simnic/wires.hpp"
 #include "wire/cable.hpp"
 #include "wire/generator.hpp"
+#include "wire/impaired.hpp"
 
 namespace turnpike::simnic {
 namespace {
 
-using test::lab, test::ring_size;
-
-uint64_t count(const wire& w, std::string_view name) {
-    wire_count all[most_wire_counts];
-    const size_t n = w.counts(all);
-    for (size_t i = 0; i < n; ++i)
-        if (all[i].name == name) return all[i].value;
-    ADD_FAILURE() << "no count " << name;
-    return 0;
-}
+using test::count, test::lab, test::ring_size;
 
 class simnic_thread : public ::testing::TestWithParam<const char*> {};
 
@@ -130,6 +123,28 @@ TEST(simnic_cable, carries_frames_between_two_threads) {
     EXPECT_GT(got, 0u);
     EXPECT_TRUE(in_order);
     EXPECT_TRUE(right_length);
+}
+
+TEST(simnic_bad_line, is_read_while_it_works) {
+    auto gen = std::make_unique<generator>(traffic{}, pace(0, 1000), uint16_t{0},
+                                           packet::mac_address{{2, 0, 0, 0, 0, 1}});
+    const impairments i{.loss = 0.5, .delay_us = 10, .up_ms = 1, .down_ms = 1};
+    engine_settings s = test::settings_of("ixgbe");
+    auto* line = new impaired(std::move(gen), i, s.tsc_hz);
+    lab l(s, std::unique_ptr<wire>(line));
+    for (uint32_t n = 0; n < ring_size - 1; ++n) l.rx(n) = {{lab::buffer(n), 0}};
+    l.rx_tail.mmio_write(ring_size - 1);
+    engine_thread runs(l.device);
+    ASSERT_TRUE(runs.start(-1).has_value());
+    bool seen[2] = {false, false};
+    const uint64_t give_up = cost::tsc() + 120ull * 1'000'000'000;
+    while (cost::tsc() < give_up && !(seen[0] && seen[1] && count(*line, "link_flaps") > 3))
+        seen[line->up() ? 1 : 0] = true;
+    runs.stop();
+    EXPECT_TRUE(seen[0] && seen[1]);
+    EXPECT_GT(count(*line, "link_flaps"), 3u);
+    EXPECT_GT(count(*line, "link_rx_lost"), 0u);
+    EXPECT_GT(count(*line, "impair_lost"), 0u);
 }
 
 TEST(simnic_thread_start, refuses_a_cpu_that_is_not_there) {

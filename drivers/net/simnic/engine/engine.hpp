@@ -4,8 +4,9 @@
 //
 // Wire time follows the TSC, but never by more than `stall_us` from one poll to the next. Where the
 // machine takes the CPU away for a while, the wire stops too: losses say what the forwarder lost, not
-// what the scheduler did. A forwarder that is merely slow still polls, and loses as it should.
-// (engine=thread: so for the device's own thread; while only the host stalls, frames are lost.)
+// what the scheduler did. And a poll moves no more than the host asks for (rx_budget), so with engine=inline
+// a forwarder that is merely slow slows the wire down; it loses where it posts too few buffers.
+// With engine=thread the device waits for nobody: what a slow or stalled host does not take is lost.
 #pragma once
 
 #include <atomic>

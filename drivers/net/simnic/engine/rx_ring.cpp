@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cost/meter.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::simnic {
@@ -29,6 +30,20 @@ void copy_frame(uint8_t* to, const uint8_t* from, uint32_t bytes) noexcept {
     std::memcpy(to + 16, &second, sizeof second);
     std::memcpy(to + bytes - 32, &third, sizeof third);
     std::memcpy(to + bytes - 16, &fourth, sizeof fourth);
+}
+
+/// Of the frame as the host gets it.
+uint32_t length_of(const incoming& frame) noexcept {
+    const bool strip = (frame.status & rx_stripped) != 0;
+    return frame.length - (strip ? uint32_t{sizeof(packet::vlan_tag)} : 0);
+}
+
+/// Bytes `at` to `at + bytes` of the frame without the tag that stands behind its addresses.
+void copy_without_tag(uint8_t* to, const uint8_t* frame, uint32_t at, uint32_t bytes) noexcept {
+    constexpr uint32_t addresses = 12;
+    const uint32_t before = at < addresses ? std::min(addresses - at, bytes) : 0;
+    std::memcpy(to, frame + at, before);
+    std::memcpy(to + before, frame + at + before + sizeof(packet::vlan_tag), bytes - before);
 }
 
 }  // namespace
@@ -68,18 +83,14 @@ bool rx_ring::fetch() noexcept {
 [[gnu::always_inline]] inline descriptor rx_ring::fill(uint64_t buffer,
                                                        const incoming& frame) noexcept {
     const bool strip = (frame.status & rx_stripped) != 0;
-    const uint32_t length = frame.length - (strip ? uint32_t{sizeof(packet::vlan_tag)} : 0);
+    const uint32_t length = length_of(frame);
     uint8_t* to = length <= settings_.buffer_bytes ? bus_.frame_at(buffer, length) : nullptr;
     if (to == nullptr) [[unlikely]]
         return {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
-    if (strip) [[unlikely]] {
-        constexpr uint32_t addresses = 12;
-        std::memcpy(to, frame.bytes, addresses);
-        std::memcpy(to + addresses, frame.bytes + addresses + sizeof(packet::vlan_tag),
-                    length - addresses);
-    } else {
+    if (strip) [[unlikely]]
+        copy_without_tag(to, frame.bytes, 0, length);
+    else
         copy_frame(to, frame.bytes, length);
-    }
     return {{rx_answer_0(frame.ptype, strip ? frame.tag : 0, frame.hash),
              rx_answer_1(rx_done | rx_end | frame.status, length)}};
 }
@@ -104,6 +115,67 @@ uint32_t rx_ring::answers_wanted() noexcept {
 }
 
 uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
+    if (settings_.timestamps) std::fill(stamps_.begin() + waiting_, stamps_.end(), cost::tsc());
+    if (!settings_.scatter) return receive_whole(frames);
+    uint32_t n = 0;
+    while (n < frames.size()) {
+        uint32_t end = n;
+        while (end < frames.size() && length_of(frames[end]) <= settings_.buffer_bytes) ++end;
+        if (end == n) {
+            if (!receive_scattered(frames[n])) break;
+            ++n;
+            continue;
+        }
+        n += receive_whole(frames.subspan(n, end - n));
+        if (n != end) break;
+    }
+    return n;
+}
+
+/// Descriptors with a buffer that the device has not used yet.
+uint32_t rx_ring::posted() const noexcept {
+    const uint32_t on_chip = fetched_ - chip_at_;
+    if (settings_.size == 0) return 0;
+    const uint32_t tail = settings_.tail->value.load(std::memory_order_acquire);
+    if (tail >= settings_.size) return on_chip;
+    return on_chip +
+           (tail >= next_fetch_ ? tail - next_fetch_ : settings_.size - next_fetch_ + tail);
+}
+
+/// A frame into as many buffers as it takes, or, if they are not all there, none. Each answer has the
+/// frame's type and status; the last says that it ends.
+bool rx_ring::receive_scattered(const incoming& frame) noexcept {
+    const bool strip = (frame.status & rx_stripped) != 0;
+    const uint32_t length = length_of(frame), most = settings_.buffer_bytes;
+    if (posted() < (length + most - 1) / most) return false;
+    bool good = true;
+    for (uint32_t at = 0, part = 0; at < length && good; at += part) {
+        if (chip_at_ == fetched_ && !fetch()) return false;
+        if (waiting_ == answers_.size()) write_back(true);
+        part = std::min(most, length - at);
+        const uint64_t buffer = chip_[chip_at_++];
+        uint8_t* to = bus_.frame_at(buffer, part);
+        good = to != nullptr;
+        if (!good) {
+            answers_[waiting_++] = {{0, rx_answer_1(rx_done | rx_end | rx_error, 0)}};
+            break;
+        }
+        if (strip)
+            copy_without_tag(to, frame.bytes, at, part);
+        else
+            std::memcpy(to, frame.bytes + at, part);
+        bus_.count_frame<tally::device_writes>(buffer, part);
+        const uint32_t ends = at + part == length ? rx_end : 0;
+        answers_[waiting_++] = {{rx_answer_0(frame.ptype, strip ? frame.tag : 0, frame.hash),
+                                 rx_answer_1(rx_done | ends | frame.status, part)}};
+    }
+    write_back(false);
+    (good ? packets : errors).add(1);
+    if (good) bytes.add(length);
+    return true;
+}
+
+uint32_t rx_ring::receive_whole(std::span<const incoming> frames) noexcept {
     uint32_t n = 0, good = 0;
     uint64_t sum = 0;
     while (n < frames.size() && (chip_at_ != fetched_ || fetch())) {
@@ -148,8 +220,10 @@ void rx_ring::write_back(bool all) noexcept {
         wanted_ = answers_wanted();
     }
     waiting_ -= done;
-    if (waiting_ != 0 && done != 0)
-        std::memmove(answers_.data(), &answers_[done], waiting_ * sizeof(descriptor));
+    if (waiting_ == 0 || done == 0) return;
+    std::memmove(answers_.data(), &answers_[done], waiting_ * sizeof(descriptor));
+    if (settings_.timestamps)
+        std::memmove(stamps_.data(), &stamps_[done], waiting_ * sizeof(uint64_t));
 }
 
 /// singly  each in a write of its own; else all in one, or two around the ring's end
@@ -161,7 +235,8 @@ void rx_ring::write_answers(const descriptor* answers, uint32_t count, bool sing
         descriptor* to = singly ? bus_.write_answers_singly(iova, n, each)
                                 : bus_.write_descriptors(purpose::rx_write_back, iova, n * each);
         for (uint32_t i = 0; to != nullptr && i < n; ++i) {
-            if (words == 2) to[i * words + 1] = {};
+            if (words == 2)
+                to[i * words + 1] = {{stamps_[size_t(answers - answers_.data()) + i], 0}};
             answer(to[i * words], answers[i].word[0], answers[i].word[1]);
         }
         answers += n;

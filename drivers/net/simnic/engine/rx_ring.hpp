@@ -18,6 +18,9 @@ struct rx_ring_settings {
     uint64_t iova = 0;  ///< of the ring
     uint32_t size = 0;  ///< descriptors, a multiple of 32
     uint32_t buffer_bytes = 0;
+    bool scatter = false;  ///< a frame longer than a buffer goes into several
+    bool timestamps =
+        false;  ///< word 2 of an answer (32-byte descriptors) says when, in TSC cycles
     tail_register* tail = nullptr;
 };
 
@@ -50,7 +53,10 @@ class rx_ring {
     cost::counter packets{}, bytes{}, errors{}, bad_tail{};
 
   private:
+    uint32_t receive_whole(std::span<const incoming> frames) noexcept;
+    bool receive_scattered(const incoming& frame) noexcept;
     bool fetch() noexcept;
+    uint32_t posted() const noexcept;
     descriptor fill(uint64_t buffer, const incoming& frame) noexcept;
     void write_back(bool all) noexcept;
     void write_answers(const descriptor* answers, uint32_t count, bool singly) noexcept;
@@ -67,6 +73,7 @@ class rx_ring {
     uint32_t waiting_ = 0, wanted_ = 1;
     double line_share_ = 0;
     std::array<descriptor, 2 * most_fetched> answers_{};
+    std::array<uint64_t, 2 * most_fetched> stamps_{};
 };
 
 }  // namespace turnpike::simnic

@@ -2,6 +2,7 @@
 #include "host/rx.hpp"
 
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_memzone.h>
 
 #include <algorithm>
@@ -41,7 +42,12 @@ rx_queue::rx_queue(const settings& s)
 
 rx_queue::~rx_queue() { rte_memzone_free(s_.zone); }
 
-bool rx_queue::start() noexcept {
+uint32_t rx_queue::room() const noexcept {
+    return static_cast<uint32_t>(rte_pktmbuf_data_room_size(s_.pool)) - RTE_PKTMBUF_HEADROOM;
+}
+
+bool rx_queue::start(uint32_t longest_bytes) noexcept {
+    scattered_ = s_.scatter && longest_bytes > room();
     std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * words_ * sizeof(descriptor));
     running_ = true;  // so that stop() frees what a pool too small gave
     next_ = refill_at_ = unrung_ = 0;
@@ -51,10 +57,12 @@ bool rx_queue::start() noexcept {
     const uint32_t gap = policy_.refill_all ? 1 : s_.free_threshold;
     if (!post(s_.size - gap)) return false;
     tail_.value.store(refill_at_, std::memory_order_relaxed);
-    const auto room =
-        static_cast<uint32_t>(rte_pktmbuf_data_room_size(s_.pool)) - uint32_t{RTE_PKTMBUF_HEADROOM};
-    s_.device->rx(s_.queue).attach(
-        {.iova = s_.zone->iova, .size = s_.size, .buffer_bytes = room, .tail = &tail_});
+    s_.device->rx(s_.queue).attach({.iova = s_.zone->iova,
+                                    .size = s_.size,
+                                    .buffer_bytes = room(),
+                                    .scatter = scattered_,
+                                    .timestamps = s_.timestamp_flag != 0,
+                                    .tail = &tail_});
     tail_.mmio_write(refill_at_);
     unrung_ = 0;
     return true;
@@ -63,6 +71,7 @@ bool rx_queue::start() noexcept {
 void rx_queue::stop() noexcept {
     if (!running_) return;
     running_ = false;
+    drop_chain();
     for (; missing_ < s_.size; ++missing_) {
         rte_mbuf_raw_free(posted_[next_]);
         if (++next_ == s_.size) next_ = 0;
@@ -73,7 +82,7 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
     if (!running_) [[unlikely]]
         return 0;
     if (s_.works_device) s_.device->poll(n);
-    const uint32_t got = take(out, n);
+    const uint32_t got = scattered_ ? take_scattered(out, n) : take(out, n);
     refill();
     return static_cast<uint16_t>(got);
 }
@@ -82,15 +91,60 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     uint32_t got = 0;
     while (got < n) {
         const uint32_t most = std::min(n - got, s_.size - next_);
-        const uint32_t taken =
-            take_(ring_ + size_t{next_} * words_, &posted_[next_], out + got, most, fresh_);
+        const uint32_t taken = take_next(out + got, most);
         got += taken;
-        missing_ += taken;
-        next_ += taken;
-        if (next_ == s_.size) next_ = 0;
         if (taken < most && !drop_faulty()) break;
     }
     return got;
+}
+
+/// At most to the ring's end; up to the first that is not answered or faulty.
+uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
+    const descriptor* from = ring_ + size_t{next_} * words_;
+    const uint32_t taken = take_(from, &posted_[next_], out, most, fresh_);
+    if (s_.timestamp_flag != 0)
+        for (uint32_t i = 0; i < taken; ++i) {
+            *RTE_MBUF_DYNFIELD(out[i], s_.timestamp_at, rte_mbuf_timestamp_t*) =
+                from[size_t{i} * words_ + 1].word[0];
+            out[i]->ol_flags |= s_.timestamp_flag;
+        }
+    missing_ += taken;
+    next_ += taken;
+    if (next_ == s_.size) next_ = 0;
+    return taken;
+}
+
+uint32_t rx_queue::take_scattered(rte_mbuf** out, uint32_t n) noexcept {
+    uint32_t got = 0;
+    rte_mbuf* parts[32];
+    while (got < n) {
+        const descriptor* from = ring_ + size_t{next_} * words_;
+        const uint32_t most = std::min({n - got, s_.size - next_, uint32_t{std::size(parts)}});
+        const uint32_t taken = take_next(parts, most);
+        for (uint32_t i = 0; i < taken; ++i) {
+            rte_mbuf* part = parts[i];
+            if (first_ == nullptr) {
+                first_ = part;
+            } else {
+                last_->next = part;
+                ++first_->nb_segs;
+                first_->pkt_len += part->data_len;
+            }
+            last_ = part;
+            if ((from[size_t{i} * words_].word[1] & rx_end) == 0) continue;
+            out[got++] = first_;
+            first_ = nullptr;
+        }
+        if (taken == most) continue;
+        if (!drop_faulty()) break;
+        drop_chain();  // the fault was in its middle
+    }
+    return got;
+}
+
+void rx_queue::drop_chain() noexcept {
+    rte_pktmbuf_free(first_);
+    first_ = nullptr;
 }
 
 /// The device could not use a buffer: give it back and go on behind it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/tx.hpp"
 
+#include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_memzone.h>
 
@@ -9,6 +10,8 @@
 
 namespace turnpike::simnic {
 namespace {
+
+constexpr uint64_t segmentation = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG;
 
 uint64_t offload_command(const rte_mbuf* m) noexcept {
     uint64_t command = 0;
@@ -27,7 +30,7 @@ uint64_t offload_command(const rte_mbuf* m) noexcept {
 /// One segment each and nothing to insert?
 bool all_simple(rte_mbuf* const* frames, uint32_t n) noexcept {
     constexpr uint64_t inserts =
-        RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN;
+        RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN | segmentation;
     uint64_t other = 0;
     for (uint32_t i = 0; i < n; ++i)
         other |= (frames[i]->ol_flags & inserts) | (frames[i]->nb_segs ^ 1u);
@@ -98,9 +101,29 @@ uint32_t tx_queue::fill_simple(rte_mbuf** frames, uint32_t n) noexcept {
     return n;
 }
 
+uint16_t tx_queue::prepare(rte_mbuf* const* frames, uint16_t n) noexcept {
+    for (uint16_t i = 0; i < n; ++i) {
+        const bool segments = (frames[i]->ol_flags & segmentation) != 0;
+        if (!segments && frames[i]->pkt_len <= max_frame_bytes) continue;
+        rte_errno = segments ? ENOTSUP : EINVAL;
+        return i;
+    }
+    return n;
+}
+
+/// A frame that nobody prepared and that the device cannot take is gone, and counted.
+bool tx_queue::refused(rte_mbuf* frame) noexcept {
+    if (prepare(&frame, 1) == 1) [[likely]]
+        return false;
+    (rte_errno == ENOTSUP ? refused_segmentation : refused_length).add(1);
+    rte_pktmbuf_free(frame);
+    return true;
+}
+
 uint32_t tx_queue::fill_full(rte_mbuf** frames, uint32_t n) noexcept {
     chained_ = true;
     for (uint32_t i = 0; i < n; ++i) {
+        if (refused(frames[i])) continue;
         if (frames[i]->nb_segs > free_) {
             clean();
             if (frames[i]->nb_segs > free_) return i;

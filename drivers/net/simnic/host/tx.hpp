@@ -37,6 +37,12 @@ class tx_queue {
     /// The device has let go of the ring: buffers go back to their pools.
     void stop() noexcept;
 
+    /// Of these frames, how many the device can take, up to the first that it cannot (rte_errno says why:
+    /// ENOTSUP, there is no segmentation; EINVAL, too long).
+    static uint16_t prepare(rte_mbuf* const* frames, uint16_t n) noexcept;
+
+    cost::counter refused_segmentation{}, refused_length{};  ///< frames dropped for that
+
     [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
@@ -44,6 +50,7 @@ class tx_queue {
   private:
     uint32_t fill_simple(rte_mbuf** frames, uint32_t n) noexcept;
     uint32_t fill_full(rte_mbuf** frames, uint32_t n) noexcept;
+    bool refused(rte_mbuf* frame) noexcept;
     void request_reports(uint32_t to) noexcept;
     void clean() noexcept;
     void free_block(uint32_t from) noexcept;

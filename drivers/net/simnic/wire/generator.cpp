@@ -37,6 +37,8 @@ generator::generator(const traffic& t, const pace& p, uint16_t source, const mac
     : traffic_(t),
       pace_(p),
       source_(source),
+      src_ip_(t.src_ip.value_or(default_src_ip)),
+      dst_ip_(t.dst_ip.value_or(default_dst_ip)),
       l4_at_(l3_at_ + static_cast<uint32_t>(t.ipv6 ? sizeof(ipv6_header) : sizeof(ipv4_header))),
       stamp_at_(l4_at_ + static_cast<uint32_t>(sizeof(udp_header))),
       stride_((largest_generated_bytes(t) + 63) / 64 * 64),
@@ -100,7 +102,7 @@ void generator::build() noexcept {
         store_be(f + l3_at_ + 36, step);
         address_sum = 2 * halves(step);
     } else {
-        const uint32_t from = traffic_.src_ip + step, to = traffic_.dst_ip + step;
+        const uint32_t from = src_ip_ + step, to = dst_ip_ + step;
         address_sum = halves(from) + halves(to);
         store_be(f + l3_at_ + 2, static_cast<uint16_t>(ip_bytes));
         store_be(f + l3_at_ + 10, static_cast<uint16_t>(~fold(ip_sum_ + ip_bytes + address_sum)));

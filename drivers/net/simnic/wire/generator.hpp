@@ -38,6 +38,7 @@ class generator final : public wire {
     const traffic traffic_;
     pace pace_;
     const uint16_t source_;
+    const uint32_t src_ip_, dst_ip_;
     const uint32_t l3_at_ = 14, l4_at_, stamp_at_;
     const uint32_t stride_;
     std::unique_ptr<uint8_t[]> frames_;  ///< frame_batch of them, alike but for what build() writes

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "packet/headers.hpp"
 
@@ -21,9 +22,10 @@ struct traffic {
     uint32_t smallest = 64, largest = 64;  ///< frame bytes, FCS included; in turn, by 1
     double rate_pps = 0;                   ///< 0: as the link paces, or as fast as the host takes
     packet::mac_address dst_mac{};         ///< zero: the port's own (IP flows), 02:... (MAC flows)
-    uint32_t src_ip = 0xc612'0000;         ///< 198.18.0.0 (RFC 2544), the first flow's
-    uint32_t dst_ip = 0xc613'0000;         ///< 198.19.0.0
+    std::optional<uint32_t> src_ip{},
+        dst_ip{};  ///< the first flow's; default_src_ip, default_dst_ip
 };
+inline constexpr uint32_t default_src_ip = 0xc612'0000, default_dst_ip = 0xc613'0000;  // RFC 2544
 
 /// The bytes, FCS included, of the n-th frame of the simple IMIX 7:4:1.
 constexpr uint32_t imix_bytes(uint32_t nth) noexcept {

@@ -72,6 +72,6 @@ class wire {
     virtual size_t counts(std::span<wire_count> into) const noexcept = 0;
 };
 
-inline constexpr size_t most_wire_counts = 16;
+inline constexpr size_t most_wire_counts = 24;
 
 }  // namespace turnpike::simnic

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Values of arguments as text. Each gives false, and leaves `into` as it was, where the text is no such.
+#pragma once
+
+#include <arpa/inet.h>
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "packet/headers.hpp"
+
+namespace turnpike::simnic {
+
+/// A whole number from `low` to `high`, and nothing after it.
+template <class Number>
+inline bool read_number(std::string_view text, Number low, Number high, Number& into) {
+    Number n{};
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
+        return false;
+    into = n;
+    return true;
+}
+
+inline bool read_mac(std::string_view text, packet::mac_address& into) {
+    packet::mac_address mac{};
+    if (text.size() != 17) return false;
+    for (size_t i = 0; i < 6; ++i) {
+        if (i > 0 && text[3 * i - 1] != ':') return false;
+        const char* at = text.data() + 3 * i;
+        if (const auto [end, code] = std::from_chars(at, at + 2, mac.bytes[i], 16);
+            code != std::errc() || end != at + 2)
+            return false;
+    }
+    into = mac;
+    return true;
+}
+
+inline bool read_ipv4(std::string_view text, std::optional<uint32_t>& into) {
+    in_addr address{};
+    if (inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
+    into = ntohl(address.s_addr);
+    return true;
+}
+
+/// "1000000", "500k", "1.5M"
+inline bool read_rate(std::string_view text, double& into) {
+    double scale = 1;
+    if (text.ends_with('k')) scale = 1e3;
+    if (text.ends_with('M')) scale = 1e6;
+    if (scale > 1) text.remove_suffix(1);
+    double n = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (code != std::errc() || end != text.data() + text.size() || !(n >= 0) || !(n * scale <= 1e9))
+        return false;
+    into = n * scale;
+    return true;
+}
+
+/// A share of all: 0 to 1
+inline bool read_share(std::string_view text, double& into) {
+    double share = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), share);
+    if (code != std::errc() || end != text.data() + text.size() || !(share >= 0) || !(share <= 1))
+        return false;
+    into = share;
+    return true;
+}
+
+/// "500-100": two whole numbers from 1 to most
+inline bool read_pair(std::string_view text, uint32_t most, uint32_t& first, uint32_t& second) {
+    const size_t dash = text.find('-');
+    uint32_t a = 0, b = 0;
+    if (dash == std::string_view::npos ||
+        !read_number<uint32_t>(text.substr(0, dash), 1, most, a) ||
+        !read_number<uint32_t>(text.substr(dash + 1), 1, most, b))
+        return false;
+    first = a;
+    second = b;
+    return true;
+}
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wire=pcap:FILE: sends the frames of a capture, over and over; takes what the device sends and counts
+// it. pcap and pcapng, as libpcap reads them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cost/counter.hpp"
+#include "packet/headers.hpp"
+#include "wire/wire.hpp"
+
+namespace turnpike::simnic {
+
+/// What goes in place of what was captured. Checksums change along: right stays right, wrong wrong.
+struct rewrites {
+    packet::mac_address dst_mac{};  ///< zero: as captured
+    std::optional<uint32_t> src_ip{}, dst_ip{};
+};
+
+class capture final : public wire {
+  public:
+    /// Errors  what libpcap says; EINVAL: not Ethernet, no frames, a frame cut short or too long;
+    ///         EFBIG: more than `most_bytes`
+    [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file,
+                                                            const rewrites& r, const pace& p);
+
+    uint32_t peek(uint64_t now, std::span<outgoing> into) noexcept override;
+    void pop(uint32_t n) noexcept override;
+    bool waits() const noexcept override { return !pace_.limits(); }
+    uint64_t skip_due(uint64_t now) noexcept override;
+    void resume(uint64_t now) noexcept override { pace_.idle_until(now); }
+    void send(std::span<const outgoing> frames) noexcept override { received_.add(frames.size()); }
+    size_t counts(std::span<wire_count> into) const noexcept override;
+
+    static constexpr size_t most_bytes = size_t{1} << 30;
+
+  private:
+    struct place {
+        size_t at;
+        uint32_t length;
+    };
+    explicit capture(const pace& p) noexcept : pace_(p) {}
+    result<void> append(const std::string& object, const uint8_t* frame, uint32_t captured,
+                        uint32_t length);
+    [[nodiscard]] outgoing frame(size_t ahead) const noexcept {
+        const place& p = places_[(next_ + ahead) % places_.size()];
+        return {&bytes_[p.at], p.length};
+    }
+
+    pace pace_;
+    std::vector<uint8_t> bytes_{};  ///< one frame behind another
+    std::vector<place> places_{};
+    size_t next_ = 0;
+    cost::counter sent_{}, loops_{}, received_{};
+};
+
+/// Threads any. Errors none: what is no IPv4 keeps its addresses.
+void rewrite(const rewrites& r, uint8_t* frame, uint32_t bytes) noexcept;
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wire=record:FILE: every frame that the device sends goes into a pcap file (nanoseconds, wall clock),
+// which is whole when the port is closed. Sends none.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "cost/counter.hpp"
+#include "wire/wire.hpp"
+
+struct pcap_dumper;
+
+namespace turnpike::simnic {
+
+class record final : public wire {
+  public:
+    /// Creates or empties the file. Errors  what libpcap says
+    [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file);
+    ~record() override;
+
+    uint32_t peek(uint64_t, std::span<outgoing>) noexcept override { return 0; }
+    void pop(uint32_t) noexcept override {}
+    bool waits() const noexcept override { return true; }
+    void send(std::span<const outgoing> frames) noexcept override;
+    size_t counts(std::span<wire_count> into) const noexcept override;
+
+  private:
+    explicit record(pcap_dumper* to) noexcept : to_(to) {}
+
+    pcap_dumper* const to_;
+    cost::counter written_{}, failed_{};
+};
+
+}  // namespace turnpike::simnic

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a bad line did is what the receiver sees, frame by frame.
+#include "wire/impaired.hpp"
+
+#include <memory>
+
+#include "unit/simnic/wires.hpp"
+#include "wire/generator.hpp"
+
+namespace turnpike::simnic {
+namespace {
+
+using test::count, test::frame, test::give, test::take;
+
+constexpr uint64_t hz = 1'000'000'000;
+constexpr packet::mac_address port_mac{{2, 0, 0, 0, 0, 9}};
+
+std::unique_ptr<wire> bad_line(const impairments& i, const pace& p = {}) {
+    traffic t;
+    t.smallest = 64;
+    t.largest = 128;
+    return std::make_unique<impaired>(std::make_unique<generator>(t, p, 1, port_mac), i, hz);
+}
+
+/// All that is due goes back; nothing stays on the line.
+void reflect(wire& w, uint64_t now) {
+    for (frame f = take(w, now); !f.empty(); f = take(w, now)) give(w, f);
+}
+
+struct shares {
+    const char* name;
+    impairments of;
+};
+
+class bad_lines : public ::testing::TestWithParam<shares> {};
+
+TEST_P(bad_lines, show_in_the_receivers_counts_exactly) {
+    constexpr uint32_t frames = 20'000;
+    for (uint32_t seed = 1; seed <= 4; ++seed) {
+        impairments i = GetParam().of;
+        i.seed = seed;
+        const auto w = bad_line(i, pace(0, 1));
+        const auto missing = [&w] {
+            return count(*w, "impair_lost") + count(*w, "impair_corrupted") - count(*w, "gen_lost");
+        };
+        // A gap behind the last frame that came shows with the next one.
+        for (uint64_t now = 0; now < frames || (missing() != 0 && now < frames + 1000); ++now)
+            reflect(*w, now);
+        const auto near = [](uint64_t n, double share) {
+            EXPECT_NEAR(static_cast<double>(n), share * frames, share * frames / 4);
+        };
+        near(count(*w, "impair_lost"), i.loss);
+        near(count(*w, "impair_corrupted"), i.corrupt);
+        near(count(*w, "impair_duplicated"), i.duplicate);
+        EXPECT_EQ(missing(), 0u);
+        EXPECT_EQ(count(*w, "gen_damaged"), count(*w, "impair_corrupted"));
+        EXPECT_EQ(count(*w, "gen_duplicated"), count(*w, "impair_duplicated"));
+        EXPECT_EQ(count(*w, "gen_reordered"), count(*w, "impair_reordered"));
+        if (i.reorder > 0) {
+            EXPECT_GT(count(*w, "impair_reordered"), i.reorder * frames / 2);
+        }
+        EXPECT_EQ(count(*w, "gen_foreign"), 0u);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, bad_lines,
+    ::testing::Values(shares{"loses", {.loss = 0.02}}, shares{"duplicates", {.duplicate = 0.02}},
+                      shares{"reorders", {.reorder = 0.02}}, shares{"corrupts", {.corrupt = 0.02}},
+                      shares{"does_it_all",
+                             {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05, .corrupt = 0.05}}),
+    [](const auto& p) { return p.param.name; });
+
+TEST(bad_line, is_the_same_for_the_same_seed) {
+    impairments i{.loss = 0.1, .duplicate = 0.1, .reorder = 0.1, .corrupt = 0.1};
+    const auto frames_of = [&i](uint32_t seed) {
+        i.seed = seed;
+        const auto w = bad_line(i);
+        std::vector<frame> all;
+        for (int n = 0; n < 1000; ++n) all.push_back(take(*w));
+        return all;
+    };
+    EXPECT_EQ(frames_of(7), frames_of(7));
+    EXPECT_NE(frames_of(7), frames_of(8));
+}
+
+TEST(bad_line, may_lose_everything) {
+    const auto w = bad_line({.loss = 1}, pace(0, 100));
+    EXPECT_TRUE(take(*w, 1'000'000).empty());
+    EXPECT_EQ(count(*w, "impair_lost"), 10'001u);
+}
+
+TEST(bad_line, delays_each_frame_alike) {
+    const auto w = bad_line({.delay_us = 50}, pace(0, 1000));  // a frame a microsecond
+    for (uint64_t now = 0; now < 50'000; now += 1000)
+        EXPECT_TRUE(take(*w, now).empty()) << "at " << now;
+    for (uint64_t now = 50'000; now < 100'000; now += 1000) {
+        EXPECT_FALSE(take(*w, now).empty()) << "at " << now;
+        EXPECT_TRUE(take(*w, now).empty()) << "one at a time, " << now;
+    }
+    EXPECT_EQ(count(*w, "impair_delayed"), 100u);
+    EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
+}
+
+TEST(bad_line, flaps_and_counts_what_that_cost) {
+    const auto w = bad_line({.up_ms = 3, .down_ms = 1}, pace(0, 10'000));  // 100 frames a ms
+    uint64_t came = 0, came_back = 0;
+    for (uint64_t now = 0; now < 40'000'000; now += 10'000) {
+        const frame f = take(*w, now);
+        EXPECT_EQ(w->up(), now % 4'000'000 < 3'000'000) << now;
+        EXPECT_EQ(w->up(), !f.empty()) << now;
+        if (f.empty()) {
+            give(*w, frame(60, 0));
+            continue;
+        }
+        ++came;
+        give(*w, f);
+        ++came_back;
+    }
+    EXPECT_EQ(count(*w, "link_flaps"), 10u);
+    EXPECT_EQ(count(*w, "link_rx_lost"), 1000u);
+    EXPECT_EQ(count(*w, "link_tx_lost"), 1000u);
+    EXPECT_EQ(came, 3000u);
+    EXPECT_EQ(count(*w, "gen_received"), came_back);
+    EXPECT_EQ(count(*w, "gen_lost"), 900u) << "the tenth gap is still open";
+}
+
+}  // namespace
+}  // namespace turnpike::simnic
