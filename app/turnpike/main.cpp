@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpike [EAL options --] [options]: read the configuration, start EAL, forward, report.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -85,12 +87,18 @@ bool write_report(const cost::report& r, const std::string& path) {
     return static_cast<bool>(file);
 }
 
-/// Tried before anything starts; what is there stays until the report replaces it.
+/// Tried before anything starts. What is there stays until the report replaces it, and where nothing
+/// is, nothing is left behind.
 bool report_can_be_written(const std::string& path) {
-    if (path.empty() || path == "-" || std::ofstream(path, std::ios::app)) return true;
-    std::fprintf(stderr, "turnpike: --report %s: %s; name a file that can be written\n",
-                 path.c_str(), std::strerror(errno));
-    return false;
+    if (path.empty() || path == "-") return true;
+    const bool there = ::access(path.c_str(), F_OK) == 0;
+    if (!std::ofstream(path, std::ios::app)) {
+        std::fprintf(stderr, "turnpike: --report %s: %s; name a file that can be written\n",
+                     path.c_str(), std::strerror(errno));
+        return false;
+    }
+    if (!there) ::unlink(path.c_str());
+    return true;
 }
 
 int complain(const error& e, int code) {
