@@ -79,7 +79,9 @@ double irregularity(const placement& p) {
 /// follows them (turnpike-bench-mempool, the walk of 4,096 buffers, 3 to 6 %); then the cheapest.
 std::vector<placement> candidates(const placement& dense) {
     std::vector<placement> out;
-    if (dense.how == placement::kind::pages) {
+    // With many objects in a page the grid skips one for nothing, and its pattern goes on behind the page.
+    constexpr uint32_t many = 4096;
+    if (dense.how == placement::kind::pages && dense.per_page < many) {
         out.push_back(dense);
         const uint64_t left = dense.page - uint64_t{dense.per_page} * dense.object;
         out.back().turn = static_cast<uint32_t>(static_cast<double>(left + 1) * 0.618);
