@@ -31,17 +31,6 @@ struct avx2 {
         return {_mm256_cmpeq_epi32(a.v, b.v)};
     }
     static bool any(avx2 a) noexcept { return !_mm256_testz_si256(a.v, a.v); }
-    static constexpr unsigned wide = 4;
-    template <class T>
-    static void zero_extend(uint64_t* to, const T* from) noexcept {
-        long long bits[2] = {};
-        std::memcpy(bits, from, wide * sizeof(T));
-        const __m128i x = _mm_set_epi64x(bits[1], bits[0]);
-        const __m256i y = sizeof(T) == 1   ? _mm256_cvtepu8_epi64(x)
-                          : sizeof(T) == 2 ? _mm256_cvtepu16_epi64(x)
-                                           : _mm256_cvtepu32_epi64(x);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), y);
-    }
     static unsigned popcount(uint64_t x) noexcept {
         return static_cast<unsigned>(__builtin_popcountll(x));
     }

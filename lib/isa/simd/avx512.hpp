@@ -27,20 +27,6 @@ struct avx512 {
         return {_mm512_movm_epi32(_mm512_cmpeq_epi32_mask(a.v, b.v))};
     }
     static bool any(avx512 a) noexcept { return _mm512_test_epi32_mask(a.v, a.v) != 0; }
-    static constexpr unsigned wide = 8;
-    template <class T>
-    static void zero_extend(uint64_t* to, const T* from) noexcept {
-        __m512i y;
-        if constexpr (sizeof(T) == 4) {
-            y = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-        } else {
-            long long bits[2] = {};
-            std::memcpy(bits, from, wide * sizeof(T));
-            const __m128i x = _mm_set_epi64x(bits[1], bits[0]);
-            y = sizeof(T) == 1 ? _mm512_cvtepu8_epi64(x) : _mm512_cvtepu16_epi64(x);
-        }
-        _mm512_storeu_si512(to, y);
-    }
     static unsigned popcount(uint64_t x) noexcept {
         return static_cast<unsigned>(__builtin_popcountll(x));
     }

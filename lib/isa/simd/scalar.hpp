@@ -28,11 +28,6 @@ struct scalar {
         return {out};
     }
     static bool any(scalar a) noexcept { return a.v != 0; }
-    static constexpr unsigned wide = 1;
-    template <class T>
-    static void zero_extend(uint64_t* to, const T* from) noexcept {
-        *to = *from;
-    }
     static unsigned popcount(uint64_t x) noexcept {  // the instruction needs flags scalar has not
         x -= x >> 1 & 0x5555'5555'5555'5555;
         x = (x & 0x3333'3333'3333'3333) + (x >> 2 & 0x3333'3333'3333'3333);

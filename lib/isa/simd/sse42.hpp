@@ -10,7 +10,6 @@
 //   load(from), store(to, a)     lanes from and to memory, any alignment
 //   equal<T>(a, b)               all bits of each T-sized part where a and b are equal, else 0
 //   any(a)                       is any bit set
-//   zero_extend(to, from)        to[i] = from[i] for `wide` u64 values; from: u8, u16 or u32
 //   popcount(x)                  bits set in one u64
 //   prefetch(at)                 the line of `at`, into all caches; harmless for any address
 //   load_bytes(at, there)        lanes from any address; only the first `there` mean anything, what
@@ -56,17 +55,6 @@ struct sse42 {
         return {_mm_cmpeq_epi32(a.v, b.v)};
     }
     static bool any(sse42 a) noexcept { return !_mm_testz_si128(a.v, a.v); }
-    static constexpr unsigned wide = 2;
-    template <class T>
-    static void zero_extend(uint64_t* to, const T* from) noexcept {
-        uint64_t bits = 0;
-        std::memcpy(&bits, from, wide * sizeof(T));
-        const __m128i x = _mm_cvtsi64_si128(static_cast<long long>(bits));
-        const __m128i y = sizeof(T) == 1   ? _mm_cvtepu8_epi64(x)
-                          : sizeof(T) == 2 ? _mm_cvtepu16_epi64(x)
-                                           : _mm_cvtepu32_epi64(x);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), y);
-    }
     static unsigned popcount(uint64_t x) noexcept {
         return static_cast<unsigned>(__builtin_popcountll(x));
     }
