@@ -50,6 +50,7 @@ class table {
     using key_layout = typename generation_type::key_layout;
 
     table(const config& c, const key_layout& key) : config_(c), key_(key) {}
+    /// What readers may still hold goes by defer_free: reclaim after this.
     ~table();
     table(const table&) = delete;
     table& operator=(const table&) = delete;
