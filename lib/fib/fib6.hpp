@@ -61,6 +61,8 @@ class fib6 {
     /// In order of (address, length). Writer's thread.
     void for_each(const std::function<void(const route6&)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
+    /// Walks the whole table. Writer's thread.
+    [[nodiscard]] level_bytes bytes_by_level() const noexcept { return table_.bytes_by_level(); }
     /// What a kernel of lookup6_kernels() takes; valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return table_.readers_view(); }
     /// The name of the kernel that runs.

@@ -230,6 +230,19 @@ void rib::walk_root(uint32_t first, uint32_t count, uint32_t fallback, const roo
     emit_to(cover[0].last);
 }
 
+void rib::add_units(const rib_node& node, unsigned level,
+                    std::array<uint64_t, max_levels + 1>& units) noexcept {
+    units[level] += node.units;
+    for (const auto& child : node.children) add_units(*child.node, level + 1, units);
+}
+
+std::array<uint64_t, rib::max_levels + 1> rib::units_by_level() const noexcept {
+    std::array<uint64_t, max_levels + 1> units{};
+    for (const auto& child : children_)
+        if (child != nullptr) add_units(*child, 1, units);
+    return units;
+}
+
 void rib::visit_node(const rib_node& node, address at, unsigned level, const visitor& visit) const {
     const unsigned start = shape_.start(level), stride = shape_.stride(level);
     auto route = node.routes.begin();

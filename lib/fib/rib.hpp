@@ -122,11 +122,16 @@ class rib {
     using visitor = std::function<void(const address&, unsigned length, uint32_t handle)>;
     void for_each(const visitor& visit) const;
 
+    /// Arena units of the nodes of each level; [0] is the root's, which has none.
+    std::array<uint64_t, max_levels + 1> units_by_level() const noexcept;
+
     uint32_t size() const noexcept { return size_; }
     const shape& geometry() const noexcept { return shape_; }
 
   private:
     uint32_t key(const address& a, unsigned length, unsigned level) const noexcept;
+    static void add_units(const rib_node& node, unsigned level,
+                          std::array<uint64_t, max_levels + 1>& units) noexcept;
     void visit_node(const rib_node& node, address at, unsigned level, const visitor& visit) const;
 
     shape shape_;

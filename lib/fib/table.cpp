@@ -228,6 +228,13 @@ void table::for_each(const std::function<void(const address&, unsigned, uint64_t
     });
 }
 
+level_bytes table::bytes_by_level() const noexcept {
+    level_bytes bytes = rib_->units_by_level();
+    for (uint64_t& b : bytes) b *= arena::bytes_of(1);
+    bytes[0] = generation_->root_bytes();
+    return bytes;
+}
+
 statistics table::stats() const noexcept {
     const generation& g = *generation_;
     uint32_t distinct = 0;

@@ -7,6 +7,7 @@
 // shown.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,10 @@ struct entry {
     uint64_t next_hop;
 };
 
+/// Bytes of the root [0] and of the nodes of each level below it; the rest of live_bytes is the nodes
+/// that root slots without longer routes share.
+using level_bytes = std::array<uint64_t, rib::max_levels + 1>;
+
 class table {
   public:
     table(const config& c, shape s, bool ipv4);
@@ -76,6 +81,7 @@ class table {
     [[nodiscard]] std::optional<uint64_t> get(const address& a, unsigned length);
     void for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept;
+    [[nodiscard]] level_bytes bytes_by_level() const noexcept;
 
     const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
 

@@ -270,6 +270,24 @@ TEST(fib6_edges, drift_of_parents_and_children) {
     b.check_edges(random);
 }
 
+// Root 2^18 and 2^16 entries of 4 bytes; a block of 64 slots is one line, a page 1 KB, a byte node with
+// two boundaries 40 + 3 * 4 bytes, one line.
+TEST(fib4_edges, bytes_by_level) {
+    auto t = *fib4::create({});
+    ASSERT_TRUE(t->add(0x0a000000, 24, 1));
+    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 20, 64}));
+    ASSERT_TRUE(t->add(0x0a000080, 32, 2));
+    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 20, 128, 64}));  // the block has an escape
+    EXPECT_EQ(t->stats().live_bytes, 128U + 64 + 64);  // and what all other slots share
+}
+TEST(fib6_edges, bytes_by_level) {
+    auto t = *fib6::create({});
+    ASSERT_TRUE(t->add({0x20, 1, 0x0d, 0xb8}, 32, 1));
+    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18, 1024, 64}));
+    ASSERT_TRUE(t->remove({0x20, 1, 0x0d, 0xb8}, 32));
+    EXPECT_EQ(t->bytes_by_level(), (level_bytes{1 << 18}));
+}
+
 /// An allocator with a budget.
 struct budget {
     size_t left = ~size_t{0};
