@@ -264,10 +264,5 @@ int run(int argc, char** argv) {
 }  // namespace turnpike::bench
 
 int main(int argc, char** argv) {
-    try {
-        return turnpike::bench::run(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "turnpike-bench-acl: {}\n", e.what());
-        return 2;
-    }
+    return turnpike::bench::guarded("turnpike-bench-acl", turnpike::bench::run, argc, argv);
 }

@@ -269,10 +269,5 @@ int run(int argc, char** argv) {
 }  // namespace turnpike::bench
 
 int main(int argc, char** argv) {
-    try {
-        return turnpike::bench::run(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "turnpike-bench-fib: {}\n", e.what());
-        return 2;
-    }
+    return turnpike::bench::guarded("turnpike-bench-fib", turnpike::bench::run, argc, argv);
 }

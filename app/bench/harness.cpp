@@ -192,4 +192,13 @@ mean_and_least summarise(const nlohmann::json& cells, const char* key,
     return {std::exp(logs / n), least};
 }
 
+int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "{}: {}\n", program, e.what());
+        return 2;
+    }
+}
+
 }  // namespace turnpike::bench

@@ -70,6 +70,9 @@ class harness {
     nlohmann::json summary_ = nlohmann::json::object();
 };
 
+/// What main() returns: run()'s exit code, 2 with a message where it throws.
+int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv);
+
 /// Geometric mean and minimum of cell[key] over the cells that `pick` takes and that have it.
 struct mean_and_least {
     std::optional<double> geomean, least;

@@ -94,4 +94,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace turnpike::bench
 
-int main(int argc, char** argv) { return turnpike::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+    return turnpike::bench::guarded("turnpike-bench-isa", turnpike::bench::run, argc, argv);
+}
