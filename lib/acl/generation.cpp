@@ -18,6 +18,9 @@ constexpr size_t trial_rules = 1024, sample_rules = 512;  ///< all up to the fir
 constexpr double growths[] = {4, 1.2, 0};
 constexpr unsigned plain_thrift = std::size(growths) - 1;
 
+/// Of an arena that needs no prefetching: half of a usual L2.
+constexpr uint64_t near_bytes = 512 * 1024;
+
 /// Copies that all nodes together may add: more where trees are small anyway.
 uint64_t allowed_copies(size_t rules) {
     return std::max(5 * rules, std::min<size_t>(12 * rules, 8000));
@@ -189,6 +192,7 @@ bool generation<Words>::settle(const memory& from, uint64_t max_bytes) {
     if (fixed + least > max_bytes) return false;
     if (!store_.settle(from, std::min(wanted, max_bytes - fixed), reserve)) return false;
     view_.arena = store_.base();
+    view_.large = store_.used_bytes() > near_bytes;
     return true;
 }
 

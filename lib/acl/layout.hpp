@@ -48,6 +48,7 @@ struct view {
     uint8_t stored_words;       ///< of `stored`
     uint8_t stored[max_words];  ///< words that leaves compare, ports last
     uint8_t rank_shift;         ///< priority (as leaves store it) >> rank_shift: a rank, 16 bits
+    bool large;                 ///< more than the nearest caches hold
     uint8_t pieces;             ///< 0: the key's words lie in the buffer one after the other
     piece piece_at[max_pieces];
     uint32_t categories;  ///< that every rule has; 0: rules differ, leaves store each one's
@@ -81,11 +82,13 @@ constexpr unsigned entry_bytes = 16;
 ///   above the first.
 
 /// A leaf of n rules, highest priority first: for each stored word u32 value[n], u32 mask[n] (for
-/// ports: the lowest ports, how many more); then u64 priority << 32 | user data [n]; u32 categories
-/// [n] where rules differ; u64 the next leaf's word where chained.
+/// ports: the lowest ports, how many more); then u64 priority << 32 | user data [n]; where rules
+/// differ in their categories, for every eight rules u8 [max_categories]: which of them are in each;
+/// u64 the next leaf's word where chained.
 constexpr unsigned leaf_rules = 248;
+constexpr uint32_t category_bytes(uint32_t n) { return (n + 7) / 8 * max_categories; }
 constexpr uint32_t leaf_bytes(uint32_t n, unsigned stored_words, bool categories, bool chained) {
-    return n * (8 * stored_words + 8) + (categories ? (n + 1) / 2 * 8 : 0) + (chained ? 8 : 0);
+    return n * (8 * stored_words + 8) + (categories ? category_bytes(n) : 0) + (chained ? 8 : 0);
 }
 
 }  // namespace layout

@@ -106,8 +106,11 @@ uint64_t leaves<Words>::write_one(const rule_type* rules, uint32_t count, uint64
         put32(to, coding_.stored_priority(rules[r].priority));
     }
     if (coding_.categories == 0) {
-        for (uint32_t r = 0; r < count; ++r) put32(to, rules[r].categories);
-        if (count % 2 != 0) put32(to, 0);
+        for (uint32_t r = 0; r < count; ++r)
+            for (unsigned c = 0; c < max_categories; ++c)
+                to[r / 8 * max_categories + c] |=
+                    static_cast<uint8_t>((rules[r].categories >> c & 1) << r % 8);
+        to += layout::category_bytes(count);
     }
     if (next != 0) std::memcpy(to, &next, sizeof next);
     return entry_word(granule, layout::leaf_bit | (next != 0 ? layout::chained_bit : 0) |
@@ -159,8 +162,9 @@ std::vector<packed_rule<Words>> leaves<Words>::read_one(uint64_t word) const {
                   {static_cast<uint16_t>(low), static_cast<uint16_t>(high)});
         r.user_data = get<uint32_t>(tops + 8 * i);
         r.priority = get<uint32_t>(tops + 8 * i + 4) + coding_.base - 1;
-        r.categories =
-            coding_.categories != 0 ? coding_.categories : get<uint32_t>(tops + 8 * count + 4 * i);
+        r.categories = coding_.categories;
+        for (unsigned c = 0; coding_.categories == 0 && c < max_categories; ++c)
+            r.categories |= (tops[8 * count + i / 8 * max_categories + c] >> i % 8 & 1u) << c;
     }
     return rules;
 }

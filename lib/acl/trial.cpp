@@ -10,7 +10,8 @@ namespace turnpike::acl {
 namespace {
 
 // Cycles of the kernel's steps on Zen 4, from turnpike-bench-acl.
-constexpr double tree_cycles = 6, node_cycles = 8, leaf_cycles = 10, scan_cycles = 8;
+constexpr double tree_cycles = 6, node_cycles = 8, leaf_cycles = 10, scan_cycles = 8,
+                 scan_all_cycles = 18;
 constexpr uint32_t scan_step = 8;
 constexpr unsigned drawn = 384, random = 128;
 
@@ -35,9 +36,25 @@ uint64_t load(const view& t, uint32_t granule, unsigned at) {
 template <unsigned Words>
 struct trial {
     const view& t;
+    uint32_t categories;  ///< that are asked for
     std::array<uint32_t, Words> key{};
-    uint64_t best = 0;
+    std::array<uint64_t, max_categories> best{};
     double cycles = 0;
+
+    uint64_t least() const {
+        uint64_t x = ~uint64_t{0};
+        for (unsigned c = 0; c < max_categories; ++c)
+            if ((categories >> c & 1) != 0) x = std::min(x, best[c]);
+        return x;
+    }
+
+    uint32_t categories_of(const uint8_t* masks, uint32_t i) const {
+        if (t.categories != 0) return categories;
+        uint32_t x = 0;
+        for (unsigned c = 0; c < max_categories; ++c)
+            x |= (masks[i / 8 * max_categories + c] >> i % 8 & 1u) << c;
+        return x;
+    }
 
     void leaf(uint32_t granule, uint32_t info) {
         const uint32_t count = info >> layout::count_at & 0xff;
@@ -47,9 +64,15 @@ struct trial {
             std::memcpy(&x, rules + 4 * i, sizeof x);
             return x;
         };
+        const uint8_t* tops = rules + 8 * t.stored_words * count;
         cycles += leaf_cycles;
         for (uint32_t i = 0; i < count; ++i) {
-            if (i % scan_step == 0) cycles += scan_cycles;
+            uint64_t top;
+            std::memcpy(&top, tops + 8 * i, sizeof top);
+            if (i % scan_step == 0) {
+                if (i != 0 && top <= least()) return;
+                cycles += t.categories != 0 ? scan_cycles : scan_all_cycles;
+            }
             bool match = true;
             const unsigned plain = t.stored_words - 1u;
             for (unsigned w = 0; w < plain && match; ++w)
@@ -60,10 +83,9 @@ struct trial {
             if (!match || static_cast<uint16_t>((ports >> 16) - (low >> 16)) > more >> 16 ||
                 static_cast<uint16_t>(ports - low) > (more & 0xffff))
                 continue;
-            uint64_t top;
-            std::memcpy(&top, rules + 8 * (t.stored_words * count + i), sizeof top);
-            best = std::max(best, top);
-            return;
+            const uint32_t in = categories_of(tops + 8 * count, i);
+            for (unsigned c = 0; c < max_categories; ++c)
+                if ((in >> c & 1) != 0) best[c] = std::max(best[c], top);
         }
     }
 
@@ -73,7 +95,7 @@ struct trial {
         for (bool root = true;; root = false) {
             const uint64_t word = load(t, granule, 0), data = load(t, granule, 8);
             const auto info = static_cast<uint32_t>(word);
-            if (word == 0 || (info & layout::rank_mask) < best >> 32 >> t.rank_shift) return;
+            if (word == 0 || (info & layout::rank_mask) < least() >> 32 >> t.rank_shift) return;
             granule = static_cast<uint32_t>(word >> 32);
             if ((info & layout::leaf_bit) != 0) {
                 const uint32_t filtered = key[t.filter_word[number]];
@@ -92,8 +114,10 @@ template <unsigned Words>
 double trial_cycles(const view& t, const std::vector<packed_rule<Words>>& rules) {
     generator next;
     double cycles = 0;
+    uint32_t categories = 0;
+    for (const auto& r : rules) categories |= r.categories;
     for (unsigned i = 0; i < drawn + random; ++i) {
-        trial<Words> one{t};
+        trial<Words> one{t, categories};
         for (uint32_t& w : one.key) w = next();
         if (i < drawn) {
             const auto& r = rules[next() % rules.size()];

@@ -39,15 +39,17 @@ inline uint64_t load64(const uint8_t* from) noexcept {
 template <class V, unsigned Words, bool Multi>
 struct search {
     static constexpr uint32_t step = V::lanes < 8 ? 8 : V::lanes;  ///< rules a pass
-    static constexpr uint32_t results_each = Multi ? acl::max_categories : 1;
+    static constexpr uint32_t rows = Multi ? chunk : 1;
 
     const acl::view& t;
     const uint32_t n;
     const uint32_t categories;
+    static constexpr uint32_t not_asked_for = ~0u >> 1;  ///< nothing beats this
     uint32_t key[acl::max_words][room];
     uint32_t bar[room];  ///< rank of the best match: lower ones need not be looked at
     uint32_t everyone[room];
-    uint64_t best[chunk][results_each];  ///< priority << 32 | user data; 0: none
+    uint64_t best[Multi ? 1 : chunk];  ///< priority << 32 | user data; 0: none
+    uint32_t best_priority[rows][acl::max_categories], best_data[rows][acl::max_categories];
     leaf_list lists[2], chained;
 
     search(const acl::view& table, const uint8_t* const* data, uint32_t packets,
@@ -56,7 +58,13 @@ struct search {
         for (uint32_t i = 0; i < n; ++i) {
             bar[i] = 0;
             everyone[i] = i;
-            for (uint32_t c = 0; c < (Multi ? categories : 1); ++c) best[i][c] = 0;
+            if constexpr (Multi)
+                for (uint32_t c = 0; c < acl::max_categories; ++c) {
+                    best_priority[i][c] = c < categories ? 0 : not_asked_for;
+                    best_data[i][c] = 0;
+                }
+            else
+                best[i] = 0;
         }
         if (t.pieces != 0)
             load_pieces(data);
@@ -67,7 +75,11 @@ struct search {
 
     void load_words(const uint8_t* const* data) noexcept {
         const uint32_t words = Words != 0 ? Words : t.stored_words;
-        for (uint32_t i = 0; i < n; ++i)
+        uint32_t i = 0;
+        if constexpr (Words == 4)
+            for (; i + 4 <= n; i += 4)
+                V::load_columns_be(data + i, key[0] + i, key[1] + i, key[2] + i, key[3] + i);
+        for (; i < n; ++i)
 #pragma GCC unroll 4
             for (uint32_t w = 0; w < words; ++w) {
                 const uint32_t at = Words != 0 ? w : t.stored[w];
@@ -138,7 +150,43 @@ struct search {
         return rules + 8 * count * (Words != 0 ? Words : t.stored_words);
     }
 
-    /// One step of every leaf in the list, from rule `at` on; who has not found one goes on.
+    /// Of the rules at `tops` those in `found` match. Returns what the packet now has.
+    uint64_t take(uint32_t who, uint32_t found, const uint8_t* tops) noexcept {
+        const uint32_t first = static_cast<uint32_t>(__builtin_ctz(found | 1u << 16)) & 15;
+        const uint64_t rule = load64(tops + 8 * first);
+        const uint64_t offered = found != 0 ? rule : 0;
+        return best[who] = best[who] > offered ? best[who] : offered;
+    }
+
+    /// The same for each category; `in` says which of the rules are in it, `there` how many there
+    /// are. Returns the lowest priority that the packet now has.
+    uint32_t take_each(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
+                       uint32_t there) noexcept {
+        uint32_t least = ~0u;
+        for (uint32_t c = 0; c < categories; c += V::lanes) {
+            auto priority = V::load(best_priority[who] + c), data = V::load(best_data[who] + c);
+#pragma GCC unroll 2
+            for (uint32_t lane = 0; lane < step; lane += 8) {
+                const auto matching = V::widen_bytes(in + 2 * lane + c) & V::set1(found >> lane);
+                auto offered_data = matching, offered = matching;
+                V::pick_pairs(tops + 8 * lane, there > lane ? there - lane : 0, V::lowest_bit(matching), offered_data,
+                              offered);
+                const auto better =
+                    V::and_not(V::template equal<uint32_t>(matching, V::set1(0)),
+                               V::greater(offered, priority));
+                priority = (better & offered) | V::and_not(better, priority);
+                data = (better & offered_data) | V::and_not(better, data);
+            }
+            V::store(best_priority[who] + c, priority);
+            V::store(best_data[who] + c, data);
+            const uint32_t lowest = V::lowest(priority);
+            least = least < lowest ? least : lowest;
+        }
+        return least;
+    }
+
+    /// One step of every leaf in the list, from rule `at` on; who may find better further on, goes
+    /// on.
     void scan_step(const leaf_list& from, uint32_t at, leaf_list& on) noexcept {
         const uint8_t* const arena = t.arena;
         const uint32_t now = from.count, shift = 32u + t.rank_shift;
@@ -149,19 +197,22 @@ struct search {
             const uint8_t* rules = arena + uint64_t{base} * layout::granule_bytes;
             const uint32_t found = matches(rules, count, at, who);
             const uint8_t* tops = behind_words(rules, count);
-            const uint32_t first = static_cast<uint32_t>(__builtin_ctz(found | 1u << 16)) & 15;
-            const uint64_t rule = load64(tops + 8 * (at + first));
-            const uint64_t better = found != 0 ? rule : 0;
-            const uint64_t before = best[who][0];
-            const uint64_t top = before > better ? before : better;
-            best[who][0] = top;
-            bar[who] = static_cast<uint32_t>(top >> shift);
+            const uint8_t* end = tops + 8 * count;
             on.base[going_on] = base;
             on.info[going_on] = info;
             on.who[going_on] = who;
-            going_on += found == 0 && at + step < count;
+            const bool more = at + step < count;
+            if constexpr (Multi) {
+                const uint8_t* in = end + at / 8 * acl::max_categories;
+                const uint32_t lowest = take_each(who, found, tops + 8 * at, in, count - at);
+                bar[who] = lowest >> t.rank_shift;
+                going_on += more & (load32(tops + 8 * (more ? at + step : at) + 4) > lowest);
+            } else {
+                bar[who] = static_cast<uint32_t>(take(who, found, tops + 8 * at) >> shift);
+                going_on += more & (found == 0);
+            }
             if (__builtin_expect((info & layout::chained_bit) != 0, 0))
-                if (found == 0 && at + step >= count) follow(tops + 8 * count, who);
+                if (!more) follow(end + (Multi ? layout::category_bytes(count) : 0), who);
         }
         on.count = going_on;
     }
@@ -172,78 +223,42 @@ struct search {
         chained.base[chained.count] = static_cast<uint32_t>(word >> 32);
         chained.info[chained.count] = static_cast<uint32_t>(word);
         chained.who[chained.count] = who;
-        chained.count += word != 0;
+        chained.count += word != 0 && (word & layout::rank_mask) >= bar[who];
     }
 
     void scan(leaf_list& leaves) noexcept {
-        for (uint32_t j = 0; j < leaves.count; ++j) {
-            const uint8_t* rules = t.arena + uint64_t{leaves.base[j]} * layout::granule_bytes;
-            for (uint32_t line = 0; line < 4; ++line) V::prefetch(rules + 64 * line);
-        }
-        if constexpr (Multi) {
-            for (uint32_t j = 0; j < leaves.count; ++j)
-                scan_all(leaves.base[j], leaves.info[j], leaves.who[j]);
-        } else {
-            const leaf_list* now = &leaves;
-            while (now->count != 0) {
-                chained.count = 0;
-                for (uint32_t at = 0, next = 0; now->count != 0; at += step, next ^= 1) {
-                    scan_step(*now, at, lists[next]);
-                    now = &lists[next];
-                }
-                if (chained.count == 0) break;
-                lists[1] = chained;
-                now = &lists[1];
+        if (t.large)
+            for (uint32_t j = 0; j < leaves.count; ++j) {
+                const uint8_t* rules = t.arena + uint64_t{leaves.base[j]} * layout::granule_bytes;
+                for (uint32_t line = 0; line < 4; ++line) V::prefetch(rules + 64 * line);
             }
-        }
-    }
-
-    /// Rules have categories of their own: in each leaf go on until all of them have one.
-    void scan_all(uint32_t base, uint32_t info, uint32_t who) noexcept {
-        uint32_t missing = (1u << categories) - 1;
-        for (uint64_t next; base != 0;
-             base = static_cast<uint32_t>(next >> 32), info = static_cast<uint32_t>(next)) {
-            const uint32_t count = info >> layout::count_at & 0xff;
-            const uint8_t* rules = t.arena + uint64_t{base} * layout::granule_bytes;
-            const uint8_t* tops = behind_words(rules, count);
-            const uint8_t* masks = tops + 8 * count;
-            for (uint32_t at = 0; at < count && missing != 0; at += step)
-                for (uint32_t found = matches(rules, count, at, who); found != 0 && missing != 0;
-                     found &= found - 1) {
-                    const uint32_t r = at + static_cast<uint32_t>(__builtin_ctz(found));
-                    const uint32_t mask = load32(masks + 4 * r);
-                    take(who, load64(tops + 8 * r), mask & missing);
-                    missing &= ~mask;
-                }
-            const uint8_t* link = masks + (count + 1) / 2 * 8;
-            next = (info & layout::chained_bit) == 0 || missing == 0
-                       ? 0
-                       : __atomic_load_n(reinterpret_cast<const uint64_t*>(link), __ATOMIC_ACQUIRE);
-        }
-        uint64_t least = best[who][0];
-        for (uint32_t c = 1; c < categories; ++c)
-            least = least < best[who][c] ? least : best[who][c];
-        bar[who] = static_cast<uint32_t>(least >> (32u + t.rank_shift));
-    }
-
-    void take(uint32_t who, uint64_t rule, uint32_t mask) noexcept {
-        for (uint32_t c = 0; c < categories; ++c) {
-            const uint64_t offered = (mask >> c & 1) != 0 ? rule : 0;
-            best[who][c] = best[who][c] > offered ? best[who][c] : offered;
+        const leaf_list* now = &leaves;
+        while (now->count != 0) {
+            chained.count = 0;
+            for (uint32_t at = 0, next = 0; now->count != 0; at += step, next ^= 1) {
+                scan_step(*now, at, lists[next]);
+                now = &lists[next];
+            }
+            if (chained.count == 0) break;
+            lists[1] = chained;
+            now = &lists[1];
         }
     }
 
     void store(uint32_t* results) const noexcept {
-        if (!Multi && categories == 1 && (t.categories & 1) != 0) {
-            for (uint32_t i = 0; i < n; ++i) results[i] = static_cast<uint32_t>(best[i][0]);
+        if (!Multi && categories == 1) {
+            const uint32_t in = (t.categories & 1) != 0 ? ~0u : 0;
+            for (uint32_t i = 0; i < n; ++i) results[i] = static_cast<uint32_t>(best[i]) & in;
             return;
         }
         for (uint32_t i = 0; i < n; ++i)
-            for (uint32_t c = 0; c < categories; ++c)
-                results[i * categories + c] =
-                    static_cast<uint32_t>(Multi                          ? best[i][c]
-                                          : (t.categories >> c & 1) != 0 ? best[i][0]
-                                                                         : 0);
+            if constexpr (Multi)
+                for (uint32_t c = 0; c < categories; ++c)
+                    results[i * categories + c] = best_data[i][c];
+            else
+                for (uint32_t c = 0; c < categories; ++c)
+                    results[i * categories + c] =
+                        (t.categories >> c & 1) != 0 ? static_cast<uint32_t>(best[i]) : 0;
     }
 };
 

@@ -84,12 +84,39 @@ struct avx2 {
                              uint32_t* c, uint32_t* d) noexcept {
         const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
                       r3 = row(at, n[3]);
-        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
-        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
-        put(a, _mm_unpacklo_epi64(low01, low23));
-        put(b, _mm_unpackhi_epi64(low01, low23));
-        put(c, _mm_unpacklo_epi64(high01, high23));
-        put(d, _mm_unpackhi_epi64(high01, high23));
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static void load_columns_be(const uint8_t* const* from, uint32_t* a, uint32_t* b, uint32_t* c,
+                                uint32_t* d) noexcept {
+        const __m128i r0 = swapped(from[0]), r1 = swapped(from[1]), r2 = swapped(from[2]),
+                      r3 = swapped(from[3]);
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static avx2 widen_bytes(const uint8_t* from) noexcept {
+        long long x;
+        std::memcpy(&x, from, sizeof x);
+        return {_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(x))};
+    }
+    static avx2 lowest_bit(avx2 a) noexcept {
+        const __m256i one = _mm256_and_si256(a.v, _mm256_sub_epi32(_mm256_setzero_si256(), a.v));
+        const __m256i exponent =
+            _mm256_srli_epi32(_mm256_castps_si256(_mm256_cvtepi32_ps(one)), 23);
+        return {_mm256_sub_epi32(exponent, _mm256_set1_epi32(127))};
+    }
+    static void pick_pairs(const uint8_t* at, uint32_t there, avx2 i, avx2& a, avx2& b) noexcept {
+        const __m256 low = _mm256_castsi256_ps(load_bytes(at, 2 * there).v);
+        const __m256 high = _mm256_castsi256_ps(load_bytes(at + 32, there < 4 ? 0 : 2 * there - 8).v);
+        const __m256i firsts = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
+        const __m256i seconds = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0xdd));
+        a.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(firsts, 0xd8), i.v);
+        b.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(seconds, 0xd8), i.v);
+    }
+    static uint32_t lowest(avx2 a) noexcept {
+        const __m128i four =
+            _mm_min_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
+        const __m128i two = _mm_min_epi32(four, _mm_unpackhi_epi64(four, four));
+        const __m128i one = _mm_min_epi32(two, _mm_shuffle_epi32(two, 1));
+        return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx2 a) noexcept {
@@ -106,7 +133,21 @@ struct avx2 {
             avx2::store(to, {_mm256_permutevar8x32_epi32(a.v, order)});
         }
     };
-    // not a word: a loading step of load_columns
+    // not words: steps of load_columns and load_columns_be
+    static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
+                            uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        put(a, _mm_unpacklo_epi64(low01, low23));
+        put(b, _mm_unpackhi_epi64(low01, low23));
+        put(c, _mm_unpacklo_epi64(high01, high23));
+        put(d, _mm_unpackhi_epi64(high01, high23));
+    }
+    static __m128i swapped(const uint8_t* from) noexcept {
+        return _mm_shuffle_epi8(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)),
+            _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+    }
     static __m128i row(const uint8_t* at, uint32_t n) noexcept {
 #ifdef __SANITIZE_THREAD__
         const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);

@@ -93,12 +93,32 @@ struct avx512 {
                              uint32_t* c, uint32_t* d) noexcept {
         const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
                       r3 = row(at, n[3]);
-        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
-        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
-        put(a, _mm_unpacklo_epi64(low01, low23));
-        put(b, _mm_unpackhi_epi64(low01, low23));
-        put(c, _mm_unpacklo_epi64(high01, high23));
-        put(d, _mm_unpackhi_epi64(high01, high23));
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static void load_columns_be(const uint8_t* const* from, uint32_t* a, uint32_t* b, uint32_t* c,
+                                uint32_t* d) noexcept {
+        const __m128i r0 = swapped(from[0]), r1 = swapped(from[1]), r2 = swapped(from[2]),
+                      r3 = swapped(from[3]);
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static avx512 widen_bytes(const uint8_t* from) noexcept {
+        return {_mm512_cvtepu8_epi32(block(from))};
+    }
+    static avx512 lowest_bit(avx512 a) noexcept {
+        const __m512i one = _mm512_and_si512(a.v, _mm512_sub_epi32(_mm512_setzero_si512(), a.v));
+        const __m512i exponent =
+            _mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(one)), 23);
+        return {_mm512_sub_epi32(exponent, _mm512_set1_epi32(127))};
+    }
+    static void pick_pairs(const uint8_t* at, uint32_t there, avx512 i, avx512& a,
+                           avx512& b) noexcept {
+        const __m512i pairs = load_bytes(at, 2 * there).v;
+        const __m512i twice = _mm512_add_epi32(i.v, i.v);
+        a.v = _mm512_permutexvar_epi32(twice, pairs);
+        b.v = _mm512_permutexvar_epi32(_mm512_add_epi32(twice, _mm512_set1_epi32(1)), pairs);
+    }
+    static uint32_t lowest(avx512 a) noexcept {
+        return static_cast<uint32_t>(_mm512_reduce_min_epi32(a.v));
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept { return _bzhi_u32(x, n); }
     static uint32_t sign_bits(avx512 a) noexcept { return _mm512_movepi32_mask(a.v); }
@@ -110,7 +130,21 @@ struct avx512 {
             avx512::store(to, {_mm512_maskz_compress_epi32(chosen, a.v)});
         }
     };
-    // not a word: a loading step of load_columns
+    // not words: steps of load_columns and load_columns_be
+    static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
+                            uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        put(a, _mm_unpacklo_epi64(low01, low23));
+        put(b, _mm_unpackhi_epi64(low01, low23));
+        put(c, _mm_unpacklo_epi64(high01, high23));
+        put(d, _mm_unpackhi_epi64(high01, high23));
+    }
+    static __m128i swapped(const uint8_t* from) noexcept {
+        return _mm_shuffle_epi8(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)),
+            _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+    }
     static __m128i row(const uint8_t* at, uint32_t n) noexcept {
 #ifdef __SANITIZE_THREAD__
         const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);

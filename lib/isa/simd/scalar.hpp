@@ -91,6 +91,30 @@ struct scalar {
             d[i] = static_cast<uint32_t>(second >> 32);
         }
     }
+    static void load_columns_be(const uint8_t* const* from, uint32_t* a, uint32_t* b, uint32_t* c,
+                                uint32_t* d) noexcept {
+        for (unsigned i = 0; i < 4; ++i) {
+            a[i] = __builtin_bswap32(load_u32_each(from + i, 0).v);
+            b[i] = __builtin_bswap32(load_u32_each(from + i, 4).v);
+            c[i] = __builtin_bswap32(load_u32_each(from + i, 8).v);
+            d[i] = __builtin_bswap32(load_u32_each(from + i, 12).v);
+        }
+    }
+    static scalar widen_bytes(const uint8_t* from) noexcept { return {*from}; }
+    static scalar lowest_bit(scalar a) noexcept {
+        return {static_cast<uint32_t>(__builtin_ctz(a.v | 1u << 31))};
+    }
+    static void pick_pairs(const uint8_t* at, [[maybe_unused]] uint32_t there, scalar i, scalar& a,
+                           scalar& b) noexcept {
+        const uint32_t n = i.v & 7;
+        a = b = {};
+#ifdef __SANITIZE_THREAD__
+        if (n >= there) return;
+#endif
+        std::memcpy(&a.v, at + 8 * n, 4);
+        std::memcpy(&b.v, at + 8 * n + 4, 4);
+    }
+    static uint32_t lowest(scalar a) noexcept { return a.v; }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
     }

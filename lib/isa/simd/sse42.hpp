@@ -20,6 +20,13 @@
 //   subtract_halves(a, b), subtract_halves_to_0(a, b)   16-bit parts: modulo 2^16; not below 0
 //   load_columns(at, n, a, b, c, d)   rows n[0..3] of 16 bytes at `at`, as four columns of u32; each
 //                                8 bytes may be written meanwhile
+//   load_columns_be(from, a, b, c, d)   the 16 bytes at from[0..3] as four columns of u32, which lie
+//                                there big-endian
+//   widen_bytes(from)            lane i = the byte from[i]
+//   lowest_bit(a)                the number of each lane's lowest set bit; below 2^24; of 0 anything
+//   pick_pairs(at, there, i, a, b)   lanes of a, b = the two u32 of pair number i (low three bits) of
+//                                the eight at `at`, of which `there` mean anything
+//   lowest(a)                    the lowest lane, as signed numbers
 //   keep_low(x, n)               the n lowest bits of x; n below 256
 //   sign_bits(a)                 bit i = the highest bit of lane i
 //   compressor(mask).store(to, a)   the lanes whose bits are set, one after the other; all lanes
@@ -103,12 +110,43 @@ struct sse42 {
                              uint32_t* c, uint32_t* d) noexcept {
         const __m128i r0 = row(at, n[0]), r1 = row(at, n[1]), r2 = row(at, n[2]),
                       r3 = row(at, n[3]);
-        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
-        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
-        store(a, {_mm_unpacklo_epi64(low01, low23)});
-        store(b, {_mm_unpackhi_epi64(low01, low23)});
-        store(c, {_mm_unpacklo_epi64(high01, high23)});
-        store(d, {_mm_unpackhi_epi64(high01, high23)});
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static void load_columns_be(const uint8_t* const* from, uint32_t* a, uint32_t* b, uint32_t* c,
+                                uint32_t* d) noexcept {
+        const __m128i r0 = swapped(from[0]), r1 = swapped(from[1]), r2 = swapped(from[2]),
+                      r3 = swapped(from[3]);
+        put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static sse42 widen_bytes(const uint8_t* from) noexcept {
+        int x;
+        std::memcpy(&x, from, sizeof x);
+        return {_mm_cvtepu8_epi32(_mm_cvtsi32_si128(x))};
+    }
+    static sse42 lowest_bit(sse42 a) noexcept {
+        const __m128i one = _mm_and_si128(a.v, _mm_sub_epi32(_mm_setzero_si128(), a.v));
+        const __m128i exponent = _mm_srli_epi32(_mm_castps_si128(_mm_cvtepi32_ps(one)), 23);
+        return {_mm_sub_epi32(exponent, _mm_set1_epi32(127))};
+    }
+    static void pick_pairs(const uint8_t* at, [[maybe_unused]] uint32_t there, sse42 i, sse42& a,
+                           sse42& b) noexcept {
+        uint32_t number[4], first[4], second[4];
+        store(number, i);
+        for (unsigned lane = 0; lane < 4; ++lane) {
+            const uint32_t n = number[lane] & 7;
+#ifdef __SANITIZE_THREAD__
+            if (n >= there) continue;
+#endif
+            std::memcpy(&first[lane], at + 8 * n, 4);
+            std::memcpy(&second[lane], at + 8 * n + 4, 4);
+        }
+        a = load(first);
+        b = load(second);
+    }
+    static uint32_t lowest(sse42 a) noexcept {
+        const __m128i two = _mm_min_epi32(a.v, _mm_unpackhi_epi64(a.v, a.v));
+        const __m128i one = _mm_min_epi32(two, _mm_shuffle_epi32(two, 1));
+        return static_cast<uint32_t>(_mm_cvtsi128_si32(one));
     }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;
@@ -133,7 +171,21 @@ struct sse42 {
         }
     };
 
-    // not a word: a loading step of load_columns
+    // not words: steps of load_columns and load_columns_be
+    static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
+                            uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        store(a, {_mm_unpacklo_epi64(low01, low23)});
+        store(b, {_mm_unpackhi_epi64(low01, low23)});
+        store(c, {_mm_unpacklo_epi64(high01, high23)});
+        store(d, {_mm_unpackhi_epi64(high01, high23)});
+    }
+    static __m128i swapped(const uint8_t* from) noexcept {
+        return _mm_shuffle_epi8(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)),
+            _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+    }
     static __m128i row(const uint8_t* at, uint32_t n) noexcept {
 #ifdef __SANITIZE_THREAD__
         const auto* half = reinterpret_cast<const long long*>(at + uint64_t{n} * 16);
