@@ -163,7 +163,8 @@ struct search {
     uint32_t take_each(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
                        uint32_t there) noexcept {
         uint32_t least = ~0u;
-        for (uint32_t c = 0; c < categories; c += V::lanes) {
+        uint32_t c = 0;
+        do {
             auto priority = V::load(best_priority[who] + c), data = V::load(best_data[who] + c);
 #pragma GCC unroll 2
             for (uint32_t lane = 0; lane < step; lane += 8) {
@@ -181,7 +182,8 @@ struct search {
             V::store(best_data[who] + c, data);
             const uint32_t lowest = V::lowest(priority);
             least = least < lowest ? least : lowest;
-        }
+            c += V::lanes;
+        } while (c < categories);
         return least;
     }
 
@@ -251,14 +253,14 @@ struct search {
             for (uint32_t i = 0; i < n; ++i) results[i] = static_cast<uint32_t>(best[i]) & in;
             return;
         }
-        for (uint32_t i = 0; i < n; ++i)
-            if constexpr (Multi)
-                for (uint32_t c = 0; c < categories; ++c)
-                    results[i * categories + c] = best_data[i][c];
-            else
-                for (uint32_t c = 0; c < categories; ++c)
-                    results[i * categories + c] =
-                        (t.categories >> c & 1) != 0 ? static_cast<uint32_t>(best[i]) : 0;
+        for (uint32_t i = 0; i < n; ++i, results += categories)
+            for (uint32_t c = 0; c < categories; c += 4)  // results of fours, or the only one
+                if constexpr (Multi)
+                    __builtin_memcpy(results + c, &best_data[i][c], categories == 1 ? 4 : 16);
+                else
+                    for (uint32_t each = c; each < c + 4; ++each)
+                        results[each] =
+                            (t.categories >> each & 1) != 0 ? static_cast<uint32_t>(best[i]) : 0;
     }
 };
 
