@@ -60,7 +60,7 @@ std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
                                               const part<Words>& p, unsigned most_bits) const {
     const size_t n = p.set.size();
     if (n <= small_leaf || p.depth >= max_depth || growth_ < 1) return {};
-    const auto bits = static_cast<unsigned>(std::bit_width(2 * n) - 1);
+    const auto bits = static_cast<unsigned>(std::bit_width((p.depth == 0 ? 8 : 2) * n) - 1);
     return choose_cut<Words>(rules, p.set, {std::min(bits, most_bits), copies_for(n)});
 }
 
