@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t small_leaf = 8, usual_leaf = 16;
 constexpr double spare_copies = 8;  ///< that a node may make beyond its growth
-constexpr unsigned root_bits = 14, node_bits = 10, max_depth = 24;
+constexpr unsigned root_bits = 14, wide_root_bits = 12, node_bits = 10, max_depth = 24;
 
 }  // namespace
 
@@ -60,7 +60,9 @@ std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
                                               const part<Words>& p, unsigned most_bits) const {
     const size_t n = p.set.size();
     if (n <= small_leaf || p.depth >= max_depth || growth_ < 1) return {};
-    const auto bits = static_cast<unsigned>(std::bit_width((p.depth == 0 ? 8 : 2) * n) - 1);
+    auto bits = static_cast<unsigned>(std::bit_width(2 * n) - 1);
+    // Every packet takes the root: a wide one saves steps, while all of them stay in the caches.
+    if (p.depth == 0) bits = std::max(bits, std::min(bits + 2, wide_root_bits));
     return choose_cut<Words>(rules, p.set, {std::min(bits, most_bits), copies_for(n)});
 }
 

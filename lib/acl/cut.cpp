@@ -11,8 +11,14 @@ namespace {
 
 constexpr size_t sample_size = 256;  ///< rules that a cut is chosen by
 constexpr double node_cycles = 6, leaf_cycles = 10, halving_cycles = 2;
-static double doubling_cycles = getenv("DBL") ? atof(getenv("DBL")) : 1;
+constexpr double doubling_cycles = 1;  ///< that a copy of every rule costs, in caches
 constexpr size_t known_costs = 4096;
+
+constexpr auto single_bits = [] {
+    std::array<uint32_t, 32> bits{};
+    for (unsigned b = 0; b < 32; ++b) bits[b] = 1u << b;
+    return bits;
+}();
 
 const std::array<float, known_costs>& cost_table() noexcept {
     static const auto table = [] {
@@ -34,6 +40,10 @@ class search {
            const cut_limits& limits)
         : limits_(limits), all_(static_cast<double>(set.size())) {
         const double stride = std::max(1.0, all_ / sample_size);
+        for (unsigned w = 0; w < Words; ++w) {
+            value_[w].reserve(std::min(set.size(), sample_size + 1));
+            mask_[w].reserve(std::min(set.size(), sample_size + 1));
+        }
         for (double at = 0; at < all_; at += stride) {
             const auto& r = rules[set[static_cast<size_t>(at)]];
             for (unsigned w = 0; w < Words; ++w) {
@@ -62,9 +72,9 @@ class search {
             for (const uint32_t m : mask_[w]) any |= m;
             if (any == 0) continue;
             for (size_t i = 0; i < mask_[w].size(); ++i)
-                for (unsigned b = 0; b < 32; ++b) {
-                    said[b] += mask_[w][i] >> b & 1;
-                    ones[b] += value_[w][i] >> b & 1;
+                for (unsigned b = 0; b < 32; ++b) {  // comparing: vectors cannot shift so
+                    said[b] += (mask_[w][i] & single_bits[b]) != 0;
+                    ones[b] += (value_[w][i] & single_bits[b]) != 0;
                 }
             place best_of_word{0, 0, 0};
             for (unsigned b = 0; b < 32; ++b) {

@@ -32,12 +32,15 @@ unsigned bits_asked(std::span<const uint32_t> mask) {
     return bits;
 }
 
-/// The first is right for most sets; the others have fewer trees, where that does.
+/// Rules with a wide source (2), a wide destination (1), both (3) or neither (0): which go together.
+/// The first suits most sets, the second never copies many rules.
 constexpr division divisions[] = {
-    {8, 8, {0, 1, 2, 3}, 4}, {0, 0, {0, 0, 0, 0}, 1},   {8, 0, {0, 0, 1, 1}, 2},
-    {0, 8, {0, 1, 0, 1}, 2}, {16, 16, {0, 1, 2, 3}, 4},
+    {8, 8, {0, 1, 0, 2}, 3}, {8, 8, {0, 1, 2, 3}, 4}, {8, 8, {0, 0, 1, 2}, 3},
+    {8, 0, {0, 0, 1, 1}, 2}, {0, 8, {0, 1, 0, 1}, 2}, {0, 0, {0, 0, 0, 0}, 1},
 };
-constexpr double clearly_better = 0.85;
+constexpr const division& careful = divisions[1];
+constexpr const division& together = divisions[5];
+constexpr double clearly_better = 0.97;
 
 constexpr double late_growth = 2;
 constexpr size_t most_copies = 64;  ///< of a rule that is added; more go to the late tree
@@ -67,7 +70,7 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     view_.pieces = key.pieces;
     std::copy(key.at.begin(), key.at.end(), view_.piece_at);
     if (thrift == plain_thrift || rules.size() <= usual_leaf) {
-        lay_out(rules, divisions[1], 0);
+        lay_out(rules, together, 0);
         return;
     }
     if (like != nullptr && like->chosen_ != nullptr && rules.size() < 2 * like->chosen_for_ &&
@@ -80,8 +83,8 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     }
     lay_out(rules, *chosen_, growths[thrift]);
     // What suited a sample may ask for too many copies of the whole.
-    if (builder_.starved() && chosen_ != divisions) {
-        chosen_ = divisions;
+    if (rules.size() > trial_rules && builder_.starved() && chosen_ != &careful) {
+        chosen_ = &careful;
         lay_out(rules, *chosen_, growths[thrift]);
     }
 }

@@ -10,8 +10,8 @@ namespace turnpike::acl {
 namespace {
 
 // Cycles of the kernel's steps on Zen 4, from turnpike-bench-acl.
-constexpr double tree_cycles = 6, node_cycles = 8, leaf_cycles = 10, scan_cycles = 8,
-                 scan_all_cycles = 18;
+constexpr double tree_cycles = 4, node_cycles = 9, leaf_cycles = 11, scan_cycles = 8,
+                 scan_all_cycles = 22;
 constexpr uint32_t scan_step = 8;
 constexpr unsigned drawn = 384, random = 128;
 
