@@ -41,10 +41,13 @@ bool region<Words>::touches(const packed_rule<Words>& r) const noexcept {
 
 template <unsigned Words>
 entry builder<Words>::leaf_of(std::span<const rule_type> rules, std::span<const uint32_t> set,
-                              unsigned filter_word) {
+                              unsigned filter_word, std::vector<uint32_t>& copies) {
     std::vector<rule_type> own;
     own.reserve(set.size());
-    for (const uint32_t i : set) own.push_back(rules[i]);
+    for (const uint32_t i : set) {
+        own.push_back(rules[i]);
+        ++copies[i];
+    }
     const uint64_t word = leaves_.write(own);
     return {word, leaves<Words>::filter(own, filter_word)};
 }
@@ -68,21 +71,22 @@ std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
 
 template <unsigned Words>
 entry builder<Words>::build(std::span<const rule_type> rules, const part<Words>& p,
-                            unsigned filter_word) {
+                            unsigned filter_word, std::vector<uint32_t>& copies) {
     // A cut is chosen by a sample: one that turns out to copy too much is made smaller.
     for (unsigned bits = p.depth == 0 ? root_bits : node_bits; bits != 0;) {
         const auto c = useful_cut(rules, p, bits);
         if (!c) break;
-        if (const entry made = node_of(rules, p, *c, filter_word); made.word != 0) return made;
+        const entry made = node_of(rules, p, *c, filter_word, copies);
+        if (made.word != 0) return made;
         bits = c->bits() - 1;
     }
-    return leaf_of(rules, p.set, filter_word);
+    return leaf_of(rules, p.set, filter_word, copies);
 }
 
 /// A node and all below it; none where the cut turns out not to divide.
 template <unsigned Words>
 entry builder<Words>::node_of(std::span<const rule_type> rules, const part<Words>& p, const cut& c,
-                              unsigned filter_word) {
+                              unsigned filter_word, std::vector<uint32_t>& copies) {
     // (child, rule) pairs, then sorted by child with a counting sort: rules stay in order.
     const uint32_t children = c.children();
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
@@ -116,7 +120,7 @@ entry builder<Words>::node_of(std::span<const rule_type> rules, const part<Words
                                             starts[child + 1] - starts[child]);
         if (set.empty()) continue;
         const part<Words> below{set, p.where.inside(c, child), p.depth + 1};
-        const entry made = build(rules, below, filter_word);
+        const entry made = build(rules, below, filter_word, copies);
         std::memcpy(store_.at(granule + child), &made, sizeof made);
     }
     const uint32_t rank = coding_.rank(rules[p.set[0]].priority);

@@ -45,8 +45,10 @@ class builder {
     bool starved() const noexcept { return 4 * copies_left_ < copies_; }
 
     /// filter_word  of the key, for the leaves' filters
+    /// copies       of each rule in leaves: counted up
     /// Throws  std::bad_alloc where the store is full
-    entry build(std::span<const rule_type> rules, const part<Words>& p, unsigned filter_word);
+    entry build(std::span<const rule_type> rules, const part<Words>& p, unsigned filter_word,
+                std::vector<uint32_t>& copies);
     /// The cut that would be made, if one is worth it.
     std::optional<cut> useful_cut(std::span<const rule_type> rules, const part<Words>& p,
                                   unsigned most_bits) const;
@@ -55,9 +57,9 @@ class builder {
     /// Shrinks with what is left, so that a set which asks for ever more copies gets ever fewer.
     double copies_for(size_t rules) const noexcept;
     entry leaf_of(std::span<const rule_type> rules, std::span<const uint32_t> set,
-                  unsigned filter_word);
+                  unsigned filter_word, std::vector<uint32_t>& copies);
     entry node_of(std::span<const rule_type> rules, const part<Words>& p, const cut& c,
-                  unsigned filter_word);
+                  unsigned filter_word, std::vector<uint32_t>& copies);
 
     store& store_;
     leaves<Words>& leaves_;

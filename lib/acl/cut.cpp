@@ -56,7 +56,7 @@ class search {
     }
 
     std::optional<cut> best() {
-        for (size_t start = 0; start < std::min(starts_.size(), size_t{3}); ++start) grow(start);
+        for (size_t start = 0; start < std::min(starts_.size(), size_t{2}); ++start) grow(start);
         return best_;
     }
 
@@ -96,16 +96,12 @@ class search {
         size_t pairs = 0;
         const auto& value = value_[p.word];
         const auto& mask = mask_[p.word];
-        for (size_t j = 0; j < who_.size(); ++j) {
-            const uint32_t child = child_[j] * 2;
-            if ((mask[who_[j]] >> p.bit & 1) != 0) {
-                ++count_[child + (value[who_[j]] >> p.bit & 1)];
-                ++pairs;
-            } else {
-                ++count_[child];
-                ++count_[child + 1];
-                pairs += 2;
-            }
+        for (size_t j = 0; j < who_.size(); ++j) {  // without a branch: bits are hard to foresee
+            const uint32_t child = child_[j] * 2, i = who_[j];
+            const uint32_t said = mask[i] >> p.bit & 1, one = value[i] >> p.bit & said;
+            ++count_[child + one];
+            count_[child + 1] += 1 - said;
+            pairs += 2 - said;
         }
         const double copies = static_cast<double>(pairs) * scale_;
         if (copies > limits_.copies) return 1e9;

@@ -12,7 +12,7 @@ namespace turnpike::acl {
 namespace {
 
 constexpr size_t usual_leaf = 16;
-constexpr size_t trial_rules = 1024, sample_rules = 512;  ///< all up to the first, else a sample
+constexpr size_t trial_rules = 1024, sample_rules = 384;  ///< all up to the first, else a sample
 
 /// How generously rules are copied, by thrift (builder::allow).
 constexpr double growths[] = {4, 1.2, 0};
@@ -43,6 +43,8 @@ constexpr const division& together = divisions[5];
 constexpr double clearly_better = 0.97;
 
 constexpr double late_growth = 2;
+constexpr uint32_t wide_copies = 256;  ///< of a rule when all are built; more: it goes there too
+constexpr double wide_growth = 2;
 constexpr size_t most_copies = 64;  ///< of a rule that is added; more go to the late tree
 constexpr size_t long_leaf = 24;    ///< a leaf that grew to this, or twice this, ... is divided
 
@@ -70,7 +72,7 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     view_.pieces = key.pieces;
     std::copy(key.at.begin(), key.at.end(), view_.piece_at);
     if (thrift == plain_thrift || rules.size() <= usual_leaf) {
-        lay_out(rules, together, 0);
+        lay_out(rules, together, 0, 0);
         return;
     }
     if (like != nullptr && like->chosen_ != nullptr && rules.size() < 2 * like->chosen_for_ &&
@@ -81,12 +83,28 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
         chosen_ = choose_division(rules);
         chosen_for_ = rules.size();
     }
-    lay_out(rules, *chosen_, growths[thrift]);
+    const auto build = [&] {
+        lay_out(rules, *chosen_, growths[thrift], allowed_copies(rules.size()));
+    };
+    build();
+    if (rules.size() <= trial_rules) return;
     // What suited a sample may ask for too many copies of the whole.
-    if (rules.size() > trial_rules && builder_.starved() && chosen_ != &careful) {
+    if (starved_ && chosen_ != &careful) {
         chosen_ = &careful;
-        lay_out(rules, *chosen_, growths[thrift]);
+        build();
     }
+    if (find_wide_rules()) build();
+    wide_ = {};
+    copies_ = {};
+}
+
+/// Rules that were copied too often to be changed one by one are to go to the late tree.
+template <unsigned Words>
+bool generation<Words>::find_wide_rules() {
+    wide_.resize(copies_.size());
+    std::transform(copies_.begin(), copies_.end(), wide_.begin(),
+                   [](uint32_t copies) { return copies > wide_copies; });
+    return std::find(wide_.begin(), wide_.end(), true) != wide_.end();
 }
 
 template <unsigned Words>
@@ -109,27 +127,36 @@ unsigned generation<Words>::division_tree(const rule_type& r) const noexcept {
 /// Build the trees of one division, the one with the highest priority first.
 template <unsigned Words>
 void generation<Words>::lay_out(const std::vector<rule_type>& rules, const division& d,
-                                double growth) {
+                                double growth, uint64_t copies) {
     store_.clear();
-    builder_.allow(growth, allowed_copies(rules.size()));
+    builder_.allow(growth, copies);
     division_ = d;
-    std::vector<std::vector<uint32_t>> sets(d.trees);
-    for (uint32_t i = 0; i < rules.size(); ++i) sets[division_tree(rules[i])].push_back(i);
-    std::vector<uint8_t> order(d.trees);
+    copies_.assign(rules.size(), 0);
+    const bool any_wide = !wide_.empty();
+    std::vector<std::vector<uint32_t>> sets(d.trees + 1u);
+    for (uint32_t i = 0; i < rules.size(); ++i)
+        sets[any_wide && wide_[i] ? d.trees : division_tree(rules[i])].push_back(i);
+    std::vector<uint8_t> order(d.trees + 1u);
     std::iota(order.begin(), order.end(), uint8_t{0});
     const auto top = [&sets](uint8_t tree) { return sets[tree].empty() ? ~0u : sets[tree][0]; };
-    std::sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return top(a) < top(b); });
+    std::sort(order.begin(), order.end() - 1,
+              [&](uint8_t a, uint8_t b) { return top(a) < top(b); });
     for (uint8_t& tree : division_.tree_of)
         tree = static_cast<uint8_t>(std::find(order.begin(), order.end(), tree) - order.begin());
     view_.trees = d.trees + 1u;
     view_.roots = store_.allocate(view_.trees * layout::entry_bytes);
     if (view_.roots == store::none) throw std::bad_alloc();
-    for (unsigned t = 0; t < d.trees; ++t) {
+    homes_.resize(rules.size());
+    for (unsigned t = 0; t <= d.trees; ++t) {
         const auto& set = sets[order[t]];
+        if (t == d.trees) {
+            starved_ = builder_.starved();
+            builder_.allow(std::min(growth, wide_growth), 2 * set.size());
+        }
         view_.filter_word[t] = static_cast<uint8_t>(best_filter_word(rules, set));
-        put(view_.roots + t, builder_.build(rules, {set, {}, 0}, view_.filter_word[t]));
+        put(view_.roots + t, builder_.build(rules, {set, {}, 0}, view_.filter_word[t], copies_));
+        for (const uint32_t i : set) homes_[i] = static_cast<uint8_t>(t);
     }
-    view_.filter_word[d.trees] = 0;
     view_.arena = store_.base();
 }
 
@@ -151,10 +178,11 @@ const division* generation<Words>::choose_division(const std::vector<rule_type>&
     const double stride = rules.size() <= trial_rules ? 1.0 : n / sample_rules;
     for (double at = 0; at < static_cast<double>(rules.size()); at += stride)
         sample.push_back(rules[static_cast<size_t>(at)]);
+    const uint64_t copies = allowed_copies(rules.size()) * sample.size() / rules.size();
     const division* best = divisions;
     double least = 0;
     for (const division& d : divisions) {
-        const generation tried(sample, d, growths[0]);
+        const generation tried(sample, d, growths[0], copies);
         const double cycles = trial_cycles<Words>(tried.view_, sample);
         if (&d == divisions)
             least = cycles * clearly_better;
@@ -165,12 +193,13 @@ const division* generation<Words>::choose_division(const std::vector<rule_type>&
 }
 
 template <unsigned Words>
-generation<Words>::generation(const std::vector<rule_type>& rules, const division& d, double growth)
+generation<Words>::generation(const std::vector<rule_type>& rules, const division& d, double growth,
+                              uint64_t copies)
     : coding_(leaf_coding<Words>::fitting(rules)),
       leaves_(store_, coding_),
       builder_(store_, leaves_, coding_) {
     describe();
-    lay_out(rules, d, growth);
+    lay_out(rules, d, growth, copies);
 }
 
 template <unsigned Words>
@@ -242,8 +271,9 @@ void generation<Words>::replace(const place& at, unsigned tree, std::vector<rule
         std::vector<uint32_t> all(rules.size());
         for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
         builder_.allow(late_growth, 4 * all.size());
+        std::vector<uint32_t> copies(all.size());
         {
-            const entry below = builder_.build(rules, {all, at.where, 1}, filter_word);
+            const entry below = builder_.build(rules, {all, at.where, 1}, filter_word, copies);
             if ((info_of(below.word) & layout::node_bit) != 0) {
                 const uint32_t granule = store_.allocate(layout::entry_bytes);
                 if (granule == store::none) throw std::bad_alloc();

@@ -3,8 +3,8 @@
 //
 // Rules are divided by how wide they are (few bits of source or destination asked for): a wide rule
 // would be copied into most children of a node that narrow rules call for. Each part is a tree;
-// which division is best is tried on a sample. The last tree takes rules that come later and would
-// be copied too often in their own.
+// which division is best is tried on a sample. The last tree takes rules that would be copied too
+// often in their own: such that come later, and in a large set those that were.
 #pragma once
 
 #include <atomic>
@@ -57,8 +57,8 @@ class generation {
     const view* published() const noexcept { return &view_; }
 
     bool fits(const rule_type& r) const noexcept { return coding_.fits(r); }
-    /// The tree that it lies in if it was built from.
-    unsigned home(const rule_type& r) const noexcept { return division_tree(r); }
+    /// The trees that the rules it was built from lie in, in their order; told once.
+    std::vector<uint8_t> take_homes() noexcept { return std::move(homes_); }
     /// The tree that a rule would be added to.
     unsigned tree_for(const rule_type& r);
     unsigned late_tree() const noexcept { return view_.trees - 1; }
@@ -89,8 +89,12 @@ class generation {
         region_type where;
     };
 
-    generation(const std::vector<rule_type>& rules, const division& d, double growth);
-    void lay_out(const std::vector<rule_type>& rules, const division& d, double growth);
+    /// A trial, on a sample.
+    generation(const std::vector<rule_type>& rules, const division& d, double growth,
+               uint64_t copies);
+    void lay_out(const std::vector<rule_type>& rules, const division& d, double growth,
+                 uint64_t copies);
+    bool find_wide_rules();
     const division* choose_division(const std::vector<rule_type>& rules) const;
     void describe() noexcept;
     unsigned division_tree(const rule_type& r) const noexcept;
@@ -114,6 +118,11 @@ class generation {
     unsigned thrift_ = 0;
     view view_{};
     division division_;
+    // While it is built:
+    bool starved_ = false;          ///< of copies
+    std::vector<uint32_t> copies_;  ///< of each rule in leaves
+    std::vector<bool> wide_;        ///< rules for the late tree; empty: none
+    std::vector<uint8_t> homes_;
     const division* chosen_ = nullptr;
     size_t chosen_for_ = 0;  ///< rules
 };

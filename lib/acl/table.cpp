@@ -9,9 +9,6 @@ namespace {
 
 constexpr unsigned thrifts = 3;
 
-/// Rules in the tree of late ones that are worth building everything anew.
-uint32_t late_limit(uint32_t rules) { return std::max(256U, rules / 8); }
-
 }  // namespace
 
 template <unsigned Words>
@@ -55,22 +52,29 @@ bool table<Words>::rebuild(bool fresh) noexcept {
 
 template <unsigned Words>
 bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
+    std::vector<slot*> order;
+    order.reserve(live_);
+    for (slot& s : slots_)
+        if (s.tree != unused) order.push_back(&s);
+    std::stable_sort(order.begin(), order.end(), [](const slot* a, const slot* b) {
+        return a->rule.priority > b->rule.priority;
+    });
     std::vector<rule_type> sorted;
     sorted.reserve(live_);
-    for (const slot& s : slots_)
-        if (s.tree != unused) sorted.push_back(s.rule);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const rule_type& a, const rule_type& b) {
-        return a.priority > b.priority;
-    });
+    for (const slot* s : order) sorted.push_back(s->rule);
     auto next = std::make_unique<generation_type>(sorted, key_, thrift,
                                                   fresh ? nullptr : generation_.get());
     const uint64_t left = config_.max_bytes - std::min(config_.max_bytes, *held_bytes_);
     if (!next->settle(config_.allocator, left)) return false;
     *held_bytes_ += next->reserved_bytes();
     next->held_bytes = held_bytes_;
-    for (slot& s : slots_)
-        if (s.tree != unused) s.tree = static_cast<uint8_t>(next->home(s.rule));
+    const std::vector<uint8_t> homes = next->take_homes();
     late_ = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+        order[i]->tree = homes[i];
+        late_ += order[i]->tree == next->late_tree();
+    }
+    late_limit_ = late_ + std::max(256U, live_ / 8);
     ++rebuilds_;
     view_.store(next->published(), std::memory_order_release);
     retire(generation_.release());
@@ -125,7 +129,7 @@ bool table<Words>::insert(slot& s) noexcept {
         if (!generation_->fits(s.rule)) return false;
         const unsigned tree = generation_->tree_for(s.rule);
         const bool late = tree == generation_->late_tree();
-        if (late && late_ >= late_limit(live_)) return false;
+        if (late && late_ >= late_limit_) return false;
         change c;
         generation_->plan_insert(tree, s.rule, c);
         apply(c);
@@ -181,7 +185,7 @@ result<void> table<Words>::remove(rule_id id) {
         change c;
         generation_->plan_remove(tree, s.rule, c);
         apply(c);
-        late_ -= tree == generation_->late_tree() && late_ > 0;
+        late_ -= tree == generation_->late_tree();
         done = true;
     } catch (const std::bad_alloc&) {
     }

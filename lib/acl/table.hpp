@@ -86,7 +86,8 @@ class table {
     key_layout key_;
     std::vector<slot> slots_;
     std::vector<rule_id> free_;
-    uint32_t live_ = 0, late_ = 0;
+    uint32_t live_ = 0;
+    uint32_t late_ = 0, late_limit_ = 0;  ///< rules in the late tree, and when to build anew
     uint64_t rebuilds_ = 0;
     /// Bytes of all generations that are still there, for max_bytes; readers may hold the last ones
     /// longer than the table lives.

@@ -170,11 +170,10 @@ struct search {
             for (uint32_t lane = 0; lane < step; lane += 8) {
                 const auto matching = V::widen_bytes(in + 2 * lane + c) & V::set1(found >> lane);
                 auto offered_data = matching, offered = matching;
-                V::pick_pairs(tops + 8 * lane, there > lane ? there - lane : 0, V::lowest_bit(matching), offered_data,
-                              offered);
-                const auto better =
-                    V::and_not(V::template equal<uint32_t>(matching, V::set1(0)),
-                               V::greater(offered, priority));
+                V::pick_pairs(tops + 8 * lane, there > lane ? there - lane : 0,
+                              V::lowest_bit(matching), offered_data, offered);
+                const auto better = V::and_not(V::template equal<uint32_t>(matching, V::set1(0)),
+                                               V::greater(offered, priority));
                 priority = (better & offered) | V::and_not(better, priority);
                 data = (better & offered_data) | V::and_not(better, data);
             }

@@ -105,7 +105,8 @@ struct avx2 {
     }
     static void pick_pairs(const uint8_t* at, uint32_t there, avx2 i, avx2& a, avx2& b) noexcept {
         const __m256 low = _mm256_castsi256_ps(load_bytes(at, 2 * there).v);
-        const __m256 high = _mm256_castsi256_ps(load_bytes(at + 32, there < 4 ? 0 : 2 * there - 8).v);
+        const __m256 high =
+            _mm256_castsi256_ps(load_bytes(at + 32, there < 4 ? 0 : 2 * there - 8).v);
         const __m256i firsts = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
         const __m256i seconds = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0xdd));
         a.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(firsts, 0xd8), i.v);
