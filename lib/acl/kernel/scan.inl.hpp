@@ -167,11 +167,11 @@ struct search {
         do {
             auto priority = V::load(best_priority[who] + c), data = V::load(best_data[who] + c);
 #pragma GCC unroll 2
-            for (uint32_t lane = 0; lane < step; lane += 8) {
+            for (uint32_t lane = 0; lane < step && lane < there; lane += 8) {
                 const auto matching = V::widen_bytes(in + 2 * lane + c) & V::set1(found >> lane);
                 auto offered_data = matching, offered = matching;
-                V::pick_pairs(tops + 8 * lane, there > lane ? there - lane : 0,
-                              V::lowest_bit(matching), offered_data, offered);
+                V::pick_pairs(tops + 8 * lane, there - lane, V::lowest_bit(matching), offered_data,
+                              offered);
                 const auto better = V::and_not(V::template equal<uint32_t>(matching, V::set1(0)),
                                                V::greater(offered, priority));
                 priority = (better & offered) | V::and_not(better, priority);
