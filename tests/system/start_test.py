@@ -218,6 +218,12 @@ def test_access_lists_are_reported():
     assert report["isa"]["acl"], report["isa"]
 
 
+def test_the_example_is_valid():
+    example = os.path.join(os.path.dirname(__file__), "../../examples/acl.yaml")
+    done = program("--config", example, "--check")
+    assert done.returncode == 0, done
+
+
 def test_a_wrong_access_list_is_exit_2_and_nothing_starts():
     for config, word in ((with_list([{"action": "permit", "destination_ports": 80}]), "needs protocol: tcp"),
                          (with_list([{"action": "permit", "file": "nowhere.rules"}]), "nowhere.rules"),
