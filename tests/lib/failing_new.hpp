@@ -38,5 +38,8 @@ inline memory failing_memory() {
     if (got == nullptr) throw std::bad_alloc();
     return got;
 }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+    return turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
