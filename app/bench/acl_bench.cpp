@@ -126,6 +126,7 @@ class comparison {
         const bool chosen = all[i].name == ours_->kernel();
         const auto stats = ours_->stats();
         nlohmann::json cell{{"set", set_.name},
+                            {"family", set_.kind == acl::family::ipv4 ? 4 : 6},
                             {"rules", set_.rules.size()},
                             {"traffic", traffic},
                             {"burst", burst},
@@ -179,7 +180,8 @@ void summarise_all(harness& h) {
     } sizes[] = {{"1k", 0, 3000}, {"10k", 3000, 20'000}, {"concat", 20'000, ~size_t{0}}};
     for (const auto& size : sizes) {
         const auto pick = [&](const nlohmann::json& c) {
-            return c["chosen"] == true && rules(c) >= size.from && rules(c) < size.below;
+            return c["chosen"] == true && c["family"] == 4 && rules(c) >= size.from &&
+                   rules(c) < size.below;
         };
         const auto m = summarise(h.cells(), "ratio", pick);
         const std::string name = size.name;
@@ -190,6 +192,9 @@ void summarise_all(harness& h) {
             if (pick(c)) build = std::max(build, c["build_ms"].get<double>());
         if (build != 0) h.summary()["max_build_ms_" + name] = build;
     }
+    put("v6_geomean", summarise(h.cells(), "ratio", [](const nlohmann::json& c) {
+                          return c["chosen"] == true && c["family"] == 6;
+                      }).geomean);
     double bytes_ratio = 0;
     for (const auto& c : h.cells())
         if (c.contains("peer_bytes"))
@@ -221,10 +226,12 @@ void measure_set(harness& h, const rule_set& set, const std::string& no_peer) {
 
 int run(int argc, char** argv) {
     harness h("acl", "packet classification beside rte_acl");
-    std::vector<std::string> files;
+    std::vector<std::string> files, only;
     std::string build_peer_of;
     bool no_updates = false;
     h.options().add_option("--rules", files, "files of ClassBench rules, instead of the generator");
+    h.options().add_option("--only", only,
+                           "measure the sets of these names, acl being all of acl*");
     h.options().add_flag("--no-updates", no_updates, "without the updates beside a reader");
     h.options().add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
@@ -251,6 +258,10 @@ int run(int argc, char** argv) {
     std::vector<const rule_set*> each;
     for (const auto& s : sets) each.push_back(&s);
     for (const auto& s : all) each.push_back(&s);
+    if (!only.empty())
+        std::erase_if(each, [&](const rule_set* s) {
+            return std::find(only.begin(), only.end(), s->name) == only.end();
+        });
     for (const rule_set* s : each) {
         const auto no_peer = probe_peer(h, {"/proc/self/exe"}, *s, files);
         s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, *s, no_peer)

@@ -26,7 +26,8 @@ constexpr seed seeds[] = {{"acl", 3, 2, 55, 60, 60, 15, 2, 40},
 
 class maker {
   public:
-    maker(const seed& s, uint32_t number) : seed_(s), random_(number) {
+    maker(const seed& s, acl::family kind, uint32_t number)
+        : seed_(s), kind_(kind), random_(number) {
         for (unsigned i = 0; i < s.blocks; ++i)
             blocks_.push_back({static_cast<uint32_t>(random_()), 8 + 4 * unsigned(random_() % 5)});
     }
@@ -55,11 +56,22 @@ class maker {
         const block& b = blocks_[random_() % (1 + random_() % blocks_.size())];
         const uint32_t inside = static_cast<uint32_t>(random_() % 997 * 2654435761U);
         const uint32_t a = (b.address & ~0U << (32 - b.length)) | (inside >> b.length);
+        const bool whole = percent(host);
+        if (kind_ == acl::family::ipv6) return address6(b, inside, whole);
         uint8_t bytes[4];
         store_be(bytes, a);
-        const unsigned length =
-            percent(host) ? 32 : std::min(31U, b.length + unsigned(random_() % 20));
+        const unsigned length = whole ? 32 : std::min(31U, b.length + unsigned(random_() % 20));
         return acl::prefix(bytes, length);
+    }
+
+    /// A site's /48 of a provider's /32, a subnet's /64, and the hosts of 2001:db8::1's kind.
+    acl::address_match address6(const block& b, uint32_t inside, bool host) {
+        constexpr unsigned lengths[] = {32, 40, 44, 48, 48, 48, 52, 56, 60, 64, 64, 64};
+        uint8_t bytes[16]{};
+        store_be(bytes, 0x2000'0000U | b.address >> 3);
+        store_be(bytes + 4, inside);
+        store_be(bytes + 12, inside >> 20);
+        return acl::prefix(bytes, host ? 128 : lengths[random_() % std::size(lengths)]);
     }
 
     acl::port_range port() {
@@ -77,6 +89,7 @@ class maker {
     }
 
     const seed& seed_;
+    acl::family kind_;
     std::mt19937_64 random_;
     std::vector<block> blocks_;
 };
@@ -133,27 +146,34 @@ void number(rule_set& set) {
     }
 }
 
+/// ClassBench's filters stand with the more specific ones first.
+void sort_and_number(rule_set& set) {
+    const auto bits = [](const rule& r) {
+        unsigned n = 0;
+        for (const uint8_t b : r.source.mask) n += unsigned(__builtin_popcount(b));
+        for (const uint8_t b : r.destination.mask) n += unsigned(__builtin_popcount(b));
+        return n;
+    };
+    std::stable_sort(set.rules.begin(), set.rules.end(),
+                     [&](const rule& a, const rule& b) { return bits(a) > bits(b); });
+    number(set);
+}
+
 }  // namespace
 
 std::vector<rule_set> generate_sets() {
     std::vector<rule_set> sets;
-    for (const auto& [size, suffix] : {std::pair{1000U, "_1k"}, {10'000U, "_10k"}})
-        for (const seed& s : seeds) {
-            maker make(s, size);
-            rule_set set{std::string(s.name) + suffix, acl::family::ipv4, {}};
-            while (set.rules.size() < size) set.rules.push_back(make.any());
-            // ClassBench's filters stand with the more specific ones first.
-            const auto bits = [](const rule& r) {
-                unsigned n = 0;
-                for (const uint8_t b : r.source.mask) n += unsigned(__builtin_popcount(b));
-                for (const uint8_t b : r.destination.mask) n += unsigned(__builtin_popcount(b));
-                return n;
-            };
-            std::stable_sort(set.rules.begin(), set.rules.end(),
-                             [&](const rule& a, const rule& b) { return bits(a) > bits(b); });
-            number(set);
-            sets.push_back(std::move(set));
-        }
+    for (const auto& [kind, version] :
+         {std::pair{acl::family::ipv4, ""}, std::pair{acl::family::ipv6, "6"}})
+        for (const auto& [size, suffix] : {std::pair{1000U, "_1k"}, {10'000U, "_10k"}})
+            for (const seed& s : seeds) {
+                maker make(s, kind, size);
+                rule_set set{std::string(s.name) + version + suffix, kind, {}};
+                while (set.rules.size() < size) set.rules.push_back(make.any());
+                sort_and_number(set);
+                sets.push_back(std::move(set));
+                if (kind == acl::family::ipv6) break;  // one of each size
+            }
     return sets;
 }
 

@@ -17,7 +17,7 @@ struct rule_set {
 
 /// Sets with what ClassBench's seeds are known for (Taylor and Turner 2007): few, nested address
 /// blocks; access lists with long prefixes and exact destination ports, firewalls with wildcards and
-/// port ranges, IP chains between. About 1,000 and 10,000 rules of each.
+/// port ranges, IP chains between. 1,000 and 10,000 rules of each; and access lists of IPv6.
 std::vector<rule_set> generate_sets();
 /// All files whose names begin with the same letters (acl1_1k, acl2_10k: acl), one after the other.
 std::vector<rule_set> concatenations(const std::vector<rule_set>& sets);

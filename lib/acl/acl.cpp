@@ -21,12 +21,14 @@ std::span<const isa::kernel<classify_function>> classify_kernels() noexcept {
 }
 
 template <class Key>
-result<std::unique_ptr<classifier<Key>>> classifier<Key>::create(const config& c) {
+result<std::unique_ptr<classifier<Key>>> classifier<Key>::create(const config& c) try {
     std::unique_ptr<classifier> made(new classifier(c));
     if (auto ok = made->select_kernel(c.max_simd_bitwidth, c.kernel); !ok)
         return tl::unexpected<error>(ok.error());
     if (auto ok = made->table_.build({}); !ok) return tl::unexpected<error>(ok.error());
     return made;
+} catch (const std::bad_alloc&) {
+    return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
 }
 
 template <class Key>

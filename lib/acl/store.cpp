@@ -21,16 +21,19 @@ store::~store() {
 uint32_t store::allocate(uint32_t bytes) {
     const uint32_t count = granules(bytes);
     const uint64_t size = uint64_t{count} * layout::granule_bytes;
-    const auto reuse = [&](auto list) {
-        const uint32_t granule = list->second.back();
-        if (list->first != count) free_[list->first - count].push_back(granule + count);
-        list->second.pop_back();
-        if (list->second.empty()) free_.erase(list);
+    const auto reuse = [&](auto free) {
+        const uint32_t granule = free->second;
+        auto rest = free_.extract(free);  // put back without allocating: nothing can fail here
+        if (rest.key() != count) {
+            rest.key() -= count;
+            rest.mapped() += count;
+            free_.insert(std::move(rest));
+        }
         std::memset(at(granule), 0, size);
         live_ += size;
         return granule;
     };
-    if (const auto list = free_.find(count); list != free_.end()) return reuse(list);
+    if (const auto free = free_.find(count); free != free_.end()) return reuse(free);
     const uint64_t end = used_ + size;
     const uint64_t kept = layout::guard_bytes + (reserve_open_ ? 0 : reserve_);
     if (end > (settled_ != nullptr ? capacity_ - kept : max_bytes)) {
@@ -48,7 +51,7 @@ uint32_t store::allocate(uint32_t bytes) {
 void store::release(uint32_t granule, uint32_t bytes) {
     const uint32_t count = granules(bytes);
     live_ -= uint64_t{count} * layout::granule_bytes;
-    free_[count].push_back(granule);
+    free_.emplace(count, granule);
 }
 
 void store::clear() {

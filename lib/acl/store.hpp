@@ -49,7 +49,7 @@ class store {
     bool reserve_open_ = false;
     uint64_t used_ = layout::granule_bytes;
     uint64_t live_ = 0;
-    std::map<uint32_t, std::vector<uint32_t>> free_;  // by granules
+    std::multimap<uint32_t, uint32_t> free_;  // by granules
 };
 
 }  // namespace turnpike::acl

@@ -23,9 +23,9 @@ inline uint64_t tsc() noexcept {
 }
 
 /// The stages of design.md, in the order in which a packet meets them.
-enum class stage : uint8_t { rx, patch, parse, lookup, rewrite, tx, count_ };
-inline constexpr std::string_view stage_names[] = {"rx",     "patch",   "parse",
-                                                   "lookup", "rewrite", "tx"};
+enum class stage : uint8_t { rx, patch, parse, acl_in, lookup, rewrite, acl_out, tx, count_ };
+inline constexpr std::string_view stage_names[] = {"rx",     "patch",   "parse",   "acl_in",
+                                                   "lookup", "rewrite", "acl_out", "tx"};
 inline constexpr size_t stages = static_cast<size_t>(stage::count_);
 static_assert(std::size(stage_names) == stages);
 

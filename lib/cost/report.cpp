@@ -53,6 +53,23 @@ json port_json(const port_report& p) {
             {"pcie", pcie_json(p.pcie)}};
 }
 
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+json acl_json(const acl_report& a) {
+    json rules = json::array();
+    for (const acl_rule_report& r : a.rules)
+        rules.push_back({{"name", text_or_null(r.name)},
+                         {"action", r.action},
+                         {"where", text_or_null(r.where)},
+                         {"packets", r.packets},
+                         {"bytes", r.bytes},
+                         {"workers", r.by_worker}});
+    return {{"port", a.port},     {"direction", a.direction},
+            {"list", a.list},     {"permitted", a.permitted},
+            {"denied", a.denied}, {"table_bytes", a.bytes},
+            {"rules", rules}};
+}
+
 }  // namespace
 
 void worker_report::add(const meter& from) noexcept {
@@ -130,6 +147,8 @@ json to_json(const report& r) {
     for (const auto& w : r.workers) workers.push_back(worker_json(w, r));
     json ports = json::array();
     for (const auto& p : r.ports) ports.push_back(port_json(p));
+    json acls = json::array();
+    for (const auto& a : r.acls) acls.push_back(acl_json(a));
     const balance b = r.total();
     return {{"schema", "turnpike.report/1"},
             {"version", r.version},
@@ -151,6 +170,7 @@ json to_json(const report& r) {
               {"kept_by_drivers", r.mempool.kept_by_drivers}}},
             {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
             {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
+            {"acl", acls},
             {"balance",
              {{"rx", b.rx},
               {"originated", b.originated},

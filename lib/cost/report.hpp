@@ -84,6 +84,23 @@ struct mempool_report {
     uint32_t kept_by_drivers = 0;
 };
 
+/// One rule of an access list; the last one is the list's default.
+struct acl_rule_report {
+    std::string name{};  ///< empty: none
+    std::string action{};
+    std::string where{};  ///< in the configuration; empty: turnpike's own
+    uint64_t packets = 0, bytes = 0;
+    std::vector<uint64_t> by_worker{};  ///< packets
+};
+
+/// An access list at one port, in one direction.
+struct acl_report {
+    std::string port{}, direction{}, list{};
+    uint64_t permitted = 0, denied = 0;  ///< packets, by lists that were replaced too
+    uint64_t bytes = 0;                  ///< memory that workers read
+    std::vector<acl_rule_report> rules{};
+};
+
 struct report {
     std::string version{};
     double duration_s = 0;
@@ -96,6 +113,7 @@ struct report {
     uint64_t held = 0;                             ///< packets that wait for a neighbour
     std::map<std::string, uint64_t> neighbours{};  ///< by state, and "limit"; empty: nothing routed
     std::map<std::string, uint64_t> routes{};      ///< by family; likewise
+    std::vector<acl_report> acls{};
 
     [[nodiscard]] balance total() const;
     [[nodiscard]] named_drops drops() const;

@@ -2,6 +2,8 @@
 // The report for people: what a network engineer wants to see every few seconds on a terminal.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cost/report.hpp"
 
 namespace turnpike::cost {
@@ -73,6 +75,25 @@ void add_ports(std::string& out, const report& r) {
     }
 }
 
+/// Each list's verdicts, and its rules with the most packets.
+void add_acls(std::string& out, const report& r) {
+    constexpr size_t shown = 8;
+    for (const auto& a : r.acls) {
+        out += fmt::format("acl {} {} {}  permitted {}  denied {} ", a.port, a.direction, a.list,
+                           a.permitted, a.denied);
+        std::vector<const acl_rule_report*> hit;
+        for (const auto& rule : a.rules)
+            if (rule.packets != 0) hit.push_back(&rule);
+        std::stable_sort(hit.begin(), hit.end(),
+                         [](auto* x, auto* y) { return x->packets > y->packets; });
+        for (size_t i = 0; i < std::min(shown, hit.size()); ++i)
+            out +=
+                fmt::format("  {} {} {}", hit[i]->action,
+                            hit[i]->name.empty() ? hit[i]->where : hit[i]->name, hit[i]->packets);
+        out += hit.size() > shown ? fmt::format("  and {} rules more\n", hit.size() - shown) : "\n";
+    }
+}
+
 }  // namespace
 
 std::string to_table(const report& r, const report* previous) {
@@ -91,6 +112,7 @@ std::string to_table(const report& r, const report* previous) {
         for (const auto& [family, n] : r.routes) out += fmt::format("  {} {}", family, n);
         out += "\n";
     }
+    add_acls(out, r);
     const balance b = r.total();
     out +=
         fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",

@@ -83,6 +83,7 @@ enum class drop_reason : uint8_t {
     neighbour_failed,        ///< the next hop does not answer
     neighbour_queue_full,    ///< too many packets wait for that next hop already
     neighbour_limit,         ///< no room for another neighbour
+    acl_deny,                ///< an access list said so
     // For us
     local_protocol,  ///< nobody here takes that protocol or port
     local_fragment,  ///< a fragment for us: nobody reassembles
@@ -167,6 +168,7 @@ inline constexpr std::string_view drop_names[] = {
     "neighbour_failed",
     "neighbour_queue_full",
     "neighbour_limit",
+    "acl_deny",
     // For us
     "local_protocol",
     "local_fragment",

@@ -22,9 +22,28 @@ void check_complaint(const error& e) {
     REQUIRE(!e.text.empty());
 }
 
-/// What the datapath relies on without asking again.
+/// What the datapath relies on without asking again, here and below.
+void check_list(const acl_list& l) {
+    REQUIRE(l.categories == 1 || (l.categories % 4 == 0 && l.categories <= acl::max_categories));
+    REQUIRE(!l.rules.empty() && l.rules[0].action == acl_action::deny);
+    for (size_t i = 0; i < l.rules.size(); ++i) {
+        const acl_rule& r = l.rules[i];
+        REQUIRE(r.ipv4 || r.ipv6);
+        REQUIRE(acl::pack<acl::ipv6_words>(r.match).has_value());
+        REQUIRE(!r.ipv4 || acl::pack<acl::ipv4_words>(r.match).has_value());
+        REQUIRE(r.match.user_data == acl_hit(i, r.action == acl_action::deny));
+        REQUIRE(r.match.categories < 1u << l.categories);
+        REQUIRE((r.match.categories == 1) == (r.action != acl_action::count));
+    }
+}
+
 void check_model(const model& m) {
     REQUIRE(!m.ports.empty());
+    for (const acl_list& l : m.acls) check_list(l);
+    for (const port& p : m.ports) {
+        REQUIRE(!p.acl_in || *p.acl_in < m.acls.size());
+        REQUIRE(!p.acl_out || *p.acl_out < m.acls.size());
+    }
     for (const auto& [a, b] : m.patches)
         REQUIRE(a < m.ports.size() && b < m.ports.size() && a != b);
     for (const port& p : m.ports) {

@@ -9,33 +9,14 @@
 // What must hold after each input: every packet has one fate, every mbuf is back, and what was sent
 // is sound: a packet that came in with one hop less, or a message of our own.
 #include <rte_eal.h>
-#include <rte_eth_ring.h>
-#include <rte_ethdev.h>
-#include <rte_mbuf.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <vector>
-
-#include "control/router.hpp"
-#include "datapath/worker.hpp"
-#include "lib/packet_bytes.hpp"
+#include "lib/path_lab.hpp"
 #include "packet/arp.hpp"
 #include "packet/checksum.hpp"
 #include "packet/icmp.hpp"
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
-
-#define REQUIRE(condition)                                                  \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            std::fprintf(stderr, "%d: not so: %s\n", __LINE__, #condition); \
-            std::abort();                                                   \
-        }                                                                   \
-    } while (false)
 
 namespace turnpike {
 namespace {
@@ -49,9 +30,19 @@ constexpr packet::mac_address hosts[ports] = {{{2, 0, 0, 0, 0, 0x0a}}, {{2, 0, 0
 
 /// The fixtures' network: 10.0.1.1 and 2001:db8:1::1 talk to 10.0.2.2 and 2001:db8:2::2.
 constexpr const char* configuration = R"(
+acl:
+  - name: in
+    default: permit
+    rules:
+      - {action: count, fragments: true}
+      - {action: count, protocol: tcp, tcp_flags: +syn -ack}
+      - {action: deny, protocol: udp, destination_ports: 7}
+      - {action: deny, protocol: icmpv6, icmp_type: 133}
+  - {name: out, rules: [{action: deny, dscp: 9}, {action: permit}]}
 ports:
-  - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"]}
-  - {name: east, device: net_ring1, mtu: 1400, addresses: [10.0.2.254/24, "2001:db8:2::fe/64"]}
+  - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"], acl: {in: in}}
+  - {name: east, device: net_ring1, mtu: 1400, addresses: [10.0.2.254/24, "2001:db8:2::fe/64"],
+     acl: {in: in, out: out}}
 routes:
   - {to: 10.9.0.0/16, via: 10.0.2.2}
   - {to: "2001:db8:9::/48", via: "fe80::2", port: east}
@@ -61,46 +52,9 @@ icmp: {rate: 1000000}
 neighbours: {limit: 64, held: 4}
 )";
 
-template <class T>
-T taken(result<T> r) {
-    if (!r) std::fprintf(stderr, "%s\n", r.error().message().c_str());
-    REQUIRE(r.has_value());
-    return std::move(*r);
-}
-
-rte_ring* make_ring(const char* name) {
-    rte_ring* r = rte_ring_create(name, 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    REQUIRE(r != nullptr);
-    return r;
-}
-
-/// The appliance without its threads: what control/appliance.cpp puts together.
-class lab {
+class lab : public test::path_lab {
   public:
-    lab() : model_(taken(config::load_text(configuration, "fuzz.yaml"))) {
-        pool_ = rte_pktmbuf_pool_create("fuzz", 2047, 0, datapath::mbuf_private_bytes, 2176,
-                                        SOCKET_ID_ANY);
-        REQUIRE(pool_ != nullptr);
-        datapath::worker_plan plan;
-        plan.tx_queue_id.fill(-1);
-        tables_.ports = ports;
-        for (uint16_t i = 0; i < ports; ++i) {
-            open_port(i);
-            plan.rx.push_back({i, 0});
-            plan.tx_queue_id[i] = 0;
-        }
-        tables_.ipv4_sum = packet::ipv4_sum_kernels().back().function;  // scalar runs everywhere
-        plan.from_control = make_ring("from_control");
-        plan.to_control = to_control_ = make_ring("to_control");
-        plan.neighbours_to_control = neighbours_ = make_ring("neighbours");
-        outlet_ = std::make_unique<control::outlet>(pool_, tables_);
-        for (uint16_t i = 0; i < ports; ++i) outlet_->set_ring(i, plan.from_control);
-        router_ = std::make_unique<control::router>(model_, tables_, *outlet_);
-        REQUIRE(router_->set_up(1).has_value());
-        worker_ = std::make_unique<datapath::worker>(plan, tables_);
-        worker_->start();
-        baseline_ = rte_mempool_in_use_count(pool_);
-    }
+    lab() : path_lab(configuration) { worker().start(); }
 
     void run(const uint8_t* data, size_t size) {
         came_.clear();
@@ -129,29 +83,6 @@ class lab {
     }
 
   private:
-    void open_port(uint16_t i) {
-        const std::string name = "ring" + std::to_string(i);
-        rx_[i] = make_ring((name + "rx").c_str());
-        tx_[i] = make_ring((name + "tx").c_str());
-        const int id = rte_eth_from_rings(name.c_str(), &rx_[i], 1, &tx_[i], 1, 0);
-        REQUIRE(id >= 0);
-        const auto port = static_cast<uint16_t>(id);
-        const rte_eth_conf conf{};
-        REQUIRE(rte_eth_dev_configure(port, 1, 1, &conf) == 0);
-        REQUIRE(rte_eth_rx_queue_setup(port, 0, 512, 0, nullptr, pool_) == 0);
-        REQUIRE(rte_eth_tx_queue_setup(port, 0, 512, 0, nullptr) == 0);
-        REQUIRE(rte_eth_dev_start(port) == 0);
-        tables_.port[i].ethdev_id = port;
-        tables_.port[i].mac = macs[i];
-    }
-
-    void links(bool up) {
-        for (uint16_t i = 0; i < ports; ++i) {
-            tables_.port[i].link_up.store(up, std::memory_order_relaxed);
-            router_->link_changed(i, up, now_ms_);
-        }
-    }
-
     /// Both hosts have asked for the router, so it knows them.
     void introduce() {
         for (uint16_t i = 0; i < ports; ++i) {
@@ -242,39 +173,28 @@ class lab {
     }
 
     void offer(uint16_t port, rte_mbuf* m, std::span<const uint8_t> frame) {
-        REQUIRE(m != nullptr && rte_ring_sp_enqueue(rx_[port], m) == 0);
+        REQUIRE(m != nullptr && rte_ring_enqueue(rx_[port][0], m) == 0);
         came_.emplace_back(frame.begin(), frame.begin() + m->pkt_len);
     }
 
     /// Worker and control in turns until neither has anything to do.
     void settle() {
         for (int round = 0; round < 4; ++round) {
-            worker_->poll();
-            for (rte_ring* ring : {neighbours_, to_control_}) {
-                void* m = nullptr;
-                while (rte_ring_sc_dequeue(ring, &m) == 0)
-                    router_->take(static_cast<rte_mbuf*>(m), now_ms_);
-            }
-            router_->tick(now_ms_);
+            worker().poll();
+            control();
         }
-        worker_->poll();
-        worker_->poll();
-        for (uint16_t i = 0; i < ports; ++i) {
-            void* m = nullptr;
-            while (rte_ring_sc_dequeue(tx_[i], &m) == 0) {
-                check_sent(i, static_cast<rte_mbuf*>(m));
-                rte_pktmbuf_free(static_cast<rte_mbuf*>(m));
+        worker().poll();
+        worker().poll();
+        for (uint16_t i = 0; i < ports; ++i)
+            while (rte_mbuf* m = take(i)) {
+                check_sent(i, m);
+                rte_pktmbuf_free(m);
             }
-        }
     }
 
     void check_sent(uint16_t port, const rte_mbuf* m) {
         REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
-        byte_vector frame(m->pkt_len);
-        const void* whole = rte_pktmbuf_read(m, 0, m->pkt_len, frame.data());
-        REQUIRE(whole != nullptr);
-        if (whole != frame.data())
-            std::copy_n(static_cast<const uint8_t*>(whole), m->pkt_len, frame.begin());
+        const byte_vector frame = bytes_of(m);
         REQUIRE(frame.size() >= sizeof(packet::ethernet_header));
         const auto& ethernet = view<packet::ethernet_header>(frame.data());
         REQUIRE(ethernet.source == macs[port]);
@@ -345,29 +265,7 @@ class lab {
         });
     }
 
-    void check_balance() {
-        uint64_t in = 0, out = 0;
-        for (uint16_t i = 0; i < ports; ++i)
-            for (const cost::port_counters* c : {&worker_->port(i), &outlet_->port(i)}) {
-                in += c->rx_packets.read() + c->originated.read();
-                out += c->tx_packets.read() + c->consumed.read();
-                for (const auto& drops : c->drops) out += drops.read();
-            }
-        REQUIRE(router_->held() == 0);
-        REQUIRE(in == out);
-        REQUIRE(rte_mempool_in_use_count(pool_) == baseline_);
-    }
-
-    config::model model_;
-    rte_mempool* pool_ = nullptr;
-    rte_ring *rx_[ports]{}, *tx_[ports]{}, *to_control_ = nullptr, *neighbours_ = nullptr;
-    datapath::tables tables_;
-    std::unique_ptr<control::outlet> outlet_;
-    std::unique_ptr<control::router> router_;
-    std::unique_ptr<datapath::worker> worker_;
     std::vector<byte_vector> came_;  ///< in this input
-    uint64_t now_ms_ = 1;
-    uint32_t baseline_ = 0;
 };
 
 lab* the_lab = nullptr;  // for as long as the process

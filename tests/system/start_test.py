@@ -200,5 +200,55 @@ def test_a_pool_that_does_not_fit():
     refused_at_start(ring_to_null(mempool={"buffers": 4_000_000}), "lacks", "hugepages")
 
 
+def with_list(rules, **more):
+    """A patch with one access list, bound at both ends."""
+    ends = ({"device": device, "acl": {direction: "edge"}} for device, direction in (("net_ring0", "in"),
+                                                                                    ("net_null0", "out")))
+    return patch_config(*ends, acl=[{"name": "edge", "rules": rules, **more}])
+
+
+def test_access_lists_are_reported():
+    code, report, said = run_for(with_list([{"action": "permit", "name": "web", "protocol": "tcp"}]))
+    assert code == 0, said
+    check_report(report)
+    assert [(a["port"], a["direction"], a["list"]) for a in report["acl"]] == [("west", "in", "edge"),
+                                                                             ("east", "out", "edge")]
+    rule = report["acl"][0]["rules"][1]
+    assert rule["name"] == "web" and rule["action"] == "permit" and "turnpike.yaml:" in rule["where"], rule
+    assert report["isa"]["acl"], report["isa"]
+
+
+def test_the_example_is_valid():
+    example = os.path.join(os.path.dirname(__file__), "../../examples/acl.yaml")
+    done = program("--config", example, "--check")
+    assert done.returncode == 0, done
+
+
+def test_a_wrong_access_list_is_exit_2_and_nothing_starts():
+    for config, word in ((with_list([{"action": "permit", "destination_ports": 80}]), "needs protocol: tcp"),
+                         (with_list([{"action": "permit", "file": "nowhere.rules"}]), "nowhere.rules"),
+                         (patch_config({"device": "net_ring0", "acl": {"in": "edge"}}, "net_null0"), "'edge'")):
+        code, _report, said = run_for(config)
+        assert code == 2 and "turnpike.yaml:" in said and word in said, said
+        assert "EAL" not in said, said
+
+
+def test_a_wrong_line_of_a_rule_file_is_named():
+    with tempfile.NamedTemporaryFile("w", suffix=".rules") as rules:
+        rules.write("# two good lines\n@0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x06/0xFF\n@nonsense\n")
+        rules.flush()
+        code, _report, said = run_for(with_list([{"action": "deny", "file": rules.name}]))
+    assert code == 2 and rules.name + ":3: " in said and "EAL" not in said, said
+
+
+def test_an_access_list_that_does_not_fit():
+    with tempfile.NamedTemporaryFile("w", suffix=".rules") as rules:
+        for i in range(20_000):
+            rules.write(f"@2001:db8::{i:x}/128 2001:db8:1::{i:x}/128 0 : 65535 {i} : {i} 0x11/0xFF\n")
+        rules.flush()
+        refused_at_start(with_list([{"action": "deny", "file": rules.name}], memory_mb=1), "turnpike.yaml:",
+                         "access list 'edge'", "20002 rules", "memory_mb: 1")
+
+
 if __name__ == "__main__":
     tap.main(globals())

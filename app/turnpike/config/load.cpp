@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/load_acl.hpp"
 #include "config/load_routing.hpp"
 #include "config/model.hpp"
 #include "config/reader.hpp"
@@ -64,16 +65,6 @@ tx read_tx(const reader& from) {
     return out;
 }
 
-std::string read_port_name(const reader& from) {
-    std::string name = from.text();
-    const auto plain = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
-    };
-    if (name.size() > 32 || !std::all_of(name.begin(), name.end(), plain))
-        from.refuse("should be at most 32 letters, digits, '-', '_' and '.'");
-    return name;
-}
-
 config::pcie read_pcie(const reader& from) {
     from.expect_map({"profile", "link", "mps", "mrrs"});
     config::pcie out;
@@ -84,10 +75,11 @@ config::pcie read_pcie(const reader& from) {
     return out;
 }
 
-port read_port(const reader& from) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "descriptors", "addresses", "pcie"});
+port read_port(const model& in, const reader& from) {
+    from.expect_map(
+        {"name", "device", "mtu", "rx_queues", "descriptors", "addresses", "pcie", "acl"});
     port out;
-    out.name = read_port_name(from.at("name"));
+    out.name = from.at("name").name();
     out.device = from.at("device").text();
     if (out.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
     out.mtu = from.number_or("mtu", out.mtu, 68, 65535 - 18);
@@ -95,6 +87,7 @@ port read_port(const reader& from) {
     out.descriptors = from.number_or("descriptors", out.descriptors, 32, 32768);
     if (from.has("pcie")) out.bill = read_pcie(from.at("pcie"));
     if (from.has("addresses")) out.addresses = read_addresses(from.at("addresses"));
+    if (from.has("acl")) read_bindings(in, from.at("acl"), out);
     if (out.routed() && out.mtu < 1280 &&
         std::any_of(out.addresses.begin(), out.addresses.end(),
                     [](const ip_prefix& p) { return p.address.v6; }))
@@ -106,12 +99,12 @@ port read_port(const reader& from) {
 /// The part of an EAL device string that names the device: "net_tap0" of "net_tap0,iface=x".
 std::string_view device_name(std::string_view device) { return device.substr(0, device.find(',')); }
 
-std::vector<port> read_ports(const reader& from) {
+std::vector<port> read_ports(const model& in, const reader& from) {
     std::vector<port> out;
     std::set<std::string, std::less<>> names, devices;
     for (const reader& element : from.list("ports")) {
         if (out.size() == max_ports) element.refuse(fmt::format("is one more than {}", max_ports));
-        port next = read_port(element);
+        port next = read_port(in, element);
         if (!names.insert(next.name).second)
             element.at("name").refuse(
                 fmt::format("is '{}' again; each port has its own", next.name));
@@ -164,7 +157,7 @@ void check_ports(const model& in) {
 }
 
 model read_model(const reader& from, const std::string& name) {
-    from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "ports", "patches",
+    from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "acl", "ports", "patches",
                      "routes", "icmp", "neighbours"});
     model out;
     out.file = name;
@@ -173,7 +166,8 @@ model read_model(const reader& from, const std::string& name) {
     if (from.has("mempool")) out.pool = read_mempool(from.at("mempool"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"));
     if (from.has("pcie_profiles")) out.pcie_profiles = from.at("pcie_profiles").text();
-    out.ports = read_ports(from.at("ports"));
+    if (from.has("acl")) read_lists(from.at("acl"), out);
+    out.ports = read_ports(out, from.at("ports"));
     if (from.has("patches")) read_patches(from.at("patches"), out);
     check_ports(out);
     if (from.has("routes")) read_routes(from.at("routes"), out);

@@ -10,13 +10,6 @@
 namespace turnpike::config {
 namespace {
 
-/// The value of a parse, or a complaint at its place.
-template <class T>
-T taken(const reader& from, result<T> parsed) {
-    if (!parsed) from.refuse(parsed.error().text);
-    return *parsed;
-}
-
 /// RFC 3021: a /31 has neither a network nor a broadcast address.
 bool is_network_or_broadcast(const ip_prefix& p) {
     if (p.address.v6 || p.length >= 31) return false;
@@ -26,7 +19,7 @@ bool is_network_or_broadcast(const ip_prefix& p) {
 
 /// An address that a port can have, with the length of its network.
 ip_prefix read_address(const reader& from) {
-    const ip_prefix p = taken(from, parse_prefix(from.text()));
+    const ip_prefix p = from.taken(parse_prefix(from.text()));
     const ip_address& a = p.address;
     const bool host = a.v6 ? !a.is_multicast() && a != ip_address{.v6 = true}
                            : a.bytes[0] != 0 && a.bytes[0] != 127 && a.bytes[0] < 224;
@@ -78,10 +71,7 @@ uint16_t port_of_neighbour(const model& in, const reader& from, std::string_view
 route read_route(const model& in, const reader& from) {
     from.expect_map({"to", "via", "port", "type"});
     route out;
-    out.to = taken(from.at("to"), parse_prefix(from.at("to").text()));
-    if (out.to != out.to.network())
-        from.at("to").refuse(fmt::format("is {}, which has host bits set: it should be {}",
-                                         out.to.text(), out.to.network().text()));
+    out.to = read_network(from.at("to"));
     if (out.to.length >= 4 && out.to.address.is_multicast())
         from.at("to").refuse(fmt::format("is {}; multicast is not routed", out.to.text()));
     if (from.has("type")) {
@@ -95,7 +85,7 @@ route read_route(const model& in, const reader& from) {
             return out;
         }
     }
-    out.via = taken(from.at("via"), parse_address(from.at("via").text()));
+    out.via = from.at("via").taken(parse_address(from.at("via").text()));
     if (out.via.v6 != out.to.address.v6)
         from.at("via").refuse(
             fmt::format("is {}, not of the same IP version as {}", out.via.text(), out.to.text()));
@@ -122,7 +112,7 @@ std::array<uint8_t, 6> read_mac(const reader& from) {
 static_neighbour read_static_neighbour(const model& in, const reader& from) {
     from.expect_map({"address", "port", "mac"});
     static_neighbour out;
-    out.address = taken(from.at("address"), parse_address(from.at("address").text()));
+    out.address = from.at("address").taken(parse_address(from.at("address").text()));
     out.port = port_of_neighbour(in, from, "address", out.address);
     out.mac = read_mac(from.at("mac"));
     for (const static_neighbour& other : in.static_neighbours)
@@ -138,6 +128,14 @@ std::vector<ip_prefix> read_addresses(const reader& from) {
     for (const reader& element : from.list("addresses")) out.push_back(read_address(element));
     if (out.empty()) from.refuse("is empty; leave the key out for a port that does not route");
     return out;
+}
+
+ip_prefix read_network(const reader& from) {
+    const ip_prefix p = from.taken(parse_prefix(from.text()));
+    if (p != p.network())
+        from.refuse(fmt::format("is {}, which has host bits set: it should be {}", p.text(),
+                                p.network().text()));
+    return p;
 }
 
 uint16_t port_index(const model& in, const reader& from) {

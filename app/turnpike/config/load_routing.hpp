@@ -13,6 +13,9 @@ namespace turnpike::config {
 /// The port that a node names.
 uint16_t port_index(const model& in, const reader& from);
 
+/// A prefix without host bits.
+ip_prefix read_network(const reader& from);
+
 /// ports[].addresses
 std::vector<ip_prefix> read_addresses(const reader& from);
 /// Two ports on one network could not tell which of them a neighbour is behind.

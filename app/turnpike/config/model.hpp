@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.hpp"
+#include "config/acl.hpp"
 #include "config/address.hpp"
 
 namespace turnpike::config {
@@ -44,8 +46,9 @@ struct port {
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;  ///< per queue, both ways
     config::pcie bill{};
-    std::vector<ip_prefix> addresses{};  ///< ours on this port; any makes it a routed port
-    std::string where{};                 ///< "file:line", for what goes wrong at start
+    std::vector<ip_prefix> addresses{};           ///< ours on this port; any makes it a routed port
+    std::optional<uint16_t> acl_in{}, acl_out{};  ///< indices into acls
+    std::string where{};                          ///< "file:line", for what goes wrong at start
 
     [[nodiscard]] bool routed() const noexcept { return !addresses.empty(); }
 };
@@ -88,6 +91,7 @@ struct model {
     mempool pool{};
     tx sending{};
     std::string pcie_profiles{};  ///< file of the operator's own; empty: none
+    std::vector<acl_list> acls{};
     std::vector<port> ports{};
     std::vector<std::pair<uint16_t, uint16_t>> patches{};  ///< indices into ports
     std::vector<route> routes{};

@@ -85,6 +85,16 @@ uint64_t reader::number(uint64_t least, uint64_t most) const {
 
 bool reader::truth() const { return word({"false", "true"}) == 1; }
 
+std::string reader::name() const {
+    std::string name = text();
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    if (name.size() > 32 || !std::all_of(name.begin(), name.end(), plain))
+        refuse("should be at most 32 letters, digits, '-', '_' and '.'");
+    return name;
+}
+
 size_t reader::word(std::initializer_list<std::string_view> words) const {
     if (node_.IsScalar())
         for (size_t i = 0; i < words.size(); ++i)

@@ -41,6 +41,8 @@ class reader {
     [[nodiscard]] std::string text() const;
     [[nodiscard]] uint64_t number(uint64_t least, uint64_t most) const;
     [[nodiscard]] bool truth() const;
+    /// What the operator calls something: up to 32 letters, digits, '-', '_' and '.'.
+    [[nodiscard]] std::string name() const;
     /// One of these words; returns its index.
     [[nodiscard]] size_t word(std::initializer_list<std::string_view> words) const;
 
@@ -49,6 +51,13 @@ class reader {
     [[nodiscard]] T number_or(std::string_view key, T otherwise, uint64_t least,
                               uint64_t most) const {
         return has(key) ? static_cast<T>(at(key).number(least, most)) : otherwise;
+    }
+
+    /// The value of a parse of this node, or a complaint about it.
+    template <class T>
+    [[nodiscard]] T taken(result<T> parsed) const {
+        if (!parsed) refuse(parsed.error().text);
+        return std::move(*parsed);
     }
 
   private:

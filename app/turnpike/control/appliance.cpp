@@ -37,6 +37,16 @@ struct launch {
     const std::atomic<bool>* stop;
 };
 
+bool routes(const config::model& m) {
+    return std::any_of(m.ports.begin(), m.ports.end(),
+                       [](const config::port& p) { return p.routed(); });
+}
+
+bool judges(const config::model& m) {
+    return std::any_of(m.ports.begin(), m.ports.end(),
+                       [](const config::port& p) { return p.acl_in || p.acl_out; });
+}
+
 int run_worker(void* argument) {
     const auto* l = static_cast<const launch*>(argument);
     l->worker->run(*l->stop);
@@ -56,7 +66,8 @@ result<std::unique_ptr<appliance>> appliance::bring_up(const config::model& mode
     a->ipv4_checksum_ = (*kernel)->name;
     a->tables_.ipv4_sum = (*kernel)->function;
     for (auto step : {&appliance::choose_lcores, &appliance::make_pool, &appliance::plan_workers,
-                      &appliance::open_ports, &appliance::set_up_routing, &appliance::start_ports})
+                      &appliance::open_ports, &appliance::make_rcu_domain,
+                      &appliance::set_up_routing, &appliance::set_up_acls, &appliance::start_ports})
         if (auto done = (a.get()->*step)(); !done) return tl::unexpected<error>(done.error());
     for (const auto& plan : a->plans_)
         a->workers_.push_back(std::make_unique<datapath::worker>(plan, a->tables_));
@@ -114,6 +125,7 @@ result<void> appliance::plan_workers() {
     plans_.resize(lcores_.size());
     for (size_t i = 0; i < plans_.size(); ++i) {
         plans_[i].lcore = lcores_[i];
+        plans_[i].number = static_cast<uint32_t>(i);
         plans_[i].drain_cycles = rte_get_tsc_hz() / 1'000'000 * model_.sending.drain_us;
         plans_[i].tx_queue_id.fill(-1);
     }
@@ -167,15 +179,20 @@ result<rte_ring*> appliance::make_ring(const char* what, size_t worker) {
     return ring;
 }
 
+result<void> appliance::make_rcu_domain() {
+    if (!routes(model_) && !judges(model_)) return {};
+    auto domain = rcu::qsbr::create("tables", static_cast<uint32_t>(plans_.size()));
+    if (!domain) return tl::unexpected<error>(domain.error());
+    tables_.rcu = std::move(*domain);
+    return {};
+}
+
 result<void> appliance::set_up_routing() {
-    if (std::none_of(model_.ports.begin(), model_.ports.end(),
-                     [](const config::port& p) { return p.routed(); }))
-        return {};
+    if (!routes(model_)) return {};
     outlet_ = std::make_unique<outlet>(pool_, tables_);
     router_ = std::make_unique<router>(model_, tables_, *outlet_);
     for (size_t i = 0; i < plans_.size(); ++i) {
         auto& plan = plans_[i];
-        plan.rcu_id = static_cast<uint32_t>(i);
         for (auto [ring, what] : {std::pair{&plan.from_control, "from_control"},
                                   std::pair{&plan.to_control, "to_control"},
                                   std::pair{&plan.neighbours_to_control, "neighbours"}}) {
@@ -186,7 +203,13 @@ result<void> appliance::set_up_routing() {
         for (uint16_t port = 0; port < tables_.ports; ++port)
             if (plan.tx_queue_id[port] >= 0) outlet_->set_ring(port, plan.from_control);
     }
-    return router_->set_up(static_cast<uint32_t>(plans_.size()));
+    return router_->set_up();
+}
+
+result<void> appliance::set_up_acls() {
+    if (!judges(model_)) return {};
+    acls_ = std::make_unique<acls>(tables_, static_cast<uint32_t>(plans_.size()));
+    return acls_->set_up(model_);
 }
 
 void appliance::listen(uint16_t port) {
@@ -256,6 +279,7 @@ void appliance::control_tick(const run_options& options) {
         take_punted();
         router_->tick(now_ms());
     }
+    if (tables_.rcu) tables_.rcu->reclaim();
     if (now >= next_link_check_) {
         watch_links();
         next_link_check_ = now + hz / link_checks_per_s;
@@ -369,6 +393,10 @@ cost::report appliance::report() {
         r.isa["fib4"] = tables_.routes->kernel(false);
         r.isa["fib6"] = tables_.routes->kernel(true);
         r.held = router_->held();
+    }
+    if (acls_) {
+        r.acls = acls_->report();
+        r.isa["acl"] = acls_->kernel();
     }
     for (size_t i = 0; i < r.ports.size(); ++i)
         fill_pcie_bill(r.ports[i], model_.ports[i].bill, pcie_facts_[i], pcie_profiles_);

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "config/model.hpp"
+#include "control/acls.hpp"
 #include "control/outlet.hpp"
 #include "control/pcie_bill.hpp"
 #include "control/router.hpp"
@@ -52,7 +53,9 @@ class appliance {
     result<void> plan_workers();
     result<void> open_ports();
     result<void> start_ports();
+    result<void> make_rcu_domain();
     result<void> set_up_routing();
+    result<void> set_up_acls();
     result<rte_ring*> make_ring(const char* what, size_t worker);
     void listen(uint16_t port);
     void watch_links();
@@ -78,6 +81,7 @@ class appliance {
     std::vector<rte_ring*> rings_;  ///< all of them, to be freed
     std::unique_ptr<outlet> outlet_;
     std::unique_ptr<router> router_;  ///< null where nothing is routed
+    std::unique_ptr<acls> acls_;      ///< null where no access list is bound
     std::string ipv4_checksum_;
     uint32_t kept_by_drivers_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

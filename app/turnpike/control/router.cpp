@@ -15,10 +15,7 @@ using datapath::next_hop;
 using datapath::punt_reason;
 using packet::drop_reason;
 
-result<void> router::set_up(uint32_t workers) {
-    auto domain = rcu::qsbr::create("router", workers);
-    if (!domain) return tl::unexpected<error>(domain.error());
-    tables_.rcu = std::move(*domain);
+result<void> router::set_up() {
     auto table = datapath::route_table::create(tables_.rcu->hook());
     if (!table) return tl::unexpected<error>(table.error());
     tables_.routes = std::move(*table);
@@ -145,7 +142,6 @@ void router::take(rte_mbuf* packet, uint64_t now_ms) {
 void router::tick(uint64_t now_ms) {
     now_ms_ = now_ms;
     neighbours_->tick(now_ms);
-    tables_.rcu->reclaim();
 }
 
 void router::link_changed(uint16_t port, bool up, uint64_t now_ms) {

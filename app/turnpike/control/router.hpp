@@ -34,10 +34,9 @@ class router {
         : model_(model), tables_(tables), out_(out), icmp_(model.messages.rate) {}
 
     /// Addresses, groups, routes and neighbours into the tables. Ports' MAC addresses must be
-    /// known; workers must not run yet.
-    /// workers  how many will look at the tables
+    /// known, tables.rcu must be there; workers must not run yet.
     /// Errors   ENOMEM, ENOSPC: a table does not hold it
-    [[nodiscard]] result<void> set_up(uint32_t workers);
+    [[nodiscard]] result<void> set_up();
 
     /// Add a route, or replace it; workers see the old one or the new one.
     /// Errors  ENOSPC, ENOMEM: nothing has changed

@@ -145,4 +145,14 @@ void parse(burst& b, const tables& t) noexcept {
     }
 }
 
+void parse_patched(burst& b) noexcept {
+    for (uint32_t i = 0; i < b.count; ++i) {
+        if (b.fate[i] != fate::send || !read_headers(b, i)) continue;
+        const drop_reason why = b.parsed[i].l3_drop;
+        if (why != drop_reason::none && why != drop_reason::ether_type_unknown &&
+            b.parsed[i].l3 != l3_kind::arp)
+            b.drop_packet(i, why);
+    }
+}
+
 }  // namespace turnpike::datapath

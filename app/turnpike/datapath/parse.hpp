@@ -15,4 +15,12 @@ namespace turnpike::datapath {
 
 void parse(burst& b, const tables& t) noexcept;
 
+/// The same for patched ports with an access list, after stage patch: what each frame is.
+///   Reads   packet, fate where it is send
+///   Writes  parsed
+///   Next    acl_in
+///   Drops   what is IP and cannot be read to its upper layer, or is hidden behind more tags than
+///           are read: a list could not judge it. All else passes, ARP and other types unread.
+void parse_patched(burst& b) noexcept;
+
 }  // namespace turnpike::datapath

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/address.hpp"
+#include "datapath/acl_list.hpp"
 #include "datapath/burst.hpp"
 #include "datapath/neighbour_table.hpp"
 #include "datapath/route_table.hpp"
@@ -22,7 +23,7 @@ struct ipv4_interface {
     uint32_t address, network, broadcast;  ///< host order; a /31 or /32 has no broadcast: 0
 };
 
-/// A port; all but link_up is fixed before workers run.
+/// A port; all but link_up and the access lists is fixed before workers run.
 struct port_entry {
     uint16_t ethdev_id = 0;
     bool routed = false;
@@ -33,6 +34,8 @@ struct port_entry {
     std::vector<packet::ipv6_address> v6{};         ///< link-local first
     std::vector<packet::ipv6_address> v6_groups{};  ///< multicast groups that we listen to
     std::atomic<bool> link_up{false};
+    /// Null: none is bound. Replaced under RCU; none becomes bound once workers run.
+    std::atomic<const bound_acl*> acl_in{nullptr}, acl_out{nullptr};
 };
 
 /// Index of `port`: the port's place in the configuration, not its ethdev id.
@@ -41,10 +44,12 @@ struct tables {
     std::array<port_entry, max_ports> port;
     uint16_t ports = 0;
     std::vector<ipv4_interface> own_v4{};  ///< of every port
+    bool out_lists = false;                ///< any acl_out is bound
     // Null where no port is routed. The domain goes first: what it still keeps belongs to the tables.
     std::unique_ptr<route_table> routes;
     std::unique_ptr<neighbour_table> neighbours;
-    std::unique_ptr<rcu::qsbr> rcu;  ///< workers are its readers, by worker_plan::rcu_id
+    /// Workers are its readers, by worker_plan::number. Null where nothing is routed or judged.
+    std::unique_ptr<rcu::qsbr> rcu;
     packet::ipv4_sum_function* ipv4_sum = nullptr;
 };
 

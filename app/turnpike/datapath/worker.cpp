@@ -4,6 +4,7 @@
 #include <rte_ethdev.h>
 #include <rte_ring.h>
 
+#include "datapath/acl.hpp"
 #include "datapath/lookup.hpp"
 #include "datapath/parse.hpp"
 #include "datapath/patch.hpp"
@@ -29,7 +30,7 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 void worker::start() noexcept {
     last_ = cost::tsc();
     rcu_ = tables_.rcu.get();
-    if (rcu_ != nullptr) rcu_->online(plan_.rcu_id);
+    if (rcu_ != nullptr) rcu_->online(plan_.number);
 }
 
 void worker::poll() noexcept {
@@ -39,7 +40,7 @@ void worker::poll() noexcept {
     // A round that brought nothing has nothing to coalesce with: send what waits at once.
     const uint64_t drain = received + from_control == 0 ? 0 : plan_.drain_cycles;
     for (uint16_t i = 0; i < tables_.ports; ++i) tx_[i].drain(last_, drain);
-    if (rcu_ != nullptr) rcu_->quiescent(plan_.rcu_id);
+    if (rcu_ != nullptr) rcu_->quiescent(plan_.number);
     const uint64_t now = cost::tsc();
     meter_.iteration(received, now - last_);
     last_ = now;
@@ -65,12 +66,10 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
 
     cost::stage_clock clock(meter_, sampled, start);
     clock.mark(cost::stage::rx, b.count);
-    if (tables_.port[b.in_port].routed) {
+    if (tables_.port[b.in_port].routed)
         route(b, clock);
-    } else {
-        patch(b, tables_);
-        clock.mark(cost::stage::patch, b.count);
-    }
+    else
+        cross(b, clock);
     if (sampled)
         for (uint32_t i = 0; i < b.count; ++i)
             if (b.fate[i] == fate::send)
@@ -83,10 +82,36 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
 void worker::route(burst& b, cost::stage_clock& clock) noexcept {
     parse(b, tables_);
     clock.mark(cost::stage::parse, b.count);
+    if (const auto* list = tables_.port[b.in_port].acl_in.load(std::memory_order_acquire)) {
+        acl_in(b, *list, plan_.number);
+        clock.mark(cost::stage::acl_in, b.count);
+    }
     lookup(b, tables_);
     clock.mark(cost::stage::lookup, b.count);
     rewrite(b, tables_);
     clock.mark(cost::stage::rewrite, b.count);
+    if (!tables_.out_lists) return;
+    acl_out(b, tables_, plan_.number);
+    clock.mark(cost::stage::acl_out, b.count);
+}
+
+/// Layer 2: frames are looked into only where a list is to judge them.
+void worker::cross(burst& b, cost::stage_clock& clock) noexcept {
+    patch(b, tables_);
+    clock.mark(cost::stage::patch, b.count);
+    const port_entry& in = tables_.port[b.in_port];
+    const auto* list = in.acl_in.load(std::memory_order_acquire);
+    const bool out = tables_.port[in.patch_to].acl_out.load(std::memory_order_relaxed) != nullptr;
+    if (list == nullptr && !out) return;
+    parse_patched(b);
+    clock.mark(cost::stage::parse, b.count);
+    if (list != nullptr) {
+        acl_in(b, *list, plan_.number);
+        clock.mark(cost::stage::acl_in, b.count);
+    }
+    if (!out) return;
+    acl_out(b, tables_, plan_.number);
+    clock.mark(cost::stage::acl_out, b.count);
 }
 
 uint32_t worker::take_from_control() noexcept {
@@ -165,7 +190,7 @@ void worker::finish() noexcept {
     while (take_from_control() != 0) {
     }
     for (uint16_t i = 0; i < tables_.ports; ++i) tx_[i].flush();
-    if (rcu_ != nullptr) rcu_->offline(plan_.rcu_id);
+    if (rcu_ != nullptr) rcu_->offline(plan_.number);
 }
 
 }  // namespace turnpike::datapath

@@ -33,7 +33,7 @@ struct worker_plan {
     /// Packets for control: ARP and neighbour discovery by a ring of their own, so that nothing
     /// else that is punted can starve them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
-    uint32_t rcu_id = 0;  ///< its number as a reader of tables::rcu
+    uint32_t number = 0;  ///< among the workers: as a reader of tables::rcu, in lists' counters
 };
 
 /// Threads  run()/poll() one lcore; the counters are read by anyone.
@@ -65,6 +65,7 @@ class worker {
     uint32_t take_burst(const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
     void route(burst& b, cost::stage_clock& clock) noexcept;
+    void cross(burst& b, cost::stage_clock& clock) noexcept;
     void send(burst& b, uint64_t now) noexcept;
     void send_one(burst& b, uint32_t i, uint64_t now) noexcept;
     void punt(burst& b, uint32_t i) noexcept;
@@ -72,7 +73,7 @@ class worker {
 
     worker_plan plan_;
     const tables& tables_;
-    rcu::qsbr* rcu_ = nullptr;  ///< null where nothing is routed
+    rcu::qsbr* rcu_ = nullptr;  ///< null: tables has none
     cost::meter meter_;
     std::array<cost::port_counters, max_ports> counters_;
     std::array<rxtx::tx_queue, max_ports> tx_;

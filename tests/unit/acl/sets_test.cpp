@@ -3,47 +3,18 @@
 // thousand headers a set; 100,000 with TURNPIKE_LONG.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "acl/rule_file.hpp"
+#include "lib/classbench.hpp"
 #include "lib/isa_param.hpp"
 #include "oracle.hpp"
 
 namespace turnpike::acl::test {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// The sets, unpacked; gone with the process's last test.
-class unpacked_sets {
-  public:
-    unpacked_sets() {
-        const fs::path archive = fs::path(TURNPIKE_SOURCE_ROOT) / "../shared/data/classbench" /
-                                 "classbench-1k-10k.tar.xz";
-        if (!fs::exists(archive)) return;
-        char folder[] = "/tmp/turnpike-classbench-XXXXXX";
-        if (mkdtemp(folder) == nullptr) return;
-        folder_ = folder;
-        const std::string command =
-            "tar -C '" + folder_.string() + "' -xf '" + archive.string() + "'";
-        if (std::system(command.c_str()) != 0) return;
-        for (const auto& entry : fs::recursive_directory_iterator(folder_))
-            if (entry.is_regular_file()) files.push_back(entry.path());
-        std::sort(files.begin(), files.end());
-    }
-    ~unpacked_sets() {
-        if (!folder_.empty()) fs::remove_all(folder_);
-    }
-    std::vector<fs::path> files;
-
-  private:
-    fs::path folder_;
-};
-
 TEST(acl_sets, every_set_with_every_kernel) {
-    const unpacked_sets sets;
+    const turnpike::test::classbench_sets sets;
     if (sets.files.empty()) GTEST_SKIP() << "no ClassBench sets in ../shared/data/classbench";
     const bool everything = std::getenv("TURNPIKE_LONG") != nullptr;
     const size_t headers = everything ? 100'000 : 600;

@@ -106,6 +106,37 @@ TEST(report, json_has_the_schema) {
     EXPECT_EQ(j["ports"][0]["pcie"]["why"]["counted"], "it cannot count");
 }
 
+TEST(report, access_lists) {
+    report r = two_ports();
+    EXPECT_EQ(to_json(r)["acl"], nlohmann::json::array());
+    EXPECT_EQ(to_table(r).find("acl "), std::string::npos);
+    acl_report a{.port = "west", .direction = "in", .list = "edge", .permitted = 7, .denied = 3};
+    for (uint64_t i = 0; i < 12; ++i)
+        a.rules.push_back({.action = "permit",
+                           .where = "f.yaml:" + std::to_string(i),
+                           .packets = i,
+                           .bytes = 60 * i,
+                           .by_worker = {i, 0}});
+    a.rules.back().name = "web";
+    r.acls.push_back(a);
+    const nlohmann::json j = to_json(r)["acl"][0];
+    EXPECT_EQ(j["port"], "west");
+    EXPECT_EQ(j["permitted"], 7);
+    EXPECT_EQ(j["denied"], 3);
+    ASSERT_EQ(j["rules"].size(), 12U);
+    EXPECT_TRUE(j["rules"][0]["name"].is_null());
+    EXPECT_EQ(j["rules"][11]["name"], "web");
+    EXPECT_EQ(j["rules"][2]["where"], "f.yaml:2");
+    EXPECT_EQ(j["rules"][2]["bytes"], 120);
+    EXPECT_EQ(j["rules"][2]["workers"], (nlohmann::json{2, 0}));
+    const std::string said = to_table(r);
+    EXPECT_NE(
+        said.find("acl west in edge  permitted 7  denied 3   permit web 11  permit f.yaml:10 10"),
+        std::string::npos)
+        << said;
+    EXPECT_NE(said.find("permit f.yaml:4 4  and 3 rules more\n"), std::string::npos) << said;
+}
+
 TEST(report, no_packets_no_cost) {
     report r = two_ports();
     r.workers.resize(1);

@@ -3,50 +3,17 @@
 // own hook: it reports ENOMEM and the table is exactly as it was, or it worked all the same.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <tuple>
 
 #include "family.hpp"
-
-namespace {
-
-constexpr long never = -1;
-long allocations_until_failure = never;
-
-bool allocation_fails() {
-    if (allocations_until_failure == never) return false;
-    if (allocations_until_failure == 0) return true;  // and all that follow
-    --allocations_until_failure;
-    return false;
-}
-
-void* counted(size_t bytes) {
-    void* got = allocation_fails() ? nullptr : std::malloc(bytes);
-    if (got == nullptr) throw std::bad_alloc();
-    return got;
-}
-
-}  // namespace
-
-// Not inlined: GCC would see malloc meet operator delete, and warn.
-[[gnu::noinline]] void* operator new(size_t bytes) { return counted(bytes); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+#include "lib/failing_new.hpp"
 
 namespace turnpike::fib::test {
 namespace {
 
-memory failing_hook() {
-    return {nullptr,
-            [](void*, size_t bytes, size_t alignment) -> void* {
-                if (allocation_fails()) return nullptr;
-                return std::aligned_alloc(alignment,
-                                          (bytes + alignment - 1) / alignment * alignment);
-            },
-            [](void*, void* what) { std::free(what); }};
-}
+using turnpike::test::allocations_until_failure;
+using turnpike::test::never;
 
 template <class Family>
 struct snapshot {
@@ -92,7 +59,8 @@ template <class Family>
 void create_fails_whole() {
     for (long n = 0;; ++n) {
         ASSERT_LT(n, 10'000);
-        const config c{.name = "a name too long for the small string", .allocator = failing_hook()};
+        const config c{.name = "a name too long for the small string",
+                       .allocator = turnpike::test::failing_memory()};
         allocations_until_failure = n;
         const auto made = Family::table_type::create(c);
         allocations_until_failure = never;
@@ -108,7 +76,7 @@ void every_change_fails_whole() {
     prefixes<Family> random(31);
     auto table = *Family::table_type::create({.name = "a name too long for the small string",
                                               .next_hop_bytes = 8,
-                                              .allocator = failing_hook()});
+                                              .allocator = turnpike::test::failing_memory()});
     std::map<std::tuple<uint64_t, uint64_t, unsigned>, uint64_t> oracle_routes;
     oracle expected;
     std::vector<address> at;
@@ -149,7 +117,8 @@ TEST(fib6_failures, every_change_fails_whole) { every_change_fails_whole<ipv6>()
 
 // A route whose removal prunes nodes, while neither a new node nor a rebuild has room.
 TEST(fib4_failures, remove_without_memory_keeps_the_route) {
-    auto table = *fib4::create({.allocator = failing_hook(), .max_bytes = 34 * 1024});
+    auto table =
+        *fib4::create({.allocator = turnpike::test::failing_memory(), .max_bytes = 34 * 1024});
     std::vector<uint32_t> there;
     for (uint32_t i = 0; i < 100'000; ++i) {
         if (!table->add(i << 14 | 1, 32, 1 + i % 2)) break;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An access list as plain data, ready for lib/acl: which packets each rule matches, and what is done
+// with them. The first permit or deny rule that matches decides; every count rule above it that
+// matches counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acl/rule.hpp"
+
+namespace turnpike::config {
+
+enum class acl_action : uint8_t { permit, deny, count };
+inline constexpr std::string_view acl_action_names[] = {"permit", "deny", "count"};
+
+/// What lists know of a packet beside its fields, in bits of lib/acl's key that those leave free: a
+/// rule that asks for ports asks for has_ports too, so that no packet without ports can match it.
+namespace acl_key {
+/// In tcp_flags, whose low byte is byte 13 of the TCP header.
+inline constexpr uint16_t has_ports = 0x0100, has_tcp_flags = 0x0200, has_icmp_type = 0x0400;
+/// Too short to say what it is, or made to overlay what does (RFC 1858, RFC 3128).
+inline constexpr uint16_t tiny_fragment = 0x0800;
+inline constexpr uint16_t later_fragment = 0x1000;  ///< has no upper-layer header
+/// A neighbour discovery message that has come over no router.
+inline constexpr uint16_t neighbour_discovery = 0x2000;
+/// In vlan, whose low 12 bits are the outer tag's identifier.
+inline constexpr uint16_t tagged = 0x8000;
+/// In dscp: the upper six bits of the traffic class.
+inline constexpr uint8_t dscp_mask = 0xfc;
+}  // namespace acl_key
+
+struct acl_rule {
+    acl_action action = acl_action::permit;
+    std::string name{};  ///< empty: none
+    bool ipv4 = true, ipv6 = true;
+    /// user_data is acl_hit of its place in the list; category 0 has what permits and denies, the
+    /// others what counts, so divided that no two rules of one match the same packet.
+    acl::rule match{};
+    std::string where{};  ///< "file:line"; empty: turnpike's own
+};
+
+/// What a rule's match comes to: its place in the list, and whether that is the packet's end. Never
+/// 0: the first rule is a deny of turnpike's own.
+constexpr uint32_t acl_hit(size_t place, bool deny) noexcept {
+    return static_cast<uint32_t>(place << 1 | (deny ? 1 : 0));
+}
+
+struct acl_list {
+    std::string name{};
+    bool default_permits = false;  ///< what no permit or deny rule matches
+    uint32_t memory_mb = 256;      ///< of what workers read
+    std::vector<acl_rule> rules{};
+    uint32_t categories = 1;  ///< to be asked for
+    std::string where{};
+};
+
+}  // namespace turnpike::config

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that ends when a test says so: operator new of the whole program, and the tables' own hook.
+// Included by one file of a program.
+#pragma once
+
+#include <cstdlib>
+#include <new>
+
+#include "base/memory.hpp"
+
+namespace turnpike::test {
+
+constexpr long never = -1;
+inline long allocations_until_failure = never;
+
+inline bool allocation_fails() {
+    if (allocations_until_failure == never) return false;
+    if (allocations_until_failure == 0) return true;  // and all that follow
+    --allocations_until_failure;
+    return false;
+}
+
+inline memory failing_memory() {
+    return {nullptr,
+            [](void*, size_t bytes, size_t alignment) -> void* {
+                if (allocation_fails()) return nullptr;
+                return std::aligned_alloc(alignment,
+                                          (bytes + alignment - 1) / alignment * alignment);
+            },
+            [](void*, void* what) { std::free(what); }};
+}
+
+}  // namespace turnpike::test
+
+// Not inlined: GCC would see malloc meet operator delete, and warn.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+    void* got = turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
+    if (got == nullptr) throw std::bad_alloc();
+    return got;
+}
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+    return turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }

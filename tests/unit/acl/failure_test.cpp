@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every change with every one of its allocations failing, from operator new and from the table's
+// own hook: it reports ENOMEM and the set is exactly as it was, or it worked all the same.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <new>
+
+#include "lib/failing_new.hpp"
+#include "oracle.hpp"
+
+namespace turnpike::acl::test {
+namespace {
+
+using turnpike::test::allocations_until_failure;
+using turnpike::test::never;
+
+config failing_config() {
+    return {.name = "a name too long for the small string",
+            .allocator = turnpike::test::failing_memory()};
+}
+
+/// What is answered for these keys in every category.
+template <class Key>
+std::vector<uint32_t> answers(const classifier<Key>& table, const std::vector<Key>& keys) {
+    std::vector<uint32_t> out(keys.size() * 4);
+    table.classify(pointers(keys), out, 4);
+    return out;
+}
+
+/// Run `change` with its n-th allocation and all later ones failing, for n = 0 until it works. Past
+/// the first few, n grows by steps: a build makes thousands.
+template <class Key, class Change>
+void fail_each(classifier<Key>& table, const std::vector<Key>& keys, const Change& change) {
+    const auto before = answers(table, keys);
+    const uint32_t size = table.size();
+    for (long n = 0;; n += 1 + n / 8) {
+        ASSERT_LT(n, 10'000'000);
+        allocations_until_failure = n;
+        const auto ok = change(table);
+        allocations_until_failure = never;
+        if (ok) return;
+        ASSERT_EQ(ok.error().code, ENOMEM);
+        ASSERT_EQ(table.size(), size) << "allocation " << n;
+        ASSERT_EQ(answers(table, keys), before) << "allocation " << n;
+    }
+}
+
+template <class Key>
+class acl_failures : public ::testing::Test {};
+using families = ::testing::Types<key4, key6>;
+TYPED_TEST_SUITE(acl_failures, families);
+
+TYPED_TEST(acl_failures, create_fails_whole) {
+    const config c = failing_config();
+    for (long n = 0;; ++n) {
+        ASSERT_LT(n, 10'000);
+        allocations_until_failure = n;
+        const auto made = classifier<TypeParam>::create(c);
+        allocations_until_failure = never;
+        if (made) return;
+        ASSERT_EQ(made.error().code, ENOMEM);
+    }
+}
+
+TYPED_TEST(acl_failures, every_change_fails_whole) {
+    rules_maker make(31);
+    make.categories = 16;
+    auto table = *classifier<TypeParam>::create(failing_config());
+    std::map<rule_id, rule> there;
+    const auto first = make.template many<TypeParam>(120);
+    auto keys = make.template keys<TypeParam>(first, 200);
+    fail_each(*table, keys, [&](auto& t) { return t.build(first); });
+    if (::testing::Test::HasFatalFailure()) return;
+    for (const rule& r : first) there[static_cast<rule_id>(there.size())] = r;
+    for (int step = 0; step < 60; ++step) {
+        const rule r = make.template any<TypeParam>();
+        keys[make(keys.size())] = make.template key_of<TypeParam>(r);
+        rule_id id = 0;
+        fail_each(*table, keys, [&](auto& t) {
+            auto added = t.add(r);
+            if (added) id = *added;
+            return added;
+        });
+        if (::testing::Test::HasFatalFailure()) return;
+        ASSERT_TRUE(there.emplace(id, r).second);
+        if (step % 2 == 0) continue;
+        const auto victim = std::next(there.begin(), static_cast<long>(make(there.size())));
+        fail_each(*table, keys, [&](auto& t) { return t.remove(victim->first); });
+        if (::testing::Test::HasFatalFailure()) return;
+        there.erase(victim);
+    }
+    const auto second = make.template many<TypeParam>(200);
+    const auto results = answers(*table, keys);
+    for (size_t i = 0; i < keys.size(); ++i)
+        for (unsigned c = 0; c < 4; ++c) ASSERT_TRUE(right(there, keys[i], c, results[4 * i + c]));
+    fail_each(*table, keys, [&](auto& t) { return t.build(second); });
+    EXPECT_EQ(table->size(), 200U);
+}
+
+// Where no new generation fits, rules can still be taken out or stay; nothing between.
+TYPED_TEST(acl_failures, remove_without_memory_keeps_the_rule_or_takes_it) {
+    rules_maker make(32);
+    const auto rules = make.template many<TypeParam>(600);
+    auto table = *classifier<TypeParam>::create(failing_config());
+    ASSERT_TRUE(table->build(rules));
+    std::map<rule_id, rule> there;
+    for (const rule& r : rules) there[static_cast<rule_id>(there.size())] = r;
+    const auto keys = make.template keys<TypeParam>(rules, 50);
+    for (rule_id id = 0; id < 600; id += 3) {
+        allocations_until_failure = static_cast<long>(id % 40);
+        const auto ok = table->remove(id);
+        allocations_until_failure = never;
+        if (ok) there.erase(id);
+        ASSERT_EQ(table->size(), there.size());
+    }
+    const auto results = answers(*table, keys);
+    for (size_t i = 0; i < keys.size(); ++i) ASSERT_TRUE(right(there, keys[i], 0, results[4 * i]));
+}
+
+}  // namespace
+}  // namespace turnpike::acl::test

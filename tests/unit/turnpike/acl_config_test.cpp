@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Access lists in the configuration: what they come to, and what each wrong one is told.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "config/model.hpp"
+
+namespace turnpike::config {
+namespace {
+
+constexpr const char* whole = R"(acl:
+  - name: edge
+    default: permit
+    memory_mb: 16
+    rules:
+      - {action: count, name: web-bytes, protocol: tcp, destination_ports: 80}
+      - {action: permit, name: web, protocol: tcp, source: 10.0.0.0/8, destination_ports: 80-81}
+      - {action: deny, protocol: icmp, icmp_type: 8, icmp_code: 0}
+      - {action: deny, source: "2001:db8::/32", dscp: 46, vlan: 7}
+      - {action: deny, protocol: tcp, tcp_flags: "+syn -ack"}
+      - {action: deny, fragments: true}
+      - {action: permit, family: ipv6, protocol: 89}
+  - {name: closed, rules: []}
+ports:
+  - {name: west, device: net_ring0, acl: {in: edge, out: closed}}
+  - {name: east, device: net_null0}
+patches: [[west, east]]
+)";
+
+std::string with(const std::string& before, const std::string& after) {
+    std::string text = whole;
+    return text.replace(text.find(before), before.size(), after);
+}
+
+std::string complaint_about(const std::string& text) {
+    const auto loaded = load_text(text, "f.yaml");
+    return loaded ? "none" : loaded.error().message();
+}
+
+TEST(acl_config, a_whole_file) {
+    const auto m = load_text(whole, "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    ASSERT_EQ(m->acls.size(), 2U);
+    EXPECT_EQ(m->ports[0].acl_in, 0);
+    EXPECT_EQ(m->ports[0].acl_out, 1);
+    EXPECT_FALSE(m->ports[1].acl_in || m->ports[1].acl_out);
+    const acl_list& edge = m->acls[0];
+    EXPECT_TRUE(edge.default_permits);
+    EXPECT_EQ(edge.memory_mb, 16U);
+    EXPECT_EQ(edge.categories, 4U);
+    EXPECT_EQ(edge.where, "f.yaml:2");
+    ASSERT_EQ(edge.rules.size(), 8U);  // tiny-fragment first
+    EXPECT_EQ(edge.rules[0].name, "tiny-fragment");
+    EXPECT_EQ(edge.rules[0].where, "");
+    uint32_t priority = UINT32_MAX;
+    for (size_t i = 0; i < edge.rules.size(); ++i) {
+        const acl_rule& r = edge.rules[i];
+        EXPECT_LT(r.match.priority, priority);
+        priority = r.match.priority;
+        EXPECT_EQ(r.match.user_data, acl_hit(i, r.action == acl_action::deny));
+        EXPECT_EQ(r.match.categories, r.action == acl_action::count ? 2U : 1U);
+    }
+    const acl_rule& web = edge.rules[2];
+    EXPECT_EQ(web.name, "web");
+    EXPECT_EQ(web.where, "f.yaml:7");
+    EXPECT_TRUE(web.ipv4 && !web.ipv6);
+    EXPECT_EQ(web.match.destination_port, (acl::port_range{80, 81}));
+    EXPECT_EQ(web.match.tcp_flags.value, acl_key::has_ports);
+    const acl_rule& ping = edge.rules[3];
+    EXPECT_TRUE(ping.ipv4 && !ping.ipv6);
+    EXPECT_EQ(ping.match.icmp_type, 8);
+    EXPECT_EQ(ping.match.icmp_code, 0);
+    EXPECT_EQ(ping.match.tcp_flags.value, acl_key::has_icmp_type);
+    const acl_rule& v6 = edge.rules[4];
+    EXPECT_TRUE(!v6.ipv4 && v6.ipv6);
+    EXPECT_EQ(v6.match.dscp, (acl::masked<uint8_t>{46 << 2, 0xfc}));
+    EXPECT_EQ(v6.match.vlan, (acl::masked<uint16_t>{0x8007, 0x8fff}));
+    EXPECT_EQ(
+        edge.rules[5].match.tcp_flags,
+        (acl::masked<uint16_t>{acl_key::has_tcp_flags | 0x02, acl_key::has_tcp_flags | 0x12}));
+    EXPECT_EQ(edge.rules[6].match.tcp_flags.value, acl_key::later_fragment);
+    EXPECT_TRUE(edge.rules[6].ipv4 && edge.rules[6].ipv6);
+    const acl_list& closed = m->acls[1];
+    EXPECT_FALSE(closed.default_permits);
+    EXPECT_EQ(closed.categories, 1U);
+    ASSERT_EQ(closed.rules.size(), 2U);
+    EXPECT_EQ(closed.rules[1].name, "neighbour-discovery");
+}
+
+struct row {
+    const char* what;
+    std::string text;
+    const char* said;  ///< the message begins with this; "none": taken
+};
+
+class acl_said : public ::testing::TestWithParam<row> {};
+
+TEST_P(acl_said, where_and_why) {
+    const std::string said = complaint_about(GetParam().text);
+    EXPECT_EQ(said.substr(0, std::string(GetParam().said).size()), GetParam().said);
+}
+
+std::string test_name(const ::testing::TestParamInfo<row>& info) {
+    std::string name = info.param.what;
+    for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    return name;
+}
+
+/// The rule of line 7 is this.
+std::string rule(const std::string& text) {
+    return with(
+        "{action: permit, name: web, protocol: tcp, source: 10.0.0.0/8, destination_ports: "
+        "80-81}",
+        "{action: permit, " + text + "}");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    lists, acl_said,
+    ::testing::Values(
+        row{"not a list", with("acl:\n  - name: edge", "acl:\n  name: edge"),
+            "f.yaml:3: is not YAML"},
+        row{"a map", "acl: {a: 1}\nports: []",
+            "f.yaml:1: acl should be a list of access lists, not a map"},
+        row{"no name", with("name: closed, ", ""), "f.yaml:13: acl[1] lacks the key 'name'"},
+        row{"strange name", with("name: closed", "name: \"clo sed\""),
+            "f.yaml:13: acl[1].name should be at most 32 letters"},
+        row{"name twice", with("name: closed", "name: edge"),
+            "f.yaml:13: acl[1].name is 'edge' again; each access list has its own"},
+        row{"no rules", with(", rules: []", ""), "f.yaml:13: acl[1] lacks the key 'rules'"},
+        row{"unknown key", with("default: permit", "defualt: permit"),
+            "f.yaml:3: acl[0] has no key 'defualt'; it takes name, default, memory_mb, rules"},
+        row{"default of nothing", with("default: permit", "default: drop"),
+            "f.yaml:3: acl[0].default should be deny or permit, not 'drop'"},
+        row{"no memory", with("memory_mb: 16", "memory_mb: 0"),
+            "f.yaml:4: acl[0].memory_mb should be a whole number from 1 to 65536, not '0'"},
+        row{"bound to no list", with("in: edge", "in: egde"),
+            "f.yaml:15: ports[0].acl.in names 'egde', which is not an access list (acl)"},
+        row{"bound to no list out", with("out: closed", "out: colsed"),
+            "f.yaml:15: ports[0].acl.out names 'colsed', which is not an access list (acl)"},
+        row{"bound in no direction", with("in: edge", "into: edge"),
+            "f.yaml:15: ports[0].acl has no key 'into'; it takes in, out"},
+        row{"bound without a direction", with("{in: edge, out: closed}", "edge"),
+            "f.yaml:15: ports[0].acl should be a map with in, out, not 'edge'"}),
+    test_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    rules, acl_said,
+    ::testing::Values(
+        row{"no action", with("{action: permit, name: web", "{name: web"),
+            "f.yaml:7: acl[0].rules[1] lacks the key 'action'"},
+        row{"unknown action", with("{action: permit, name: web", "{action: drop, name: web"),
+            "f.yaml:7: acl[0].rules[1].action should be permit or deny or count, not 'drop'"},
+        row{"unknown key", rule("port: 80"),
+            "f.yaml:7: acl[0].rules[1] has no key 'port'; it takes action, name, family"},
+        row{"everything", rule("name: all"), "none"},
+        row{"name twice", rule("name: web-bytes"),
+            "f.yaml:7: acl[0].rules[1].name is 'web-bytes' again, or turnpike's own"},
+        row{"name of ours", rule("name: default"),
+            "f.yaml:7: acl[0].rules[1].name is 'default' again, or turnpike's own"},
+        row{"unknown family", rule("family: ip"),
+            "f.yaml:7: acl[0].rules[1].family should be ipv4 or ipv6, not 'ip'"},
+        row{"family and address", rule("family: ipv6, source: 10.0.0.0/8"),
+            "f.yaml:7: acl[0].rules[1].source is of IPv4, and family is of IPv6"},
+        row{"two families", rule("source: 10.0.0.0/8, destination: \"2001:db8::/32\""),
+            "f.yaml:7: acl[0].rules[1].destination is of IPv6, and source is of IPv4"},
+        row{"ICMP and IPv6", rule("protocol: icmp, source: \"2001:db8::/32\""),
+            "f.yaml:7: acl[0].rules[1].source is of IPv6, and protocol is of IPv4"},
+        row{"ICMPv6 by its number and IPv4", rule("protocol: 58, source: 10.0.0.0/8"),
+            "f.yaml:7: acl[0].rules[1].source is of IPv4, and protocol is of IPv6"},
+        row{"host bits", rule("source: 10.0.0.1/8"),
+            "f.yaml:7: acl[0].rules[1].source is 10.0.0.1/8, which has host bits set: it should "
+            "be 10.0.0.0/8"},
+        row{"no length", rule("source: 10.0.0.1"),
+            "f.yaml:7: acl[0].rules[1].source should have a length"},
+        row{"unknown protocol", rule("protocol: tpc"),
+            "f.yaml:7: acl[0].rules[1].protocol should be a number from 0 to 255, icmp, igmp"},
+        row{"protocol 256", rule("protocol: 256"),
+            "f.yaml:7: acl[0].rules[1].protocol should be a whole number from 0 to 255, not '256'"},
+        row{"ports of nothing", rule("destination_ports: 80"),
+            "f.yaml:7: acl[0].rules[1].destination_ports needs protocol: tcp, udp"},
+        row{"ports of ICMP", rule("protocol: icmp, source_ports: 80"),
+            "f.yaml:7: acl[0].rules[1].source_ports needs protocol: tcp, udp"},
+        row{"ports backwards", rule("protocol: udp, source_ports: 81-80"),
+            "f.yaml:7: acl[0].rules[1].source_ports is 81-80, which ends before it begins"},
+        row{"port 65536", rule("protocol: udp, source_ports: 65536"),
+            "f.yaml:7: acl[0].rules[1].source_ports should be a port or a range, as in 80 or"},
+        row{"port open at the end", rule("protocol: udp, source_ports: 80-"),
+            "f.yaml:7: acl[0].rules[1].source_ports should be a port or a range"},
+        row{"port with a tail", rule("protocol: udp, source_ports: 80-81x"),
+            "f.yaml:7: acl[0].rules[1].source_ports should be a port or a range"},
+        row{"port by name", rule("protocol: udp, source_ports: dns"),
+            "f.yaml:7: acl[0].rules[1].source_ports should be a port or a range, as in 80 or "
+            "1024-65535, not 'dns'"},
+        row{"TCP flags of UDP", rule("protocol: udp, tcp_flags: +syn"),
+            "f.yaml:7: acl[0].rules[1].tcp_flags needs protocol: tcp"},
+        row{"TCP flag without a sign", rule("protocol: tcp, tcp_flags: syn"),
+            "f.yaml:7: acl[0].rules[1].tcp_flags should be flags that are set or clear"},
+        row{"TCP flag twice", rule("protocol: tcp, tcp_flags: +syn -syn"),
+            "f.yaml:7: acl[0].rules[1].tcp_flags should be flags that are set or clear, each once"},
+        row{"unknown TCP flag", rule("protocol: tcp, tcp_flags: +sny"),
+            "f.yaml:7: acl[0].rules[1].tcp_flags should be flags"},
+        row{"ICMP type of TCP", rule("protocol: tcp, icmp_type: 8"),
+            "f.yaml:7: acl[0].rules[1].icmp_type needs protocol: icmp or icmpv6"},
+        row{"ICMP type 256", rule("protocol: icmp, icmp_type: 256"),
+            "f.yaml:7: acl[0].rules[1].icmp_type should be a whole number from 0 to 255"},
+        row{"ICMP code alone", rule("protocol: icmp, icmp_code: 0"),
+            "f.yaml:7: acl[0].rules[1].icmp_code needs an icmp_type"},
+        row{"DSCP 64", rule("dscp: 64"),
+            "f.yaml:7: acl[0].rules[1].dscp should be a whole number from 0 to 63"},
+        row{"VLAN 4095", rule("vlan: 4095"),
+            "f.yaml:7: acl[0].rules[1].vlan should be a whole number from 0 to 4094"},
+        row{"untagged", rule("vlan: untagged"), "none"},
+        row{"fragments of ports", rule("protocol: tcp, source_ports: 80, fragments: true"),
+            "f.yaml:7: acl[0].rules[1].fragments asks for later fragments, which have no ports"},
+        row{"no fragments of ports", rule("protocol: tcp, source_ports: 80, fragments: false"),
+            "none"},
+        row{"fragments, perhaps", rule("fragments: maybe"),
+            "f.yaml:7: acl[0].rules[1].fragments should be false or true, not 'maybe'"}),
+    test_name);
+
+/// Count rules that overlap each other need a category each, and there are 15.
+std::string counts(int overlapping, int apart) {
+    std::string text = "acl:\n  - name: a\n    rules:\n";
+    for (int i = 0; i < overlapping; ++i)
+        text += "      - {action: count, destination: 10.0.0.0/" + std::to_string(8 + i) + "}\n";
+    for (int i = 0; i < apart; ++i)
+        text += "      - {action: count, protocol: udp, source: 192.0.2.0/24, source_ports: " +
+                std::to_string(i) + "}\n";
+    return text + "ports:\n  - {name: w, device: d0, addresses: [10.0.0.1/24], acl: {in: a}}\n";
+}
+
+TEST(acl_config, count_rules_that_meet_are_kept_apart) {
+    const auto m = load_text(counts(14, 1000), "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->acls[0].categories, 16U);
+    uint32_t seen = 0;
+    for (const acl_rule& r : m->acls[0].rules)
+        if (r.match.source.mask[0] == 0 && r.action == acl_action::count) {
+            EXPECT_EQ(seen & r.match.categories, 0U);
+            seen |= r.match.categories;
+        }
+    EXPECT_EQ(
+        complaint_about(counts(15, 1)).substr(0, 83),
+        "f.yaml:19: access list 'a': this count rule may match the same packets as count rul");
+    EXPECT_EQ(complaint_about(counts(15, 0)), "none");
+    // Of the other family: they never meet.
+    std::string text = counts(15, 1);
+    text.replace(text.find("source: 192.0.2.0/24"), 20, "family: ipv6");
+    EXPECT_EQ(complaint_about(text), "none");
+}
+
+class acl_files : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::string name = std::filesystem::temp_directory_path() / "turnpike-acl-XXXXXX";
+        ASSERT_NE(mkdtemp(name.data()), nullptr);
+        folder = name;
+    }
+    void TearDown() override { std::filesystem::remove_all(folder); }
+    /// A list of these rules; `entry` is on line 4.
+    [[nodiscard]] result<model> loaded(const std::string& rules,
+                                       const std::string& entry = "{action: deny, file: r}") const {
+        std::ofstream(folder / "r") << rules;
+        std::ofstream(folder / "f.yaml")
+            << "acl:\n  - name: a\n    rules:\n      - " << entry << "\n"
+            << "ports:\n  - {name: w, device: d0, addresses: [10.0.0.1/24], acl: {in: a}}\n";
+        return load(folder / "f.yaml");
+    }
+    std::filesystem::path folder;
+};
+
+TEST_F(acl_files, rules_of_a_file_stand_where_it_is_named) {
+    const auto m = loaded(
+        "# two\n"
+        "@10.0.0.0/8 0.0.0.0/0 0 : 65535 80 : 81 0x06/0xFF 0x0200/0x1200\n"
+        "@0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x01/0xFF 0x0303/0xffff\n"
+        "@0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x01/0xFF 0x0800/0xff00\n"
+        "@0.0.0.0/0 10.0.0.0/8 0 : 65535 53 : 53 0x00/0x00 0x0000/0x0000\n");
+    ASSERT_TRUE(m) << m.error().message();
+    const auto& rules = m->acls[0].rules;
+    ASSERT_EQ(rules.size(), 6U);
+    EXPECT_EQ(rules[1].where, "r:2");
+    EXPECT_EQ(rules[1].action, acl_action::deny);
+    EXPECT_TRUE(rules[1].ipv4 && !rules[1].ipv6);
+    constexpr uint16_t known = acl_key::has_ports | acl_key::has_tcp_flags;
+    EXPECT_EQ(rules[1].match.tcp_flags, (acl::masked<uint16_t>{known | 0x02, known | 0x12}));
+    EXPECT_EQ(rules[2].match.icmp_type, 3);
+    EXPECT_EQ(rules[2].match.icmp_code, 3);
+    EXPECT_EQ(rules[3].match.icmp_type, 8);
+    EXPECT_FALSE(rules[3].match.icmp_code);
+    EXPECT_EQ(rules[4].match.tcp_flags.value, acl_key::has_ports);
+}
+
+TEST_F(acl_files, what_is_wrong_with_one) {
+    const std::string at = (folder / "f.yaml").string() + ":4: acl[0].rules[0]";
+    const std::pair<const char*, std::string> rows[] = {
+        {"nonsense\n", ".file cannot be taken: r:1: '@' is missing"},
+        {"\n@10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x11/0xFF 0x0200/0x1200\n",
+         ".file cannot be taken: r:2: the last field should be TCP flags in the high byte"},
+        {"@10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x06/0xFF 0x0002/0x0012\n",
+         ".file cannot be taken: r:1: the last field should be TCP flags in the high byte"},
+        {"@10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x01/0xFF 0x0002/0x00ff\n",
+         ".file cannot be taken: r:1: the last field should be"},
+        {"@10.0.0.0/8 0.0.0.0/0 1 : 1 0 : 65535 0x01/0xFF 0x0800/0xff00\n",
+         ".file cannot be taken: r:1: an ICMP type or code needs protocol 1 or 58 and takes no"},
+    };
+    for (const auto& [rules, said] : rows) {
+        const auto m = loaded(rules);
+        ASSERT_FALSE(m) << rules;
+        EXPECT_EQ(m.error().message().substr(0, at.size() + said.size()), at + said);
+    }
+    const auto none = loaded("", "{action: deny, file: none}");
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message().find(at + ".file cannot be taken: "), std::string::npos);
+    EXPECT_NE(none.error().message().find("No such file"), std::string::npos);
+    const auto folder_named = loaded("", "{action: deny, file: .}");
+    ASSERT_FALSE(folder_named);
+    EXPECT_NE(folder_named.error().message().find("is not a regular file"), std::string::npos);
+    const auto named = loaded("", "{action: deny, file: r, name: n}");
+    ASSERT_FALSE(named);
+    EXPECT_NE(named.error().message().find("has no key 'name'; it takes action, file"),
+              std::string::npos);
+    EXPECT_TRUE(loaded(""));
+}
+
+}  // namespace
+}  // namespace turnpike::config

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Access lists on the whole path of a packet, routed and patched: what each rule matches, what is
+// judged at all, who wins, and what is counted.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+constexpr uint16_t type4 = 0x0800, type6 = 0x86dd, type_vlan = 0x8100;
+constexpr uint8_t tcp_protocol = 6, udp_protocol = 17;
+
+/// West has 10.0.1.1 and 2001:db8:1::1, east 10.0.2.2 and 2001:db8:2::2. `bind` goes into west's
+/// port, `bind_east` into east's.
+std::string routed(const std::string& lists, const std::string& bind,
+                   const std::string& bind_east = "{}") {
+    return "acl:\n" + lists +
+           "ports:\n"
+           "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"], acl: " +
+           bind +
+           "}\n"
+           "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"], acl: " +
+           bind_east +
+           "}\n"
+           "neighbours:\n"
+           "  limit: 16\n"
+           "  static:\n"
+           "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
+           "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"
+           "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
+           "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n";
+}
+std::string patched(const std::string& lists, const std::string& bind,
+                    const std::string& bind_east = "{}") {
+    return "acl:\n" + lists + "ports:\n  - {name: west, device: d0, acl: " + bind +
+           "}\n  - {name: east, device: d1, acl: " + bind_east + "}\npatches: [[west, east]]\n";
+}
+std::string list(const std::string& rules, const std::string& otherwise = "permit",
+                 const std::string& name = "a") {
+    return "  - {name: " + name + ", default: " + otherwise + ", rules: [" + rules + "]}\n";
+}
+
+config::acl_list parsed(const std::string& one_list) {
+    return taken(config::load_text(patched(one_list, "{}"), "lists.yaml")).acls.at(0);
+}
+
+class lab : public path_lab {
+  public:
+    explicit lab(const std::string& configuration) : path_lab(configuration) {
+        worker().start();
+        links(true);
+        settle();
+        sent(0), sent(1);  // announcements
+    }
+    ~lab() { worker().finish(); }
+
+    void settle() {
+        for (int i = 0; i < 3; ++i) {
+            worker().poll();
+            control();
+        }
+        worker().poll();
+        worker().poll();
+    }
+    /// "forwarded", "answered", the name of the drop, or "consumed".
+    std::string fate(const byte_vector& frame, uint16_t from = 0) {
+        std::array<uint64_t, packet::drop_reasons> before{};
+        for (size_t r = 0; r < before.size(); ++r)
+            before[r] = dropped(static_cast<packet::drop_reason>(r));
+        EXPECT_TRUE(offer(from, frame));
+        settle();
+        left = sent(static_cast<uint16_t>(1 - from));
+        const bool back = !sent(from).empty();
+        for (size_t r = 0; r < before.size(); ++r)
+            if (dropped(static_cast<packet::drop_reason>(r)) != before[r])
+                return std::string(packet::drop_names[r]) + (back ? ", reported" : "");
+        if (back) return "answered";
+        return left.empty() ? "consumed" : "forwarded";
+    }
+    /// The rule of that name at a binding, in their order.
+    cost::acl_rule_report rule(const std::string& name, size_t binding = 0) {
+        const auto report = lists().report();
+        for (const auto& r : report.at(binding).rules)
+            if (r.name == name) return r;
+        ADD_FAILURE() << "no rule " << name;
+        return {};
+    }
+    std::vector<byte_vector> left;
+};
+
+byte_vector with_ports(byte_vector upper, uint16_t source, uint16_t destination) {
+    store_be(&upper[0], source);
+    store_be(&upper[2], destination);
+    return upper;
+}
+byte_vector tcp4(uint16_t source, uint16_t destination, uint8_t flags = 0x10,
+                 const ipv4_fields& f = {}) {
+    ipv4_fields fields = f;
+    fields.protocol = tcp_protocol;
+    return ethernet(type4, ipv4(fields, with_ports(tcp(flags, counted(4)), source, destination)));
+}
+byte_vector tcp6(uint16_t source, uint16_t destination) {
+    return ethernet(type6, ipv6({.next_header = tcp_protocol},
+                                with_ports(tcp(0x10, counted(4)), source, destination)));
+}
+byte_vector udp4(uint16_t source, uint16_t destination, const ipv4_fields& f = {}) {
+    return ethernet(type4, ipv4(f, with_ports(udp(counted(4)), source, destination)));
+}
+byte_vector ping4(uint8_t type = 8, uint8_t code = 0, const ipv4_fields& f = {}) {
+    ipv4_fields fields = f;
+    fields.protocol = 1;
+    return ethernet(type4, ipv4(fields, icmp4(type, code, counted(12))));
+}
+byte_vector ping6(uint8_t type = 128, uint8_t code = 0) {
+    return ethernet(type6, ipv6({.next_header = 58}, icmp6(type, code, counted(12))));
+}
+byte_vector with_dscp(byte_vector frame, uint8_t dscp) {  // and ECN bits that nobody asks for
+    if (frame[12] == 0x86) {
+        frame[14] = static_cast<uint8_t>(0x60 | dscp >> 2);
+        frame[15] = static_cast<uint8_t>((dscp & 3) << 6 | 0x30);
+        return frame;
+    }
+    frame[15] = static_cast<uint8_t>(dscp << 2 | 3);
+    store_be<uint16_t>(&frame[24], 0);
+    store_be(&frame[24], packet::checksum(std::span(frame).subspan(14, 20)));
+    return frame;
+}
+constexpr uint16_t more = 0x2000;
+/// A part of a datagram, `units` of 8 bytes behind its start.
+byte_vector part4(uint16_t units, uint16_t flags, uint8_t protocol, const byte_vector& rest) {
+    return ethernet(
+        type4,
+        ipv4({.fragment = static_cast<uint16_t>(units | flags), .protocol = protocol}, rest));
+}
+byte_vector part6(uint16_t offset, bool more_come, uint8_t protocol, const byte_vector& rest) {
+    return ethernet(
+        type6, ipv6({.next_header = 44},
+                    fragment(protocol, static_cast<uint16_t>(offset | (more_come ? 1 : 0)), rest)));
+}
+
+struct row {
+    const char* rule;
+    byte_vector frame;
+    bool matches;
+};
+
+const row rows[] = {
+    {"name: all", tcp4(1, 2), true},
+    {"name: all", ping6(), true},
+    {"family: ipv4", tcp4(1, 2), true},
+    {"family: ipv4", tcp6(1, 2), false},
+    {"family: ipv6", tcp6(1, 2), true},
+    {"family: ipv6", tcp4(1, 2), false},
+    {"source: 10.0.1.1/32", tcp4(1, 2), true},
+    {"source: 10.0.1.0/31", tcp4(1, 2), true},
+    {"source: 10.0.1.2/31", tcp4(1, 2), false},
+    {"source: 10.0.2.2/32", tcp4(1, 2), false},
+    {"destination: 10.0.2.2/32", tcp4(1, 2), true},
+    {"destination: 10.0.1.0/24", tcp4(1, 2), false},
+    {"source: 0.0.0.0/0", tcp4(1, 2), true},
+    {"source: 0.0.0.0/0", tcp6(1, 2), false},
+    {"source: \"2001:db8:1::/48\"", tcp6(1, 2), true},
+    {"source: \"2001:db8:1::1/128\"", tcp6(1, 2), true},
+    {"source: \"2001:db8:1::2/128\"", tcp6(1, 2), false},
+    {"destination: \"2001:db8:2::2/127\"", tcp6(1, 2), true},
+    {"protocol: tcp", tcp4(1, 2), true},
+    {"protocol: tcp", tcp6(1, 2), true},
+    {"protocol: tcp", udp4(1, 2), false},
+    {"protocol: 17", udp4(1, 2), true},
+    {"protocol: tcp, destination_ports: 80", tcp4(7, 80), true},
+    {"protocol: tcp, destination_ports: 80", tcp6(7, 80), true},
+    {"protocol: tcp, destination_ports: 80", tcp4(80, 7), false},
+    {"protocol: tcp, destination_ports: 80", udp4(7, 80), false},
+    {"protocol: udp, source_ports: 79-81", udp4(79, 7), true},
+    {"protocol: udp, source_ports: 79-81", udp4(81, 7), true},
+    {"protocol: udp, source_ports: 79-81", udp4(78, 7), false},
+    {"protocol: udp, source_ports: 79-81", udp4(82, 7), false},
+    {"protocol: udp, source_ports: 0-65535", udp4(82, 7), true},
+    {"protocol: sctp, destination_ports: 5",
+     ethernet(type4, ipv4({.protocol = 132}, with_ports(counted(12), 4, 5))), true},
+    {"protocol: tcp, tcp_flags: +syn -ack", tcp4(1, 2, 0x02), true},
+    {"protocol: tcp, tcp_flags: +syn -ack", tcp4(1, 2, 0x12), false},
+    {"protocol: tcp, tcp_flags: +syn -ack", tcp4(1, 2, 0xc2), true},
+    {"protocol: tcp, tcp_flags: -syn", tcp4(1, 2, 0x10), true},
+    {"protocol: tcp, tcp_flags: +fin +psh", tcp4(1, 2, 0x08), false},
+    {"protocol: icmp", ping4(), true},
+    {"protocol: icmp", ping6(), false},
+    {"protocol: icmp, icmp_type: 8", ping4(), true},
+    {"protocol: icmp, icmp_type: 8", ping4(0), false},
+    {"protocol: icmp, icmp_type: 3, icmp_code: 3", ping4(3, 3), true},
+    {"protocol: icmp, icmp_type: 3, icmp_code: 3", ping4(3, 1), false},
+    {"protocol: icmp, icmp_type: 0, icmp_code: 0", ping4(0, 0), true},
+    {"protocol: icmpv6, icmp_type: 128", ping6(), true},
+    {"protocol: icmpv6, icmp_type: 129", ping6(), false},
+    {"dscp: 46", with_dscp(tcp4(1, 2), 46), true},
+    {"dscp: 46", with_dscp(tcp4(1, 2), 47), false},
+    {"dscp: 46", with_dscp(tcp6(1, 2), 46), true},
+    {"dscp: 46", with_dscp(tcp6(1, 2), 45), false},
+    {"dscp: 0", tcp6(1, 2), true},
+    // Later fragments have no ports and no ICMP type: only rules that ask for none match them.
+    {"protocol: udp", part4(2, more, udp_protocol, counted(16)), true},
+    {"protocol: udp, destination_ports: 0-65535", part4(2, more, udp_protocol, counted(16)), false},
+    {"protocol: udp, source_ports: 0", part4(2, 0, udp_protocol, counted(16)), false},
+    {"protocol: icmp, icmp_type: 0", part4(2, 0, 1, counted(16)), false},
+    {"protocol: tcp, tcp_flags: -syn", part4(4, 0, tcp_protocol, counted(16)), false},
+    {"protocol: udp, fragments: true", part4(2, more, udp_protocol, counted(16)), true},
+    {"fragments: true", part4(2, 0, udp_protocol, counted(16)), true},
+    {"fragments: true", part4(0, more, udp_protocol, with_ports(udp(counted(8)), 1, 2)), false},
+    {"fragments: true", udp4(1, 2), false},
+    {"fragments: false", udp4(1, 2), true},
+    {"fragments: false", part4(2, 0, udp_protocol, counted(16)), false},
+    {"fragments: true", part6(16, true, udp_protocol, counted(16)), true},
+    {"protocol: udp, fragments: true", part6(16, true, udp_protocol, counted(16)), true},
+    {"protocol: udp, source_ports: 0-65535", part6(16, true, udp_protocol, counted(16)), false},
+    // First fragments have.
+    {"protocol: udp, destination_ports: 9",
+     part4(0, more, udp_protocol, with_ports(udp(counted(8)), 1, 9)), true},
+    {"protocol: udp, destination_ports: 9",
+     part6(0, true, udp_protocol, with_ports(udp(counted(8)), 1, 9)), true},
+    {"protocol: udp, destination_ports: 9",  // RFC 6946: an atomic one is whole
+     part6(0, false, udp_protocol, with_ports(udp(counted(8)), 1, 9)), true},
+    // The upper layer behind extension headers.
+    {"protocol: tcp, destination_ports: 9",
+     ethernet(type6, ipv6({.next_header = 0},
+                          extension(60, 0, extension(6, 1, with_ports(tcp(0, {}), 1, 9))))),
+     true},
+    {"protocol: icmpv6, icmp_type: 128",
+     ethernet(type6, ipv6({.next_header = 60}, extension(58, 0, icmp6(128, 0, counted(12))))),
+     true},
+    {"protocol: 60",
+     ethernet(type6, ipv6({.next_header = 60}, extension(6, 0, with_ports(tcp(0, {}), 1, 9)))),
+     false},
+};
+
+/// On the way in and on the way out, routed and patched: the same rules mean the same.
+class matching : public ::testing::TestWithParam<std::pair<bool, bool>> {};
+
+TEST_P(matching, as_the_rule_says) {
+    const auto [routes, out] = GetParam();
+    const auto& configure = routes ? routed : patched;
+    lab l(out ? configure(list(""), "{}", "{out: a}") : configure(list(""), "{in: a}", "{}"));
+    uint64_t denied = 0;
+    for (const row& r : rows) {
+        ASSERT_TRUE(l.lists().replace(parsed(list("{action: deny, " + std::string(r.rule) + "}"))));
+        EXPECT_EQ(l.fate(r.frame), r.matches ? "acl_deny" : "forwarded") << r.rule;
+        denied += r.matches ? 1 : 0;
+        if (!routes && !r.matches) {
+            EXPECT_EQ(l.left.at(0), r.frame) << r.rule;
+        }
+        EXPECT_EQ(l.lists().report()[0].denied, denied);
+    }
+    EXPECT_EQ(l.lists().report()[0].permitted, std::size(rows) - denied);
+}
+
+INSTANTIATE_TEST_SUITE_P(acl, matching,
+                         ::testing::Values(std::pair{true, false}, std::pair{true, true},
+                                           std::pair{false, false}, std::pair{false, true}),
+                         [](const auto& way) {
+                             return std::string(way.param.first ? "routed" : "patched") +
+                                    (way.param.second ? "_out" : "_in");
+                         });
+
+// RFC 1858 and RFC 3128: what hides its ports or overwrites them passes no list, whatever it says.
+TEST(acl, tiny_and_overlapping_fragments_pass_no_list) {
+    lab l(routed(list("{action: permit, name: all}"), "{in: a}"));
+    EXPECT_EQ(l.fate(part4(0, more, tcp_protocol, with_ports(counted(16), 1, 80))), "acl_deny");
+    EXPECT_EQ(l.fate(part4(1, 0, tcp_protocol, counted(16))), "acl_deny");
+    EXPECT_EQ(l.fate(part6(8, false, tcp_protocol, counted(16))), "acl_deny");
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({}, counted(7)))), "acl_deny") << "half a UDP header";
+    EXPECT_EQ(l.rule("tiny-fragment").packets, 4U);
+    EXPECT_EQ(l.fate(part4(1, 0, udp_protocol, counted(16))), "forwarded");
+    EXPECT_EQ(l.fate(part4(2, 0, tcp_protocol, counted(16))), "forwarded");
+}
+
+TEST(acl, the_first_rule_that_matches_decides) {
+    lab l(routed(list("{action: permit, name: web, protocol: tcp, destination_ports: 80},"
+                      "{action: deny, name: tcp, protocol: tcp},"
+                      "{action: permit, name: ten, source: 10.0.0.0/8},"
+                      "{action: deny, name: never, source: 10.0.1.0/24}",
+                      "deny"),
+                 "{in: a}"));
+    EXPECT_EQ(l.fate(tcp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.fate(tcp4(5, 81)), "acl_deny");
+    EXPECT_EQ(l.fate(udp4(5, 81)), "forwarded");
+    EXPECT_EQ(l.fate(ping6()), "acl_deny") << "by default";
+    EXPECT_EQ(l.rule("web").packets, 1U);
+    EXPECT_EQ(l.rule("web").bytes, tcp4(5, 80).size());
+    EXPECT_EQ(l.rule("tcp").packets, 1U);
+    EXPECT_EQ(l.rule("ten").packets, 1U);
+    EXPECT_EQ(l.rule("never").packets, 0U);
+    EXPECT_EQ(l.rule("default").packets, 1U);
+    EXPECT_EQ(l.rule("default").action, "deny");
+    const auto report = l.lists().report();
+    ASSERT_EQ(report.size(), 1U);
+    EXPECT_EQ(report[0].port, "west");
+    EXPECT_EQ(report[0].direction, "in");
+    EXPECT_EQ(report[0].list, "a");
+    EXPECT_EQ(report[0].permitted, 2U);
+    EXPECT_EQ(report[0].denied, 2U);
+    EXPECT_EQ(report[0].rules.size(), 7U);
+    EXPECT_EQ(report[0].rules[1].by_worker, std::vector<uint64_t>{1});
+}
+
+TEST(acl, every_count_rule_above_the_decision_counts) {
+    lab l(routed(list("{action: count, name: all},"
+                      "{action: count, name: tcp, protocol: tcp},"
+                      "{action: count, name: web, protocol: tcp, destination_ports: 80},"
+                      "{action: deny, name: ssh, protocol: tcp, destination_ports: 22},"
+                      "{action: count, name: beyond, protocol: tcp},"
+                      "{action: permit, name: rest, protocol: tcp},"
+                      "{action: count, name: udp, protocol: udp}"),
+                 "{in: a}"));
+    EXPECT_EQ(l.fate(tcp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.fate(tcp4(5, 22)), "acl_deny");
+    EXPECT_EQ(l.fate(udp4(5, 80)), "forwarded");
+    EXPECT_EQ(l.fate(tcp6(5, 80)), "forwarded");
+    const std::pair<const char*, uint64_t> expected[] = {{"all", 4}, {"tcp", 3},    {"web", 2},
+                                                         {"ssh", 1}, {"beyond", 2}, {"rest", 2},
+                                                         {"udp", 1}, {"default", 1}};
+    for (const auto& [name, packets] : expected) EXPECT_EQ(l.rule(name).packets, packets) << name;
+    EXPECT_EQ(l.lists().report()[0].permitted, 3U);
+    EXPECT_EQ(l.lists().report()[0].denied, 1U);
+}
+
+byte_vector solicitation(uint8_t hop_limit) {
+    return ethernet(
+        type6, ipv6({.next_header = 58, .hop_limit = hop_limit}, icmp6(135, 0, zeros(4) + v6_b)));
+}
+
+TEST(acl, arp_is_not_judged_and_discovery_passes_a_closed_list) {
+    const byte_vector ask = ethernet(0x0806, arp({}), byte_vector(6, 0xff));
+    const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe};
+    const byte_vector ask6 =
+        ethernet(type6, ipv6({.next_header = 58, .hop_limit = 255, .destination = us},
+                             icmp6(135, 0, zeros(4) + us, v6_a, us)));
+    {
+        lab l(routed(list("", "deny"), "{in: a, out: a}"));
+        EXPECT_EQ(l.fate(ask), "answered");
+        EXPECT_EQ(l.fate(ask6), "answered");
+        EXPECT_EQ(l.rule("neighbour-discovery").packets, 1U);
+        EXPECT_EQ(l.lists().report()[0].permitted, 1U);
+        ASSERT_TRUE(l.lists().replace(parsed(list("{action: deny, name: all}"))));
+        EXPECT_EQ(l.fate(ask), "answered");
+        EXPECT_EQ(l.fate(ask6), "acl_deny") << "a rule that says so is obeyed";
+    }
+    lab patch(patched(list("", "deny"), "{in: a}", "{out: a}"));
+    EXPECT_EQ(patch.fate(ask), "forwarded");
+    EXPECT_EQ(patch.fate(solicitation(255)), "forwarded");
+    EXPECT_EQ(patch.fate(solicitation(254)), "acl_deny") << "it came over a router";
+    EXPECT_EQ(patch.fate(ping6()), "acl_deny");
+}
+
+TEST(acl, what_is_for_us_is_judged_on_its_way_in) {
+    const byte_vector ask = ping4(8, 0, {.destination = 0x0a0001fe});
+    {
+        lab l(routed(list("{action: deny, protocol: tcp}"), "{in: a}"));
+        EXPECT_EQ(l.fate(ask), "answered");
+        ASSERT_TRUE(l.lists().replace(parsed(list("", "deny"))));
+        EXPECT_EQ(l.fate(ask), "acl_deny");
+    }
+    // What turnpike says itself is not judged on its way out.
+    lab l(routed(list("", "deny"), "{out: a}"));
+    EXPECT_EQ(l.fate(ask), "answered");
+    EXPECT_EQ(l.fate(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
+    EXPECT_EQ(l.lists().report()[0].denied, 0U);
+}
+
+TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
+    lab l(routed(list("{action: deny, name: tcp, protocol: tcp}"), "{}", "{out: a}"));
+    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.ttl = 1})), "ipv4_ttl, reported");
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0xc0000201})), "no_route, reported");
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a0002fe})), "local_protocol, reported");
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000109})), "answered")
+        << "west, which has no list, is asked for its neighbour";
+    EXPECT_EQ(l.rule("tcp").packets, 1U);
+    // Nobody is asked for because of a packet that may not leave.
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny");
+    EXPECT_TRUE(l.sent(1).empty());
+    l.links(false);
+    l.settle();
+}
+
+TEST(acl, in_and_out_and_both_ports_have_lists_of_their_own) {
+    lab l(routed(list("{action: deny, protocol: tcp}", "permit", "tcp") +
+                     list("{action: deny, protocol: udp}", "permit", "udp"),
+                 "{in: tcp, out: udp}", "{in: udp, out: tcp}"));
+    const byte_vector udp_back =
+        ethernet(type4, ipv4({.source = 0x0a000202, .destination = 0x0a000101}, udp(counted(4))),
+                 {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 0, 0x0d});
+    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
+    EXPECT_EQ(l.fate(udp_back, 1), "acl_deny");
+    const auto report = l.lists().report();
+    ASSERT_EQ(report.size(), 4U);
+    const std::pair<uint64_t, uint64_t> judged[] = {{1, 1}, {0, 0}, {0, 1}, {1, 0}};
+    for (size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(report[i].direction, i % 2 == 0 ? "in" : "out");
+        EXPECT_EQ(report[i].port, i < 2 ? "west" : "east");
+        EXPECT_EQ(std::pair(report[i].permitted, report[i].denied), judged[i]) << i;
+    }
+}
+
+TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
+    const auto tagged = [](uint16_t tci, const byte_vector& frame) {
+        return byte_vector(frame.begin(), frame.begin() + 12) + be(type_vlan) + be(tci) +
+               byte_vector(frame.begin() + 12, frame.end());
+    };
+    lab l(patched(list("{action: deny, name: seven, vlan: 7},"
+                       "{action: deny, name: none, vlan: untagged, protocol: udp},"
+                       "{action: deny, name: zero, vlan: 0}"),
+                  "{in: a}"));
+    EXPECT_EQ(l.fate(tagged(7, tcp4(1, 2))), "acl_deny");
+    EXPECT_EQ(l.fate(tagged(0xe007, tcp6(1, 2))), "acl_deny") << "whatever its priority";
+    EXPECT_EQ(l.fate(tagged(7, tagged(8, tcp4(1, 2)))), "acl_deny") << "the outer tag";
+    EXPECT_EQ(l.fate(tagged(8, tagged(7, tcp4(1, 2)))), "forwarded");
+    EXPECT_EQ(l.fate(tagged(6, udp4(1, 2))), "forwarded");
+    EXPECT_EQ(l.fate(udp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.fate(tagged(0, udp4(1, 2))), "acl_deny") << "a priority tag";
+    EXPECT_EQ(l.rule("zero").packets, 1U);
+    // Not IP: passes. IP that cannot be read is dropped under its own reason.
+    EXPECT_EQ(l.fate(ethernet(0x88b5, counted(40))), "forwarded");
+    EXPECT_EQ(l.fate(ethernet(0x8847, counted(40))), "forwarded");
+    EXPECT_EQ(l.fate(tagged(7, ethernet(0x88b5, counted(40)))), "forwarded");
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4))))), "ipv4_version");
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))), "ipv4_cut");
+    EXPECT_EQ(l.fate(tagged(1, tagged(2, tagged(3, tcp4(1, 2))))), "vlan_depth");
+    EXPECT_EQ(l.fate(tagged(0xfff, tcp4(1, 2))), "vlan_id_reserved");
+    EXPECT_EQ(l.fate(counted(9)), "runt");
+    // The other way nobody looks.
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
+}
+
+TEST(acl, headers_in_several_segments_are_judged_too) {
+    lab l(patched(list("{action: deny, protocol: tcp, destination_ports: 80}"), "{in: a}"));
+    for (const uint16_t port : {uint16_t{80}, uint16_t{81}}) {
+        const byte_vector frame = tcp4(7, port);
+        rte_mbuf* first = l.packet_of({frame.begin(), frame.begin() + 20});
+        rte_mbuf* second = l.packet_of({frame.begin() + 20, frame.end()});
+        ASSERT_EQ(rte_pktmbuf_chain(first, second), 0);
+        ASSERT_TRUE(l.offer_packet(0, first));
+        l.settle();
+        const auto left = l.sent(1);
+        ASSERT_EQ(left.size(), port == 80 ? 0U : 1U);
+        if (port != 80) {
+            EXPECT_EQ(left[0], frame);
+        }
+    }
+    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
+}
+
+TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
+    using cost::stage;
+    const auto stages = [](const std::string& configuration) {
+        lab l(configuration);
+        EXPECT_EQ(l.fate(tcp4(1, 2)), "forwarded");
+        std::vector<uint64_t> packets;
+        for (const stage s : {stage::parse, stage::acl_in, stage::acl_out})
+            packets.push_back(l.worker().meter().sampled[static_cast<size_t>(s)].packets.read());
+        return packets;
+    };
+    using counts = std::vector<uint64_t>;
+    EXPECT_EQ(stages(routed(list(""), "{}")), (counts{1, 0, 0}));
+    EXPECT_EQ(stages(routed(list(""), "{in: a}")), (counts{1, 1, 0}));
+    EXPECT_EQ(stages(routed(list(""), "{}", "{out: a}")), (counts{1, 0, 1}));
+    EXPECT_EQ(stages(patched(list(""), "{}")), (counts{0, 0, 0}));
+    EXPECT_EQ(stages(patched(list(""), "{in: a}")), (counts{1, 1, 0}));
+    EXPECT_EQ(stages(patched(list(""), "{}", "{out: a}")), (counts{1, 0, 1}));
+}
+
+}  // namespace
+}  // namespace turnpike

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists are replaced while workers judge by them: each packet is judged by the old list or by the
+// new one and counted once, and nothing is lost.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+std::string patched(const std::string& rules, const std::string& more = "") {
+    return "acl:\n  - {name: a, " + more + "rules: [" + rules +
+           "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
+           "  - {name: east, device: d1, acl: {out: a}}\npatches: [[west, east]]\n";
+}
+config::acl_list parsed(const std::string& rules, const std::string& more = "") {
+    return taken(config::load_text(patched(rules, more), "lists.yaml")).acls.at(0);
+}
+
+const cost::acl_rule_report& rule(const cost::acl_report& of, const std::string& name) {
+    for (const auto& r : of.rules)
+        if (r.name == name) return r;
+    throw std::runtime_error("no rule " + name);
+}
+
+byte_vector datagram(uint16_t port) {
+    byte_vector upper = udp(counted(4));
+    store_be(&upper[2], port);
+    return ethernet(0x0800, ipv4({}, upper));
+}
+
+TEST(acl_replace, counters_go_on_by_name) {
+    path_lab l(
+        patched("{action: permit, name: web, protocol: udp, destination_ports: 80},"
+                "{action: deny, name: dns, protocol: udp, destination_ports: 53},"
+                "{action: permit, protocol: udp, destination_ports: 7}"));
+    l.links(true);
+    l.worker().start();
+    const auto pass = [&] {
+        for (const auto port : std::initializer_list<uint16_t>{80, 80, 53, 7, 9})
+            ASSERT_TRUE(l.offer(0, datagram(port)));
+        l.worker().poll();
+        l.worker().poll();
+    };
+    const auto packets = [&](const char* name, size_t at = 0) {
+        return rule(l.lists().report()[at], name).packets;
+    };
+    pass();
+    EXPECT_EQ(l.sent(1).size(), 3U);
+    ASSERT_TRUE(l.lists().replace(
+        parsed("{action: deny, name: dns, protocol: udp, destination_ports: 53},"
+               "{action: deny, name: echo, protocol: udp, destination_ports: 7},"
+               "{action: permit, name: web, protocol: udp, destination_ports: 80}",
+               "default: permit, ")));
+    // The worker may still hold the old one: what that counts is not forgotten.
+    EXPECT_EQ(packets("web"), 2U);
+    l.control();
+    EXPECT_EQ(packets("web"), 2U);
+    EXPECT_EQ(packets("dns"), 1U);
+    EXPECT_EQ(packets("echo"), 0U) << "had no name before";
+    EXPECT_EQ(packets("default"), 1U);
+    EXPECT_EQ(l.lists().report()[0].rules[2].action, "deny");
+    pass();
+    l.control();
+    EXPECT_EQ(packets("web"), 4U);
+    EXPECT_EQ(packets("dns"), 2U);
+    EXPECT_EQ(packets("echo"), 1U);
+    EXPECT_EQ(packets("default"), 2U);
+    EXPECT_EQ(packets("web", 1), 4U) << "east's own";
+    EXPECT_EQ(packets("dns", 1), 0U) << "never came so far";
+    const auto report = l.lists().report();
+    EXPECT_EQ(report[0].permitted, 3U + 3U);
+    EXPECT_EQ(report[0].denied, 2U + 2U);
+    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), report[0].denied + report[1].denied);
+    // Several times before any worker was quiescent.
+    for (int i = 0; i < 5; ++i)
+        ASSERT_TRUE(l.lists().replace(
+            parsed("{action: permit, name: web, protocol: udp, destination_ports: 80}")));
+    EXPECT_EQ(packets("web"), 4U);
+    pass();
+    l.control();
+    EXPECT_EQ(packets("web"), 6U);
+    EXPECT_EQ(l.lists().report()[0].permitted, 8U);
+    EXPECT_EQ(l.lists().report()[0].denied, 7U);
+    l.sent(1);
+    l.worker().finish();
+}
+
+TEST(acl_replace, what_cannot_be_changes_nothing) {
+    path_lab l(patched("{action: deny, name: web, protocol: udp, destination_ports: 80}",
+                       "default: permit, "));
+    l.links(true);
+    l.worker().start();
+    config::acl_list other = parsed("");
+    other.name = "b";
+    EXPECT_EQ(l.lists().replace(other).error().code, ENOENT);
+    std::string many;
+    for (int i = 0; i < 14'000; ++i) {
+        const std::string low = std::to_string(i / 1000) + ":" + std::to_string(i % 1000);
+        many += "{action: deny, protocol: udp, source: \"2001:db8::" + low +
+                "/128\", destination: \"2001:db8:1::" + low +
+                "/128\", destination_ports: " + std::to_string(i) + "},";
+    }
+    config::acl_list large = parsed(many, "memory_mb: 1, ");
+    const auto refused = l.lists().replace(large);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOMEM);
+    EXPECT_NE(refused.error().message().find("lists.yaml:2: access list 'a': its 14002 rules do "
+                                             "not fit in memory_mb: 1"),
+              std::string::npos)
+        << refused.error().message();
+    ASSERT_TRUE(l.offer(0, datagram(80)));
+    ASSERT_TRUE(l.offer(0, datagram(81)));
+    l.worker().poll();
+    l.worker().poll();
+    EXPECT_EQ(l.sent(1).size(), 1U);
+    EXPECT_EQ(rule(l.lists().report()[0], "web").packets, 1U);
+    large.memory_mb = 64;
+    EXPECT_TRUE(l.lists().replace(large));
+    EXPECT_GT(l.lists().report()[0].bytes, 1u << 20);
+    l.worker().finish();
+}
+
+/// EAL pinned the main thread, and what it starts inherits that.
+void run_anywhere() {
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    sched_setaffinity(0, sizeof all, &all);
+}
+
+// A worker of its own thread between two ports, packets of 64 ports, and a list that denies the even
+// ones or the odd ones in turn.
+TEST(acl_replace, under_traffic_no_packet_is_lost) {
+    path_lab l(patched("{action: count, name: all}", "default: permit, "));
+    l.links(true);
+    std::string odd, even;
+    for (int port = 0; port < 64; ++port)
+        (port % 2 ? odd : even) += "{action: deny, name: p" + std::to_string(port) +
+                                   ", protocol: udp, destination_ports: " + std::to_string(port) +
+                                   "},";
+    const std::string count = "{action: count, name: all},";
+    const config::acl_list lists[] = {parsed(count + odd, "default: permit, "),
+                                      parsed(count + even, "default: permit, ")};
+    std::atomic<bool> stop{false};
+    std::thread worker([&] {
+        run_anywhere();
+        l.worker().run(stop);
+    });
+    uint64_t offered = 0, left = 0, replaced = 0;
+    std::array<uint64_t, 64> passed{};
+    const auto take = [&] {
+        while (rte_mbuf* m = l.take(1)) {
+            ++passed[load_be<uint16_t>(rte_pktmbuf_mtod_offset(m, const uint8_t*, 36))];
+            ++left;
+            rte_pktmbuf_free(m);
+        }
+    };
+    while (offered < 100'000 || replaced < 200) {
+        for (uint16_t i = 0; i < 64; ++i) offered += l.offer(0, datagram(i));
+        take();
+        if (offered / 400 > replaced) {
+            ASSERT_TRUE(l.lists().replace(lists[replaced++ % 2]));
+            l.control();
+        }
+        std::this_thread::yield();
+    }
+    while (l.worker().port(0).rx_packets.read() < offered) {
+        take();
+        std::this_thread::yield();
+    }
+    stop.store(true);
+    worker.join();
+    take();
+    const auto report = l.lists().report();
+    EXPECT_EQ(l.dropped(packet::drop_reason::tx_refused), 0U);
+    EXPECT_EQ(report[0].permitted + report[0].denied, offered);
+    EXPECT_EQ(report[1].permitted + report[1].denied, report[0].permitted);
+    EXPECT_EQ(report[1].permitted, left);
+    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), report[0].denied + report[1].denied);
+    EXPECT_EQ(rule(report[0], "all").packets, offered);
+    for (const uint64_t n : passed) EXPECT_GT(n, 0U);
+    EXPECT_GT(report[0].denied, offered / 10);
+}
+
+}  // namespace
+}  // namespace turnpike
