@@ -51,17 +51,23 @@ struct walk {
             const uint32_t leaf = V::sign_bits(live & pass) & lanes;
             const uint32_t node = V::sign_bits(live + live) & lanes;
             const auto base = V::load(loaded.base + i), whose = V::load(who + i);
-            const typename V::compressor to_leaves(leaf), to_nodes(node);
-            to_leaves.store(leaves.base + leaves_now, base);
-            to_leaves.store(leaves.info + leaves_now, info);
-            to_leaves.store(leaves.who + leaves_now, whose);
-            leaves_now += static_cast<uint32_t>(__builtin_popcount(leaf));
-            to_nodes.store(nodes.base + nodes_now, base);
-            to_nodes.store(nodes.info + nodes_now, info);
-            to_nodes.store(nodes.low + nodes_now, low);
-            to_nodes.store(nodes.high + nodes_now, high);
-            to_nodes.store(nodes.who + nodes_now, whose);
-            nodes_now += static_cast<uint32_t>(__builtin_popcount(node));
+            // Trees of leaves only, and vectors that are filtered whole, are common.
+            if (leaf != 0) {
+                const typename V::compressor to_leaves(leaf);
+                to_leaves.store(leaves.base + leaves_now, base);
+                to_leaves.store(leaves.info + leaves_now, info);
+                to_leaves.store(leaves.who + leaves_now, whose);
+                leaves_now += static_cast<uint32_t>(__builtin_popcount(leaf));
+            }
+            if (node != 0) {
+                const typename V::compressor to_nodes(node);
+                to_nodes.store(nodes.base + nodes_now, base);
+                to_nodes.store(nodes.info + nodes_now, info);
+                to_nodes.store(nodes.low + nodes_now, low);
+                to_nodes.store(nodes.high + nodes_now, high);
+                to_nodes.store(nodes.who + nodes_now, whose);
+                nodes_now += static_cast<uint32_t>(__builtin_popcount(node));
+            }
         }
         node_count = nodes_now;
         leaves.count = leaves_now;
