@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bytes -> a configuration file's text -> a model, or a complaint that names the file and says why.
-#include <cstdio>
-#include <cstdlib>
 
 #include "config/model.hpp"
-
-#define REQUIRE(condition)                                                  \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            std::fprintf(stderr, "%d: not so: %s\n", __LINE__, #condition); \
-            std::abort();                                                   \
-        }                                                                   \
-    } while (false)
+#include "lib/require.hpp"
 
 namespace turnpike::config {
 namespace {

@@ -4,24 +4,15 @@
 //   | 2 first segment's length | 2 room for what is written | frame ... |
 //
 // Every buffer is a heap block of exactly its size, so that ASan sees any byte too many.
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 
+#include "lib/require.hpp"
 #include "packet/arp.hpp"
 #include "packet/checksum.hpp"
 #include "packet/icmp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
 #include "packet/rewrite.hpp"
-
-#define REQUIRE(condition)                                                  \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            std::fprintf(stderr, "%d: not so: %s\n", __LINE__, #condition); \
-            std::abort();                                                   \
-        }                                                                   \
-    } while (false)
 
 namespace turnpike::packet {
 namespace {

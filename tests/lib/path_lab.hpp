@@ -9,8 +9,6 @@
 #include <rte_ring.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,14 +17,7 @@
 #include "control/router.hpp"
 #include "datapath/worker.hpp"
 #include "lib/packet_bytes.hpp"
-
-#define REQUIRE(condition)                                                  \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            std::fprintf(stderr, "%d: not so: %s\n", __LINE__, #condition); \
-            std::abort();                                                   \
-        }                                                                   \
-    } while (false)
+#include "lib/require.hpp"
 
 namespace turnpike::test {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 
-#include "config/model.hpp"
+#include "complaints.hpp"
 
 namespace turnpike::config {
 namespace {
@@ -22,11 +22,6 @@ ports:
   - {name: east, device: "0000:3b:00.0"}
 patches: [[west, east]]
 )";
-
-std::string complaint_about(const std::string& text) {
-    const auto loaded = load_text(text, "f.yaml");
-    return loaded ? "none" : loaded.error().message();
-}
 
 TEST(config, a_whole_file) {
     const auto m = load_text(whole, "f.yaml");
@@ -46,23 +41,15 @@ TEST(config, a_whole_file) {
     EXPECT_EQ(m->patches[0], std::make_pair(uint16_t{0}, uint16_t{1}));
 }
 
-struct wrong {
-    const char* what;
-    std::string text;
-    const char* said;  ///< the message begins with this
-};
+using wrong = complaint_row;
 
 std::string with(const std::string& before, const std::string& after) {
-    std::string text = whole;
-    return text.replace(text.find(before), before.size(), after);
+    return replaced(whole, before, after);
 }
 
 class refused : public ::testing::TestWithParam<wrong> {};
 
-TEST_P(refused, says_where_and_why) {
-    const std::string said = complaint_about(GetParam().text);
-    EXPECT_EQ(said.substr(0, std::string(GetParam().said).size()), GetParam().said);
-}
+TEST_P(refused, says_where_and_why) { expect_complaint(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     config, refused,
@@ -111,12 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml: holds more than one YAML document"},
         wrong{"map as key", "{[1]: 2}", "f.yaml:1: a key must be plain text"},
         wrong{"NUL", std::string("a: 1\nb: \0", 9), "f.yaml:2: holds a NUL byte"}),
-    [](const auto& row) {
-        std::string name = row.param.what;
-        for (char& c : name)
-            if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-        return name;
-    });
+    test_name);
 
 TEST(config, static_neighbours) {
     const std::string routed = "ports: [{name: a, device: net_null0, addresses: [10.0.1.1/24]}]\n";

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables of configuration texts and of what each is told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <string>
+
+#include "config/model.hpp"
+
+namespace turnpike::config {
+
+inline std::string complaint_about(const std::string& text) {
+    const auto loaded = load_text(text, "f.yaml");
+    return loaded ? "none" : loaded.error().message();
+}
+
+/// `text` with the first `before` in it replaced.
+inline std::string replaced(std::string text, const std::string& before, const std::string& after) {
+    return text.replace(text.find(before), before.size(), after);
+}
+
+struct complaint_row {
+    const char* what;
+    std::string text;
+    const char* said;  ///< the message begins with this; "none": taken
+};
+
+inline void expect_complaint(const complaint_row& r) {
+    const std::string said = complaint_about(r.text);
+    EXPECT_EQ(said.substr(0, std::string(r.said).size()), r.said);
+}
+
+inline std::string test_name(const ::testing::TestParamInfo<complaint_row>& info) {
+    std::string name = info.param.what;
+    for (char& c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    return name;
+}
+
+}  // namespace turnpike::config
