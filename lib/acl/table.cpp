@@ -9,6 +9,25 @@ namespace {
 
 constexpr unsigned thrifts = 3;
 
+template <unsigned Words>
+bool matches_all(const packed_rule<Words>& r) noexcept {
+    return r.mask == std::array<uint32_t, Words>{} && r.ports_low == 0 && r.ports_more == ~0u;
+}
+
+template <unsigned Words>
+void raise(std::array<uint32_t, max_categories>& covers, const packed_rule<Words>& r) noexcept {
+    for (unsigned c = 0; c < max_categories; ++c)
+        if ((r.categories >> c & 1) != 0) covers[c] = std::max(covers[c], r.priority);
+}
+
+template <unsigned Words>
+bool is_hidden(const std::array<uint32_t, max_categories>& covers,
+               const packed_rule<Words>& r) noexcept {
+    for (unsigned c = 0; c < max_categories; ++c)
+        if ((r.categories >> c & 1) != 0 && covers[c] <= r.priority) return false;
+    return true;
+}
+
 }  // namespace
 
 template <unsigned Words>
@@ -40,6 +59,14 @@ tl::unexpected<error> table<Words>::out_of_memory() const {
 }
 
 template <unsigned Words>
+typename table<Words>::covers table<Words>::find_covers() const noexcept {
+    covers found{};
+    for (const slot& s : slots_)
+        if (s.tree != unused && matches_all(s.rule)) raise(found, s.rule);
+    return found;
+}
+
+template <unsigned Words>
 bool table<Words>::rebuild(bool fresh) noexcept {
     for (unsigned thrift = 0; thrift < thrifts; ++thrift) {
         try {
@@ -52,15 +79,16 @@ bool table<Words>::rebuild(bool fresh) noexcept {
 
 template <unsigned Words>
 bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
+    const covers found = find_covers();
     std::vector<slot*> order;
     order.reserve(live_);
     for (slot& s : slots_)
-        if (s.tree != unused) order.push_back(&s);
+        if (s.tree != unused && !is_hidden(found, s.rule)) order.push_back(&s);
     std::stable_sort(order.begin(), order.end(), [](const slot* a, const slot* b) {
         return a->rule.priority > b->rule.priority;
     });
     std::vector<rule_type> sorted;
-    sorted.reserve(live_);
+    sorted.reserve(order.size());
     for (const slot* s : order) sorted.push_back(s->rule);
     auto next = std::make_unique<generation_type>(sorted, key_, thrift,
                                                   fresh ? nullptr : generation_.get());
@@ -69,6 +97,10 @@ bool table<Words>::rebuild_with(unsigned thrift, bool fresh) {
     *held_bytes_ += next->reserved_bytes();
     next->held_bytes = held_bytes_;
     const std::vector<uint8_t> homes = next->take_homes();
+    covers_ = found;
+    hidden_ = live_ - static_cast<uint32_t>(order.size());
+    for (slot& s : slots_)
+        if (s.tree != unused) s.tree = hidden;
     late_ = 0;
     for (size_t i = 0; i < order.size(); ++i) {
         order[i]->tree = homes[i];
@@ -125,6 +157,11 @@ void table<Words>::apply(const change& c) noexcept {
 /// Into the leaves it touches. False: that cannot be done here.
 template <unsigned Words>
 bool table<Words>::insert(slot& s) noexcept {
+    if (is_hidden(covers_, s.rule)) {
+        s.tree = hidden;
+        ++hidden_;
+        return true;
+    }
     try {
         if (!generation_->fits(s.rule)) return false;
         const unsigned tree = generation_->tree_for(s.rule);
@@ -135,6 +172,7 @@ bool table<Words>::insert(slot& s) noexcept {
         apply(c);
         s.tree = static_cast<uint8_t>(tree);
         late_ += late;
+        if (matches_all(s.rule)) raise(covers_, s.rule);
         return true;
     } catch (const std::bad_alloc&) {
         return false;
@@ -180,22 +218,27 @@ result<void> table<Words>::remove(rule_id id) {
     }
     slot& s = slots_[id];
     const uint8_t tree = s.tree;
-    bool done = false;
+    const bool uncovers = tree != hidden && hidden_ != 0 && matches_all(s.rule);
+    bool done = tree == hidden;
     try {
-        change c;
-        generation_->plan_remove(tree, s.rule, c);
-        apply(c);
-        late_ -= tree == generation_->late_tree();
-        done = true;
+        if (!done && !uncovers) {
+            change c;
+            generation_->plan_remove(tree, s.rule, c);
+            apply(c);
+            late_ -= tree == generation_->late_tree();
+            done = true;
+        }
     } catch (const std::bad_alloc&) {
     }
     s.tree = unused;
     --live_;
+    hidden_ -= tree == hidden;
     if (!done && !rebuild(false)) {
         s.tree = tree;
         ++live_;
         return out_of_memory();
     }
+    if (matches_all(s.rule)) covers_ = find_covers();
     free_.push_back(id);
     return {};
 }
@@ -216,6 +259,7 @@ statistics table<Words>::stats() const {
     const auto shape = generation_->measure();
     statistics s{};
     s.rules = live_;
+    s.hidden = hidden_;
     s.trees = generation_->published()->trees;
     s.nodes = shape.nodes;
     s.leaves = shape.leaves;

@@ -32,6 +32,7 @@ struct config {
 
 struct statistics {
     uint32_t rules;
+    uint32_t hidden;  ///< of them: no packet comes to them, behind one that matches everything
     uint32_t trees, nodes, leaves;
     uint32_t depth;                       ///< nodes on the longest way to a leaf
     uint32_t longest_leaf;                ///< rules
@@ -69,12 +70,16 @@ class table {
     const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
 
   private:
-    static constexpr uint8_t unused = 0xff;
+    static constexpr uint8_t unused = 0xff, hidden = 0xfe;
     struct slot {
         rule_type rule;
-        uint8_t tree;  ///< that holds it; unused: nobody's slot
+        uint8_t tree;  ///< that holds it; unused: nobody's slot; hidden: in none
     };
+    /// By category: the highest priority of a rule that matches everything; 0: there is none. What
+    /// stands below it in all its categories is hidden: no packet can come to it.
+    using covers = std::array<uint32_t, max_categories>;
 
+    covers find_covers() const noexcept;
     bool rebuild(bool fresh) noexcept;
     bool rebuild_with(unsigned thrift, bool fresh);
     bool insert(slot& s) noexcept;
@@ -87,6 +92,8 @@ class table {
     std::vector<slot> slots_;
     std::vector<rule_id> free_;
     uint32_t live_ = 0;
+    uint32_t hidden_ = 0;  ///< of them
+    covers covers_{};
     uint32_t late_ = 0, late_limit_ = 0;  ///< rules in the late tree, and when to build anew
     uint64_t rebuilds_ = 0;
     /// Bytes of all generations that are still there, for max_bytes; readers may hold the last ones

@@ -44,6 +44,27 @@ TEST(acl_sets, every_set_with_every_kernel) {
     EXPECT_EQ(sets.files.size(), 24U);
 }
 
+/// Firewalls have rules that would be copied into thousands of leaves: those have a tree of their own,
+/// so that taking one out does not cost building everything anew.
+TEST(acl_sets, any_rule_is_changed_by_itself) {
+    const turnpike::test::classbench_sets sets;
+    if (sets.files.empty()) GTEST_SKIP() << "no ClassBench sets in ../shared/data/classbench";
+    for (const auto& path : sets.files) {
+        if (!path.filename().string().starts_with("fw") || !path.string().ends_with("10k"))
+            continue;
+        const auto file = read_rules(path);
+        ASSERT_TRUE(file) << file.error().message();
+        auto table = *classifier4::create({});
+        ASSERT_TRUE(table->build(file->rules));
+        const uint64_t rebuilds = table->stats().rebuilds;
+        for (rule_id id = 0; id + 1 < file->rules.size(); id += 3) {
+            ASSERT_TRUE(table->remove(id));
+            ASSERT_TRUE(table->add(file->rules[id]));
+        }
+        EXPECT_EQ(table->stats().rebuilds, rebuilds) << path;
+    }
+}
+
 TEST(acl_rule_file, what_is_wrong_is_said_with_its_line) {
     const struct {
         const char *text, *where, *why;

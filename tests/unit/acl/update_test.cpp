@@ -114,6 +114,54 @@ TEST(acl_updates, on_a_built_set) {
     EXPECT_EQ(table->remove(1'000'000).error().code, ENOENT);
 }
 
+/// Behind a rule that matches everything stand rules that no packet comes to; they cost nothing, and
+/// are there again when it goes.
+void hide_and_show(uint32_t seed, unsigned categories) {
+    rules_maker make(seed);
+    make.categories = categories == 1 ? 0 : 16;
+    auto built = make.many<key4>(1500);
+    rule all;
+    all.priority = 3;
+    all.categories = categories == 1 ? 1 : 0xf;
+    all.user_data = 77;
+    const auto middle = static_cast<rule_id>(built.size());
+    for (rule& r : built) r.priority = make(2) == 0 ? 2 : 4 + static_cast<uint32_t>(make(1000));
+    built.push_back(all);
+    auto table = *classifier4::create({});
+    ASSERT_TRUE(table->build(built));
+    std::map<rule_id, rule> rules;
+    for (rule_id id = 0; id < built.size(); ++id) rules[id] = built[id];
+    expect_right(*table, rules, make, 300, categories);
+    EXPECT_GT(table->stats().hidden, 500U);
+    rule late = make.any<key4>();
+    late.priority = 1;
+    const auto hidden = table->add(late);
+    ASSERT_TRUE(hidden);
+    rules[*hidden] = late;
+    for (rule_id id = 0; id < 60; ++id) {
+        ASSERT_TRUE(table->remove(id));
+        rules.erase(id);
+    }
+    expect_right(*table, rules, make, 100, categories);
+    rule twin = all;  // another, higher, so that the first may go and nothing shows
+    twin.priority = 5;
+    const auto higher = table->add(twin);
+    ASSERT_TRUE(higher);
+    rules[*higher] = twin;
+    ASSERT_TRUE(table->remove(middle));
+    rules.erase(middle);
+    expect_right(*table, rules, make, 100, categories);
+    ASSERT_TRUE(table->remove(*higher));
+    rules.erase(*higher);
+    expect_right(*table, rules, make, 300, categories);
+    EXPECT_EQ(table->stats().hidden, 0U);
+    ASSERT_TRUE(table->remove(*hidden));
+    EXPECT_EQ(table->size(), 1440U);
+}
+
+TEST(acl_updates, what_stands_behind_a_rule_for_everything) { hide_and_show(11, 1); }
+TEST(acl_updates, what_stands_behind_one_in_some_categories) { hide_and_show(12, 4); }
+
 TEST(acl_updates, the_limit_on_memory_is_kept_and_the_set_with_it) {
     counting_memory pages;
     rules_maker make(21);
