@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/if_link.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -62,23 +63,28 @@ struct skeleton_end {
 };
 using skeleton = std::unique_ptr<xsk_skeleton, skeleton_end>;
 
+template <class Values>
+bool fill(bpf_map* map, const Values& values) {
+    for (uint32_t i = 0; i < values.size(); ++i)
+        if (bpf_map_update_elem(bpf_map__fd(map), &i, &values[i], BPF_ANY) != 0) return false;
+    return true;
+}
+
 /// Errors  what the kernel or libbpf says
 result<skeleton> load(const program_options& o, bool fragments, const libbpf_messages& said) {
     skeleton s(xsk_skeleton__open());
     if (!s) return fail(errno, o.iface, "libbpf does not take the BPF program" + said.text());
-    s->rodata->fragments = fragments;
-    if (o.keep) {
-        s->rodata->filtering = 1;
-        std::copy(o.keep->candidates.begin(), o.keep->candidates.end(), s->rodata->candidates);
-        std::copy(o.keep->entries.begin(), o.keep->entries.end(), s->rodata->entries);
-    }
+    s->rodata->filtering = o.keep.has_value();
     bpf_map__set_max_entries(s->maps.sockets, o.max_queues);
     if (fragments) bpf_program__set_flags(s->progs.turnpike_xsk, BPF_F_XDP_HAS_FRAGS);
     const int code = xsk_skeleton__load(s.get());
-    if (code == -EPERM || code == -EACCES)
+    if (code == -EPERM)
         return fail(-code, o.iface, "cannot load the BPF program: " + what_bpf_lacks());
     if (code != 0)
         return fail(-code, o.iface, "the kernel does not load the BPF program" + said.text());
+    if (o.keep &&
+        !(fill(s->maps.candidates, o.keep->candidates) && fill(s->maps.entries, o.keep->entries)))
+        return fail(errno, o.iface, "the kernel does not take the filter into the BPF maps");
     return s;
 }
 
@@ -132,6 +138,8 @@ result<void> program::detach() {
 }
 
 result<std::unique_ptr<program>> program::attach(const program_options& o) {
+    if (char name[IF_NAMESIZE]; if_indextoname(o.ifindex, name) == nullptr)
+        return fail(errno == ENXIO ? ENODEV : errno, o.iface, "the interface is gone");
     const libbpf_messages said;
     bool fragments = o.fragments;
     auto loaded = load(o, fragments, said);

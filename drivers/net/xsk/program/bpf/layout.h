@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the BPF program and the driver both know: the filter's constants. C, for clang -target bpf. */
+/* What the BPF program and the driver both know: the filter's maps. C, for clang -target bpf. */
 #ifndef TURNPIKE_XSK_LAYOUT_H
 #define TURNPIKE_XSK_LAYOUT_H
 
@@ -13,14 +13,14 @@
 #define XSK_FILTER_MOST_HEADER_BYTES 512
 #define XSK_FILTER_MOST_EXTENSIONS 8
 
-/* Constant `candidates`: which entries a packet can match at all, by its protocol.
+/* Map `candidates`: which entries a packet can match at all, by its protocol.
  *   0-255    IPv4, by protocol      256-511  IPv6, by upper-layer protocol
  *   512      neither                                                        */
 #define XSK_CANDIDATES_IPV6 256
 #define XSK_CANDIDATES_NOT_IP 512
 #define XSK_CANDIDATES 513
 
-/* Constant `entries`. Addresses are in network order, an IPv4 one in the first word with zeros behind;
+/* Map `entries`. Addresses are in network order, an IPv4 one in the first word with zeros behind;
  * a port of a range is in host order. */
 struct xsk_filter_prefix {
     __u32 address[4];

@@ -4,12 +4,10 @@
  *   frame -> headers (read) -> candidates[family, protocol] -> entries -> XDP_PASS, counted
  *                                     none, or none matches -> the socket; XDP_PASS where there is none
  *
- * The constants are set before the program is loaded: the verifier takes out what they switch off,
- * and without a filter three instructions and a helper are left. No helper here is for GPL programs
- * only. */
+ * Without a filter the verifier takes all of it out: three instructions and a helper are left. No helper
+ * here is for GPL programs only. */
 #include <linux/bpf.h>
 #include <stdbool.h>
-
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -32,10 +30,23 @@ struct {
     __type(value, __u64);
 } kept SEC(".maps");
 
+/* Maps and not constants: without CAP_PERFMON the verifier permits no index into those. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, XSK_CANDIDATES);
+    __type(key, __u32);
+    __type(value, __u64);
+} candidates SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, XSK_FILTER_MOST_ENTRIES);
+    __type(key, __u32);
+    __type(value, struct xsk_filter_entry);
+} entries SEC(".maps");
+
+/* Set before the program is loaded. */
 const volatile __u8 filtering = 0;
-const volatile __u8 fragments = 0;
-const volatile __u64 candidates[XSK_CANDIDATES] = {};
-const volatile struct xsk_filter_entry entries[XSK_FILTER_MOST_ENTRIES] = {};
 
 enum {
     type_ipv4 = 0x0800,
@@ -61,17 +72,11 @@ struct headers {
     __u32 candidates_row; /* XSK_CANDIDATES: not a sound packet, nothing of it is known */
 };
 
-/* `words` 32-bit words at offset `at`; false where the frame or what we look at ends before. */
+/* `words` 32-bit words at offset `at`; false where the frame or what we look at ends before. By a helper:
+ * the first buffer of a frame in several may end within the headers, and without CAP_PERFMON the
+ * verifier permits no other offsets than constant ones. */
 static __always_inline bool read(struct xdp_md* frame, __u32 at, __u32* into, const __u32 words) {
-    void* data = (void*)(long)frame->data;
-    void* end = (void*)(long)frame->data_end;
-    if (at > XSK_FILTER_MOST_HEADER_BYTES) return false;
-    if (data + at + 4 * words <= end) {
-        for (__u32 i = 0; i < words; ++i) into[i] = ((__u32*)(data + at))[i];
-        return true;
-    }
-    /* The driver may leave less than the headers in the first buffer. */
-    return fragments && bpf_xdp_load_bytes(frame, at, into, 4 * words) == 0;
+    return at <= XSK_FILTER_MOST_HEADER_BYTES && bpf_xdp_load_bytes(frame, at, into, 4 * words) == 0;
 }
 
 static __always_inline void read_ports(struct xdp_md* frame, struct headers* h, __u8 protocol, __u32 at,
@@ -147,26 +152,25 @@ static __always_inline void read_headers(struct xdp_md* frame, struct headers* h
     h->candidates_row = XSK_CANDIDATES_NOT_IP;
 }
 
-static __always_inline bool within(const volatile struct xsk_filter_ports* range, __u16 port) {
-    return range->low <= port && port <= range->high;
+static __always_inline bool within(const struct xsk_filter_ports* range, __u16 port) {
+    return (__u16)(port - range->low) <= (__u16)(range->high - range->low);
 }
 
-static __always_inline bool covers(const volatile struct xsk_filter_prefix* p, const __u32* address) {
-    for (int i = 0; i < 4; ++i)
-        if ((address[i] & p->mask[i]) != p->address[i]) return false;
-    return true;
+static __always_inline bool covers(const struct xsk_filter_prefix* p, const __u32* address) {
+    __u32 differ = 0;
+    for (int i = 0; i < 4; ++i) differ |= (address[i] & p->mask[i]) ^ p->address[i];
+    return differ == 0;
 }
 
-static __always_inline bool matches(const volatile struct xsk_filter_entry* e, const struct headers* h) {
-    const __u16 flags = e->flags;
+static __always_inline bool matches(const struct xsk_filter_entry* e, const struct headers* h) {
     if (h->candidates_row == XSK_CANDIDATES_NOT_IP) return e->ether_type == h->ether_type;
-    if (flags & XSK_FILTER_PORTS) {
+    if (e->flags & XSK_FILTER_PORTS) {
         if (!h->ports) return false;
         if (!within(&e->source_port, h->source_port)) return false;
         if (!within(&e->destination_port, h->destination_port)) return false;
         if (!within(&e->port, h->source_port) && !within(&e->port, h->destination_port)) return false;
     }
-    if (flags & XSK_FILTER_ADDRESSES) {
+    if (e->flags & XSK_FILTER_ADDRESSES) {
         if (!covers(&e->source_address, h->source)) return false;
         if (!covers(&e->destination_address, h->destination)) return false;
         if (!covers(&e->address, h->source) && !covers(&e->address, h->destination)) return false;
@@ -183,19 +187,33 @@ static __always_inline __u32 lowest_bit(__u64 mask) {
     return below * 0x0101010101010101 >> 56;
 }
 
+struct search {
+    struct headers headers;
+    __u64 left; /* candidates not looked at */
+    bool found;
+};
+
+/* The next candidate; 1 ends the search. */
+static long look_at_next(__u32 step __attribute__((unused)), struct search* s) {
+    if (s->left == 0) return 1;
+    const __u32 number = lowest_bit(s->left);
+    s->left &= s->left - 1;
+    const struct xsk_filter_entry* entry = bpf_map_lookup_elem(&entries, &number);
+    if (!entry || !matches(entry, &s->headers)) return 0;
+    __u64* count = bpf_map_lookup_elem(&kept, &number);
+    if (count) ++*count; /* this CPU's own */
+    s->found = true;
+    return 1;
+}
+
 static __always_inline bool keep(struct xdp_md* frame) {
-    struct headers h = {.candidates_row = XSK_CANDIDATES};
-    read_headers(frame, &h);
-    if (h.candidates_row >= XSK_CANDIDATES) return false;
-    __u64 left = candidates[h.candidates_row];
-    for (int i = 0; i < XSK_FILTER_MOST_ENTRIES && left != 0; ++i, left &= left - 1) {
-        const __u32 entry = lowest_bit(left) & (XSK_FILTER_MOST_ENTRIES - 1);
-        if (!matches(&entries[entry], &h)) continue;
-        __u64* count = bpf_map_lookup_elem(&kept, &entry);
-        if (count) ++*count; /* this CPU's own */
-        return true;
-    }
-    return false;
+    struct search s = {.headers = {.candidates_row = XSK_CANDIDATES}};
+    read_headers(frame, &s.headers);
+    const __u64* row = bpf_map_lookup_elem(&candidates, &s.headers.candidates_row);
+    if (!row || *row == 0) return false;
+    s.left = *row;
+    bpf_loop(XSK_FILTER_MOST_ENTRIES, look_at_next, &s, 0);
+    return s.found;
 }
 
 SEC("xdp")
