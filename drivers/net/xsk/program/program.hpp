@@ -45,8 +45,11 @@ class program {
 
     program(const program&) = delete;
     program& operator=(const program&) = delete;
-    /// Detaches; puts a replaced program back where it was.
+    /// detach(), whatever it says
     ~program();
+    /// Take the program off and put a replaced one back where it was; no more than once.
+    /// Errors  EBUSY: another has attached a program meanwhile; what the kernel says
+    [[nodiscard]] result<void> detach();
 
     [[nodiscard]] int xskmap_fd() const noexcept;
     /// Loaded so that it takes frames in several buffers.

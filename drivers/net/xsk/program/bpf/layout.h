@@ -8,6 +8,11 @@
 /* A bit each in a 64-bit word. */
 #define XSK_FILTER_MOST_ENTRIES 64
 
+/* Headers that start further into the frame, and IPv6 extension headers beyond so many, are not looked
+ * at: the protocol is then that of the first header not looked at, and the ports are not known. */
+#define XSK_FILTER_MOST_HEADER_BYTES 512
+#define XSK_FILTER_MOST_EXTENSIONS 8
+
 /* Map `candidates`: which entries a packet can match at all, by its protocol.
  *   0-255    IPv4, by protocol      256-511  IPv6, by upper-layer protocol
  *   512      neither                                                        */
@@ -28,15 +33,15 @@ struct xsk_filter_ports {
 };
 
 enum xsk_filter_flag {
-    XSK_FILTER_PORTS = 1 << 0,          /* only a packet whose ports are known */
-    XSK_FILTER_EITHER_PORT = 1 << 1,    /* `port` holds for one of the two */
-    XSK_FILTER_ADDRESSES = 1 << 2,      /* source_address and destination_address hold */
-    XSK_FILTER_EITHER_ADDRESS = 1 << 3, /* `address` holds for one of the two */
+    XSK_FILTER_PORTS = 1 << 0,     /* the ranges hold, of a packet whose ports are known */
+    XSK_FILTER_ADDRESSES = 1 << 1, /* the prefixes hold */
 };
 
+/* What an entry leaves open is 0-65535 or a mask of zeros. */
 struct xsk_filter_entry {
+    /* `address` holds for the source or the destination */
     struct xsk_filter_prefix address, source_address, destination_address;
-    struct xsk_filter_ports port, source_port, destination_port;
+    struct xsk_filter_ports port, source_port, destination_port; /* likewise */
     __u16 ether_type; /* host order, of a candidate that is not IP */
     __u16 flags;
 };
