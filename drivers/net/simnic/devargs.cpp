@@ -231,10 +231,9 @@ result<device_arguments> parse_arguments(std::string_view text) {
     if (!fallback) return tl::unexpected<error>(fallback.error());
     device_arguments out;
     out.policy = *fallback;
-    const auto given =
-        read_arguments(text, std::span(table), [&out](const argument& a, std::string_view value) {
-            return read_value(a, value, out);
-        });
+    const auto given = read_arguments(
+        text, std::span(table),
+        [&out](const argument& a, std::string_view value) { return read_value(a, value, out); });
     if (!given) return tl::unexpected<error>(given.error());
     if (auto good = check_whole(*given, out); !good) return tl::unexpected<error>(good.error());
     return out;
