@@ -63,6 +63,10 @@ interface_state interface::look() const noexcept {
         s.up = (r.ifr_flags & IFF_UP) != 0;
         s.running = s.up && (r.ifr_flags & IFF_RUNNING) != 0;
     }
+    // The carrier itself, where the driver says it: IFF_RUNNING follows up to a second later.
+    ethtool_value carrier{};
+    carrier.cmd = ETHTOOL_GLINK;
+    if (ask_ethtool(fd, name_, carrier)) s.running = s.up && carrier.data != 0;
     if (ioctl(fd, SIOCGIFMTU, &r) == 0) s.mtu = static_cast<uint32_t>(r.ifr_mtu);
     if (ioctl(fd, SIOCGIFHWADDR, &r) == 0)
         std::memcpy(s.mac.bytes, r.ifr_hwaddr.sa_data, sizeof s.mac.bytes);

@@ -36,9 +36,9 @@ class owned_fd {
 };
 
 struct interface_state {
-    unsigned index = 0;  ///< 0: there is no such interface
-    bool up = false;     ///< by its administrator
-    bool running = false;
+    unsigned index = 0;    ///< 0: there is no such interface
+    bool up = false;       ///< by its administrator
+    bool running = false;  ///< up, and has a carrier
     uint32_t mtu = 0;
     packet::mac_address mac{};
     uint32_t rx_queues = 0, tx_queues = 0;

@@ -40,8 +40,7 @@ void rx_queue::detach() noexcept {
 uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
     if (!gate_.enter()) [[unlikely]]
         return 0;
-    if (pair_ != nullptr && pair_->doorbell_left()) [[unlikely]]
-        pair_->ring_left_doorbell();
+    if (pair_ != nullptr) pair_->polled();
     uint32_t got = s_.scatter ? take<true>(out, n) : take<false>(out, n);
     if (got == 0 && n != 0) {
         if (missing_ == s_.size) starved.add(1);

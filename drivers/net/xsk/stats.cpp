@@ -22,9 +22,8 @@ void totals::add(const rx_queue& q) noexcept {
 void totals::add(const tx_queue& q) noexcept {
     add(count::tx_packets, q.packets.read());
     add(count::tx_bytes, q.bytes.read());
-    add(count::tx_system_calls, q.system_calls.read() + q.system_calls_of_rx.read());
+    add(count::tx_system_calls, q.system_calls());
     add(count::tx_wakeups, q.wakeups.read());
-    add(count::tx_doorbells, q.doorbells.read());
     add(count::tx_descriptors, q.descriptors.read());
     add(count::tx_copied, q.copied.read());
     add(count::tx_no_buffer, q.no_buffer.read());
@@ -44,8 +43,7 @@ void totals::add(const xdp_statistics& k) noexcept {
 totals totals::since(const totals& base) const noexcept {
     totals out;
     for (size_t i = 0; i < all_counts; ++i) out.values_[i] = values_[i] - base.values_[i];
-    const uint64_t doorbells = out[count::tx_doorbells];
-    if (doorbells != 0)
+    if (const uint64_t doorbells = out[count::tx_system_calls]; doorbells != 0)
         out.add(count::tx_descriptors_per_doorbell, out[count::tx_descriptors] / doorbells);
     return out;
 }

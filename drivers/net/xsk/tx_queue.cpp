@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tx_queue.hpp"
 
+#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <time.h>
 
@@ -18,11 +19,18 @@ constexpr uint64_t low_bits = 7;
 constexpr uint32_t most_descriptors = 17;
 constexpr uint64_t elsewhere = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
 constexpr int calls_a_doorbell = 4;
+constexpr uint32_t block_descriptors = 32;
+constexpr uint64_t hold_per_s = 20'000;  // 50 us
 constexpr long drain_nap_ns = 200'000;
 constexpr int drain_naps = 100;
 constexpr uint32_t completions_at_once = 64;
 
-/// Of sendto(): worth another call.
+/// One call sends all in the TX ring. 0, or why it stopped: EBUSY: it dropped a frame; EAGAIN: at something
+/// that passes.
+int send_all(int fd) noexcept {
+    return sendto(fd, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0 ? 0 : errno;
+}
+/// Worth another call.
 bool passes(int code) noexcept {
     return code == EBUSY || code == EAGAIN || code == ENOBUFS || code == ENOMEM;
 }
@@ -38,7 +46,10 @@ void tx_queue::attach(const socket& with, const frame_layout& frames, bool multi
     fd_ = with.fd();
     free_ = s_.size;
     chained_ = false;
-    left_.store(false, std::memory_order_relaxed);
+    unrung_ = 0;
+    hold_cycles_ = rte_get_tsc_hz() / hold_per_s;
+    left_.waits.store(false, std::memory_order_relaxed);
+    left_.rung_at.store(0, std::memory_order_relaxed);
     gate_.open();
 }
 
@@ -46,7 +57,7 @@ void tx_queue::drain() noexcept {
     for (int nap = 0; nap < drain_naps; ++nap) {
         clean();
         if (free_ == s_.size) return;
-        if (tx_.pending() != 0 && call(system_calls) == ENETDOWN) return;
+        if (tx_.pending() != 0 && call() == ENETDOWN) return;
         const timespec time{0, drain_nap_ns};
         nanosleep(&time, nullptr);
     }
@@ -54,7 +65,7 @@ void tx_queue::drain() noexcept {
 
 void tx_queue::detach() noexcept {
     in_kernel_.free_all(frames_);
-    left_.store(false, std::memory_order_relaxed);
+    left_.waits.store(false, std::memory_order_relaxed);
     fd_ = -1;
 }
 
@@ -67,8 +78,11 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
     if (written_ != 0) {
         tx_.submit(written_);
         descriptors.add(written_);
+        unrung_ += written_;
+        doorbell();
+    } else if (left_.waits.load(std::memory_order_relaxed) && due()) {
+        doorbell();
     }
-    if (written_ != 0 || doorbell_left()) doorbell();
     gate_.leave();
     return static_cast<uint16_t>(taken);
 }
@@ -222,23 +236,30 @@ void tx_queue::free_completed(rte_mbuf** buffers, uint32_t n) noexcept {
     if (last != 0) rte_mempool_put_bulk(frames_.pool, reinterpret_cast<void**>(buffers), last);
 }
 
-int tx_queue::call(cost::counter& counted) noexcept {
-    counted.add(1);
-    return sendto(fd_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0 ? 0 : errno;
+int tx_queue::call() noexcept {
+    calls_.add(1);
+    return send_all(fd_);
 }
 
-/// One call where the kernel takes all. EBUSY: it dropped a frame and stopped; EAGAIN: it stopped at
-/// something that passes. It may leave a rest for a later burst, or for the poll of the RX queue.
+bool tx_queue::due() const noexcept {
+    return rte_rdtsc() - left_.rung_at.load(std::memory_order_relaxed) >= hold_cycles_;
+}
+
 void tx_queue::doorbell() noexcept {
-    if (!tx_.asks_for_wakeup()) {
-        left_.store(false, std::memory_order_relaxed);
+    if (!tx_.asks_for_wakeup()) return;
+    wakeups.add(1);
+    const uint64_t polls = left_.polls.load(std::memory_order_relaxed);
+    const bool polled_between = polls != polls_seen_;
+    polls_seen_ = polls;
+    if (unrung_ < block_descriptors && polled_between && !due()) {
+        left_.waits.store(true, std::memory_order_relaxed);
         return;
     }
-    wakeups.add(1);
-    doorbells.add(1);
+    unrung_ = 0;
+    left_.rung_at.store(rte_rdtsc(), std::memory_order_relaxed);
     bool rest = false;
     for (int tries = 0; tries < calls_a_doorbell; ++tries) {
-        const int code = call(system_calls);
+        const int code = call();
         rest = passes(code);
         if (!rest || code == ENOBUFS || code == ENOMEM) break;
         (void)clean();
@@ -247,12 +268,14 @@ void tx_queue::doorbell() noexcept {
             break;
         }
     }
-    if (rest != doorbell_left()) left_.store(rest, std::memory_order_relaxed);
+    left_.waits.store(rest, std::memory_order_relaxed);
 }
 
-void tx_queue::ring_left_doorbell() noexcept {
-    left_.store(false, std::memory_order_relaxed);
-    if (passes(call(system_calls_of_rx))) left_.store(true, std::memory_order_relaxed);
+void tx_queue::ring_left() noexcept {
+    if (!left_.waits.exchange(false, std::memory_order_relaxed)) return;
+    left_.rung_at.store(rte_rdtsc(), std::memory_order_relaxed);
+    left_.calls.fetch_add(1, std::memory_order_relaxed);
+    if (passes(send_all(fd_))) left_.waits.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace turnpike::xsk

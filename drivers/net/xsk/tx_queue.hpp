@@ -2,7 +2,10 @@
 // Sending: the TX and completion rings of a socket.
 //
 // A burst is written as a block and handed over with one store; then the kernel is called, if it asks for
-// that. Buffers of the socket's pool are sent as they lie; others are copied.
+// that: the doorbell. While one doorbell follows another within 50 us, it waits for 32 descriptors or for
+// the 50 us to pass; then the next burst or the next poll of the RX queue of the same socket rings it. Where
+// nobody polls that RX queue, it is rung at once. Buffers of the socket's pool are sent as they lie; others
+// are copied.
 //
 // An address in the TX ring says whose buffer it is by its low bits, which are 0 for a buffer (they are
 // aligned to 8) and come back in the completion ring: a descriptor that only adds to a frame (a buffer longer
@@ -21,8 +24,16 @@ namespace turnpike::xsk {
 
 class socket;
 
-/// Threads  burst(), free_sent(): the queue's; doorbell_left(), ring_left_doorbell(): one more, the RX queue's;
-///          counters: any; everything else: control
+/// What the RX queue of the same socket knows of it, and it of that one.
+struct left_doorbell {
+    alignas(64) std::atomic<bool> waits{false};  ///< descriptors that the kernel was not called for
+    std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
+    std::atomic<uint64_t> calls{0};              ///< that others than the TX queue made
+    alignas(64) std::atomic<uint64_t> polls{0};  ///< of the RX queue
+};
+
+/// Threads  burst(), free_sent(): the queue's; ring_if_due(), polled(): the RX queue's; ring_left(): any that
+///          keeps the socket; counters: any; everything else: control
 class tx_queue {
   public:
     struct settings {
@@ -37,11 +48,15 @@ class tx_queue {
     /// Free what is sent. Returns how many buffers.
     uint32_t free_sent() noexcept;
 
-    /// The kernel did not take all at the last doorbell, and nobody may call burst() again.
-    [[nodiscard]] bool doorbell_left() const noexcept {
-        return left_.load(std::memory_order_relaxed);
+    /// The RX queue of the same socket was polled.
+    void polled() noexcept {
+        left_.polls.store(left_.polls.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+        if (left_.waits.load(std::memory_order_relaxed) && due()) [[unlikely]]
+            ring_left();
     }
-    void ring_left_doorbell() noexcept;
+    /// Have the kernel send what a doorbell was left for.
+    void ring_left() noexcept;
 
     /// Let the worker in.
     /// multi_buffer  the socket takes frames in several buffers
@@ -54,12 +69,14 @@ class tx_queue {
     void detach() noexcept;
 
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
+    /// Doorbells rung, by whom ever.
+    [[nodiscard]] uint64_t system_calls() const noexcept {
+        return calls_.read() + left_.calls.load(std::memory_order_relaxed);
+    }
 
     cost::counter packets{}, bytes{};
-    cost::counter descriptors{},
-        doorbells{};          ///< doorbells: blocks handed to the kernel with a call
-    cost::counter wakeups{};  ///< the kernel asked to be called
-    cost::counter system_calls{}, system_calls_of_rx{};  ///< a counter for each thread
+    cost::counter descriptors{};
+    cost::counter wakeups{};    ///< bursts at which the kernel asked to be called
     cost::counter copied{};     ///< frames whose buffers were not the UMEM's
     cost::counter no_buffer{};  ///< to copy into
     cost::counter refused{};    ///< frames too short, too long, or in too many parts
@@ -75,8 +92,9 @@ class tx_queue {
     [[nodiscard]] uint32_t write(rte_mbuf** frames, uint32_t n) noexcept;
     uint32_t clean() noexcept;
     void free_completed(rte_mbuf** buffers, uint32_t n) noexcept;
+    [[nodiscard]] bool due() const noexcept;
     void doorbell() noexcept;
-    int call(cost::counter& counted) noexcept;
+    int call() noexcept;
 
     const settings s_;
     gate gate_{};
@@ -89,7 +107,11 @@ class tx_queue {
     uint32_t written_ = 0;  ///< of this block
     bool chained_ = false;  ///< some buffer had a next one
     int fd_ = -1;
-    alignas(64) std::atomic<bool> left_{false};
+    uint32_t unrung_ = 0;       ///< descriptors since the last doorbell of ours
+    uint64_t polls_seen_ = 0;   ///< at the last burst
+    uint64_t hold_cycles_ = 0;  ///< how long a doorbell may wait
+    cost::counter calls_{};
+    left_doorbell left_{};
 };
 
 }  // namespace turnpike::xsk

@@ -76,6 +76,9 @@ interface_state look(rte_eth_dev* dev) {
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
     if (d.ifindex == 0) return {};
     note_changes(dev, now);
+    // The last resort of a doorbell that was left, where both sides stopped polling.
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (tx_queue* tx = tx_of(dev, q)) tx->ring_left();
     return now;
 }
 
