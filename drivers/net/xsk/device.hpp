@@ -45,6 +45,7 @@ struct device {
     /// Of sockets that are closed, programs that are gone, queues that are released.
     totals past{};
     totals xstats_base{}, stats_base{};
+    rte_eth_stats queues_base{};
 };
 
 inline device& device_of(const rte_eth_dev* dev) noexcept {

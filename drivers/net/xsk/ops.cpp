@@ -44,7 +44,7 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     info->if_index = d.ifindex;
     info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(d.queues);
     info->max_mac_addrs = 1;
-    info->min_rx_bufsize = least_chunk_bytes - xdp_headroom_bytes;
+    info->min_rx_bufsize = 1;  // layout_of() names the pool whose buffers are too short
     info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
     info->min_mtu = RTE_ETHER_MIN_MTU;
     info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - 2 * RTE_VLAN_HLEN);

@@ -75,6 +75,9 @@ void rx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
     device_of(dev).past.add(*released);
     delete released;
     dev->data->rx_queues[queue] = nullptr;
+    if (queue < RTE_ETHDEV_QUEUE_STAT_CNTRS)
+        device_of(dev).queues_base.q_ipackets[queue] = device_of(dev).queues_base.q_ibytes[queue] =
+            0;
 }
 
 void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
@@ -84,6 +87,9 @@ void tx_queue_release(rte_eth_dev* dev, uint16_t queue) noexcept {
     device_of(dev).past.add(*released);
     delete released;
     dev->data->tx_queues[queue] = nullptr;
+    if (queue < RTE_ETHDEV_QUEUE_STAT_CNTRS)
+        device_of(dev).queues_base.q_opackets[queue] = device_of(dev).queues_base.q_obytes[queue] =
+            0;
 }
 
 void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info) noexcept {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <ethdev_driver.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -63,6 +62,20 @@ totals now(rte_eth_dev* dev) {
     return t;
 }
 
+/// Of the queues that there are now; those released are in the totals only.
+void read_queues(const rte_eth_dev* dev, rte_eth_stats& into) noexcept {
+    for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+        if (const rx_queue* rx = rx_of(dev, q)) {
+            into.q_ipackets[q] = rx->packets.read();
+            into.q_ibytes[q] = rx->bytes.read();
+        }
+        if (const tx_queue* tx = tx_of(dev, q)) {
+            into.q_opackets[q] = tx->packets.read();
+            into.q_obytes[q] = tx->bytes.read();
+        }
+    }
+}
+
 /// No exception crosses into DPDK: the only ones are of memory.
 template <class Action>
 int guarded(const Action& action) noexcept {
@@ -89,19 +102,15 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
         stats->imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
         stats->ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
         stats->oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];
-        const auto queues = [](uint16_t n) {
-            return std::min<uint16_t>(n, RTE_ETHDEV_QUEUE_STAT_CNTRS);
-        };
-        for (uint16_t q = 0; q < queues(dev->data->nb_rx_queues); ++q)
-            if (const rx_queue* rx = rx_of(dev, q)) {
-                stats->q_ipackets[q] = rx->packets.read();
-                stats->q_ibytes[q] = rx->bytes.read();
-            }
-        for (uint16_t q = 0; q < queues(dev->data->nb_tx_queues); ++q)
-            if (const tx_queue* tx = tx_of(dev, q)) {
-                stats->q_opackets[q] = tx->packets.read();
-                stats->q_obytes[q] = tx->bytes.read();
-            }
+        rte_eth_stats each{};
+        read_queues(dev, each);
+        const rte_eth_stats& base = device_of(dev).queues_base;
+        for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+            stats->q_ipackets[q] = each.q_ipackets[q] - base.q_ipackets[q];
+            stats->q_ibytes[q] = each.q_ibytes[q] - base.q_ibytes[q];
+            stats->q_opackets[q] = each.q_opackets[q] - base.q_opackets[q];
+            stats->q_obytes[q] = each.q_obytes[q] - base.q_obytes[q];
+        }
         return 0;
     });
 }
@@ -109,6 +118,7 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
 int stats_reset(rte_eth_dev* dev) noexcept {
     return guarded([&] {
         device_of(dev).stats_base = now(dev);
+        read_queues(dev, device_of(dev).queues_base);
         return 0;
     });
 }
@@ -133,8 +143,8 @@ int xstats_get_names(rte_eth_dev*, rte_eth_xstat_name* names, unsigned n) noexce
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
     return guarded([&] {
-        device_of(dev).stats_base = device_of(dev).xstats_base = now(dev);
-        return 0;
+        device_of(dev).xstats_base = now(dev);
+        return stats_reset(dev);
     });
 }
 

@@ -49,23 +49,27 @@ void tx_queue::attach(const socket& with, const frame_layout& frames, bool multi
     unrung_ = 0;
     hold_cycles_ = rte_get_tsc_hz() / hold_per_s;
     left_.waits.store(false, std::memory_order_relaxed);
+    left_.down.store(false, std::memory_order_relaxed);
     left_.rung_at.store(0, std::memory_order_relaxed);
     gate_.open();
 }
 
 void tx_queue::drain() noexcept {
-    for (int nap = 0; nap < drain_naps; ++nap) {
+    for (int nap = 0; fd_ >= 0 && nap < drain_naps; ++nap) {
         clean();
         if (free_ == s_.size) return;
-        if (tx_.pending() != 0 && call() == ENETDOWN) return;
+        const int code = tx_.pending() != 0 ? call() : 0;
+        if (code == ENETDOWN || code == ENXIO) return;
         const timespec time{0, drain_nap_ns};
         nanosleep(&time, nullptr);
     }
 }
 
 void tx_queue::detach() noexcept {
+    if (fd_ < 0) return;
     in_kernel_.free_all(frames_);
     left_.waits.store(false, std::memory_order_relaxed);
+    left_.down.store(false, std::memory_order_relaxed);
     fd_ = -1;
 }
 
@@ -80,8 +84,8 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
         descriptors.add(written_);
         unrung_ += written_;
         doorbell();
-    } else if (left_.waits.load(std::memory_order_relaxed) && due()) {
-        doorbell();
+    } else if ((n != 0 || left_.waits.load(std::memory_order_relaxed)) && due()) {
+        doorbell();  // the ring is full, or a rest was left
     }
     gate_.leave();
     return static_cast<uint16_t>(taken);
@@ -257,25 +261,29 @@ void tx_queue::doorbell() noexcept {
     }
     unrung_ = 0;
     left_.rung_at.store(rte_rdtsc(), std::memory_order_relaxed);
-    bool rest = false;
+    left_.waits.store(false, std::memory_order_relaxed);
+    int code = 0;
     for (int tries = 0; tries < calls_a_doorbell; ++tries) {
-        const int code = call();
-        rest = passes(code);
-        if (!rest || code == ENOBUFS || code == ENOMEM) break;
+        code = call();
+        if (code != EBUSY && code != EAGAIN) break;
         (void)clean();
-        if (tx_.pending() == 0) {
-            rest = false;
-            break;
-        }
+        if (tx_.pending() == 0) return;
     }
-    left_.waits.store(rest, std::memory_order_relaxed);
+    note(code);
 }
 
 void tx_queue::ring_left() noexcept {
-    if (!left_.waits.exchange(false, std::memory_order_relaxed)) return;
+    left_.waits.store(false, std::memory_order_relaxed);
     left_.rung_at.store(rte_rdtsc(), std::memory_order_relaxed);
     left_.calls.fetch_add(1, std::memory_order_relaxed);
-    if (passes(send_all(fd_))) left_.waits.store(true, std::memory_order_relaxed);
+    note(send_all(fd_));
+}
+
+/// What a doorbell came to.
+void tx_queue::note(int code) noexcept {
+    if (passes(code)) left_.waits.store(true, std::memory_order_relaxed);
+    if ((code == ENETDOWN) != left_.down.load(std::memory_order_relaxed))
+        left_.down.store(code == ENETDOWN, std::memory_order_relaxed);
 }
 
 }  // namespace turnpike::xsk

@@ -27,12 +27,13 @@ class socket;
 /// What the RX queue of the same socket knows of it, and it of that one.
 struct left_doorbell {
     alignas(64) std::atomic<bool> waits{false};  ///< descriptors that the kernel was not called for
+    std::atomic<bool> down{false};               ///< ... and could not be: the interface is down
     std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
     std::atomic<uint64_t> calls{0};              ///< that others than the TX queue made
     alignas(64) std::atomic<uint64_t> polls{0};  ///< of the RX queue
 };
 
-/// Threads  burst(), free_sent(): the queue's; ring_if_due(), polled(): the RX queue's; ring_left(): any that
+/// Threads  burst(), free_sent(): the queue's; polled(): the RX queue's; ring_left(), any_left(): any that
 ///          keeps the socket; counters: any; everything else: control
 class tx_queue {
   public:
@@ -54,6 +55,10 @@ class tx_queue {
                           std::memory_order_relaxed);
         if (left_.waits.load(std::memory_order_relaxed) && due()) [[unlikely]]
             ring_left();
+    }
+    [[nodiscard]] bool any_left() const noexcept {
+        return left_.waits.load(std::memory_order_relaxed) ||
+               left_.down.load(std::memory_order_relaxed);
     }
     /// Have the kernel send what a doorbell was left for.
     void ring_left() noexcept;
@@ -95,6 +100,7 @@ class tx_queue {
     [[nodiscard]] bool due() const noexcept;
     void doorbell() noexcept;
     int call() noexcept;
+    void note(int code) noexcept;
 
     const settings s_;
     gate gate_{};

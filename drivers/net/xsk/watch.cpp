@@ -76,9 +76,10 @@ interface_state look(rte_eth_dev* dev) {
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
     if (d.ifindex == 0) return {};
     note_changes(dev, now);
-    // The last resort of a doorbell that was left, where both sides stopped polling.
+    // The last resort of a doorbell that was left, where both sides stopped polling; and of what has
+    // waited for the link.
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        if (tx_queue* tx = tx_of(dev, q)) tx->ring_left();
+        if (tx_queue* tx = tx_of(dev, q); tx != nullptr && tx->any_left()) tx->ring_left();
     return now;
 }
 
