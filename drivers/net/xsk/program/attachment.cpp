@@ -51,7 +51,9 @@ uint32_t flags_of(uint8_t attached) {
 /// place and EEXIST where another program does (dev_xdp_attach in its net/core/dev.c). To look the
 /// links through would need CAP_SYS_ADMIN.
 bool held_by_link(unsigned ifindex, uint32_t flags, int unattached) {
-    LIBBPF_OPTS(bpf_xdp_attach_opts, expected, .old_prog_fd = unattached);
+    bpf_xdp_attach_opts expected{};
+    expected.sz = sizeof expected;
+    expected.old_prog_fd = unattached;
     return bpf_xdp_attach(static_cast<int>(ifindex), -1, flags, &expected) == -EBUSY;
 }
 
@@ -59,7 +61,8 @@ bool held_by_link(unsigned ifindex, uint32_t flags, int unattached) {
 
 result<std::optional<attachment>> find_attachment(const std::string& iface, unsigned ifindex,
                                                   int unattached) {
-    LIBBPF_OPTS(bpf_xdp_query_opts, seen);
+    bpf_xdp_query_opts seen{};
+    seen.sz = sizeof seen;
     if (const int code = bpf_xdp_query(static_cast<int>(ifindex), 0, &seen); code != 0)
         return fail(-code, iface, "the kernel does not say which BPF program is attached");
     if (seen.attach_mode == XDP_ATTACHED_NONE) return std::nullopt;
@@ -97,7 +100,9 @@ result<displaced> displaced::take_off(const std::string& iface, unsigned ifindex
                     there.text() +
                         " is there; to keep it, so that it can be put back, replace=1 "
                         "needs CAP_SYS_ADMIN");
-    LIBBPF_OPTS(bpf_xdp_attach_opts, expected, .old_prog_fd = there.program.get());
+    bpf_xdp_attach_opts expected{};
+    expected.sz = sizeof expected;
+    expected.old_prog_fd = there.program.get();
     if (const int code = bpf_xdp_detach(static_cast<int>(ifindex), there.flags, &expected);
         code != 0)
         return fail(-code, iface, "cannot take off " + there.text());

@@ -114,8 +114,9 @@ struct program::state {
     attach_mode mode = attach_mode::auto_;
 
     result<void> attach(attach_mode as) {
-        LIBBPF_OPTS(bpf_link_create_opts, options,
-                    .flags = as == attach_mode::driver ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE);
+        bpf_link_create_opts options{};
+        options.sz = sizeof options;
+        options.flags = as == attach_mode::driver ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
         const int fd = bpf_link_create(bpf_program__fd(loaded->progs.turnpike_xsk),
                                        static_cast<int>(ifindex), BPF_XDP, &options);
         if (fd < 0) return fail(-fd, iface, why_not(-fd, as));
