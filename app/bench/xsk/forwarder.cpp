@@ -21,6 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Both ports' rings full, and as many again.
+unsigned buffers_of(const forwarder_settings& s) { return 8 * s.descriptors; }
+
 std::string eal_words(const forwarder_settings& s) {
     return fmt::format("--lcores=0@{},1@{} --in-memory --no-pci --no-telemetry --log-level=4{}",
                        s.main_cpu, s.worker_cpu,
@@ -42,20 +45,21 @@ std::vector<std::string> testpmd(const forwarder_settings& s) {
     auto words = words_of("dpdk-testpmd " + eal_words(s));
     for (const auto& [number, interface] : {std::pair{0u, west}, {1u, east}})
         words.push_back("--vdev=" + device(s, number, interface));
-    const auto own =
-        words_of(fmt::format("-- --forward-mode={} --nb-cores=1 --burst=32 --rxd=2048 --txd=2048 "
-                             "--total-num-mbufs=16384 --no-flush-rx --no-mlockall",
-                             s.app == forwarder_app::testpmd_io ? "io" : "macswap"));
+    const auto own = words_of(fmt::format(
+        "-- --forward-mode={} --nb-cores=1 --burst=32 --rxd={} --txd={} --total-num-mbufs={} "
+        "--no-flush-rx --no-mlockall",
+        s.app == forwarder_app::testpmd_io ? "io" : "macswap", s.descriptors, s.descriptors,
+        buffers_of(s)));
     words.insert(words.end(), own.begin(), own.end());
     return words;
 }
 
 std::vector<std::string> turnpike(const forwarder_settings& s, const std::string& config) {
     std::ofstream(config) << fmt::format(
-        "eal: {{args: \"{}\"}}\nworkers: [1]\nports:\n"
-        "  - {{name: west, descriptors: 2048, device: \"{}\"}}\n"
-        "  - {{name: east, descriptors: 2048, device: \"{}\"}}\npatches: [[west, east]]\n",
-        eal_words(s), device(s, 0, west), device(s, 1, east));
+        "eal: {{args: \"{0}\"}}\nmempool: {{buffers: {4}}}\nworkers: [1]\nports:\n"
+        "  - {{name: west, descriptors: {3}, device: \"{1}\"}}\n"
+        "  - {{name: east, descriptors: {3}, device: \"{2}\"}}\npatches: [[west, east]]\n",
+        eal_words(s), device(s, 0, west), device(s, 1, east), s.descriptors, buffers_of(s));
     return {turnpike_program().string(), "--config", config};
 }
 

@@ -22,6 +22,7 @@ struct forwarder_settings {
     std::string
         plugin{};  ///< the driver's shared object, where EAL does not find it itself; may be empty
     unsigned main_cpu = 0, worker_cpu = 1;
+    unsigned descriptors = 2048;  ///< of each ring
 };
 
 class forwarder {

@@ -16,7 +16,7 @@ __u32 batch;     /* frames; a power of two */
 
 __u64 generated;
 volatile __u32 turn;
-__u64 due_ns; /* of the next batch */
+__u64 due_ns; /* of the next batch; 0: now */
 
 static long wait(__u32 round __attribute__((unused)), void* nothing __attribute__((unused))) {
     return bpf_ktime_get_ns() >= due_ns;
@@ -26,7 +26,9 @@ SEC("xdp")
 int generate(struct xdp_md* frame) {
     if (gap_ns != 0 && (generated & (batch - 1)) == 0) {
         bpf_loop(1 << 20, wait, 0, 0);
-        due_ns += gap_ns;
+        /* What was late by more than a batch stays late: no burst makes up for it. */
+        const __u64 now = bpf_ktime_get_ns();
+        due_ns = (now > due_ns + gap_ns ? now : due_ns) + gap_ns;
     }
     ++generated;
     turn = turn < 11 ? turn + 1 : 0;

@@ -90,10 +90,7 @@ void generator::start(traffic t, double pps) {
     set.generated = 0;
     set.batch = batch;
     set.gap_ns = pps > 0 ? static_cast<uint32_t>(batch * 1e9 / pps) : 0;
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    set.due_ns =
-        static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+    set.due_ns = 0;
     set.longest_bytes = t == traffic::small ? small_bytes : large_bytes;
     for (unsigned i = 0; i < 12; ++i)
         set.sizes[i] = t == traffic::small ? small_bytes

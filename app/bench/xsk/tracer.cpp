@@ -3,7 +3,11 @@
 
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 
 #pragma GCC diagnostic push
@@ -46,6 +50,18 @@ thread_use tracer::read() const {
     thread_use use{counts.calls, counts.kernel_ns, 0};
     std::ifstream(state_->schedstat) >> use.cpu_ns;  // Documentation/scheduler/sched-stats.rst
     return use;
+}
+
+double tracer::crossing_ns() {
+    constexpr unsigned calls = 100'000;
+    watch(getpid(), gettid());
+    const thread_use before = read();
+    const auto began = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i < calls; ++i) (void)syscall(SYS_getppid);
+    const double all =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count();
+    const auto seen = static_cast<double>(read().kernel_ns - before.kernel_ns);
+    return std::max(0.0, all - seen) / calls;
 }
 
 }  // namespace turnpike::bench

@@ -28,6 +28,10 @@ class tracer {
     /// Since watch(); cpu_ns: since the thread began.
     [[nodiscard]] thread_use read() const;
 
+    /// What of a system call is neither counted as in the kernel nor the caller's own: the way in and
+    /// out, and the tracer. Measured with a system call that does nothing; watch() before and after.
+    [[nodiscard]] double crossing_ns();
+
   private:
     struct state;
     explicit tracer(std::unique_ptr<state> s);
