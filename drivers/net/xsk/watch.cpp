@@ -75,6 +75,13 @@ interface_state look(rte_eth_dev* dev) {
     if (d.ifindex != 0 && now.index != d.ifindex) let_go(dev);
     if (d.ifindex == 0 && now.index != 0) come_back(dev, now);
     if (d.ifindex == 0) return {};
+    if (d.program && !d.program->still_attached() && !d.complained) {
+        XSK_LOG(
+            ERR,
+            "%s: somebody took the program off %s: nothing is received until the port restarts\n",
+            d.name.c_str(), d.arguments.iface.c_str());
+        d.complained = true;
+    }
     note_changes(dev, now);
     // The last resort of a doorbell that was left, where both sides stopped polling; and of what has
     // waited for the link.
