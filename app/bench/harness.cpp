@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 
 #include "eal/simd_bitwidth.hpp"
 #include "isa/isa.hpp"
@@ -103,6 +105,23 @@ child_result run_child(const std::vector<std::string>& argv, std::chrono::second
         result.exit_code = WEXITSTATUS(status);
     return result;
 }
+
+std::filesystem::path turnpike_program() {
+    namespace fs = std::filesystem;
+    const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+    for (const fs::path& there : {here / "turnpike", here / "../turnpike/turnpike"})
+        if (fs::is_regular_file(there)) return there;
+    return {};
+}
+
+temporary_file::temporary_file()
+    : path_((std::filesystem::temp_directory_path() / "turnpike-bench-XXXXXX").string()) {
+    const int fd = mkstemp(path_.data());
+    if (fd < 0) throw std::runtime_error("no temporary file");
+    close(fd);
+}
+
+temporary_file::~temporary_file() { std::filesystem::remove(path_); }
 
 harness::harness(std::string name, std::string what)
     : name_(std::move(name)), app_(std::move(what)) {

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,6 +38,22 @@ struct child_result {
 };
 /// Run a peer program and collect its standard output. Its standard error goes to ours.
 child_result run_child(const std::vector<std::string>& argv, std::chrono::seconds deadline);
+
+/// turnpike as installed or built beside this program; empty: it is not there.
+std::filesystem::path turnpike_program();
+
+/// A file that is gone when the run is over.
+class temporary_file {
+  public:
+    temporary_file();
+    ~temporary_file();
+    temporary_file(const temporary_file&) = delete;
+    temporary_file& operator=(const temporary_file&) = delete;
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
 
 class harness {
   public:

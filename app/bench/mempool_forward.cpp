@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -13,31 +11,6 @@ namespace turnpike::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// turnpike as installed or built beside this program; empty: it is not there.
-fs::path turnpike_program() {
-    const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-    for (const fs::path& there : {here / "turnpike", here / "../turnpike/turnpike"})
-        if (fs::is_regular_file(there)) return there;
-    return {};
-}
-
-/// A file that is gone when the run is over.
-class temporary_file {
-  public:
-    temporary_file() : path_((fs::temp_directory_path() / "turnpike-bench-XXXXXX").string()) {
-        const int fd = mkstemp(path_.data());
-        if (fd < 0) throw std::runtime_error("no temporary file");
-        close(fd);
-    }
-    ~temporary_file() { fs::remove(path_); }
-    temporary_file(const temporary_file&) = delete;
-    temporary_file& operator=(const temporary_file&) = delete;
-    const std::string& path() const { return path_; }
-
-  private:
-    std::string path_;
-};
 
 /// Busy cycles per packet of a patch between two generating simnics, 64-byte frames, one worker.
 double forward(const fs::path& program, const char* ops, uint32_t object_bytes) {

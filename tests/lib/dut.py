@@ -29,16 +29,17 @@ def check_report(report):
 
 
 class Turnpike:
-    """A running turnpike. `config` is the YAML as text or as Python data; `eal` come before `--`."""
+    """A running turnpike. `config` is the YAML as text or as Python data; `eal` come before `--`; `under` is what
+    it is started by."""
 
-    def __init__(self, lab, host, config, eal=(), options=(), wait=True):
+    def __init__(self, lab, host, config, eal=(), options=(), wait=True, under=()):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
         self.config = os.path.join(self.folder.name, "turnpike.yaml")
         self.report_file = os.path.join(self.folder.name, "report.json")
         self.log = os.path.join(self.folder.name, "log")
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(config if isinstance(config, str) else yaml.safe_dump(config))
-        command = [PROGRAM]
+        command = [*under, PROGRAM]
         if eal:
             command += [*eal, "--"]
         command += ["--config", self.config, "--report", self.report_file, *options]

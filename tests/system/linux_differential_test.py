@@ -118,7 +118,7 @@ def compare(seed):
                 hosts[router].run(f"ip link set {interface} address 02:00:00:00:01:0{end}")
                 hosts[prefix + name].run(f"ip link set eth0 address 02:00:00:00:02:0{end}")
         configure_linux(hosts["linux"])
-        devices = {name: ({"device": f"net_af_xdp{n},iface={interface}", "mtu": MTU[name]}, NETWORK["ports"][name])
+        devices = {name: ({"device": f"net_xsk{n},iface={interface}", "mtu": MTU[name]}, NETWORK["ports"][name])
                    for n, (name, interface) in enumerate(SIDES)}
         running = Turnpike(lab, hosts["dut"], router_config(devices, NETWORK["routes"], icmp={"rate": 10_000_000}))
 

@@ -13,7 +13,7 @@ from lib.dut import Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
 
 AF_PACKET = ("net_af_packet0,iface=w0", "net_af_packet1,iface=e0")
-AF_XDP = ("net_af_xdp0,iface=w0", "net_af_xdp1,iface=e0")
+XSK = ("net_xsk0,iface=w0", "net_xsk1,iface=e0")
 
 
 def two_hosts(lab, mtu=1500):
@@ -65,8 +65,8 @@ def test_af_packet():
         assert port["pcie"]["counted"] is None and port["pcie"]["why"]["counted"]
 
 
-def test_af_xdp():
-    drive(AF_XDP)
+def test_xsk():
+    drive(XSK)
 
 
 def test_one_lcore():
@@ -137,8 +137,8 @@ def test_vlan_tags_pass_af_packet():
     pass_tags(AF_PACKET, ONE_TAG)
 
 
-def test_vlan_tags_pass_af_xdp():
-    pass_tags(AF_XDP, (*ONE_TAG, b"\x88\xa8\x00\x07\x81\x00\x00\x08"))
+def test_vlan_tags_pass_xsk():
+    pass_tags(XSK, (*ONE_TAG, b"\x88\xa8\x00\x07\x81\x00\x00\x08"))
 
 
 def _until_test_frame(receiver):

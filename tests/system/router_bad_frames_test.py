@@ -104,9 +104,9 @@ def test_af_packet():
     drive("net_af_packet{},iface={}", lambda frame: not is_ipv4_fragment(frame), mtu=3000)
 
 
-def test_af_xdp():
+def test_xsk():
     # No frame over the MTU; but VLAN tags and fragments come as they are on the wire.
-    drive("net_af_xdp{},iface={}", lambda frame: len(frame) <= 1514)
+    drive("net_xsk{},iface={}", lambda frame: len(frame) <= 1514)
 
 
 def write_pcap(path, frames):

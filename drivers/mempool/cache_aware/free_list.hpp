@@ -8,7 +8,7 @@
 //
 // An lcore's stash is its own: it says `busy`, looks whether somebody has a `claim` on it, and works.
 // Where the stacks are empty, whoever needs objects takes those of others' stashes: claims one, makes
-// every thread pass a fence (barrier.hpp), and leaves again if the owner is busy. An owner whose stash
+// every thread pass a fence (base/barrier.hpp), and leaves again if the owner is busy. An owner whose stash
 // is claimed, and threads without an lcore, work on a guest stash, which is claimed for the while.
 //
 // Sources: R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986): the stacks, here with
@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "barrier.hpp"
+#include "base/barrier.hpp"
 
 namespace turnpike::cache_aware {
 

@@ -7,7 +7,7 @@
 
 #include <exception>
 
-#include "barrier.hpp"
+#include "base/barrier.hpp"
 #include "cache/geometry.hpp"
 #include "cache/mempool_dpdk.hpp"
 #include "free_list.hpp"

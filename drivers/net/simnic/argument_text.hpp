@@ -10,20 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/arguments.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::simnic {
-
-/// A whole number from `low` to `high`, and nothing after it.
-template <class Number>
-inline bool read_number(std::string_view text, Number low, Number high, Number& into) {
-    Number n{};
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
-        return false;
-    into = n;
-    return true;
-}
 
 inline bool read_mac(std::string_view text, packet::mac_address& into) {
     packet::mac_address mac{};

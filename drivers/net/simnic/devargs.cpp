@@ -2,8 +2,7 @@
 #include "devargs.hpp"
 
 #include <array>
-#include <iterator>
-#include <optional>
+#include <span>
 
 #include "argument_text.hpp"
 #include "descriptor.hpp"
@@ -14,11 +13,6 @@ namespace {
 constexpr uint32_t fcs_bytes = 4;
 constexpr uint32_t longest_generated_bytes = max_frame_bytes + fcs_bytes;
 constexpr uint32_t most_flows = 1u << 24;
-
-struct parsing {
-    device_arguments out{};
-    uint64_t given = 0;  ///< a bit each, by place_of()
-};
 
 bool read_size(std::string_view text, traffic& t) {
     if (text == "imix") {
@@ -94,6 +88,15 @@ struct argument {
 };
 
 constexpr std::array table{
+    argument{"profile", {}, any_wire, nullptr},
+    argument{"pcie", "a link such as gen3x8", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 const auto link = pcie::parse_link(v);
+                 if (!link) return false;
+                 a.link.gen = link->gen;
+                 a.link.lanes = link->lanes;
+                 return true;
+             }},
     argument{
         "mps", "a power of two from 128 to 4096", any_wire,
         [](std::string_view v, device_arguments& a) { return read_power_of_two(v, a.link.mps); }},
@@ -176,85 +179,47 @@ constexpr std::array table{
              }},
 };
 
-/// Those of the table, and before them the two that have messages of their own.
-constexpr std::string_view with_own_messages[] = {"profile", "pcie"};
-
-/// Where it stands among all arguments; nothing: there is no such.
-std::optional<uint32_t> place_of(std::string_view key) {
-    uint32_t place = 0;
-    for (const std::string_view name : with_own_messages) {
-        if (name == key) return place;
-        ++place;
-    }
+uint64_t bit_of(std::string_view key) {
+    uint64_t bit = 1;
     for (const argument& a : table) {
-        if (a.name == key) return place;
-        ++place;
+        if (a.name == key) break;
+        bit <<= 1;
     }
-    return std::nullopt;
+    return bit;
 }
 
-std::string all_names() {
-    std::string names = "profile, pcie";
-    for (const argument& a : table) names += ", " + std::string(a.name);
-    return names;
-}
-
-result<void> read_value(std::string_view key, std::string_view value, uint32_t place,
-                        device_arguments& out) {
-    if (key == "profile") {
+result<void> read_value(const argument& a, std::string_view value, device_arguments& out) {
+    if (a.name == "profile") {  // says itself which there are
         auto policy = policy_of(value);
         if (!policy) return tl::unexpected<error>(policy.error());
         out.policy = *policy;
         return {};
     }
-    std::string_view takes = "a link such as gen3x8";
-    if (key == "pcie") {
-        if (const auto link = pcie::parse_link(value)) {
-            out.link.gen = link->gen;
-            out.link.lanes = link->lanes;
-            return {};
-        }
-    } else {
-        const argument& a = table[place - std::size(with_own_messages)];
-        if (a.read(value, out)) return {};
-        takes = a.takes;
-    }
-    return fail(EINVAL, std::string(key) + "=" + std::string(value),
-                std::string(key) + " takes " + std::string(takes));
-}
-
-result<void> take(parsing& p, std::string_view key, std::string_view value) {
-    const auto place = place_of(key);
-    if (!place)
-        return fail(EINVAL, std::string(key) + "=" + std::string(value),
-                    "there is no such argument; there are " + all_names());
-    const uint64_t bit = uint64_t{1} << *place;
-    if ((p.given & bit) != 0)
-        return fail(EINVAL, std::string(key) + "=" + std::string(value), "is given twice");
-    p.given |= bit;
-    return read_value(key, value, *place, p.out);
+    if (a.read(value, out)) return {};
+    return fail(EINVAL, std::string(a.name) + "=" + std::string(value),
+                std::string(a.name) + " takes " + std::string(a.takes));
 }
 
 /// What only makes sense together.
-result<void> check_whole(const parsing& p) {
-    const auto has = [&p](std::string_view key) { return (p.given >> *place_of(key) & 1) != 0; };
-    if (has("engine_cpu") && !p.out.threaded)
+result<void> check_whole(uint64_t given, const device_arguments& out) {
+    const auto has = [given](std::string_view key) { return (given & bit_of(key)) != 0; };
+    if (has("engine_cpu") && !out.threaded)
         return fail(EINVAL, "engine_cpu", "takes effect with engine=thread only");
     for (const argument& a : table)
-        if ((a.wires & bit_of(p.out.wire)) == 0 && has(a.name))
+        if ((a.wires & bit_of(out.wire)) == 0 && has(a.name))
             return fail(EINVAL, std::string(a.name), "is for " + names_of(a.wires) + " only");
-    const impairments& i = p.out.impaired;
+    const impairments& i = out.impaired;
     if (i.loss + i.duplicate + i.reorder + i.corrupt > 1)
         return fail(EINVAL, "loss, duplicate, reorder, corrupt",
                     "are shares of all frames: together at most 1");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
-    if (p.out.traffic.ipv6 && (has("src") || has("dst")))
+    if (out.traffic.ipv6 && (has("src") || has("dst")))
         return fail(EINVAL, has("src") ? "src" : "dst", "takes IPv4 addresses; ip=6 has its own");
-    const uint32_t least = least_generated_bytes(p.out.traffic.ipv6);
-    if (p.out.traffic.size == traffic::sizes::range && p.out.traffic.smallest < least &&
-        p.out.wire == wire_kind::gen)
-        return fail(EINVAL, "size=" + std::to_string(p.out.traffic.smallest),
+    const uint32_t least = least_generated_bytes(out.traffic.ipv6);
+    if (out.traffic.size == traffic::sizes::range && out.traffic.smallest < least &&
+        out.wire == wire_kind::gen)
+        return fail(EINVAL, "size=" + std::to_string(out.traffic.smallest),
                     "an IPv6 frame with its stamp has " + std::to_string(least) + " bytes or more");
     return {};
 }
@@ -264,20 +229,14 @@ result<void> check_whole(const parsing& p) {
 result<device_arguments> parse_arguments(std::string_view text) {
     static const auto fallback = policy_of("ixgbe");
     if (!fallback) return tl::unexpected<error>(fallback.error());
-    parsing p;
-    p.out.policy = *fallback;
-    while (!text.empty()) {
-        const std::string_view pair = text.substr(0, text.find(','));
-        text.remove_prefix(pair.size() == text.size() ? pair.size() : pair.size() + 1);
-        const size_t equal = pair.find('=');
-        if (equal == std::string_view::npos)
-            return fail(EINVAL, "argument '" + std::string(pair) + "'",
-                        "arguments are key=value, with commas between them");
-        if (auto taken = take(p, pair.substr(0, equal), pair.substr(equal + 1)); !taken)
-            return tl::unexpected<error>(taken.error());
-    }
-    if (auto good = check_whole(p); !good) return tl::unexpected<error>(good.error());
-    return p.out;
+    device_arguments out;
+    out.policy = *fallback;
+    const auto given = read_arguments(
+        text, std::span(table),
+        [&out](const argument& a, std::string_view value) { return read_value(a, value, out); });
+    if (!given) return tl::unexpected<error>(given.error());
+    if (auto good = check_whole(*given, out); !good) return tl::unexpected<error>(good.error());
+    return out;
 }
 
 }  // namespace turnpike::simnic

@@ -15,7 +15,7 @@
 
 namespace turnpike::config {
 
-/// Thrown inside load(), which turns it into a result; never leaves the config room.
+/// Thrown by a reader; whoever reads a file with one turns it into a result.
 struct complaint {
     error what;
 };

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From an interface to running queues, and back: at the port's start and stop, and when an interface
+// returns that was gone.
+#include <bpf/bpf.h>
+#include <ethdev_driver.h>
+
+#include <algorithm>
+
+#include "device.hpp"
+
+namespace turnpike::xsk {
+namespace {
+
+result<void> open_map(device& d) {
+    if (d.pinned_map.get() >= 0) return {};
+    const int fd = bpf_obj_get(d.arguments.xskmap.c_str());
+    if (fd < 0)
+        return fail(errno, "xskmap=" + d.arguments.xskmap,
+                    errno == EPERM || errno == EACCES
+                        ? "may not be opened: give its file to this user, or this process CAP_BPF"
+                        : "is no pinned map (bpftool map pin)");
+    d.pinned_map.reset(fd);
+    bpf_map_info info{};
+    uint32_t bytes = sizeof info;
+    if (bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0 && info.type == BPF_MAP_TYPE_XSKMAP)
+        return {};
+    d.pinned_map.reset();
+    return fail(EINVAL, "xskmap=" + d.arguments.xskmap, "is a map of another type, no XSKMAP");
+}
+
+result<void> put_into_map(device& d, uint32_t queue, int fd) {
+    if (d.program) return d.program->set_socket(queue, fd);
+    if (bpf_map_update_elem(d.pinned_map.get(), &queue, &fd, BPF_ANY) == 0) return {};
+    return fail(errno, "xskmap=" + d.arguments.xskmap,
+                "takes no socket for queue " + std::to_string(queue));
+}
+
+void take_out_of_map(device& d, uint32_t queue) noexcept {
+    if (d.program)
+        d.program->clear_socket(queue);
+    else if (d.pinned_map.get() >= 0)
+        (void)bpf_map_delete_elem(d.pinned_map.get(), &queue);
+}
+
+/// The memory that a queue's frames are in: its RX queue's pool, or the first one's.
+const frame_layout* frames_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
+    if (const rx_queue* rx = rx_of(dev, queue)) return &rx->configured().frames;
+    const rx_queue* first = rx_of(dev, 0);
+    return first != nullptr ? &first->configured().frames : nullptr;
+}
+
+result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& driver) {
+    device& d = device_of(dev);
+    rx_queue* rx = rx_of(dev, queue);
+    tx_queue* tx = tx_of(dev, queue);
+    const frame_layout* frames = frames_of(dev, queue);
+    if (frames == nullptr)
+        return fail(EINVAL, d.name,
+                    "has no RX queue: frames are sent out of the memory of its pool");
+    if (rx != nullptr)
+        if (auto good = check_frame_room(*rx, dev->data->mtu); !good) return good;
+    const bool multi_buffer =
+        (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0 ||
+        (rx != nullptr && rx->configured().scatter);
+    const uint32_t kernel_queue = d.arguments.start_queue + queue;
+    auto made = socket::open({.iface = d.arguments.iface,
+                              .driver = driver,
+                              .ifindex = d.ifindex,
+                              .queue = kernel_queue,
+                              .mode = d.arguments.mode,
+                              .multi_buffer = multi_buffer,
+                              .busy_budget = d.arguments.busy_budget,
+                              .rx_entries = rx != nullptr ? rx->configured().size : 0,
+                              .tx_entries = tx != nullptr ? tx->configured().size : 0,
+                              .frames = *frames});
+    if (!made) return tl::unexpected<error>(made.error());
+    const socket& s = *d.sockets.emplace_back(std::move(*made));
+    if (tx != nullptr) tx->attach(s, *frames, multi_buffer);
+    if (rx == nullptr) return {};
+    if (auto filled = rx->attach(s, tx); !filled) return filled;
+    return put_into_map(d, kernel_queue, s.fd());
+}
+
+}  // namespace
+
+result<void> check_frame_room(const rx_queue& rx, uint32_t mtu) {
+    const rx_queue::settings& s = rx.configured();
+    const uint32_t frame = longest_frame_bytes(mtu);
+    if (s.scatter || frame <= s.frames.room()) return {};
+    return fail(EINVAL, s.name,
+                "a frame of " + std::to_string(frame) + " bytes (MTU " + std::to_string(mtu) +
+                    " and two VLAN tags) does not fit a buffer of " +
+                    std::to_string(s.frames.room()) +
+                    "; with RTE_ETH_RX_OFFLOAD_SCATTER it takes several");
+}
+
+result<void> attach_program(device& d, unsigned ifindex) {
+    d.ifindex = ifindex;
+    if (!d.arguments.xskmap.empty()) return open_map(d);
+    const attach_mode modes[] = {attach_mode::auto_, attach_mode::driver, attach_mode::driver,
+                                 attach_mode::skb};
+    auto made = program::attach({.iface = d.arguments.iface,
+                                 .ifindex = ifindex,
+                                 .mode = modes[static_cast<size_t>(d.arguments.mode)],
+                                 .replace = d.arguments.replace,
+                                 .keep = d.keep,
+                                 .fragments = true,
+                                 .max_queues = d.arguments.start_queue + d.queues});
+    if (!made) return tl::unexpected<error>(made.error());
+    d.program = std::move(*made);
+    return {};
+}
+
+void detach_program(device& d) noexcept {
+    if (!d.program) return;
+    d.past.add(count::filter_kept, d.program->kept_by_kernel().packets);
+    if (auto done = d.program->detach(); !done)
+        XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
+    d.program.reset();
+}
+
+result<void> open_sockets(rte_eth_dev* dev) {
+    device& d = device_of(dev);
+    const std::string driver = d.interface.driver();
+    const uint16_t n = std::max(dev->data->nb_rx_queues, dev->data->nb_tx_queues);
+    for (uint16_t q = 0; q < n; ++q)
+        if (auto opened = open_socket(dev, q, driver); !opened) {
+            close_sockets(dev);
+            return opened;
+        }
+    const bool zero_copy = std::all_of(d.sockets.begin(), d.sockets.end(),
+                                       [](const auto& s) { return s->zero_copy(); });
+    XSK_LOG(INFO, "%s: %s: %u queues from %u on, %s, program in %s mode, UMEM %s\n", d.name.c_str(),
+            d.arguments.iface.c_str(), n, d.arguments.start_queue, zero_copy ? "zero-copy" : "copy",
+            !d.program                                          ? "another's"
+            : d.program->attached_mode() == attach_mode::driver ? "driver"
+                                                                : "skb",
+            d.sockets.front()->shares() ? "shared with another socket" : "its own");
+    return {};
+}
+
+void close_sockets(rte_eth_dev* dev) noexcept {
+    device& d = device_of(dev);
+    const auto each_rx = [dev](const auto& action) {
+        for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+            if (rx_queue* rx = rx_of(dev, q)) action(q, *rx);
+    };
+    const auto each_tx = [dev](const auto& action) {
+        for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+            if (tx_queue* tx = tx_of(dev, q)) action(*tx);
+    };
+    each_rx([&](uint16_t q, rx_queue& rx) {
+        take_out_of_map(d, d.arguments.start_queue + q);
+        rx.shut();
+    });
+    each_tx([](tx_queue& tx) {
+        tx.shut();
+        tx.drain();
+    });
+    for (const auto& s : d.sockets) d.past.add(s->kernel_statistics());
+    d.sockets.clear();
+    each_rx([](uint16_t, rx_queue& rx) { rx.detach(); });
+    each_tx([](tx_queue& tx) { tx.detach(); });
+}
+
+}  // namespace turnpike::xsk

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "interface.hpp"
+
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace turnpike::xsk {
+namespace {
+
+ifreq request_for(const std::string& name) noexcept {
+    ifreq r{};
+    std::memcpy(r.ifr_name, name.data(), std::min(name.size(), sizeof r.ifr_name - 1));
+    return r;
+}
+
+template <class Command>
+bool ask_ethtool(int fd, const std::string& name, Command& command) noexcept {
+    ifreq r = request_for(name);
+    r.ifr_data = reinterpret_cast<char*>(&command);
+    return ioctl(fd, SIOCETHTOOL, &r) == 0;
+}
+
+tl::unexpected<error> failed(const std::string& name, const std::string& what,
+                             const char* capability) {
+    const int code = errno;
+    return fail(code, name, code == EPERM ? what + " needs " + capability : what + " failed");
+}
+
+}  // namespace
+
+void owned_fd::reset(int fd) noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+}
+
+result<interface> interface::open(const std::string& name) {
+    interface i;
+    i.name_ = name;
+    i.control_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (i.control_.get() < 0) return fail(errno, name, "no socket to ask the kernel with");
+    if (i.look().index == 0)
+        return fail(ENODEV, "iface=" + name,
+                    "there is no such interface in this network namespace (ip link shows them)");
+    return i;
+}
+
+interface_state interface::look() const noexcept {
+    interface_state s;
+    const int fd = control_.get();
+    ifreq r = request_for(name_);
+    if (ioctl(fd, SIOCGIFINDEX, &r) != 0) return s;
+    s.index = static_cast<unsigned>(r.ifr_ifindex);
+    if (ioctl(fd, SIOCGIFFLAGS, &r) == 0) {
+        s.up = (r.ifr_flags & IFF_UP) != 0;
+        s.running = s.up && (r.ifr_flags & IFF_RUNNING) != 0;
+    }
+    // The carrier itself, where the driver says it: IFF_RUNNING follows up to a second later.
+    ethtool_value carrier{};
+    carrier.cmd = ETHTOOL_GLINK;
+    if (ask_ethtool(fd, name_, carrier)) s.running = s.up && carrier.data != 0;
+    if (ioctl(fd, SIOCGIFMTU, &r) == 0) s.mtu = static_cast<uint32_t>(r.ifr_mtu);
+    if (ioctl(fd, SIOCGIFHWADDR, &r) == 0)
+        std::memcpy(s.mac.bytes, r.ifr_hwaddr.sa_data, sizeof s.mac.bytes);
+    ethtool_channels channels{};
+    channels.cmd = ETHTOOL_GCHANNELS;
+    if (ask_ethtool(fd, name_, channels)) {
+        s.rx_queues = channels.rx_count + channels.combined_count;
+        s.tx_queues = channels.tx_count + channels.combined_count;
+    }
+    // A driver with one queue need not answer.
+    s.rx_queues = std::max(s.rx_queues, 1u);
+    s.tx_queues = std::max(s.tx_queues, 1u);
+    return s;
+}
+
+interface_speed interface::speed() const noexcept {
+    // Behind the settings: three masks of link modes, which nobody here reads.
+    alignas(ethtool_link_settings) uint8_t answer[sizeof(ethtool_link_settings) + 3 * 127 * 4]{};
+    auto& settings = *reinterpret_cast<ethtool_link_settings*>(answer);
+    settings.cmd = ETHTOOL_GLINKSETTINGS;
+    // The first answer says how long the masks are, as a negative number.
+    if (!ask_ethtool(control_.get(), name_, settings)) return {};
+    settings.cmd = ETHTOOL_GLINKSETTINGS;
+    settings.link_mode_masks_nwords = static_cast<int8_t>(-settings.link_mode_masks_nwords);
+    if (!ask_ethtool(control_.get(), name_, settings)) return {};
+    const uint32_t mbps = settings.speed;
+    return {.mbps = mbps == static_cast<uint32_t>(SPEED_UNKNOWN) ? 0 : mbps,
+            .full_duplex = settings.duplex != DUPLEX_HALF};
+}
+
+std::string interface::driver() const {
+    ethtool_drvinfo info{};
+    info.cmd = ETHTOOL_GDRVINFO;
+    return ask_ethtool(control_.get(), name_, info) ? info.driver : "";
+}
+
+result<void> interface::set_mtu(uint32_t mtu) const {
+    ifreq r = request_for(name_);
+    r.ifr_mtu = static_cast<int>(mtu);
+    if (ioctl(control_.get(), SIOCSIFMTU, &r) == 0) return {};
+    return failed(name_, "setting its MTU to " + std::to_string(mtu), "CAP_NET_ADMIN");
+}
+
+result<void> interface::set_mac(const packet::mac_address& mac) const {
+    ifreq r = request_for(name_);
+    r.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+    std::memcpy(r.ifr_hwaddr.sa_data, mac.bytes, sizeof mac.bytes);
+    if (ioctl(control_.get(), SIOCSIFHWADDR, &r) == 0) return {};
+    return failed(name_, "setting its MAC address", "CAP_NET_ADMIN");
+}
+
+result<void> interface::receive(const reception& what) {
+    owned_fd fresh;
+    const bool any = what.promiscuous || what.all_multicast || !what.groups.empty();
+    if (any) {
+        fresh.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+        if (fresh.get() < 0)
+            return failed(name_, "receiving frames for other addresses", "CAP_NET_RAW");
+    }
+    const auto join = [&](unsigned short type, const packet::mac_address* group) {
+        packet_mreq m{};
+        m.mr_ifindex = static_cast<int>(look().index);
+        m.mr_type = type;
+        if (group != nullptr) {
+            m.mr_alen = sizeof group->bytes;
+            std::memcpy(m.mr_address, group->bytes, sizeof group->bytes);
+        }
+        return setsockopt(fresh.get(), SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0;
+    };
+    bool good = (!what.promiscuous || join(PACKET_MR_PROMISC, nullptr)) &&
+                (!what.all_multicast || join(PACKET_MR_ALLMULTI, nullptr));
+    for (const packet::mac_address& group : what.groups)
+        good = good && join(PACKET_MR_MULTICAST, &group);
+    if (!good) return failed(name_, "receiving frames for other addresses", "CAP_NET_RAW");
+    members_ = std::move(fresh);
+    return {};
+}
+
+}  // namespace turnpike::xsk

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ethdev asks of the port, queues and counters aside.
+#include <ethdev_driver.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "device.hpp"
+
+namespace turnpike::xsk {
+namespace {
+
+// A frame that is sent has 17 parts at most, of the smallest buffers that a UMEM takes.
+constexpr uint32_t max_frame_bytes = 17 * (least_chunk_bytes - xdp_headroom_bytes);
+constexpr uint32_t fcs_bytes = 4;
+
+packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
+    packet::mac_address mac;
+    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
+    return mac;
+}
+
+/// What failed is said, and becomes ethdev's number. No exception crosses into DPDK.
+template <class Action>
+int guarded(rte_eth_dev* dev, const Action& action) noexcept {
+    device& d = device_of(dev);
+    try {
+        const std::lock_guard lock(d.mutex);
+        const result<void> done = action(d);
+        if (done) return 0;
+        XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
+        return -done.error().code;
+    } catch (const std::exception& e) {
+        XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), e.what());
+        return -ENOMEM;
+    }
+}
+
+int configure(rte_eth_dev*) noexcept { return 0; }
+
+int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
+    const device& d = device_of(dev);
+    info->if_index = d.ifindex;
+    info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(d.queues);
+    info->max_mac_addrs = 1;
+    info->min_rx_bufsize = 1;  // layout_of() names the pool whose buffers are too short
+    info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
+    info->min_mtu = RTE_ETHER_MIN_MTU;
+    info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - 2 * RTE_VLAN_HLEN);
+    info->rx_offload_capa = RTE_ETH_RX_OFFLOAD_SCATTER;
+    info->tx_offload_capa = info->tx_queue_offload_capa =
+        RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    const rte_eth_desc_lim limits{.nb_max = ring_most,
+                                  .nb_min = ring_least,
+                                  .nb_align = ring_least,
+                                  .nb_seg_max = UINT16_MAX,
+                                  .nb_mtu_seg_max = UINT16_MAX};
+    info->rx_desc_lim = info->tx_desc_lim = limits;
+    info->default_rxportconf = {.burst_size = 32, .ring_size = ring_default, .nb_queues = 1};
+    info->default_txportconf = info->default_rxportconf;
+    return 0;
+}
+
+int start(rte_eth_dev* dev) noexcept {
+    const int code = guarded(dev, [dev](device& d) -> result<void> {
+        if (d.started) return {};
+        const interface_state now = d.interface.look();
+        if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");
+        if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
+            detach_program(d);
+            if (auto attached = attach_program(d, now.index); !attached) return attached;
+        }
+        if (auto opened = open_sockets(dev); !opened) return opened;
+        d.started = true;
+        d.complained = false;
+        d.seen_mtu = d.seen_queues = 0;
+        return {};
+    });
+    if (code != 0) return code;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
+    dev->data->scattered_rx =
+        (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+    start_watch(dev);
+    return link_update(dev, 0);
+}
+
+int set_reception(rte_eth_dev* dev, xsk::interface::reception wanted) noexcept {
+    return guarded(dev, [&](device& d) -> result<void> {
+        if (auto set = d.interface.receive(wanted); !set) return set;
+        d.reception = std::move(wanted);
+        return {};
+    });
+}
+
+int promiscuous_set(rte_eth_dev* dev, bool on) noexcept {
+    auto wanted = device_of(dev).reception;
+    wanted.promiscuous = on;
+    return set_reception(dev, std::move(wanted));
+}
+int promiscuous_enable(rte_eth_dev* dev) noexcept { return promiscuous_set(dev, true); }
+int promiscuous_disable(rte_eth_dev* dev) noexcept { return promiscuous_set(dev, false); }
+
+int all_multicast_set(rte_eth_dev* dev, bool on) noexcept {
+    auto wanted = device_of(dev).reception;
+    wanted.all_multicast = on;
+    return set_reception(dev, std::move(wanted));
+}
+int all_multicast_enable(rte_eth_dev* dev) noexcept { return all_multicast_set(dev, true); }
+int all_multicast_disable(rte_eth_dev* dev) noexcept { return all_multicast_set(dev, false); }
+
+int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
+    auto wanted = device_of(dev).reception;
+    wanted.groups.clear();
+    for (uint32_t i = 0; i < n; ++i) wanted.groups.push_back(to_mac(list[i]));
+    return set_reception(dev, std::move(wanted));
+}
+
+int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
+    return guarded(dev, [mac](device& d) -> result<void> {
+        const packet::mac_address found = d.interface.look().mac;
+        if (auto set = d.interface.set_mac(to_mac(*mac)); !set) return set;
+        if (!d.found_mac) d.found_mac = found;
+        return {};
+    });
+}
+
+int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
+    return guarded(dev, [dev, mtu](device& d) -> result<void> {
+        for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+            if (const rx_queue* rx = rx_of(dev, q))
+                if (auto fits = check_frame_room(*rx, mtu); !fits) return fits;
+        const uint32_t found = d.interface.look().mtu;
+        if (found == mtu) return {};
+        if (auto set = d.interface.set_mtu(mtu); !set) return set;
+        if (!d.found_mtu) d.found_mtu = found;
+        return {};
+    });
+}
+
+void leave_as_found(device& d) noexcept {
+    if (d.interface.look().index == 0) return;
+    result<void> done{};
+    if (d.found_mtu) done = d.interface.set_mtu(*d.found_mtu);
+    if (d.found_mac && done) done = d.interface.set_mac(*d.found_mac);
+    if (!done) XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
+}
+
+}  // namespace
+
+int stop(rte_eth_dev* dev) noexcept {
+    device& d = device_of(dev);
+    if (!d.started) return 0;
+    stop_watch(dev);
+    {
+        const std::lock_guard lock(d.mutex);
+        close_sockets(dev);
+        d.started = false;
+    }
+    dev->data->dev_started = 0;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
+    return link_update(dev, 0);
+}
+
+int close(rte_eth_dev* dev) noexcept {
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
+    stop(dev);
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
+    dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
+    device* d = &device_of(dev);
+    detach_program(*d);
+    leave_as_found(*d);
+    delete d;
+    // ethdev frees what is left; these were ours.
+    dev->data->dev_private = nullptr;
+    dev->data->mac_addrs = nullptr;
+    return 0;
+}
+
+uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept {
+    return static_cast<rx_queue*>(queue)->burst(out, n);
+}
+
+uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
+    return static_cast<tx_queue*>(queue)->burst(frames, n);
+}
+
+const eth_dev_ops& operations() noexcept {
+    static const eth_dev_ops ops = [] {
+        eth_dev_ops o{};
+        o.dev_configure = configure;
+        o.dev_start = start;
+        o.dev_stop = stop;
+        o.dev_close = close;
+        o.link_update = link_update;
+        o.promiscuous_enable = promiscuous_enable;
+        o.promiscuous_disable = promiscuous_disable;
+        o.allmulticast_enable = all_multicast_enable;
+        o.allmulticast_disable = all_multicast_disable;
+        o.set_mc_addr_list = mc_list_set;
+        o.mac_addr_set = mac_set;
+        o.mtu_set = mtu_set;
+        o.stats_get = stats_get;
+        o.stats_reset = stats_reset;
+        o.xstats_get = xstats_get;
+        o.xstats_get_names = xstats_get_names;
+        o.xstats_reset = xstats_reset;
+        o.dev_infos_get = infos_get;
+        o.rxq_info_get = rxq_info_get;
+        o.txq_info_get = txq_info_get;
+        o.rx_queue_setup = rx_queue_setup;
+        o.rx_queue_release = rx_queue_release;
+        o.tx_queue_setup = tx_queue_setup;
+        o.tx_queue_release = tx_queue_release;
+        o.tx_done_cleanup = tx_done_cleanup;
+        return o;
+    }();
+    return ops;
+}
+
+}  // namespace turnpike::xsk

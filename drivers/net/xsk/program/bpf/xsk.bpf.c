@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets of a queue go to its AF_XDP socket, but for those that the filter keeps for the kernel.
+ *
+ *   frame -> headers (read) -> candidates[family, protocol] -> entries -> XDP_PASS, counted
+ *                                     none, or none matches -> the socket; XDP_PASS where there is none
+ *
+ * Without a filter the verifier takes all of it out: three instructions and a helper are left. No helper
+ * here is for GPL programs only. */
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "layout.h"
+
+char _license[] SEC("license") = "BSD-3-Clause";
+
+struct {
+    __uint(type, BPF_MAP_TYPE_XSKMAP);
+    __uint(max_entries, 1); /* as many as queues, before it is loaded */
+    __type(key, __u32);
+    __type(value, __u32);
+} sockets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, XSK_FILTER_MOST_ENTRIES);
+    __type(key, __u32);
+    __type(value, __u64);
+} kept SEC(".maps");
+
+/* Maps and not constants: without CAP_PERFMON the verifier permits no index into those. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, XSK_CANDIDATES);
+    __type(key, __u32);
+    __type(value, __u64);
+} candidates SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, XSK_FILTER_MOST_ENTRIES);
+    __type(key, __u32);
+    __type(value, struct xsk_filter_entry);
+} entries SEC(".maps");
+
+/* Set before the program is loaded. */
+const volatile __u8 filtering = 0;
+
+enum {
+    type_ipv4 = 0x0800,
+    type_ipv6 = 0x86dd,
+    type_vlan = 0x8100,    /* IEEE 802.1Q */
+    type_service = 0x88a8, /* IEEE 802.1ad */
+    most_tags = 2,
+    hop_by_hop = 0,
+    routing = 43,
+    fragment = 44,
+    destination_options = 60,
+    tcp = 6,
+    udp = 17,
+    sctp = 132,
+    udp_lite = 136,
+};
+
+struct headers {
+    __u32 source[4], destination[4]; /* as in layout.h */
+    __u16 ether_type;                /* after the tags */
+    __u16 source_port, destination_port;
+    bool ports;           /* they are known: not cut, not of a fragment */
+    __u32 candidates_row; /* XSK_CANDIDATES: not a sound packet, nothing of it is known */
+};
+
+/* `words` 32-bit words at offset `at`; false where the frame or what we look at ends before. By a helper:
+ * the first buffer of a frame in several may end within the headers, and without CAP_PERFMON the
+ * verifier permits no other offsets than constant ones. */
+static __always_inline bool read(struct xdp_md* frame, __u32 at, __u32* into, const __u32 words) {
+    return at <= XSK_FILTER_MOST_HEADER_BYTES && bpf_xdp_load_bytes(frame, at, into, 4 * words) == 0;
+}
+
+static __always_inline void read_ports(struct xdp_md* frame, struct headers* h, __u8 protocol, __u32 at,
+                                       __u32 end) {
+    __u32 word;
+    if (protocol != tcp && protocol != udp && protocol != sctp && protocol != udp_lite) return;
+    if (at + 4 > end || !read(frame, at, &word, 1)) return;
+    word = bpf_ntohl(word);
+    h->source_port = word >> 16;
+    h->destination_port = word;
+    h->ports = true;
+}
+
+/* RFC 791 section 3.1 */
+static __always_inline void read_ipv4(struct xdp_md* frame, struct headers* h, __u32 at) {
+    __u32 ip[5];
+    if (!read(frame, at, ip, 5)) return;
+    const __u32 first = bpf_ntohl(ip[0]);
+    const __u32 header_bytes = (first >> 24 & 15) * 4;
+    if (first >> 28 != 4 || header_bytes < 20) return;
+    const __u8 protocol = bpf_ntohl(ip[2]) >> 16;
+    h->candidates_row = protocol;
+    h->source[0] = ip[3];
+    h->destination[0] = ip[4];
+    /* All parts of a datagram go the same way: the ports of the first part do not count either. */
+    if ((bpf_ntohl(ip[1]) & 0x3fff) == 0)
+        read_ports(frame, h, protocol, at + header_bytes, at + (first & 0xffff));
+}
+
+/* RFC 8200 section 4. Of a fragment, the protocol is what its fragment header says, as all parts of a
+ * datagram have it. */
+static __always_inline void read_ipv6(struct xdp_md* frame, struct headers* h, __u32 at) {
+    __u32 ip[10], extension;
+    if (!read(frame, at, ip, 10) || bpf_ntohl(ip[0]) >> 28 != 6) return;
+    for (int i = 0; i < 4; ++i) {
+        h->source[i] = ip[2 + i];
+        h->destination[i] = ip[6 + i];
+    }
+    const __u32 end = at + 40 + (bpf_ntohl(ip[1]) >> 16);
+    __u8 protocol = bpf_ntohl(ip[1]) >> 8;
+    at += 40;
+    for (int i = 0; i < XSK_FILTER_MOST_EXTENSIONS; ++i) {
+        if (protocol != hop_by_hop && protocol != routing && protocol != fragment &&
+            protocol != destination_options)
+            break;
+        if (at + 8 > end || !read(frame, at, &extension, 1)) break;
+        const __u32 word = bpf_ntohl(extension);
+        const bool part = protocol == fragment && (word & 0xfff9) != 0;
+        at += protocol == fragment ? 8 : (word >> 16 & 0xff) * 8 + 8;
+        protocol = word >> 24;
+        if (part) {
+            at = end;
+            break;
+        }
+    }
+    h->candidates_row = XSK_CANDIDATES_IPV6 + protocol;
+    read_ports(frame, h, protocol, at, end);
+}
+
+static __always_inline void read_headers(struct xdp_md* frame, struct headers* h) {
+    __u32 at = 12, word;
+    if (!read(frame, at, &word, 1)) return;
+    __u16 type = bpf_ntohl(word) >> 16;
+    for (int tags = 0; tags < most_tags && (type == type_vlan || type == type_service); ++tags) {
+        at += 4;
+        if (!read(frame, at, &word, 1)) return;
+        type = bpf_ntohl(word) >> 16;
+    }
+    at += 2;
+    if (type == type_ipv4) return read_ipv4(frame, h, at);
+    if (type == type_ipv6) return read_ipv6(frame, h, at);
+    h->ether_type = type;
+    h->candidates_row = XSK_CANDIDATES_NOT_IP;
+}
+
+static __always_inline bool within(const struct xsk_filter_ports* range, __u16 port) {
+    return (__u16)(port - range->low) <= (__u16)(range->high - range->low);
+}
+
+static __always_inline bool covers(const struct xsk_filter_prefix* p, const __u32* address) {
+    __u32 differ = 0;
+    for (int i = 0; i < 4; ++i) differ |= (address[i] & p->mask[i]) ^ p->address[i];
+    return differ == 0;
+}
+
+static __always_inline bool matches(const struct xsk_filter_entry* e, const struct headers* h) {
+    if (h->candidates_row == XSK_CANDIDATES_NOT_IP) return e->ether_type == h->ether_type;
+    if (e->flags & XSK_FILTER_PORTS) {
+        if (!h->ports) return false;
+        if (!within(&e->source_port, h->source_port)) return false;
+        if (!within(&e->destination_port, h->destination_port)) return false;
+        if (!within(&e->port, h->source_port) && !within(&e->port, h->destination_port)) return false;
+    }
+    if (e->flags & XSK_FILTER_ADDRESSES) {
+        if (!covers(&e->source_address, h->source)) return false;
+        if (!covers(&e->destination_address, h->destination)) return false;
+        if (!covers(&e->address, h->source) && !covers(&e->address, h->destination)) return false;
+    }
+    return true;
+}
+
+/* de Bruijn would need a table and clang 14 has no instruction: count the ones below the lowest. */
+static __always_inline __u32 lowest_bit(__u64 mask) {
+    __u64 below = ~mask & (mask - 1);
+    below = below - (below >> 1 & 0x5555555555555555);
+    below = (below & 0x3333333333333333) + (below >> 2 & 0x3333333333333333);
+    below = (below + (below >> 4)) & 0x0f0f0f0f0f0f0f0f;
+    return below * 0x0101010101010101 >> 56;
+}
+
+struct search {
+    struct headers headers;
+    __u64 left; /* candidates not looked at */
+    bool found;
+};
+
+/* The next candidate; 1 ends the search. */
+static long look_at_next(__u32 step __attribute__((unused)), struct search* s) {
+    if (s->left == 0) return 1;
+    const __u32 number = lowest_bit(s->left);
+    s->left &= s->left - 1;
+    const struct xsk_filter_entry* entry = bpf_map_lookup_elem(&entries, &number);
+    if (!entry || !matches(entry, &s->headers)) return 0;
+    __u64* count = bpf_map_lookup_elem(&kept, &number);
+    if (count) ++*count; /* this CPU's own */
+    s->found = true;
+    return 1;
+}
+
+static __always_inline bool keep(struct xdp_md* frame) {
+    struct search s = {.headers = {.candidates_row = XSK_CANDIDATES}};
+    read_headers(frame, &s.headers);
+    const __u64* row = bpf_map_lookup_elem(&candidates, &s.headers.candidates_row);
+    if (!row || *row == 0) return false;
+    s.left = *row;
+    bpf_loop(XSK_FILTER_MOST_ENTRIES, look_at_next, &s, 0);
+    return s.found;
+}
+
+SEC("xdp")
+int turnpike_xsk(struct xdp_md* frame) {
+    if (filtering && keep(frame)) return XDP_PASS;
+    return bpf_redirect_map(&sockets, frame->rx_queue_index, XDP_PASS);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An AF_XDP socket on one queue of an interface: its UMEM, its rings, its counters.
+// Source: Documentation/networking/af_xdp.rst.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "devargs.hpp"
+#include "frames.hpp"
+#include "interface.hpp"
+#include "ring.hpp"
+
+namespace turnpike::xsk {
+
+struct socket_settings {
+    std::string iface{};   ///< for messages
+    std::string driver{};  ///< the interface's: sockets of one pool and one driver share a UMEM
+    unsigned ifindex = 0;
+    uint32_t queue = 0;
+    bind_mode mode = bind_mode::auto_;
+    bool multi_buffer = false;
+    uint32_t busy_budget = 0;
+    uint32_t rx_entries = 0, tx_entries = 0;  ///< powers of two; 0: none
+    frame_layout frames{};
+};
+
+/// Threads  control; the rings: their queue's
+class socket {
+  public:
+    /// Errors  EPERM, ENOBUFS: name the capability or limit that is missing; EBUSY: the queue has a
+    ///         socket; EINVAL: there is no such queue, the pool's memory; EOPNOTSUPP: the mode
+    [[nodiscard]] static result<std::unique_ptr<socket>> open(const socket_settings& s);
+    /// The kernel has no frames any more when it returns.
+    ~socket();
+    socket(const socket&) = delete;
+    socket& operator=(const socket&) = delete;
+
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+    [[nodiscard]] bool zero_copy() const noexcept { return zero_copy_; }
+    /// It uses the UMEM of another socket of the pool.
+    [[nodiscard]] bool shares() const noexcept { return shares_; }
+    [[nodiscard]] const ring_memory& rx() const noexcept { return rx_.memory; }
+    [[nodiscard]] const ring_memory& tx() const noexcept { return tx_.memory; }
+    [[nodiscard]] const ring_memory& fill() const noexcept { return fill_.memory; }
+    [[nodiscard]] const ring_memory& completion() const noexcept { return completion_.memory; }
+    /// What the kernel counted since the socket was made.
+    [[nodiscard]] xdp_statistics kernel_statistics() const noexcept;
+
+  private:
+    /// A ring, mapped.
+    struct mapping {
+        void* at = nullptr;
+        size_t bytes = 0;
+        ring_memory memory{};
+    };
+    explicit socket(const socket_settings& s) : s_(s) {}
+    result<void> make_rings();
+    result<void> map_rings();
+    result<void> set_options();
+    result<void> join_umem();
+    result<void> make_umem();
+    int bind_to(uint16_t flags, int shared_umem_fd) const noexcept;
+
+    const socket_settings s_;
+    owned_fd fd_{};
+    mapping rx_{}, tx_{}, fill_{}, completion_{};
+    bool zero_copy_ = false, shares_ = false;
+};
+
+/// When it returns, nothing of a closed socket on that queue is left in the kernel or its NIC; or two
+/// seconds have passed. Threads any.
+void wait_for_release(unsigned ifindex, uint32_t queue) noexcept;
+
+}  // namespace turnpike::xsk

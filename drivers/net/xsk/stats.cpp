@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <ethdev_driver.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "device.hpp"
+
+namespace turnpike::xsk {
+
+void totals::add(const rx_queue& q) noexcept {
+    add(count::rx_packets, q.packets.read());
+    add(count::rx_bytes, q.bytes.read());
+    add(count::rx_no_buffer, q.no_buffer.read());
+    add(count::rx_system_calls, q.system_calls.read());
+    add(count::rx_wakeups, q.wakeups.read());
+    add(count::rx_starved, q.starved.read());
+    add(count::rx_invalid, q.invalid.read());
+}
+
+void totals::add(const tx_queue& q) noexcept {
+    add(count::tx_packets, q.packets.read());
+    add(count::tx_bytes, q.bytes.read());
+    add(count::tx_system_calls, q.system_calls());
+    add(count::tx_wakeups, q.wakeups.read());
+    add(count::tx_descriptors, q.descriptors.read());
+    add(count::tx_copied, q.copied.read());
+    add(count::tx_no_buffer, q.no_buffer.read());
+    add(count::tx_refused, q.refused.read());
+    add(count::tx_invalid, q.invalid.read());
+}
+
+void totals::add(const xdp_statistics& k) noexcept {
+    add(count::kernel_rx_dropped, k.rx_dropped);
+    add(count::kernel_rx_invalid_descs, k.rx_invalid_descs);
+    add(count::kernel_tx_invalid_descs, k.tx_invalid_descs);
+    add(count::kernel_rx_ring_full, k.rx_ring_full);
+    add(count::kernel_rx_fill_ring_empty, k.rx_fill_ring_empty_descs);
+    add(count::kernel_tx_ring_empty, k.tx_ring_empty_descs);
+}
+
+totals totals::since(const totals& base) const noexcept {
+    totals out;
+    for (size_t i = 0; i < all_counts; ++i) out.values_[i] = values_[i] - base.values_[i];
+    if (const uint64_t doorbells = out[count::tx_system_calls]; doorbells != 0)
+        out.add(count::tx_descriptors_per_doorbell, out[count::tx_descriptors] / doorbells);
+    return out;
+}
+
+namespace {
+
+totals now(rte_eth_dev* dev) {
+    device& d = device_of(dev);
+    const std::lock_guard lock(d.mutex);
+    totals t = d.past;
+    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
+        if (const rx_queue* rx = rx_of(dev, q)) t.add(*rx);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (const tx_queue* tx = tx_of(dev, q)) t.add(*tx);
+    for (const auto& s : d.sockets) t.add(s->kernel_statistics());
+    if (d.program) t.add(count::filter_kept, d.program->kept_by_kernel().packets);
+    return t;
+}
+
+/// Of the queues that there are now; those released are in the totals only.
+void read_queues(const rte_eth_dev* dev, rte_eth_stats& into) noexcept {
+    for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+        if (const rx_queue* rx = rx_of(dev, q)) {
+            into.q_ipackets[q] = rx->packets.read();
+            into.q_ibytes[q] = rx->bytes.read();
+        }
+        if (const tx_queue* tx = tx_of(dev, q)) {
+            into.q_opackets[q] = tx->packets.read();
+            into.q_obytes[q] = tx->bytes.read();
+        }
+    }
+}
+
+/// No exception crosses into DPDK: the only ones are of memory.
+template <class Action>
+int guarded(const Action& action) noexcept {
+    try {
+        return action();
+    } catch (const std::exception&) {
+        return -ENOMEM;
+    }
+}
+
+constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
+
+}  // namespace
+
+int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
+    return guarded([&] {
+        const totals t = now(dev).since(device_of(dev).stats_base);
+        stats->ipackets = t[count::rx_packets];
+        stats->ibytes = t[count::rx_bytes];
+        stats->opackets = t[count::tx_packets];
+        stats->obytes = t[count::tx_bytes];
+        stats->rx_nombuf = t[count::rx_no_buffer];
+        // Linux counts a frame without a buffer as dropped, and the empty fill ring beside it.
+        stats->imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
+        stats->ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
+        stats->oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];
+        rte_eth_stats each{};
+        read_queues(dev, each);
+        const rte_eth_stats& base = device_of(dev).queues_base;
+        for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
+            stats->q_ipackets[q] = each.q_ipackets[q] - base.q_ipackets[q];
+            stats->q_ibytes[q] = each.q_ibytes[q] - base.q_ibytes[q];
+            stats->q_opackets[q] = each.q_opackets[q] - base.q_opackets[q];
+            stats->q_obytes[q] = each.q_obytes[q] - base.q_obytes[q];
+        }
+        return 0;
+    });
+}
+
+int stats_reset(rte_eth_dev* dev) noexcept {
+    return guarded([&] {
+        device_of(dev).stats_base = now(dev);
+        read_queues(dev, device_of(dev).queues_base);
+        return 0;
+    });
+}
+
+int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
+    return guarded([&] {
+        if (xstats == nullptr || n < unsigned{xstats_count}) return xstats_count;
+        const totals t = now(dev).since(device_of(dev).xstats_base);
+        for (size_t i = first_xstat; i < all_counts; ++i)
+            xstats[i - first_xstat] = {i - first_xstat, t.at(i)};
+        return xstats_count;
+    });
+}
+
+int xstats_get_names(rte_eth_dev*, rte_eth_xstat_name* names, unsigned n) noexcept {
+    if (names == nullptr || n < unsigned{xstats_count}) return xstats_count;
+    for (size_t i = first_xstat; i < all_counts; ++i)
+        std::snprintf(names[i - first_xstat].name, sizeof names->name, "%s",
+                      std::string(count_names[i]).c_str());
+    return xstats_count;
+}
+
+int xstats_reset(rte_eth_dev* dev) noexcept {
+    return guarded([&] {
+        device_of(dev).xstats_base = now(dev);
+        return stats_reset(dev);
+    });
+}
+
+}  // namespace turnpike::xsk

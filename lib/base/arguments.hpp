@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arguments of devices as text: "key=value,key=value".
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace turnpike {
+
+/// A whole number from `low` to `high`, and nothing after it; else false, and `into` is as it was.
+template <class Number>
+inline bool read_number(std::string_view text, Number low, Number high, Number& into) {
+    Number n{};
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (code != std::errc() || end != text.data() + text.size() || n < low || n > high)
+        return false;
+    into = n;
+    return true;
+}
+
+/// rows   what there is: each has a `name`; at most 64
+/// read   result<void>(const row&, std::string_view value), called once for each that is given
+/// Returns a bit for each row that was given
+/// Errors  EINVAL, `object` is the argument: not key=value, no such key, given twice; read's
+template <class Row, size_t N, class Read>
+[[nodiscard]] result<uint64_t> read_arguments(std::string_view text, std::span<const Row, N> rows,
+                                              const Read& read) {
+    static_assert(N <= 64);
+    uint64_t given = 0;
+    while (!text.empty()) {
+        const std::string_view pair = text.substr(0, text.find(','));
+        text.remove_prefix(pair.size() == text.size() ? pair.size() : pair.size() + 1);
+        const size_t equal = pair.find('=');
+        if (equal == std::string_view::npos)
+            return fail(EINVAL, "argument '" + std::string(pair) + "'",
+                        "arguments are key=value, with commas between them");
+        size_t at = 0;
+        while (at < N && rows[at].name != pair.substr(0, equal)) ++at;
+        if (at == N) {
+            std::string names;
+            for (const Row& row : rows)
+                names += (names.empty() ? "" : ", ") + std::string(row.name);
+            return fail(EINVAL, std::string(pair), "there is no such argument; there are " + names);
+        }
+        if ((given >> at & 1) != 0) return fail(EINVAL, std::string(pair), "is given twice");
+        given |= uint64_t{1} << at;
+        if (auto taken = read(rows[at], pair.substr(equal + 1)); !taken)
+            return tl::unexpected<error>(taken.error());
+    }
+    return given;
+}
+
+}  // namespace turnpike

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike-bench-xsk as a user runs it: xsk_bench_test.py PROGRAM [TEST...]"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from lib import tap  # noqa: E402
+
+PROGRAM = sys.argv.pop(1)
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=110, check=False)
+
+
+def interfaces():
+    return sorted(os.listdir("/sys/class/net"))
+
+
+def test_wrong_words_are_refused():
+    assert run("--frame", "65").returncode == 2
+    assert "--long" in run("--help").stdout
+
+
+def test_every_contestant_forwards_and_nothing_is_left():
+    if os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2:
+        tap.skip("needs root and two CPUs")
+    before = interfaces()
+    done = run("--json", "--quick", "--app", "turnpike", "--frame", "64")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["schema"] == "turnpike.bench/1" and printed["bench"] == "xsk"
+    cells = {(c["pmd"], c["mode"]): c for c in printed["cells"]}
+    assert set(cells) == {("net_xsk", "driver"), ("net_xsk", "skb"), ("net_af_xdp", "driver"),
+                          ("net_af_packet", "kernel")}
+    for cell in cells.values():
+        assert cell["app"] == "turnpike" and cell["frame_bytes"] == 64
+        assert 0 < cell["mpps"] < 1.05 * cell["offered_mpps"], cell
+        assert cell["kernel_cycles"] > cell["cycles"] > 0, cell
+    for mode in ("driver", "skb"):
+        ours = cells["net_xsk", mode]
+        assert ours["peer"] == "net_af_xdp" and ours["peer_mpps"] == cells["net_af_xdp", "driver"]["mpps"]
+        assert ours["syscalls_per_packet"] < 1 / 24, ours
+    assert printed["summary"]["mpps_vs_net_af_xdp"] > 0
+    assert interfaces() == before
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""net_xsk between real hosts: under turnpike and dpdk-testpmd, with few privileges, and when it ends badly."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+
+WEST, EAST = "net_xsk0,iface=w0", "net_xsk1,iface=e0"
+
+
+def two_hosts(lab, mtu=1500):
+    west, dut, east = lab.host("west"), lab.host("dut", True), lab.host("east")
+    lab.cable(west, "eth0", dut, "w0", mtu)
+    lab.cable(east, "eth0", dut, "e0", mtu)
+    for n, host in ((1, west), (2, east)):
+        host.run(f"ip addr add 10.0.0.{n}/24 dev eth0")
+        host.run(f"ip addr add 2001:db8::{n}/64 dev eth0 nodad")
+    return west, dut, east
+
+
+def ping(host, address, options="", count=5):
+    host.run(f"ping -q -c {count} -i 0.01 -W 2 {options} {address}")
+
+
+def iperf(lab, client, server, seconds=2, options=""):
+    listening = server.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
+    wait_until(lambda: ":5201" in server.run("ss -ltn").stdout, "iperf3 listens")
+    client.run(f"iperf3 -c 10.0.0.2 -t {seconds} {options}", timeout=30)
+    lab.end(listening)
+
+
+def programs_on(host, interface):
+    return [word for word in host.run(f"ip link show dev {interface}").stdout.split() if word.startswith("xdp")]
+
+
+def test_jumbo_frames_in_small_buffers():
+    with Lab() as lab:
+        west, dut, east = two_hosts(lab, mtu=9000)
+        running = Turnpike(lab, dut, patch_config({"device": WEST, "mtu": 9000}, {"device": EAST, "mtu": 9000}))
+        ping(west, "10.0.0.2", "-M do -s 8972")
+        ping(east, "2001:db8::1", "-M do -s 8952")
+        iperf(lab, west, east)
+        report = running.stop()
+        assert report["balance"]["tx"] > 1000, report["balance"]
+
+
+def test_frames_at_the_edge_of_a_buffer():
+    """An MTU whose frames fit a buffer but for XDP's headroom, and one that fits a large buffer but no chunk."""
+    for mtu, buffer_size in ((1950, 2176), (5000, 6000)):
+        with Lab() as lab:
+            west, dut, _east = two_hosts(lab, mtu)
+            running = Turnpike(lab, dut, patch_config({"device": WEST, "mtu": mtu}, {"device": EAST, "mtu": mtu},
+                                                      mempool={"buffers": 4096, "buffer_size": buffer_size}))
+            for size in range(mtu - 28 - 60, mtu - 28 + 1, 20):
+                ping(west, "10.0.0.2", f"-M do -s {size}", count=1)
+            running.stop()
+
+
+def test_fragments():
+    with Lab() as lab:
+        west, dut, east = two_hosts(lab)
+        running = Turnpike(lab, dut, patch_config(WEST, EAST))
+        ping(west, "10.0.0.2", "-M dont -s 20000")
+        ping(east, "2001:db8::1", "-s 20000")
+        iperf(lab, west, east, 1, "-u -b 20M -l 8000")
+        report = running.stop()
+        assert report["balance"]["drops"] == 0, report["drops"]
+
+
+def test_generic_mode_and_every_packet_on_the_bill():
+    with Lab() as lab:
+        west, dut, east = two_hosts(lab)
+        running = Turnpike(lab, dut, patch_config(WEST + ",mode=skb", EAST + ",busy_budget=64"))
+        ping(west, "10.0.0.2", count=200)
+        iperf(lab, west, east, 1)
+        report = running.stop()
+        assert [p["driver"] for p in report["ports"]] == ["net_xsk", "net_xsk"]
+
+
+def test_kill_leaves_the_interface_usable():
+    with Lab() as lab:
+        west, dut, east = two_hosts(lab)
+        running = Turnpike(lab, dut, patch_config(WEST, EAST))
+        ping(west, "10.0.0.2")
+        assert programs_on(dut, "w0"), "nothing is attached while it runs"
+        running.process.send_signal(signal.SIGKILL)
+        running.process.wait(10)
+        wait_until(lambda: not programs_on(dut, "w0") and not programs_on(dut, "e0"), "nothing is attached")
+        dut.run("ip addr add 10.0.0.9/24 dev w0")
+        ping(west, "10.0.0.9")
+        dut.run("ip addr del 10.0.0.9/24 dev w0")
+        again = Turnpike(lab, dut, patch_config(WEST, EAST))
+        ping(west, "10.0.0.2")
+        again.stop()
+        assert not programs_on(dut, "w0")
+
+
+def test_an_interface_that_goes_under_load_and_comes_back():
+    with Lab() as lab:
+        west, dut, east = two_hosts(lab)
+        running = Turnpike(lab, dut, patch_config(WEST, EAST))
+        ping(west, "10.0.0.2")
+        server = east.start("iperf3 -s -p 5201", stdout=-3, stderr=-3)
+        wait_until(lambda: ":5201" in east.run("ss -ltn").stdout, "iperf3 listens")
+        client = west.start("iperf3 -c 10.0.0.2 -u -b 0 -l 200 -t 20", stdout=-3, stderr=-3)
+        time.sleep(1)
+        dut.run("ip link del e0")
+        running.wait_for("port 'east': link down")
+        time.sleep(0.5)
+        lab.end(client)
+        lab.end(server)
+        lab.cable(east, "eth0", dut, "e0")
+        east.run("ip addr add 10.0.0.2/24 dev eth0")
+        wait_until(lambda: running.output().rfind("'east': link up") > running.output().rfind("'east': link down"),
+                   "the link is up again")
+        wait_until(lambda: west.run("ping -q -c 1 -W 1 10.0.0.2", check=False).returncode == 0, "pings again")
+        assert "interface e0 is gone" in running.output()
+        running.stop()
+
+
+def keeper(folder):
+    """An operator's filter: ping stays with the kernel."""
+    path = os.path.join(folder, "keep.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("- {protocol: icmp}\n- {protocol: arp}\n")
+    return path
+
+
+def test_a_filter_leaves_packets_with_the_kernel():
+    with Lab() as lab, tempfile.TemporaryDirectory() as folder:
+        west, dut, _east = two_hosts(lab)
+        dut.run("ip addr add 10.0.0.9/24 dev w0")
+        running = Turnpike(lab, dut, patch_config(f"{WEST},filter={keeper(folder)}", EAST))
+        ping(west, "10.0.0.9")  # the kernel answers on an interface that turnpike has
+        ping(west, "2001:db8::2")  # everything else is turnpike's
+        report = running.stop()
+        assert report["balance"]["rx"] >= 10, report["balance"]
+
+
+def test_a_bad_filter_is_refused_with_its_line():
+    with Lab() as lab, tempfile.TemporaryDirectory() as folder:
+        _west, dut, _east = two_hosts(lab)
+        with open(f"{folder}/keep.yaml", "w", encoding="utf-8") as file:
+            file.write("- {protocol: icmp}\n- {protocol: tpc}\n")
+        running = Turnpike(lab, dut, patch_config(f"{WEST},filter={folder}/keep.yaml", EAST), wait=False)
+        assert running.finish() == 1
+        assert "keep.yaml:2" in running.output(), running.output()
+
+
+MEMLOCK = 8 << 20  # Debian's default
+
+
+def limited(lab, host, config, capabilities, memlock=MEMLOCK, wait=True):
+    """turnpike with root's files, but these capabilities only."""
+    wanted = "".join(f",+{name}" for name in capabilities)
+    return Turnpike(lab, host, config, wait=wait, under=[
+        "prlimit", f"--memlock={memlock}", "setpriv", f"--bounding-set=-all{wanted}", f"--inh-caps=-all{wanted}"])
+
+
+ENOUGH = ("net_raw", "net_admin", "bpf")
+
+
+def small_config(west=WEST, east=EAST):
+    """Both ports' buffers, which are one UMEM, fit into the usual limit."""
+    ports = [{"device": device, "descriptors": 256} for device in (west, east)]
+    return patch_config(*ports, eal="-l 0-1 --no-pci --no-huge --no-shconf -m 128", mempool={"buffers": 2048})
+
+
+def test_three_capabilities_are_enough():
+    with Lab() as lab:
+        west, dut, _east = two_hosts(lab)
+        running = limited(lab, dut, small_config(), ENOUGH)
+        ping(west, "10.0.0.2")
+        running.stop()
+
+
+def test_what_is_missing_is_named():
+    cases = [("CAP_NET_RAW", ("net_admin", "bpf"), MEMLOCK), ("CAP_BPF", ("net_raw", "net_admin"), MEMLOCK),
+             ("CAP_NET_ADMIN", ("net_raw", "bpf"), MEMLOCK), ("RLIMIT_MEMLOCK", ENOUGH, 1 << 20),
+             ("CAP_IPC_LOCK", ENOUGH, 1 << 20)]
+    with Lab() as lab:
+        _west, dut, _east = two_hosts(lab)
+        for name, capabilities, memlock in cases:
+            running = limited(lab, dut, small_config(), capabilities, memlock, wait=False)
+            assert running.finish() == 1, f"{name}: {running.output()}"
+            assert name in running.output(), f"{name}:\n{running.output()}"
+            assert not programs_on(dut, "w0"), name
+
+
+OBJECT = os.path.join(BUILD, "drivers/net/xsk/program/xsk.bpf.o")
+
+
+def test_with_a_pinned_map_one_capability_is_enough():
+    """The program and its map are another's: here bpftool puts them there, and takes them away."""
+    with tempfile.TemporaryDirectory() as folder, Lab() as lab:
+        west, dut, _east = two_hosts(lab)
+        subprocess.run(["mount", "-t", "bpf", "bpf", folder], check=True)
+        lab.cleanups.append(lambda: subprocess.run(["umount", folder], check=True))
+        for interface in ("w0", "e0"):
+            dut.run(f"bpftool prog load {OBJECT} {folder}/{interface} type xdp pinmaps {folder}/maps_{interface}")
+            dut.run(f"bpftool net attach xdp pinned {folder}/{interface} dev {interface}")
+        refused = limited(lab, dut, small_config(f"{WEST},xskmap={folder}/none"), ("net_raw",), wait=False)
+        assert refused.finish() == 1 and f"xskmap={folder}/none" in refused.output(), refused.output()
+        devices = [f"{device},xskmap={folder}/maps_{interface}/sockets"
+                   for device, interface in ((WEST, "w0"), (EAST, "e0"))]
+        running = limited(lab, dut, small_config(*devices), ("net_raw",))
+        ping(west, "10.0.0.2")
+        running.stop()
+        assert programs_on(dut, "w0"), "it took another's program off"
+
+
+if __name__ == "__main__":
+    tap.main(globals())

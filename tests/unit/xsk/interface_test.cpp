@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happens to an interface while a worker polls its port.
+#include "unit/xsk/port.hpp"
+
+#include <rte_log.h>
+
+namespace turnpike::test {
+namespace {
+
+/// Sends back what it receives, on a thread of its own, until it is gone.
+class echo {
+  public:
+    explicit echo(uint16_t id) : thread_([this, id] { run(id); }) {}
+    ~echo() {
+        stop_ = true;
+        thread_.join();
+    }
+
+  private:
+    void run(uint16_t id) {
+        rte_mbuf* m[32];
+        while (!stop_) {
+            const uint16_t n = rte_eth_rx_burst(id, 0, m, 32);
+            const uint16_t sent = rte_eth_tx_burst(id, 0, m, n);
+            rte_pktmbuf_free_bulk(m + sent, n - sent);
+        }
+    }
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+/// Frames into the wire, as fast as they go.
+class flood {
+  public:
+    explicit flood(const cable& wire)
+        : thread_([this, &wire] {
+              while (!stop_) (void)wire.send(make_frame(300, 1));
+          }) {}
+    ~flood() {
+        stop_ = true;
+        thread_.join();
+    }
+
+  private:
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+bool comes_back(const cable& wire, uint32_t number) {
+    const frame f = make_frame(200, number);
+    return wire.send(f) && within(1, [&] {
+               while (const auto got = wire.receive(20))
+                   if (*got == f) return true;
+               return false;
+           });
+}
+
+TEST_F(xsk_port, the_interface_disappears_under_load_and_comes_back) {
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    {
+        const echo worker(p.id);
+        for (uint32_t n = 0; n < 5; ++n) {
+            ASSERT_TRUE(within(3, [&] { return comes_back(wire, n); })) << "round " << n;
+            {
+                const flood load(wire);
+                std::this_thread::sleep_for(std::chrono::milliseconds(30));
+                ASSERT_TRUE(run("ip link del near"));
+            }
+            ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+            EXPECT_EQ(rte_mempool_in_use_count(pool), 0u) << "held by a port without an interface";
+            wire.cut();
+            wire.lay();
+            ASSERT_TRUE(within(5, [&] { return p.link_up(); }));
+        }
+    }
+    rte_eth_stats stats{};
+    rte_eth_stats_get(p.id, &stats);
+    EXPECT_GT(stats.ipackets, 5u);
+}
+
+TEST_F(xsk_port, a_port_may_be_stopped_and_closed_without_its_interface) {
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    EXPECT_EQ(rte_eth_dev_stop(p.id), 0);
+    EXPECT_EQ(rte_eth_dev_start(p.id), -ENODEV);
+    wire.lay();
+    p.start();
+    EXPECT_TRUE(p.link_up());
+    wire.cut();
+}
+
+TEST_F(xsk_port, down_and_up_under_load) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    const echo worker(p.id);
+    const flood load(wire);
+    for (int n = 0; n < 5; ++n) {
+        ASSERT_TRUE(run("ip link set near down"));
+        ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+        ASSERT_TRUE(run("ip link set near up"));
+        ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+        rte_eth_stats before{}, after{};
+        rte_eth_stats_get(p.id, &before);
+        EXPECT_TRUE(within(2, [&] {
+            rte_eth_stats_get(p.id, &after);
+            return after.ipackets > before.ipackets + 100 && after.opackets > before.opackets + 100;
+        }));
+    }
+}
+
+TEST_F(xsk_port, other_changes_under_load_are_said_and_survived) {
+    const cable wire("near", 1500, 2);
+    port p("net_xsk0", wire, pool, {.arguments = ",queues=1"});
+    p.start();
+    const echo worker(p.id);
+    const flood load(wire);
+    rte_log_set_global_level(RTE_LOG_WARNING);
+    ::testing::internal::CaptureStderr();
+    ASSERT_TRUE(run("ip link set near mtu 1400"));
+    ASSERT_TRUE(run("ip link set near mtu 2000"));
+    // veth with XDP wants as many queues to receive as the other end sends on.
+    ASSERT_TRUE(run("ethtool -L nearfar rx 1 tx 1 && ethtool -L near rx 1 tx 1"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    ASSERT_TRUE(run("ethtool -L near rx 2 tx 2 && ethtool -L nearfar rx 2 tx 2"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    fflush(stderr);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    rte_log_set_global_level(RTE_LOG_ERR);
+    EXPECT_NE(said.find("near has MTU 2000 now, the port 1500"), std::string::npos) << said;
+    EXPECT_NE(said.find("near receives on 2 queues, the port on 1"), std::string::npos) << said;
+    EXPECT_TRUE(p.link_up());
+    rte_eth_stats before{}, after{};
+    rte_eth_stats_get(p.id, &before);
+    EXPECT_TRUE(within(2, [&] {
+        rte_eth_stats_get(p.id, &after);
+        return after.ipackets > before.ipackets + 100;
+    }));
+}
+
+TEST_F(xsk_port, the_interface_is_left_as_it_was_found) {
+    const cable wire("near");
+    const auto shown = [] {
+        frame text(4096);
+        FILE* out = popen("ip -d link show dev near | grep -v RX:", "r");
+        text.resize(fread(text.data(), 1, text.size(), out));
+        pclose(out);
+        return std::string(text.begin(), text.end());
+    };
+    const std::string before = shown();
+    {
+        port p("net_xsk0", wire, pool);
+        p.start();
+        EXPECT_EQ(rte_eth_dev_set_mtu(p.id, 1400), 0);
+        EXPECT_EQ(rte_eth_promiscuous_enable(p.id), 0);
+        rte_ether_addr mac{{2, 0, 0, 0, 9, 9}};
+        EXPECT_EQ(rte_eth_dev_default_mac_addr_set(p.id, &mac), 0);
+        const std::string during = shown();
+        EXPECT_NE(during.find("mtu 1400"), std::string::npos) << during;
+        EXPECT_NE(during.find("02:00:00:00:09:09"), std::string::npos) << during;
+        EXPECT_NE(during.find("promiscuity 1"), std::string::npos) << during;
+        EXPECT_NE(during.find("xdp"), std::string::npos) << during;
+    }
+    EXPECT_EQ(shown(), before);
+}
+
+}  // namespace
+}  // namespace turnpike::test
