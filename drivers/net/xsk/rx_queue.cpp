@@ -54,7 +54,7 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
 
 template <bool Scatter>
 uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
-    constexpr uint32_t ahead = 4;
+    constexpr uint32_t ahead = 8;
     const uint32_t ready = rx_.available(n);
     if (ready == 0) return 0;
     const frame_layout& frames = s_.frames;
