@@ -16,6 +16,8 @@ constexpr driver_facts table[] = {
     {.driver = "net_e1000_igb", .rx_free = 32},
     // Its own defaults follow its profile; RX blocks are the profile's.
     {.driver = "net_simnic", .tx_rs = 32, .tx_free = 32},
+    // drivers/net/xsk/frames.hpp: XDP's headroom, a UMEM's longest chunk.
+    {.driver = "net_xsk", .rx_headroom_bytes = 256, .rx_buffer_most_bytes = 4096},
     // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
     {.driver = "net_af_packet", .understates_mtu = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.

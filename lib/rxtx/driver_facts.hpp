@@ -15,6 +15,10 @@ struct driver_facts {
     uint16_t tx_rs = 0;    ///< TX descriptors between two write-back requests (RS bits)
     uint16_t tx_free = 0;  ///< TX descriptors freed in one block
 
+    // What it makes of a receive buffer: where a frame begins, and how much of it is used.
+    uint16_t rx_headroom_bytes = 128;  ///< RTE_PKTMBUF_HEADROOM
+    uint16_t rx_buffer_most_bytes = UINT16_MAX;
+
     /// It reports 1,518 bytes as its longest frame but carries what its interface's MTU permits.
     bool understates_mtu = false;
     /// It does not give the buffers of its rings back to the pool when it is closed.

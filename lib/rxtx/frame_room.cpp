@@ -70,7 +70,9 @@ std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev
     if (settings.mtu > largest_mtu(info) && !facts.understates_mtu)
         return driver + " takes an mtu of at most " + std::to_string(largest_mtu(info));
     const uint32_t frame = settings.mtu + frame_overhead_bytes;
-    const uint32_t room = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
+    const uint32_t room =
+        std::min(rte_pktmbuf_data_room_size(settings.pool), facts.rx_buffer_most_bytes) -
+        uint32_t{facts.rx_headroom_bytes};
     if (frame > room) {
         scatter = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
         if (!scatter)

@@ -52,6 +52,18 @@ def test_jumbo_frames_in_small_buffers():
         assert report["balance"]["tx"] > 1000, report["balance"]
 
 
+def test_frames_at_the_edge_of_a_buffer():
+    """An MTU whose frames fit a buffer but for XDP's headroom, and one that fits a large buffer but no chunk."""
+    for mtu, buffer_size in ((1950, 2176), (5000, 6000)):
+        with Lab() as lab:
+            west, dut, _east = two_hosts(lab, mtu)
+            running = Turnpike(lab, dut, patch_config({"device": WEST, "mtu": mtu}, {"device": EAST, "mtu": mtu},
+                                                      mempool={"buffers": 4096, "buffer_size": buffer_size}))
+            for size in range(mtu - 28 - 60, mtu - 28 + 1, 20):
+                ping(west, "10.0.0.2", f"-M do -s {size}", count=1)
+            running.stop()
+
+
 def test_fragments():
     with Lab() as lab:
         west, dut, east = two_hosts(lab)

@@ -77,7 +77,7 @@ TEST(xsk_arguments, survive_mutations) {
     const std::string letters = "=,:./-0123456789abcdefghijklmnopqrstuvwxyz\x01\xff";
     const auto letter = [&] { return letters[random() % letters.size()]; };
     size_t taken = 0;
-    for (int n = 0; n < 200'000; ++n) {
+    for (int n = 0; n < 50'000; ++n) {
         std::string text = all_of_them;
         for (auto edits = random() % 4 + 1; edits > 0; --edits) {
             const size_t at = random() % text.size();
@@ -108,7 +108,7 @@ TEST(xsk_arguments, survive_mutations) {
         ASSERT_FALSE(a->iface.empty()) << text;
         ASSERT_LE(a->queues, 256u) << text;
     }
-    EXPECT_GT(taken, 1000u);
+    EXPECT_GT(taken, 500u);
 }
 
 }  // namespace

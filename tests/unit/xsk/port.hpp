@@ -52,7 +52,12 @@ class cable {
         : name_(name) {
         lay(mtu, queues);
     }
-    ~cable() { cut(); }
+    /// The far end of another, for a port.
+    struct far_end {};
+    cable(far_end, const cable& other) : name_(other.far()) {}
+    ~cable() {
+        if (socket_ >= 0) cut();
+    }
     cable(const cable&) = delete;
     cable& operator=(const cable&) = delete;
 

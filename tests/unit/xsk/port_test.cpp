@@ -136,6 +136,40 @@ TEST_F(xsk_port, everything_is_back_after_restarts_under_traffic) {
     }
 }
 
+/// Both ends of a cable are ports of one pool; one sends what the other receives.
+TEST_F(xsk_port, everything_is_back_after_many_packets) {
+    const uint64_t packets = thorough ? 10'000'000 : 100'000;
+    const cable wire("near");
+    const cable other_end(cable::far_end{}, wire);
+    port from("net_xsk0", wire, pool, {.descriptors = 1024});
+    port to("net_xsk1", other_end, pool, {.descriptors = 1024});
+    ASSERT_EQ(from.code, 0);
+    ASSERT_EQ(to.code, 0);
+    from.start();
+    to.start();
+    uint64_t sent = 0, received = 0;
+    const auto receive = [&] {
+        rte_mbuf* m[64];
+        const uint16_t n = rte_eth_rx_burst(to.id, 0, m, 64);
+        rte_pktmbuf_free_bulk(m, n);
+        received += n;
+        return n;
+    };
+    while (sent < packets) {
+        rte_mbuf* m[32];
+        ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool, m, 32), 0) << "after " << sent;
+        for (rte_mbuf* one : m) std::memset(rte_pktmbuf_append(one, 64), 2, 64);
+        for (uint16_t done = 0; done < 32; receive())
+            done = static_cast<uint16_t>(done + rte_eth_tx_burst(from.id, 0, m + done, 32 - done));
+        sent += 32;
+    }
+    EXPECT_TRUE(within(2, [&] { return receive() == 0 && received == sent; }))
+        << received << " of " << sent;
+    EXPECT_LT(from.xstats().at("tx_system_calls"), sent / 24);
+    EXPECT_EQ(from.xstats().at("tx_invalid_completions"), 0u);
+    EXPECT_EQ(to.xstats().at("rx_invalid_descriptors"), 0u);
+}
+
 TEST_F(xsk_port, a_pool_that_runs_dry_recovers) {
     rte_mempool* small = make_pool("small", 300);
     {
