@@ -77,7 +77,9 @@ class frame_set {
         one = 0;
         return there;
     }
-    [[nodiscard]] bool contains(uint64_t buffer) const noexcept { return there_[buffer >> 11] != 0; }
+    [[nodiscard]] bool contains(uint64_t buffer) const noexcept {
+        return there_[buffer >> 11] != 0;
+    }
     /// The kernel has let go of all: those left are freed. Returns how many.
     uint32_t free_all(const frame_layout& layout) noexcept;
 
