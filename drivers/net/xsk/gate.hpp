@@ -15,11 +15,12 @@ class gate {
   public:
     /// The worker: false: shut, there are no rings.
     [[nodiscard]] bool enter() noexcept {
-        inside_.store(true, std::memory_order_relaxed);
-        if (barrier::available) [[likely]]
+        if (asymmetric_) [[likely]] {
+            inside_.store(true, std::memory_order_relaxed);
             std::atomic_signal_fence(std::memory_order_seq_cst);
-        else
-            std::atomic_thread_fence(std::memory_order_seq_cst);
+        } else {
+            (void)inside_.exchange(true, std::memory_order_seq_cst);
+        }
         if (open_.load(std::memory_order_acquire)) [[likely]]
             return true;
         leave();
@@ -31,16 +32,16 @@ class gate {
     void open() noexcept { open_.store(true, std::memory_order_release); }
     /// When it returns the worker is out and stays out.
     void shut() noexcept {
-        open_.store(false, std::memory_order_relaxed);
-        if (!barrier::available || !barrier::everywhere())
-            std::atomic_thread_fence(std::memory_order_seq_cst);
+        (void)open_.exchange(false, std::memory_order_seq_cst);
+        if (asymmetric_) (void)barrier::everywhere();
         while (inside_.load(std::memory_order_acquire)) sched_yield();
     }
     [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
   private:
-    alignas(64) std::atomic<bool> inside_{false};
+    std::atomic<bool> inside_{false};
     std::atomic<bool> open_{false};
+    const bool asymmetric_ = barrier::available;  // here, for it is read with the others
 };
 
 }  // namespace turnpike::xsk

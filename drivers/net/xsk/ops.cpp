@@ -67,12 +67,13 @@ int start(rte_eth_dev* dev) noexcept {
         if (d.started) return {};
         const interface_state now = d.interface.look();
         if (now.index == 0) return fail(ENODEV, d.arguments.iface, "the interface is gone");
-        if (now.index != d.ifindex) {
+        if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
             detach_program(d);
             if (auto attached = attach_program(d, now.index); !attached) return attached;
         }
         if (auto opened = open_sockets(dev); !opened) return opened;
         d.started = true;
+        d.complained = false;
         d.seen_mtu = d.seen_queues = 0;
         return {};
     });

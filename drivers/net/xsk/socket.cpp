@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -26,6 +27,16 @@ bool set_option(int fd, int level, int name, const void* value, socklen_t bytes)
 }
 bool set_number(int fd, int level, int name, uint32_t value) noexcept {
     return set_option(fd, level, name, &value, sizeof value);
+}
+
+/// 0, or why not; EBUSY only if it stays so.
+int bind_when_free(int fd, const sockaddr_xdp& address) noexcept {
+    for (int nap = 0;; ++nap) {
+        if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
+        if (errno != EBUSY || nap == bind_naps) return errno;
+        const timespec time{0, bind_nap_ns};
+        nanosleep(&time, nullptr);
+    }
 }
 
 std::string memlock_shortage(const frame_layout& f) {
@@ -162,13 +173,7 @@ int socket::bind_to(uint16_t flags, int shared_umem_fd) const noexcept {
     address.sxdp_ifindex = s_.ifindex;
     address.sxdp_queue_id = s_.queue;
     address.sxdp_shared_umem_fd = static_cast<uint32_t>(std::max(shared_umem_fd, 0));
-    for (int nap = 0;; ++nap) {
-        if (::bind(fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-            return 0;
-        if (errno != EBUSY || nap == bind_naps) return errno;
-        const timespec time{0, bind_nap_ns};
-        nanosleep(&time, nullptr);
-    }
+    return bind_when_free(fd(), address);
 }
 
 /// That of another socket, where one has the same memory; else its own.
@@ -212,10 +217,38 @@ xdp_statistics socket::kernel_statistics() const noexcept {
     return s;
 }
 
+/// The NIC may go on writing into the buffers of a closed zero-copy socket, until the kernel's worker has
+/// taken the queue from it. Then another socket can be bound: one with a page for a UMEM.
+void wait_for_release(unsigned ifindex, uint32_t queue) noexcept {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    {
+        const owned_fd probe(::socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
+        xdp_umem_reg umem{};
+        umem.addr = reinterpret_cast<uintptr_t>(memory);
+        umem.len = page;
+        umem.chunk_size = most_chunk_bytes;
+        sockaddr_xdp address{};
+        address.sxdp_family = AF_XDP;
+        address.sxdp_flags = XDP_COPY;
+        address.sxdp_ifindex = ifindex;
+        address.sxdp_queue_id = queue;
+        if (set_option(probe.get(), SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem) &&
+            set_number(probe.get(), SOL_XDP, XDP_UMEM_FILL_RING, 1) &&
+            set_number(probe.get(), SOL_XDP, XDP_UMEM_COMPLETION_RING, 1) &&
+            set_number(probe.get(), SOL_XDP, XDP_TX_RING, 1))
+            (void)bind_when_free(probe.get(), address);
+    }
+    munmap(memory, page);
+}
+
 socket::~socket() {
     if (fd() >= 0) remove_sharer(fd());
     for (const mapping* m : {&rx_, &tx_, &fill_, &completion_})
         if (m->at != nullptr) munmap(m->at, m->bytes);
+    fd_.reset();
+    if (zero_copy_) wait_for_release(s_.ifindex, s_.queue);
 }
 
 }  // namespace turnpike::xsk

@@ -70,4 +70,8 @@ class socket {
     bool zero_copy_ = false, shares_ = false;
 };
 
+/// When it returns, nothing of a closed socket on that queue is left in the kernel or its NIC; or two
+/// seconds have passed. Threads any.
+void wait_for_release(unsigned ifindex, uint32_t queue) noexcept;
+
 }  // namespace turnpike::xsk

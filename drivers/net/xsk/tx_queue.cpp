@@ -252,9 +252,8 @@ bool tx_queue::due() const noexcept {
 void tx_queue::doorbell() noexcept {
     if (!tx_.asks_for_wakeup()) return;
     wakeups.add(1);
-    const uint64_t polls = left_.polls.load(std::memory_order_relaxed);
-    const bool polled_between = polls != polls_seen_;
-    polls_seen_ = polls;
+    const bool polled_between = left_.polled.load(std::memory_order_relaxed);
+    left_.polled.store(false, std::memory_order_relaxed);
     if (unrung_ < block_descriptors && polled_between && !due()) {
         left_.waits.store(true, std::memory_order_relaxed);
         return;
