@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,22 +103,23 @@ result<std::unique_ptr<forwarder>> forwarder::start(const forwarder_settings& s)
     const auto variables = environment(s);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return fail(errno, words[0], "no pipe");
-    // testpmd forwards until its input says something.
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, f->log_.path().c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    const int code = posix_spawnp(&f->process_, words[0].c_str(), &actions, nullptr,
-                                  pointers(words).data(), pointers(variables).data());
-    posix_spawn_file_actions_destroy(&actions);
+    const auto arguments = pointers(words), variables_of_it = pointers(variables);
+    f->process_ = fork();
+    if (f->process_ == 0) {
+        // Between fork and exec of a process with threads: system calls only.
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // gone with the bench, however that ends
+        const int log = open(f->log_.path().c_str(), O_WRONLY | O_TRUNC);
+        // testpmd forwards until its input says something.
+        if (dup2(ends[0], STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 &&
+            dup2(log, STDERR_FILENO) >= 0)
+            execvpe(arguments[0], arguments.data(), variables_of_it.data());
+        constexpr char text[] = "it cannot be executed: is it installed?";
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        _exit(127);
+    }
     close(ends[0]);
     f->input_ = ends[1];
-    if (code != 0) {
-        f->process_ = -1;
-        return fail(code, words[0], "cannot be started");
-    }
+    if (f->process_ < 0) return fail(errno, words[0], "cannot be started");
     return f;
 }
 

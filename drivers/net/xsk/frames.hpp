@@ -53,40 +53,38 @@ struct frame_layout {
 /// Errors  EINVAL, `object` is the pool, where no UMEM can be made of it
 [[nodiscard]] result<frame_layout> layout_of(rte_mempool& pool);
 
-/// The frames that the kernel has. A chunk has 2048 bytes or more, so its number is its offset / 2048.
+/// The frames that the kernel has. A chunk has 2048 bytes or more, so its number is its offset / 2048. A
+/// byte each: of neighbours in one word each would wait for the one before (bench xsk).
 /// Threads  one at a time
 class frame_set {
   public:
     frame_set() = default;
-    explicit frame_set(const frame_layout& layout)
-        : words_((layout.bytes / least_chunk_bytes + 64) / 64) {}
+    explicit frame_set(const frame_layout& layout) : there_(layout.bytes / least_chunk_bytes + 1) {}
 
     /// False: it is there already.
     bool insert(uint64_t buffer) noexcept {
-        uint64_t& word = words_[buffer >> 17];
-        const uint64_t bit = uint64_t{1} << (buffer >> 11 & 63);
-        const bool fresh = (word & bit) == 0;
-        word |= bit;
+        uint8_t& one = there_[buffer >> 11];
+        const bool fresh = one == 0;
+        one = 1;
         return fresh;
     }
     /// False: it is not there, or no such buffer can be.
     bool erase(uint64_t buffer) noexcept {
-        if (buffer >> 17 >= words_.size()) [[unlikely]]
+        if (buffer >> 11 >= there_.size()) [[unlikely]]
             return false;
-        uint64_t& word = words_[buffer >> 17];
-        const uint64_t bit = uint64_t{1} << (buffer >> 11 & 63);
-        const bool there = (word & bit) != 0;
-        word &= ~bit;
+        uint8_t& one = there_[buffer >> 11];
+        const bool there = one != 0;
+        one = 0;
         return there;
     }
     [[nodiscard]] bool contains(uint64_t buffer) const noexcept {
-        return (words_[buffer >> 17] >> (buffer >> 11 & 63) & 1) != 0;
+        return there_[buffer >> 11] != 0;
     }
     /// The kernel has let go of all: those left are freed. Returns how many.
     uint32_t free_all(const frame_layout& layout) noexcept;
 
   private:
-    std::vector<uint64_t> words_{};
+    std::vector<uint8_t> there_{};
 };
 
 }  // namespace turnpike::xsk

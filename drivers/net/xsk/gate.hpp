@@ -39,7 +39,7 @@ class gate {
     [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
   private:
-    alignas(64) std::atomic<bool> inside_{false};
+    std::atomic<bool> inside_{false};
     std::atomic<bool> open_{false};
     const bool asymmetric_ = barrier::available;  // here, for it is read with the others
 };

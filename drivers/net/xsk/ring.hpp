@@ -57,6 +57,12 @@ class producer_ring {
         head_ += n;
         __atomic_store_n(m_.producer, head_, __ATOMIC_RELEASE);
     }
+    /// Have the CPU fetch the next n, where another core has read what stood there, to be written.
+    void prefetch(uint32_t n) const noexcept {
+        constexpr uint32_t in_a_line = 64 / sizeof(Entry);
+        for (uint32_t i = 0; i < n; i += in_a_line)
+            __builtin_prefetch(&entries_[(head_ + i) & mask_], 1);
+    }
     /// Submitted, and not yet taken by the kernel.
     [[nodiscard]] uint32_t pending() noexcept {
         consumer_ = __atomic_load_n(m_.consumer, __ATOMIC_ACQUIRE);
@@ -94,6 +100,13 @@ class consumer_ring {
     /// The i-th entry not yet released; i < what available() gave.
     [[nodiscard]] const Entry& operator[](uint32_t i) const noexcept {
         return entries_[(tail_ + i) & mask_];
+    }
+    /// Have the CPU fetch the first n, where it is known that they are there: another core wrote them.
+    void prefetch(uint32_t n) const noexcept {
+        constexpr uint32_t in_a_line = 64 / sizeof(Entry);
+        n = std::min(n, producer_ - tail_);
+        for (uint32_t i = 0; i < n; i += in_a_line)
+            __builtin_prefetch(&entries_[(tail_ + i) & mask_]);
     }
     /// The first n places are the kernel's again.
     void release(uint32_t n) noexcept {

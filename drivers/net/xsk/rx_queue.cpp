@@ -54,15 +54,14 @@ uint16_t rx_queue::burst(rte_mbuf** out, uint16_t n) noexcept {
 
 template <bool Scatter>
 uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
-    constexpr uint32_t ahead = 4;
     const uint32_t ready = rx_.available(n);
     if (ready == 0) return 0;
     const frame_layout& frames = s_.frames;
     uint32_t got = 0, strange = 0;
     uint64_t total = 0;
+    for (uint32_t i = 0; i < ready; ++i) rte_prefetch0(frames.mbuf_of(buffer_of(rx_[i].addr)));
     for (uint32_t i = 0; i < ready; ++i) {
         const xdp_desc& d = rx_[i];
-        if (i + ahead < ready) rte_prefetch0(frames.mbuf_of(buffer_of(rx_[i + ahead].addr)));
         const uint64_t buffer = buffer_of(d.addr);
         if (!in_kernel_.erase(buffer)) [[unlikely]] {
             ++strange;
@@ -85,6 +84,7 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
             out[got++] = m;
     }
     rx_.release(ready);
+    rx_.prefetch(n);
     missing_ += ready - strange;
     packets.add(got);
     bytes.add(total);
@@ -120,6 +120,7 @@ bool rx_queue::post(uint32_t n) noexcept {
         fill_[i] = buffer;
     }
     fill_.submit(n);
+    fill_.prefetch(n);
     missing_ -= n;
     return true;
 }

@@ -61,8 +61,9 @@ class rx_queue {
     [[nodiscard]] bool post(uint32_t n) noexcept;
     void wake() noexcept;
 
+    // What every poll touches lies together.
+    alignas(64) gate gate_{};
     const settings s_;
-    gate gate_{};
     rx_ring rx_{};
     fill_ring fill_{};
     frame_set in_kernel_;

@@ -19,7 +19,8 @@ constexpr uint64_t low_bits = 7;
 constexpr uint32_t most_descriptors = 17;
 constexpr uint64_t elsewhere = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
 constexpr int calls_a_doorbell = 4;
-constexpr uint32_t block_descriptors = 32;
+// turnpike-bench-xsk, testpmd io of 64 bytes: 53 cycles of user space a packet with 32, 47 with 64.
+constexpr uint32_t block_descriptors = 64;
 constexpr uint64_t hold_per_s = 20'000;  // 50 us
 constexpr long drain_nap_ns = 200'000;
 constexpr int drain_naps = 100;
@@ -252,9 +253,8 @@ bool tx_queue::due() const noexcept {
 void tx_queue::doorbell() noexcept {
     if (!tx_.asks_for_wakeup()) return;
     wakeups.add(1);
-    const uint64_t polls = left_.polls.load(std::memory_order_relaxed);
-    const bool polled_between = polls != polls_seen_;
-    polls_seen_ = polls;
+    const bool polled_between = left_.polled.load(std::memory_order_relaxed);
+    left_.polled.store(false, std::memory_order_relaxed);
     if (unrung_ < block_descriptors && polled_between && !due()) {
         left_.waits.store(true, std::memory_order_relaxed);
         return;

@@ -2,7 +2,7 @@
 // Sending: the TX and completion rings of a socket.
 //
 // A burst is written as a block and handed over with one store; then the kernel is called, if it asks for
-// that: the doorbell. While one doorbell follows another within 50 us, it waits for 32 descriptors or for
+// that: the doorbell. While one doorbell follows another within 50 us, it waits for 64 descriptors or for
 // the 50 us to pass; then the next burst or the next poll of the RX queue of the same socket rings it. Where
 // nobody polls that RX queue, it is rung at once. Buffers of the socket's pool are sent as they lie; others
 // are copied.
@@ -28,9 +28,9 @@ class socket;
 struct left_doorbell {
     alignas(64) std::atomic<bool> waits{false};  ///< descriptors that the kernel was not called for
     std::atomic<bool> down{false};               ///< ... and could not be: the interface is down
+    std::atomic<bool> polled{false};             ///< the RX queue, since the last burst
     std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
     std::atomic<uint64_t> calls{0};              ///< that others than the TX queue made
-    alignas(64) std::atomic<uint64_t> polls{0};  ///< of the RX queue
 };
 
 /// Threads  burst(), free_sent(): the queue's; polled(): the RX queue's; ring_left(), any_left(): any that
@@ -51,8 +51,8 @@ class tx_queue {
 
     /// The RX queue of the same socket was polled.
     void polled() noexcept {
-        left_.polls.store(left_.polls.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_relaxed);
+        if (!left_.polled.load(std::memory_order_relaxed))
+            left_.polled.store(true, std::memory_order_relaxed);
         if (left_.waits.load(std::memory_order_relaxed) && due()) [[unlikely]]
             ring_left();
     }
@@ -102,8 +102,9 @@ class tx_queue {
     int call() noexcept;
     void note(int code) noexcept;
 
+    // What every burst touches lies together.
+    alignas(64) gate gate_{};
     const settings s_;
-    gate gate_{};
     tx_ring tx_{};
     completion_ring completion_{};
     frame_layout frames_{};
@@ -114,7 +115,6 @@ class tx_queue {
     bool chained_ = false;  ///< some buffer had a next one
     int fd_ = -1;
     uint32_t unrung_ = 0;       ///< descriptors since the last doorbell of ours
-    uint64_t polls_seen_ = 0;   ///< at the last burst
     uint64_t hold_cycles_ = 0;  ///< how long a doorbell may wait
     cost::counter calls_{};
     left_doorbell left_{};
