@@ -19,7 +19,8 @@ constexpr uint64_t low_bits = 7;
 constexpr uint32_t most_descriptors = 17;
 constexpr uint64_t elsewhere = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
 constexpr int calls_a_doorbell = 4;
-constexpr uint32_t block_descriptors = 32;
+// turnpike-bench-xsk, testpmd io of 64 bytes: 53 cycles of user space a packet with 32, 47 with 64.
+constexpr uint32_t block_descriptors = 64;
 constexpr uint64_t hold_per_s = 20'000;  // 50 us
 constexpr long drain_nap_ns = 200'000;
 constexpr int drain_naps = 100;

@@ -2,7 +2,7 @@
 // Sending: the TX and completion rings of a socket.
 //
 // A burst is written as a block and handed over with one store; then the kernel is called, if it asks for
-// that: the doorbell. While one doorbell follows another within 50 us, it waits for 32 descriptors or for
+// that: the doorbell. While one doorbell follows another within 50 us, it waits for 64 descriptors or for
 // the 50 us to pass; then the next burst or the next poll of the RX queue of the same socket rings it. Where
 // nobody polls that RX queue, it is rung at once. Buffers of the socket's pool are sent as they lie; others
 // are copied.
