@@ -76,9 +76,13 @@ result<std::vector<window>> bench_run::at_full_rate(const contestant& c, forward
     const auto flowing = wait_for_frames(**f);
     std::vector<window> windows;
     if (flowing) std::this_thread::sleep_for(warm_up);
-    for (unsigned i = 0; flowing && i < 3; ++i) windows.push_back(measure(**f));
+    for (unsigned tries = 0; flowing && windows.size() < 3 && tries < 12; ++tries)
+        // Where another had the generator's core, it is not the forwarder that was measured.
+        if (const window w = measure(**f); w.offered_mpps > 1.2 * w.mpps) windows.push_back(w);
     source->stop();
     if (!flowing) return tl::unexpected<error>(flowing.error());
+    if (windows.empty())
+        return fail(EINVAL, "the generator", "offers no more than is forwarded; is its core busy?");
     return windows;
 }
 

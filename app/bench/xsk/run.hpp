@@ -36,8 +36,8 @@ struct bench_run {
     double crossing_ns = 0;         ///< what the tracer does not see of a system call
     std::chrono::milliseconds window_length, warm_up;
 
-    /// Three windows at the generator's full rate.
-    /// Errors  what kept the forwarder from forwarding
+    /// Up to three windows at the generator's full rate, a fifth or more above what is forwarded.
+    /// Errors  what kept the forwarder from forwarding, or the generator from generating
     [[nodiscard]] result<std::vector<window>> at_full_rate(const contestant& c, forwarder_app app,
                                                            traffic t) const;
     /// The share that dpdk-testpmd loses of what comes at `pps`. Its rings are the longest, so that a
