@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/owned_fd.hpp"
+
 namespace turnpike::config {
 namespace {
 
@@ -86,25 +88,11 @@ class gatekeeper final : public YAML::EventHandler {
     std::vector<level> levels_;
 };
 
-class file_descriptor {
-  public:
-    explicit file_descriptor(int fd) : fd_(fd) {}
-    file_descriptor(const file_descriptor&) = delete;
-    file_descriptor& operator=(const file_descriptor&) = delete;
-    ~file_descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
-
-  private:
-    int fd_;
-};
-
 }  // namespace
 
 result<std::string> read_file(const std::filesystem::path& path) {
     // O_NONBLOCK: opening a FIFO nobody writes to must not hang.
-    const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const owned_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return fail(errno, path, "cannot open the file");
     struct stat status {};
     if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot look at the file");

@@ -37,11 +37,6 @@ tl::unexpected<error> failed(const std::string& name, const std::string& what,
 
 }  // namespace
 
-void owned_fd::reset(int fd) noexcept {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-}
-
 result<interface> interface::open(const std::string& name) {
     interface i;
     i.name_ = name;

@@ -7,33 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/owned_fd.hpp"
 #include "base/result.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::xsk {
-
-/// A file descriptor, closed when it goes out of scope.
-class owned_fd {
-  public:
-    owned_fd() = default;
-    explicit owned_fd(int fd) noexcept : fd_(fd) {}
-    owned_fd(owned_fd&& other) noexcept : fd_(other.release()) {}
-    owned_fd& operator=(owned_fd&& other) noexcept {
-        reset(other.release());
-        return *this;
-    }
-    ~owned_fd() { reset(); }
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    int release() noexcept {
-        const int fd = fd_;
-        fd_ = -1;
-        return fd;
-    }
-    void reset(int fd = -1) noexcept;
-
-  private:
-    int fd_ = -1;
-};
 
 struct interface_state {
     unsigned index = 0;    ///< 0: there is no such interface

@@ -74,7 +74,7 @@ TEST_F(xsk_attach, with_fragments_and_many_queues) {
 }
 
 TEST_F(xsk_attach, beside_a_netlink_program_is_refused_by_name) {
-    const descriptor other(test::load_other_program());
+    const owned_fd other(test::load_other_program());
     ASSERT_EQ(bpf_xdp_attach(static_cast<int>(near), other.get(), XDP_FLAGS_SKB_MODE, nullptr), 0);
     const uint32_t id = attached();
     const auto p = program::attach(options());
@@ -90,7 +90,7 @@ TEST_F(xsk_attach, beside_a_netlink_program_is_refused_by_name) {
 
 TEST_F(xsk_attach, replaces_a_netlink_program_and_puts_it_back) {
     for (const uint32_t mode : {XDP_FLAGS_SKB_MODE, XDP_FLAGS_DRV_MODE}) {
-        const descriptor other(test::load_other_program());
+        const owned_fd other(test::load_other_program());
         ASSERT_EQ(bpf_xdp_attach(static_cast<int>(near), other.get(), mode, nullptr), 0);
         const uint32_t id = attached(static_cast<int>(mode));
         ASSERT_NE(id, 0u);
@@ -117,7 +117,7 @@ TEST_F(xsk_attach, replaces_a_netlink_program_and_puts_it_back) {
 
 TEST_F(xsk_attach, a_failed_attach_puts_the_replaced_one_back) {
     const unsigned plain = if_nametoindex("lo");
-    const descriptor other(test::load_other_program());
+    const owned_fd other(test::load_other_program());
     ASSERT_EQ(bpf_xdp_attach(static_cast<int>(plain), other.get(), XDP_FLAGS_SKB_MODE, nullptr), 0);
     uint32_t before = 0, after = 0;
     bpf_xdp_query_id(static_cast<int>(plain), 0, &before);
@@ -131,8 +131,8 @@ TEST_F(xsk_attach, a_failed_attach_puts_the_replaced_one_back) {
 }
 
 TEST_F(xsk_attach, beside_a_link_is_refused_even_with_replace) {
-    const descriptor other(test::load_other_program());
-    const descriptor link(bpf_link_create(other.get(), static_cast<int>(near), BPF_XDP, nullptr));
+    const owned_fd other(test::load_other_program());
+    const owned_fd link(bpf_link_create(other.get(), static_cast<int>(near), BPF_XDP, nullptr));
     ASSERT_GE(link.get(), 0);
     const uint32_t id = attached();
     for (const bool replace : {false, true}) {
@@ -251,11 +251,10 @@ TEST_F(xsk_attach, what_is_missing_is_named) {
 }
 
 TEST_F(xsk_attach, without_the_capability_to_look_others_are_still_told_apart) {
-    const descriptor other(test::load_other_program());
+    const owned_fd other(test::load_other_program());
     auto o = options();
     {
-        const descriptor link(
-            bpf_link_create(other.get(), static_cast<int>(near), BPF_XDP, nullptr));
+        const owned_fd link(bpf_link_create(other.get(), static_cast<int>(near), BPF_XDP, nullptr));
         const std::string said = attach_with(o, {CAP_BPF, CAP_NET_ADMIN});
         EXPECT_NE(said.find("attached by a BPF link"), std::string::npos) << said;
     }

@@ -17,8 +17,8 @@ namespace {
 using namespace test;
 
 /// What the map takes: a socket with a receive ring.
-descriptor open_socket() {
-    descriptor s(socket(AF_XDP, SOCK_RAW, 0));
+owned_fd open_socket() {
+    owned_fd s(socket(AF_XDP, SOCK_RAW, 0));
     const int entries = 64;
     EXPECT_EQ(setsockopt(s.get(), SOL_XDP, XDP_RX_RING, &entries, sizeof entries), 0);
     return s;
@@ -42,7 +42,7 @@ class running {
         EXPECT_TRUE(set.has_value()) << set.error().message();
         uint32_t id = 0;
         EXPECT_EQ(bpf_xdp_query_id(static_cast<int>(ifindex), 0, &id), 0);
-        code_ = descriptor(bpf_prog_get_fd_by_id(id));
+        code_ = owned_fd(bpf_prog_get_fd_by_id(id));
     }
 
     /// XDP_PASS, XDP_REDIRECT. linear_bytes: what the first buffer holds; 0: as the kernel likes.
@@ -69,7 +69,7 @@ class running {
     program& p() { return *program_; }
 
   private:
-    descriptor socket_ = open_socket(), code_{};
+    owned_fd socket_ = open_socket(), code_{};
     std::unique_ptr<program> program_;
 };
 

@@ -5,22 +5,10 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/if_link.h>
-#include <unistd.h>
 
 #include <utility>
 
 namespace turnpike::xsk {
-
-descriptor& descriptor::operator=(descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-}
-
-descriptor::~descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
-int descriptor::release() noexcept { return std::exchange(fd_, -1); }
 
 std::string attachment::text() const {
     const char* mode = flags == XDP_FLAGS_DRV_MODE   ? "driver mode"
@@ -71,7 +59,7 @@ result<std::optional<attachment>> find_attachment(const std::string& iface, unsi
                : seen.skb_prog_id != 0 ? seen.skb_prog_id
                                        : seen.hw_prog_id;
     there.by_link = held_by_link(ifindex, there.flags, unattached);
-    there.program = descriptor(bpf_prog_get_fd_by_id(there.id));
+    there.program = owned_fd(bpf_prog_get_fd_by_id(there.id));
     bpf_prog_info info{};
     uint32_t bytes = sizeof info;
     if (there.program.get() >= 0 && bpf_obj_get_info_by_fd(there.program.get(), &info, &bytes) == 0)
@@ -110,7 +98,7 @@ result<displaced> displaced::take_off(const std::string& iface, unsigned ifindex
 }
 
 result<void> displaced::restore() {
-    const descriptor program = std::move(there_.program);
+    const owned_fd program = std::move(there_.program);
     if (program.get() < 0) return {};
     const int code = bpf_xdp_attach(static_cast<int>(ifindex_), program.get(),
                                     there_.flags | XDP_FLAGS_UPDATE_IF_NOEXIST, nullptr);

@@ -6,30 +6,17 @@
 #include <optional>
 #include <string>
 
+#include "base/owned_fd.hpp"
 #include "base/result.hpp"
 
 namespace turnpike::xsk {
-
-/// Closes a file descriptor.
-class descriptor {
-  public:
-    explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(other.release()) {}
-    descriptor& operator=(descriptor&& other) noexcept;
-    ~descriptor();
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    [[nodiscard]] int release() noexcept;
-
-  private:
-    int fd_;
-};
 
 struct attachment {
     uint32_t id = 0;
     uint32_t flags = 0;  ///< XDP_FLAGS_DRV_MODE, SKB_MODE or HW_MODE; 0: in several modes
     bool by_link = false;
-    std::string name{};    ///< empty where the kernel does not tell (without CAP_SYS_ADMIN)
-    descriptor program{};  ///< keeps it alive; likewise
+    std::string name{};  ///< empty where the kernel does not tell (without CAP_SYS_ADMIN)
+    owned_fd program{};  ///< keeps it alive; likewise
 
     /// "the BPF program xdp_filter (id 7, driver mode, attached by netlink)"
     [[nodiscard]] std::string text() const;

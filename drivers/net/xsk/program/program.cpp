@@ -110,7 +110,7 @@ struct program::state {
     bool fragments;
     // Ends in this order: the link first, then the other's program goes back.
     std::optional<displaced> replaced{};
-    descriptor link{};
+    owned_fd link{};
     attach_mode mode = attach_mode::auto_;
 
     result<void> attach(attach_mode as) {
@@ -120,7 +120,7 @@ struct program::state {
         const int fd = bpf_link_create(bpf_program__fd(loaded->progs.turnpike_xsk),
                                        static_cast<int>(ifindex), BPF_XDP, &options);
         if (fd < 0) return fail(-fd, iface, why_not(-fd, as));
-        link = descriptor(fd);
+        link.reset(fd);
         mode = as;
         return {};
     }
@@ -133,7 +133,7 @@ program::~program() { (void)detach(); }
 result<void> program::detach() {
     // The kernel may put off what closing the last descriptor means; this is done when it returns.
     if (state_->link.get() >= 0) bpf_link_detach(state_->link.get());
-    state_->link = descriptor();
+    state_->link.reset();
     if (!state_->replaced) return {};
     return state_->replaced->restore();
 }
