@@ -28,6 +28,7 @@ void measure_updates(harness& h, const rule_set& set) {
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> classified{0};
     std::thread reader([&] {
+        leave_main_core();
         domain->online(0);
         std::vector<uint32_t> results(64);
         for (size_t at = 0; !stop; at = (at + 64) % keys.size()) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fib_updates.hpp"
 
-#include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_memory.h>
 
@@ -17,19 +16,12 @@
 namespace turnpike::bench {
 namespace {
 
-void pin(unsigned cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 /// A reader that looks up bursts of 64 until stopped, quiescent after each.
 class reader {
   public:
     reader(const fib::fib4& table, rcu::qsbr& domain, const std::vector<uint32_t>& traffic)
         : thread_([&, this] {
-              pin(1);
+              leave_main_core();
               domain.online(0);
               std::vector<uint64_t> hop(64);
               for (size_t at = 0; !stop_; at = (at + 64) % (traffic.size() - 64)) {

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -209,6 +211,16 @@ mean_and_least summarise(const nlohmann::json& cells, const char* key,
     }
     if (n == 0) return {};
     return {std::exp(logs / n), least};
+}
+
+void leave_main_core() noexcept {
+    const auto here = static_cast<unsigned>(sched_getcpu());
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    for (unsigned cpu = 0; cpu < static_cast<unsigned>(cpus); ++cpu)
+        if (cpu != here) CPU_SET(cpu, &set);
+    if (CPU_COUNT(&set) != 0) pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
 int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv) {

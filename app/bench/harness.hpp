@@ -87,6 +87,10 @@ class harness {
     nlohmann::json summary_ = nlohmann::json::object();
 };
 
+/// The calling thread to another CPU than the main thread's, which EAL keeps on one: threads begin where
+/// their maker runs. Where there is only one CPU it stays.
+void leave_main_core() noexcept;
+
 /// What main() returns: run()'s exit code, 2 with a message where it throws.
 int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv);
 
