@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike [EAL options --] [options]: read the configuration, start EAL, forward, report.
+// turnpike [EAL options --] [options]: read the configuration, start EAL, forward, report. SIGHUP: read
+// it again. SIGINT, SIGTERM: stop.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "config/model.hpp"
-#include "control/appliance.hpp"
+#include "control/controller.hpp"
 #include "control/eal.hpp"
-#include "cost/report.hpp"
+#include "observe/console.hpp"
+#include "observe/report.hpp"
+#include "sources/yaml.hpp"
 #include "version.hpp"
 
 namespace {
@@ -27,13 +31,15 @@ using namespace turnpike;
 
 constexpr int exit_failed = 1, exit_refused = 2;
 
-std::atomic<bool> stop{false};
+std::atomic<bool> stop{false}, reload{false};
 
-extern "C" void on_signal(int) { stop.store(true, std::memory_order_relaxed); }
+extern "C" void on_stop(int) { stop.store(true, std::memory_order_relaxed); }
+extern "C" void on_reload(int) { reload.store(true, std::memory_order_relaxed); }
 
 struct options {
     std::string config, report;
-    control::run_options run;
+    double duration_s = 0;        ///< 0: until stopped
+    double stats_interval_s = 0;  ///< 0: no table while running
     bool check = false;
     std::vector<std::string> eal;
 };
@@ -58,10 +64,10 @@ int read_options(int argc, char** argv, options& into) {
     app.add_option("--config", into.config, "YAML file that says what to forward")
         ->required()
         ->type_name("FILE");
-    app.add_option("--duration", into.run.duration_s, "stop after so many seconds (default: never)")
+    app.add_option("--duration", into.duration_s, "stop after so many seconds (default: never)")
         ->check(CLI::Range(0.0, 1e9))
         ->type_name("S");
-    app.add_option("--stats-interval", into.run.stats_interval_s, "print the bill every so often")
+    app.add_option("--stats-interval", into.stats_interval_s, "print the bill every so often")
         ->check(CLI::Range(0.0, 1e9))
         ->type_name("S");
     app.add_option("--report", into.report, "write the report (JSON) here at the end; - is stdout")
@@ -77,13 +83,13 @@ int read_options(int argc, char** argv, options& into) {
     return -1;
 }
 
-bool write_report(const cost::report& r, const std::string& path) {
-    const std::string text = cost::to_json(r).dump(2) + "\n";
+bool write_report(const observe::report& r, const std::string& path) {
+    const std::string text = observe::to_json(r).dump(2) + "\n";
     if (path == "-") return std::fputs(text.c_str(), stdout) >= 0;
     std::ofstream file(path);
     file << text;
     file.close();
-    if (!file) std::fprintf(stderr, "turnpike: cannot write the report to %s\n", path.c_str());
+    if (!file) observe::say("cannot write the report to " + path);
     return static_cast<bool>(file);
 }
 
@@ -102,53 +108,125 @@ bool report_can_be_written(const std::string& path) {
 }
 
 int complain(const error& e, int code) {
-    std::fprintf(stderr, "turnpike: %s\n", e.message().c_str());
+    observe::say(e.message());
     return code;
 }
 
-/// Bring up, forward, take down; every packet and buffer is accounted for at the end.
-int forward(const config::model& model, const options& chosen) {
-    auto appliance = control::appliance::bring_up(model);
-    if (!appliance) return complain(appliance.error(), exit_failed);
-    std::fprintf(stderr, "turnpike: forwarding\n");
-    (*appliance)->run(stop, chosen.run);
-    (*appliance)->take_down();
-    const cost::report r = (*appliance)->report();
-    if (chosen.report != "-") std::fputs(cost::to_table(r).c_str(), stdout);
-    if (!chosen.report.empty() && !write_report(r, chosen.report)) return exit_failed;
+/// Read the file again and become what it says; what runs stays where that cannot be.
+void reload_from(const std::string& path, control::controller& c) {
+    auto wanted = sources::load(path);
+    if (!wanted) {
+        observe::say("not reloaded, what runs stays: " + wanted.error().message());
+        return;
+    }
+    const auto applied = c.apply(std::make_unique<const state::desired>(std::move(*wanted)));
+    if (applied)
+        observe::say("reloaded " + path + ": " + applied->text() + " changed");
+    else
+        observe::say("not reloaded, what runs stays: " + applied.error().message());
+}
+
+/// Tables every so often, and reloads.
+class caretaker {
+  public:
+    caretaker(const options& chosen, control::controller& c) : chosen_(chosen), controller_(c) {}
+
+    [[nodiscard]] bool done() const {
+        return stop.load(std::memory_order_relaxed) ||
+               (chosen_.duration_s > 0 && elapsed_s() >= chosen_.duration_s);
+    }
+    void look() noexcept {
+        try {
+            if (reload.exchange(false, std::memory_order_relaxed))
+                reload_from(chosen_.config, controller_);
+            if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
+        } catch (const std::exception& e) {  // no memory
+            observe::say(std::string_view(e.what()));
+        }
+    }
+
+  private:
+    using clock = std::chrono::steady_clock;
+
+    [[nodiscard]] double elapsed_s() const {
+        return std::chrono::duration<double>(clock::now() - start_).count();
+    }
+    void print_table() {
+        auto now = std::make_unique<observe::report>(controller_.report());
+        if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
+        last_ = std::move(now);
+        next_table_s_ += chosen_.stats_interval_s;
+    }
+
+    const options& chosen_;
+    control::controller& controller_;
+    const clock::time_point start_ = clock::now();
+    double next_table_s_ = 0;
+    std::unique_ptr<observe::report> last_;
+};
+
+/// Every packet and buffer is accounted for at the end.
+int check_books(const observe::report& r) {
     if (!r.total().holds()) {
-        std::fprintf(stderr,
-                     "turnpike: the balance does not hold: a packet was lost or counted twice\n");
+        observe::say("the balance does not hold: a packet was lost or counted twice");
         return exit_failed;
     }
     if (const uint32_t missing =
             r.mempool.in_use - r.mempool.kept_by_drivers - r.mempool.in_use_at_start;
         missing != 0) {
-        std::fprintf(stderr, "turnpike: %u buffers did not come back to the pool\n", missing);
+        observe::say(std::to_string(missing) + " buffers did not come back to the pool");
         return exit_failed;
     }
     return 0;
 }
 
+/// Bring up, forward, take down.
+int forward(state::desired wanted, const options& chosen) {
+    auto made =
+        control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));
+    if (!made) return complain(made.error(), exit_failed);
+    control::controller& c = **made;
+    observe::say("forwarding");
+    caretaker around(chosen, c);
+    c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
+    c.take_down();
+    const observe::report r = c.report();
+    if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
+    if (!chosen.report.empty() && !write_report(r, chosen.report)) return exit_failed;
+    return check_books(r);
+}
+
+void set_signals() {
+    struct sigaction action {};
+    action.sa_handler = on_stop;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+    action.sa_handler = on_reload;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGHUP, &action, nullptr);
+    action.sa_handler = SIG_IGN;  // a reader of tables that went away
+    sigaction(SIGPIPE, &action, nullptr);
+}
+
 int run(int argc, char** argv) {
     options chosen;
     if (const int code = read_options(argc, argv, chosen); code >= 0) return code;
-    const auto model = config::load(chosen.config);
-    if (!model) return complain(model.error(), exit_refused);
+    auto wanted = sources::load(chosen.config);
+    if (!wanted) return complain(wanted.error(), exit_refused);
     if (chosen.check) {
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;
     }
     if (!report_can_be_written(chosen.report)) return exit_refused;
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
-
-    if (auto started = control::start_eal(*model, chosen.eal); !started)
+    set_signals();
+    if (auto started = control::start_eal(*wanted, chosen.eal); !started)
         return complain(started.error(), exit_failed);
-    const int code = forward(*model, chosen);
+    observe::the_console().start();
+    const int code = forward(std::move(*wanted), chosen);
+    const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();
+    // Whoever holds standard output must not hold us: its buffer cannot be flushed.
+    if (!read) _exit(code);
     return code;
 }
 

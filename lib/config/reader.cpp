@@ -24,6 +24,13 @@ std::string reader::where() const {
     return mark.is_null() ? file_ : file_ + ":" + std::to_string(mark.line + 1);
 }
 
+uint32_t reader::line() const {
+    const YAML::Mark mark = node_.Mark();
+    return mark.is_null() ? 0 : static_cast<uint32_t>(mark.line + 1);
+}
+
+bool reader::is_map() const { return node_.IsMap(); }
+
 void reader::refuse(const std::string& text) const {
     throw complaint{error{EINVAL, where(), path_.empty() ? text : path_ + " " + text}};
 }

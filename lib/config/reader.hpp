@@ -30,6 +30,10 @@ class reader {
     /// "file:line", for messages about this node that are only possible later.
     [[nodiscard]] std::string where() const;
 
+    /// Its line in the file, from 1; 0 where that is not known.
+    [[nodiscard]] uint32_t line() const;
+
+    [[nodiscard]] bool is_map() const;
     /// This node is a map and has no key beyond these.
     void expect_map(std::initializer_list<std::string_view> keys) const;
     [[nodiscard]] bool has(std::string_view key) const;

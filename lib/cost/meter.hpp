@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "cost/counter.hpp"
@@ -22,12 +23,8 @@ inline uint64_t tsc() noexcept {
 #endif
 }
 
-/// The stages of design.md, in the order in which a packet meets them.
-enum class stage : uint8_t { rx, patch, parse, acl_in, lookup, rewrite, acl_out, tx, count_ };
-inline constexpr std::string_view stage_names[] = {"rx",     "patch",   "parse",   "acl_in",
-                                                   "lookup", "rewrite", "acl_out", "tx"};
-inline constexpr size_t stages = static_cast<size_t>(stage::count_);
-static_assert(std::size(stage_names) == stages);
+/// Stages are numbered by who has them; this many at most.
+inline constexpr size_t max_stages = 32;
 
 /// Bursts by size. The last bin is a full burst or more.
 inline constexpr uint32_t burst_bin_least[] = {1, 2, 5, 9, 17, 32};
@@ -65,8 +62,8 @@ class meter {
         ++burst_number_;
     }
 
-    void sample(stage s, uint32_t of_packets, uint64_t cycles) noexcept {
-        auto& row = sampled[static_cast<size_t>(s)];
+    void sample(size_t stage, uint32_t of_packets, uint64_t cycles) noexcept {
+        auto& row = sampled[stage];
         row.packets.add(of_packets);
         row.cycles.add(cycles);
     }
@@ -76,7 +73,7 @@ class meter {
     };
     counter packets, busy_cycles, total_cycles;
     std::array<counter, burst_bins> bursts;
-    std::array<stage_sample, stages> sampled;
+    std::array<stage_sample, max_stages> sampled;
 
   private:
     uint32_t burst_number_ = 0;
@@ -89,10 +86,10 @@ class stage_clock {
     /// start  TSC when the burst's first stage began
     stage_clock(meter& to, bool on, uint64_t start) noexcept : to_(to), on_(on), last_(start) {}
 
-    void mark(stage s, uint32_t packets) noexcept {
+    void mark(size_t stage, uint32_t packets) noexcept {
         if (!on_) return;
         const uint64_t now = tsc();
-        to_.sample(s, packets, now - last_);
+        to_.sample(stage, packets, now - last_);
         last_ = now;
     }
 

@@ -9,26 +9,14 @@
 #include <cstring>
 
 #include "base/byte_order.hpp"
+#include "net/ip.hpp"
+#include "net/mac.hpp"
 
 namespace turnpike::packet {
 
-struct mac_address {
-    uint8_t bytes[6];
-
-    /// Multicast or broadcast: the I/G bit (IEEE 802.3 section 3.2.3).
-    constexpr bool is_group() const noexcept { return bytes[0] & 1; }
-    constexpr bool is_zero() const noexcept {
-        return (bytes[0] | bytes[1] | bytes[2] | bytes[3] | bytes[4] | bytes[5]) == 0;
-    }
-    constexpr bool operator==(const mac_address&) const noexcept = default;
-};
-inline constexpr mac_address broadcast_mac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-
-struct ipv6_address {
-    uint8_t bytes[16];
-
-    constexpr bool operator==(const ipv6_address&) const noexcept = default;
-};
+using turnpike::broadcast_mac;
+using turnpike::ipv6_address;
+using turnpike::mac_address;
 
 /// What stands in an Ethernet type field (IEEE registration authority). Values below
 /// ether_type_first are an IEEE 802.3 length.

@@ -59,7 +59,7 @@ result<port> port::open(const port_settings& settings) {
     p.device_ = settings.device;
     if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_mtu(settings); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_promiscuous(settings); !done) return tl::unexpected<error>(done.error());
     return p;
 }
@@ -95,7 +95,10 @@ result<void> port::configure(const port_settings& settings) {
         info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
-    if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, settings.tx_queues, &conf);
+    tx_queues_ = std::max(settings.tx_queues,
+                          std::min(settings.tx_queues_wanted, info.max_tx_queues));
+    room_bytes_ = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
+    if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
         code != 0)
         return fail(-code, where_, driver_ + " refuses the configuration");
     descriptors_rx_ = descriptors_tx_ = settings.descriptors;
@@ -129,7 +132,7 @@ result<void> port::set_up_queues(const port_settings& settings) {
                 id_, q, descriptors_rx_, static_cast<unsigned>(node), &rx, settings.pool);
             code != 0)
             return fail(-code, where_, driver_ + " refuses RX queue " + std::to_string(q));
-    for (uint16_t q = 0; q < settings.tx_queues; ++q)
+    for (uint16_t q = 0; q < tx_queues_; ++q)
         if (const int code =
                 rte_eth_tx_queue_setup(id_, q, descriptors_tx_, static_cast<unsigned>(node), &tx);
             code != 0)
@@ -137,15 +140,27 @@ result<void> port::set_up_queues(const port_settings& settings) {
     return {};
 }
 
-result<void> port::set_mtu(const port_settings& settings) {
+result<void> port::set_mtu(uint16_t mtu) {
     rte_eth_dev_info info;
-    if (rte_eth_dev_info_get(id_, &info) == 0 && settings.mtu > largest_mtu(info))
+    if (rte_eth_dev_info_get(id_, &info) == 0 && mtu > largest_mtu(info))
         return {};  // understated: the interface's own MTU rules
-    const int code = rte_eth_dev_set_mtu(id_, settings.mtu);
+    const int code = rte_eth_dev_set_mtu(id_, mtu);
     // A driver without the call has no link that could be narrower than its buffers.
     if (code != 0 && code != -ENOTSUP)
-        return fail(-code, where_, driver_ + " refuses mtu " + std::to_string(settings.mtu));
+        return fail(-code, where_, driver_ + " refuses mtu " + std::to_string(mtu));
     return {};
+}
+
+result<void> port::change_mtu(uint16_t mtu) {
+    if (mtu + frame_overhead_bytes > room_bytes_ && (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) == 0)
+        return fail(EBUSY, where_,
+                    "was opened for frames in one buffer, and mtu " + std::to_string(mtu) +
+                        " needs several; take the port away first, or restart");
+    return set_mtu(mtu);
+}
+
+void port::quiet() noexcept {
+    if (started_) rte_eth_dev_set_link_down(id_);
 }
 
 result<void> port::set_promiscuous(const port_settings& settings) {
@@ -186,6 +201,10 @@ port& port::operator=(port&& other) noexcept {
     close();
     id_ = std::exchange(other.id_, none);
     started_ = std::exchange(other.started_, false);
+    tx_queues_ = other.tx_queues_;
+    room_bytes_ = other.room_bytes_;
+    rx_offloads_ = other.rx_offloads_;
+    tx_offloads_ = other.tx_offloads_;
     descriptors_rx_ = other.descriptors_rx_;
     descriptors_tx_ = other.descriptors_tx_;
     name_ = std::move(other.name_);

@@ -21,7 +21,8 @@ struct port_settings {
     std::string device{};  ///< EAL vdev string ("net_tap0,iface=x") or PCI address
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
-    uint16_t tx_queues = 1;
+    uint16_t tx_queues = 1;         ///< that are needed
+    uint16_t tx_queues_wanted = 0;  ///< taken where the device has so many; 0: those needed
     uint16_t descriptors = 1024;  ///< per queue, rounded as the driver asks
     bool promiscuous = false;
     rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
@@ -39,6 +40,11 @@ class port {
     [[nodiscard]] result<void> start();
     /// Receive these multicast addresses; a driver that cannot choose receives all.
     void listen_to(std::span<const packet::mac_address> groups) noexcept;
+    /// Another MTU, while it runs. Errors  EBUSY: its buffers were set up for shorter frames; the
+    /// driver's
+    [[nodiscard]] result<void> change_mtu(uint16_t mtu);
+    /// Let nothing more in, where the driver can; for the end.
+    void quiet() noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
     void stop() noexcept;
 
@@ -47,6 +53,7 @@ class port {
     ~port();
 
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
+    [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     /// "0000:3b:00.0"; empty for what is not on a PCI bus.
@@ -64,12 +71,14 @@ class port {
     port() = default;
     result<void> configure(const port_settings& settings);
     result<void> set_up_queues(const port_settings& settings);
-    result<void> set_mtu(const port_settings& settings);
+    result<void> set_mtu(uint16_t mtu);
     result<void> set_promiscuous(const port_settings& settings);
     void close() noexcept;
 
     uint16_t id_ = none;
     bool started_ = false;
+    uint16_t tx_queues_ = 0;
+    uint32_t room_bytes_ = 0;  ///< of a frame in one buffer
     uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
     std::string name_{}, where_{}, device_{}, driver_{};

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "cost/port_counters.hpp"
 
@@ -25,6 +26,10 @@ class tx_queue {
     /// Whether this worker may send here at all.
     [[nodiscard]] bool usable() const noexcept { return counters_ != nullptr; }
 
+    [[nodiscard]] bool is(uint16_t port_id, uint16_t queue_id) const noexcept {
+        return port_id_ == port_id && queue_id_ == queue_id;
+    }
+
     /// Take a packet; sends when the burst is full. `now` in TSC cycles.
     void push(rte_mbuf* packet, uint64_t now) noexcept {
         if (waiting_ == 0) oldest_ = now;
@@ -32,33 +37,44 @@ class tx_queue {
         if (waiting_ == burst) flush();
     }
 
+    /// Take several, in order; a full burst that nothing waits before goes out as it is.
+    void push(rte_mbuf* const* packets, uint16_t n, uint64_t now) noexcept {
+        if (n == burst && waiting_ == 0) return send(const_cast<rte_mbuf**>(packets), n);
+        for (uint16_t i = 0; i < n; ++i) push(packets[i], now);
+    }
+
     /// Send if the oldest packet has waited for `drain_cycles`.
+    /// now  not before the last push's
     void drain(uint64_t now, uint64_t drain_cycles) noexcept {
         if (waiting_ != 0 && now - oldest_ >= drain_cycles) flush();
     }
 
     /// Send now. What the driver refuses twice is a drop, tx_refused.
     void flush() noexcept {
-        if (waiting_ == 0) return;
+        if (waiting_ != 0) send(packets_.data(), std::exchange(waiting_, uint16_t{0}));
+    }
+
+    /// Have the driver free what it has sent, where it can be asked.
+    void clean_up() const noexcept { rte_eth_tx_done_cleanup(port_id_, queue_id_, 0); }
+
+  private:
+    void send(rte_mbuf** packets, uint16_t n) noexcept {
         uint64_t bytes = 0;
-        for (uint16_t i = 0; i < waiting_; ++i) bytes += packets_[i]->pkt_len;
-        uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets_.data(), waiting_);
-        if (sent < waiting_) [[unlikely]] {
+        for (uint16_t i = 0; i < n; ++i) bytes += packets[i]->pkt_len;
+        uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
+        if (sent < n) [[unlikely]] {
             sent = static_cast<uint16_t>(sent +
-                                         rte_eth_tx_burst(port_id_, queue_id_, &packets_[sent],
-                                                          static_cast<uint16_t>(waiting_ - sent)));
-            for (uint16_t i = sent; i < waiting_; ++i) bytes -= packets_[i]->pkt_len;
-            rte_pktmbuf_free_bulk(&packets_[sent], static_cast<unsigned>(waiting_ - sent));
-            counters_->drop(packet::drop_reason::tx_refused,
-                            static_cast<uint64_t>(waiting_ - sent));
+                                         rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
+                                                          static_cast<uint16_t>(n - sent)));
+            for (uint16_t i = sent; i < n; ++i) bytes -= packets[i]->pkt_len;
+            rte_pktmbuf_free_bulk(&packets[sent], static_cast<unsigned>(n - sent));
+            counters_->drop(packet::drop_reason::tx_refused, static_cast<uint64_t>(n - sent));
         }
         counters_->tx_packets.add(sent);
         counters_->tx_bursts.add(1);
         counters_->tx_bytes.add(bytes);
-        waiting_ = 0;
     }
 
-  private:
     cost::port_counters* counters_ = nullptr;
     uint64_t oldest_ = 0;
     uint16_t port_id_ = 0, queue_id_ = 0, waiting_ = 0;

@@ -1,119 +1,164 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/acls.hpp"
+#include "observe/console.hpp"
 
-#include <map>
-#include <new>
+#include <algorithm>
 
 namespace turnpike::control {
 namespace {
 
-constexpr size_t nowhere = SIZE_MAX;
+constexpr uint32_t nowhere = UINT32_MAX;
 
 /// What is not named starts anew with each list; the default behind the rules goes on.
-std::map<std::string, size_t> places_by_name(const config::acl_list& l) {
-    std::map<std::string, size_t> out;
-    for (size_t i = 0; i < l.rules.size(); ++i)
-        if (!l.rules[i].name.empty()) out[l.rules[i].name] = i;
-    out["default"] = l.rules.size();
+std::map<std::string, uint32_t> ids_by_name(const datapath::acl_list& l) {
+    std::map<std::string, uint32_t> out;
+    const auto& rules = l.says().rules;
+    for (size_t i = 0; i < rules.size(); ++i)
+        if (!rules[i].name.empty()) out[rules[i].name] = l.id_at(i);
+    out["default"] = l.id_at(rules.size());
     return out;
 }
 
-bool denies(const config::acl_list& l, size_t place) {
-    return place < l.rules.size() ? l.rules[place].action == config::acl_action::deny
+bool denies(const state::acl_list& l, size_t place) {
+    return place < l.rules.size() ? l.rules[place].action == state::acl_action::deny
                                   : !l.default_permits;
 }
 
 }  // namespace
 
-acls::~acls() {
-    for (const socket& s : sockets_) at(s).store(nullptr, std::memory_order_release);
-    if (tables_.rcu) tables_.rcu->synchronize();  // what was replaced last is let go
-}
-
-std::atomic<const datapath::bound_acl*>& acls::at(const socket& s) const noexcept {
-    datapath::port_entry& port = tables_.port[s.port];
-    return s.out ? port.acl_out : port.acl_in;
-}
+acls::~acls() = default;
 
 /// Throws std::bad_alloc.
-std::unique_ptr<acls::binding> acls::make(const text& says, const compiled& list,
-                                          const binding* before) const {
+std::unique_ptr<acls::binding> acls::make(const list& of, const binding* before) const {
     auto b = std::make_unique<binding>();
-    b->says = says;
-    b->live.list = list;
+    b->live.list = of;
     constexpr size_t line_apart = 64 / sizeof(datapath::acl_counter);
+    const uint32_t ids = of->id_limit();
     for (uint32_t w = 0; w < workers_; ++w)
-        b->live.counters.push_back(
-            std::make_unique<datapath::acl_counter[]>(b->places() + line_apart));
-    b->earlier.assign(workers_, std::vector<count>(b->places()));
-    b->place_before.assign(b->places(), nowhere);
+        b->live.counters.push_back(std::make_unique<datapath::acl_counter[]>(ids + line_apart));
+    b->earlier.assign(workers_, std::vector<count>(ids));
+    b->before_id.assign(ids, nowhere);
     if (before == nullptr) return b;
-    const auto there = places_by_name(*before->says);
-    for (const auto& [name, place] : places_by_name(*says))
-        if (const auto same = there.find(name); same != there.end())
-            b->place_before[place] = same->second;
+    const auto there = ids_by_name(*before->live.list);
+    for (const auto& [name, id] : ids_by_name(*of))
+        if (const auto same = there.find(name); same != there.end()) b->before_id[id] = same->second;
     return b;
 }
 
-result<void> acls::set_up(const config::model& model) {
-    std::map<uint16_t, std::pair<text, compiled>> lists;
-    for (uint16_t port = 0; port < tables_.ports; ++port)
-        for (const bool out : {false, true}) {
-            const auto& named = out ? model.ports[port].acl_out : model.ports[port].acl_in;
-            if (!named) continue;
-            auto& [says, list] = lists[*named];
-            if (list == nullptr) {
-                says = std::make_shared<config::acl_list>(model.acls[*named]);
-                auto made = datapath::acl_list::compile(*says);
-                if (!made) return tl::unexpected<error>(made.error());
-                list = *made;
+class acls::staged_acls : public staged {
+  public:
+    explicit staged_acls(acls& of) : of_(of) {}
+    ~staged_acls() override {
+        if (committed_ || changed_ == nullptr) return;
+        if (!changed_->change_one_rule(said_))
+            observe::say("access list '" + said_->name +
+                         "': the rule of a refused change could not be taken back; reload");
+    }
+
+    result<void> compile_lists(const change& c) {
+        for (const auto& [name, i] : c.after.interfaces)
+            for (const std::string& bound : {i.acl_in, i.acl_out}) {
+                if (bound.empty() || lists_.contains(bound)) continue;
+                auto ready = ready_list(c, c.after.acls.at(bound));
+                if (!ready) return tl::unexpected<error>(ready.error());
+                lists_.emplace(bound, *ready);
             }
-            sockets_.push_back({port, model.ports[port].name, out, make(says, list, nullptr)});
-            at(sockets_.back()).store(&sockets_.back().now->live, std::memory_order_release);
-            tables_.out_lists |= out;
+        return {};
+    }
+    void bind(change& c) {
+        for (const auto& [name, i] : c.after.interfaces)
+            for (const bool out : {false, true}) {
+                const std::string& bound = out ? i.acl_out : i.acl_in;
+                if (bound.empty()) continue;
+                const datapath::bound_acl* live =
+                    bind(name, c.interface_place.at(name), out, lists_.at(bound));
+                datapath::interface& to = c.view->interfaces[c.interface_place.at(name)];
+                (out ? to.acl_out : to.acl_in) = live;
+                c.view->out_lists |= out;
+            }
+    }
+    void commit() noexcept override {
+        committed_ = true;
+        for (size_t i = 0; i < next_.size(); ++i) {
+            if (was_[i] == none) continue;
+            auto& old = of_.bindings_[was_[i]];
+            if (next_[i] == nullptr)
+                next_[i] = std::move(old);
+            else
+                next_[i]->before = std::move(old);
         }
-    return {};
+        of_.bindings_.swap(next_);
+        of_.lists_.swap(lists_);
+    }
+    void retire() noexcept override {
+        for (auto& b : of_.bindings_)
+            if (b->before != nullptr) b->end_before();
+    }
+
+  private:
+    static constexpr size_t none = SIZE_MAX;
+
+    /// The list as it is, changed by a rule, or another one.
+    result<list> ready_list(const change& c, const state::acl_list& wanted) {
+        const auto there = of_.lists_.find(wanted.name);
+        const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(),
+                                       wanted.name) != c.what.acls.changed.end();
+        if (there != of_.lists_.end() && !differs) return there->second;
+        auto says = std::make_shared<const state::acl_list>(wanted);
+        // One list at the most: taking back is then all that is left to do if something else fails.
+        if (there != of_.lists_.end() && c.what.acls.changed.size() == 1) {
+            auto before = std::make_shared<const state::acl_list>(there->second->says());
+            if (there->second->change_one_rule(says)) {
+                changed_ = there->second;
+                said_ = std::move(before);
+                return there->second;
+            }
+        }
+        return datapath::acl_list::compile(std::move(says), of_.rcu_.hook());
+    }
+    const datapath::bound_acl* bind(const std::string& name, uint16_t place, bool out,
+                                    const list& by) {
+        const auto& now = of_.bindings_;
+        const auto at = std::find_if(now.begin(), now.end(), [&](const auto& b) {
+            return b->interface == place && b->out == out && b->says().name == by->says().name;
+        });
+        next_.reserve(next_.size() + 1);
+        was_.push_back(at == now.end() ? none : static_cast<size_t>(at - now.begin()));
+        if (at != now.end() && (*at)->live.list == by) {
+            next_.emplace_back();
+            return &(*at)->live;
+        }
+        auto fresh = of_.make(by, at == now.end() ? nullptr : at->get());
+        fresh->interface = place;
+        fresh->interface_name = name;
+        fresh->out = out;
+        next_.push_back(std::move(fresh));
+        return &next_.back()->live;
+    }
+
+    acls& of_;
+    std::map<std::string, list, std::less<>> lists_;
+    std::vector<std::unique_ptr<binding>> next_;
+    std::vector<size_t> was_;  ///< of each in next_: the one that it goes on from
+    list changed_;             ///< by a rule
+    std::shared_ptr<const state::acl_list> said_;  ///< before that
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> acls::prepare(change& c) {
+    auto ready = std::make_unique<staged_acls>(*this);
+    if (auto done = ready->compile_lists(c); !done) return tl::unexpected<error>(done.error());
+    ready->bind(c);
+    return ready;
 }
 
-result<void> acls::replace(const config::acl_list& with) {
-    std::vector<std::unique_ptr<binding>> next;
-    try {
-        const text says = std::make_shared<config::acl_list>(with);
-        compiled list;
-        for (const socket& s : sockets_) {
-            next.emplace_back();
-            if (s.now->says->name != with.name) continue;
-            if (list == nullptr) {
-                auto made = datapath::acl_list::compile(*says);
-                if (!made) return tl::unexpected<error>(made.error());
-                list = *made;
-            }
-            next.back() = make(says, list, s.now.get());
-        }
-        if (list == nullptr)
-            return fail(ENOENT, "access list '" + with.name + "'", "no port has it");
-    } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, "access list '" + with.name + "'", "no memory; nothing was changed");
-    }
-    for (size_t i = 0; i < sockets_.size(); ++i) {
-        if (next[i] == nullptr) continue;
-        std::swap(sockets_[i].now, next[i]);
-        binding* now = sockets_[i].now.get();
-        now->before = std::move(next[i]);
-        at(sockets_[i]).store(&now->live, std::memory_order_release);
-        tables_.rcu->hook()(
-            {[](void* b, uint64_t) { static_cast<binding*>(b)->end_before(); }, now, 0});
-    }
-    return {};
-}
-
-acls::count acls::binding::counted(size_t worker, size_t place) const noexcept {
-    const datapath::acl_counter& c = live.counters[worker][place];
-    count sum = earlier[worker][place];
+acls::count acls::binding::counted(size_t worker, uint32_t id) const noexcept {
+    const datapath::acl_counter& c = live.counters[worker][id];
+    count sum = earlier[worker][id];
     sum.packets += c.packets.read();
     sum.bytes += c.bytes.read();
-    if (before == nullptr || place_before[place] == nowhere) return sum;
-    const count more = before->counted(worker, place_before[place]);
+    if (before == nullptr || before_id[id] == nowhere) return sum;
+    const count more = before->counted(worker, before_id[id]);
     return {sum.packets + more.packets, sum.bytes + more.bytes};
 }
 
@@ -121,11 +166,12 @@ acls::totals acls::binding::judged() const noexcept {
     totals sum = before != nullptr ? before->judged() : totals{};
     sum.permitted += earlier_totals.permitted;
     sum.denied += earlier_totals.denied;
-    for (size_t place = 0; place < places(); ++place) {
-        if (place < says->rules.size() && says->rules[place].action == config::acl_action::count)
-            continue;
+    for (uint32_t id = 0; id < live.list->id_limit(); ++id) {
+        const state::acl_action action = live.list->action_of(id);
+        if (action == state::acl_action::count) continue;
         for (const auto& counters : live.counters)
-            (denies(*says, place) ? sum.denied : sum.permitted) += counters[place].packets.read();
+            (action == state::acl_action::deny ? sum.denied : sum.permitted) +=
+                counters[id].packets.read();
     }
     return sum;
 }
@@ -133,36 +179,36 @@ acls::totals acls::binding::judged() const noexcept {
 /// No worker holds it any more: its counters stand still.
 void acls::binding::end_before() noexcept {
     for (size_t w = 0; w < earlier.size(); ++w)
-        for (size_t place = 0; place < places(); ++place)
-            if (const size_t there = place_before[place]; there != nowhere) {
+        for (uint32_t id = 0; id < before_id.size(); ++id)
+            if (const uint32_t there = before_id[id]; there != nowhere) {
                 const count c = before->counted(w, there);
-                earlier[w][place].packets += c.packets;
-                earlier[w][place].bytes += c.bytes;
+                earlier[w][id].packets += c.packets;
+                earlier[w][id].bytes += c.bytes;
             }
     earlier_totals = before->judged();
     before.reset();
 }
 
-cost::acl_report acls::report_of(const socket& s, uint32_t workers) {
-    const binding& b = *s.now;
+observe::acl_report acls::report_of(const binding& b) const {
     const totals sum = b.judged();
-    cost::acl_report out{.port = s.port_name,
-                         .direction = s.out ? "out" : "in",
-                         .list = b.says->name,
-                         .permitted = sum.permitted,
-                         .denied = sum.denied,
-                         .bytes = b.live.list->bytes};
-    for (size_t place = 0; place < b.places(); ++place) {
-        cost::acl_rule_report r{.name = "default",
-                                .action = denies(*b.says, place) ? "deny" : "permit"};
-        if (place < b.says->rules.size()) {
-            const config::acl_rule& rule = b.says->rules[place];
+    const state::acl_list& says = b.says();
+    observe::acl_report out{.interface = b.interface_name,
+                            .direction = b.out ? "out" : "in",
+                            .list = says.name,
+                            .permitted = sum.permitted,
+                            .denied = sum.denied,
+                            .bytes = b.live.list->bytes()};
+    for (size_t place = 0; place <= says.rules.size(); ++place) {
+        observe::acl_rule_report r{.name = "default",
+                                   .action = denies(says, place) ? "deny" : "permit"};
+        if (place < says.rules.size()) {
+            const state::acl_rule& rule = says.rules[place];
             r.name = rule.name;
-            r.action = config::acl_action_names[static_cast<size_t>(rule.action)];
-            r.where = rule.where;
+            r.action = state::acl_action_names[static_cast<size_t>(rule.action)];
+            r.where = rule.where.text;
         }
-        for (uint32_t w = 0; w < workers; ++w) {
-            const count c = b.counted(w, place);
+        for (uint32_t w = 0; w < workers_; ++w) {
+            const count c = b.counted(w, b.live.list->id_at(place));
             r.packets += c.packets;
             r.bytes += c.bytes;
             r.by_worker.push_back(c.packets);
@@ -172,14 +218,14 @@ cost::acl_report acls::report_of(const socket& s, uint32_t workers) {
     return out;
 }
 
-std::vector<cost::acl_report> acls::report() const {
-    std::vector<cost::acl_report> out;
-    for (const socket& s : sockets_) out.push_back(report_of(s, workers_));
+std::vector<observe::acl_report> acls::report() const {
+    std::vector<observe::acl_report> out;
+    for (const auto& b : bindings_) out.push_back(report_of(*b));
     return out;
 }
 
 std::string_view acls::kernel() const noexcept {
-    return sockets_.front().now->live.list->v4->kernel();
+    return bindings_.empty() ? std::string_view{} : bindings_.front()->live.list->kernel();
 }
 
 }  // namespace turnpike::control

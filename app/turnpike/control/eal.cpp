@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "control/hugepages.hpp"
+#include "control/packet_pool.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -38,19 +39,21 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 /// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
 /// guess: the check exists to explain a shortage, not to account for the last page.
-uint64_t bytes_needed(const config::model& model) {
+uint64_t bytes_needed(const state::desired& wanted) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
     constexpr uint64_t of_route_tables = 16u
                                          << 20;  // a few routes; a full table needs as much again
     constexpr uint64_t per_neighbour = 256;
-    const bool routes = std::any_of(model.ports.begin(), model.ports.end(),
-                                    [](const config::port& p) { return p.routed(); });
-    const uint64_t buffer = model.pool.buffer_size + per_buffer_overhead;
-    return uint64_t{model.pool.buffers} *
+    const bool routes = std::any_of(
+        wanted.interfaces.begin(), wanted.interfaces.end(),
+        [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
+    const uint64_t buffer = wanted.fixed.pool.buffer_size + per_buffer_overhead;
+    const auto workers = std::max<uint32_t>(1, static_cast<uint32_t>(wanted.fixed.workers.size()));
+    return uint64_t{buffers_for(wanted, workers)} *
                (buffer + buffer / 25) +  // padding: lib/cache's max_overhead
            of_eal_and_drivers +
-           (routes ? of_route_tables + model.neighbour_limits.limit * per_neighbour : 0);
+           (routes ? of_route_tables + wanted.limits.limit * per_neighbour : 0);
 }
 
 bool given(const std::vector<std::string>& options, std::string_view name) {
@@ -76,13 +79,13 @@ unsigned first_lcore(const std::vector<std::string>& options) {
     return 0;
 }
 
-result<void> check_hugepages(const config::model& model, std::vector<std::string>& options) {
+result<void> check_hugepages(const state::desired& wanted, std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
     const unsigned node = node_of_cpu("/", first_lcore(options));
-    const uint64_t bytes = bytes_needed(model);
+    const uint64_t bytes = bytes_needed(wanted);
     const std::string shortfall = hugepage_shortfall(hugepage_pools("/"), node, bytes);
     if (shortfall.empty()) return {};
-    if (!model.eal_options.hugepages_optional)
+    if (!wanted.fixed.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
                     shortfall +
                         "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
@@ -117,9 +120,9 @@ std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
     return merged;
 }
 
-result<void> start_eal(const config::model& model, const std::vector<std::string>& command) {
-    std::vector<std::string> options = merge_eal_options(model.eal_options.args, command);
-    if (auto checked = check_hugepages(model, options); !checked) return checked;
+result<void> start_eal(const state::desired& wanted, const std::vector<std::string>& command) {
+    std::vector<std::string> options = merge_eal_options(wanted.fixed.eal_options.args, command);
+    if (auto checked = check_hugepages(wanted, options); !checked) return checked;
     options.insert(options.begin(), "turnpike");
     std::vector<char*> argv;
     argv.reserve(options.size());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/model.hpp"
+#include "state/desired.hpp"
 
 namespace turnpike::control {
 
@@ -18,7 +18,7 @@ namespace turnpike::control {
 /// rte_eal_init with the merged options. Where hugepages are missing: an error that says how many
 /// on which node and the command that reserves them, or, with `hugepages: optional`, a start
 /// without. Errors  ENOMEM: hugepages; else what EAL says. Call once, from the main thread.
-[[nodiscard]] result<void> start_eal(const config::model& model,
+[[nodiscard]] result<void> start_eal(const state::desired& wanted,
                                      const std::vector<std::string>& command);
 
 /// rte_eal_cleanup. Every port and pool must be gone.

@@ -1,211 +1,292 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The state machine; neighbour_changes.cpp has what the operator changes.
 #include "control/neighbours.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace turnpike::control {
 
-using datapath::neighbour_key;
-using datapath::neighbour_table;
+using datapath::hop_kind;
 using packet::drop_reason;
 using state = neighbour_state;
 
-neighbours::neighbours(const config::neighbours& limits, neighbour_table& table,
+neighbours::neighbours(next_hops& hops, routes& host_routes, uint32_t most_held,
                        neighbour_actions actions)
-    : limits_(limits), table_(table), actions_(std::move(actions)) {}
+    : hops_(hops),
+      host_routes_(host_routes),
+      most_held_(most_held),
+      actions_(std::move(actions)),
+      interfaces_(datapath::max_interfaces) {}
 
 neighbours::~neighbours() { give_up_all(drop_reason::stopping); }
 
-neighbours::entry* neighbours::find(uint16_t port, const ip_address& a) {
-    const auto at = entries_.find({port, a});
+neighbours::entry* neighbours::find(uint16_t interface, const ip_address& a) {
+    const auto at = entries_.find({interface, a});
     return at == entries_.end() ? nullptr : at->second.get();
 }
 
-neighbours::entry* neighbours::make(uint16_t port, const ip_address& a) {
-    const neighbour_key key = neighbour_key::of(port, a);
-    uint32_t slot = table_.add(key);
-    if (slot == neighbour_table::none && evict_failed()) slot = table_.add(key);
-    if (slot == neighbour_table::none) return nullptr;
+/// An entry with a hop of its own; null where no hop is left. Throws std::bad_alloc with nothing done.
+neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
+                                      const datapath::interface& on) {
     auto e = std::make_unique<entry>();
-    e->port = port;
+    e->interface = interface;
     e->address = a;
-    e->slot = slot;
-    return (entries_[{port, a}] = std::move(e)).get();
-}
-
-/// At the limit a neighbour that did not answer makes room; its slot is free at the workers' next
-/// quiescence, so the newcomer may have to come again.
-bool neighbours::evict_failed() {
-    while (!failed_.empty()) {
-        entry* e = find(failed_.front().first, failed_.front().second);
-        failed_.pop();
-        if (e == nullptr || e->state != state::failed || e->gateway) continue;
-        forget(*e);
-        return true;
+    const auto hop = hops_.take();
+    if (!hop) return nullptr;
+    e->hop = *hop;
+    datapath::next_hop& h = hops_[*hop];
+    h.out = {.port = on.port, .interface = interface};
+    h.mtu.store(on.mtu, std::memory_order_relaxed);
+    h.set_addresses({}, on.mac);
+    entry* made = e.get();
+    try {
+        by_hop_.emplace(*hop, made);
+        entries_.emplace(key{interface, a}, std::move(e));
+    } catch (...) {
+        by_hop_.erase(*hop);
+        hops_.give_back(*hop);
+        throw;
     }
-    return false;
+    h.kind.store(hop_kind::glean, std::memory_order_release);
+    ++interfaces_[interface].entries;
+    return made;
 }
 
-void neighbours::forget(entry& e) {
-    give_up_held(e, drop_reason::neighbour_failed);
-    table_.remove(neighbour_key::of(e.port, e.address));
-    entries_.erase({e.port, e.address});
+neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uint64_t now_ms) {
+    const of_interface& on = interfaces_[interface];
+    if (on.about == nullptr) return nullptr;
+    if (entries_.size() >= limits_.limit && !evict(interface, now_ms)) return nullptr;
+    return insert(interface, a, *on.about);
 }
 
-result<uint32_t> neighbours::add_gateway(uint16_t port, const ip_address& a) {
-    entry* e = find(port, a);
-    if (e == nullptr) {
-        e = make(port, a);
-        if (e == nullptr)
-            return turnpike::fail(ENOSPC, "neighbours",
-                                  "limit is too small for the gateways of the routes");
-        e->state = state::failed;  // nobody has asked yet; the first packet does
+/// Lists by what an entry is worth; those that may not be taken are in none.
+void neighbours::rank(entry& e) {
+    if (e.ranked_in != nullptr) e.ranked_in->erase(e.rank);
+    e.ranked_in = nullptr;
+    if (e.gateway || e.fixed || e.state == state::reachable || e.state == state::probe) return;
+    worth w = worth::failed;
+    if (e.state == state::stale) w = e.asked_for ? worth::solicited : worth::unsolicited;
+    if (e.state == state::incomplete) w = worth::solicited;  // packets wait for it
+    lru& list = interfaces_[e.interface].takeable[static_cast<size_t>(w)];
+    list.push_back(&e);
+    e.ranked_in = &list;
+    e.rank = std::prev(list.end());
+}
+
+neighbours::entry* neighbours::victim(of_interface& i) {
+    for (lru& list : i.takeable)
+        if (!list.empty()) return list.front();
+    return nullptr;
+}
+
+/// Make room for one more: where the newcomer's interface has its share already, of its own ones, else
+/// of those of the interface that has the most.
+bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
+    const uint32_t share = limits_.limit / std::max(1U, routed_interfaces_);
+    of_interface* from = &interfaces_[interface];
+    if (from->entries < share)
+        for (of_interface& other : interfaces_)
+            if (other.entries > from->entries && victim(other) != nullptr) from = &other;
+    entry* gone = victim(*from);
+    if (gone == nullptr) return false;
+    forget(*gone, drop_reason::neighbour_limit, now_ms);
+    return entries_.size() < limits_.limit;
+}
+
+void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
+    give_up_held(e, why);
+    if (e.has_route) {
+        if (!host_routes_.clear_host(e.address)) {  // no memory: later
+            lose_mac(e);
+            e.state = state::failed;
+            rank(e);
+            return set_timer(e, now_ms + limits_.retransmit_ms);
+        }
+        e.has_route = false;
     }
-    e->gateway = true;
-    return e->slot;
+    timers_.erase({e.deadline_ms, {e.interface, e.address}});
+    if (e.ranked_in != nullptr) e.ranked_in->erase(e.rank);
+    --interfaces_[e.interface].entries;
+    by_hop_.erase(e.hop);
+    hops_.give_back(e.hop);
+    entries_.erase({e.interface, e.address});
 }
 
-result<void> neighbours::add_static(uint16_t port, const ip_address& a,
-                                    const packet::mac_address& mac) {
-    entry* e = find(port, a);
-    if (e == nullptr) e = make(port, a);
-    if (e == nullptr)
-        return turnpike::fail(ENOSPC, "neighbours", "limit is too small for the static ones");
-    e->fixed = true;
-    e->state = state::reachable;
-    set_mac(*e, mac);
-    return {};
-}
-
-void neighbours::release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms) {
-    entry* e = find(port, a);
-    if (e == nullptr || !e->gateway) return;
-    e->gateway = false;
-    if (e->state == state::failed) set_timer(*e, now_ms + limits_.failed_ms);
-}
-
-void neighbours::resolve(rte_mbuf* packet, uint16_t port, const ip_address& a, uint64_t now_ms) {
-    entry* e = find(port, a);
+void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a,
+                         uint64_t now_ms) {
+    entry* e = find(interface, a);
     if (e == nullptr) {
-        e = make(port, a);
+        e = make(interface, a, now_ms);
         if (e == nullptr) return actions_.give_up(packet, drop_reason::neighbour_limit);
+        e->asked_for = true;
         start_asking(*e, now_ms);
     }
-    switch (e->state) {
+    resolve_at(*e, packet, now_ms);
+}
+
+bool neighbours::resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms) {
+    const auto at = by_hop_.find(hop);
+    if (at == by_hop_.end()) return false;
+    resolve_at(*at->second, packet, now_ms);
+    return true;
+}
+
+void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
+    switch (e.state) {
         case state::reachable:
         case state::stale:
         case state::probe:
-            return actions_.send(packet, port, e->mac);
+            return actions_.send(packet, hops_[e.hop]);
         case state::failed:
-            if (now_ms < e->deadline_ms)
+            if (now_ms < e.deadline_ms)
                 return actions_.give_up(packet, drop_reason::neighbour_failed);
-            start_asking(*e, now_ms);
+            start_asking(e, now_ms);
             break;
         default:
             break;
     }
-    if (e->held.size() >= limits_.held)
+    if (e.held.size() >= limits_.held)
         return actions_.give_up(packet, drop_reason::neighbour_queue_full);
-    e->held.push_back(packet);
-    ++held_;
+    hold(e, packet);
+}
+
+void neighbours::hold(entry& e, rte_mbuf* packet) {
+    e.held.reserve(e.held.size() + 1);
+    waiting_.push_back({packet, &e});
+    e.held.push_back(std::prev(waiting_.end()));
+    if (waiting_.size() <= most_held_) return;
+    const auto [oldest, whose] = waiting_.front();
+    std::erase(whose->held, waiting_.begin());
+    waiting_.pop_front();
+    actions_.give_up(oldest, drop_reason::held_limit);
 }
 
 void neighbours::start_asking(entry& e, uint64_t now_ms) {
     e.state = state::incomplete;
+    e.asked_for = true;
     e.attempts = 0;
+    rank(e);
     ask(e, now_ms);
 }
 
 void neighbours::ask(entry& e, uint64_t now_ms) {
     ++e.attempts;
-    actions_.solicit(e.port, e.address, e.state == state::probe ? &e.mac : nullptr);
     set_timer(e, now_ms + limits_.retransmit_ms);
+    actions_.solicit(e.interface, e.address, e.state == state::probe ? &e.mac : nullptr);
 }
 
-void neighbours::learn(uint16_t port, const ip_address& a, const packet::mac_address& mac,
-                       bool create, uint64_t now_ms) {
-    entry* e = find(port, a);
-    if (e == nullptr && create) e = make(port, a);
+void neighbours::learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
+                       uint64_t now_ms) {
+    entry* e = find(interface, a);
+    if (e == nullptr && create) e = make(interface, a, now_ms);
     if (e == nullptr || e->fixed) return;
     const bool known = e->state != state::incomplete && e->state != state::failed;
-    if (known && e->mac == mac) return;
+    if (known && e->mac == mac) return rank(*e);
     set_mac(*e, mac);
     become_stale(*e, now_ms);
 }
 
-void neighbours::confirm(uint16_t port, const ip_address& a, const neighbour_claim& claim,
+void neighbours::confirm(uint16_t interface, const ip_address& a, const neighbour_claim& claim,
                          uint64_t now_ms) {
-    entry* e = find(port, a);
+    entry* e = find(interface, a);
     if (e == nullptr || e->fixed) return;
     // RFC 4861 section 7.2.5.
     const bool known = e->state != state::incomplete && e->state != state::failed;
-    const bool other = known && e->mac != claim.mac;
+    if (!known && !claim.mac) return;
+    const bool other = known && claim.mac && e->mac != *claim.mac;
     if (other && !claim.overrides) {
         if (e->state == state::reachable) become_stale(*e, now_ms);
         return;
     }
-    if (!known || other) set_mac(*e, claim.mac);
+    if (claim.solicited) e->asked_for = true;
+    if (!known || other) set_mac(*e, *claim.mac);
     if (claim.solicited)
         become_reachable(*e, now_ms);
     else if (!known || other)
         become_stale(*e, now_ms);
 }
 
-void neighbours::set_mac(entry& e, const packet::mac_address& mac) {
+bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
+    const auto at = entries_.find({interface, a});
+    return at != entries_.end() && (at->second->state == state::incomplete ||
+                                    at->second->state == state::probe);
+}
+
+/// Workers forward by the hop from here on, through the host route or as a gateway.
+void neighbours::set_mac(entry& e, const mac_address& mac) {
     e.mac = mac;
-    table_.resolve(e.slot, mac);
+    datapath::next_hop& hop = hops_[e.hop];
+    hop.set_destination(mac);
+    hop.kind.store(hop_kind::adjacency, std::memory_order_release);
+    // Without memory for its route, control forwards to it.
+    if (!e.has_route && !e.fixed && !e.address.is_link_local())
+        e.has_route = host_routes_.set_host(e.address, e.hop).has_value();
     release(e);
+}
+
+void neighbours::lose_mac(entry& e) {
+    hops_[e.hop].kind.store(hop_kind::glean, std::memory_order_release);
 }
 
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
     e.state = state::reachable;
+    rank(e);
     set_timer(e, now_ms + limits_.reachable_ms);
 }
 
 void neighbours::become_stale(entry& e, uint64_t now_ms) {
     e.state = state::stale;
     e.stale_since_ms = now_ms;
-    table_.take_used(e.slot);
-    // Looked at often, because a worker that uses it only sets a bit.
+    hops_[e.hop].used.store(false, std::memory_order_relaxed);
+    rank(e);
+    // Looked at often, because a worker that uses it only sets a mark.
     set_timer(e, now_ms + limits_.retransmit_ms);
 }
 
 void neighbours::fail(entry& e, uint64_t now_ms) {
     e.state = state::failed;
-    table_.unresolve(e.slot);
-    failed_.push({e.port, e.address});
+    lose_mac(e);
+    rank(e);
     set_timer(e, now_ms + limits_.failed_ms);
     give_up_held(e, drop_reason::neighbour_failed);
 }
 
-void neighbours::flush(uint16_t port, drop_reason why, uint64_t now_ms) {
+void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
     std::vector<entry*> gone;
     for (auto& [whose, e] : entries_)
-        if (whose.first == port) gone.push_back(e.get());
+        if (whose.first == interface) gone.push_back(e.get());
     for (entry* e : gone) {
         give_up_held(*e, why);
         if (e->fixed) continue;
         if (!e->gateway) {
-            forget(*e);
+            forget(*e, why, now_ms);
             continue;
         }
-        table_.unresolve(e->slot);
+        lose_mac(*e);
         e->state = state::failed;
-        e->deadline_ms = now_ms;  // may be asked for at once
+        set_timer(*e, now_ms);  // may be asked for at once
     }
 }
 
+/// One timer each.
 void neighbours::set_timer(entry& e, uint64_t at_ms) {
+    const key whose{e.interface, e.address};
+    auto node = timers_.extract({e.deadline_ms, whose});
+    if (node.empty()) {
+        timers_.emplace(at_ms, whose);
+    } else {
+        node.value().first = at_ms;
+        timers_.insert(std::move(node));
+    }
     e.deadline_ms = at_ms;
-    timers_.push({at_ms, {e.port, e.address}});
 }
 
 void neighbours::tick(uint64_t now_ms) {
-    while (!timers_.empty() && timers_.top().at_ms <= now_ms) {
-        const timer t = timers_.top();
-        timers_.pop();
-        entry* e = find(t.whose.first, t.whose.second);
-        if (e != nullptr && e->deadline_ms == t.at_ms) on_time(*e, now_ms);
+    while (!timers_.empty() && timers_.begin()->first <= now_ms) {
+        entry* e = find(timers_.begin()->second.first, timers_.begin()->second.second);
+        timers_.erase(timers_.begin());
+        if (e != nullptr) on_time(*e, now_ms);
     }
 }
 
@@ -218,29 +299,36 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
         case state::reachable:
             return become_stale(e, now_ms);
         case state::stale:
-            if (table_.take_used(e.slot)) {
+            if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed)) {
                 e.state = state::probe;
+                e.asked_for = true;
                 e.attempts = 0;
+                rank(e);
                 return ask(e, now_ms);
             }
-            if (!e.gateway && now_ms - e.stale_since_ms >= limits_.forget_ms) return forget(e);
+            if (!e.gateway && now_ms - e.stale_since_ms >= limits_.forget_ms)
+                return forget(e, drop_reason::neighbour_failed, now_ms);
             return set_timer(e, now_ms + limits_.retransmit_ms);
         default:
-            if (!e.gateway) forget(e);
+            if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
     }
 }
 
 void neighbours::release(entry& e) {
     // send() may come back here with another packet of the same neighbour.
-    const std::vector<rte_mbuf*> ready = std::exchange(e.held, {});
-    held_ -= ready.size();
-    for (rte_mbuf* packet : ready) actions_.send(packet, e.port, e.mac);
+    for (const auto at : std::exchange(e.held, {})) {
+        rte_mbuf* packet = at->packet;
+        waiting_.erase(at);
+        actions_.send(packet, hops_[e.hop]);
+    }
 }
 
 void neighbours::give_up_held(entry& e, drop_reason why) {
-    const std::vector<rte_mbuf*> hopeless = std::exchange(e.held, {});
-    held_ -= hopeless.size();
-    for (rte_mbuf* packet : hopeless) actions_.give_up(packet, why);
+    for (const auto at : std::exchange(e.held, {})) {
+        rte_mbuf* packet = at->packet;
+        waiting_.erase(at);
+        actions_.give_up(packet, why);
+    }
 }
 
 void neighbours::give_up_all(drop_reason why) {

@@ -9,20 +9,30 @@
 //                           |                                        v
 //                           +--time--> forgotten <-------------------+
 //
-// A gateway's neighbour is never forgotten: routes outlive neighbours. Control only; workers see the
-// outcome in datapath/neighbour_table.
+// Each has a next hop as long as it is known: glean while its MAC address is not, adjacency while it is,
+// and then a host route too. A gateway is never forgotten: routes name its hop. Control only.
+//
+// Bounds (RFC 6583): at the limit the least recently used goes first, and an interface that has more
+// than its share gives first: those that did not answer, then those that only said who they are, then
+// those that we asked for. Gateways, fixed ones and those that are reachable are never taken. All
+// waiting packets together are bounded; the oldest goes first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
-#include <queue>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <vector>
 
-#include "config/address.hpp"
-#include "config/model.hpp"
-#include "datapath/neighbour_table.hpp"
+#include "control/change.hpp"
+#include "control/next_hops.hpp"
+#include "control/routes.hpp"
+#include "net/ip.hpp"
 #include "packet/drop_reason.hpp"
 
 struct rte_mbuf;
@@ -33,97 +43,130 @@ enum class neighbour_state : uint8_t { incomplete, reachable, stale, probe, fail
 inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reachable", "stale",
                                                              "probe", "failed"};
 
-/// What the state machine asks of its owner. All are called from within its own functions.
+/// What the state machine asks of its surroundings. All are called from within its own functions.
 struct neighbour_actions {
     /// Ask who has the address; to `known` alone where it is not null.
-    std::function<void(uint16_t port, const ip_address&, const packet::mac_address* known)> solicit;
-    /// A packet that waited can go.
-    std::function<void(rte_mbuf*, uint16_t port, const packet::mac_address&)> send;
+    std::function<void(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
+    /// A packet that waited can go: its next hop is ready.
+    std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
     /// A packet that waited, or came, cannot go.
     std::function<void(rte_mbuf*, packet::drop_reason)> give_up;
 };
 
 /// What an answer or announcement says (RFC 4861 section 4.4).
 struct neighbour_claim {
-    packet::mac_address mac{};
+    std::optional<mac_address> mac{};  ///< none: its address is not said, and stays
     bool solicited = false;  ///< an answer to us: it proves that the neighbour hears us
     bool overrides = true;   ///< may replace another MAC address
 };
 
 /// Threads  control. Times in milliseconds of a clock that does not go back.
-class neighbours {
+class neighbours : public owner {
   public:
-    neighbours(const config::neighbours& limits, datapath::neighbour_table& table,
-               neighbour_actions actions);
-    ~neighbours();
+    /// most_held  packets that wait for all neighbours together
+    neighbours(next_hops& hops, routes& host_routes, uint32_t most_held, neighbour_actions actions);
+    ~neighbours() override;
 
-    /// A gateway: known for ever, so that routes can name its slot. Errors ENOSPC: the limit.
-    [[nodiscard]] result<uint32_t> add_gateway(uint16_t port, const ip_address& a);
-    /// A neighbour with a fixed MAC address: never asked, changed or forgotten. Errors ENOSPC.
-    [[nodiscard]] result<void> add_static(uint16_t port, const ip_address& a,
-                                          const packet::mac_address& mac);
-    /// No route names it any more: it may be forgotten like any other.
-    void release_gateway(uint16_t port, const ip_address& a, uint64_t now_ms);
+    /// Gateways of routes and fixed neighbours; what is on an interface that goes, goes.
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Takes a packet that is ready but for its neighbour's MAC address: sent, held or given up.
-    void resolve(rte_mbuf* packet, uint16_t port, const ip_address& a, uint64_t now_ms);
+    void resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a, uint64_t now_ms);
+    /// The same for what was punted by the hop of a neighbour. False: it is no neighbour's.
+    [[nodiscard]] bool resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms);
     /// Somebody on the link said who it is; `create`: it also asked for us, so we will answer it.
-    void learn(uint16_t port, const ip_address& a, const packet::mac_address& mac, bool create,
+    void learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
                uint64_t now_ms);
     /// An answer or an announcement; changes only what is known or asked for.
-    void confirm(uint16_t port, const ip_address& a, const neighbour_claim& claim, uint64_t now_ms);
+    void confirm(uint16_t interface, const ip_address& a, const neighbour_claim& claim,
+                 uint64_t now_ms);
     /// The link went down: nothing known of it holds.
-    void flush(uint16_t port, packet::drop_reason why, uint64_t now_ms);
+    void flush(uint16_t interface, packet::drop_reason why, uint64_t now_ms);
     /// What time has brought. Call every few milliseconds.
     void tick(uint64_t now_ms);
     /// Give up everything held; for the end.
     void give_up_all(packet::drop_reason why);
 
-    [[nodiscard]] uint64_t held() const noexcept { return held_; }
+    /// An answer is awaited.
+    [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
+
+    [[nodiscard]] uint64_t held() const noexcept { return waiting_.size(); }
+    [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(entries_.size()); }
+    [[nodiscard]] const state::neighbour_limits& limits() const noexcept { return limits_; }
     [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state()
         const;
+    /// Timers that are set, one a neighbour at most.
+    [[nodiscard]] size_t timers() const noexcept { return timers_.size(); }
 
   private:
+    struct entry;
+    struct waiting {
+        rte_mbuf* packet;
+        entry* at;
+    };
+    using waiting_list = std::list<waiting>;
+    using key = std::pair<uint16_t, ip_address>;
+    /// What may be taken, the first kind first; each list the least recently used first.
+    enum class worth : uint8_t { failed, unsolicited, solicited, count_ };
+    using lru = std::list<entry*>;
+
     struct entry {
-        uint16_t port = 0;
+        uint16_t interface = 0;
         ip_address address{};
-        uint32_t slot = 0;
+        uint32_t hop = 0;
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
-        bool fixed = false;  ///< its MAC address was configured: reachable for ever
+        bool fixed = false;      ///< its MAC address was configured: reachable for ever
+        bool asked_for = false;  ///< it answered us, or traffic wanted it
+        bool has_route = false;
         uint32_t attempts = 0;
         uint64_t deadline_ms = 0, stale_since_ms = 0;
-        packet::mac_address mac{};
-        std::vector<rte_mbuf*> held{};
+        mac_address mac{};
+        std::vector<waiting_list::iterator> held{};
+        lru* ranked_in = nullptr;
+        lru::iterator rank{};
     };
-    struct timer {
-        uint64_t at_ms;
-        std::pair<uint16_t, ip_address> whose;
-        bool operator>(const timer& other) const noexcept { return at_ms > other.at_ms; }
+    struct of_interface {
+        std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
+        uint32_t entries = 0;
+        bool routed = false;
+        const datapath::interface* about = nullptr;  ///< in the view that runs
+        std::vector<ip_prefix> networks{};
     };
+    class staged_neighbours;
 
-    entry* find(uint16_t port, const ip_address& a);
-    entry* make(uint16_t port, const ip_address& a);
-    bool evict_failed();
-    void forget(entry& e);
+    entry* find(uint16_t interface, const ip_address& a);
+    entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
+    entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
+    bool evict(uint16_t interface, uint64_t now_ms);
+    entry* victim(of_interface& i);
+    void forget(entry& e, packet::drop_reason why, uint64_t now_ms);
+    void rank(entry& e);
     void start_asking(entry& e, uint64_t now_ms);
     void ask(entry& e, uint64_t now_ms);
+    void hold(entry& e, rte_mbuf* packet);
     void become_reachable(entry& e, uint64_t now_ms);
     void become_stale(entry& e, uint64_t now_ms);
     void fail(entry& e, uint64_t now_ms);
-    void set_mac(entry& e, const packet::mac_address& mac);
+    void set_mac(entry& e, const mac_address& mac);
+    void lose_mac(entry& e);
     void release(entry& e);
     void give_up_held(entry& e, packet::drop_reason why);
     void set_timer(entry& e, uint64_t at_ms);
     void on_time(entry& e, uint64_t now_ms);
+    void resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms);
 
-    config::neighbours limits_;
-    datapath::neighbour_table& table_;
+    next_hops& hops_;
+    routes& host_routes_;
+    const uint32_t most_held_;
     neighbour_actions actions_;
-    std::map<std::pair<uint16_t, ip_address>, std::unique_ptr<entry>> entries_;
-    std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
-    std::queue<std::pair<uint16_t, ip_address>> failed_;  ///< oldest first; may be out of date
-    uint64_t held_ = 0;
+    state::neighbour_limits limits_{};
+    std::map<key, std::unique_ptr<entry>> entries_;
+    std::map<uint32_t, entry*> by_hop_;
+    std::vector<of_interface> interfaces_;  ///< by place
+    uint32_t routed_interfaces_ = 0;
+    std::set<std::pair<uint64_t, key>> timers_;
+    waiting_list waiting_;  ///< oldest first
 };
 
 }  // namespace turnpike::control

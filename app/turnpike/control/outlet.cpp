@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "packet/rewrite.hpp"
+#include "packet/headers.hpp"
 
 namespace turnpike::control {
 
@@ -31,16 +31,18 @@ void outlet::originate_and_send(uint16_t port, std::span<const uint8_t> frame) n
 
 void outlet::send(rte_mbuf* packet, uint16_t port) noexcept {
     packet->port = port;
-    if (ring_[port] == nullptr || rte_ring_sp_enqueue(ring_[port], packet) != 0)
-        drop(packet, port, drop_reason::control_busy);
+    rte_ring* ring = ring_of_(port);
+    if (ring == nullptr || rte_ring_sp_enqueue(ring, packet) != 0)
+        drop(packet, port, drop_reason::outlet_busy);
 }
 
-void outlet::send_ip(rte_mbuf* packet, uint16_t port, const packet::mac_address& to) noexcept {
+void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
     const bool v4 = frame[sizeof(packet::ethernet_header)] >> 4 == 4;
-    packet::write_ethernet(packet::view<packet::ethernet_header>(frame), to, tables_.port[port].mac,
-                           v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6);
-    send(packet, port);
+    hop.write(frame);
+    packet::view<packet::ethernet_header>(frame).type =
+        v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6;
+    send(packet, hop.out.port);
 }
 
 void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {

@@ -5,23 +5,25 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 
 #include "cost/port_counters.hpp"
-#include "datapath/tables.hpp"
+#include "datapath/burst.hpp"
+#include "datapath/view.hpp"
 
 struct rte_mempool;
 struct rte_ring;
 
 namespace turnpike::control {
 
-/// Threads  control.
+/// Threads  control. Errors none: a packet that cannot go is dropped under its reason.
 class outlet {
   public:
-    outlet(rte_mempool* pool, const datapath::tables& tables) : pool_(pool), tables_(tables) {}
-
-    /// The ring of the worker that may send on a port.
-    void set_ring(uint16_t port, rte_ring* ring) noexcept { ring_[port] = ring; }
+    /// ring_of  the ring of a worker that may send by a port; null: there is none
+    outlet(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
+        : pool_(pool), ring_of_(std::move(ring_of)) {}
 
     /// A packet of ours with these bytes, counted as originated at `port`; null where the pool is
     /// empty or its buffers are too short.
@@ -31,8 +33,8 @@ class outlet {
 
     /// Send a whole frame.
     void send(rte_mbuf* packet, uint16_t port) noexcept;
-    /// Write the Ethernet header over the first 14 bytes and send.
-    void send_ip(rte_mbuf* packet, uint16_t port, const packet::mac_address& to) noexcept;
+    /// Send an IP packet by a hop: its addresses over the first bytes, and the type.
+    void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 
     /// Free under a reason; the packet was received (or originated) at `port`.
     void drop(rte_mbuf* packet, uint16_t port, packet::drop_reason why) noexcept;
@@ -41,15 +43,49 @@ class outlet {
     /// A request became its own reply: consumed, and originated.
     void turn_around(uint16_t port) noexcept;
 
-    [[nodiscard]] const cost::port_counters& port(uint16_t index) const noexcept {
-        return counters_[index];
+    [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
+        return counters_[place];
     }
 
   private:
     rte_mempool* pool_;
-    const datapath::tables& tables_;
-    std::array<rte_ring*, datapath::max_ports> ring_{};
+    std::function<rte_ring*(uint16_t)> ring_of_;
     std::array<cost::port_counters, datapath::max_ports> counters_;
+};
+
+/// A packet in control's hands. Whoever ends it says how; where an exception passes (no memory), it
+/// is dropped as control_memory.
+class packet_in_hand {
+  public:
+    packet_in_hand(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
+    ~packet_in_hand() {
+        if (m_ != nullptr) drop(packet::drop_reason::control_memory);
+    }
+    packet_in_hand(packet_in_hand&& other) noexcept
+        : m_(std::exchange(other.m_, nullptr)), out_(other.out_) {}
+    packet_in_hand(const packet_in_hand&) = delete;
+    packet_in_hand& operator=(const packet_in_hand&) = delete;
+
+    [[nodiscard]] rte_mbuf* get() const noexcept { return m_; }
+    [[nodiscard]] const datapath::punted& about() const noexcept { return datapath::punted_of(m_); }
+    [[nodiscard]] std::span<uint8_t> lead() const noexcept {
+        return {rte_pktmbuf_mtod(m_, uint8_t*), m_->data_len};
+    }
+    void drop(packet::drop_reason why) noexcept {
+        const uint16_t port = about().in_port;
+        out_.drop(release(), port, why);
+    }
+    void consume() noexcept {
+        const uint16_t port = about().in_port;
+        out_.consume(release(), port);
+    }
+    void send(uint16_t port) noexcept { out_.send(release(), port); }
+    /// It is somebody else's now.
+    rte_mbuf* release() noexcept { return std::exchange(m_, nullptr); }
+
+  private:
+    rte_mbuf* m_;
+    outlet& out_;
 };
 
 }  // namespace turnpike::control

@@ -7,6 +7,8 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 
+#include <algorithm>
+
 #include "cache/histogram.hpp"
 #include "cache/mempool_dpdk.hpp"
 #include "datapath/burst.hpp"
@@ -17,8 +19,8 @@ namespace {
 constexpr const char* our_handler = "cache_aware";
 constexpr uint32_t lcore_cache = 256;
 
-std::string handler_of(const config::model& model) {
-    if (!model.pool.ops.empty()) return model.pool.ops;
+std::string handler_of(const state::mempool& pool) {
+    if (!pool.ops.empty()) return pool.ops;
     const char* eal = rte_mbuf_user_mempool_ops();
     return eal != nullptr ? eal : our_handler;
 }
@@ -48,28 +50,52 @@ result<void> check_handler(const std::string& name, const std::string& file) {
 
 }  // namespace
 
-result<rte_mempool*> make_packet_pool(const config::model& model) {
-    const std::string handler = handler_of(model);
-    if (auto good = check_handler(handler, model.file); !good)
+uint32_t buffers_least(const state::desired& wanted) {
+    uint64_t receiving = 0;
+    for (const auto& [name, p] : wanted.ports)
+        receiving += uint64_t{p.rx_queues} * p.descriptors;
+    return static_cast<uint32_t>(std::min<uint64_t>(receiving + lcore_cache, UINT32_MAX));
+}
+
+uint32_t buffers_for(const state::desired& wanted, uint32_t workers) {
+    constexpr uint64_t usual = 16384, largest = 1u << 27;
+    if (wanted.fixed.pool.buffers != 0) return wanted.fixed.pool.buffers;
+    uint64_t rings = 0;
+    for (const auto& [name, p] : wanted.ports)
+        rings += uint64_t{p.rx_queues + workers} * p.descriptors;
+    const uint64_t most = rings + uint64_t{workers + 1} * 2 * lcore_cache;
+    return static_cast<uint32_t>(std::clamp(most + most / 2, usual, largest));
+}
+
+result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t workers) {
+    const state::mempool& says = wanted.fixed.pool;
+    const uint32_t buffers = buffers_for(wanted, workers);
+    if (buffers < buffers_least(wanted))
+        return fail(EINVAL, wanted.file,
+                    fmt::format("mempool: {} buffers are too few: the ports' receive rings alone hold "
+                                "{}; leave the number out, or use fewer descriptors",
+                                buffers, buffers_least(wanted)));
+    const std::string handler = handler_of(says);
+    if (auto good = check_handler(handler, wanted.file); !good)
         return tl::unexpected<error>(good.error());
     rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(
-        "turnpike", model.pool.buffers, lcore_cache, datapath::mbuf_private_bytes,
-        static_cast<uint16_t>(model.pool.buffer_size), static_cast<int>(rte_socket_id()),
+        "turnpike", buffers, lcore_cache, datapath::mbuf_private_bytes,
+        static_cast<uint16_t>(says.buffer_size), static_cast<int>(rte_socket_id()),
         handler.c_str());
     if (pool == nullptr)
         return fail(
-            rte_errno, model.file,
+            rte_errno, wanted.file,
             fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
                         "or ask for fewer buffers",
-                        model.pool.buffers, model.pool.buffer_size));
+                        buffers, says.buffer_size));
     return pool;
 }
 
-cost::mempool_report facts_of(rte_mempool& pool) {
+observe::mempool_report facts_of(rte_mempool& pool) {
     const auto objects = cache::addresses_of(pool);
     const auto hot = cache::layout_of(pool).hot;
     const auto caches = cache::geometry_or_typical();
-    cost::mempool_report out;
+    observe::mempool_report out;
     out.ops = rte_mempool_get_ops(pool.ops_index)->name;
     out.placement = fmt::format("{:.2f} lines a buffer",
                                 static_cast<double>(objects.back() - objects.front()) /
@@ -79,6 +105,9 @@ cost::mempool_report facts_of(rte_mempool& pool) {
         if (const auto* l = caches.find(level))
             out.set_max_over_mean[name] = cache::measured(*l, objects, hot).most_over_mean();
     out.low_water = rte_mempool_avail_count(&pool);
+    out.buffers = pool.size;
+    out.buffer_size = rte_pktmbuf_data_room_size(&pool);
+    out.in_use_at_start = rte_mempool_in_use_count(&pool);
     return out;
 }
 

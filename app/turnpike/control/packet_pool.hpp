@@ -5,18 +5,23 @@
 #include <rte_mempool.h>
 
 #include "base/result.hpp"
-#include "config/model.hpp"
-#include "cost/report.hpp"
+#include "observe/report.hpp"
+#include "state/desired.hpp"
 
 namespace turnpike::control {
 
-/// The pool of `model.pool`, by the handler named there, else by EAL's --mbuf-pool-ops-name, else by
-/// ours (cache_aware).
-/// Errors  EINVAL: no such handler here (the message lists them), or one for a single thread;
-///         ENOMEM: no room
-[[nodiscard]] result<rte_mempool*> make_packet_pool(const config::model& model);
+/// Without so many a port's receive rings cannot be filled.
+[[nodiscard]] uint32_t buffers_least(const state::desired& wanted);
+/// As many as the configuration says, else as ports and workers can hold at a time, and half as many.
+[[nodiscard]] uint32_t buffers_for(const state::desired& wanted, uint32_t workers);
 
-/// Handler, placement, overhead, lines per set; low_water: all of them.
-[[nodiscard]] cost::mempool_report facts_of(rte_mempool& pool);
+/// The pool, by the handler named in the configuration, else by EAL's --mbuf-pool-ops-name, else by
+/// ours (cache_aware).
+/// Errors  EINVAL: too few buffers, no such handler here (the message lists them), or one for a single
+///         thread; ENOMEM: no room
+[[nodiscard]] result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t workers);
+
+/// All that is reported of a pool that nobody uses yet.
+[[nodiscard]] observe::mempool_report facts_of(rte_mempool& pool);
 
 }  // namespace turnpike::control

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "pcie/cost.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint32_t fcs_bytes = 4;  // the model counts frames as Ethernet does, an mbuf without FCS
 
-result<pcie::link> link_of(const config::pcie& wanted, const std::string& pci_address) {
+result<pcie::link> link_of(const state::pcie& wanted, const std::string& pci_address) {
     result<pcie::link> link;
     if (!wanted.link.empty())
         link = pcie::parse_link(wanted.link);
@@ -33,14 +34,14 @@ result<pcie::link> link_of(const config::pcie& wanted, const std::string& pci_ad
     return link;
 }
 
-result<pcie::nic_profile> profile_of(const config::pcie& wanted, const std::string& driver,
+result<pcie::nic_profile> profile_of(const state::pcie& wanted, const std::string& driver,
                                      const std::vector<pcie::nic_profile>& profiles) {
     return wanted.profile.empty() ? pcie::profile_for_driver(driver, profiles)
                                   : pcie::find_profile(wanted.profile, profiles);
 }
 
 /// The sampled sizes and the mean burst; where no burst was sampled, the mean size.
-pcie::load load_of(const cost::port_load& from, uint64_t packets, uint64_t bytes) {
+pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t bytes) {
     pcie::load load;
     for (const auto& size : from.sizes)
         if (size.packets != 0)
@@ -55,23 +56,23 @@ pcie::load load_of(const cost::port_load& from, uint64_t packets, uint64_t bytes
     return load;
 }
 
-result<nlohmann::json> modelled(const cost::port_report& port, const config::pcie& wanted,
+result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& wanted,
                                 const std::string& pci_address,
                                 const std::vector<pcie::nic_profile>& profiles) {
-    if (port.rx_packets + port.tx_packets == 0) return fail(ENODATA, "", "no packets, no cost");
+    if (port.totals.rx_packets + port.totals.tx_packets == 0) return fail(ENODATA, "", "no packets, no cost");
     const auto profile = profile_of(wanted, port.driver, profiles);
     if (!profile) return tl::unexpected<error>(profile.error());
     const auto link = link_of(wanted, pci_address);
     if (!link) return tl::unexpected<error>(link.error());
-    pcie::load rx = load_of(port.rx_load, port.rx_packets, port.rx_bytes);
-    pcie::load tx = load_of(port.tx_load, port.tx_packets, port.tx_bytes);
+    pcie::load rx = load_of(port.totals.rx_load, port.totals.rx_packets, port.totals.rx_bytes);
+    pcie::load tx = load_of(port.totals.tx_load, port.totals.tx_packets, port.totals.tx_bytes);
     // A direction without packets weighs nothing, but must be something.
     if (rx.frames.empty()) rx = tx;
     if (tx.frames.empty()) tx = rx;
     const auto bill = pcie::cost(*profile, *link, rx, tx);
     if (!bill) return tl::unexpected<error>(bill.error());
-    const auto received = static_cast<double>(port.rx_packets);
-    const auto sent = static_cast<double>(port.tx_packets);
+    const auto received = static_cast<double>(port.totals.rx_packets);
+    const auto sent = static_cast<double>(port.totals.tx_packets);
     return pcie::to_json(*bill, received, sent, received > 0 ? received : sent);
 }
 
@@ -94,9 +95,9 @@ nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const s
 }
 
 /// The PCIe object of what the driver counted (drivers/net/simnic names its xstats so).
-nlohmann::json counted(const cost::port_report& port,
+nlohmann::json counted(const observe::port_report& port,
                        const std::map<std::string, uint64_t>& counts) {
-    const uint64_t packets = port.rx_packets != 0 ? port.rx_packets : port.tx_packets;
+    const uint64_t packets = port.totals.rx_packets != 0 ? port.totals.rx_packets : port.totals.tx_packets;
     if (packets == 0) return nullptr;
     nlohmann::json total = per_packet(counts, "pcie_", static_cast<double>(packets));
     if (total.is_null()) return nullptr;
@@ -125,42 +126,49 @@ nlohmann::json relative_difference(const nlohmann::json& counts, const nlohmann:
 
 }  // namespace
 
-result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model) {
+result<void> check_bill(const std::string& name, const state::port& port,
+                        const std::vector<pcie::nic_profile>& profiles) {
+    const std::string object = port.where.text + ": port '" + name + "': pcie";
+    if (!port.bill.profile.empty())
+        if (const auto found = pcie::find_profile(port.bill.profile, profiles); !found)
+            return fail(EINVAL, object, found.error().text);
+    if (!port.bill.link.empty())
+        if (const auto link = link_of(port.bill, ""); !link)
+            return fail(EINVAL, object, link.error().text);
+    return {};
+}
+
+result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted) {
     std::vector<pcie::nic_profile> profiles;
-    if (!model.pcie_profiles.empty()) {
-        auto own = pcie::load_profiles(model.pcie_profiles);
+    if (!wanted.fixed.pcie_profiles.empty()) {
+        auto own = pcie::load_profiles(wanted.fixed.pcie_profiles);
         if (!own) return tl::unexpected<error>(own.error());
         profiles = std::move(*own);
     }
     const auto builtin = pcie::builtin_profiles();
     profiles.insert(profiles.end(), builtin.begin(), builtin.end());
-    for (const config::port& port : model.ports) {
-        const std::string object = port.where + ": port '" + port.name + "': pcie";
-        if (!port.bill.profile.empty())
-            if (const auto found = pcie::find_profile(port.bill.profile, profiles); !found)
-                return fail(EINVAL, object, found.error().text);
-        if (!port.bill.link.empty())
-            if (const auto link = link_of(port.bill, ""); !link)
-                return fail(EINVAL, object, link.error().text);
-    }
+    for (const auto& [name, port] : wanted.ports)
+        if (auto good = check_bill(name, port, profiles); !good) return tl::unexpected<error>(good.error());
     return profiles;
 }
 
-void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted, const pcie_facts& facts,
+void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted, const pcie_facts& facts,
                     const std::vector<pcie::nic_profile>& profiles) {
     port.pcie = {};
+    nlohmann::json model, counts;
     if (auto object = modelled(port, wanted, facts.pci_address, profiles))
-        port.pcie.modelled = std::move(*object);
+        model = std::move(*object);
     else
         port.pcie.why["modelled"] = object.error().text;
-    port.pcie.counted = counted(port, facts.counts);
-    if (port.pcie.counted.is_null())
+    counts = counted(port, facts.counts);
+    if (counts.is_null())
         port.pcie.why["counted"] =
             facts.counts.empty() ? "driver " + port.driver + " does not count its PCIe transactions"
                                  : "no packets, no cost";
-    else if (!port.pcie.modelled.is_null())
-        port.pcie.counted["over_modelled"] =
-            relative_difference(port.pcie.counted["per_packet"], port.pcie.modelled["per_packet"]);
+    else if (!model.is_null())
+        counts["over_modelled"] = relative_difference(counts["per_packet"], model["per_packet"]);
+    if (!model.is_null()) port.pcie.modelled = model.dump();
+    if (!counts.is_null()) port.pcie.counted = counts.dump();
     port.pcie.why["measured"] = "hardware counters are not read by this version";
 }
 

@@ -7,16 +7,20 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/model.hpp"
-#include "cost/report.hpp"
+#include "observe/report.hpp"
 #include "pcie/profile.hpp"
+#include "state/desired.hpp"
 
 namespace turnpike::control {
 
 /// The NIC profiles to choose from: the operator's own, then the built-in ones; and that every name
 /// and link in the configuration is one.
 /// Errors  of the profiles' file, or EINVAL with the port's place
-[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model);
+[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(
+    const state::desired& wanted);
+/// The last, for one port that comes later.
+[[nodiscard]] result<void> check_bill(const std::string& name, const state::port& port,
+                                      const std::vector<pcie::nic_profile>& profiles);
 
 /// What turnpike knows of a port's device.
 struct pcie_facts {
@@ -26,7 +30,7 @@ struct pcie_facts {
 
 /// Fill port.pcie: modelled from what the port did, its driver's profile and its link; counted from
 /// what its driver counted, with the relative difference of each number that both have.
-void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted, const pcie_facts& facts,
+void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted, const pcie_facts& facts,
                     const std::vector<pcie::nic_profile>& profiles);
 
 }  // namespace turnpike::control

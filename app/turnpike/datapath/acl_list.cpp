@@ -3,49 +3,157 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "acl/acl_dpdk.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
 constexpr int any_socket = -1;
-
-/// The rules of one family. max_bytes: what may be used, and what is left.
-template <class Classifier>
-result<void> compile_into(std::unique_ptr<Classifier>& to, const config::acl_list& l, bool v6,
-                          uint64_t& max_bytes) {
-    std::vector<acl::rule> rules;
-    for (const config::acl_rule& r : l.rules)
-        if (v6 ? r.ipv6 : r.ipv4) rules.push_back(r.match);
-    acl::config c = acl::eal_config("access list '" + l.name + "'", any_socket);
-    c.max_bytes = max_bytes;
-    auto made = Classifier::create(c);
-    if (!made) return tl::unexpected<error>(made.error());
-    to = std::move(*made);
-    if (auto built = to->build(rules); !built) return built;
-    max_bytes -= std::min(max_bytes, to->stats().reserved_bytes);
-    return {};
-}
+constexpr acl::rule_id none = UINT32_MAX;
+/// Rules that may come one by one before the list is compiled anew.
+constexpr uint32_t spare_ids = 256;
 
 }  // namespace
 
-result<std::shared_ptr<const acl_list>> acl_list::compile(const config::acl_list& l) {
-    auto made = std::make_shared<acl_list>();
-    made->categories = l.categories;
-    made->default_hit = config::acl_hit(l.rules.size(), !l.default_permits);
-    const uint64_t limit = uint64_t{l.memory_mb} << 20;
-    uint64_t left = limit;
-    auto built = compile_into(made->v4, l, false, left);
-    if (built) built = compile_into(made->v6, l, true, left);
-    if (built) {
-        made->bytes = limit - left;
-        return made;
+acl::rule acl_list::rule_of(const state::acl_rule& r, uint32_t id) const {
+    acl::rule out = r.match;
+    out.priority = priority_[id];
+    out.user_data = acl_hit(id, r.action == state::acl_action::deny);
+    return out;
+}
+
+template <class Classifier>
+result<void> acl_list::build(std::unique_ptr<Classifier>& to, std::vector<acl::rule_id>& ids,
+                             bool v6, uint64_t max_bytes, rcu::defer_free defer_free) {
+    std::vector<acl::rule> rules;
+    ids.assign(priority_.size(), none);
+    for (size_t place = 0; place < ids_.size(); ++place) {
+        const state::acl_rule& r = says_->rules[place];
+        if (!(v6 ? r.ipv6 : r.ipv4)) continue;
+        ids[ids_[place]] = static_cast<acl::rule_id>(rules.size());
+        rules.push_back(rule_of(r, ids_[place]));
     }
+    acl::config c = acl::eal_config("access list '" + says_->name + "'", any_socket);
+    c.max_bytes = max_bytes;
+    c.defer_free = defer_free;
+    auto made = Classifier::create(c);
+    if (!made) return tl::unexpected<error>(made.error());
+    to = std::move(*made);
+    return to->build(rules);
+}
+
+result<std::shared_ptr<acl_list>> acl_list::compile(std::shared_ptr<const state::acl_list> says,
+                                                    rcu::defer_free defer_free) {
+    std::shared_ptr<acl_list> made(new acl_list());
+    made->says_ = std::move(says);
+    const state::acl_list& l = *made->says_;
+    const auto rules = static_cast<uint32_t>(l.rules.size());
+    made->categories_ = l.categories;
+    made->default_hit_ = acl_hit(default_id, !l.default_permits);
+    made->priority_.assign(1 + rules + spare_ids, 0);
+    made->actions_.assign(made->priority_.size(), state::acl_action::count);
+    made->actions_[default_id] =
+        l.default_permits ? state::acl_action::permit : state::acl_action::deny;
+    const uint32_t step = acl::max_priority / (rules + 1);
+    for (uint32_t place = 0; place < rules; ++place) {
+        made->ids_.push_back(made->next_id_);
+        made->actions_[made->next_id_] = l.rules[place].action;
+        made->priority_[made->next_id_++] = (rules - place) * step;
+    }
+    const uint64_t limit = uint64_t{l.memory_mb} << 20;
+    auto built = made->build(made->v4_, made->known_as_.v4, false, limit, defer_free);
+    if (built) {
+        const uint64_t used = std::min(limit, made->v4_->stats().reserved_bytes);
+        built = made->build(made->v6_, made->known_as_.v6, true, limit - used, defer_free);
+    }
+    if (built) return made;
     if (built.error().code != ENOMEM) return tl::unexpected<error>(built.error());
-    return fail(ENOMEM, l.where,
+    return fail(ENOMEM, l.where.text,
                 fmt::format("access list '{}': its {} rules do not fit in memory_mb: {}, or there "
                             "is no memory; allow it more, or reserve more hugepages",
                             l.name, l.rules.size(), l.memory_mb));
+}
+
+uint64_t acl_list::bytes() const {
+    return v4_->stats().reserved_bytes + v6_->stats().reserved_bytes;
+}
+
+bool acl_list::insert(const state::acl_rule& r, uint32_t id) {
+    const acl::rule rule = rule_of(r, id);
+    if (r.ipv4) {
+        const auto added = v4_->add(rule);
+        if (!added) return false;
+        known_as_.v4[id] = *added;
+    }
+    if (r.ipv6) {
+        const auto added = v6_->add(rule);
+        if (!added) {
+            take_out(id);
+            return false;
+        }
+        known_as_.v6[id] = *added;
+    }
+    return true;
+}
+
+bool acl_list::take_out(uint32_t id) {
+    bool out = true;
+    if (known_as_.v4[id] != none) {
+        out = v4_->remove(known_as_.v4[id]).has_value();
+        if (out) known_as_.v4[id] = none;
+    }
+    if (out && known_as_.v6[id] != none) {
+        out = v6_->remove(known_as_.v6[id]).has_value();
+        if (out) known_as_.v6[id] = none;
+    }
+    return out;
+}
+
+bool acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
+    const auto &now = says_->rules, &then = to->rules;
+    if (to->default_permits != says_->default_permits || to->memory_mb != says_->memory_mb ||
+        to->categories != says_->categories)
+        return false;
+    const size_t shorter = std::min(now.size(), then.size());
+    size_t head = 0, tail = 0;
+    while (head < shorter && now[head] == then[head]) ++head;
+    while (tail < shorter - head && now[now.size() - 1 - tail] == then[then.size() - 1 - tail])
+        ++tail;
+    const size_t gone = now.size() - head - tail, come = then.size() - head - tail;
+    if (gone > 1 || come > 1) return false;
+    const auto counts = [](const state::acl_rule& r) { return r.action == state::acl_action::count; };
+    if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head]))) return false;
+    if (gone + come == 0) {
+        says_ = to;  // other places in the file
+        return true;
+    }
+    std::vector<uint32_t> ids = ids_;  // what may throw comes first
+    uint32_t id = 0;
+    if (come == 1) {
+        const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
+        const uint32_t below = head + gone == ids_.size() ? 0 : priority_[ids_[head + gone]];
+        const uint32_t between = gone == 1 ? priority_[ids_[head]] : below + (above - below) / 2;
+        if (next_id_ == priority_.size() || between == below || between == above) return false;
+        id = next_id_++;
+        priority_[id] = between;
+        actions_[id] = then[head].action;
+        if (gone == 1)
+            ids[head] = id;
+        else
+            ids.insert(ids.begin() + static_cast<std::ptrdiff_t>(head), id);
+        if (!insert(then[head], id)) return false;
+    } else {
+        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(head));
+    }
+    if (gone == 1 && !take_out(ids_[head])) {
+        if (come == 1) take_out(id);
+        return false;
+    }
+    ids_ = std::move(ids);
+    says_ = to;
+    return true;
 }
 
 }  // namespace turnpike::datapath

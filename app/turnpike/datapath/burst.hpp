@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The burst: what travels through the stages. One struct of arrays, index i is packet i.
+// The burst: what travels through the stages. One struct of arrays, index i is packet i, and a set of
+// packets is a mask. Never zeroed: each stage writes what its header says.
 #pragma once
 
 #include <rte_mbuf.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "datapath/next_hop.hpp"
@@ -14,10 +16,12 @@
 namespace turnpike::datapath {
 
 inline constexpr uint32_t burst_max = 32;
-inline constexpr uint16_t max_ports = 32;
+using packet_mask = uint32_t;  ///< bit i is packet i
+using stage_mask = uint32_t;   ///< bit s is stage s
 
-/// Where a packet goes after the stages. open: not decided yet, the next stage may.
-enum class fate : uint8_t { open, send, drop, punt };
+constexpr packet_mask all_of(uint32_t count) noexcept {
+    return count >= burst_max ? ~packet_mask{0} : (packet_mask{1} << count) - 1;
+}
 
 /// What control is asked to do with a punted packet.
 enum class punt_reason : uint8_t {
@@ -26,40 +30,46 @@ enum class punt_reason : uint8_t {
     local,    ///< another packet for one of our addresses or groups
     resolve,  ///< ready to be sent but for the MAC address of its neighbour
     report,   ///< dropped under its reason; its sender is to be told
+    count_
 };
 
-/// rx sets packet, count and in_port; each later stage fills what its header says it writes.
+/// Call f(i) for each packet of a mask; where that is the whole burst, in a loop without a test.
+template <class F>
+inline __attribute__((always_inline)) void for_each(packet_mask packets, const F& f) noexcept {
+    if ((packets & (packets + 1)) == 0) {  // the first ones, no gap
+        const auto n = static_cast<uint32_t>(std::popcount(packets));
+        for (uint32_t i = 0; i < n; ++i) f(i);
+        return;
+    }
+    for (; packets != 0; packets &= packets - 1)
+        f(static_cast<uint32_t>(std::countr_zero(packets)));
+}
+
 struct burst {
-    std::array<rte_mbuf*, burst_max> packet;
-    std::array<enum fate, burst_max> fate;
-    std::array<packet::drop_reason, burst_max> drop;  ///< where fate is drop, or punt to report
-    std::array<punt_reason, burst_max> punt;          ///< where fate is punt
-    std::array<uint16_t, burst_max> out_port;         ///< where fate is send, or punt to resolve
-    std::array<next_hop, burst_max> hop;              ///< where lookup found one
-    std::array<packet::parsed, burst_max> parsed;     ///< routed ports only
+    /// For each stage the packets that are to go through it; 0 outside of walk().
+    std::array<packet_mask, 32> at{};
+    packet_mask again = 0;   ///< to go through the interface stage once more, by in[]
+    packet_mask punted = 0;  ///< whose way ends in control: lists judge them like others, then punt
     uint32_t count = 0;
     uint16_t in_port = 0;
+    uint16_t in_all = 0;  ///< the interface of all packets; 0: they have different ones
+    unsigned pass = 1;    ///< 2 behind a tunnel's end
 
-    void drop_packet(uint32_t i, packet::drop_reason why) noexcept {
-        fate[i] = fate::drop;
-        drop[i] = why;
-    }
-    void punt_packet(uint32_t i, punt_reason why) noexcept {
-        fate[i] = fate::punt;
-        punt[i] = why;
-    }
-    /// Drop it and let its sender know.
-    void report_packet(uint32_t i, packet::drop_reason why) noexcept {
-        punt_packet(i, punt_reason::report);
-        drop[i] = why;
-    }
+    std::array<rte_mbuf*, burst_max> packet;
+    std::array<uint16_t, burst_max> in;               ///< interface
+    std::array<uint32_t, burst_max> hop;              ///< index; where lookup found one
+    std::array<way_out, burst_max> out;               ///< where it is sent, or punted to resolve
+    std::array<packet::drop_reason, burst_max> drop;  ///< where it is dropped, or punted to report
+    std::array<punt_reason, burst_max> punt;          ///< where it is punted
+    std::array<packet::parsed, burst_max> parsed;     ///< where it was parsed
 };
 
 /// What travels with a punted packet, in the mbuf's private area.
 struct punted {
     packet::parsed parsed{};
-    next_hop hop{};
-    uint16_t in_port = 0, out_port = 0;
+    uint32_t hop = 0;
+    uint16_t in_interface = 0, in_port = 0;
+    way_out out{};
     punt_reason why = punt_reason::local;
     packet::drop_reason drop = packet::drop_reason::none;
 };

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "config/address.hpp"
+#include "net/ip.hpp"
 #include "config/reader.hpp"
 #include "config/yaml_file.hpp"
 #include "protocol.hpp"

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The controller's beginning, its end, and what it reports.
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+
+#include "control/controller.hpp"
+#include "control/packet_pool.hpp"
+#include "control/slow_path/arp.hpp"
+#include "control/slow_path/nd.hpp"
+#include "control/slow_path/unresolved.hpp"
+#include "eal/simd_bitwidth.hpp"
+#include "rxtx/driver_facts.hpp"
+#include "version.hpp"
+
+namespace turnpike::control {
+
+using packet::drop_reason;
+
+result<std::unique_ptr<controller>> controller::create(
+    std::unique_ptr<const state::desired> wanted) {
+    std::unique_ptr<controller> made(new controller());
+    if (auto done = made->make(std::move(wanted)); !done)
+        return tl::unexpected<error>(done.error());
+    return made;
+}
+
+result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
+    const auto kernel =
+        isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
+    if (!kernel) return tl::unexpected<error>(kernel.error());
+    ipv4_checksum_ = (*kernel)->name;
+    ipv4_sum_ = (*kernel)->function;
+    auto profiles = pcie_profiles(*wanted);
+    if (!profiles) return tl::unexpected<error>(profiles.error());
+    pcie_profiles_ = std::move(*profiles);
+    const auto lcores = choose_lcores(wanted->fixed.workers, wanted->file);
+    if (!lcores) return tl::unexpected<error>(lcores.error());
+    const auto count = static_cast<uint32_t>(lcores->size());
+    auto pool = make_packet_pool(*wanted, count);
+    if (!pool) return tl::unexpected<error>(pool.error());
+    pool_ = *pool;
+    pool_facts_ = facts_of(*pool_);
+
+    auto domain = rcu::qsbr::create("tables", count);
+    if (!domain) return tl::unexpected<error>(domain.error());
+    rcu_ = std::move(*domain);
+    auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);
+    if (!hops) return tl::unexpected<error>(hops.error());
+    hops_ = std::move(*hops);
+    auto threads = workers::create(*lcores, published_, *rcu_);
+    if (!threads) return tl::unexpected<error>(threads.error());
+    workers_ = std::move(*threads);
+    auto table = routes::create(*rcu_);
+    if (!table) return tl::unexpected<error>(table.error());
+    routes_ = std::move(*table);
+    outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    ports_ = std::make_unique<ports>(pool_, count, [this](uint16_t p) { return counted(p); });
+    interfaces_ = std::make_unique<interfaces>(*hops_);
+    acls_ = std::make_unique<acls>(*rcu_, count);
+    register_handlers();
+    owners_ = {ports_.get(), interfaces_.get(), acls_.get(), neighbours_.get(), routes_.get()};
+
+    auto empty = std::make_unique<state::desired>();
+    empty->fixed = wanted->fixed;
+    running_ = std::move(empty);
+    if (auto applied = try_apply(std::move(wanted)); !applied)
+        return tl::unexpected<error>(applied.error());
+    return {};
+}
+
+void controller::register_handlers() {
+    // Of all buffers a quarter may wait for neighbours.
+    neighbours_ = std::make_unique<neighbours>(
+        *hops_, *routes_, pool_facts_.buffers / 4,
+        neighbour_actions{
+            .solicit = [this](uint16_t interface, const ip_address& a,
+                              const mac_address* mac) { slow_path::solicit(*tools_, interface, a, mac); },
+            .send = [this](rte_mbuf* m, const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
+            .give_up =
+                [this](rte_mbuf* m, drop_reason why) {
+                    packet_in_hand p(m, *outlet_);
+                    // Only a packet that was to be forwarded has a sender to tell.
+                    if (why == drop_reason::neighbour_failed &&
+                        p.about().why == datapath::punt_reason::resolve)
+                        icmp_errors_->tell(
+                            p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
+                    p.drop(why);
+                }});
+    tools_ = std::make_unique<slow_path::tools>(
+        slow_path::tools{published_, *outlet_, *neighbours_, *routes_, *hops_});
+    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_);
+    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_);
+    const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
+        slow_path_.on(why, *h);
+        handlers_.push_back(std::move(h));
+    };
+    add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
+    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_));
+    add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
+    add(datapath::punt_reason::report, std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
+    slow_path_.on(datapath::punt_reason::local, *local_);
+}
+
+controller::~controller() {
+    if (neighbours_) neighbours_->give_up_all(drop_reason::stopping);
+    take_down();
+    // What readers might hold, then the tables, then the domain's own items.
+    acls_.reset();
+    neighbours_.reset();
+    routes_.reset();
+    if (rcu_) rcu_->synchronize();
+    workers_.reset();
+    rcu_.reset();
+    hops_.reset();
+    rte_mempool_free(pool_);
+}
+
+/// For the end, when the workers have stopped: what is in the rings.
+void controller::drop_leftovers() {
+    for (const auto& port : ports_->open()) port->device.quiet();
+    workers_->empty(
+        [this](rte_mbuf* m) {
+            outlet_->drop(m, datapath::punted_of(m).in_port, drop_reason::stopping);
+        },
+        [this](rte_mbuf* m) { outlet_->drop(m, m->port, drop_reason::stopping); });
+    neighbours_->give_up_all(drop_reason::stopping);
+}
+
+/// What only the devices know; nothing new once they are closed.
+void controller::look_at_ports() {
+    if (ports_->open().empty()) return;
+    last_seen_.clear();
+    for (const auto& port : ports_->open()) {
+        closed_port seen;
+        seen.facts.name = port->name;
+        seen.facts.driver = port->device.driver();
+        seen.facts.link_up = port->device.link_up();
+        seen.facts.rx_missed = port->device.rx_missed();
+        seen.pcie.pci_address = port->device.pci_address();
+        seen.pcie.counts = port->device.xstats("pcie_");
+        seen.bill = port->wanted.bill;
+        seen.place = port->place;
+        seen.rx_queues = port->wanted.rx_queues;
+        seen.before = port->before;
+        last_seen_.push_back(std::move(seen));
+    }
+}
+
+void controller::take_down() noexcept {
+    if (ports_) ports_->close();
+    count_kept_buffers();
+}
+
+/// What such a driver keeps is not exact: at most its RX rings and as much again on its way out.
+void controller::count_kept_buffers() noexcept {
+    uint32_t most = 0;
+    for (const closed_port& p : last_seen_)
+        if (rxtx::facts_of(p.facts.driver).keeps_buffers) most += 2u * 2048u * p.rx_queues;
+    if (pool_ != nullptr)
+        kept_by_drivers_ =
+            std::min(most, rte_mempool_in_use_count(pool_) - pool_facts_.in_use_at_start);
+}
+
+observe::port_totals controller::counted(uint16_t place) const noexcept {
+    observe::port_totals sum = workers_->counted(place);
+    sum.add(outlet_->port(place));
+    return sum;
+}
+
+observe::report controller::report() {
+    const auto hz = rte_get_tsc_hz();
+    observe::report r;
+    r.version = version;
+    r.duration_s = static_cast<double>((stopped_ != 0 ? stopped_ : rte_rdtsc()) - started_) /
+                   static_cast<double>(hz);
+    r.tsc_hz = hz;
+    r.max_simd_bitwidth = eal::max_simd_bitwidth();
+    r.changes = changes_;
+    look_at_ports();
+    for (const closed_port& p : last_seen_) {
+        observe::port_report& out = r.ports.emplace_back(p.facts);
+        out.totals.add(counted(p.place), p.before);
+        fill_pcie_bill(out, p.bill, p.pcie, pcie_profiles_);
+    }
+    if (const auto& gone = ports_->removed(); gone.rx_packets + gone.tx_packets + gone.originated != 0)
+        r.ports.push_back({.name = "(removed)", .driver = "-", .totals = gone});
+    std::vector<std::string_view> names;
+    for (const auto& row : datapath::stage_table) names.push_back(row.name);
+    for (const auto& worker : workers_->all()) {
+        observe::worker_report& w = r.workers.emplace_back();
+        w.lcore = worker->parts().lcore;
+        w.tsc_hz = hz;
+        w.duration_s = r.duration_s;
+        w.add(worker->meter(), names);
+    }
+    r.isa["ipv4_checksum"] = ipv4_checksum_;
+    const bool routed = std::any_of(
+        running_->interfaces.begin(), running_->interfaces.end(),
+        [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
+    if (routed) {
+        const auto by_state = neighbours_->by_state();
+        for (size_t i = 0; i < by_state.size(); ++i)
+            r.neighbours[std::string(neighbour_state_names[i])] = by_state[i];
+        r.neighbours["limit"] = neighbours_->limits().limit;
+        r.routes = {{"ipv4", routes_->v4().stats().routes}, {"ipv6", routes_->v6().stats().routes}};
+        r.isa["fib4"] = routes_->v4().kernel();
+        r.isa["fib6"] = routes_->v6().kernel();
+    }
+    r.held = neighbours_->held();
+    r.acls = acls_->report();
+    if (!r.acls.empty()) r.isa["acl"] = acls_->kernel();
+    look_at_pool();
+    r.mempool = pool_facts_;
+    r.mempool.in_use = rte_mempool_in_use_count(pool_);
+    r.mempool.kept_by_drivers = kept_by_drivers_;
+    return r;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A change set on its way: every owner prepares its part, then all commit, then what is gone is given
+// back (doc/design/0009-change-sets.md).
+//
+//   prepare  allocates, opens, compiles; may fail or throw, and then nothing has happened: what was
+//            prepared is undone by being destroyed, the last first
+//   commit   cannot fail. The view is published right after
+//   retire   when no worker can hold what was there before
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "datapath/view.hpp"
+#include "state/changes.hpp"
+
+namespace turnpike::control {
+
+struct change {
+    const state::desired& before;
+    const state::desired& after;
+    const state::changes& what;
+    const datapath::view* running = nullptr;  ///< null at the start
+    std::unique_ptr<datapath::view> view = std::make_unique<datapath::view>();  ///< to be published
+
+    // What owners tell those behind them.
+    using places = std::map<std::string, uint16_t, std::less<>>;
+    places port_place{}, interface_place{};
+    std::map<ip_prefix, uint32_t> derived{};     ///< routes that follow from addresses: hops
+    std::vector<uint32_t> hop_of_target{};       ///< by index into after.routes.targets()
+};
+
+/// What an owner has ready. Destroyed without commit(): undone.
+class staged {
+  public:
+    staged() = default;
+    staged(const staged&) = delete;
+    staged& operator=(const staged&) = delete;
+    virtual ~staged() = default;
+    virtual void commit() noexcept = 0;
+    virtual void retire() noexcept {}
+};
+
+/// Owns all objects of a kind, and nobody else changes them.
+/// Threads  control.
+class owner {
+  public:
+    owner() = default;
+    owner(const owner&) = delete;
+    owner& operator=(const owner&) = delete;
+    virtual ~owner() = default;
+    /// Errors  with the place in the file, and what to do; may throw
+    [[nodiscard]] virtual result<std::unique_ptr<staged>> prepare(change& c) = 0;
+};
+
+}  // namespace turnpike::control

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Change sets and the main loop; bring_up.cpp makes and ends it all.
+#include "control/controller.hpp"
+
+#include <rte_cycles.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+
+#include "control/packet_pool.hpp"
+#include "control/slow_path/nd.hpp"
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr uint64_t link_look_ms = 100, pool_look_ms = 10;
+
+uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
+
+}  // namespace
+
+result<state::changes> controller::apply(std::unique_ptr<const state::desired> wanted) noexcept {
+    try {
+        return try_apply(std::move(wanted));
+    } catch (const std::exception&) {
+        // Short texts: they need no memory themselves.
+        return fail(ENOMEM, {}, "nothing changed");
+    }
+}
+
+result<state::changes> controller::try_apply(std::unique_ptr<const state::desired> wanted) {
+    auto what = state::diff(*running_, *wanted);
+    if (!what) return what;
+    if (what->empty() && view_ != nullptr) {
+        running_ = std::move(wanted);
+        return what;
+    }
+    for (const auto& [name, port] : wanted->ports)
+        if (auto good = check_bill(name, port, pcie_profiles_); !good)
+            return tl::unexpected<error>(good.error());
+    if (const uint32_t least = buffers_least(*wanted); pool_facts_.buffers < least)
+        return fail(ENOMEM, wanted->file,
+                    "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
+                        std::to_string(pool_facts_.buffers) +
+                        " buffers that there are; restart, or use fewer descriptors");
+    change c{.before = *running_, .after = *wanted, .what = *what, .running = view_.get()};
+    c.view->hops = hops_->table();
+    c.view->ipv4_sum = ipv4_sum_;
+    c.view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted->sending.drain_us;
+    std::vector<std::unique_ptr<staged>> ready;
+    struct undo {  // the last first
+        std::vector<std::unique_ptr<staged>>& all;
+        ~undo() {
+            while (!all.empty()) all.pop_back();
+        }
+    } at_the_end{ready};
+    for (owner* o : owners_) {
+        ready.reserve(ready.size() + 1);
+        auto prepared = o->prepare(c);
+        if (!prepared) return tl::unexpected<error>(prepared.error());
+        ready.push_back(std::move(*prepared));
+    }
+    message_rate_.set(wanted->limits.rate);
+    for (const auto& s : ready) s->commit();
+    icmp_errors_->set_rate(wanted->messages.rate);
+    local_->set_rate(wanted->messages.rate);
+    std::unique_ptr<datapath::view> before = std::move(view_);
+    publish(std::move(c.view));
+    std::unique_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
+    rcu_->synchronize();
+    for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->retire();
+    ports_->listen(*view_);
+    ++changes_;
+    return what;
+}
+
+void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
+    view_ = std::move(next);
+    published_.store(view_.get(), std::memory_order_release);
+}
+
+void controller::run(const outside& o) {
+    started_ = rte_rdtsc();
+    look_at_links(clock_ms());  // before the first packet: it may already be in a receive ring
+    workers_->run(o.done, [&] {
+        tick(clock_ms());
+        o.between();
+    });
+    stopped_ = rte_rdtsc();
+    look_at_ports();
+    drop_leftovers();
+}
+
+void controller::tick(uint64_t now_ms) noexcept {
+    tools_->now_ms = now_ms;
+    try {
+        take_punted();
+        neighbours_->tick(now_ms);
+        rcu_->reclaim();
+        if (now_ms >= next_link_look_ms_) {
+            look_at_links(now_ms);
+            next_link_look_ms_ = now_ms + link_look_ms;
+        }
+        if (now_ms >= next_pool_look_ms_) {
+            look_at_pool();
+            next_pool_look_ms_ = now_ms + pool_look_ms;
+        }
+    } catch (const std::exception&) {  // no memory: what was not done comes again
+    }
+}
+
+void controller::take_punted() noexcept {
+    workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *tools_); });
+}
+
+void controller::look_at_links(uint64_t now_ms) {
+    tools_->now_ms = now_ms;
+    for (const auto& port : ports_->open()) {
+        const bool up = port->device.link_up();
+        const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
+        if (up == was) continue;
+        observe::say("port '" + port->name + "': link " + (up ? "up" : "down"));
+        link_changed(port->place, up);
+    }
+}
+
+void controller::link_changed(uint16_t port, bool up) {
+    for (uint16_t place = 1; place < datapath::max_interfaces; ++place) {
+        const datapath::interface& i = view_->interfaces[place];
+        if (i.kind != datapath::interface_kind::routed || i.port != port) continue;
+        if (up)
+            slow_path::announce(*tools_, place);
+        else
+            neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
+    }
+}
+
+/// The low-water mark, as seen by looking: counting every get would cost the workers.
+void controller::look_at_pool() noexcept {
+    const uint32_t left = rte_mempool_avail_count(pool_);
+    pool_facts_.low_water = std::min(pool_facts_.low_water, left);
+    if (left == 0) workers_->pool_is_dry();
+}
+
+}  // namespace turnpike::control

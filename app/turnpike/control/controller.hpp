@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The controller: owns everything, takes change sets through the owners, ends what workers punt, and
+// looks at links, timers and the pool. Enter control here.
+//
+//   ports -> interfaces -> acls -> neighbours -> routes      prepare, in this order
+//                                                            commit, publish the view
+//   routes -> ... -> ports                                   retire, when workers have moved on
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/acls.hpp"
+#include "control/interfaces.hpp"
+#include "control/neighbours.hpp"
+#include "control/outlet.hpp"
+#include "control/pcie_bill.hpp"
+#include "control/ports.hpp"
+#include "control/routes.hpp"
+#include "control/slow_path/icmp.hpp"
+#include "control/slow_path/message_rate.hpp"
+#include "control/slow_path/slow_path.hpp"
+#include "control/workers.hpp"
+#include "observe/report.hpp"
+
+struct rte_mempool;
+
+namespace turnpike::control {
+
+/// What the main loop is asked from outside, between two rounds.
+struct outside {
+    /// Whether to end.
+    std::function<bool()> done;
+    /// Called every round, for what the program has to do: reloads, tables.
+    std::function<void()> between = [] {};
+};
+
+/// Threads  the main lcore only; EAL must run.
+class controller {
+  public:
+    /// Pool, workers, ports, tables as the state says; ports started, nothing polled yet.
+    /// Errors  with the place in the configuration; nothing stays behind
+    [[nodiscard]] static result<std::unique_ptr<controller>> create(
+        std::unique_ptr<const state::desired> wanted);
+    ~controller();
+    controller(const controller&) = delete;
+    controller& operator=(const controller&) = delete;
+
+    /// Become another state, while workers run or not. All of it, or nothing.
+    /// Answers  what differed
+    /// Errors   with the place; what runs stays as it is
+    [[nodiscard]] result<state::changes> apply(std::unique_ptr<const state::desired> wanted) noexcept;
+    [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
+
+    /// Forward until `o.done`. Workers are stopped when it returns; what they had in hand is sent.
+    void run(const outside& o);
+    /// What run() does between two rounds of workers.
+    void tick(uint64_t now_ms) noexcept;
+    /// Stop and close the ports; buffers are back in the pool. After run(), before report().
+    void take_down() noexcept;
+
+    [[nodiscard]] observe::report report();
+
+    // For tests, which are between packets and time themselves.
+    [[nodiscard]] workers& threads() noexcept { return *workers_; }
+    [[nodiscard]] neighbours& known() noexcept { return *neighbours_; }
+    [[nodiscard]] routes& table() noexcept { return *routes_; }
+    [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
+    [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
+    [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
+    void look_at_links(uint64_t now_ms);
+
+  private:
+    controller() = default;
+    result<void> make(std::unique_ptr<const state::desired> wanted);
+    result<state::changes> try_apply(std::unique_ptr<const state::desired> wanted);
+    void publish(std::unique_ptr<datapath::view> next) noexcept;
+    void register_handlers();
+    void take_punted() noexcept;
+    void link_changed(uint16_t port, bool up);
+    void look_at_pool() noexcept;
+    void look_at_ports();
+    void drop_leftovers();
+    void count_kept_buffers() noexcept;
+    [[nodiscard]] observe::port_totals counted(uint16_t place) const noexcept;
+
+    rte_mempool* pool_ = nullptr;
+    observe::mempool_report pool_facts_{};  ///< what does not change, and the low-water mark
+    std::vector<pcie::nic_profile> pcie_profiles_;
+    std::string ipv4_checksum_;
+    packet::ipv4_sum_function* ipv4_sum_ = nullptr;
+
+    std::unique_ptr<const state::desired> running_;
+    std::atomic<const datapath::view*> published_{nullptr};
+    std::unique_ptr<datapath::view> view_;
+    // The domain goes before what it still keeps: it is the last to be made of those here.
+    std::unique_ptr<next_hops> hops_;
+    std::unique_ptr<workers> workers_;
+    std::unique_ptr<outlet> outlet_;
+    std::unique_ptr<routes> routes_;
+    std::unique_ptr<neighbours> neighbours_;
+    std::unique_ptr<ports> ports_;
+    std::unique_ptr<interfaces> interfaces_;
+    std::unique_ptr<acls> acls_;
+    std::unique_ptr<rcu::qsbr> rcu_;
+    std::vector<owner*> owners_;
+
+    std::unique_ptr<slow_path::tools> tools_;
+    slow_path::slow_path slow_path_;
+    slow_path::message_rate message_rate_;
+    std::unique_ptr<slow_path::icmp_errors> icmp_errors_;
+    std::unique_ptr<slow_path::local> local_;
+    std::vector<std::unique_ptr<slow_path::handler>> handlers_;
+
+    struct closed_port {
+        observe::port_report facts;
+        pcie_facts pcie;
+        state::pcie bill;
+        uint16_t place = 0;
+        uint16_t rx_queues = 0;
+        observe::port_totals before{};
+    };
+    std::vector<closed_port> last_seen_;  ///< what only devices know, as of the last look
+    uint32_t kept_by_drivers_ = 0;
+    uint64_t changes_ = 0;
+    uint64_t started_ = 0, stopped_ = 0;  ///< TSC
+    uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0;
+};
+
+}  // namespace turnpike::control

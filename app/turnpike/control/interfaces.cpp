@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/interfaces.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "packet/ipv6.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::interface_addresses;
+
+constexpr ipv6_address all_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
+
+interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
+    const uint32_t host_bits = a.length == 32 ? 0 : 0xffff'ffffU >> a.length;
+    const uint32_t network = a.address.v4() & ~host_bits;
+    if (a.length >= 31) return {a.address.v4(), 0, 0};  // RFC 3021
+    return {a.address.v4(), network, network | host_bits};
+}
+
+/// RFC 4291 section 2.8: what a router listens to.
+interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac) {
+    interface_addresses out;
+    out.prefixes = wanted.addresses;
+    out.v6.push_back(packet::link_local(mac));
+    for (const ip_prefix& a : wanted.addresses) {
+        if (a.address.v6)
+            out.v6.push_back(a.address.v6_bytes());
+        else
+            out.v4.push_back(v4_network_of(a));
+    }
+    out.v6_groups = {packet::ipv6_all_nodes, all_routers};
+    for (const ipv6_address& a : out.v6) {
+        const ipv6_address group = packet::solicited_node(a);
+        if (std::find(out.v6_groups.begin(), out.v6_groups.end(), group) == out.v6_groups.end())
+            out.v6_groups.push_back(group);
+    }
+    return out;
+}
+
+void add_own(datapath::own_addresses& own, const interface_addresses& a) {
+    for (const auto& v4 : a.v4) {
+        own.add(v4.address);
+        if (v4.broadcast == 0) continue;
+        own.add(v4.network);
+        own.add(v4.broadcast);
+    }
+    for (const ipv6_address& v6 : a.v6) own.add(v6);
+}
+
+/// The routes that follow from an interface's addresses.
+void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses& a, uint32_t glean) {
+    for (const ip_prefix& p : a.prefixes) into.emplace(p.network(), glean);
+    for (const auto& v4 : a.v4)
+        if (v4.broadcast != 0)
+            for (const uint32_t unusable : {v4.network, v4.broadcast})
+                into.emplace(ip_prefix{ip_address::from_v4(unusable), 32},
+                             datapath::fixed_hop::broadcast);
+    for (const ip_prefix& p : a.prefixes)
+        into[{p.address, static_cast<uint8_t>(p.address.bits())}] = datapath::fixed_hop::local;
+}
+
+}  // namespace
+
+const std::string& interfaces::name_of(uint16_t place) const noexcept {
+    static const std::string none;
+    for (const auto& [name, p] : places_)
+        if (p == place) return name;
+    return none;
+}
+
+class interfaces::staged_interfaces : public staged {
+  public:
+    explicit staged_interfaces(interfaces& of) : of_(of), glean_(of.glean_) {}
+    ~staged_interfaces() override {
+        for (const uint32_t hop : committed_ ? gone_ : taken_) of_.hops_.give_back(hop);
+    }
+
+    /// An interface keeps its place as long as its port keeps its own.
+    result<void> assign_places(change& c) {
+        std::vector<bool> used(datapath::max_interfaces);
+        used[0] = true;
+        for (const auto& [name, place] : of_.places_) used[place] = true;
+        for (const auto& [name, wanted] : c.after.interfaces) {
+            const auto was = of_.places_.find(name);
+            const datapath::view* running = running_;
+            const bool same = was != of_.places_.end() && running != nullptr &&
+                              running->interfaces[was->second].port ==
+                                  c.port_place.at(wanted.port);
+            const auto free = static_cast<uint16_t>(
+                same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
+            if (free == used.size())
+                return fail(ENOSPC, wanted.where.text,
+                            fmt::format("more than {} interfaces", used.size() - 1));
+            used[free] = true;
+            places_.emplace(name, free);
+        }
+        c.interface_place = places_;
+        return {};
+    }
+
+    result<void> fill(change& c) {
+        for (const auto& [name, wanted] : c.after.interfaces) {
+            const uint16_t place = places_.at(name), port = c.port_place.at(wanted.port);
+            datapath::interface& to = c.view->interfaces[place];
+            to.kind = wanted.kind == state::interface_kind::patched
+                          ? datapath::interface_kind::patched
+                          : datapath::interface_kind::routed;
+            to.port = port;
+            to.vlan = wanted.vlan;
+            to.mtu = c.after.ports.at(wanted.port).mtu;
+            to.mac = c.view->port[port].mac;
+            if (!wanted.peer.empty()) to.peer = places_.at(wanted.peer);
+            if (wanted.vlan == 0) c.view->port[port].untagged = place;
+            if (to.kind != datapath::interface_kind::routed) continue;
+            auto own = std::make_unique<const interface_addresses>(addresses_of(wanted, to.mac));
+            to.addresses = own.get();
+            addresses_.push_back(std::move(own));
+            const auto glean = glean_of(place, to);
+            if (!glean)
+                return fail(ENOSPC, wanted.where.text,
+                            "no next hop is left; allow more neighbours (neighbours.limit)");
+            add_own(c.view->own, *to.addresses);
+            add_derived(c.derived, *to.addresses, *glean);
+        }
+        for (const auto& [place, hop] : glean_)
+            if (c.view->interfaces[place].kind != datapath::interface_kind::routed)
+                gone_.push_back(hop);
+        std::erase_if(glean_, [&](const auto& g) {
+            return c.view->interfaces[g.first].kind != datapath::interface_kind::routed;
+        });
+        view_ = c.view.get();
+        return {};
+    }
+
+    void commit() noexcept override {
+        committed_ = true;
+        of_.places_.swap(places_);
+        of_.glean_.swap(glean_);
+        of_.addresses_.swap(addresses_);  // what was there goes when this goes: after quiescence
+        for (const auto& [place, hop] : of_.glean_)
+            of_.hops_[hop].mtu.store(view_->interfaces[place].mtu, std::memory_order_relaxed);
+    }
+
+    const datapath::view* running_ = nullptr;
+
+  private:
+    /// The hop of an interface's connected networks.
+    std::optional<uint32_t> glean_of(uint16_t place, const datapath::interface& on) {
+        if (const auto there = glean_.find(place); there != glean_.end()) return there->second;
+        taken_.reserve(taken_.size() + 1);
+        const auto hop = of_.hops_.take();
+        if (!hop) return std::nullopt;
+        taken_.push_back(*hop);
+        datapath::next_hop& h = of_.hops_[*hop];
+        h.out = {.port = on.port, .interface = place};
+        h.mtu.store(on.mtu, std::memory_order_relaxed);
+        h.kind.store(datapath::hop_kind::glean, std::memory_order_release);
+        glean_.emplace(place, *hop);
+        return hop;
+    }
+
+    interfaces& of_;
+    const datapath::view* view_ = nullptr;
+    change::places places_;
+    std::map<uint16_t, uint32_t> glean_;
+    std::vector<uint32_t> taken_, gone_;
+    std::vector<std::unique_ptr<const interface_addresses>> addresses_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> interfaces::prepare(change& c) {
+    auto ready = std::make_unique<staged_interfaces>(*this);
+    ready->running_ = c.running;
+    if (auto done = ready->assign_places(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->fill(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

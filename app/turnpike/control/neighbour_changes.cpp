@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a change of the desired state does to neighbours.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/neighbours.hpp"
+
+namespace turnpike::control {
+
+using datapath::hop_kind;
+using packet::drop_reason;
+
+class neighbours::staged_neighbours : public staged {
+  public:
+    staged_neighbours(neighbours& of, change& c) : of_(of), after_(c.after), view_(*c.view) {}
+    ~staged_neighbours() override {
+        if (committed_) return;
+        for (entry* e : made_) of_.forget(*e, drop_reason::stopping, 0);
+    }
+
+    result<void> add_gateways(change& c) {
+        for (const state::route_target& t : after_.routes.targets()) {
+            if (t.type != state::route_type::unicast) {
+                c.hop_of_target.push_back(t.type == state::route_type::blackhole
+                                              ? datapath::fixed_hop::blackhole
+                                              : datapath::fixed_hop::unreachable);
+                continue;
+            }
+            auto e = add(c.interface_place.at(t.interface), t.via, "the gateways of the routes");
+            if (!e) return tl::unexpected<error>(e.error());
+            gateways_.insert(*e);
+            c.hop_of_target.push_back((*e)->hop);
+        }
+        return {};
+    }
+    result<void> add_fixed(change& c) {
+        for (const auto& [name, says] : after_.neighbours) {
+            auto e = add(c.interface_place.at(name.interface), name.address, "the static ones");
+            if (!e) return tl::unexpected<error>(e.error());
+            fixed_.emplace(*e, says.mac);
+            const auto bits = static_cast<uint8_t>(name.address.bits());
+            if (!name.address.is_link_local()) c.derived[{name.address, bits}] = (*e)->hop;
+        }
+        return {};
+    }
+    result<void> find_interfaces(const change& c) {
+        interfaces_.resize(of_.interfaces_.size());
+        for (const auto& [name, place] : c.interface_place) {
+            const datapath::interface& on = view_.interfaces[place];
+            if (on.kind != datapath::interface_kind::routed) continue;
+            interfaces_[place].about = &on;
+            interfaces_[place].networks = after_.interfaces.at(name).addresses;
+        }
+        for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
+        known_.reserve(known_.size() + made_.size());
+        known_.insert(known_.end(), made_.begin(), made_.end());
+        std::sort(known_.begin(), known_.end());
+        known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
+        return {};
+    }
+
+    void commit() noexcept override {
+        committed_ = true;
+        of_.limits_ = after_.limits;
+        of_.routed_interfaces_ = 0;
+        for (size_t i = 0; i < interfaces_.size(); ++i) {
+            of_.interfaces_[i].about = interfaces_[i].about;
+            of_.interfaces_[i].networks.swap(interfaces_[i].networks);
+            of_.routed_interfaces_ += interfaces_[i].about != nullptr;
+        }
+        for (entry* e : known_) update(*e);
+    }
+
+  private:
+    struct of_one {
+        const datapath::interface* about = nullptr;
+        std::vector<ip_prefix> networks{};
+    };
+
+    result<entry*> add(uint16_t interface, const ip_address& a, const char* whose) {
+        if (entry* there = of_.find(interface, a)) return there;
+        made_.reserve(made_.size() + 1);
+        const bool room = of_.entries_.size() < after_.limits.limit;
+        entry* e = room ? of_.insert(interface, a, view_.interfaces[interface]) : nullptr;
+        if (e == nullptr)
+            return turnpike::fail(ENOSPC, after_.file,
+                                  fmt::format("neighbours.limit ({}) is too small for {}",
+                                              after_.limits.limit, whose));
+        e->state = neighbour_state::failed;  // nobody has asked yet; the first packet does
+        made_.push_back(e);
+        return e;
+    }
+
+    void update(entry& e) noexcept {
+        const of_interface& on = of_.interfaces_[e.interface];
+        const bool was_fixed = e.fixed, was_gateway = e.gateway;
+        e.gateway = gateways_.contains(&e);
+        const auto f = fixed_.find(&e);
+        e.fixed = f != fixed_.end();
+        if (on.about == nullptr) {
+            e.gateway = e.fixed = false;
+            return of_.forget(e, drop_reason::interface_gone, 0);
+        }
+        of_.hops_[e.hop].mtu.store(on.about->mtu, std::memory_order_relaxed);
+        if (e.fixed) {
+            if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
+            e.state = neighbour_state::reachable;
+            of_.timers_.erase({e.deadline_ms, {e.interface, e.address}});
+            return of_.rank(e);
+        }
+        if (was_fixed) {  // what is known of it was the operator's word
+            of_.lose_mac(e);
+            e.state = neighbour_state::failed;
+        }
+        const bool on_link =
+            e.address.is_link_local() ||
+            std::any_of(on.networks.begin(), on.networks.end(),
+                        [&](const ip_prefix& p) { return p.contains(e.address); });
+        if (!e.gateway && (!on_link || was_fixed))
+            return of_.forget(e, drop_reason::interface_gone, 0);
+        if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
+            of_.set_timer(e, e.deadline_ms);
+        of_.rank(e);
+    }
+
+    neighbours& of_;
+    const state::desired& after_;
+    const datapath::view& view_;
+    std::vector<of_one> interfaces_;
+    std::vector<entry*> made_, known_;
+    std::set<entry*> gateways_;
+    std::map<entry*, mac_address> fixed_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> neighbours::prepare(change& c) {
+    auto ready = std::make_unique<staged_neighbours>(*this, c);
+    if (c.after.limits.limit > hops_.capacity() / 2)
+        return turnpike::fail(ENOSPC, c.after.file,
+                              fmt::format("neighbours.limit can be {} at most until a restart, which "
+                                          "makes room for more",
+                                          hops_.capacity() / 2));
+    if (auto done = ready->add_gateways(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->add_fixed(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

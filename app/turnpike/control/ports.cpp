@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/ports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "packet/ipv6.hpp"
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::max_ports;
+
+/// The interfaces of a port route, or they are patched.
+bool is_routed(const state::desired& in, const std::string& port) {
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
+        return i.second.port == port && i.second.kind == state::interface_kind::routed;
+    });
+}
+
+/// May a packet that came by one port leave by the other?
+bool reaches(const state::desired& in, const std::string& from, const std::string& to) {
+    for (const auto& [name, i] : in.interfaces) {
+        if (i.port != from) continue;
+        if (i.kind == state::interface_kind::routed && is_routed(in, to)) return true;
+        if (i.kind == state::interface_kind::patched && in.interfaces.at(i.peer).port == to)
+            return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+class ports::staged_ports : public staged {
+  public:
+    staged_ports(ports& of, change& c) : of_(of), c_(c), after_(c.after) {
+        queues_.resize(of.workers_);
+        for (auto& q : queues_) q.tx.fill(-1);
+    }
+    ~staged_ports() override {
+        if (committed_) return;
+        for (const auto& [port, mtu] : mtu_before_)
+            if (!port->device.change_mtu(mtu))
+                observe::say("port '" + port->name + "' keeps another mtu than it should have");
+    }
+
+    /// Ports that stay keep their places and queues; workers take new queues by turns, those with
+    /// the fewest first.
+    result<void> plan() {
+        std::vector<bool> used(max_ports);
+        for (const auto& p : of_.open_) used[p->place] = true;
+        for (const auto& [name, wanted] : after_.ports) {
+            const auto there = std::find_if(
+                of_.open_.begin(), of_.open_.end(),
+                [n = &name, w = &wanted](const auto& p) {
+                    return p->name == *n && p->wanted.device == w->device;
+                });
+            uint16_t place = 0;
+            if (there != of_.open_.end()) {
+                place = (*there)->place;
+                open_.push_back(*there);
+            } else {
+                place = static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
+                                              used.begin());
+                if (place == max_ports)
+                    return fail(ENOSPC, wanted.where.text,
+                                fmt::format("more than {} ports at a time, those that go counted",
+                                            max_ports));
+                used[place] = true;
+                open_.push_back(nullptr);
+            }
+            c_.port_place.emplace(name, place);
+            assign_rx(place, wanted.rx_queues, there != of_.open_.end());
+        }
+        return {};
+    }
+
+    result<void> open_devices() {
+        size_t at = 0;
+        for (const auto& [name, wanted] : after_.ports) {
+            auto& port = open_[at++];
+            const uint16_t place = c_.port_place.at(name);
+            const auto senders = senders_to(name);
+            if (port == nullptr) {
+                auto opened = open(name, wanted, static_cast<uint16_t>(senders.size()));
+                if (!opened) return tl::unexpected<error>(opened.error());
+                port = *opened;
+                port->place = place;
+            } else if (port->wanted.mtu != wanted.mtu) {
+                mtu_before_.reserve(mtu_before_.size() + 1);
+                if (auto changed = port->device.change_mtu(wanted.mtu); !changed) return changed;
+                mtu_before_.emplace_back(port.get(), port->wanted.mtu);
+            }
+            if (auto assigned = assign_tx(*port, wanted, senders); !assigned) return assigned;
+            c_.view->port[place] = {.state = &port->state,
+                                    .ethdev_id = port->device.id(),
+                                    .mac = port->device.mac()};
+        }
+        c_.view->queues = queues_;
+        wanted_.reserve(after_.ports.size());
+        for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
+        return {};
+    }
+
+    void commit() noexcept override {
+        committed_ = true;
+        for (size_t i = 0; i < open_.size(); ++i) std::swap(open_[i]->wanted, wanted_[i]);
+        of_.open_.swap(open_);
+    }
+    /// Those that went are closed here: no worker knows them any more.
+    void retire() noexcept override {
+        for (auto& port : open_) {
+            if (std::find(of_.open_.begin(), of_.open_.end(), port) != of_.open_.end()) continue;
+            of_.removed_.add(of_.counted_(port->place), port->before);
+            port.reset();
+        }
+    }
+
+  private:
+    void assign_rx(uint16_t place, uint16_t queues, bool stays) {
+        for (uint16_t q = 0; q < queues; ++q) {
+            const datapath::rx_queue queue{place, q};
+            auto to = std::min_element(
+                queues_.begin(), queues_.end(),
+                [](const auto& a, const auto& b) { return a.rx.size() < b.rx.size(); });
+            if (stays)
+                for (size_t w = 0; w < queues_.size(); ++w) {
+                    const auto& had = c_.running->queues[w].rx;
+                    if (std::find(had.begin(), had.end(), queue) != had.end())
+                        to = queues_.begin() + static_cast<std::ptrdiff_t>(w);
+                }
+            to->rx.push_back(queue);
+        }
+    }
+
+    /// The workers whose packets may leave by a port.
+    std::vector<size_t> senders_to(const std::string& port) const {
+        std::vector<size_t> out;
+        for (size_t w = 0; w < queues_.size(); ++w)
+            for (const datapath::rx_queue& rx : queues_[w].rx) {
+                const auto from = std::find_if(
+                    c_.port_place.begin(), c_.port_place.end(),
+                    [&](const auto& p) { return p.second == rx.port; });
+                if (!reaches(after_, from->first, port)) continue;
+                out.push_back(w);
+                break;
+            }
+        return out;
+    }
+
+    result<std::shared_ptr<open_port>> open(const std::string& name, const state::port& wanted,
+                                            uint16_t senders) {
+        const rxtx::port_settings settings{
+            .name = name,
+            .where = wanted.where.text,
+            .device = wanted.device,
+            .mtu = wanted.mtu,
+            .rx_queues = wanted.rx_queues,
+            .tx_queues = std::max<uint16_t>(1, senders),
+            .tx_queues_wanted = static_cast<uint16_t>(queues_.size()),
+            .descriptors = wanted.descriptors,
+            .promiscuous = !is_routed(after_, name),
+            .pool = of_.pool_};
+        auto device = rxtx::port::open(settings);
+        if (!device) return tl::unexpected<error>(device.error());
+        auto port = std::make_shared<open_port>(std::move(*device));
+        port->name = name;
+        port->before = of_.counted_(c_.port_place.at(name));
+        if (auto started = port->device.start(); !started)
+            return tl::unexpected<error>(started.error());
+        return port;
+    }
+
+    /// With a queue for each worker, each has the one of its number; else those that send share out
+    /// what there is.
+    result<void> assign_tx(const open_port& port, const state::port& wanted,
+                           const std::vector<size_t>& senders) {
+        const bool for_all = port.device.tx_queues() >= queues_.size();
+        if (!for_all && senders.size() > port.device.tx_queues())
+            return fail(EBUSY, wanted.where.text,
+                        fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
+                                    "there now; take the port away first, or restart",
+                                    port.name, port.device.tx_queues(), senders.size()));
+        int32_t queue = 0;
+        const uint16_t place = c_.port_place.at(port.name);
+        if (for_all)
+            for (auto& q : queues_) q.tx[place] = queue++;
+        else
+            for (const size_t w : senders) queues_[w].tx[place] = queue++;
+        return {};
+    }
+
+    ports& of_;
+    change& c_;
+    const state::desired& after_;
+    std::vector<std::shared_ptr<open_port>> open_;
+    std::vector<state::port> wanted_;
+    std::vector<datapath::worker_queues> queues_;
+    std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> ports::prepare(change& c) {
+    auto ready = std::make_unique<staged_ports>(*this, c);
+    if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+void ports::listen(const datapath::view& v) noexcept {
+    try {
+        for (const auto& port : open_) {
+            std::vector<mac_address> groups;
+            for (const datapath::interface& i : v.interfaces)
+                if (i.kind == datapath::interface_kind::routed && i.port == port->place)
+                    for (const ipv6_address& g : i.addresses->v6_groups)
+                        groups.push_back(packet::multicast_mac(g));
+            if (!groups.empty()) port->device.listen_to(groups);
+        }
+    } catch (const std::bad_alloc&) {  // tried again with the next change
+        observe::say("no memory to set the ports' multicast groups");
+    }
+}
+
+}  // namespace turnpike::control

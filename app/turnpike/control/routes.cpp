@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/routes.hpp"
+
+#include <algorithm>
+
+#include "fib/fib_dpdk.hpp"
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+namespace {
+
+constexpr int any_socket = -1;
+/// More writes than this, and more than one route in four: the table is built anew.
+constexpr size_t many_writes = 4096;
+
+template <class Fib>
+result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer_free defer_free) {
+    fib::config c = fib::eal_config(name, any_socket);
+    c.max_routes = datapath::max_route_entries;
+    c.next_hop_bytes = 4;
+    c.default_next_hop = datapath::fixed_hop::no_route;
+    c.defer_free = defer_free;
+    auto made = Fib::create(c);
+    if (!made) return tl::unexpected<error>(made.error());
+    fib = std::move(*made);
+    return {};
+}
+
+uint32_t hop_of(const std::vector<uint32_t>& hop_of_target, const state::route& r) {
+    return hop_of_target[r.target];
+}
+
+}  // namespace
+
+result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu) {
+    std::unique_ptr<routes> r(new routes());
+    if (auto made = create_into(r->v4_, "routes of IPv4", rcu.hook()); !made)
+        return tl::unexpected<error>(made.error());
+    if (auto made = create_into(r->v6_, "routes of IPv6", rcu.hook()); !made)
+        return tl::unexpected<error>(made.error());
+    return r;
+}
+
+result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> hop) {
+    const ip_address& a = to.address;
+    if (hop) return a.v6 ? v6_->add(a.bytes, to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
+    return a.v6 ? v6_->remove(a.bytes, to.length) : v4_->remove(a.v4(), to.length);
+}
+
+std::optional<uint32_t> routes::get(const ip_prefix& to) const {
+    const auto hop = to.address.v6 ? v6_->get(to.address.bytes, to.length)
+                                   : v4_->get(to.address.v4(), to.length);
+    return hop ? std::optional(static_cast<uint32_t>(*hop)) : std::nullopt;
+}
+
+uint32_t routes::lookup(const ip_address& destination) const noexcept {
+    uint64_t hop = 0;
+    if (destination.v6) {
+        v6_->lookup_bulk({&destination.bytes, 1}, {&hop, 1});
+    } else {
+        const uint32_t address = destination.v4();
+        v4_->lookup_bulk({&address, 1}, {&hop, 1});
+    }
+    return static_cast<uint32_t>(hop);
+}
+
+std::optional<uint32_t> routes::operators_hop(const ip_prefix& to) const {
+    if (operators_ == nullptr) return std::nullopt;
+    const auto all = operators_->all();
+    const auto at = std::lower_bound(all.begin(), all.end(), to,
+                                     [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+    if (at == all.end() || at->to != to) return std::nullopt;
+    return hop_of(hop_of_target_, *at);
+}
+
+std::optional<uint32_t> routes::effective(const ip_prefix& to, std::optional<uint32_t> operators,
+                                          const hops& derived) const {
+    const auto d = derived.find(to);
+    if (d != derived.end() && d->second == datapath::fixed_hop::local) return d->second;
+    if (operators) return operators;
+    if (d != derived.end()) return d->second;
+    const auto h = hosts_.find(to);
+    return h == hosts_.end() ? std::nullopt : std::optional(h->second);
+}
+
+result<void> routes::set_host(const ip_address& a, uint32_t hop) {
+    const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
+    const auto [at, fresh] = hosts_.insert_or_assign(to, hop);
+    const auto wanted = effective(to, operators_hop(to), derived_);
+    auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
+    if (!done) hosts_.erase(at);
+    return done;
+}
+
+result<void> routes::clear_host(const ip_address& a) {
+    const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
+    const auto at = hosts_.find(to);
+    if (at == hosts_.end()) return {};
+    const auto node = hosts_.extract(at);
+    const auto wanted = effective(to, operators_hop(to), derived_);
+    if (wanted == get(to)) return {};
+    auto done = set(to, wanted);
+    if (!done) hosts_.emplace(to, node.mapped());
+    return done;
+}
+
+/// Every prefix for which something differs, and what is to be there.
+std::vector<routes::write> routes::writes_for(const change& c) const {
+    std::vector<write> out;
+    const auto add = [&](const ip_prefix& to, std::optional<uint32_t> operators) {
+        const auto wanted = effective(to, operators, c.derived);
+        if (wanted != get(to)) out.push_back({to, wanted});
+    };
+    for (const ip_prefix& to : c.what.routes.removed) add(to, std::nullopt);
+    for (const state::route& r : c.what.routes.set) add(r.to, hop_of(c.hop_of_target, r));
+    const auto operators_after = [&](const ip_prefix& to) -> std::optional<uint32_t> {
+        const auto all = c.after.routes.all();
+        const auto at = std::lower_bound(
+            all.begin(), all.end(), to,
+            [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+        if (at == all.end() || at->to != to) return std::nullopt;
+        return hop_of(c.hop_of_target, *at);
+    };
+    // Targets that read the same but are another hop now: their interface was made anew.
+    std::vector<bool> moved(c.after.routes.targets().size());
+    if (operators_ != nullptr)
+        for (size_t b = 0; b < operators_->targets().size(); ++b) {
+            const auto targets = c.after.routes.targets();
+            const auto same = std::find(targets.begin(), targets.end(), operators_->targets()[b]);
+            if (same == targets.end()) continue;
+            const auto a = static_cast<size_t>(same - targets.begin());
+            moved[a] = c.hop_of_target[a] != hop_of_target_[b];
+        }
+    if (std::find(moved.begin(), moved.end(), true) != moved.end())
+        for (const state::route& r : c.after.routes.all())
+            if (moved[r.target]) add(r.to, c.hop_of_target[r.target]);
+    for (const auto& [to, hop] : derived_)
+        if (!c.derived.contains(to)) add(to, operators_after(to));
+    for (const auto& [to, hop] : c.derived) {
+        const auto was = derived_.find(to);
+        if (was == derived_.end() || was->second != hop) add(to, operators_after(to));
+    }
+    return out;
+}
+
+result<void> routes::load(const state::route_set& operators,
+                          const std::vector<uint32_t>& hop_of_target, const hops& derived) {
+    std::vector<fib::route4> v4;
+    std::vector<fib::route6> v6;
+    const auto put = [&](const ip_prefix& to, uint32_t hop) {
+        if (to.address.v6)
+            v6.push_back({to.address.bytes, to.length, hop});
+        else
+            v4.push_back({to.address.v4(), to.length, hop});
+    };
+    v4.reserve(operators.all().size() + derived.size());
+    // Of equal prefixes the last counts.
+    for (const auto& [to, hop] : hosts_) put(to, hop);
+    for (const auto& [to, hop] : derived)
+        if (hop != datapath::fixed_hop::local) put(to, hop);
+    for (const state::route& r : operators.all()) put(r.to, hop_of(hop_of_target, r));
+    for (const auto& [to, hop] : derived)
+        if (hop == datapath::fixed_hop::local) put(to, hop);
+    if (auto loaded = v6_->load(v6); !loaded) return loaded;
+    return v4_->load(v4);
+}
+
+class routes::staged_routes : public staged {
+  public:
+    staged_routes(routes& of, change& c) : of_(of), after_(c.after), hop_of_target_(c.hop_of_target) {
+        derived_ = c.derived;
+    }
+    ~staged_routes() override {
+        if (committed_) return;
+        static const state::route_set none;
+        bool good = true;
+        if (loaded_) {
+            const auto* before = of_.operators_ != nullptr ? of_.operators_ : &none;
+            good = of_.load(*before, of_.hop_of_target_, of_.derived_).has_value();
+        }
+        for (auto w = undo_.rbegin(); w != undo_.rend(); ++w) good &= of_.set(w->to, w->hop).has_value();
+        if (!good)
+            observe::say("no memory to take back all routes of a refused change; reload");
+    }
+    result<void> show(const change& c) {
+        const auto writes = of_.writes_for(c);
+        const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
+        if (writes.size() > many_writes && writes.size() > there / 4) {
+            loaded_ = true;
+            return of_.load(after_.routes, hop_of_target_, derived_);
+        }
+        undo_.reserve(writes.size());
+        for (const write& w : writes) {
+            const auto before = of_.get(w.to);
+            if (auto done = of_.set(w.to, w.hop); !done) return done;
+            undo_.push_back({w.to, before});
+        }
+        return {};
+    }
+    void commit() noexcept override {
+        committed_ = true;
+        of_.derived_.swap(derived_);
+        of_.hop_of_target_.swap(hop_of_target_);
+        of_.operators_ = &after_.routes;
+    }
+
+  private:
+    routes& of_;
+    const state::desired& after_;
+    std::vector<uint32_t> hop_of_target_;
+    hops derived_;
+    std::vector<write> undo_;
+    bool loaded_ = false, committed_ = false;
+};
+
+result<std::unique_ptr<staged>> routes::prepare(change& c) {
+    c.view->fib4 = v4_.get();
+    c.view->fib6 = v6_.get();
+    auto ready = std::make_unique<staged_routes>(*this, c);
+    if (auto shown = ready->show(c); !shown) return tl::unexpected<error>(shown.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The routes: what the operator wrote, what follows from addresses, and the neighbours that are known,
+// in one FIB for each family. Of one prefix counts, in this order: an address of ours, the operator's
+// route, a connected network (or its broadcast address), a known neighbour's host route.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "control/change.hpp"
+#include "control/next_hops.hpp"
+#include "fib/fib4.hpp"
+#include "fib/fib6.hpp"
+
+namespace turnpike::control {
+
+/// Threads  control; workers look up in the FIBs meanwhile.
+class routes : public owner {
+  public:
+    /// Errors  ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<routes>> create(rcu::qsbr& rcu);
+
+    /// Many routes are built beside what is there and shown at once; few are shown one by one, and
+    /// taken back where one of them fails. The last owner: nothing else can fail behind it.
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+
+    /// The host route of a neighbour. Errors  ENOMEM, ENOSPC: it has none
+    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop);
+    /// Errors  ENOMEM: it still has it
+    [[nodiscard]] result<void> clear_host(const ip_address& a);
+
+    /// The hop of a destination, as a worker would find it.
+    [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
+
+    [[nodiscard]] const fib::fib4& v4() const noexcept { return *v4_; }
+    [[nodiscard]] const fib::fib6& v6() const noexcept { return *v6_; }
+
+  private:
+    using hops = std::map<ip_prefix, uint32_t>;
+    struct write {
+        ip_prefix to;
+        std::optional<uint32_t> hop;  ///< none: removed
+    };
+    class staged_routes;
+
+    routes() = default;
+    result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
+    [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
+    /// What counts for a prefix, given the operator's route.
+    [[nodiscard]] std::optional<uint32_t> effective(const ip_prefix& to,
+                                                    std::optional<uint32_t> operators,
+                                                    const hops& derived) const;
+    [[nodiscard]] std::vector<write> writes_for(const change& c) const;
+    result<void> load(const state::route_set& operators, const std::vector<uint32_t>& hop_of_target,
+                      const hops& derived);
+    [[nodiscard]] std::optional<uint32_t> operators_hop(const ip_prefix& to) const;
+
+    std::unique_ptr<fib::fib4> v4_;
+    std::unique_ptr<fib::fib6> v6_;
+    hops derived_, hosts_;
+    const state::route_set* operators_ = nullptr;  ///< of what runs
+    std::vector<uint32_t> hop_of_target_;          ///< likewise
+};
+
+}  // namespace turnpike::control

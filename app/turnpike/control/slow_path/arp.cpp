@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/arp.hpp"
+
+#include <algorithm>
+
+#include "packet/arp.hpp"
+
+namespace turnpike::control::slow_path {
+
+using packet::drop_reason;
+
+void arp::take(packet_in_hand p) {
+    const uint16_t in = p.about().in_interface;
+    const datapath::interface& on = interface_of(p);
+    const packet::arp_message message =
+        packet::view<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
+    std::vector<uint32_t> ours;
+    for (const auto& own : on.addresses->v4) ours.push_back(own.address);
+    if (const drop_reason why = packet::check_arp(message, ours); why != drop_reason::none)
+        return p.drop(why);
+
+    const uint32_t sender = message.sender_ip, target = message.target_ip;
+    const bool for_us = std::find(ours.begin(), ours.end(), target) != ours.end();
+    const ip_address from = ip_address::from_v4(sender);
+    const bool answer = message.operation == packet::arp_reply && for_us;
+    if (!(answer && tools_.known.asks(in, from)) && !rate_.take(in, tools_.now_ms))
+        return p.drop(drop_reason::neighbour_rate);
+    if (sender != 0 && tools_.on_link(in, from)) {
+        // RFC 826: what we know is merged; who asks for us is learnt. A reply to us is an answer.
+        if (answer)
+            tools_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
+                                 tools_.now_ms);
+        else
+            tools_.known.learn(in, from, message.sender_mac, for_us, tools_.now_ms);
+    }
+    if (!for_us || message.operation != packet::arp_request) return p.consume();
+    const uint32_t bytes =
+        packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
+    if (bytes == 0) return p.consume();
+    tools_.out.turn_around(on.port);
+    p.send(on.port);
+}
+
+}  // namespace turnpike::control::slow_path

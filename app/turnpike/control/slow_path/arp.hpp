@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ARP (RFC 826): requests for us are answered, senders and answers are told to the neighbours.
+#pragma once
+
+#include "control/slow_path/message_rate.hpp"
+#include "control/slow_path/tools.hpp"
+
+namespace turnpike::control::slow_path {
+
+class arp : public handler {
+  public:
+    arp(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
+    void take(packet_in_hand p) override;
+
+  private:
+    message_rate& rate_;
+};
+
+}  // namespace turnpike::control::slow_path

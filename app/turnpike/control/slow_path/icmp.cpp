@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/icmp.hpp"
+
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "packet/checksum.hpp"
+#include "packet/ipv6.hpp"
+
+namespace turnpike::control::slow_path {
+
+using datapath::interface;
+using packet::drop_reason;
+using packet::icmp_error;
+
+namespace {
+
+// RFC 792 and RFC 4443 section 3: codes.
+constexpr uint8_t net_unreachable = 0, host_unreachable = 1, protocol_unreachable = 2,
+                  port_unreachable = 3;
+constexpr uint8_t v6_no_route = 0, v6_address_unreachable = 3, v6_port_unreachable = 4;
+
+ip_address source_of(const packet_in_hand& in_hand) noexcept {
+    const packet::parsed& p = in_hand.about().parsed;
+    const uint8_t* source = in_hand.lead().data() + p.source_offset();
+    return p.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(source))
+                       : ip_address::from_v6(source);
+}
+
+bool has_ports(uint8_t protocol) noexcept {
+    return protocol == packet::protocol_udp || protocol == packet::protocol_tcp ||
+           protocol == packet::protocol_udp_lite || protocol == packet::protocol_sctp;
+}
+
+/// A group that was asked does not answer: one of us does. What the checksum counts changes with
+/// it.
+void set_source(std::span<uint8_t> lead, const packet::parsed& p,
+                const ipv6_address& from) noexcept {
+    auto& ip = packet::view<packet::ipv6_header>(&lead[p.l2_bytes]);
+    auto& icmp = packet::view<packet::icmp_header>(&lead[p.upper_offset]);
+    for (size_t i = 0; i < sizeof from; i += 2)
+        icmp.checksum =
+            packet::update_checksum(icmp.checksum, load_be<uint16_t>(&ip.source.bytes[i]),
+                                    load_be<uint16_t>(&from.bytes[i]));
+    ip.source = from;
+}
+
+/// RFC 4443 section 2.2: the unicast address of ours that the packet was sent to, else one of the
+/// interface that it came in by, else any other that the sender can answer to: never a link-local one
+/// to a sender that is not on the link.
+std::optional<ipv6_address> answer_from(const datapath::view& v, const packet_in_hand& p) noexcept {
+    const auto& ip =
+        packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
+    if (!packet::is_link_local(ip.destination) && v.own.has(ip.destination)) return ip.destination;
+    const auto& own = v.interfaces[p.about().in_interface].addresses->v6;
+    if (packet::is_link_local(ip.source)) return own.front();
+    if (own.size() > 1) return own[1];
+    for (const interface& other : v.interfaces)
+        if (other.addresses != nullptr && other.addresses->v6.size() > 1)
+            return other.addresses->v6[1];
+    return std::nullopt;
+}
+
+/// RFC 1812 section 4.3.2.4: of the interface that the error goes out by, which is the one that the
+/// packet came in by; where that has none, any other.
+std::optional<uint32_t> ipv4_answer_from(const datapath::view& v, uint16_t in) noexcept {
+    const auto& own = v.interfaces[in].addresses->v4;
+    if (!own.empty()) return own.front().address;
+    for (const interface& other : v.interfaces)
+        if (other.addresses != nullptr && !other.addresses->v4.empty())
+            return other.addresses->v4.front().address;
+    return std::nullopt;
+}
+
+/// check_icmp of a message in several buffers. p.upper_offset lies in the first.
+drop_reason check_scattered_icmp(const packet_in_hand& in_hand) noexcept {
+    const packet::parsed& p = in_hand.about().parsed;
+    const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
+    uint16_t raw = 0;
+    if (!p.is(packet::flag_icmp) ||
+        rte_raw_cksum_mbuf(in_hand.get(), p.upper_offset, bytes, &raw) != 0)
+        return drop_reason::icmp_cut;
+    uint32_t sum = rte_be_to_cpu_16(raw);
+    if (!p.is_ipv4()) {
+        const auto& ip = packet::view<packet::ipv6_header>(in_hand.lead().data() + p.l2_bytes);
+        sum = packet::sum_bytes(ip.source.bytes, sum);
+        sum = packet::sum_bytes(ip.destination.bytes, sum);
+        sum += (bytes >> 16) + (bytes & 0xffff) + packet::protocol_icmpv6;
+    }
+    return packet::fold(sum) == 0xffff ? drop_reason::none : drop_reason::icmp_checksum;
+}
+
+}  // namespace
+
+icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
+    switch (why) {
+        case drop_reason::ipv4_ttl:
+            return {packet::icmp4_time_exceeded, 0};
+        case drop_reason::ipv6_hop_limit:
+            return {packet::icmp6_time_exceeded, 0};
+        case drop_reason::ipv4_too_big:
+            return {packet::icmp4_unreachable, packet::icmp4_code_fragmentation_needed, mtu};
+        case drop_reason::ipv6_too_big:
+            return {packet::icmp6_too_big, 0, mtu};
+        case drop_reason::no_route:
+            return v4 ? icmp_error{packet::icmp4_unreachable, net_unreachable}
+                      : icmp_error{packet::icmp6_unreachable, v6_no_route};
+        // A host that does not answer, and a route that says so (as Linux answers for it).
+        case drop_reason::neighbour_failed:
+        case drop_reason::route_unreachable:
+            return v4 ? icmp_error{packet::icmp4_unreachable, host_unreachable}
+                      : icmp_error{packet::icmp6_unreachable, v6_address_unreachable};
+        default:
+            return {0, 0};
+    }
+}
+
+void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
+    const datapath::punted& about = p.about();
+    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    const interface& in = v.interfaces[about.in_interface];
+    if (in.addresses == nullptr || !packet::may_report(p.lead(), about.parsed, error)) return;
+    constexpr size_t ethernet = sizeof(packet::ethernet_header);
+    std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
+    const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
+    uint32_t bytes = 0;
+    if (about.parsed.is_ipv4()) {
+        const auto from = ipv4_answer_from(v, about.in_interface);
+        if (!from || !rate_.take(tools_.now_ms)) return;
+        bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
+    } else {
+        const auto from = answer_from(v, p);
+        if (!from || !rate_.take(tools_.now_ms)) return;
+        bytes = packet::write_icmp6_error(ip, p.lead(), about.parsed, error, *from);
+    }
+    if (bytes == 0) return;
+    rte_mbuf* message = tools_.out.originate(in.port, std::span(frame).first(ethernet + bytes));
+    if (message == nullptr) return;
+    datapath::punted_of(message) = {};
+    datapath::punted_of(message).in_port = in.port;
+    tools_.route_own(packet_in_hand(message, tools_.out), source_of(p), about.in_interface);
+}
+
+void told::take(packet_in_hand p) {
+    const datapath::punted& about = p.about();
+    const uint16_t mtu = tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
+    errors_.tell(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
+    p.drop(about.drop);
+}
+
+void local::take(packet_in_hand p) {
+    const packet::parsed& h = p.about().parsed;
+    if (h.is(packet::flag_fragment)) return p.drop(drop_reason::local_fragment);
+    const bool v4 = h.is_ipv4();
+    if (h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6)) {
+        const drop_reason why = p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h)
+                                                      : check_scattered_icmp(p);
+        if (why != drop_reason::none) return p.drop(why);
+        if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
+            return echo(std::move(p));
+        return p.consume();  // an answer, or an error about a packet of ours
+    }
+    if (has_ports(h.upper_protocol))
+        errors_.tell(p, v4 ? icmp_error{packet::icmp4_unreachable, port_unreachable}
+                           : icmp_error{packet::icmp6_unreachable, v6_port_unreachable});
+    else if (v4)
+        errors_.tell(p, {packet::icmp4_unreachable, protocol_unreachable});
+    p.drop(drop_reason::local_protocol);
+}
+
+void local::echo(packet_in_hand p) {
+    if (!echo_rate_.take(tools_.now_ms)) return p.drop(drop_reason::icmp_rate);
+    const datapath::punted about = p.about();
+    const ip_address asker = source_of(p);
+    std::optional<ipv6_address> from;
+    if (!about.parsed.is_ipv4()) {
+        from = answer_from(*tools_.published.load(std::memory_order_relaxed), p);
+        // An echo to a link-local address of ours is answered by it.
+        const auto& to = packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes)
+                             .destination;
+        if (packet::is_link_local(to)) from = to;
+        if (!from) return p.consume();
+    }
+    if (!packet::write_echo_reply(p.lead(), about.parsed)) return p.consume();
+    if (from) set_source(p.lead(), about.parsed, *from);
+    tools_.out.turn_around(about.in_port);
+    tools_.route_own(std::move(p), asker, about.in_interface);
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Our own ICMP: echo replies, and errors about what was not forwarded. Echo and errors have a rate
+// each, so that pings silence no Packet Too Big.
+#pragma once
+
+#include "control/slow_path/tools.hpp"
+#include "packet/icmp.hpp"
+
+namespace turnpike::control::slow_path {
+
+/// The ICMP error that tells of a drop, for the packet's own family; type 0 where none does.
+[[nodiscard]] packet::icmp_error icmp_error_of(packet::drop_reason why, bool v4,
+                                               uint16_t mtu) noexcept;
+
+/// Writes errors to the senders of packets.
+class icmp_errors {
+  public:
+    explicit icmp_errors(tools& t) : tools_(t) {}
+    void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
+    /// Tell the packet's sender, if that is allowed and the rate permits; the packet stays.
+    void tell(const packet_in_hand& p, const packet::icmp_error& error);
+
+  private:
+    tools& tools_;
+    token_bucket rate_{0};
+};
+
+/// Packets for us: ICMP echo is answered; what nobody takes is dropped and its sender told.
+class local : public handler {
+  public:
+    local(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    void set_rate(uint32_t per_second) { echo_rate_ = token_bucket(per_second); }
+    void take(packet_in_hand p) override;
+
+  private:
+    void echo(packet_in_hand p);
+
+    icmp_errors& errors_;
+    token_bucket echo_rate_{0};
+};
+
+/// What was dropped on its way, and whose sender is to be told.
+class told : public handler {
+  public:
+    told(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    void take(packet_in_hand p) override;
+
+  private:
+    icmp_errors& errors_;
+};
+
+}  // namespace turnpike::control::slow_path

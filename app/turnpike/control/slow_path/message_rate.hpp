@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many unsolicited ARP and neighbour discovery messages an interface may bring: whoever floods its
+// own link keeps nobody else's from being heard (RFC 6583 section 6).
+#pragma once
+
+#include <vector>
+
+#include "control/token_bucket.hpp"
+#include "datapath/view.hpp"
+
+namespace turnpike::control::slow_path {
+
+/// Threads  control.
+class message_rate {
+  public:
+    message_rate() : of_(datapath::max_interfaces, token_bucket(0)) {}
+    /// From now on, of every interface.
+    void set(uint32_t per_second) {
+        if (per_second == per_second_) return;
+        per_second_ = per_second;
+        of_.assign(of_.size(), token_bucket(per_second));
+    }
+    [[nodiscard]] bool take(uint16_t interface, uint64_t now_ms) noexcept {
+        return of_[interface].take(now_ms);
+    }
+
+  private:
+    std::vector<token_bucket> of_;
+    uint32_t per_second_ = 0;
+};
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/nd.hpp"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+
+#include "packet/arp.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/nd.hpp"
+
+namespace turnpike::control::slow_path {
+
+using datapath::interface;
+using packet::drop_reason;
+
+namespace {
+
+bool is_ours(const interface& on, const ipv6_address& a) noexcept {
+    return std::find(on.addresses->v6.begin(), on.addresses->v6.end(), a) != on.addresses->v6.end();
+}
+
+/// Of ours, the one to ask from: on the target's own network if there is one (RFC 6724 in small).
+ipv6_address source_for(const interface& on, const ip_address& target) noexcept {
+    if (!target.is_link_local())
+        for (const ip_prefix& p : on.addresses->prefixes)
+            if (p.contains(target)) return p.address.v6_bytes();
+    return on.addresses->v6.front();
+}
+
+uint32_t ipv4_source_for(const interface& on, const ip_address& target) noexcept {
+    for (const ip_prefix& p : on.addresses->prefixes)
+        if (p.contains(target)) return p.address.v4();
+    return on.addresses->v4.empty() ? 0 : on.addresses->v4.front().address;
+}
+
+}  // namespace
+
+void nd::take(packet_in_hand p) {
+    const packet::parsed& h = p.about().parsed;
+    const mac_address* link = nullptr;
+    // A whole ND message is far shorter than a segment; what does not lie in one is not believed.
+    if (p.get()->nb_segs != 1 && rte_pktmbuf_linearize(p.get()) != 0)
+        return p.drop(drop_reason::nd_scattered);
+    if (const drop_reason why = packet::check_nd(p.lead(), h, link); why != drop_reason::none)
+        return p.drop(why);
+    if (h.icmp_type == packet::icmp6_neighbour_solicitation)
+        return answer_solicitation(std::move(p), link);
+    if (h.icmp_type == packet::icmp6_neighbour_advertisement)
+        return take_advertisement(std::move(p), link);
+    // Router messages and redirects are valid and for hosts; a router has no use for them.
+    p.consume();
+}
+
+void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
+    const uint16_t in = p.about().in_interface;
+    const interface& on = interface_of(p);
+    const uint8_t* frame = p.lead().data();
+    const auto source = packet::view<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
+    const auto target =
+        packet::view<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
+    if (!is_ours(on, target)) return p.consume();
+    if (!rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
+    const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
+    mac_address asker = packet::view<packet::ethernet_header>(frame).source;
+    if (link != nullptr) asker = *link;
+    const ip_address from = ip_address::from_v6(source);
+    if (!probe && tools_.on_link(in, from))
+        tools_.known.learn(in, from, asker, true, tools_.now_ms);
+    std::array<uint8_t, packet::nd_frame_bytes> answer;
+    const uint32_t bytes = packet::write_neighbour_advertisement(
+        answer, {on.mac, target}, {asker, source},
+        packet::nd_flag_router | packet::nd_flag_override |
+            (probe ? 0 : packet::nd_flag_solicited));
+    p.consume();
+    if (bytes != 0) tools_.out.originate_and_send(on.port, std::span(answer).first(bytes));
+}
+
+void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
+    const uint16_t in = p.about().in_interface;
+    const auto& message =
+        packet::view<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
+    const ip_address target = ip_address::from_v6(message.target);
+    if (!tools_.on_link(in, target) || is_ours(interface_of(p), message.target))
+        return p.consume();
+    const uint32_t flags = message.icmp.rest;
+    const bool solicited = (flags & packet::nd_flag_solicited) != 0;
+    if (!(solicited && tools_.known.asks(in, target)) && !rate_.take(in, tools_.now_ms))
+        return p.drop(drop_reason::neighbour_rate);
+    neighbour_claim claim{.solicited = solicited,
+                          .overrides = (flags & packet::nd_flag_override) != 0};
+    if (link != nullptr) claim.mac = *link;
+    tools_.known.confirm(in, target, claim, tools_.now_ms);
+    p.consume();
+}
+
+void solicit(tools& t, uint16_t place, const ip_address& a, const mac_address* known) {
+    const interface& on = t.interface(place);
+    if (on.addresses == nullptr) return;
+    std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
+    uint32_t bytes = 0;
+    if (a.v6) {
+        const packet::nd_host us{on.mac, source_for(on, a)};
+        const ipv6_address target = a.v6_bytes();
+        bytes = known != nullptr ? packet::write_neighbour_probe(frame, us, {*known, target})
+                                 : packet::write_neighbour_solicitation(frame, us, target);
+    } else {
+        bytes = packet::write_arp_request(frame, {on.mac, ipv4_source_for(on, a)}, a.v4(),
+                                          known != nullptr ? *known : broadcast_mac);
+    }
+    t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+}
+
+void announce(tools& t, uint16_t place) {
+    const interface& on = t.interface(place);
+    std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
+    for (const auto& own : on.addresses->v4) {
+        const uint32_t bytes =
+            packet::write_arp_request(frame, {on.mac, own.address}, own.address);
+        t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    }
+    for (const auto& own : on.addresses->v6) {
+        const uint32_t bytes = packet::write_neighbour_advertisement(
+            frame, {on.mac, own}, {broadcast_mac, packet::ipv6_unspecified},
+            packet::nd_flag_router | packet::nd_flag_override);
+        t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    }
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Neighbour discovery (RFC 4861): solicitations for us are answered, senders and advertisements are
+// told to the neighbours; and what we say and ask ourselves, for ARP too.
+#pragma once
+
+#include "control/slow_path/message_rate.hpp"
+#include "control/slow_path/tools.hpp"
+
+namespace turnpike::control::slow_path {
+
+class nd : public handler {
+  public:
+    nd(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
+    void take(packet_in_hand p) override;
+
+  private:
+    void answer_solicitation(packet_in_hand p, const mac_address* link);
+    void take_advertisement(packet_in_hand p, const mac_address* link);
+
+    message_rate& rate_;
+};
+
+/// Ask who has an address on an interface; `known` alone where it is not null.
+void solicit(tools& t, uint16_t interface, const ip_address& a, const mac_address* known);
+/// RFC 5227 section 2.3 and RFC 4861 section 7.2.6: others may have stale knowledge of us.
+void announce(tools& t, uint16_t interface);
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/tools.hpp"
+
+#include <algorithm>
+
+namespace turnpike::control::slow_path {
+
+using packet::drop_reason;
+
+bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
+    if (a.is_link_local()) return true;
+    const auto& prefixes = interface(place).addresses->prefixes;
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](const ip_prefix& p) { return p.contains(a); });
+}
+
+void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface) {
+    // What follows knows it as a packet of ours: nothing more is reported about it.
+    datapath::punted& about = datapath::punted_of(p.get());
+    const uint16_t port = about.in_port;
+    about = {};
+    about.in_port = port;
+    about.in_interface = interface;
+    uint16_t by = interface;
+    if (!to.is_link_local()) {
+        const uint32_t index = table.lookup(to);
+        const datapath::next_hop& hop = hops[index];
+        const datapath::hop_kind kind = hop.kind.load(std::memory_order_relaxed);
+        if (kind == datapath::hop_kind::adjacency) return out.send_by(p.release(), hop);
+        if (kind != datapath::hop_kind::glean) return p.drop(drop_reason::own_no_route);
+        about.out = hop.out;
+        if (known.resolve_by_hop(p.get(), index, now_ms)) {
+            static_cast<void>(p.release());
+            return;
+        }
+        by = hop.out.interface;
+    }
+    known.resolve(p.get(), by, to, now_ms);
+    static_cast<void>(p.release());
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the slow path's handlers work with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "control/neighbours.hpp"
+#include "control/outlet.hpp"
+#include "control/routes.hpp"
+#include "control/token_bucket.hpp"
+
+namespace turnpike::control::slow_path {
+
+/// Threads  control.
+struct tools {
+    const std::atomic<const datapath::view*>& published;
+    outlet& out;
+    neighbours& known;
+    routes& table;
+    next_hops& hops;
+    uint64_t now_ms = 0;
+
+    /// The interface at a place, as it is now: kind none where it has gone meanwhile.
+    [[nodiscard]] const datapath::interface& interface(uint16_t place) const noexcept {
+        return published.load(std::memory_order_relaxed)->interfaces[place];
+    }
+    [[nodiscard]] bool on_link(uint16_t place, const ip_address& a) const noexcept;
+    /// Send an IP packet of ours behind 14 free bytes to where its destination is routed.
+    /// interface  that a link-local destination is on
+    void route_own(packet_in_hand p, const ip_address& to, uint16_t interface);
+};
+
+/// A handler ends the packets that were punted to it; registered by reason (slow_path.hpp).
+class handler {
+  public:
+    explicit handler(tools& t) : tools_(t) {}
+    virtual ~handler() = default;
+    handler(const handler&) = delete;
+    handler& operator=(const handler&) = delete;
+    /// May throw bad_alloc: the packet is dropped as control_memory.
+    virtual void take(packet_in_hand p) = 0;
+
+  protected:
+    [[nodiscard]] const datapath::interface& interface_of(const packet_in_hand& p) const noexcept {
+        return tools_.interface(p.about().in_interface);
+    }
+    tools& tools_;
+};
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/unresolved.hpp"
+
+namespace turnpike::control::slow_path {
+
+using packet::drop_reason;
+
+void unresolved::take(packet_in_hand p) {
+    const datapath::punted& about = p.about();
+    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)
+        return p.drop(drop_reason::interface_gone);
+    const datapath::port_state* port = v.port[about.out.port].state;
+    if (port == nullptr || !port->link_up.load(std::memory_order_relaxed))
+        return p.drop(drop_reason::port_down);
+    if (tools_.known.resolve_by_hop(p.get(), about.hop, tools_.now_ms)) {
+        static_cast<void>(p.release());
+        return;
+    }
+    // By a connected network's hop: the destination itself is the neighbour.
+    const uint8_t* destination = p.lead().data() + about.parsed.destination_offset();
+    const ip_address to = about.parsed.is_ipv4()
+                              ? ip_address::from_v4(load_be<uint32_t>(destination))
+                              : ip_address::from_v6(destination);
+    if (!tools_.on_link(about.out.interface, to))  // its route was removed when it was on its way
+        return p.drop(drop_reason::own_no_route);
+    tools_.known.resolve(p.get(), about.out.interface, to, tools_.now_ms);
+    static_cast<void>(p.release());
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets that are ready but for their neighbour's MAC address.
+#pragma once
+
+#include "control/slow_path/tools.hpp"
+
+namespace turnpike::control::slow_path {
+
+class unresolved : public handler {
+  public:
+    using handler::handler;
+    void take(packet_in_hand p) override;
+};
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The stage graph: who does what to a packet, in which order, where it can go from there, and for
+// which reasons it is dropped. The report's stage names, the drop reasons' owners and the picture in
+// doc/map.md come from these tables; tests/unit/turnpike/graph_test.cpp holds them to their rules.
+//
+// A new stage is a file in stages/ and a line here.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <string_view>
+
+#include "datapath/context.hpp"
+
+// name, next stages, drop reasons that it owns. In the order in which a packet meets them: edges point
+// forward.
+// clang-format off
+#define TURNPIKE_STAGES(X) \
+    X(rx, NEXT(interface), DROPS(stopping)) \
+    X(interface, NEXT(xconnect, parse, drop), DROPS(runt, no_interface, too_many_passes)) \
+    X(xconnect, NEXT(parse, acl_out, tx), DROPS()) \
+    X(parse, NEXT(acl_in, lookup, acl_out, tx, punt, drop), DROPS( \
+        ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
+        ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, ipv4_checksum, ipv4_source, \
+        ipv4_destination, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
+        ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
+        ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
+        other_mac, group_mac, vlan_on_routed_port, link_local, headers_scattered)) \
+    X(acl_in, NEXT(lookup, acl_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(lookup, NEXT(rewrite), DROPS()) \
+    X(rewrite, NEXT(acl_out, tx, punt, drop), DROPS( \
+        no_route, route_blackhole, route_unreachable, directed_broadcast, link_local_source, \
+        ipv4_ttl, ipv4_too_big, ipv4_needs_fragmenting, ipv6_hop_limit, ipv6_too_big)) \
+    X(acl_out, NEXT(tx, punt, drop), DROPS(acl_deny_out)) \
+    X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
+    X(punt, NEXT(drop), DROPS(control_busy)) \
+    X(drop, NEXT(), DROPS())
+
+// Control's doors: who ends what was punted (control/slow_path), and what else may go wrong there.
+#define TURNPIKE_HANDLERS(X) \
+    X(arp, DROPS(arp_format, arp_operation, arp_sender_mac, arp_sender_ip, arp_sender_is_us)) \
+    X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_cut, \
+        nd_option_source, nd_source, nd_destination, nd_target, nd_solicited, nd_link_address, \
+        nd_scattered)) \
+    X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment)) \
+    X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
+        neighbour_rate)) \
+    X(outlet, DROPS(outlet_busy, own_no_route, interface_gone, control_memory))
+// clang-format on
+
+namespace turnpike::datapath {
+
+enum class stage : uint8_t {
+#define TURNPIKE_STAGE(name, next, drops) name,
+    TURNPIKE_STAGES(TURNPIKE_STAGE)
+#undef TURNPIKE_STAGE
+        count_
+};
+inline constexpr size_t stages = static_cast<size_t>(stage::count_);
+static_assert(stages <= cost::max_stages && stages <= 32);
+
+constexpr stage_mask bit(stage s) noexcept { return stage_mask{1} << static_cast<unsigned>(s); }
+
+/// A stage takes the packets of a mask on: it sets their bits in b.at of the next stages.
+/// Answers the mask of the stages that got packets.
+using stage_function = stage_mask(context&, burst&, packet_mask) noexcept;
+
+#define TURNPIKE_STAGE(name, next, drops) stage_function run_##name;
+TURNPIKE_STAGES(TURNPIKE_STAGE)
+#undef TURNPIKE_STAGE
+
+/// Move packets on to a stage.
+inline stage_mask move(burst& b, packet_mask packets, stage to) noexcept {
+    if (packets == 0) return 0;
+    b.at[static_cast<size_t>(to)] |= packets;
+    return bit(to);
+}
+
+struct stage_row {
+    std::string_view name;
+    stage_function* run;
+    stage_mask next;
+    std::initializer_list<packet::drop_reason> drops;
+};
+struct handler_row {
+    std::string_view name;
+    std::initializer_list<packet::drop_reason> drops;
+};
+
+extern const std::array<stage_row, stages> stage_table;
+extern const std::span<const handler_row> handler_table;
+
+/// How often a packet may come by the interface stage: once more after a tunnel ended here.
+inline constexpr unsigned max_passes = 2;
+
+/// Take a burst through the stages of a table, from those in `live` on.
+/// mark(stage index, packets)  is called behind each stage
+template <class Table, class Mark>
+inline void walk(const Table& table, context& c, burst& b, stage_mask live, const Mark& mark) noexcept {
+    for (;;) {
+        while (live != 0) {
+            const auto s = static_cast<size_t>(std::countr_zero(live));
+            const packet_mask packets = std::exchange(b.at[s], 0);
+            live &= live - 1;
+            live |= table[s].run(c, b, packets);
+            mark(s, packets);
+        }
+        if (b.again == 0) [[likely]]
+            return;
+        const packet_mask again = std::exchange(b.again, 0);
+        b.in_all = 0;
+        if (b.pass++ < max_passes) {
+            live = move(b, again, stage::interface);
+        } else {
+            for_each(again, [&](uint32_t i) { b.drop[i] = packet::drop_reason::too_many_passes; });
+            live = move(b, again, stage::drop);
+        }
+    }
+}
+
+/// One packet is dropped; the stage adds its bit to the mask that goes to stage drop.
+inline void drop_packet(burst& b, uint32_t i, packet::drop_reason why, packet_mask& drops) noexcept {
+    b.drop[i] = why;
+    drops |= packet_mask{1} << i;
+}
+
+}  // namespace turnpike::datapath

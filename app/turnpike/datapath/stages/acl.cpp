@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stages acl_in and acl_out: the access list of the interface that packets came in by, and those of
+// the interfaces that they leave by. Packets come here only where a list is bound (doc/acl.md).
+//   Reads   packet, parsed, in, out, punted; interface.{acl_in, acl_out}
+//   Writes  drop of what is denied; the lists' counters
+// Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the
+// way out: what is sent, or waits for its neighbour; nothing that turnpike itself made.
+#include <bit>
+#include <cstring>
+
+#include "datapath/graph.hpp"
+#include "packet/nd.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+namespace key = state::acl_key;
+
+// What the parse stage knows of the upper layer is one shift away from what lists ask.
+constexpr unsigned known_shift = 1;
+constexpr uint16_t known_flags =
+    packet::flag_ports | packet::flag_tcp | packet::flag_icmp | packet::flag_upper_cut;
+static_assert(packet::flag_ports << known_shift == key::has_ports);
+static_assert(packet::flag_tcp << known_shift == key::has_tcp_flags);
+static_assert(packet::flag_icmp << known_shift == key::has_icmp_type);
+static_assert(packet::flag_upper_cut << known_shift == key::tiny_fragment);
+
+/// Byte 13 of the TCP header, and what state::acl_key says.
+uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
+    unsigned out = p.tcp_flags | (p.flags & known_flags) << known_shift;
+    if (p.is_later_fragment()) {
+        out |= key::later_fragment;
+        // RFC 1858 section 3: a fragment at offset 1 (8 bytes) overlays TCP's flags.
+        if (p.fragment_offset_bytes == 8 && p.upper_protocol == packet::protocol_tcp)
+            out |= key::tiny_fragment;
+    }
+    if (packet::is_nd(p) && packet::view<packet::ipv6_header>(l3).hop_limit == 255)
+        out |= key::neighbour_discovery;
+    return static_cast<uint16_t>(out);
+}
+
+/// The packets of a burst that one list is asked about, of one family.
+template <class Key>
+struct questions {
+    std::array<Key, burst_max> of_packet;
+    std::array<const Key*, burst_max> keys;
+    std::array<uint8_t, burst_max> packet;
+    uint32_t n = 0;
+
+    void add(const burst& b, uint32_t i) noexcept {
+        const packet::parsed& p = b.parsed[i];
+        const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
+        constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
+        Key& k = of_packet[n];
+        std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
+        k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
+        k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
+        k.protocol = p.upper_protocol;
+        k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
+        k.tcp_flags = flags_of(p, l3);
+        k.vlan = p.vlan_tags == 0
+                     ? uint16_t{0}
+                     : static_cast<uint16_t>((p.outer_tci & packet::vlan_id_mask) | key::tagged);
+        keys[n] = &k;
+        packet[n++] = static_cast<uint8_t>(i);
+    }
+};
+
+template <class Key>
+packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by, uint32_t worker) noexcept {
+    if (q.n == 0) return 0;
+    const acl_list& list = *by.list;
+    const uint32_t categories = list.categories();
+    std::array<uint32_t, size_t{burst_max} * acl::max_categories> results;
+    list.classifier(static_cast<const Key*>(nullptr))
+        .classify({q.keys.data(), q.n}, {results.data(), size_t{q.n} * categories}, categories);
+    acl_counter* counters = by.counters[worker].get();
+    packet_mask denied = 0;
+    for (uint32_t k = 0; k < q.n; ++k) {
+        const uint32_t* found = &results[size_t{k} * categories];
+        const uint32_t i = q.packet[k], bytes = b.packet[i]->pkt_len;
+        const auto count = [&](uint32_t hit) {
+            counters[acl_id(hit)].packets.add(1);
+            counters[acl_id(hit)].bytes.add(bytes);
+        };
+        const uint32_t verdict = found[0] != 0 ? found[0] : list.default_hit();
+        count(verdict);
+        for (uint32_t c = 1; c < categories; ++c)
+            if (found[c] != 0 && list.above(found[c], verdict)) count(found[c]);
+        denied |= static_cast<packet_mask>(acl_denies(verdict)) << i;
+    }
+    return denied;
+}
+
+/// Answers those that the list denies; what is no IP is not asked about.
+packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by, uint32_t worker) noexcept {
+    questions<acl::key4> v4;
+    questions<acl::key6> v6;
+    for_each(packets, [&](uint32_t i) {
+        if (b.parsed[i].l3 == packet::l3_kind::ipv4)
+            v4.add(b, i);
+        else if (b.parsed[i].l3 == packet::l3_kind::ipv6)
+            v6.add(b, i);
+    });
+    return judge(b, v4, by, worker) | judge(b, v6, by, worker);
+}
+
+/// Judge packets by the lists of their interfaces, one list after the other.
+template <class ListOf>
+packet_mask judge_by_interface(burst& b, packet_mask packets, uint32_t worker,
+                               const ListOf& list_of) noexcept {
+    packet_mask denied = 0;
+    while (packets != 0) {
+        const bound_acl* by = list_of(static_cast<uint32_t>(std::countr_zero(packets)));
+        packet_mask same = 0;
+        for_each(packets, [&](uint32_t i) {
+            same |= static_cast<packet_mask>(list_of(i) == by) << i;
+        });
+        if (by != nullptr) denied |= judge_all(b, same, *by, worker);
+        packets &= ~same;
+    }
+    return denied;
+}
+
+}  // namespace
+
+stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
+    const auto& interfaces = c.view->interfaces;
+    const packet_mask denied = judge_by_interface(
+        b, packets, c.worker, [&](uint32_t i) { return interfaces[b.in[i]].acl_in; });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
+    packets &= ~denied;
+    packet_mask patched = 0, out_list = 0;
+    for_each(packets, [&](uint32_t i) {
+        const interface& in = interfaces[b.in[i]];
+        if (in.kind != interface_kind::patched) return;
+        patched |= packet_mask{1} << i;
+        if (interfaces[in.peer].acl_out != nullptr) out_list |= packet_mask{1} << i;
+    });
+    return move(b, packets & ~patched & ~b.punted, stage::lookup) |
+           move(b, packets & ~patched & b.punted, stage::punt) | move(b, out_list, stage::acl_out) |
+           move(b, patched & ~out_list, stage::tx) | move(b, denied, stage::drop);
+}
+
+stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
+    const auto& interfaces = c.view->interfaces;
+    const packet_mask denied = judge_by_interface(
+        b, packets, c.worker, [&](uint32_t i) { return interfaces[b.out[i].interface].acl_out; });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny_out; });
+    packets &= ~denied;
+    return move(b, packets & b.punted, stage::punt) | move(b, packets & ~b.punted, stage::tx) |
+           move(b, denied, stage::drop);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage drop: what goes no further, counted under its reason and freed.
+//   Reads   packet, drop, in_port
+#include <rte_mbuf.h>
+
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+
+stage_mask run_drop(context& c, burst& b, packet_mask packets) noexcept {
+    for_each(packets, [&](uint32_t i) {
+        c.counters[b.in_port].drop(b.drop[i]);
+        rte_pktmbuf_free(b.packet[i]);
+    });
+    return 0;
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage punt: packets that control is to end, with what is known of them, into the worker's rings.
+//   Reads   packet, parsed, in, hop, out, punt, drop
+//   Writes  the mbuf's private area (burst.hpp, punted)
+#include <rte_ring.h>
+
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+
+stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
+    packet_mask drops = 0;
+    for_each(packets, [&](uint32_t i) {
+        rte_mbuf* m = b.packet[i];
+        const punt_reason why = b.punt[i];
+        const bool told = why == punt_reason::report;
+        punted_of(m) = {.parsed = b.parsed[i],
+                        .hop = b.hop[i],
+                        .in_interface = b.in[i],
+                        .in_port = b.in_port,
+                        .out = b.out[i],
+                        .why = why,
+                        .drop = told ? b.drop[i] : packet::drop_reason::none};
+        const bool neighbourly = why == punt_reason::arp || why == punt_reason::nd;
+        if (rte_ring_sp_enqueue(neighbourly ? c.neighbours_to_control : c.to_control, m) == 0)
+            return;
+        // What was to be dropped anyway is dropped for its own reason; its sender is not told.
+        drop_packet(b, i, told ? b.drop[i] : packet::drop_reason::control_busy, drops);
+    });
+    return move(b, drops, stage::drop);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage tx: packets to the send queues of their ports. A burst that goes one way goes as a whole.
+//   Reads   packet, out; port.state.link_up
+//   Writes  the send queues
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+bool link_is_up(const context& c, uint16_t port) noexcept {
+    const port_state* state = c.view->port[port].state;
+    return state != nullptr && state->link_up.load(std::memory_order_relaxed) &&
+           c.tx[port].usable();
+}
+
+bool all_leave_by(const burst& b, uint16_t port) noexcept {
+    bool same = true;
+    for (uint32_t i = 0; i < b.count; ++i) same &= b.out[i].port == port;
+    return same;
+}
+
+}  // namespace
+
+stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
+    const auto count_size = [&](uint32_t i) {
+        c.counters[b.out[i].port].tx_sizes.add(b.packet[i]->pkt_len);
+    };
+    if (c.sampled) [[unlikely]]
+        for_each(packets, count_size);
+    packet_mask drops = 0;
+    if (const uint16_t port = b.out[0].port;
+        packets == all_of(b.count) && all_leave_by(b, port) && link_is_up(c, port)) [[likely]] {
+        c.tx[port].push(b.packet.data(), static_cast<uint16_t>(b.count), c.now);
+        return 0;
+    }
+    for_each(packets, [&](uint32_t i) {
+        const uint16_t port = b.out[i].port;
+        if (!link_is_up(c, port)) [[unlikely]]
+            return drop_packet(b, i, drop_reason::port_down, drops);
+        c.tx[port].push(b.packet[i], c.now);
+    });
+    return move(b, drops, stage::drop);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage xconnect: from a patched interface to the other end, every frame unchanged. It is looked into
+// only where a list is to judge it.
+//   Reads   in, in_all; interface.{peer, acl_in}, peer.{port, acl_out}
+//   Writes  out
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+
+stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
+    const auto& interfaces = c.view->interfaces;
+    const auto end_of = [&](const interface& in) {
+        return way_out{.port = interfaces[in.peer].port, .interface = in.peer};
+    };
+    const auto judged = [&](const interface& in) {
+        return in.acl_in != nullptr || interfaces[in.peer].acl_out != nullptr;
+    };
+    if (b.in_all != 0) [[likely]] {
+        const interface& in = interfaces[b.in_all];
+        b.out.fill(end_of(in));
+        return move(b, packets, judged(in) ? stage::parse : stage::tx);
+    }
+    packet_mask look_into = 0;
+    for_each(packets, [&](uint32_t i) {
+        const interface& in = interfaces[b.in[i]];
+        b.out[i] = end_of(in);
+        look_into |= static_cast<packet_mask>(judged(in)) << i;
+    });
+    return move(b, look_into, stage::parse) | move(b, packets & ~look_into, stage::tx);
+}
+
+}  // namespace turnpike::datapath

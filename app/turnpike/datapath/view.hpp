@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The view: all that workers know of ports, interfaces, addresses and lists, in one object that never
+// changes. Control publishes another one by one store; workers see it at their next round and say when
+// they have left the old one behind (lib/rcu). So a change of many things is one change.
+//
+//   view ---> port[place] ---> interfaces[place] ---> lists, addresses
+//        \--> queues[worker]
+//        \--> fib4, fib6 (by VRF) ---> next_hops[index] ---> (port, interface)
+//
+// Routes and next hops change too often for that: they are tables that change in place, and are named
+// here. A next hop is published before a route names it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "datapath/interface.hpp"
+#include "datapath/next_hop.hpp"
+#include "datapath/own_addresses.hpp"
+#include "fib/fib4.hpp"
+#include "fib/fib6.hpp"
+#include "packet/checksum.hpp"
+
+namespace turnpike::datapath {
+
+inline constexpr uint16_t max_ports = 32;          ///< RTE_MAX_ETHPORTS
+inline constexpr uint16_t max_interfaces = 1024;   ///< place 0 is nobody's
+inline constexpr uint32_t max_route_entries = 1u << 21;  ///< of each family; a bound, no reservation
+
+/// What of a port changes by itself; it lives as long as the port.
+struct port_state {
+    std::atomic<bool> link_up{false};
+};
+
+struct port_view {
+    const port_state* state = nullptr;  ///< null: nobody's place
+    uint16_t ethdev_id = 0;
+    mac_address mac{};
+    uint16_t untagged = 0;               ///< the interface of frames without a tag; 0: none
+    const uint16_t* by_vlan = nullptr;   ///< [4096] of frames with one; null: the untagged one's
+};
+
+struct rx_queue {
+    uint16_t port;  ///< place
+    uint16_t queue_id;
+    bool operator==(const rx_queue&) const = default;
+};
+
+/// One worker's queues.
+struct worker_queues {
+    std::vector<rx_queue> rx{};
+    std::array<int32_t, max_ports> tx{};  ///< queue id by port; -1: none
+};
+
+struct view {
+    std::array<port_view, max_ports> port{};
+    std::array<interface, max_interfaces> interfaces{};
+    std::vector<worker_queues> queues{};  ///< by worker
+    own_addresses own{};
+    uint64_t drain_cycles = 0;  ///< a packet waits at most so long to be sent with others
+    bool out_lists = false;     ///< any acl_out is bound
+    const fib::fib4* fib4 = nullptr;
+    const fib::fib6* fib6 = nullptr;
+    next_hop* hops = nullptr;
+    packet::ipv4_sum_function* ipv4_sum = nullptr;
+};
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/console.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace turnpike::observe {
+
+void console::start() {
+    shared_ = std::make_shared<shared>();
+    thread_ = std::thread([s = shared_] { write(s); });
+}
+
+void console::line(std::string_view text) noexcept {
+    if (shared_ == nullptr) {
+        std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+        return;
+    }
+    const std::lock_guard hold(shared_->lock);
+    try {
+        if (shared_->lines.size() < most_lines)
+            shared_->lines.emplace_back(text);
+        else
+            ++shared_->lines_lost;
+    } catch (const std::bad_alloc&) {
+        ++shared_->lines_lost;
+    }
+    shared_->changed.notify_one();
+}
+
+void console::table(std::string text) noexcept {
+    if (shared_ == nullptr) {
+        std::fputs(text.c_str(), stdout);
+        std::fflush(stdout);
+        return;
+    }
+    const std::lock_guard hold(shared_->lock);
+    if (!shared_->table.empty()) ++shared_->tables_skipped;
+    shared_->table.swap(text);
+    shared_->changed.notify_one();
+}
+
+void console::write(const std::shared_ptr<shared>& s) noexcept {
+    std::unique_lock hold(s->lock);
+    for (;;) {
+        s->changed.wait(hold, [&] { return s->stop || !s->lines.empty() || !s->table.empty(); });
+        const auto lines = std::exchange(s->lines, {});
+        const std::string table = std::exchange(s->table, {});
+        const uint64_t lost = std::exchange(s->lines_lost, 0);
+        const uint64_t skipped = std::exchange(s->tables_skipped, 0);
+        s->busy = true;
+        const bool last = s->stop;
+        hold.unlock();
+        for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+        if (lost != 0)
+            std::fprintf(stderr, "turnpike: %llu lines of this log were lost: nobody read them\n",
+                         static_cast<unsigned long long>(lost));
+        if (skipped != 0)
+            std::fprintf(stdout, "(%llu tables skipped: nobody read them)\n",
+                         static_cast<unsigned long long>(skipped));
+        std::fputs(table.c_str(), stdout);
+        std::fflush(stdout);
+        hold.lock();
+        s->busy = false;
+        if (last && s->lines.empty() && s->table.empty()) break;
+    }
+    s->ended = true;
+    s->changed.notify_all();
+}
+
+bool console::finish(std::chrono::milliseconds patience) noexcept {
+    if (shared_ == nullptr) return true;
+    bool ended = false;
+    {
+        std::unique_lock hold(shared_->lock);
+        shared_->stop = true;
+        shared_->changed.notify_all();
+        ended = shared_->changed.wait_for(hold, patience, [&] { return shared_->ended; });
+    }
+    if (ended)
+        thread_.join();
+    else
+        thread_.detach();
+    shared_.reset();
+    return ended;
+}
+
+console& the_console() noexcept {
+    static console one;
+    return one;
+}
+
+void say(std::string_view text) noexcept {
+    try {
+        the_console().line("turnpike: " + std::string(text));
+    } catch (const std::bad_alloc&) {
+        the_console().line("turnpike: no memory to say what happened");
+    }
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report as turnpike.report/1 (doc/report.md).
+#include <nlohmann/json.hpp>
+
+#include "observe/metrics.hpp"
+
+namespace turnpike::observe {
+namespace {
+
+using nlohmann::json;
+
+json json_of(const metric_value& value) {
+    if (const auto* n = std::get_if<uint64_t>(&value)) return *n;
+    if (const auto* x = std::get_if<double>(&value)) return *x;
+    return nullptr;
+}
+
+/// All metrics of one thing, by name.
+template <class T>
+json json_of(std::span<const metric<T>> rows, const T& of) {
+    json out = json::object();
+    for (const metric<T>& m : rows) out[std::string(m.name)] = json_of(m.read(of));
+    return out;
+}
+
+json parsed_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json::parse(text); }
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+json worker_json(const worker_report& w) {
+    json out = json_of(worker_metrics(), w);
+    out["lcore"] = w.lcore;
+    out["bursts"] = json::object();
+    for (size_t i = 0; i < cost::burst_bins; ++i)
+        out["bursts"][std::string(cost::burst_bin_names[i])] = w.bursts[i];
+    out["stages"] = json::array();
+    for (const auto& s : w.stages)
+        if (s.packets != 0)
+            out["stages"].push_back({{"name", s.name},
+                                     {"cycles_per_packet", static_cast<double>(s.cycles) /
+                                                               static_cast<double>(s.packets)},
+                                     {"sampled_packets", s.packets}});
+    return out;
+}
+
+json port_json(const port_report& p) {
+    json out = json_of(port_metrics(), p);
+    out["name"] = p.name;
+    out["driver"] = p.driver;
+    out["link"] = p.link_up ? "up" : "down";
+    out["drops"] = drops_of(p.totals);
+    out["pcie"] = {{"modelled", parsed_or_null(p.pcie.modelled)},
+                   {"counted", parsed_or_null(p.pcie.counted)},
+                   {"measured", parsed_or_null(p.pcie.measured)},
+                   {"why", p.pcie.why}};
+    return out;
+}
+
+json mempool_json(const mempool_report& m) {
+    json out = json_of(mempool_metrics(), m);
+    out["ops"] = m.ops;
+    out["placement"] = m.placement;
+    out["set_max_over_mean"] = m.set_max_over_mean;
+    return out;
+}
+
+json acl_json(const acl_report& a) {
+    json out = json_of(acl_metrics(), a);
+    out["port"] = a.interface;
+    out["direction"] = a.direction;
+    out["list"] = a.list;
+    out["rules"] = json::array();
+    for (const acl_rule_report& r : a.rules)
+        out["rules"].push_back({{"name", text_or_null(r.name)},
+                                {"action", r.action},
+                                {"where", text_or_null(r.where)},
+                                {"packets", r.packets},
+                                {"bytes", r.bytes},
+                                {"workers", r.by_worker}});
+    return out;
+}
+
+template <class T, class F>
+json list_of(const std::vector<T>& from, const F& each) {
+    json out = json::array();
+    for (const T& one : from) out.push_back(each(one));
+    return out;
+}
+
+}  // namespace
+
+json to_json(const report& r) {
+    json isa = r.isa;
+    isa["max_simd_bitwidth"] = r.max_simd_bitwidth;
+    return {{"schema", "turnpike.report/1"},
+            {"version", r.version},
+            {"duration_s", r.duration_s},
+            {"tsc_hz", r.tsc_hz},
+            {"isa", isa},
+            {"changes", r.changes},
+            {"workers", list_of(r.workers, worker_json)},
+            {"ports", list_of(r.ports, port_json)},
+            {"mempool", mempool_json(r.mempool)},
+            {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
+            {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
+            {"acl", list_of(r.acls, acl_json)},
+            {"balance", json_of(balance_metrics(), r.total())},
+            {"drops", r.drops()}};
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The metrics as text for Prometheus and its kin. Source: OpenMetrics 1.0 (RFC draft of 2020), the
+// exposition format's "Overall structure", "MetricFamily" and "Text format" sections.
+#include <fmt/format.h>
+
+#include "observe/metrics.hpp"
+
+namespace turnpike::observe {
+namespace {
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '\\' || c == '"') out += '\\';
+        if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string number_of(const metric_value& value) {
+    if (const auto* n = std::get_if<uint64_t>(&value)) return fmt::format("{}", *n);
+    if (const auto* x = std::get_if<double>(&value)) return fmt::format("{}", *x);
+    return "NaN";
+}
+
+void add_head(std::string& out, std::string_view name, metric_kind kind, std::string_view help) {
+    out += fmt::format("# TYPE {} {}\n# HELP {} {}\n", name,
+                       kind == metric_kind::counter ? "counter" : "gauge", name, escaped(help));
+}
+
+void add_sample(std::string& out, std::string_view name, metric_kind kind, std::string_view labels,
+                const metric_value& value) {
+    out += fmt::format("{}{}{} {}\n", name, kind == metric_kind::counter ? "_total" : "", labels,
+                       number_of(value));
+}
+
+/// A family for each metric, a sample for each thing.
+template <class T, class Things, class Labels>
+void add_families(std::string& out, std::string_view prefix, std::span<const metric<T>> rows,
+                  const Things& things, const Labels& labels) {
+    for (const metric<T>& m : rows) {
+        const std::string name = fmt::format("turnpike_{}_{}", prefix, m.name);
+        add_head(out, name, m.kind, m.help);
+        for (const T& one : things) add_sample(out, name, m.kind, labels(one), m.read(one));
+    }
+}
+
+}  // namespace
+
+std::string to_open_metrics(const report& r) {
+    std::string out;
+    add_families(out, "worker", worker_metrics(), r.workers,
+                 [](const worker_report& w) { return fmt::format("{{lcore=\"{}\"}}", w.lcore); });
+    add_families(out, "port", port_metrics(), r.ports, [](const port_report& p) {
+        return fmt::format("{{port=\"{}\"}}", escaped(p.name));
+    });
+    add_head(out, "turnpike_drops", metric_kind::counter, "packets freed, by reason");
+    for (const port_report& p : r.ports)
+        for (const auto& [reason, n] : drops_of(p.totals))
+            out += fmt::format("turnpike_drops_total{{port=\"{}\",reason=\"{}\"}} {}\n",
+                               escaped(p.name), reason, n);
+    add_families(out, "mempool", mempool_metrics(), std::span(&r.mempool, 1),
+                 [](const mempool_report&) { return std::string(); });
+    add_families(out, "acl", acl_metrics(), r.acls, [](const acl_report& a) {
+        return fmt::format("{{port=\"{}\",direction=\"{}\",list=\"{}\"}}", escaped(a.interface),
+                           a.direction, escaped(a.list));
+    });
+    return out + "# EOF\n";
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all workers, and control, did with one port's packets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cost/port_counters.hpp"
+
+namespace turnpike::observe {
+
+/// How a port is used, for the PCIe bill: packets by size (of samples), and packets a call.
+struct port_load {
+    struct size {
+        uint64_t packets = 0, bytes = 0;
+    };
+    std::array<size, cost::size_samples::bins> sizes{};
+    uint64_t bursts = 0;
+};
+
+struct port_totals {
+    uint64_t rx_packets = 0, tx_packets = 0, rx_bytes = 0, tx_bytes = 0;
+    uint64_t originated = 0, consumed = 0;
+    std::array<uint64_t, packet::drop_reasons> drops{};
+    port_load rx_load{}, tx_load{};
+
+    void add(const cost::port_counters& from) noexcept;
+    /// What came since `since`.
+    void add(const port_totals& from, const port_totals& since) noexcept;
+    [[nodiscard]] uint64_t all_drops() const noexcept;
+};
+
+}  // namespace turnpike::observe

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/report.hpp"
+
+#include <algorithm>
+
+namespace turnpike::observe {
+
+void worker_report::add(const cost::meter& from, const std::vector<std::string_view>& names) {
+    packets += from.packets.read();
+    busy_cycles += from.busy_cycles.read();
+    total_cycles += from.total_cycles.read();
+    for (size_t i = 0; i < cost::burst_bins; ++i) bursts[i] += from.bursts[i].read();
+    stages.resize(names.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+        stages[i].name = names[i];
+        stages[i].packets += from.sampled[i].packets.read();
+        stages[i].cycles += from.sampled[i].cycles.read();
+    }
+}
+
+double worker_report::cpp() const noexcept {
+    return packets == 0 ? 0 : static_cast<double>(busy_cycles) / static_cast<double>(packets);
+}
+
+double worker_report::utilisation() const noexcept {
+    return total_cycles == 0 ? 0
+                             : static_cast<double>(busy_cycles) / static_cast<double>(total_cycles);
+}
+
+double worker_report::pps() const noexcept {
+    return duration_s > 0 ? static_cast<double>(packets) / duration_s : 0;
+}
+
+double worker_report::headroom_pps() const noexcept {
+    if (packets == 0 || duration_s <= 0) return 0;
+    return std::max(0.0, static_cast<double>(tsc_hz) / cpp() - pps());
+}
+
+balance report::total() const {
+    balance b;
+    b.held = held;
+    for (const auto& p : ports) {
+        b.rx += p.totals.rx_packets;
+        b.tx += p.totals.tx_packets;
+        b.originated += p.totals.originated;
+        b.consumed += p.totals.consumed;
+        b.drops += p.totals.all_drops();
+    }
+    return b;
+}
+
+std::map<std::string, uint64_t> drops_of(const port_totals& p) {
+    std::map<std::string, uint64_t> out;
+    for (size_t i = 0; i < p.drops.size(); ++i)
+        if (p.drops[i] != 0) out[std::string(packet::drop_texts[i].name)] = p.drops[i];
+    return out;
+}
+
+std::map<std::string, uint64_t> report::drops() const {
+    std::map<std::string, uint64_t> all;
+    for (const auto& p : ports)
+        for (const auto& [name, n] : drops_of(p.totals)) all[name] += n;
+    return all;
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What turnpike reports: a snapshot of plain data that owners fill, and that renderers make JSON
+// (turnpike.report/1) or a table of. Which of its numbers are metrics, with names and units:
+// metrics.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/meter.hpp"
+#include "observe/port_totals.hpp"
+
+namespace turnpike::observe {
+
+/// rx + originated = tx + consumed + sum of drops + held, exactly, once the workers have stopped.
+struct balance {
+    uint64_t rx = 0, originated = 0, tx = 0, consumed = 0, drops = 0, held = 0;
+    [[nodiscard]] bool holds() const noexcept {
+        return rx + originated == tx + consumed + drops + held;
+    }
+};
+
+struct worker_report {
+    unsigned lcore = 0;
+    uint64_t packets = 0, busy_cycles = 0, total_cycles = 0;
+    std::array<uint64_t, cost::burst_bins> bursts{};
+    struct stage_cycles {
+        std::string_view name{};
+        uint64_t packets = 0, cycles = 0;
+    };
+    std::vector<stage_cycles> stages{};  ///< in the order in which packets meet them
+    uint64_t tsc_hz = 0;
+    double duration_s = 0;
+
+    /// names  of the stages that the meter numbers
+    void add(const cost::meter& from, const std::vector<std::string_view>& names);
+    /// Busy cycles per packet; 0 without packets.
+    [[nodiscard]] double cpp() const noexcept;
+    [[nodiscard]] double utilisation() const noexcept;
+    [[nodiscard]] double pps() const noexcept;
+    /// Packets per second that would still fit: Hz / cpp - pps.
+    [[nodiscard]] double headroom_pps() const noexcept;
+};
+
+/// The PCIe object of each source as JSON text, empty where `why` says why.
+struct pcie_report {
+    std::string modelled{}, counted{}, measured{};
+    std::map<std::string, std::string> why{};
+};
+
+struct port_report {
+    std::string name{}, driver{};
+    bool link_up = false;
+    uint64_t rx_missed = 0;
+    port_totals totals{};
+    pcie_report pcie{};
+};
+
+struct mempool_report {
+    std::string ops{};        ///< the handler
+    std::string placement{};  ///< where buffers lie, in words
+    double overhead = 0;      ///< memory a buffer takes, over buffers side by side, less 1
+    std::map<std::string, double> set_max_over_mean{};  ///< by cache level: touched lines per set
+    uint32_t low_water = 0;                             ///< fewest free buffers seen
+    uint32_t buffers = 0, buffer_size = 0;
+    /// Buffers out of the pool before the first port was opened, and now.
+    uint32_t in_use_at_start = 0, in_use = 0;
+    /// Of those, buffers that a closed driver is known not to give back (rxtx/driver_facts).
+    uint32_t kept_by_drivers = 0;
+};
+
+/// One rule of an access list; the last one is the list's default.
+struct acl_rule_report {
+    std::string name{};  ///< empty: none
+    std::string action{};
+    std::string where{};  ///< in the configuration; empty: turnpike's own
+    uint64_t packets = 0, bytes = 0;
+    std::vector<uint64_t> by_worker{};  ///< packets
+};
+
+/// An access list at one interface, in one direction.
+struct acl_report {
+    std::string interface{}, direction{}, list{};
+    uint64_t permitted = 0, denied = 0;  ///< packets, by lists that were replaced too
+    uint64_t bytes = 0;                  ///< memory that workers read
+    std::vector<acl_rule_report> rules{};
+};
+
+struct report {
+    std::string version{};
+    double duration_s = 0;
+    uint64_t tsc_hz = 0;
+    uint16_t max_simd_bitwidth = 0;
+    std::map<std::string, std::string> isa{};  ///< {"ipv4_checksum": "avx2"}
+    std::vector<worker_report> workers{};
+    std::vector<port_report> ports{};  ///< "(removed)" last, where ports were
+    mempool_report mempool{};
+    uint64_t held = 0;                             ///< packets that wait for a neighbour
+    std::map<std::string, uint64_t> neighbours{};  ///< by state, and "limit"; empty: nothing routed
+    std::map<std::string, uint64_t> routes{};      ///< by family; likewise
+    std::vector<acl_report> acls{};
+    uint64_t changes = 0;  ///< change sets that were applied, the start's one
+
+    [[nodiscard]] balance total() const;
+    /// Drops by name over all ports, without the reasons that never happened.
+    [[nodiscard]] std::map<std::string, uint64_t> drops() const;
+};
+/// The same of one port.
+[[nodiscard]] std::map<std::string, uint64_t> drops_of(const port_totals& p);
+
+/// The report as turnpike.report/1.
+[[nodiscard]] nlohmann::json to_json(const report& r);
+
+/// The same for people. `previous` (may be null) makes rates those since then.
+[[nodiscard]] std::string to_table(const report& r, const report* previous = nullptr);
+
+/// Its metrics as OpenMetrics 1.0 text.
+[[nodiscard]] std::string to_open_metrics(const report& r);
+
+}  // namespace turnpike::observe

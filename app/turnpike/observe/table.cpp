@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report for people: what a network engineer wants to see every few seconds on a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "observe/metrics.hpp"
+
+namespace turnpike::observe {
+namespace {
+
+std::string with_prefix(double value) {
+    if (value >= 1e9) return fmt::format("{:.2f} G", value / 1e9);
+    if (value >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
+    if (value >= 1e3) return fmt::format("{:.1f} k", value / 1e3);
+    return fmt::format("{:.0f} ", value);
+}
+
+/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet.
+std::string lines_of(const std::string& text) {
+    const auto lines = nlohmann::json::parse(text)["per_packet"]["lines"];
+    const auto of = [&](const char* name) { return lines[name].get<double>(); };
+    return fmt::format("reads {:.2f}  writes {:.2f} ({:.2f} partial)  MMIO {:.2f}", of("rd_cur"),
+                       of("itom") + of("rfo"), of("rfo"), of("wil") + of("prd"));
+}
+
+void add_pcie(std::string& out, const report& r) {
+    for (const auto& p : r.ports)
+        for (const auto& [source, text] :
+             {std::pair{"modelled", &p.pcie.modelled}, std::pair{"counted", &p.pcie.counted}})
+            if (!text->empty())
+                out += fmt::format("PCIe lines per packet of {}, {}: {}\n", p.name, source,
+                                   lines_of(*text));
+}
+
+/// Counts since `previous`, so that a table every few seconds shows rates of now.
+worker_report since(const worker_report& now, const worker_report* previous) {
+    worker_report d = now;
+    if (previous == nullptr) return d;
+    d.packets -= previous->packets;
+    d.busy_cycles -= previous->busy_cycles;
+    d.total_cycles -= previous->total_cycles;
+    return d;
+}
+
+void add_workers(std::string& out, const report& r, const report* previous, double seconds) {
+    out += fmt::format("{:<8}{:>12}{:>12}{:>8}{:>14}  {}\n", "worker", "packets/s", "cycles/pkt",
+                       "busy", "headroom/s", "sampled cycles per packet");
+    for (size_t i = 0; i < r.workers.size(); ++i) {
+        const bool known = previous != nullptr && i < previous->workers.size();
+        worker_report w = since(r.workers[i], known ? &previous->workers[i] : nullptr);
+        w.duration_s = seconds;
+        std::string by_stage;
+        for (const auto& sample : r.workers[i].stages)
+            if (sample.packets != 0)
+                by_stage += fmt::format(
+                    "{} {:.0f}  ", sample.name,
+                    static_cast<double>(sample.cycles) / static_cast<double>(sample.packets));
+        out +=
+            fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
+                        w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
+                        w.packets ? with_prefix(w.headroom_pps()) : "-", by_stage);
+    }
+}
+
+constexpr std::pair<std::string_view, int> port_columns[] = {{"rx_packets", 12}, {"tx_packets", 12},
+                                                             {"rx_bytes", 14},   {"tx_bytes", 14},
+                                                             {"rx_missed", 10}};
+
+void add_ports(std::string& out, const report& r) {
+    out += fmt::format("{:<12}{:<16}{:<6}", "port", "driver", "link");
+    for (const auto& [name, width] : port_columns) {
+        std::string title(name == "rx_missed" ? "missed" : name);
+        std::replace(title.begin(), title.end(), '_', ' ');
+        out += fmt::format("{:>{}}", title, width);
+    }
+    out += "  drops\n";
+    for (const auto& p : r.ports) {
+        out += fmt::format("{:<12}{:<16}{:<6}", p.name, p.driver, p.link_up ? "up" : "down");
+        for (const auto& [name, width] : port_columns)
+            out += fmt::format("{:>{}}",
+                               std::get<uint64_t>(find_metric(port_metrics(), name).read(p)), width);
+        std::string drops;
+        for (const auto& [name, n] : drops_of(p.totals)) drops += fmt::format("{} {}  ", name, n);
+        out += fmt::format("  {}\n", drops.empty() ? "-" : drops);
+    }
+}
+
+/// Each list's verdicts, and its rules with the most packets.
+void add_acls(std::string& out, const report& r) {
+    constexpr size_t shown = 8;
+    for (const auto& a : r.acls) {
+        out += fmt::format("acl {} {} {}  permitted {}  denied {} ", a.interface, a.direction, a.list,
+                           a.permitted, a.denied);
+        std::vector<const acl_rule_report*> hit;
+        for (const auto& rule : a.rules)
+            if (rule.packets != 0) hit.push_back(&rule);
+        std::stable_sort(hit.begin(), hit.end(),
+                         [](auto* x, auto* y) { return x->packets > y->packets; });
+        for (size_t i = 0; i < std::min(shown, hit.size()); ++i)
+            out +=
+                fmt::format("  {} {} {}", hit[i]->action,
+                            hit[i]->name.empty() ? hit[i]->where : hit[i]->name, hit[i]->packets);
+        out += hit.size() > shown ? fmt::format("  and {} rules more\n", hit.size() - shown) : "\n";
+    }
+}
+
+}  // namespace
+
+std::string to_table(const report& r, const report* previous) {
+    const double seconds = r.duration_s - (previous ? previous->duration_s : 0);
+    std::string isa;
+    for (const auto& [what, name] : r.isa) isa += fmt::format("  {} {}", what, name);
+    std::string out = fmt::format("turnpike {}  {:.1f} s  SIMD up to {} bits:{}\n", r.version,
+                                  r.duration_s, r.max_simd_bitwidth, isa);
+    add_workers(out, r, previous, seconds);
+    add_ports(out, r);
+    add_pcie(out, r);
+    if (!r.neighbours.empty()) {
+        out += "neighbours";
+        for (const auto& [state, n] : r.neighbours) out += fmt::format("  {} {}", state, n);
+        out += "   routes";
+        for (const auto& [family, n] : r.routes) out += fmt::format("  {} {}", family, n);
+        out += "\n";
+    }
+    add_acls(out, r);
+    const balance b = r.total();
+    out +=
+        fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",
+                    b.rx, b.originated, b.holds() ? "=" : "~", b.tx, b.consumed, b.drops, b.held);
+    out += fmt::format(
+        "buffers  {} of {} in use ({} at start), at least {} free; {}: {}, {:.1f}% padding\n",
+        r.mempool.in_use, r.mempool.buffers, r.mempool.in_use_at_start, r.mempool.low_water,
+        r.mempool.ops, r.mempool.placement, 100 * r.mempool.overhead);
+    return out;
+}
+
+}  // namespace turnpike::observe

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/route_file.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "config/lines.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::route_type;
+
+/// The next word of a line, which loses it.
+std::string_view take_word(std::string_view& line) {
+    constexpr std::string_view blank = " \t\r";
+    const size_t start = line.find_first_not_of(blank);
+    if (start == std::string_view::npos) return line = {};
+    line.remove_prefix(start);
+    const std::string_view word = line.substr(0, line.find_first_of(blank));
+    line.remove_prefix(word.size());
+    return word;
+}
+
+/// What `ip route` says of a route that we have no use for: a word, or a word and its value.
+constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric", "src", "pref",
+                                                     "table"};
+constexpr std::array<std::string_view, 2> alone{"onlink", "linkdown"};
+
+template <size_t N>
+bool is_one(const std::array<std::string_view, N>& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+result<ip_prefix> parse_destination(std::string_view word) {
+    if (word == "default") return ip_prefix{};
+    if (word.find('/') != std::string_view::npos) return parse_prefix(word);
+    const auto host = parse_address(word);
+    if (!host) return tl::unexpected<error>(host.error());
+    return ip_prefix{*host, static_cast<uint8_t>(host->bits())};
+}
+
+tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
+
+}  // namespace
+
+result<route_line> parse_route_line(std::string_view line) {
+    route_line out;
+    std::string_view word = take_word(line);
+    for (const auto& [name, type] : {std::pair{"blackhole", route_type::blackhole},
+                                     std::pair{"unreachable", route_type::unreachable}})
+        if (word == name) {
+            out.type = type;
+            word = take_word(line);
+        }
+    const bool by_default = word == "default";
+    const auto to = parse_destination(word);
+    if (!to) return refuse("the route's prefix " + to.error().text);
+    out.to = *to;
+    bool via = false;
+    while (!(word = take_word(line)).empty()) {
+        const std::string_view value = is_one(alone, word) ? std::string_view{} : take_word(line);
+        if (word == "via") {
+            const auto address = parse_address(value);
+            if (!address) return refuse("via " + address.error().text);
+            out.via = *address;
+            via = true;
+        } else if (word == "dev") {
+            out.dev = value;
+        } else if (!is_one(with_value, word) && !is_one(alone, word)) {
+            return refuse(fmt::format("'{}' is not known; a route is PREFIX via ADDRESS [dev PORT], or "
+                                      "blackhole PREFIX, or unreachable PREFIX",
+                                      word.substr(0, 80)));
+        }
+    }
+    if (out.type != route_type::unicast) {
+        if (via) return refuse("via says where packets go, but a route of this type sends none");
+        return out;
+    }
+    if (!via) return refuse("says not where packets go: PREFIX via ADDRESS [dev PORT]");
+    if (by_default) out.to.address.v6 = out.via.v6;
+    if (out.via.v6 != out.to.address.v6)
+        return refuse(
+            fmt::format("via is {}, not of the same IP version as {}", out.via.text(), out.to.text()));
+    return out;
+}
+
+result<void> read_route_file(
+    const std::filesystem::path& path, neighbour_finder& neighbours, state::route_set& into,
+    const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take) {
+    uint32_t number = 0;
+    state::route_target last{};  // of the route before: mostly this one's, too
+    uint32_t last_index = UINT32_MAX;
+    std::string last_dev;
+    const auto take_line = [&](std::string_view line) -> result<void> {
+        ++number;
+        if (const auto first = line.find_first_not_of(" \t\r");
+            first == std::string_view::npos || line[first] == '#')
+            return {};
+        const auto parsed = parse_route_line(line);
+        if (!parsed) return tl::unexpected<error>(parsed.error());
+        if (auto good = check_routed_prefix(parsed->to); !good)
+            return refuse("the route's prefix " + good.error().text);
+        if (last_index == UINT32_MAX || parsed->type != last.type || parsed->via != last.via ||
+            parsed->dev != last_dev) {
+            last = {.type = parsed->type, .via = parsed->via};
+            last_dev = parsed->dev;
+            if (parsed->type == route_type::unicast) {
+                auto found = neighbours.interface_of(parsed->via, parsed->dev);
+                if (!found) return refuse("via " + found.error().text);
+                last.interface = *found;
+            }
+            last_index = into.target_index(last);
+        }
+        take(parsed->to, last_index, number);
+        return {};
+    };
+    auto read = config::for_each_line(path, take_line);
+    if (!read && read.error().object.empty())
+        read.error().object = fmt::format("{}:{}", path.string(), number);
+    return read;
+}
+
+}  // namespace turnpike::sources

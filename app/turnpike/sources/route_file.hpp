@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Routes as plain lines, "PREFIX via ADDRESS [dev PORT]", as `ip route` prints them; blackhole and
+// unreachable stand before the prefix. A million lines in about a second, .gz too.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "sources/next_hop_rules.hpp"
+#include "state/routes.hpp"
+
+namespace turnpike::sources {
+
+/// One line's route.
+struct route_line {
+    ip_prefix to{};
+    state::route_type type = state::route_type::unicast;
+    ip_address via{};
+    std::string_view dev{};  ///< empty: not said
+};
+
+/// Words that `ip route` prints besides (proto, scope, metric, onlink, ...) are passed over.
+/// Errors  EINVAL with a sentence, no object
+[[nodiscard]] result<route_line> parse_route_line(std::string_view line);
+
+/// Read the routes of a file; empty lines and # comments are none.
+/// take  called for each route with its target's index in `into` and the line's number; complains by
+///       throwing
+/// Errors  ENOENT...; EINVAL with "file:line"
+[[nodiscard]] result<void> read_route_file(
+    const std::filesystem::path& path, neighbour_finder& neighbours, state::route_set& into,
+    const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take);
+
+}  // namespace turnpike::sources

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/changes.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace turnpike::state {
+namespace {
+
+template <class T>
+change_list<std::string> diff_named(const named<T>& before, const named<T>& after) {
+    change_list<std::string> out;
+    for (const auto& [name, b] : before)
+        if (after.find(name) == nullptr) out.removed.push_back(name);
+    for (const auto& [name, a] : after) {
+        const T* b = before.find(name);
+        if (b == nullptr)
+            out.added.push_back(name);
+        else if (!(*b == a))
+            out.changed.push_back(name);
+    }
+    return out;
+}
+
+change_list<neighbour_name> diff_neighbours(const desired& before, const desired& after) {
+    change_list<neighbour_name> out;
+    for (const auto& [name, b] : before.neighbours)
+        if (!after.neighbours.contains(name)) out.removed.push_back(name);
+    for (const auto& [name, a] : after.neighbours) {
+        const auto b = before.neighbours.find(name);
+        if (b == before.neighbours.end())
+            out.added.push_back(name);
+        else if (b->second != a)
+            out.changed.push_back(name);
+    }
+    return out;
+}
+
+std::string_view device_name(std::string_view device) { return device.substr(0, device.find(',')); }
+
+/// A device that stays open has the queues and arguments that it was opened with.
+result<void> check_ports(const desired& before, const desired& after) {
+    for (const auto& [name, b] : before.ports) {
+        const port* a = after.ports.find(name);
+        if (a == nullptr || device_name(a->device) != device_name(b.device)) continue;
+        if (a->device != b.device || a->rx_queues != b.rx_queues || a->descriptors != b.descriptors)
+            return fail(EBUSY, a->where.text,
+                        fmt::format("port '{}': arguments, queues and descriptors of an open device "
+                                    "cannot change; take the port away first, or restart",
+                                    name));
+    }
+    return {};
+}
+
+}  // namespace
+
+result<changes> diff(const desired& before, const desired& after) {
+    if (!(before.fixed == after.fixed))
+        return fail(EBUSY, after.file,
+                    "eal, workers, mempool and pcie_profiles differ from what runs, and only a "
+                    "restart can change them");
+    if (auto good = check_ports(before, after); !good) return tl::unexpected<error>(good.error());
+    changes out;
+    out.ports = diff_named(before.ports, after.ports);
+    out.interfaces = diff_named(before.interfaces, after.interfaces);
+    out.acls = diff_named(before.acls, after.acls);
+    out.neighbours = diff_neighbours(before, after);
+    out.routes = diff(before.routes, after.routes);
+    out.settings = !(before.sending == after.sending) || !(before.messages == after.messages) ||
+                   !(before.limits == after.limits);
+    return out;
+}
+
+std::string changes::text() const {
+    std::string out;
+    const auto say = [&](size_t n, std::string_view what) {
+        if (n == 0) return;
+        if (!out.empty()) out += ", ";
+        out += fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    say(ports.size(), "port");
+    say(interfaces.size(), "interface");
+    say(acls.size(), "access list");
+    say(neighbours.size(), "neighbour");
+    say(routes.removed.size() + routes.set.size(), "route");
+    if (settings) out += out.empty() ? "settings" : ", settings";
+    return out.empty() ? "nothing" : out;
+}
+
+}  // namespace turnpike::state

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// IP addresses and prefixes: on the wire, of either family, and as people write them.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace turnpike {
+
+/// An IPv6 address as it lies on the wire.
+struct ipv6_address {
+    uint8_t bytes[16];
+
+    constexpr auto operator<=>(const ipv6_address&) const noexcept = default;
+};
+
+/// An IPv4 or IPv6 address in network order; an IPv4 address is the first four bytes.
+struct ip_address {
+    bool v6 = false;
+    std::array<uint8_t, 16> bytes{};
+
+    auto operator<=>(const ip_address&) const = default;
+    [[nodiscard]] unsigned bits() const noexcept { return v6 ? 128 : 32; }
+    [[nodiscard]] uint32_t v4() const noexcept;         ///< host order
+    [[nodiscard]] ipv6_address v6_bytes() const noexcept;
+    [[nodiscard]] bool is_link_local() const noexcept;  ///< fe80::/10
+    [[nodiscard]] bool is_multicast() const noexcept;
+    [[nodiscard]] std::string text() const;
+
+    static ip_address from_v4(uint32_t host_order) noexcept;
+    static ip_address from_v6(const uint8_t* bytes) noexcept;
+    static ip_address from_v6(const ipv6_address& a) noexcept { return from_v6(a.bytes); }
+};
+
+struct ip_prefix {
+    ip_address address{};  ///< may have host bits: then it is an address on that network
+    uint8_t length = 0;
+
+    auto operator<=>(const ip_prefix&) const = default;
+    /// The same with its host bits cleared.
+    [[nodiscard]] ip_prefix network() const noexcept;
+    [[nodiscard]] bool contains(const ip_address& a) const noexcept;
+    [[nodiscard]] std::string text() const;
+};
+
+/// "10.0.0.1", "2001:db8::1". Errors: EINVAL with a sentence, no object.
+[[nodiscard]] result<ip_address> parse_address(std::string_view text);
+/// "10.0.0.0/8". Errors: EINVAL with a sentence, no object.
+[[nodiscard]] result<ip_prefix> parse_prefix(std::string_view text);
+
+}  // namespace turnpike
