@@ -25,8 +25,8 @@ using packet::view;
 using test::byte_vector;
 
 constexpr uint16_t ports = 2;
-constexpr packet::mac_address macs[ports] = {{{2, 0, 0, 0, 0, 0x0b}}, {{2, 0, 0, 0, 0, 0x0c}}};
-constexpr packet::mac_address hosts[ports] = {{{2, 0, 0, 0, 0, 0x0a}}, {{2, 0, 0, 0, 0, 0x0d}}};
+constexpr mac_address macs[ports] = {{{2, 0, 0, 0, 0, 0x0b}}, {{2, 0, 0, 0, 0, 0x0c}}};
+constexpr mac_address hosts[ports] = {{{2, 0, 0, 0, 0, 0x0a}}, {{2, 0, 0, 0, 0, 0x0d}}};
 
 /// The fixtures' network: 10.0.1.1 and 2001:db8:1::1 talk to 10.0.2.2 and 2001:db8:2::2.
 constexpr const char* configuration = R"(
@@ -91,9 +91,9 @@ class lab : public test::path_lab {
             byte_vector frame(packet::arp_frame_bytes);
             packet::write_arp_request(frame, {hosts[i], net | third}, net | 254);
             offer(i, chain(frame, 255, 255, false), frame);
-            packet::ipv6_address host{{0x20, 1, 0x0d, 0xb8, 0, static_cast<uint8_t>(third), 0, 0, 0,
+            ipv6_address host{{0x20, 1, 0x0d, 0xb8, 0, static_cast<uint8_t>(third), 0, 0, 0,
                                        0, 0, 0, 0, 0, 0, static_cast<uint8_t>(third)}};
-            packet::ipv6_address us = host;
+            ipv6_address us = host;
             us.bytes[15] = 0xfe;
             frame.resize(packet::nd_frame_bytes);
             frame.resize(packet::write_neighbour_solicitation(frame, {hosts[i], host}, us));
@@ -151,7 +151,7 @@ class lab : public test::path_lab {
     }
 
     rte_mbuf* segment(std::span<const uint8_t> bytes, bool exact) {
-        rte_mbuf* m = rte_pktmbuf_alloc(pool_);
+        rte_mbuf* m = rte_pktmbuf_alloc(controller().pool());
         if (m == nullptr) return nullptr;
         const auto n = static_cast<uint16_t>(bytes.size());
         if (exact && n != 0) {
@@ -173,7 +173,7 @@ class lab : public test::path_lab {
     }
 
     void offer(uint16_t port, rte_mbuf* m, std::span<const uint8_t> frame) {
-        REQUIRE(m != nullptr && rte_ring_enqueue(rx_[port][0], m) == 0);
+        REQUIRE(m != nullptr && rte_ring_enqueue(ends_[port].rx[0], m) == 0);
         came_.emplace_back(frame.begin(), frame.begin() + m->pkt_len);
     }
 
@@ -199,7 +199,7 @@ class lab : public test::path_lab {
         const auto& ethernet = view<packet::ethernet_header>(frame.data());
         REQUIRE(ethernet.source == macs[port]);
         const std::span<const uint8_t> l3 = std::span(frame).subspan(sizeof ethernet);
-        REQUIRE(l3.size() <= model_.ports[port].mtu);
+        REQUIRE(l3.size() <= view().interfaces[view().port[port].untagged].mtu);
         switch (uint16_t{ethernet.type}) {
             case packet::ether_type_arp:
                 REQUIRE(frame.size() == packet::arp_frame_bytes);
@@ -237,8 +237,10 @@ class lab : public test::path_lab {
         const auto& ip = view<packet::ipv6_header>(l3.data());
         REQUIRE(sizeof ip + ip.payload_bytes == l3.size() && ip.hop_limit > 0);
         bool ours = false;
-        for (const auto& p : tables_.port)
-            ours = ours || std::find(p.v6.begin(), p.v6.end(), ip.source) != p.v6.end();
+        for (const auto& i : view().interfaces)
+            if (i.addresses != nullptr)
+                ours = ours || std::find(i.addresses->v6.begin(), i.addresses->v6.end(),
+                                         ip.source) != i.addresses->v6.end();
         if (came_in(l3, 7, 0)) {
             REQUIRE(packet::check_ipv6_addresses(ip.source, ip.destination) ==
                     packet::drop_reason::none);
@@ -246,8 +248,8 @@ class lab : public test::path_lab {
             return;
         }
         REQUIRE(ours && !packet::is_multicast(ip.source));
-        REQUIRE(packet::is_link_local(ip.source) ? ip.source == tables_.port[port].v6.front()
-                                                 : true);
+        const auto& on = view().interfaces[view().port[port].untagged];
+        REQUIRE(packet::is_link_local(ip.source) ? ip.source == on.addresses->v6.front() : true);
     }
 
     /// Was this one of the packets that came, but for one hop (and its checksum)?
@@ -275,7 +277,7 @@ lab* the_lab = nullptr;  // for as long as the process
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
     static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                               "-m",   "400",       "-l",          "0",        "--log-level=4"};
+                               "-m",   "400",       "--lcores",    "(0-2)@0",      "--log-level=4"};
     static char* argv[std::size(words)];
     for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i];
     REQUIRE(rte_eal_init(static_cast<int>(std::size(words)), argv) >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL for unit tests: no hugepages, no devices, nothing left behind. Such tests do not run in
-// parallel.
+// EAL for unit tests: no hugepages, no devices, nothing left behind; three lcores on one CPU. Such
+// tests do not run in parallel.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ class eal_environment : public ::testing::Environment {
     void SetUp() override {
         static std::array<char, 64> words[] = {
             {"test"}, {"--no-huge"}, {"--no-shconf"}, {"--no-pci"}, {"--no-telemetry"},
-            {"-m"},   {"256"},       {"-l"},          {"0"},        {"--log-level=4"}};
+            {"-m"},   {"256"},       {"--lcores"},    {"(0-2)@0"},  {"--log-level=4"}};
         static std::array<char*, std::size(words)> argv;
         for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i].data();
         ASSERT_GE(rte_eal_init(static_cast<int>(argv.size()), argv.data()), 0)

@@ -12,10 +12,16 @@ namespace turnpike::test {
 
 constexpr long never = -1;
 inline long allocations_until_failure = never;
+inline bool fails_once = false;   ///< else all that follow fail, too
+inline bool has_failed = false;
 
 inline bool allocation_fails() {
     if (allocations_until_failure == never) return false;
-    if (allocations_until_failure == 0) return true;  // and all that follow
+    if (allocations_until_failure == 0) {
+        has_failed = true;
+        if (fails_once) allocations_until_failure = never;
+        return true;
+    }
     --allocations_until_failure;
     return false;
 }
@@ -41,5 +47,14 @@ inline memory failing_memory() {
 [[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
     return turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
 }
+[[gnu::noinline]] void* operator new(size_t bytes, std::align_val_t alignment) {
+    const auto a = static_cast<size_t>(alignment);
+    void* got = turnpike::test::allocation_fails() ? nullptr
+                                                   : std::aligned_alloc(a, (bytes + a - 1) / a * a);
+    if (got == nullptr) throw std::bad_alloc();
+    return got;
+}
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }

@@ -22,7 +22,8 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 
 void worker::start() noexcept {
     last_ = context_.now = cost::tsc();
-    parts_.rcu->online(parts_.number);
+    running_ = true;
+    resume();
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
@@ -131,7 +132,8 @@ void worker::finish() noexcept {
     while (take_from_control() != 0) {
     }
     for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
-    parts_.rcu->offline(parts_.number);
+    pause();
+    running_ = false;
 }
 
 }  // namespace turnpike::datapath

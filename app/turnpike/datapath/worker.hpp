@@ -47,8 +47,12 @@ class worker {
     void empty_receive_rings() noexcept;
 
     /// Control's, between rounds, where control runs on the worker's own lcore: nothing is held.
-    void pause() noexcept { parts_.rcu->offline(parts_.number); }
-    void resume() noexcept { parts_.rcu->online(parts_.number); }
+    void pause() noexcept {
+        if (running_) parts_.rcu->offline(parts_.number);
+    }
+    void resume() noexcept {
+        if (running_) parts_.rcu->online(parts_.number);
+    }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const cost::meter& meter() const noexcept { return meter_; }
@@ -65,6 +69,7 @@ class worker {
     worker_parts parts_;
     context context_;
     cost::meter meter_;
+    bool running_ = false;
     uint32_t dry_seen_ = 0;
     packet_mask ports_ = 0;  ///< bit p: we may send by port p
     uint64_t last_ = 0;      ///< TSC at the end of the last round

@@ -140,7 +140,7 @@ std::vector<std::string_view> all_spelled(std::index_sequence<I...>) {
 
 TEST(drop_reason, names_are_the_enumerators) {
     const auto spelled_names = all_spelled(std::make_index_sequence<drop_reasons>());
-    for (size_t i = 0; i < drop_reasons; ++i) EXPECT_EQ(drop_names[i], spelled_names[i]);
+    for (size_t i = 0; i < drop_reasons; ++i) EXPECT_EQ(drop_texts[i].name, spelled_names[i]);
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 
 #include "complaints.hpp"
 
-namespace turnpike::config {
+namespace turnpike::sources {
 namespace {
+
+using namespace state;
 
 constexpr const char* whole = R"(acl:
   - name: edge
@@ -38,28 +40,23 @@ TEST(acl_config, a_whole_file) {
     const auto m = load_text(whole, "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
     ASSERT_EQ(m->acls.size(), 2U);
-    EXPECT_EQ(m->ports[0].acl_in, 0);
-    EXPECT_EQ(m->ports[0].acl_out, 1);
-    EXPECT_FALSE(m->ports[1].acl_in || m->ports[1].acl_out);
-    const acl_list& edge = m->acls[0];
+    const auto first = m->interfaces.begin(), second = std::next(first);
+    EXPECT_EQ(first->second.acl_in, m->acls.begin()->first);
+    EXPECT_EQ(first->second.acl_out, std::next(m->acls.begin())->first);
+    EXPECT_TRUE(second->second.acl_in.empty() && second->second.acl_out.empty());
+    const acl_list& edge = m->acls.begin()->second;
     EXPECT_TRUE(edge.default_permits);
     EXPECT_EQ(edge.memory_mb, 16U);
     EXPECT_EQ(edge.categories, 4U);
-    EXPECT_EQ(edge.where, "f.yaml:2");
+    EXPECT_EQ(edge.where.text, "f.yaml:2");
     ASSERT_EQ(edge.rules.size(), 8U);  // tiny-fragment first
     EXPECT_EQ(edge.rules[0].name, "tiny-fragment");
-    EXPECT_EQ(edge.rules[0].where, "");
-    uint32_t priority = UINT32_MAX;
-    for (size_t i = 0; i < edge.rules.size(); ++i) {
-        const acl_rule& r = edge.rules[i];
-        EXPECT_LT(r.match.priority, priority);
-        priority = r.match.priority;
-        EXPECT_EQ(r.match.user_data, acl_hit(i, r.action == acl_action::deny));
+    EXPECT_EQ(edge.rules[0].where.text, "");
+    for (const acl_rule& r : edge.rules)
         EXPECT_EQ(r.match.categories, r.action == acl_action::count ? 2U : 1U);
-    }
     const acl_rule& web = edge.rules[2];
     EXPECT_EQ(web.name, "web");
-    EXPECT_EQ(web.where, "f.yaml:7");
+    EXPECT_EQ(web.where.text, "f.yaml:7");
     EXPECT_TRUE(web.ipv4 && !web.ipv6);
     EXPECT_EQ(web.match.destination_port, (acl::port_range{80, 81}));
     EXPECT_EQ(web.match.tcp_flags.value, acl_key::has_ports);
@@ -77,7 +74,7 @@ TEST(acl_config, a_whole_file) {
         (acl::masked<uint16_t>{acl_key::has_tcp_flags | 0x02, acl_key::has_tcp_flags | 0x12}));
     EXPECT_EQ(edge.rules[6].match.tcp_flags.value, acl_key::later_fragment);
     EXPECT_TRUE(edge.rules[6].ipv4 && edge.rules[6].ipv6);
-    const acl_list& closed = m->acls[1];
+    const acl_list& closed = std::next(m->acls.begin())->second;
     EXPECT_FALSE(closed.default_permits);
     EXPECT_EQ(closed.categories, 1U);
     ASSERT_EQ(closed.rules.size(), 2U);
@@ -216,9 +213,9 @@ std::string counts(int overlapping, int apart) {
 TEST(acl_config, count_rules_that_meet_are_kept_apart) {
     const auto m = load_text(counts(14, 1000), "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
-    EXPECT_EQ(m->acls[0].categories, 16U);
+    EXPECT_EQ(m->acls.begin()->second.categories, 16U);
     uint32_t seen = 0;
-    for (const acl_rule& r : m->acls[0].rules)
+    for (const acl_rule& r : m->acls.begin()->second.rules)
         if (r.match.source.mask[0] == 0 && r.action == acl_action::count) {
             EXPECT_EQ(seen & r.match.categories, 0U);
             seen |= r.match.categories;
@@ -242,7 +239,7 @@ class acl_files : public ::testing::Test {
     }
     void TearDown() override { std::filesystem::remove_all(folder); }
     /// A list of these rules; `entry` is on line 4.
-    [[nodiscard]] result<model> loaded(const std::string& rules,
+    [[nodiscard]] result<state::desired> loaded(const std::string& rules,
                                        const std::string& entry = "{action: deny, file: r}") const {
         std::ofstream(folder / "r") << rules;
         std::ofstream(folder / "f.yaml")
@@ -261,9 +258,9 @@ TEST_F(acl_files, rules_of_a_file_stand_where_it_is_named) {
         "@0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x01/0xFF 0x0800/0xff00\n"
         "@0.0.0.0/0 10.0.0.0/8 0 : 65535 53 : 53 0x00/0x00 0x0000/0x0000\n");
     ASSERT_TRUE(m) << m.error().message();
-    const auto& rules = m->acls[0].rules;
+    const auto& rules = m->acls.begin()->second.rules;
     ASSERT_EQ(rules.size(), 6U);
-    EXPECT_EQ(rules[1].where, "r:2");
+    EXPECT_EQ(rules[1].where.text, "r:2");
     EXPECT_EQ(rules[1].action, acl_action::deny);
     EXPECT_TRUE(rules[1].ipv4 && !rules[1].ipv6);
     constexpr uint16_t known = acl_key::has_ports | acl_key::has_tcp_flags;
@@ -308,4 +305,4 @@ TEST_F(acl_files, what_is_wrong_with_one) {
 }
 
 }  // namespace
-}  // namespace turnpike::config
+}  // namespace turnpike::sources

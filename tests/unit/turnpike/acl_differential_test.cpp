@@ -269,7 +269,7 @@ struct plain_list {
         count(rules.size());
         return default_permits;
     }
-    void compare(const cost::acl_report& with) const {
+    void compare(const observe::acl_report& with) const {
         ASSERT_EQ(with.rules.size(), rules.size() + (default_permits ? 2 : 3));
         for (size_t i = 0; i <= rules.size(); ++i) {
             const auto& r = i < rules.size() ? with.rules[i + 1] : with.rules.back();
@@ -327,7 +327,7 @@ TEST(acl_differential, random_lists_on_the_routed_path) {
             ASSERT_EQ(numbers(l.sent(1)), expected);
             passed += static_cast<uint32_t>(expected.size());
         }
-        const auto report = l.lists().report();
+        const auto report = l.acls();
         west.compare(report[0]);
         east.compare(report[1]);
         l.worker().finish();
@@ -414,7 +414,7 @@ TEST(acl_differential, classbench_sets_on_a_patch) {
             for (int i = 0; i < 3; ++i) l.worker().poll();
             ASSERT_EQ(numbers(l.sent(1)), expected) << name;
         }
-        const auto report = l.lists().report()[0];
+        const auto report = l.acls()[0];
         ASSERT_EQ(report.rules.size(), hits.size() + 1);
         for (size_t i = 0; i < hits.size(); ++i)
             EXPECT_EQ(report.rules[i + 1].packets, hits[i])

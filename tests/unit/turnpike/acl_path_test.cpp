@@ -44,9 +44,6 @@ std::string list(const std::string& rules, const std::string& otherwise = "permi
     return "  - {name: " + name + ", default: " + otherwise + ", rules: [" + rules + "]}\n";
 }
 
-config::acl_list parsed(const std::string& one_list) {
-    return taken(config::load_text(patched(one_list, "{}"), "lists.yaml")).acls.at(0);
-}
 
 class lab : public path_lab {
   public:
@@ -68,22 +65,20 @@ class lab : public path_lab {
     }
     /// "forwarded", "answered", the name of the drop, or "consumed".
     std::string fate(const byte_vector& frame, uint16_t from = 0) {
-        std::array<uint64_t, packet::drop_reasons> before{};
-        for (size_t r = 0; r < before.size(); ++r)
-            before[r] = dropped(static_cast<packet::drop_reason>(r));
+        const auto before = controller().report().drops();
         EXPECT_TRUE(offer(from, frame));
         settle();
         left = sent(static_cast<uint16_t>(1 - from));
         const bool back = !sent(from).empty();
-        for (size_t r = 0; r < before.size(); ++r)
-            if (dropped(static_cast<packet::drop_reason>(r)) != before[r])
-                return std::string(packet::drop_names[r]) + (back ? ", reported" : "");
+        for (const auto& [reason, n] : controller().report().drops())
+            if (!before.contains(reason) || before.at(reason) != n)
+                return reason + (back ? ", reported" : "");
         if (back) return "answered";
         return left.empty() ? "consumed" : "forwarded";
     }
     /// The rule of that name at a binding, in their order.
-    cost::acl_rule_report rule(const std::string& name, size_t binding = 0) {
-        const auto report = lists().report();
+    observe::acl_rule_report rule(const std::string& name, size_t binding = 0) {
+        const auto report = acls();
         for (const auto& r : report.at(binding).rules)
             if (r.name == name) return r;
         ADD_FAILURE() << "no rule " << name;
@@ -242,18 +237,22 @@ class matching : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 TEST_P(matching, as_the_rule_says) {
     const auto [routes, out] = GetParam();
     const auto& configure = routes ? routed : patched;
-    lab l(out ? configure(list(""), "{}", "{out: a}") : configure(list(""), "{in: a}", "{}"));
+    const auto configured = [&, routes = routes, out = out](const std::string& lists) {
+        return out ? configure(lists, "{}", "{out: a}") : configure(lists, "{in: a}", "{}");
+    };
+    const char* denial = out ? "acl_deny_out" : "acl_deny";
+    lab l(configured(list("")));
     uint64_t denied = 0;
     for (const row& r : rows) {
-        ASSERT_TRUE(l.lists().replace(parsed(list("{action: deny, " + std::string(r.rule) + "}"))));
-        EXPECT_EQ(l.fate(r.frame), r.matches ? "acl_deny" : "forwarded") << r.rule;
+        ASSERT_TRUE(l.apply(configured(list("{action: deny, " + std::string(r.rule) + "}"))));
+        EXPECT_EQ(l.fate(r.frame), r.matches ? denial : "forwarded") << r.rule;
         denied += r.matches ? 1 : 0;
         if (!routes && !r.matches) {
             EXPECT_EQ(l.left.at(0), r.frame) << r.rule;
         }
-        EXPECT_EQ(l.lists().report()[0].denied, denied);
+        EXPECT_EQ(l.acls()[0].denied, denied);
     }
-    EXPECT_EQ(l.lists().report()[0].permitted, std::size(rows) - denied);
+    EXPECT_EQ(l.acls()[0].permitted, std::size(rows) - denied);
 }
 
 INSTANTIATE_TEST_SUITE_P(acl, matching,
@@ -294,7 +293,7 @@ TEST(acl, the_first_rule_that_matches_decides) {
     EXPECT_EQ(l.rule("never").packets, 0U);
     EXPECT_EQ(l.rule("default").packets, 1U);
     EXPECT_EQ(l.rule("default").action, "deny");
-    const auto report = l.lists().report();
+    const auto report = l.acls();
     ASSERT_EQ(report.size(), 1U);
     EXPECT_EQ(report[0].port, "west");
     EXPECT_EQ(report[0].direction, "in");
@@ -322,8 +321,8 @@ TEST(acl, every_count_rule_above_the_decision_counts) {
                                                          {"ssh", 1}, {"beyond", 2}, {"rest", 2},
                                                          {"udp", 1}, {"default", 1}};
     for (const auto& [name, packets] : expected) EXPECT_EQ(l.rule(name).packets, packets) << name;
-    EXPECT_EQ(l.lists().report()[0].permitted, 3U);
-    EXPECT_EQ(l.lists().report()[0].denied, 1U);
+    EXPECT_EQ(l.acls()[0].permitted, 3U);
+    EXPECT_EQ(l.acls()[0].denied, 1U);
 }
 
 byte_vector solicitation(uint8_t hop_limit) {
@@ -342,8 +341,8 @@ TEST(acl, arp_is_not_judged_and_discovery_passes_a_closed_list) {
         EXPECT_EQ(l.fate(ask), "answered");
         EXPECT_EQ(l.fate(ask6), "answered");
         EXPECT_EQ(l.rule("neighbour-discovery").packets, 1U);
-        EXPECT_EQ(l.lists().report()[0].permitted, 1U);
-        ASSERT_TRUE(l.lists().replace(parsed(list("{action: deny, name: all}"))));
+        EXPECT_EQ(l.acls()[0].permitted, 1U);
+        ASSERT_TRUE(l.apply(routed(list("{action: deny, name: all}"), "{in: a, out: a}")));
         EXPECT_EQ(l.fate(ask), "answered");
         EXPECT_EQ(l.fate(ask6), "acl_deny") << "a rule that says so is obeyed";
     }
@@ -359,19 +358,19 @@ TEST(acl, what_is_for_us_is_judged_on_its_way_in) {
     {
         lab l(routed(list("{action: deny, protocol: tcp}"), "{in: a}"));
         EXPECT_EQ(l.fate(ask), "answered");
-        ASSERT_TRUE(l.lists().replace(parsed(list("", "deny"))));
+        ASSERT_TRUE(l.apply(routed(list("", "deny"), "{in: a}")));
         EXPECT_EQ(l.fate(ask), "acl_deny");
     }
     // What turnpike says itself is not judged on its way out.
     lab l(routed(list("", "deny"), "{out: a}"));
     EXPECT_EQ(l.fate(ask), "answered");
     EXPECT_EQ(l.fate(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
-    EXPECT_EQ(l.lists().report()[0].denied, 0U);
+    EXPECT_EQ(l.acls()[0].denied, 0U);
 }
 
 TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
     lab l(routed(list("{action: deny, name: tcp, protocol: tcp}"), "{}", "{out: a}"));
-    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny");
+    EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny_out");
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.ttl = 1})), "ipv4_ttl, reported");
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0xc0000201})), "no_route, reported");
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a0002fe})), "local_protocol, reported");
@@ -379,7 +378,7 @@ TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
         << "west, which has no list, is asked for its neighbour";
     EXPECT_EQ(l.rule("tcp").packets, 1U);
     // Nobody is asked for because of a packet that may not leave.
-    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny");
+    EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny_out");
     EXPECT_TRUE(l.sent(1).empty());
     l.links(false);
     l.settle();
@@ -395,12 +394,12 @@ TEST(acl, in_and_out_and_both_ports_have_lists_of_their_own) {
     EXPECT_EQ(l.fate(tcp4(1, 2)), "acl_deny");
     EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
     EXPECT_EQ(l.fate(udp_back, 1), "acl_deny");
-    const auto report = l.lists().report();
+    const auto report = l.acls();
     ASSERT_EQ(report.size(), 4U);
     const std::pair<uint64_t, uint64_t> judged[] = {{1, 1}, {0, 0}, {0, 1}, {1, 0}};
     for (size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(report[i].direction, i % 2 == 0 ? "in" : "out");
-        EXPECT_EQ(report[i].port, i < 2 ? "west" : "east");
+        EXPECT_EQ(report[i].interface, i < 2 ? "west" : "east");
         EXPECT_EQ(std::pair(report[i].permitted, report[i].denied), judged[i]) << i;
     }
 }
@@ -454,7 +453,7 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
 }
 
 TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
-    using cost::stage;
+    using datapath::stage;
     const auto stages = [](const std::string& configuration) {
         lab l(configuration);
         EXPECT_EQ(l.fate(tcp4(1, 2)), "forwarded");

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <thread>
 
-#include "datapath/acl.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -22,17 +21,14 @@ std::string patched(const std::string& rules) {
            "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
            "  - {name: east, device: d1}\npatches: [[west, east]]\n";
 }
-config::acl_list parsed(const std::string& rules) {
-    return taken(config::load_text(patched(rules), "lists.yaml")).acls.at(0);
-}
 
 TEST(acl_threads, while_two_workers_judge) {
     path_lab l(patched("{action: permit}"), 2);
-    const config::acl_list lists[] = {
-        parsed("{action: count, name: all}, {action: permit, protocol: udp}"),
-        parsed("{action: count, name: all}, {action: deny, protocol: udp}")};
-    ASSERT_TRUE(l.lists().replace(lists[0]));
-    l.control();
+    l.workers_have_threads();
+    const std::string lists[] = {
+        patched("{action: count, name: all}, {action: permit, protocol: udp}"),
+        patched("{action: count, name: all}, {action: deny, protocol: udp}")};
+    ASSERT_TRUE(l.apply(lists[0]));
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> judged{0}, denied{0};
     const auto work = [&](uint32_t number) {
@@ -43,27 +39,32 @@ TEST(acl_threads, while_two_workers_judge) {
         datapath::burst b;
         b.count = 1;
         b.packet[0] = m;
+        datapath::context c;
+        c.worker = number;
         REQUIRE(packet::parse({rte_pktmbuf_mtod(m, const uint8_t*), m->data_len}, m->pkt_len,
                               b.parsed[0]) == packet::parse_status::done);
-        const datapath::tables& t = l.tables();
-        t.rcu->online(number);
+        const datapath::worker_parts& parts = l.worker(number).parts();
+        parts.rcu->online(number);
         while (!stop.load(std::memory_order_relaxed)) {
-            b.fate[0] = datapath::fate::send;
-            datapath::acl_in(b, *t.port[0].acl_in.load(std::memory_order_acquire), number);
+            c.view = parts.published->load(std::memory_order_acquire);
+            b.in[0] = b.in_all = c.view->port[0].untagged;
+            const auto next = datapath::run_acl_in(c, b, 1);
+            b.at = {};
             judged.fetch_add(1, std::memory_order_relaxed);
-            denied.fetch_add(b.fate[0] == datapath::fate::drop, std::memory_order_relaxed);
-            t.rcu->quiescent(number);
+            denied.fetch_add(next == datapath::bit(datapath::stage::drop),
+                             std::memory_order_relaxed);
+            parts.rcu->quiescent(number);
         }
-        t.rcu->offline(number);
+        parts.rcu->offline(number);
         rte_pktmbuf_free(m);
     };
     std::vector<std::thread> workers;
     for (uint32_t w = 0; w < 2; ++w) workers.emplace_back(work, w);
     uint64_t seen = 0;
     for (int round = 1; round <= 300 || judged.load() < 10'000; ++round) {
-        ASSERT_TRUE(l.lists().replace(lists[round % 2]));
+        ASSERT_TRUE(l.apply(lists[round % 2]));
         l.control();
-        const auto all = l.lists().report()[0].rules[1].packets;
+        const auto all = l.acls()[0].rules[1].packets;
         EXPECT_GE(all, seen) << "counters never go back";
         seen = all;
         std::this_thread::yield();
@@ -71,7 +72,7 @@ TEST(acl_threads, while_two_workers_judge) {
     stop.store(true);
     for (auto& w : workers) w.join();
     l.control();
-    const auto report = l.lists().report();
+    const auto report = l.acls();
     EXPECT_EQ(report[0].rules[1].packets, judged.load());
     EXPECT_EQ(report[0].permitted + report[0].denied, judged.load());
     EXPECT_EQ(report[0].denied, denied.load());

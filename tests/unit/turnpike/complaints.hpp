@@ -7,9 +7,9 @@
 #include <cctype>
 #include <string>
 
-#include "config/model.hpp"
+#include "sources/yaml.hpp"
 
-namespace turnpike::config {
+namespace turnpike::sources {
 
 inline std::string complaint_about(const std::string& text) {
     const auto loaded = load_text(text, "f.yaml");
@@ -39,4 +39,4 @@ inline std::string test_name(const ::testing::TestParamInfo<complaint_row>& info
     return name;
 }
 
-}  // namespace turnpike::config
+}  // namespace turnpike::sources

@@ -10,7 +10,7 @@
 
 #include "complaints.hpp"
 
-namespace turnpike::config {
+namespace turnpike::sources {
 namespace {
 
 constexpr const char* whole = R"(eal: {args: "-l 0-1 --no-pci --in-memory", hugepages: optional}
@@ -26,19 +26,21 @@ patches: [[west, east]]
 TEST(config, a_whole_file) {
     const auto m = load_text(whole, "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
-    EXPECT_EQ(m->eal_options.args,
+    EXPECT_EQ(m->fixed.eal_options.args,
               (std::vector<std::string>{"-l", "0-1", "--no-pci", "--in-memory"}));
-    EXPECT_TRUE(m->eal_options.hugepages_optional);
-    EXPECT_EQ(m->workers, std::vector<unsigned>{1});
-    EXPECT_EQ(m->pool.buffers, 16384U);
-    EXPECT_EQ(m->pool.ops, "stack");
+    EXPECT_TRUE(m->fixed.eal_options.hugepages_optional);
+    EXPECT_EQ(m->fixed.workers, std::vector<unsigned>{1});
+    EXPECT_EQ(m->fixed.pool.buffers, 16384U);
+    EXPECT_EQ(m->fixed.pool.ops, "stack");
     EXPECT_EQ(m->sending.drain_us, 20U);
     ASSERT_EQ(m->ports.size(), 2U);
-    EXPECT_EQ(m->ports[0].device, "net_af_packet0,iface=veth0");
-    EXPECT_EQ(m->ports[1].where, "f.yaml:7");
-    EXPECT_EQ(m->ports[1].mtu, 1500);
-    ASSERT_EQ(m->patches.size(), 1U);
-    EXPECT_EQ(m->patches[0], std::make_pair(uint16_t{0}, uint16_t{1}));
+    EXPECT_EQ(m->ports.begin()->second.device, "net_af_packet0,iface=veth0");
+    EXPECT_EQ(std::next(m->ports.begin())->second.where.text, "f.yaml:7");
+    EXPECT_EQ(std::next(m->ports.begin())->second.mtu, 1500);
+    for (const auto& [name, peer] : {std::pair{"west", "east"}, std::pair{"east", "west"}}) {
+        EXPECT_EQ(m->interfaces.at(name).kind, state::interface_kind::patched);
+        EXPECT_EQ(m->interfaces.at(name).peer, peer);
+    }
 }
 
 using wrong = complaint_row;
@@ -108,9 +110,9 @@ TEST(config, static_neighbours) {
     const auto m =
         load_text(with_static("{address: 10.0.1.9, mac: \"02:00:00:00:00:0a\"}"), "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
-    ASSERT_EQ(m->static_neighbours.size(), 1U);
-    EXPECT_EQ(m->static_neighbours[0].mac, (std::array<uint8_t, 6>{2, 0, 0, 0, 0, 10}));
-    EXPECT_EQ(m->static_neighbours[0].port, 0);
+    ASSERT_EQ(m->neighbours.size(), 1U);
+    EXPECT_EQ(m->neighbours.begin()->second.mac, (mac_address{{2, 0, 0, 0, 0, 10}}));
+    EXPECT_EQ(m->neighbours.begin()->first.interface, "west");
     const std::pair<const char*, const char*> wrong_ones[] = {
         {"{address: 10.0.2.9, mac: \"02:00:00:00:00:0a\"}", "on no port's network"},
         {"{address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}", "our own address"},
@@ -228,4 +230,4 @@ TEST(split_arguments, quotes_hold_blanks_together) {
 }
 
 }  // namespace
-}  // namespace turnpike::config
+}  // namespace turnpike::sources

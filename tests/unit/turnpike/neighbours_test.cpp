@@ -18,49 +18,55 @@ namespace turnpike::control {
 namespace {
 
 using packet::drop_reason;
-using state = neighbour_state;
+using nstate = neighbour_state;
 
-constexpr packet::mac_address mac_a{{2, 0, 0, 0, 0, 0xa}}, mac_b{{2, 0, 0, 0, 0, 0xb}};
+constexpr mac_address mac_a{{2, 0, 0, 0, 0, 0xa}}, mac_b{{2, 0, 0, 0, 0, 0xb}};
 const ip_address host = *parse_address("10.0.0.2"), host6 = *parse_address("2001:db8::2");
 
+/// The machine between a table of hops, real FIBs and two interfaces; the test is its surroundings.
 class machine : public ::testing::Test {
   protected:
+    static constexpr uint16_t here = 1, elsewhere = 2;  // places
+
     void SetUp() override {
         pool = rte_pktmbuf_pool_create("machine", 1023, 0, datapath::mbuf_private_bytes, 256,
                                        SOCKET_ID_ANY);
         ASSERT_NE(pool, nullptr);
-        start({.limit = 8,
-               .held = 4,
-               .reachable_ms = 1000,
-               .retransmit_ms = 100,
-               .attempts = 3,
-               .failed_ms = 500,
-               .forget_ms = 5000});
+        wanted.limits = {.limit = 8,
+                         .held = 4,
+                         .reachable_ms = 1000,
+                         .retransmit_ms = 100,
+                         .attempts = 3,
+                         .failed_ms = 500,
+                         .forget_ms = 5000};
+        start();
     }
     void TearDown() override {
         n.reset();
+        table.reset();
+        domain->synchronize();
+        EXPECT_EQ(hops->in_use(), datapath::fixed_hop::first_free) << "every hop came back";
         domain.reset();
         EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
         rte_mempool_free(pool);
     }
-    void start(const config::neighbours& limits) {
+    void start(uint32_t most_held = 100) {
         n.reset();
-        domain.reset();  // gives what it keeps back to the table
         table.reset();
+        domain.reset();
         domain = *rcu::qsbr::create("machine", 1);
-        auto made = datapath::neighbour_table::create(limits.limit, domain->hook());
-        ASSERT_TRUE(made) << made.error().message();
-        table = std::move(*made);
+        hops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
+        table = *routes::create(*domain);
         n = std::make_unique<neighbours>(
-            limits, *table,
+            *hops, *table, most_held,
             neighbour_actions{
                 .solicit =
-                    [this](uint16_t, const ip_address&, const packet::mac_address* known) {
+                    [this](uint16_t, const ip_address&, const mac_address* known) {
                         known == nullptr ? ++asked_all : ++asked_one;
                     },
                 .send =
-                    [this](rte_mbuf* m, uint16_t, const packet::mac_address& mac) {
-                        sent.push_back(mac);
+                    [this](rte_mbuf* m, const datapath::next_hop& hop) {
+                        sent.push_back(mac_in(hop));
                         rte_pktmbuf_free(m);
                     },
                 .give_up =
@@ -68,30 +74,71 @@ class machine : public ::testing::Test {
                         ++gave_up[why];
                         rte_pktmbuf_free(m);
                     }});
+        ASSERT_TRUE(apply());
     }
-    void packet_for(const ip_address& a) { n->resolve(rte_pktmbuf_alloc(pool), 0, a, now); }
+    /// Make `wanted` what runs, as the controller does.
+    result<void> apply() {
+        const state::desired before;
+        const state::changes none;
+        change c{.before = before, .after = wanted, .what = none};
+        uint16_t place = here;
+        for (const char* name : {"here", "elsewhere"}) {
+            if (wanted.interfaces.find(name) == nullptr)
+                wanted.interfaces.add(name,
+                                      {.addresses = {*parse_prefix("10.0.0.1/16"),
+                                                     *parse_prefix("2001:db8::ff/64")}});
+            datapath::interface& i = c.view->interfaces[place];
+            i.kind = datapath::interface_kind::routed;
+            i.mac = {{2, 0, 0, 0, 0, 1}};
+            c.interface_place[name] = place++;
+        }
+        auto staged = n->prepare(c);
+        if (!staged) return tl::unexpected<error>(staged.error());
+        (*staged)->commit();
+        view = std::move(c.view);
+        return {};
+    }
+    static mac_address mac_in(const datapath::next_hop& hop) {
+        uint8_t frame[datapath::next_hop::rewrite_bytes];
+        hop.write(frame);
+        return packet::view<mac_address>(frame);
+    }
+    /// A route by way of the host.
+    result<void> add_gateway(const ip_address& a) {
+        wanted.routes.target_index({state::route_type::unicast, a, "here"});
+        return apply();
+    }
+    void packet_for(const ip_address& a, uint16_t interface = here) {
+        n->resolve(rte_pktmbuf_alloc(pool), interface, a, now);
+    }
     void pass(uint64_t ms) {
         for (const uint64_t end = now + ms; now < end;) {
             n->tick(++now);
             domain->reclaim();
         }
     }
-    [[nodiscard]] uint32_t in(state s) const { return n->by_state()[static_cast<size_t>(s)]; }
-    void answer(const packet::mac_address& mac, bool solicited = true, bool overrides = true) {
-        n->confirm(0, host, {.mac = mac, .solicited = solicited, .overrides = overrides}, now);
+    [[nodiscard]] uint32_t in(nstate s) const { return n->by_state()[static_cast<size_t>(s)]; }
+    void answer(const mac_address& mac, bool solicited = true, bool overrides = true) {
+        n->confirm(here, host, {.mac = mac, .solicited = solicited, .overrides = overrides}, now);
     }
     /// As a worker does: the MAC it would send to; marks the neighbour used.
-    [[nodiscard]] bool worker_sees(packet::mac_address& mac) const {
-        const uint32_t slot = table->find(datapath::neighbour_key::of(0, host));
-        return slot != datapath::neighbour_table::none && table->mac_of(slot, mac);
+    [[nodiscard]] bool worker_sees(mac_address& mac) const {
+        datapath::next_hop& hop = (*hops)[table->lookup(host)];
+        if (hop.kind != datapath::hop_kind::adjacency) return false;
+        hop.mark_used();
+        mac = mac_in(hop);
+        return true;
     }
 
     rte_mempool* pool = nullptr;
+    state::desired wanted;
     std::unique_ptr<rcu::qsbr> domain;
-    std::unique_ptr<datapath::neighbour_table> table;
+    std::unique_ptr<next_hops> hops;
+    std::unique_ptr<routes> table;
+    std::unique_ptr<datapath::view> view;
     std::unique_ptr<neighbours> n;
     int asked_all = 0, asked_one = 0;
-    std::vector<packet::mac_address> sent;
+    std::vector<mac_address> sent;
     std::map<drop_reason, int> gave_up;
     uint64_t now = 1000;
 };
@@ -104,8 +151,8 @@ TEST_F(machine, packets_wait_for_the_answer_and_then_go) {
     answer(mac_a);
     EXPECT_EQ(sent, (std::vector{mac_a, mac_a}));
     EXPECT_EQ(n->held(), 0U);
-    EXPECT_EQ(in(state::reachable), 1U);
-    packet::mac_address seen;
+    EXPECT_EQ(in(nstate::reachable), 1U);
+    mac_address seen;
     EXPECT_TRUE(worker_sees(seen));
     EXPECT_EQ(seen, mac_a);
     packet_for(host);  // punted before the worker saw the answer
@@ -116,15 +163,15 @@ TEST_F(machine, silence_fails_it_and_gives_up_what_waits) {
     packet_for(host);
     pass(299);
     EXPECT_EQ(asked_all, 3);
-    EXPECT_EQ(in(state::incomplete), 1U);
+    EXPECT_EQ(in(nstate::incomplete), 1U);
     pass(1);
-    EXPECT_EQ(in(state::failed), 1U);
+    EXPECT_EQ(in(nstate::failed), 1U);
     EXPECT_EQ(gave_up[drop_reason::neighbour_failed], 1);
     packet_for(host);  // not asked for again so soon
     EXPECT_EQ(gave_up[drop_reason::neighbour_failed], 2);
     EXPECT_EQ(asked_all, 3);
     pass(500);
-    EXPECT_EQ(in(state::failed), 0U) << "forgotten";
+    EXPECT_EQ(in(nstate::failed), 0U) << "forgotten";
     packet_for(host);
     EXPECT_EQ(asked_all, 4);
 }
@@ -139,9 +186,9 @@ TEST_F(machine, an_unused_neighbour_grows_stale_and_is_forgotten) {
     packet_for(host);
     answer(mac_a);
     pass(1000);
-    EXPECT_EQ(in(state::stale), 1U);
+    EXPECT_EQ(in(nstate::stale), 1U);
     pass(5100);
-    EXPECT_EQ(table->size(), 0U);
+    EXPECT_EQ(n->size(), 0U);
     EXPECT_EQ(asked_one, 0);
 }
 
@@ -149,25 +196,25 @@ TEST_F(machine, a_stale_neighbour_that_is_used_is_asked_by_unicast) {
     packet_for(host);
     answer(mac_a);
     pass(1000);
-    packet::mac_address seen;
+    mac_address seen;
     ASSERT_TRUE(worker_sees(seen));
     pass(100);
-    EXPECT_EQ(in(state::probe), 1U);
+    EXPECT_EQ(in(nstate::probe), 1U);
     EXPECT_EQ(asked_one, 1);
     EXPECT_TRUE(worker_sees(seen)) << "it is used on while it is asked";
     answer(mac_a);
-    EXPECT_EQ(in(state::reachable), 1U);
+    EXPECT_EQ(in(nstate::reachable), 1U);
 }
 
 TEST_F(machine, a_neighbour_that_vanished_fails) {
     packet_for(host);
     answer(mac_a);
     pass(1000);
-    packet::mac_address seen;
+    mac_address seen;
     ASSERT_TRUE(worker_sees(seen));
     pass(400);
     EXPECT_EQ(asked_one, 3);
-    EXPECT_EQ(in(state::failed), 1U);
+    EXPECT_EQ(in(nstate::failed), 1U);
     EXPECT_FALSE(worker_sees(seen));
 }
 
@@ -175,104 +222,184 @@ TEST_F(machine, a_changed_mac_is_taken_over_when_it_overrides) {
     packet_for(host);
     answer(mac_a);
     answer(mac_b, true, false);  // RFC 4861 section 7.2.5: no override: kept, but now doubtful
-    packet::mac_address seen;
+    mac_address seen;
     ASSERT_TRUE(worker_sees(seen));
     EXPECT_EQ(seen, mac_a);
-    EXPECT_EQ(in(state::stale), 1U);
+    EXPECT_EQ(in(nstate::stale), 1U);
     answer(mac_b, false, true);
     ASSERT_TRUE(worker_sees(seen));
     EXPECT_EQ(seen, mac_b);
-    EXPECT_EQ(in(state::stale), 1U);
+    EXPECT_EQ(in(nstate::stale), 1U);
 }
 
 TEST_F(machine, an_announcement_nobody_asked_for_makes_no_neighbour) {
     answer(mac_a);
-    n->learn(0, host, mac_a, false, now);
-    EXPECT_EQ(table->size(), 0U);
-    n->learn(0, host, mac_a, true, now);  // it asked for us
-    EXPECT_EQ(in(state::stale), 1U);
+    n->learn(here, host, mac_a, false, now);
+    EXPECT_EQ(n->size(), 0U);
+    n->learn(here, host, mac_a, true, now);  // it asked for us
+    EXPECT_EQ(in(nstate::stale), 1U);
 }
 
 TEST_F(machine, the_limit_holds_and_failed_ones_make_room) {
-    for (uint32_t i = 0; i < 10; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
-    EXPECT_EQ(table->size(), 8U);
-    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 2);
+    for (uint32_t i = 0; i < 8; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
+    EXPECT_EQ(n->size(), 8U);
     pass(300);
-    EXPECT_EQ(in(state::failed), 8U);
-    packet_for(host);  // makes room; whoever comes next finds it
-    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 3);
-    pass(1);
+    EXPECT_EQ(in(nstate::failed), 8U);
     packet_for(host);
-    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 3);
-    EXPECT_EQ(in(state::incomplete), 1U);
+    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0);
+    EXPECT_EQ(n->size(), 8U);
+    EXPECT_EQ(in(nstate::incomplete), 1U);
+}
+
+// Whoever says who he is without being asked goes before whom we asked for, and those that are reachable
+// do not go at all.
+TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
+    packet_for(host);
+    answer(mac_a);
+    packet_for(host6);
+    n->confirm(here, host6, {.mac = mac_b, .solicited = true}, now);
+    pass(1000);
+    n->confirm(here, host, {.mac = mac_a, .solicited = true}, now);  // host6 is stale now
+    for (uint32_t i = 0; i < 1000; ++i)
+        n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
+    EXPECT_EQ(n->size(), 8U);
+    EXPECT_EQ(in(nstate::reachable), 1U);
+    packet_for(host6);
+    EXPECT_EQ(sent.back(), mac_b) << "host6 is still known";
+    const ip_address fresh = ip_address::from_v4(0x0a00'0909);
+    packet_for(fresh);
+    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0) << "there is room for whom traffic wants";
+    EXPECT_TRUE(n->asks(here, fresh));
+}
+
+TEST_F(machine, an_interface_has_its_share) {
+    for (uint32_t i = 0; i < 4; ++i)  // elsewhere's half
+        n->learn(elsewhere, ip_address::from_v4(0x0a00'0200 + i), mac_b, true, now);
+    for (uint32_t i = 0; i < 1000; ++i)
+        n->learn(here, ip_address::from_v4(0x0a00'0100 + i), mac_b, true, now);
+    for (uint32_t i = 0; i < 4; ++i) packet_for(ip_address::from_v4(0x0a00'0200 + i), elsewhere);
+    EXPECT_EQ(sent.size(), 4U) << "none of elsewhere's was taken";
+}
+
+TEST_F(machine, all_that_waits_is_bounded_and_the_oldest_goes) {
+    wanted.limits.limit = 64;
+    start(10);
+    for (uint32_t i = 0; i < 16; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
+    EXPECT_EQ(n->held(), 10U);
+    EXPECT_EQ(gave_up[drop_reason::held_limit], 6);
+    n->confirm(here, ip_address::from_v4(0x0a00'0100), {.mac = mac_a, .solicited = true}, now);
+    EXPECT_TRUE(sent.empty()) << "the first one's packet was the oldest";
+    n->confirm(here, ip_address::from_v4(0x0a00'010f), {.mac = mac_a, .solicited = true}, now);
+    EXPECT_EQ(sent.size(), 1U);
+}
+
+TEST_F(machine, a_neighbour_has_one_timer) {
+    packet_for(host);
+    for (int i = 0; i < 10'000; ++i) answer(i % 2 ? mac_a : mac_b);
+    EXPECT_EQ(n->timers(), 1U);
+}
+
+TEST_F(machine, an_answer_without_an_address_confirms_what_is_known_and_nothing_else) {
+    packet_for(host);
+    n->confirm(here, host, {.solicited = true}, now);  // RFC 4861 section 7.2.5
+    EXPECT_EQ(in(nstate::incomplete), 1U);
+    EXPECT_TRUE(sent.empty());
+    answer(mac_a);
+    pass(1000);
+    EXPECT_EQ(in(nstate::stale), 1U);
+    n->confirm(here, host, {.solicited = true}, now);
+    EXPECT_EQ(in(nstate::reachable), 1U);
+    mac_address seen;
+    ASSERT_TRUE(worker_sees(seen));
+    EXPECT_EQ(seen, mac_a);
 }
 
 TEST_F(machine, a_gateway_is_never_forgotten) {
-    const auto slot = n->add_gateway(0, host);
-    ASSERT_TRUE(slot);
-    EXPECT_EQ(*n->add_gateway(0, host), *slot);
+    ASSERT_TRUE(add_gateway(host));
+    ASSERT_TRUE(apply()) << "again";
+    EXPECT_EQ(n->size(), 1U);
     packet_for(host);
     pass(2000);
-    EXPECT_EQ(in(state::failed), 1U);
+    EXPECT_EQ(in(nstate::failed), 1U);
     packet_for(host);
     answer(mac_a);
     EXPECT_EQ(sent.size(), 1U);
-    n->flush(0, drop_reason::port_down, now);
-    packet::mac_address seen;
+    n->flush(here, drop_reason::port_down, now);
+    mac_address seen;
     EXPECT_FALSE(worker_sees(seen));
     packet_for(host);
     answer(mac_b);
-    EXPECT_EQ(table->find(datapath::neighbour_key::of(0, host)), *slot);
+    EXPECT_EQ(n->size(), 1U);
+    ASSERT_TRUE(worker_sees(seen));
+    EXPECT_EQ(seen, mac_b);
 }
 
 TEST_F(machine, a_known_neighbour_that_becomes_a_gateway_stays_known) {
     packet_for(host);
     answer(mac_a);
-    ASSERT_TRUE(n->add_gateway(0, host));
-    EXPECT_EQ(in(state::reachable), 1U);
-    n->release_gateway(0, host, now);
+    ASSERT_TRUE(add_gateway(host));
+    EXPECT_EQ(in(nstate::reachable), 1U);
+    wanted.routes = {};
+    ASSERT_TRUE(apply());
     pass(7000);
-    EXPECT_EQ(table->size(), 0U) << "forgotten like any other";
+    EXPECT_EQ(n->size(), 0U) << "forgotten like any other";
 }
 
 TEST_F(machine, a_static_neighbour_is_never_asked_changed_or_forgotten) {
-    ASSERT_TRUE(n->add_static(0, host, mac_a));
-    ASSERT_TRUE(n->add_gateway(0, host));  // a route by way of it
+    wanted.neighbours[{"here", host}] = {.mac = mac_a};
+    ASSERT_TRUE(add_gateway(host));  // a route by way of it
     answer(mac_b);
-    n->learn(0, host, mac_b, true, now);
-    n->flush(0, drop_reason::port_down, now);
+    n->learn(here, host, mac_b, true, now);
+    n->flush(here, drop_reason::port_down, now);
     pass(20'000);
-    packet::mac_address seen;
-    ASSERT_TRUE(worker_sees(seen));
-    EXPECT_EQ(seen, mac_a);
     packet_for(host);
     EXPECT_EQ(sent, std::vector{mac_a});
     EXPECT_EQ(asked_all + asked_one, 0);
+    wanted.neighbours[{"here", host}] = {.mac = mac_b};
+    ASSERT_TRUE(apply());
+    packet_for(host);
+    EXPECT_EQ(sent.back(), mac_b);
+    wanted.neighbours.clear();
+    wanted.routes = {};
+    ASSERT_TRUE(apply());
+    EXPECT_EQ(n->size(), 0U);
+}
+
+TEST_F(machine, gateways_beyond_the_limit_are_refused_and_change_nothing) {
+    for (uint32_t i = 0; i < 9; ++i)
+        wanted.routes.target_index(
+            {state::route_type::unicast, ip_address::from_v4(0x0a00'0100 + i), "here"});
+    const auto refused = apply();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOSPC);
+    EXPECT_EQ(n->size(), 0U);
+    wanted.routes = {};
 }
 
 TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host);
     packet_for(host6);
-    n->flush(1, drop_reason::port_down, now);
+    n->flush(elsewhere, drop_reason::port_down, now);
     EXPECT_EQ(n->held(), 2U);
-    n->flush(0, drop_reason::port_down, now);
+    n->flush(here, drop_reason::port_down, now);
     EXPECT_EQ(gave_up[drop_reason::port_down], 2);
-    EXPECT_EQ(table->size(), 0U);
+    EXPECT_EQ(n->size(), 0U);
 }
 
 TEST_F(machine, both_families_live_side_by_side) {
     packet_for(host);
     packet_for(host6);
-    EXPECT_EQ(table->size(), 2U);
-    n->confirm(0, host6, {.mac = mac_b, .solicited = true}, now);
-    EXPECT_EQ(in(state::reachable), 1U);
-    EXPECT_EQ(in(state::incomplete), 1U);
+    EXPECT_EQ(n->size(), 2U);
+    n->confirm(here, host6, {.mac = mac_b, .solicited = true}, now);
+    EXPECT_EQ(in(nstate::reachable), 1U);
+    EXPECT_EQ(in(nstate::incomplete), 1U);
 }
 
 // A worker looks all the time while control adds, changes and removes: it sees a MAC that the
-// neighbour had, or none; and slots come back only after it was quiescent.
+// neighbour had, or none; and hops come back only after it was quiescent.
 TEST_F(machine, a_worker_reads_while_control_writes) {
-    start({.limit = 64, .held = 0});
+    wanted.limits = {.limit = 64, .held = 0, .failed_ms = 1, .forget_ms = 1};
+    start();
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> looked{0}, wrong{0};
     std::thread worker([&] {
@@ -281,35 +408,26 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
         sched_setaffinity(0, sizeof all, &all);
         domain->online(0);
         while (!stop.load(std::memory_order_relaxed)) {
-            datapath::neighbour_key key[32];
-            const datapath::neighbour_key* keys[32];
-            uint32_t slot[32];
             for (uint32_t i = 0; i < 32; ++i) {
-                key[i] = datapath::neighbour_key::of(0, ip_address::from_v4(0x0a00'0000 + i));
-                keys[i] = &key[i];
-            }
-            table->find(keys, slot, 32);
-            for (uint32_t i = 0; i < 32; ++i) {
-                packet::mac_address mac;
-                if (slot[i] == datapath::neighbour_table::none || !table->mac_of(slot[i], mac))
+                const datapath::next_hop& hop =
+                    (*hops)[table->lookup(ip_address::from_v4(0x0a00'0000 + i))];
+                if (hop.kind.load(std::memory_order_acquire) != datapath::hop_kind::adjacency)
                     continue;
-                wrong += mac.bytes[5] != i;  // byte 4 changes, byte 5 is whose it is
+                wrong += mac_in(hop).bytes[5] != i;  // byte 4 changes, byte 5 is whose it is
                 ++looked;
             }
             domain->quiescent(0);
         }
         domain->offline(0);
     });
-    for (uint32_t round = 0; round < 200'000 || looked == 0; ++round) {
+    for (uint32_t round = 0; round < 100'000 || looked == 0; ++round) {
         const uint32_t i = round * 7 % 32;
         const ip_address a = ip_address::from_v4(0x0a00'0000 + i);
-        const auto key = datapath::neighbour_key::of(0, a);
-        if (round % 3 == 0) {
-            table->remove(key);
-        } else if (const uint32_t slot = table->add(key); slot != datapath::neighbour_table::none) {
-            table->resolve(slot,
-                           {{2, 0, 0, 0, static_cast<uint8_t>(round), static_cast<uint8_t>(i)}});
-        }
+        if (round % 97 == 0)
+            n->flush(here, drop_reason::port_down, now);
+        else
+            n->learn(here, a, {{2, 0, 0, 0, static_cast<uint8_t>(round), static_cast<uint8_t>(i)}},
+                     true, now);
         if (round % 64 == 0) {
             domain->reclaim();
             std::this_thread::yield();
@@ -318,6 +436,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
     }
     stop.store(true, std::memory_order_relaxed);
     worker.join();
+    n->flush(here, drop_reason::port_down, now);
     EXPECT_GT(looked, 0U);
     EXPECT_EQ(wrong, 0U);
 }

@@ -5,7 +5,7 @@
 
 #include "complaints.hpp"
 
-namespace turnpike::config {
+namespace turnpike::sources {
 namespace {
 
 constexpr const char* whole = R"(ports:
@@ -29,27 +29,25 @@ TEST(routes, a_whole_file) {
     const auto m = load_text(whole, "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
     ASSERT_EQ(m->ports.size(), 2U);
-    EXPECT_TRUE(m->ports[0].routed());
-    EXPECT_EQ(m->ports[0].addresses[1].text(), "2001:db8:1::1/64");
-    EXPECT_EQ(m->ports[1].addresses.size(), 3U);
-    ASSERT_EQ(m->routes.size(), 4U);
-    EXPECT_EQ(m->routes[0].to.text(), "10.9.0.0/16");
-    EXPECT_EQ(m->routes[0].type, route_type::unicast);
-    EXPECT_EQ(m->routes[0].via.text(), "10.0.2.2");
-    EXPECT_EQ(m->routes[0].port, 1);
-    EXPECT_EQ(m->routes[1].to.length, 0);
-    EXPECT_TRUE(m->routes[1].via.is_link_local());
-    EXPECT_EQ(m->routes[1].port, 1);
-    EXPECT_EQ(m->routes[2].type, route_type::blackhole);
-    EXPECT_EQ(m->routes[3].type, route_type::unreachable);
+    EXPECT_EQ(m->interfaces.at("west").kind, state::interface_kind::routed);
+    EXPECT_EQ(m->interfaces.at("west").addresses[1].text(), "2001:db8:1::1/64");
+    EXPECT_EQ(m->interfaces.at("east").addresses.size(), 3U);
+    ASSERT_EQ(m->routes.all().size(), 4U);
+    const auto target = [&](const char* to) { return *m->routes.find(*parse_prefix(to)); };
+    EXPECT_EQ(target("10.9.0.0/16"),
+              (state::route_target{state::route_type::unicast, *parse_address("10.0.2.2"), "east"}));
+    EXPECT_EQ(target("::/0"),
+              (state::route_target{state::route_type::unicast, *parse_address("fe80::2"), "east"}));
+    EXPECT_EQ(target("192.0.2.0/24").type, state::route_type::blackhole);
+    EXPECT_EQ(target("2001:db8:bad::/48").type, state::route_type::unreachable);
     EXPECT_EQ(m->messages.rate, 7U);
-    EXPECT_EQ(m->neighbour_limits.limit, 100U);
-    EXPECT_EQ(m->neighbour_limits.held, 3U);
-    EXPECT_EQ(m->neighbour_limits.reachable_ms, 1000U);
-    EXPECT_EQ(m->neighbour_limits.retransmit_ms, 50U);
-    EXPECT_EQ(m->neighbour_limits.attempts, 2U);
-    EXPECT_EQ(m->neighbour_limits.failed_ms, 200U);
-    EXPECT_EQ(m->neighbour_limits.forget_ms, 5000U);
+    EXPECT_EQ(m->limits.limit, 100U);
+    EXPECT_EQ(m->limits.held, 3U);
+    EXPECT_EQ(m->limits.reachable_ms, 1000U);
+    EXPECT_EQ(m->limits.retransmit_ms, 50U);
+    EXPECT_EQ(m->limits.attempts, 2U);
+    EXPECT_EQ(m->limits.failed_ms, 200U);
+    EXPECT_EQ(m->limits.forget_ms, 5000U);
 }
 
 using row = complaint_row;
@@ -316,4 +314,4 @@ TEST(prefix, contains_counts_bits) {
 }
 
 }  // namespace
-}  // namespace turnpike::config
+}  // namespace turnpike::sources

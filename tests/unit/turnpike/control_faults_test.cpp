@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nothing in control can take the datapath down: every allocation of a change fails once, and each
+// time the change is refused whole, what runs goes on, and nothing is lost of buffers or hops.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/failing_new.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+/// The nth allocation from here on fails, and only it.
+void fail_at(long nth) {
+    has_failed = false;
+    fails_once = true;
+    allocations_until_failure = nth - 1;
+}
+/// Whether it came to that.
+bool failed_meanwhile() {
+    allocations_until_failure = never;
+    return has_failed;
+}
+
+std::string small(bool more) {
+    return std::string("acl:\n  - {name: a, default: permit, rules: [") +
+           (more ? "{action: deny, protocol: tcp}, {action: deny, protocol: 47}, " : "") +
+           "{action: deny, protocol: udp, destination_ports: 7}]}\n" +
+           "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24" +
+           (more ? ", 10.0.7.1/24" : "") +
+           "], acl: {in: a}}\n"
+           "  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
+           "routes:\n  - {to: 10.9.0.0/16, via: 10.0.2.2}\n" +
+           (more ? "  - {to: 10.8.0.0/16, via: 10.0.2.3}\n  - {to: 10.7.0.0/16, type: blackhole}\n"
+                 : "") +
+           "neighbours:\n  limit: 16\n  static:\n"
+           "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n" +
+           (more ? "    - {address: 10.0.2.3, mac: \"02:00:00:00:00:0e\"}\n" : "");
+}
+
+byte_vector datagram(uint32_t destination) {
+    return ethernet(0x0800, ipv4({.destination = destination}, udp(counted(4))),
+                    {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 0x0a});
+}
+
+TEST(control_faults, every_allocation_of_a_change_may_fail) {
+    path_lab l(small(false));
+    l.links(true);
+    l.worker().start();
+    const auto forwards = [&] {
+        l.sent(1);
+        EXPECT_TRUE(l.offer(0, datagram(0x0a09'0001)));
+        for (int i = 0; i < 3; ++i) l.worker().poll();
+        return l.sent(1).size();
+    };
+    ASSERT_EQ(forwards(), 1U);
+    unsigned refused = 0;
+    for (long nth = 1;; ++nth) {
+        auto wanted = l.read(small(true));
+        l.worker().pause();
+        fail_at(nth);
+        const auto applied = l.controller().apply(std::move(wanted));
+        const bool failed = failed_meanwhile();
+        l.worker().resume();
+        ASSERT_EQ(forwards(), 1U) << nth;
+        if (!failed) {
+            ASSERT_TRUE(applied) << applied.error().message();
+            break;
+        }
+        if (!applied) {
+            ++refused;
+            EXPECT_EQ(l.controller().table().lookup(*parse_address("10.8.0.1")),
+                      datapath::fixed_hop::no_route)
+                << nth;
+            continue;
+        }
+        // What failed could be done without; back, and on.
+        ASSERT_TRUE(l.apply(small(false))) << nth;
+    }
+    EXPECT_GT(refused, 50U);
+    EXPECT_EQ(l.view().hops[l.controller().table().lookup(*parse_address("10.8.0.1"))].kind,
+              datapath::hop_kind::adjacency);
+    l.worker().finish();
+}
+
+/// Punted packets whose handling runs out of memory are dropped under a name.
+TEST(control_faults, every_allocation_behind_a_punted_packet_may_fail) {
+    path_lab l(small(false));
+    l.links(true);
+    l.worker().start();
+    for (int i = 0; i < 3; ++i) l.worker().poll();
+    l.sent(0), l.sent(1);
+    for (long nth = 1;; ++nth) {
+        const auto third = static_cast<uint32_t>(nth % 200);
+        ASSERT_TRUE(l.offer(0, datagram(0x0a00'0220 + third)));  // somebody to be asked for
+        ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
+        l.worker().poll();
+        fail_at(nth);
+        l.control();
+        const bool failed = failed_meanwhile();
+        l.worker().poll();
+        l.worker().poll();
+        l.sent(0), l.sent(1);
+        if (!failed) break;
+    }
+    EXPECT_GT(l.dropped(packet::drop_reason::control_memory), 0U);
+    l.worker().finish();
+}
+
+}  // namespace
+}  // namespace turnpike

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The stage graph: its tables keep their rules, and a burst walks as they say; a tunnel's end is stood
+// in for by a stage of the test's own.
+#include "datapath/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+using namespace test;
+
+TEST(graph, names_are_unique_and_edges_point_forward) {
+    std::set<std::string_view> names;
+    for (size_t s = 0; s < stages; ++s) {
+        const stage_row& row = stage_table[s];
+        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+        EXPECT_NE(row.run, nullptr) << row.name;
+        EXPECT_EQ(row.next & ((stage_mask{2} << s) - 1), 0U) << row.name << " goes back";
+        EXPECT_EQ(row.next >> stages, 0U) << row.name;
+    }
+    for (const handler_row& row : handler_table)
+        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+}
+
+TEST(graph, every_stage_is_reached_and_every_way_ends_at_a_door) {
+    stage_mask reached = bit(stage::rx);
+    for (size_t s = 0; s < stages; ++s)
+        if ((reached >> s & 1) != 0) reached |= stage_table[s].next;
+    EXPECT_EQ(reached, (stage_mask{1} << stages) - 1);
+    for (const stage_row& row : stage_table) {
+        const bool door = row.name == "tx" || row.name == "punt" || row.name == "drop";
+        EXPECT_TRUE(door || row.next != 0) << row.name;
+        if (row.drops.size() != 0 && row.name != "rx") {
+            EXPECT_NE(row.next & bit(stage::drop), 0U) << row.name << " drops, but not into drop";
+        }
+    }
+}
+
+TEST(graph, every_drop_reason_is_owned_once) {
+    std::map<drop_reason, std::string_view> owner;
+    const auto own = [&](std::string_view who, const auto& drops) {
+        for (const drop_reason why : drops) {
+            const auto [at, fresh] = owner.emplace(why, who);
+            EXPECT_TRUE(fresh) << name(why) << " is " << at->second << "'s and " << who << "'s";
+        }
+    };
+    for (const stage_row& row : stage_table) own(row.name, row.drops);
+    for (const handler_row& row : handler_table) own(row.name, row.drops);
+    for (size_t r = 1; r < packet::drop_reasons; ++r)
+        EXPECT_TRUE(owner.contains(static_cast<drop_reason>(r)))
+            << packet::drop_texts[r].name << " is nobody's";
+}
+
+TEST(for_each, visits_a_mask_in_order) {
+    for (const packet_mask m : {0U, 1U, 0xffU, 0xffff'ffffU, 0x8000'0001U, 0x0000'ff00U}) {
+        std::vector<uint32_t> seen, wanted;
+        for_each(m, [&](uint32_t i) { seen.push_back(i); });
+        for (uint32_t i = 0; i < 32; ++i)
+            if ((m >> i & 1) != 0) wanted.push_back(i);
+        EXPECT_EQ(seen, wanted);
+    }
+}
+
+/// In the place of stage parse: where packets are in another tunnel, it ends there.
+thread_local unsigned tunnels = 0;
+
+stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
+    if (b.pass <= tunnels) {
+        b.again |= packets;  // in[] stays: the same interface takes it again
+        return 0;
+    }
+    return move(b, packets, stage::drop);
+}
+
+constexpr const char* patched =
+    "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\npatches: [[west, east]]\n";
+
+/// A burst of two frames through a table whose interface stage is followed by the tunnel's end.
+std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
+    tunnels = deep;
+    static thread_local std::vector<std::string_view> marks;
+    marks.clear();
+    auto table = stage_table;
+    table[static_cast<size_t>(stage::interface)].run = [](context& c, burst& b,
+                                                          packet_mask packets) noexcept {
+        if (run_interface(c, b, packets) == 0) return stage_mask{0};
+        b.at = {};
+        return move(b, packets, stage::parse);
+    };
+    table[static_cast<size_t>(stage::parse)].run = run_tunnel_end;
+    context c;
+    c.view = &l.view();
+    burst b;
+    b.count = 2;
+    for (uint32_t i = 0; i < b.count; ++i) {
+        b.packet[i] = l.packet_of(byte_vector(60));
+        b.drop[i] = drop_reason::runt;
+    }
+    walk(table, c, b, move(b, all_of(b.count), stage::interface),
+         [&](size_t s, packet_mask packets) {
+             EXPECT_EQ(packets, 3U);
+             marks.push_back(stage_table[s].name);
+         });
+    EXPECT_EQ(b.again, 0U);
+    for (const packet_mask at : b.at) EXPECT_EQ(at, 0U) << "a packet was left behind";
+    const auto dropped = [&](drop_reason why) {
+        return c.counters[0].drops[static_cast<size_t>(why)].read();
+    };
+    EXPECT_EQ(dropped(drop_reason::too_many_passes), deep > 1 ? 2U : 0U);
+    return marks;
+}
+
+TEST(walk, passes_are_bounded) {
+    path_lab l(patched);
+    for (const unsigned deep : {0U, 1U, 2U, 5U}) {
+        const auto marks = walk_with_tunnels(l, deep);
+        const auto passes = std::count(marks.begin(), marks.end(), "interface");
+        EXPECT_EQ(passes, deep == 0 ? 1 : static_cast<long>(max_passes)) << deep;
+        EXPECT_EQ(marks.back(), "drop");
+    }
+}
+
+/// Two VLANs of one port are two interfaces: each goes to its own peer.
+TEST(interface, is_reached_by_port_and_vlan) {
+    path_lab l(
+        "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n  - {name: c, device: d2}\n"
+        "  - {name: d, device: d3}\npatches: [[a, b], [c, d]]\n");
+    view v = l.view();
+    std::array<uint16_t, 4096> by_vlan{};
+    const uint16_t untagged = v.port[0].untagged, seven = v.port[2].untagged;
+    by_vlan[7] = seven;
+    v.port[0].by_vlan = by_vlan.data();
+    context c;
+    c.view = &v;
+    burst b;
+    const auto frame = [](std::initializer_list<uint8_t> tag) {
+        byte_vector f(60, 2);
+        std::copy(tag.begin(), tag.end(), &f[12]);
+        return f;
+    };
+    const byte_vector frames[] = {frame({8, 0}), frame({0x81, 0, 0, 7, 8, 0}),
+                                  frame({0x88, 0xa8, 0x20, 7, 8, 0}),
+                                  frame({0x81, 0, 0xe0, 0, 8, 0}),  // a priority
+                                  frame({0x81, 0, 0, 8, 8, 0}), byte_vector(13)};
+    const uint16_t wanted[] = {untagged, seven, seven, untagged, 0, 0};
+    b.count = std::size(frames);
+    for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = l.packet_of(frames[i]);
+    const stage_mask next = run_interface(c, b, all_of(b.count));
+    EXPECT_EQ(next, bit(stage::xconnect) | bit(stage::drop));
+    for (uint32_t i = 0; i < 5; ++i) EXPECT_EQ(b.in[i], wanted[i]) << i;
+    EXPECT_EQ(b.at[static_cast<size_t>(stage::xconnect)], 0xfU);
+    EXPECT_EQ(b.drop[4], drop_reason::no_interface);
+    EXPECT_EQ(b.drop[5], drop_reason::runt);
+    EXPECT_EQ(run_xconnect(c, b, 0xf), bit(stage::tx));
+    EXPECT_EQ(b.out[0].port, 1U);
+    EXPECT_EQ(b.out[1].port, 3U);
+    for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
+}
+
+}  // namespace
+}  // namespace turnpike::datapath

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Change sets: what runs becomes what is wanted, all of it or nothing, and packets see it.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+/// Two routed ports, and whatever else.
+std::string router(const std::string& routes = "", const std::string& more = "",
+                   const std::string& west = "10.0.1.254/24", const std::string& ports = "") {
+    return "ports:\n  - {name: west, device: d0, addresses: [" + west +
+           "]}\n"
+           "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n" +
+           ports + "routes: [" + routes + "]\n" +
+           "neighbours:\n  limit: 64\n  static:\n"
+           "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n" +
+           more;
+}
+
+byte_vector datagram(uint32_t destination) {
+    return ethernet(0x0800, ipv4({.destination = destination}, udp(counted(4))),
+                    {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 0x0a});
+}
+
+class lab : public path_lab {
+  public:
+    explicit lab(const std::string& configuration) : path_lab(configuration) {
+        worker().start();
+        links(true);
+        settle();
+        for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
+    }
+    ~lab() { worker().finish(); }
+    void settle() {
+        for (int i = 0; i < 3; ++i) {
+            worker().poll();
+            control();
+        }
+        worker().poll();
+        worker().poll();
+    }
+    /// Where a packet to that address comes out; none: nowhere.
+    std::optional<uint16_t> way(const char* to, uint16_t from = 0) {
+        EXPECT_TRUE(offer(from, datagram(parse_address(to)->v4())));
+        settle();
+        std::optional<uint16_t> out;
+        for (uint16_t p = 0; p < ends_.size(); ++p) {
+            const auto frames = sent(p);
+            if (p != from && !frames.empty()) out = p;
+        }
+        return out;
+    }
+    using path_lab::ends_;
+};
+
+TEST(reload, what_is_the_same_changes_nothing) {
+    lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    const auto* view = &l.view();
+    const auto hops = l.controller().report().routes;
+    const auto same = l.apply("# another line\n" + router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    ASSERT_TRUE(same);
+    EXPECT_TRUE(same->empty());
+    EXPECT_EQ(&l.view(), view);
+    EXPECT_EQ(l.controller().report().routes, hops);
+}
+
+TEST(reload, routes_come_change_and_go) {
+    lab l(router());
+    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}")));
+    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, type: blackhole}")));
+    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l.dropped(drop_reason::route_blackhole), 1U);
+    ASSERT_TRUE(l.apply(router()));
+    EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l.dropped(drop_reason::no_route), 2U);
+}
+
+TEST(reload, an_operators_host_route_stands_before_a_neighbours) {
+    lab l(router());
+    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    ASSERT_TRUE(l.apply(router("{to: 10.0.2.2/32, type: blackhole}")));
+    EXPECT_EQ(l.way("10.0.2.2"), std::nullopt);
+    ASSERT_TRUE(l.apply(router()));
+    EXPECT_EQ(l.way("10.0.2.2"), 1);
+}
+
+TEST(reload, many_routes_at_once) {
+    lab l(router());
+    std::string many;
+    for (int i = 0; i < 6000; ++i)
+        many += "{to: 11." + std::to_string(i / 256) + "." + std::to_string(i % 256) +
+                ".0/24, via: 10.0.2.2},";
+    ASSERT_TRUE(l.apply(router(many)));
+    EXPECT_EQ(l.way("11.20.3.4"), 1);
+    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    EXPECT_EQ(l.controller().report().routes.at("ipv4"), 6000U + 9U);
+    ASSERT_TRUE(l.apply(router()));
+    EXPECT_EQ(l.way("11.20.3.4"), std::nullopt);
+    EXPECT_EQ(l.controller().report().routes.at("ipv4"), 9U);
+}
+
+TEST(reload, addresses_move) {
+    lab l(router());
+    EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.1.254")),
+              datapath::fixed_hop::local);
+    ASSERT_TRUE(l.apply(router("", "", "10.0.5.254/24")));
+    EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.1.254")),
+              datapath::fixed_hop::no_route);
+    EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.5.254")),
+              datapath::fixed_hop::local);
+    EXPECT_EQ(l.way("10.0.2.2"), 1);
+}
+
+TEST(reload, ports_come_and_go_and_places_are_used_again) {
+    lab l(router());
+    const uint32_t before = rte_mempool_in_use_count(l.controller().pool());
+    for (int i = 0; i < 20; ++i) {
+        const std::string more = "  - {name: north" + std::to_string(i) +
+                                 ", device: d2, addresses: [10.0.3.254/24]}\n";
+        ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.3.2}",
+                                   "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n",
+                                   "10.0.1.254/24", more)));
+        l.links(true);
+        l.settle();
+        l.sent(static_cast<uint16_t>(l.ends_.size() - 1));
+        EXPECT_EQ(l.way("10.9.0.1"), l.ends_.size() - 1);
+        ASSERT_TRUE(l.apply(router()));
+        l.ends_.pop_back();  // it is closed
+        EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+        EXPECT_EQ(l.way("10.0.2.2"), 1);
+    }
+    EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()), before);
+    const auto report = l.controller().report();
+    ASSERT_EQ(report.ports.size(), 3U);
+    EXPECT_EQ(report.ports[2].name, "(removed)");
+    EXPECT_TRUE(report.total().holds());
+}
+
+TEST(reload, a_patch_becomes_a_router_and_back) {
+    const std::string patched =
+        "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
+        "patches: [[west, east]]\nneighbours: {limit: 64}\n";
+    lab l(patched);
+    EXPECT_EQ(l.way("192.0.2.1"), 1);
+    ASSERT_TRUE(l.apply(router()));
+    EXPECT_EQ(l.way("192.0.2.1"), std::nullopt);
+    EXPECT_EQ(l.way("10.0.2.2"), 1);
+    ASSERT_TRUE(l.apply(patched));
+    EXPECT_EQ(l.way("192.0.2.1"), 1);
+}
+
+TEST(reload, what_only_a_restart_can_change_is_refused_whole) {
+    lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    const auto refused = l.apply("mempool: {buffers: 4000}\n" + router());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, EBUSY);
+    std::string queues = router();
+    queues.replace(queues.find("device: d0"), 10, "device: d0, descriptors: 64");
+    EXPECT_FALSE(l.apply(queues));
+    EXPECT_EQ(l.way("10.9.0.1"), 1) << "what runs stays";
+}
+
+TEST(reload, a_port_that_does_not_open_changes_nothing) {
+    lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    auto wanted = l.read(router("{to: 10.8.0.0/16, via: 10.0.2.2}"));
+    state::port missing;
+    missing.device = "net_none0";
+    wanted->ports.add("north", missing);
+    wanted->interfaces.add("north",
+                           {.port = "north", .addresses = {*parse_prefix("10.0.3.254/24")}});
+    l.worker().pause();
+    const auto refused = l.controller().apply(std::move(wanted));
+    l.worker().resume();
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message().find("net_none0"), std::string::npos);
+    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.way("10.8.0.1"), std::nullopt);
+}
+
+TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
+    lab l(router());
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));
+    l.settle();
+    EXPECT_EQ(l.controller().known().held(), 1U);
+    ASSERT_TRUE(l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+                        "neighbours: {limit: 64}\n"));
+    l.ends_.pop_back();
+    l.settle();
+    EXPECT_EQ(l.controller().known().held(), 0U);
+    EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
+}
+
+/// A worker in a thread of its own forwards a stable route while others change 2,000 times.
+TEST(reload, under_traffic_a_stable_route_loses_nothing) {
+    path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    l.links(true);
+    l.workers_have_threads();
+    std::atomic<bool> stop{false};
+    std::thread worker([&] {
+        cpu_set_t all;  // EAL pinned the main thread, and this one inherited it
+        memset(&all, 0xff, sizeof all);
+        sched_setaffinity(0, sizeof all, &all);
+        l.worker().run(stop);
+    });
+    uint64_t offered = 0, left = 0, changes = 0;
+    const auto take = [&] {
+        while (rte_mbuf* m = l.take(1)) {
+            left += rte_pktmbuf_mtod_offset(m, const uint8_t*, 30)[0] == 10 && m->pkt_len > 42;
+            rte_pktmbuf_free(m);
+        }
+    };
+    const byte_vector frame = datagram(0x0a09'0001);
+    while (changes < 300) {
+        for (int i = 0; i < 32; ++i) offered += l.offer(0, frame);
+        take();
+        const std::string other = changes % 2 ? "{to: 10.9.128.0/17, via: 10.0.2.2}"
+                                              : "{to: 10.8.0.0/16, via: 10.0.2.2}";
+        ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, " + other, "",
+                                   changes % 3 ? "10.0.1.254/24" : "10.0.1.254/24, 10.0.4.1/24")));
+        l.control();
+        ++changes;
+    }
+    while (l.worker().port(0).rx_packets.read() < offered) {
+        take();
+        std::this_thread::yield();
+    }
+    stop.store(true);
+    worker.join();
+    take();
+    EXPECT_EQ(left, offered);
+    EXPECT_GT(offered, 1000U);
+}
+
+}  // namespace
+}  // namespace turnpike
