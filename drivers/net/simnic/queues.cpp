@@ -162,7 +162,7 @@ int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
 /// What was posted is sent first.
 int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
-    nic.drain();
+    nic.drain(1u << queue);
     nic.exclusively([&] { nic.tx(queue).detach(); });
     static_cast<tx_queue*>(dev->data->tx_queues[queue])->stop();
     dev->data->tx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STOPPED;
