@@ -48,8 +48,8 @@ struct two_queues {
         line->tail = &l.tx_tail;
         for (uint32_t q = 0; q < 2; ++q) {
             std::memset(l.memory.at(lab::buffer(q)), static_cast<int>(q), frame_bytes);
-            auto* ring = reinterpret_cast<descriptor*>(
-                l.memory.at(q == 0 ? test::tx_ring_at : second_at));
+            auto* ring =
+                reinterpret_cast<descriptor*>(l.memory.at(q == 0 ? test::tx_ring_at : second_at));
             for (uint32_t i = 0; i < ring_size; ++i)
                 ring[i] = {{lab::buffer(q), tx_end | uint64_t{frame_bytes} << tx_bytes_shift}};
         }
