@@ -39,7 +39,7 @@ struct device {
     rte_eth_stats stats_base{};
 };
 
-inline device& device_of(rte_eth_dev* dev) noexcept {
+inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
 }
 

@@ -42,6 +42,21 @@ void append_pcie(std::vector<named_count>& to, rte_eth_dev* dev) {
             append(to, "pcie_" + std::string(pcie::purpose_names[p]) + "_", bill[p]);
 }
 
+struct refusals {
+    uint64_t segmentation, length;
+};
+
+refusals refused(const rte_eth_dev* dev) noexcept {
+    const device& d = device_of(dev);
+    refusals all{d.past_refused_segmentation, d.past_refused_length};
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (const auto* tx = static_cast<const tx_queue*>(dev->data->tx_queues[q])) {
+            all.segmentation += tx->refused_segmentation.read();
+            all.length += tx->refused_length.read();
+        }
+    return all;
+}
+
 /// Always the same names in the same order.
 std::vector<named_count> all_counts(rte_eth_dev* dev) {
     engine& nic = *device_of(dev).nic;
@@ -57,15 +72,9 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     all.push_back({"fault_translation", nic.pcie_bus().faults()});
     all.push_back({"fault_descriptor", bad_descriptors});
     all.push_back({"fault_tail", bad_tails});
-    uint64_t segmentation = device_of(dev).past_refused_segmentation,
-             length = device_of(dev).past_refused_length;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q])) {
-            segmentation += tx->refused_segmentation.read();
-            length += tx->refused_length.read();
-        }
-    all.push_back({"tx_refused_segmentation", segmentation});
-    all.push_back({"tx_refused_length", length});
+    const refusals frames = refused(dev);
+    all.push_back({"tx_refused_segmentation", frames.segmentation});
+    all.push_back({"tx_refused_length", frames.length});
     append_pcie(all, dev);
     std::array<wire_count, most_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);
@@ -97,6 +106,8 @@ rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
             s.q_obytes[q] = ring.bytes.read();
         }
     }
+    const refusals frames = refused(dev);
+    s.oerrors += frames.segmentation + frames.length;
     s.imissed = nic.missed.read();
     s.rx_nombuf = device_of(dev).past_no_buffer;
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
