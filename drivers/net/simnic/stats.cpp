@@ -2,9 +2,9 @@
 #include <ethdev_driver.h>
 
 #include <cstdio>
-#include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::simnic {
 namespace {
@@ -144,39 +144,33 @@ int stats_reset(rte_eth_dev* dev) noexcept {
 }
 
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
-    try {
+    return vdev::guarded([&] {
         const auto all = all_counts(dev);
         const auto& base = device_of(dev).xstats_base;
         if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
             xstats[i] = {i, all[i].value - (i < base.size() ? base[i] : 0)};
         return static_cast<int>(all.size());
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept {
-    try {
+    return vdev::guarded([&] {
         const auto all = all_counts(dev);
         if (names == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
             std::snprintf(names[i].name, sizeof names[i].name, "%s", all[i].name.c_str());
         return static_cast<int>(all.size());
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
-    try {
+    return vdev::guarded([&] {
         auto& base = device_of(dev).xstats_base;
         base.clear();
         for (const named_count& c : all_counts(dev)) base.push_back(c.value);
         return stats_reset(dev);
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 }  // namespace turnpike::simnic

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 namespace {
@@ -85,7 +86,7 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
 
 result<void> check_frame_room(const rx_queue& rx, uint32_t mtu) {
     const rx_queue::settings& s = rx.configured();
-    const uint32_t frame = longest_frame_bytes(mtu);
+    const uint32_t frame = vdev::longest_frame_bytes(mtu);
     if (s.scatter || frame <= s.frames.room()) return {};
     return fail(EINVAL, s.name,
                 "a frame of " + std::to_string(frame) + " bytes (MTU " + std::to_string(mtu) +

@@ -25,8 +25,8 @@ struct device {
     std::string name;  ///< of the DPDK device, for messages
     xsk::interface interface {};
     std::optional<filter> keep{};
-    rte_ether_addr mac{};
-    uint32_t queues = 1;  ///< most that can be configured
+    rte_ether_addr ether_mac{};  ///< the port's
+    uint32_t queues = 1;         ///< most that can be configured
 
     /// Of everything below: ethdev's calls and the watch (watch.cpp) take turns.
     std::mutex mutex{};
@@ -50,11 +50,6 @@ struct device {
 
 inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
-}
-
-/// The longest frame that an MTU lets through, with two VLAN tags.
-inline uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
-    return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
 }
 
 /// Errors  EINVAL: frames of that MTU need several buffers, which the queue may not use
@@ -104,10 +99,6 @@ int xstats_reset(rte_eth_dev* dev) noexcept;
 
 /// ops.cpp
 const eth_dev_ops& operations() noexcept;
-int stop(rte_eth_dev* dev) noexcept;
-int close(rte_eth_dev* dev) noexcept;
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept;
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept;
 
 extern int log_type;
 

@@ -2,11 +2,10 @@
 // What ethdev asks of the port, queues and counters aside.
 #include <ethdev_driver.h>
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 namespace {
@@ -14,12 +13,6 @@ namespace {
 // A frame that is sent has 17 parts at most, of the smallest buffers that a UMEM takes.
 constexpr uint32_t max_frame_bytes = 17 * (least_chunk_bytes - xdp_headroom_bytes);
 constexpr uint32_t fcs_bytes = 4;
-
-packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
-    packet::mac_address mac;
-    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
-    return mac;
-}
 
 /// What failed is said, and becomes ethdev's number. No exception crosses into DPDK.
 template <class Action>
@@ -62,6 +55,13 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     return 0;
 }
 
+/// None starts or stops by itself.
+void show_queue_states(rte_eth_dev* dev) noexcept {
+    const bool started = device_of(dev).started;
+    const auto state = [started](uint16_t) { return started; };
+    vdev::show_queue_states(dev, state, state);
+}
+
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
@@ -78,10 +78,7 @@ int start(rte_eth_dev* dev) noexcept {
         return {};
     });
     if (code != 0) return code;
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
+    show_queue_states(dev);
     dev->data->scattered_rx =
         (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
     start_watch(dev);
@@ -115,14 +112,14 @@ int all_multicast_disable(rte_eth_dev* dev) noexcept { return all_multicast_set(
 int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
     auto wanted = device_of(dev).reception;
     wanted.groups.clear();
-    for (uint32_t i = 0; i < n; ++i) wanted.groups.push_back(to_mac(list[i]));
+    for (uint32_t i = 0; i < n; ++i) wanted.groups.push_back(vdev::to_mac(list[i]));
     return set_reception(dev, std::move(wanted));
 }
 
 int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
     return guarded(dev, [mac](device& d) -> result<void> {
         const packet::mac_address found = d.interface.look().mac;
-        if (auto set = d.interface.set_mac(to_mac(*mac)); !set) return set;
+        if (auto set = d.interface.set_mac(vdev::to_mac(*mac)); !set) return set;
         if (!d.found_mac) d.found_mac = found;
         return {};
     });
@@ -149,8 +146,6 @@ void leave_as_found(device& d) noexcept {
     if (!done) XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
 }
 
-}  // namespace
-
 int stop(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     if (!d.started) return 0;
@@ -161,36 +156,18 @@ int stop(rte_eth_dev* dev) noexcept {
         d.started = false;
     }
     dev->data->dev_started = 0;
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
+    show_queue_states(dev);
     return link_update(dev, 0);
 }
 
 int close(rte_eth_dev* dev) noexcept {
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
-    stop(dev);
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
-    dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
-    device* d = &device_of(dev);
-    detach_program(*d);
-    leave_as_found(*d);
-    delete d;
-    // ethdev frees what is left; these were ours.
-    dev->data->dev_private = nullptr;
-    dev->data->mac_addrs = nullptr;
-    return 0;
+    return vdev::close<device>(dev, [](device& d) {
+        detach_program(d);
+        leave_as_found(d);
+    });
 }
 
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept {
-    return static_cast<rx_queue*>(queue)->burst(out, n);
-}
-
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
-    return static_cast<tx_queue*>(queue)->burst(frames, n);
-}
+}  // namespace
 
 const eth_dev_ops& operations() noexcept {
     static const eth_dev_ops ops = [] {
