@@ -29,12 +29,12 @@ class echo {
     std::thread thread_;
 };
 
-/// Frames into the wire, as fast as they go.
+/// Frames into the wire, as fast as they go; of many types, so that they are hashed to all of its queues.
 class flood {
   public:
     explicit flood(const cable& wire)
         : thread_([this, &wire] {
-              while (!stop_) (void)wire.send(make_frame(300, 1));
+              for (frame f = make_frame(300, 1); !stop_; ++f[13]) (void)wire.send(f);
           }) {}
     ~flood() {
         stop_ = true;
