@@ -76,7 +76,7 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
                               .frames = *frames});
     if (!made) return tl::unexpected<error>(made.error());
     const socket& s = *d.sockets.emplace_back(std::move(*made));
-    if (tx != nullptr) tx->attach(s, *frames, multi_buffer);
+    if (tx != nullptr) tx->attach(s, *frames);
     if (rx == nullptr) return {};
     if (auto filled = rx->attach(s, tx); !filled) return filled;
     return put_into_map(d, kernel_queue, s.fd());

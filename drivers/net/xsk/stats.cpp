@@ -22,6 +22,7 @@ void totals::add(const tx_queue& q) noexcept {
     add(count::tx_packets, q.packets.read());
     add(count::tx_bytes, q.bytes.read());
     add(count::tx_system_calls, q.system_calls());
+    add(count::tx_failed_calls, q.failed_calls());
     add(count::tx_wakeups, q.wakeups.read());
     add(count::tx_descriptors, q.descriptors.read());
     add(count::tx_copied, q.copied.read());
