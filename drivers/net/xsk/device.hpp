@@ -20,6 +20,13 @@
 
 namespace turnpike::xsk {
 
+/// Of the interface before anything of it was changed; put back at the close.
+struct as_found {
+    unsigned ifindex = 0;
+    std::optional<uint32_t> mtu{};             ///< where it was changed
+    std::optional<packet::mac_address> mac{};  ///< likewise
+};
+
 struct device {
     device_arguments arguments;
     std::string name;  ///< of the DPDK device, for messages
@@ -36,11 +43,10 @@ struct device {
     unsigned ifindex = 0;  ///< that the program and the sockets are on; 0: the interface is gone
     bool started = false;
     bool complained = false;  ///< that bringing it up again failed; said once
+    uint32_t busy_looks = 0;  ///< at an interface that is back, and a queue of which is taken
     uint32_t seen_mtu = 0, seen_queues = 0;
     xsk::interface::reception reception {};
-    /// Of the interface as it was found, where it was changed.
-    std::optional<uint32_t> found_mtu{};
-    std::optional<packet::mac_address> found_mac{};
+    as_found found{};
 
     /// Of sockets that are closed, programs that are gone, queues that are released.
     totals past{};
@@ -58,10 +64,16 @@ inline device& device_of(const rte_eth_dev* dev) noexcept {
 /// bring_up.cpp: the mutex is held.
 /// Load the program onto the interface, or open the pinned map.
 [[nodiscard]] result<void> attach_program(device& d, unsigned ifindex);
-/// A socket for each queue that is set up, filled and in the map.
-[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev);
+/// The interface of now is the one whose settings are found and changed.
+void follow_interface(device& d, const interface_state& now) noexcept;
+/// It has the MTU and the address that the port has set, and what the port receives.
+[[nodiscard]] result<void> set_again(rte_eth_dev* dev, const interface_state& now);
+/// A socket for each queue that is set up, filled and in the map; or none at all.
+/// patient  a queue that is taken is waited for, two seconds at most
+[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev, bool patient);
 /// Workers out, everything sent, sockets closed, buffers back.
 void close_sockets(rte_eth_dev* dev) noexcept;
+/// Then the port is on no interface.
 void detach_program(device& d) noexcept;
 
 /// watch.cpp: what happens to the interface while the port is started.
