@@ -71,6 +71,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     d->nic = std::make_unique<engine>(engine_settings{.policy = parsed->policy,
                                                       .link = parsed->link,
                                                       .link_gbps = parsed->link_gbps,
+                                                      .cold = parsed->cold,
                                                       .tsc_hz = rte_get_tsc_hz(),
                                                       .rx_queues = parsed->queues,
                                                       .tx_queues = parsed->queues},
@@ -122,7 +123,8 @@ RTE_PMD_REGISTER_VDEV(net_simnic, simnic_driver);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_simnic,
     "profile=<ixgbe|i40e|ice|e1000|igb|niantic-dpdk> pcie=<gen3x8> mps=<bytes> mrrs=<bytes> "
-    "engine=<inline|thread> engine_cpu=<n> link=<0|10|25|40|100> queues=<n> mac=<mac> "
+    "engine=<inline|thread> engine_cpu=<n> memory=<warm|cold> link=<0|10|25|40|100> queues=<n> "
+    "mac=<mac> "
     "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
     "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
     "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms>");

@@ -51,7 +51,7 @@ bool rx_filter::takes(const uint8_t* frame) const noexcept {
 engine::engine(const engine_settings& s, memory::source from,
                const std::atomic<uint64_t>* generation, std::unique_ptr<simnic::wire> w)
     : settings_(s),
-      bus_(s.link, std::move(from), generation),
+      bus_(s.link, std::move(from), generation, s.cold),
       wire_(std::move(w)),
       tx_pace_(cycles_per_byte(s), 0),
       stall_cycles_(s.tsc_hz / 1'000'000 * stall_us),
@@ -88,6 +88,7 @@ void engine::poll(uint32_t rx_budget) noexcept {
     advance_clock(start);
     const bool moved = transmit(start);
     receive(rx_budget);
+    bus_.settle_writes();
     const uint64_t end = cost::tsc();
     // Behind the device's own work: 32 long frames take longer than its patience lasts.
     if (moved) tail_moved_at_ = end;

@@ -29,6 +29,7 @@ struct engine_settings {
     simnic::policy policy{};
     pcie::link link{};
     double link_gbps = 0;  ///< 0: the wire does not pace
+    bool cold = false;     ///< what the device writes stays in no cache (eviction.hpp)
     uint64_t tsc_hz = 1'000'000'000;
     uint16_t rx_queues = 16, tx_queues = 16;
 };
