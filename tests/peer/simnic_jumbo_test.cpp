@@ -168,6 +168,7 @@ TEST(sending, refuses_segmentation_and_what_is_too_long) {
         auto c = b.xstats();
         EXPECT_EQ(c["tx_refused_segmentation"], 1);
         EXPECT_EQ(c["tx_refused_length"], 1);
+        EXPECT_EQ(c["tx_errors"], 2) << "both are ethdev's oerrors";
         EXPECT_EQ(c["tx_good_packets"], 2);
         EXPECT_EQ(c["fault_descriptor"], 0);
         b.stop();

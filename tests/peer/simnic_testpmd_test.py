@@ -54,6 +54,10 @@ def test_macswap():
     check_forwarded(forward("macswap", "size=imix,profile=i40e"))
 
 
+def test_cold_memory():
+    check_forwarded(forward("mac", "size=64-1518,memory=cold"))
+
+
 def test_every_profile():
     for profile in ("ixgbe", "i40e", "ice", "e1000", "igb", "niantic-dpdk"):
         check_forwarded(forward("io", f"profile={profile}", seconds=0.5))

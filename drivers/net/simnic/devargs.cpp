@@ -112,6 +112,11 @@ constexpr std::array table{
              [](std::string_view v, device_arguments& a) {
                  return read_number(v, 0, 1023, a.engine_cpu);
              }},
+    argument{"memory", "warm or cold", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 a.cold = v == "cold";
+                 return v == "cold" || v == "warm";
+             }},
     argument{"link", "0 (the wire does not pace), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
     argument{"queues", "1 to 16", any_wire,
              [](std::string_view v, device_arguments& a) {

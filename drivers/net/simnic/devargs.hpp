@@ -22,6 +22,7 @@ struct device_arguments {
     double link_gbps = 0;
     bool threaded = false;
     int engine_cpu = -1;
+    bool cold = false;  ///< what the device writes stays in no cache
     uint16_t queues = 4;
     wire_kind wire = wire_kind::sink;
     std::string wire_name{};  ///< of a peer, an interface or a file

@@ -39,7 +39,7 @@ struct device {
     rte_eth_stats stats_base{};
 };
 
-inline device& device_of(rte_eth_dev* dev) noexcept {
+inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
 }
 
@@ -75,18 +75,8 @@ int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept;
 int xstats_reset(rte_eth_dev* dev) noexcept;
 
-/// The longest frame that the MTU lets through, with two VLAN tags.
-inline uint32_t longest_frame_bytes(const rte_eth_dev* dev) noexcept {
-    return dev->data->mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
-}
-
 /// ops.cpp
 const eth_dev_ops& operations() noexcept;
-int start(rte_eth_dev* dev) noexcept;
-int stop(rte_eth_dev* dev) noexcept;
-int close(rte_eth_dev* dev) noexcept;
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept;
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept;
 uint16_t tx_prepare(void* queue, rte_mbuf** frames, uint16_t n) noexcept;
 
 extern int log_type;

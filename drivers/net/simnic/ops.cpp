@@ -7,9 +7,9 @@
 #include <rte_mbuf_dyn.h>
 
 #include <cstdio>
-#include <cstring>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::simnic {
 namespace {
@@ -23,12 +23,6 @@ constexpr uint64_t rx_offloads = checksum_offloads | RTE_ETH_RX_OFFLOAD_RSS_HASH
 constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-
-packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
-    packet::mac_address mac;
-    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
-    return mac;
-}
 
 /// ethdev keeps what is on in rxmode.offloads.
 int vlan_offload_set(rte_eth_dev* dev, int) noexcept {
@@ -113,7 +107,7 @@ int all_multicast_disable(rte_eth_dev* dev) noexcept { return set_all_multicast(
 
 int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
     engine& nic = *device_of(dev).nic;
-    nic.exclusively([&] { nic.filter().own = to_mac(*mac); });
+    nic.exclusively([&] { nic.filter().own = vdev::to_mac(*mac); });
     return 0;
 }
 
@@ -121,7 +115,7 @@ int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
     if (n > rx_filter::most) return -ENOSPC;
     engine& nic = *device_of(dev).nic;
     nic.exclusively([&] {
-        for (uint32_t i = 0; i < n; ++i) nic.filter().also[i] = to_mac(list[i]);
+        for (uint32_t i = 0; i < n; ++i) nic.filter().also[i] = vdev::to_mac(list[i]);
         nic.filter().also_count = n;
     });
     return 0;
@@ -194,17 +188,11 @@ void detach_rings(rte_eth_dev* dev) noexcept {
 }
 
 void show_queue_states(rte_eth_dev* dev) noexcept {
-    const auto state = [](const auto* queue) -> uint8_t {
-        return queue->running() ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
-    };
-    auto* data = dev->data;
-    for (uint16_t q = 0; q < data->nb_rx_queues; ++q)
-        data->rx_queue_state[q] = state(static_cast<rx_queue*>(data->rx_queues[q]));
-    for (uint16_t q = 0; q < data->nb_tx_queues; ++q)
-        data->tx_queue_state[q] = state(static_cast<tx_queue*>(data->tx_queues[q]));
+    const rte_eth_dev_data& data = *dev->data;
+    vdev::show_queue_states(
+        dev, [&](uint16_t q) { return static_cast<rx_queue*>(data.rx_queues[q])->running(); },
+        [&](uint16_t q) { return static_cast<tx_queue*>(data.tx_queues[q])->running(); });
 }
-
-}  // namespace
 
 int start(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
@@ -213,7 +201,7 @@ int start(rte_eth_dev* dev) noexcept {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
             if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
                 !rx->configured().deferred)
-                good = rx->start(longest_frame_bytes(dev)) && good;
+                good = rx->start(vdev::longest_frame_bytes(dev->data->mtu)) && good;
         for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
             if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q]);
                 !tx->configured().deferred)
@@ -259,25 +247,10 @@ int stop(rte_eth_dev* dev) noexcept {
 }
 
 int close(rte_eth_dev* dev) noexcept {
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
-    stop(dev);
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
-    dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
-    delete &device_of(dev);
-    // ethdev frees what is left; these were ours.
-    dev->data->dev_private = nullptr;
-    dev->data->mac_addrs = nullptr;
-    return 0;
+    return vdev::close<device>(dev, [](device&) {});
 }
 
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept {
-    return static_cast<rx_queue*>(queue)->burst(out, n);
-}
-
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
-    return static_cast<tx_queue*>(queue)->burst(frames, n);
-}
+}  // namespace
 
 uint16_t tx_prepare(void*, rte_mbuf** frames, uint16_t n) noexcept {
     return tx_queue::prepare(frames, n);

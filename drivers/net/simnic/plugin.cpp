@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // net_simnicN: probing and removing the virtual device.
-#include <bus_vdev_driver.h>
-#include <ethdev_driver.h>
-#include <ethdev_vdev.h>
 #include <rte_cycles.h>
-
-#include <cstring>
-#include <exception>
 
 #include "device.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "memory_source.hpp"
+#include "vdev_port.hpp"
 #include "wire/cable.hpp"
 #include "wire/capture.hpp"
 #include "wire/generator.hpp"
@@ -65,7 +60,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     if (!parsed) return tl::unexpected<error>(parsed.error());
     auto d = std::make_unique<device>(device{.arguments = *parsed});
     d->mac = parsed->mac.is_zero() ? made_mac(port) : parsed->mac;
-    std::memcpy(d->ether_mac.addr_bytes, d->mac.bytes, sizeof d->mac.bytes);
+    d->ether_mac = vdev::to_ether(d->mac);
     const auto kernels = isa::choose(burst_kernel_table(), name, eal::max_simd_bitwidth());
     if (!kernels) return tl::unexpected<error>(kernels.error());
     d->kernels = *kernels;
@@ -76,6 +71,7 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     d->nic = std::make_unique<engine>(engine_settings{.policy = parsed->policy,
                                                       .link = parsed->link,
                                                       .link_gbps = parsed->link_gbps,
+                                                      .cold = parsed->cold,
                                                       .tsc_hz = rte_get_tsc_hz(),
                                                       .rx_queues = parsed->queues,
                                                       .tx_queues = parsed->queues},
@@ -85,44 +81,18 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     return d;
 }
 
-int probe(rte_vdev_device* vdev) noexcept {
-    const char* name = rte_vdev_device_name(vdev);
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-        SIMNIC_LOG(ERR, "%s: works in the primary process only\n", name);
-        return -ENOTSUP;
-    }
-    rte_eth_dev* dev = rte_eth_vdev_allocate(vdev, 0);
-    if (dev == nullptr) return -ENOMEM;
-    int code = -ENOMEM;
-    try {
-        auto made = make_device(name, rte_vdev_device_args(vdev), dev->data->port_id);
-        if (made) {
-            dev->data->dev_private = made->get();
-            dev->data->mac_addrs = &(*made)->ether_mac;
-            made->release();
-            dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
-            dev->dev_ops = &operations();
-            dev->rx_pkt_burst = rx_burst;
-            dev->tx_pkt_burst = tx_burst;
-            dev->tx_pkt_prepare = tx_prepare;
-            rte_eth_dev_probing_finish(dev);
-            return 0;
-        }
-        SIMNIC_LOG(ERR, "%s: %s\n", name, made.error().message().c_str());
-        code = -made.error().code;
-    } catch (const std::exception& e) {
-        SIMNIC_LOG(ERR, "%s: %s\n", name, e.what());
-    }
-    rte_eth_dev_release_port(dev);
-    return code;
+void complain(const char* name, const char* what) noexcept {
+    SIMNIC_LOG(ERR, "%s: %s\n", name, what);
 }
 
-int remove(rte_vdev_device* vdev) noexcept {
-    rte_eth_dev* dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
-    if (dev == nullptr) return 0;  // closed already
-    close(dev);
-    return rte_eth_dev_release_port(dev);
-}
+constexpr vdev::driver<device> ours{.make = make_device,
+                                    .operations = operations,
+                                    .complain = complain,
+                                    .rx_burst = vdev::burst<rx_queue>,
+                                    .tx_burst = vdev::burst<tx_queue>,
+                                    .tx_prepare = tx_prepare};
+
+int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(ours, vdev); }
 
 /// The device finds memory by itself when it meets it: nothing to be told.
 int dma_map(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
@@ -132,7 +102,7 @@ int dma_unmap(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
 constinit rte_vdev_driver simnic_driver{.next = {},
                                         .driver = {},
                                         .probe = probe,
-                                        .remove = remove,
+                                        .remove = vdev::remove,
                                         .dma_map = dma_map,
                                         .dma_unmap = dma_unmap,
                                         .drv_flags = 0};
@@ -153,7 +123,8 @@ RTE_PMD_REGISTER_VDEV(net_simnic, simnic_driver);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_simnic,
     "profile=<ixgbe|i40e|ice|e1000|igb|niantic-dpdk> pcie=<gen3x8> mps=<bytes> mrrs=<bytes> "
-    "engine=<inline|thread> engine_cpu=<n> link=<0|10|25|40|100> queues=<n> mac=<mac> "
+    "engine=<inline|thread> engine_cpu=<n> memory=<warm|cold> link=<0|10|25|40|100> queues=<n> "
+    "mac=<mac> "
     "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
     "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
     "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms>");

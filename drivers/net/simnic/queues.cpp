@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::simnic {
 namespace {
@@ -134,7 +135,7 @@ int rx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
     auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[queue]);
     bool good = true;
-    nic.exclusively([&] { good = rx->start(longest_frame_bytes(dev)); });
+    nic.exclusively([&] { good = rx->start(vdev::longest_frame_bytes(dev->data->mtu)); });
     if (!good) {
         SIMNIC_LOG(ERR, "queue %u: the pool has too few buffers to fill the ring\n", queue);
         (void)rx_queue_stop(dev, queue);
@@ -162,7 +163,7 @@ int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
 /// What was posted is sent first.
 int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
-    nic.drain();
+    nic.drain(1u << queue);
     nic.exclusively([&] { nic.tx(queue).detach(); });
     static_cast<tx_queue*>(dev->data->tx_queues[queue])->stop();
     dev->data->tx_queue_state[queue] = RTE_ETH_QUEUE_STATE_STOPPED;

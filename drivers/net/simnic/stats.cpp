@@ -2,9 +2,9 @@
 #include <ethdev_driver.h>
 
 #include <cstdio>
-#include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::simnic {
 namespace {
@@ -42,6 +42,21 @@ void append_pcie(std::vector<named_count>& to, rte_eth_dev* dev) {
             append(to, "pcie_" + std::string(pcie::purpose_names[p]) + "_", bill[p]);
 }
 
+struct refusals {
+    uint64_t segmentation, length;
+};
+
+refusals refused(const rte_eth_dev* dev) noexcept {
+    const device& d = device_of(dev);
+    refusals all{d.past_refused_segmentation, d.past_refused_length};
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (const auto* tx = static_cast<const tx_queue*>(dev->data->tx_queues[q])) {
+            all.segmentation += tx->refused_segmentation.read();
+            all.length += tx->refused_length.read();
+        }
+    return all;
+}
+
 /// Always the same names in the same order.
 std::vector<named_count> all_counts(rte_eth_dev* dev) {
     engine& nic = *device_of(dev).nic;
@@ -57,15 +72,9 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     all.push_back({"fault_translation", nic.pcie_bus().faults()});
     all.push_back({"fault_descriptor", bad_descriptors});
     all.push_back({"fault_tail", bad_tails});
-    uint64_t segmentation = device_of(dev).past_refused_segmentation,
-             length = device_of(dev).past_refused_length;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        if (auto* tx = static_cast<tx_queue*>(dev->data->tx_queues[q])) {
-            segmentation += tx->refused_segmentation.read();
-            length += tx->refused_length.read();
-        }
-    all.push_back({"tx_refused_segmentation", segmentation});
-    all.push_back({"tx_refused_length", length});
+    const refusals frames = refused(dev);
+    all.push_back({"tx_refused_segmentation", frames.segmentation});
+    all.push_back({"tx_refused_length", frames.length});
     append_pcie(all, dev);
     std::array<wire_count, most_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);
@@ -97,6 +106,8 @@ rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
             s.q_obytes[q] = ring.bytes.read();
         }
     }
+    const refusals frames = refused(dev);
+    s.oerrors += frames.segmentation + frames.length;
     s.imissed = nic.missed.read();
     s.rx_nombuf = device_of(dev).past_no_buffer;
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
@@ -133,39 +144,33 @@ int stats_reset(rte_eth_dev* dev) noexcept {
 }
 
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
-    try {
+    return vdev::guarded([&] {
         const auto all = all_counts(dev);
         const auto& base = device_of(dev).xstats_base;
         if (xstats == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
             xstats[i] = {i, all[i].value - (i < base.size() ? base[i] : 0)};
         return static_cast<int>(all.size());
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept {
-    try {
+    return vdev::guarded([&] {
         const auto all = all_counts(dev);
         if (names == nullptr || n < all.size()) return static_cast<int>(all.size());
         for (size_t i = 0; i < all.size(); ++i)
             std::snprintf(names[i].name, sizeof names[i].name, "%s", all[i].name.c_str());
         return static_cast<int>(all.size());
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
-    try {
+    return vdev::guarded([&] {
         auto& base = device_of(dev).xstats_base;
         base.clear();
         for (const named_count& c : all_counts(dev)) base.push_back(c.value);
         return stats_reset(dev);
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
+    });
 }
 
 }  // namespace turnpike::simnic

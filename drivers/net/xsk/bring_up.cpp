@@ -2,11 +2,15 @@
 // From an interface to running queues, and back: at the port's start and stop, and when an interface
 // returns that was gone.
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <ethdev_driver.h>
+#include <linux/if_link.h>
 
 #include <algorithm>
 
+#include "attempt.hpp"
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 namespace {
@@ -49,7 +53,20 @@ const frame_layout* frames_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
     return first != nullptr ? &first->configured().frames : nullptr;
 }
 
-result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& driver) {
+/// Zero-copy works with a program in the driver only. The kernel binds it beside a generic one too, and
+/// then no doorbell is heard.
+bind_mode mode_of(const device& d) noexcept {
+    if (d.arguments.mode != bind_mode::auto_) return d.arguments.mode;
+    bpf_xdp_query_opts there{};
+    there.sz = sizeof there;
+    const bool generic = d.program ? d.program->attached_mode() == attach_mode::skb
+                                   : bpf_xdp_query(static_cast<int>(d.ifindex), 0, &there) == 0 &&
+                                         there.attach_mode == XDP_ATTACHED_SKB;
+    return generic ? bind_mode::skb : bind_mode::auto_;
+}
+
+result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& driver,
+                         bool patient) {
     device& d = device_of(dev);
     rx_queue* rx = rx_of(dev, queue);
     tx_queue* tx = tx_of(dev, queue);
@@ -67,15 +84,16 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
                               .driver = driver,
                               .ifindex = d.ifindex,
                               .queue = kernel_queue,
-                              .mode = d.arguments.mode,
+                              .mode = mode_of(d),
                               .multi_buffer = multi_buffer,
+                              .patient = patient,
                               .busy_budget = d.arguments.busy_budget,
                               .rx_entries = rx != nullptr ? rx->configured().size : 0,
                               .tx_entries = tx != nullptr ? tx->configured().size : 0,
                               .frames = *frames});
     if (!made) return tl::unexpected<error>(made.error());
     const socket& s = *d.sockets.emplace_back(std::move(*made));
-    if (tx != nullptr) tx->attach(s, *frames, multi_buffer);
+    if (tx != nullptr) tx->attach(s, *frames);
     if (rx == nullptr) return {};
     if (auto filled = rx->attach(s, tx); !filled) return filled;
     return put_into_map(d, kernel_queue, s.fd());
@@ -85,7 +103,7 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
 
 result<void> check_frame_room(const rx_queue& rx, uint32_t mtu) {
     const rx_queue::settings& s = rx.configured();
-    const uint32_t frame = longest_frame_bytes(mtu);
+    const uint32_t frame = vdev::longest_frame_bytes(mtu);
     if (s.scatter || frame <= s.frames.room()) return {};
     return fail(EINVAL, s.name,
                 "a frame of " + std::to_string(frame) + " bytes (MTU " + std::to_string(mtu) +
@@ -95,8 +113,11 @@ result<void> check_frame_room(const rx_queue& rx, uint32_t mtu) {
 }
 
 result<void> attach_program(device& d, unsigned ifindex) {
-    d.ifindex = ifindex;
-    if (!d.arguments.xskmap.empty()) return open_map(d);
+    if (!d.arguments.xskmap.empty()) {
+        if (auto opened = open_map(d); !opened) return opened;
+        d.ifindex = ifindex;
+        return {};
+    }
     const attach_mode modes[] = {attach_mode::auto_, attach_mode::driver, attach_mode::driver,
                                  attach_mode::skb};
     auto made = program::attach({.iface = d.arguments.iface,
@@ -108,10 +129,12 @@ result<void> attach_program(device& d, unsigned ifindex) {
                                  .max_queues = d.arguments.start_queue + d.queues});
     if (!made) return tl::unexpected<error>(made.error());
     d.program = std::move(*made);
+    d.ifindex = ifindex;
     return {};
 }
 
 void detach_program(device& d) noexcept {
+    d.ifindex = 0;
     if (!d.program) return;
     d.past.add(count::filter_kept, d.program->kept_by_kernel().packets);
     if (auto done = d.program->detach(); !done)
@@ -119,15 +142,37 @@ void detach_program(device& d) noexcept {
     d.program.reset();
 }
 
-result<void> open_sockets(rte_eth_dev* dev) {
+void follow_interface(device& d, const interface_state& now) noexcept {
+    if (d.found.ifindex == now.index) return;
+    d.found.ifindex = now.index;
+    if (d.found.mtu) d.found.mtu = now.mtu;
+    if (d.found.mac) d.found.mac = now.mac;
+}
+
+result<void> set_again(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
+    follow_interface(d, now);
+    if (d.found.mtu && now.mtu != dev->data->mtu)
+        if (auto set = d.interface.set_mtu(dev->data->mtu); !set) return set;
+    // As ethdev does at every start: what the port's neighbours have learned stays true. A process that may
+    // not set it goes on without.
+    if (const packet::mac_address mac = vdev::to_mac(d.ether_mac); now.mac != mac) {
+        if (auto set = d.interface.set_mac(mac); set)
+            d.found.mac = now.mac;
+        else
+            XSK_LOG(WARNING, "%s: frames to the port's address may be lost: %s\n", d.name.c_str(),
+                    set.error().message().c_str());
+    }
+    return d.interface.receive(d.reception);
+}
+
+result<void> open_sockets(rte_eth_dev* dev, bool patient) {
+    device& d = device_of(dev);
+    attempt all([dev] { close_sockets(dev); });
     const std::string driver = d.interface.driver();
     const uint16_t n = std::max(dev->data->nb_rx_queues, dev->data->nb_tx_queues);
     for (uint16_t q = 0; q < n; ++q)
-        if (auto opened = open_socket(dev, q, driver); !opened) {
-            close_sockets(dev);
-            return opened;
-        }
+        if (auto opened = open_socket(dev, q, driver, patient); !opened) return opened;
     const bool zero_copy = std::all_of(d.sockets.begin(), d.sockets.end(),
                                        [](const auto& s) { return s->zero_copy(); });
     XSK_LOG(INFO, "%s: %s: %u queues from %u on, %s, program in %s mode, UMEM %s\n", d.name.c_str(),
@@ -136,6 +181,7 @@ result<void> open_sockets(rte_eth_dev* dev) {
             : d.program->attached_mode() == attach_mode::driver ? "driver"
                                                                 : "skb",
             d.sockets.front()->shares() ? "shared with another socket" : "its own");
+    all.done();
     return {};
 }
 

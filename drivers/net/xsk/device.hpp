@@ -20,13 +20,20 @@
 
 namespace turnpike::xsk {
 
+/// Of the interface before anything of it was changed; put back at the close.
+struct as_found {
+    unsigned ifindex = 0;
+    std::optional<uint32_t> mtu{};             ///< where it was changed
+    std::optional<packet::mac_address> mac{};  ///< likewise
+};
+
 struct device {
     device_arguments arguments;
     std::string name;  ///< of the DPDK device, for messages
     xsk::interface interface {};
     std::optional<filter> keep{};
-    rte_ether_addr mac{};
-    uint32_t queues = 1;  ///< most that can be configured
+    rte_ether_addr ether_mac{};  ///< the port's
+    uint32_t queues = 1;         ///< most that can be configured
 
     /// Of everything below: ethdev's calls and the watch (watch.cpp) take turns.
     std::mutex mutex{};
@@ -36,11 +43,10 @@ struct device {
     unsigned ifindex = 0;  ///< that the program and the sockets are on; 0: the interface is gone
     bool started = false;
     bool complained = false;  ///< that bringing it up again failed; said once
+    uint32_t busy_looks = 0;  ///< at an interface that is back, and a queue of which is taken
     uint32_t seen_mtu = 0, seen_queues = 0;
     xsk::interface::reception reception {};
-    /// Of the interface as it was found, where it was changed.
-    std::optional<uint32_t> found_mtu{};
-    std::optional<packet::mac_address> found_mac{};
+    as_found found{};
 
     /// Of sockets that are closed, programs that are gone, queues that are released.
     totals past{};
@@ -52,21 +58,22 @@ inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
 }
 
-/// The longest frame that an MTU lets through, with two VLAN tags.
-inline uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
-    return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
-}
-
 /// Errors  EINVAL: frames of that MTU need several buffers, which the queue may not use
 [[nodiscard]] result<void> check_frame_room(const rx_queue& rx, uint32_t mtu);
 
 /// bring_up.cpp: the mutex is held.
 /// Load the program onto the interface, or open the pinned map.
 [[nodiscard]] result<void> attach_program(device& d, unsigned ifindex);
-/// A socket for each queue that is set up, filled and in the map.
-[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev);
+/// The interface of now is the one whose settings are found and changed.
+void follow_interface(device& d, const interface_state& now) noexcept;
+/// It has the MTU and the address that the port has set, and what the port receives.
+[[nodiscard]] result<void> set_again(rte_eth_dev* dev, const interface_state& now);
+/// A socket for each queue that is set up, filled and in the map; or none at all.
+/// patient  a queue that is taken is waited for, two seconds at most
+[[nodiscard]] result<void> open_sockets(rte_eth_dev* dev, bool patient);
 /// Workers out, everything sent, sockets closed, buffers back.
 void close_sockets(rte_eth_dev* dev) noexcept;
+/// Then the port is on no interface.
 void detach_program(device& d) noexcept;
 
 /// watch.cpp: what happens to the interface while the port is started.
@@ -104,10 +111,6 @@ int xstats_reset(rte_eth_dev* dev) noexcept;
 
 /// ops.cpp
 const eth_dev_ops& operations() noexcept;
-int stop(rte_eth_dev* dev) noexcept;
-int close(rte_eth_dev* dev) noexcept;
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept;
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept;
 
 extern int log_type;
 

@@ -22,6 +22,8 @@
 namespace turnpike::xsk {
 
 inline constexpr uint32_t xdp_headroom_bytes = 256;  // XDP_PACKET_HEADROOM of linux/bpf.h
+/// Of a frame to send. net/xdp/xsk.c: one linear part and MAX_SKB_FRAGS (17) more.
+inline constexpr uint32_t most_frame_parts = 17;
 inline constexpr uint32_t least_chunk_bytes = 2048, most_chunk_bytes = 4096;
 
 inline constexpr uint64_t buffer_of(uint64_t address) noexcept {

@@ -2,24 +2,17 @@
 // What ethdev asks of the port, queues and counters aside.
 #include <ethdev_driver.h>
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 namespace {
 
-// A frame that is sent has 17 parts at most, of the smallest buffers that a UMEM takes.
-constexpr uint32_t max_frame_bytes = 17 * (least_chunk_bytes - xdp_headroom_bytes);
+// In the smallest buffers that a UMEM takes.
+constexpr uint32_t max_frame_bytes = most_frame_parts * (least_chunk_bytes - xdp_headroom_bytes);
 constexpr uint32_t fcs_bytes = 4;
-
-packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
-    packet::mac_address mac;
-    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
-    return mac;
-}
 
 /// What failed is said, and becomes ethdev's number. No exception crosses into DPDK.
 template <class Action>
@@ -62,6 +55,13 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     return 0;
 }
 
+/// None starts or stops by itself.
+void show_queue_states(rte_eth_dev* dev) noexcept {
+    const bool started = device_of(dev).started;
+    const auto state = [started](uint16_t) { return started; };
+    vdev::show_queue_states(dev, state, state);
+}
+
 int start(rte_eth_dev* dev) noexcept {
     const int code = guarded(dev, [dev](device& d) -> result<void> {
         if (d.started) return {};
@@ -70,26 +70,33 @@ int start(rte_eth_dev* dev) noexcept {
         if (now.index != d.ifindex || (d.program && !d.program->still_attached())) {
             detach_program(d);
             if (auto attached = attach_program(d, now.index); !attached) return attached;
+            if (auto set = set_again(dev, now); !set) {
+                detach_program(d);
+                return set;
+            }
         }
-        if (auto opened = open_sockets(dev); !opened) return opened;
+        if (auto opened = open_sockets(dev, true); !opened) return opened;
         d.started = true;
         d.complained = false;
+        d.busy_looks = 0;
         d.seen_mtu = d.seen_queues = 0;
         return {};
     });
     if (code != 0) return code;
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STARTED;
+    show_queue_states(dev);
     dev->data->scattered_rx =
         (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
     start_watch(dev);
-    return link_update(dev, 0);
+    (void)link_update(dev, 0);  // the watch says it again
+    return 0;
 }
 
-int set_reception(rte_eth_dev* dev, xsk::interface::reception wanted) noexcept {
+/// change  void(reception&)
+template <class Change>
+int set_reception(rte_eth_dev* dev, const Change& change) noexcept {
     return guarded(dev, [&](device& d) -> result<void> {
+        auto wanted = d.reception;
+        change(wanted);
         if (auto set = d.interface.receive(wanted); !set) return set;
         d.reception = std::move(wanted);
         return {};
@@ -97,33 +104,31 @@ int set_reception(rte_eth_dev* dev, xsk::interface::reception wanted) noexcept {
 }
 
 int promiscuous_set(rte_eth_dev* dev, bool on) noexcept {
-    auto wanted = device_of(dev).reception;
-    wanted.promiscuous = on;
-    return set_reception(dev, std::move(wanted));
+    return set_reception(dev, [on](auto& wanted) { wanted.promiscuous = on; });
 }
 int promiscuous_enable(rte_eth_dev* dev) noexcept { return promiscuous_set(dev, true); }
 int promiscuous_disable(rte_eth_dev* dev) noexcept { return promiscuous_set(dev, false); }
 
 int all_multicast_set(rte_eth_dev* dev, bool on) noexcept {
-    auto wanted = device_of(dev).reception;
-    wanted.all_multicast = on;
-    return set_reception(dev, std::move(wanted));
+    return set_reception(dev, [on](auto& wanted) { wanted.all_multicast = on; });
 }
 int all_multicast_enable(rte_eth_dev* dev) noexcept { return all_multicast_set(dev, true); }
 int all_multicast_disable(rte_eth_dev* dev) noexcept { return all_multicast_set(dev, false); }
 
 int mc_list_set(rte_eth_dev* dev, rte_ether_addr* list, uint32_t n) noexcept {
-    auto wanted = device_of(dev).reception;
-    wanted.groups.clear();
-    for (uint32_t i = 0; i < n; ++i) wanted.groups.push_back(to_mac(list[i]));
-    return set_reception(dev, std::move(wanted));
+    return set_reception(dev, [&](auto& wanted) {
+        wanted.groups.clear();
+        for (uint32_t i = 0; i < n; ++i) wanted.groups.push_back(vdev::to_mac(list[i]));
+    });
 }
 
 int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
     return guarded(dev, [mac](device& d) -> result<void> {
-        const packet::mac_address found = d.interface.look().mac;
-        if (auto set = d.interface.set_mac(to_mac(*mac)); !set) return set;
-        if (!d.found_mac) d.found_mac = found;
+        const interface_state now = d.interface.look();
+        follow_interface(d, now);
+        if (now.mac == vdev::to_mac(*mac)) return {};  // at every start
+        if (auto set = d.interface.set_mac(vdev::to_mac(*mac)); !set) return set;
+        if (!d.found.mac) d.found.mac = now.mac;
         return {};
     });
 }
@@ -133,23 +138,23 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
             if (const rx_queue* rx = rx_of(dev, q))
                 if (auto fits = check_frame_room(*rx, mtu); !fits) return fits;
-        const uint32_t found = d.interface.look().mtu;
-        if (found == mtu) return {};
+        const interface_state now = d.interface.look();
+        follow_interface(d, now);
+        if (now.mtu == mtu) return {};
         if (auto set = d.interface.set_mtu(mtu); !set) return set;
-        if (!d.found_mtu) d.found_mtu = found;
+        if (!d.found.mtu) d.found.mtu = now.mtu;
         return {};
     });
 }
 
 void leave_as_found(device& d) noexcept {
-    if (d.interface.look().index == 0) return;
+    // One that came later, and that nothing was changed of, is not the one before.
+    if (d.found.ifindex == 0 || d.interface.look().index != d.found.ifindex) return;
     result<void> done{};
-    if (d.found_mtu) done = d.interface.set_mtu(*d.found_mtu);
-    if (d.found_mac && done) done = d.interface.set_mac(*d.found_mac);
+    if (d.found.mtu) done = d.interface.set_mtu(*d.found.mtu);
+    if (d.found.mac && done) done = d.interface.set_mac(*d.found.mac);
     if (!done) XSK_LOG(ERR, "%s: %s\n", d.name.c_str(), done.error().message().c_str());
 }
-
-}  // namespace
 
 int stop(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
@@ -161,36 +166,18 @@ int stop(rte_eth_dev* dev) noexcept {
         d.started = false;
     }
     dev->data->dev_started = 0;
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
-        dev->data->rx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
-        dev->data->tx_queue_state[q] = RTE_ETH_QUEUE_STATE_STOPPED;
+    show_queue_states(dev);
     return link_update(dev, 0);
 }
 
 int close(rte_eth_dev* dev) noexcept {
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
-    stop(dev);
-    for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q) rx_queue_release(dev, q);
-    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q) tx_queue_release(dev, q);
-    dev->data->nb_rx_queues = dev->data->nb_tx_queues = 0;
-    device* d = &device_of(dev);
-    detach_program(*d);
-    leave_as_found(*d);
-    delete d;
-    // ethdev frees what is left; these were ours.
-    dev->data->dev_private = nullptr;
-    dev->data->mac_addrs = nullptr;
-    return 0;
+    return vdev::close<device>(dev, [](device& d) {
+        detach_program(d);
+        leave_as_found(d);
+    });
 }
 
-uint16_t rx_burst(void* queue, rte_mbuf** out, uint16_t n) noexcept {
-    return static_cast<rx_queue*>(queue)->burst(out, n);
-}
-
-uint16_t tx_burst(void* queue, rte_mbuf** frames, uint16_t n) noexcept {
-    return static_cast<tx_queue*>(queue)->burst(frames, n);
-}
+}  // namespace
 
 const eth_dev_ops& operations() noexcept {
     static const eth_dev_ops ops = [] {

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // net_xskN: probing and removing the virtual device.
-#include <bus_vdev_driver.h>
-#include <ethdev_driver.h>
-#include <ethdev_vdev.h>
-
-#include <cstring>
-#include <exception>
-
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 
@@ -28,7 +22,8 @@ result<uint32_t> choose_queues(const device_arguments& a, const interface_state&
     return a.queues != 0 ? a.queues : there - a.start_queue;
 }
 
-result<std::unique_ptr<device>> make_device(const std::string& name, std::string_view arguments) {
+result<std::unique_ptr<device>> make_device(const std::string& name, std::string_view arguments,
+                                            uint16_t) {
     auto parsed = parse_arguments(arguments);
     if (!parsed) return tl::unexpected<error>(parsed.error());
     auto found = xsk::interface::open(parsed->iface);
@@ -44,55 +39,27 @@ result<std::unique_ptr<device>> make_device(const std::string& name, std::string
     const auto queues = choose_queues(d->arguments, now);
     if (!queues) return tl::unexpected<error>(queues.error());
     d->queues = *queues;
-    std::memcpy(d->mac.addr_bytes, now.mac.bytes, sizeof now.mac.bytes);
+    d->ether_mac = vdev::to_ether(now.mac);
     if (auto attached = attach_program(*d, now.index); !attached)
         return tl::unexpected<error>(attached.error());
     return d;
 }
 
-int probe(rte_vdev_device* vdev) noexcept {
-    const char* name = rte_vdev_device_name(vdev);
-    if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-        XSK_LOG(ERR, "%s: works in the primary process only\n", name);
-        return -ENOTSUP;
-    }
-    rte_eth_dev* dev = rte_eth_vdev_allocate(vdev, 0);
-    if (dev == nullptr) return -ENOMEM;
-    int code = -ENOMEM;
-    try {
-        auto made = make_device(name, rte_vdev_device_args(vdev));
-        if (made) {
-            dev->data->dev_private = made->get();
-            dev->data->mac_addrs = &(*made)->mac;
-            made->release();
-            dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
-            dev->dev_ops = &operations();
-            dev->rx_pkt_burst = rx_burst;
-            dev->tx_pkt_burst = tx_burst;
-            rte_eth_dev_probing_finish(dev);
-            return 0;
-        }
-        XSK_LOG(ERR, "%s: %s\n", name, made.error().message().c_str());
-        code = -made.error().code;
-    } catch (const std::exception& e) {
-        XSK_LOG(ERR, "%s: %s\n", name, e.what());
-    }
-    rte_eth_dev_release_port(dev);
-    return code;
-}
+void complain(const char* name, const char* what) noexcept { XSK_LOG(ERR, "%s: %s\n", name, what); }
 
-int remove(rte_vdev_device* vdev) noexcept {
-    rte_eth_dev* dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
-    if (dev == nullptr) return 0;  // closed already
-    close(dev);
-    return rte_eth_dev_release_port(dev);
-}
+constexpr vdev::driver<device> ours{.make = make_device,
+                                    .operations = operations,
+                                    .complain = complain,
+                                    .rx_burst = vdev::burst<rx_queue>,
+                                    .tx_burst = vdev::burst<tx_queue>};
+
+int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(ours, vdev); }
 
 // Constant: it is registered by a constructor that may run before any other of this file.
 constinit rte_vdev_driver xsk_driver{.next = {},
                                      .driver = {},
                                      .probe = probe,
-                                     .remove = remove,
+                                     .remove = vdev::remove,
                                      .dma_map = nullptr,
                                      .dma_unmap = nullptr,
                                      .drv_flags = 0};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "netdev.hpp"
 #include "umem_sharers.hpp"
 
 namespace turnpike::xsk {
@@ -17,6 +18,8 @@ constexpr uint32_t least_entries = 64;  // of fill and completion rings that nob
 // A closed socket's queue is free when the kernel's worker has come to it.
 constexpr long bind_nap_ns = 1'000'000;
 constexpr int bind_naps = 2000;
+// net/xdp/xsk_buff_pool.c: without two a driver is not asked for frames in several buffers.
+constexpr uint32_t least_zero_copy_parts = 2;
 
 std::string megabytes(uint64_t bytes) {
     return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MB";
@@ -29,11 +32,11 @@ bool set_number(int fd, int level, int name, uint32_t value) noexcept {
     return set_option(fd, level, name, &value, sizeof value);
 }
 
-/// 0, or why not; EBUSY only if it stays so.
-int bind_when_free(int fd, const sockaddr_xdp& address) noexcept {
+/// 0, or why not; EBUSY only if it stays so for that many naps.
+int bind_when_free(int fd, const sockaddr_xdp& address, int naps) noexcept {
     for (int nap = 0;; ++nap) {
         if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
-        if (errno != EBUSY || nap == bind_naps) return errno;
+        if (errno != EBUSY || nap == naps) return errno;
         const timespec time{0, bind_nap_ns};
         nanosleep(&time, nullptr);
     }
@@ -95,6 +98,10 @@ result<std::unique_ptr<socket>> socket::open(const socket_settings& s) {
     socklen_t bytes = sizeof options;
     made->zero_copy_ = getsockopt(made->fd(), SOL_XDP, XDP_OPTIONS, &options, &bytes) == 0 &&
                        (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
+    if (s.multi_buffer)
+        made->most_parts_ = made->zero_copy_ ? std::clamp(zero_copy_parts(s.ifindex),
+                                                          least_zero_copy_parts, most_frame_parts)
+                                             : most_frame_parts;
     return made;
 }
 
@@ -173,7 +180,7 @@ int socket::bind_to(uint16_t flags, int shared_umem_fd) const noexcept {
     address.sxdp_ifindex = s_.ifindex;
     address.sxdp_queue_id = s_.queue;
     address.sxdp_shared_umem_fd = static_cast<uint32_t>(std::max(shared_umem_fd, 0));
-    return bind_when_free(fd(), address);
+    return bind_when_free(fd(), address, s_.patient ? bind_naps : 0);
 }
 
 /// That of another socket, where one has the same memory; else its own.
@@ -238,7 +245,7 @@ void wait_for_release(unsigned ifindex, uint32_t queue) noexcept {
             set_number(probe.get(), SOL_XDP, XDP_UMEM_FILL_RING, 1) &&
             set_number(probe.get(), SOL_XDP, XDP_UMEM_COMPLETION_RING, 1) &&
             set_number(probe.get(), SOL_XDP, XDP_TX_RING, 1))
-            (void)bind_when_free(probe.get(), address);
+            (void)bind_when_free(probe.get(), address, bind_naps);
     }
     munmap(memory, page);
 }

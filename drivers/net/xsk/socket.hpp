@@ -22,6 +22,8 @@ struct socket_settings {
     uint32_t queue = 0;
     bind_mode mode = bind_mode::auto_;
     bool multi_buffer = false;
+    /// A queue that is taken is waited for: its last socket may be closed, and the kernel on its way to see.
+    bool patient = true;
     uint32_t busy_budget = 0;
     uint32_t rx_entries = 0, tx_entries = 0;  ///< powers of two; 0: none
     frame_layout frames{};
@@ -40,6 +42,8 @@ class socket {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     [[nodiscard]] bool zero_copy() const noexcept { return zero_copy_; }
+    /// Descriptors that a frame to send may have.
+    [[nodiscard]] uint32_t most_parts() const noexcept { return most_parts_; }
     /// It uses the UMEM of another socket of the pool.
     [[nodiscard]] bool shares() const noexcept { return shares_; }
     [[nodiscard]] const ring_memory& rx() const noexcept { return rx_.memory; }
@@ -68,6 +72,7 @@ class socket {
     owned_fd fd_{};
     mapping rx_{}, tx_{}, fill_{}, completion_{};
     bool zero_copy_ = false, shares_ = false;
+    uint32_t most_parts_ = 1;
 };
 
 /// When it returns, nothing of a closed socket on that queue is left in the kernel or its NIC; or two

@@ -2,9 +2,9 @@
 #include <ethdev_driver.h>
 
 #include <cstdio>
-#include <exception>
 
 #include "device.hpp"
+#include "vdev_port.hpp"
 
 namespace turnpike::xsk {
 
@@ -22,6 +22,7 @@ void totals::add(const tx_queue& q) noexcept {
     add(count::tx_packets, q.packets.read());
     add(count::tx_bytes, q.bytes.read());
     add(count::tx_system_calls, q.system_calls());
+    add(count::tx_failed_calls, q.failed_calls());
     add(count::tx_wakeups, q.wakeups.read());
     add(count::tx_descriptors, q.descriptors.read());
     add(count::tx_copied, q.copied.read());
@@ -76,22 +77,12 @@ void read_queues(const rte_eth_dev* dev, rte_eth_stats& into) noexcept {
     }
 }
 
-/// No exception crosses into DPDK: the only ones are of memory.
-template <class Action>
-int guarded(const Action& action) noexcept {
-    try {
-        return action();
-    } catch (const std::exception&) {
-        return -ENOMEM;
-    }
-}
-
 constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
 
 }  // namespace
 
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
-    return guarded([&] {
+    return vdev::guarded([&] {
         const totals t = now(dev).since(device_of(dev).stats_base);
         stats->ipackets = t[count::rx_packets];
         stats->ibytes = t[count::rx_bytes];
@@ -116,7 +107,7 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
 }
 
 int stats_reset(rte_eth_dev* dev) noexcept {
-    return guarded([&] {
+    return vdev::guarded([&] {
         device_of(dev).stats_base = now(dev);
         read_queues(dev, device_of(dev).queues_base);
         return 0;
@@ -124,7 +115,7 @@ int stats_reset(rte_eth_dev* dev) noexcept {
 }
 
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept {
-    return guarded([&] {
+    return vdev::guarded([&] {
         if (xstats == nullptr || n < unsigned{xstats_count}) return xstats_count;
         const totals t = now(dev).since(device_of(dev).xstats_base);
         for (size_t i = first_xstat; i < all_counts; ++i)
@@ -142,7 +133,7 @@ int xstats_get_names(rte_eth_dev*, rte_eth_xstat_name* names, unsigned n) noexce
 }
 
 int xstats_reset(rte_eth_dev* dev) noexcept {
-    return guarded([&] {
+    return vdev::guarded([&] {
         device_of(dev).xstats_base = now(dev);
         return stats_reset(dev);
     });

@@ -15,8 +15,6 @@ namespace {
 
 constexpr uint64_t not_the_buffer = 2;
 constexpr uint64_t low_bits = 7;
-// net/xdp/xsk.c: a frame is one linear part and MAX_SKB_FRAGS (17) more.
-constexpr uint32_t most_descriptors = 17;
 constexpr uint64_t elsewhere = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
 constexpr int calls_a_doorbell = 4;
 // turnpike-bench-xsk, testpmd io of 64 bytes: 53 cycles of user space a packet with 32, 47 with 64.
@@ -38,10 +36,10 @@ bool passes(int code) noexcept {
 
 }  // namespace
 
-void tx_queue::attach(const socket& with, const frame_layout& frames, bool multi_buffer) {
+void tx_queue::attach(const socket& with, const frame_layout& frames) {
     frames_ = frames;
     in_kernel_ = frame_set(frames);
-    multi_buffer_ = multi_buffer;
+    most_parts_ = with.most_parts();
     tx_ = tx_ring(with.tx());
     completion_ = completion_ring(with.completion());
     fd_ = with.fd();
@@ -52,6 +50,8 @@ void tx_queue::attach(const socket& with, const frame_layout& frames, bool multi
     left_.waits.store(false, std::memory_order_relaxed);
     left_.down.store(false, std::memory_order_relaxed);
     left_.rung_at.store(0, std::memory_order_relaxed);
+    left_.failed_with.store(0, std::memory_order_relaxed);
+    said_ = false;
     gate_.open();
 }
 
@@ -151,8 +151,7 @@ bool tx_queue::is_simple(const rte_mbuf* frame) const noexcept {
 /// Whether it can go at all, as it is or as a copy.
 bool tx_queue::sendable(const rte_mbuf* frame) const noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
-    return frame->pkt_len >= RTE_ETHER_HDR_LEN &&
-           frame->pkt_len <= (multi_buffer_ ? most_descriptors * room : room);
+    return frame->pkt_len >= RTE_ETHER_HDR_LEN && frame->pkt_len <= most_parts_ * room;
 }
 
 uint32_t tx_queue::descriptors_of(const rte_mbuf* frame) const noexcept {
@@ -164,14 +163,14 @@ uint32_t tx_queue::descriptors_of(const rte_mbuf* frame) const noexcept {
             return 0;
         n += (m->data_len + chunk - 1) / chunk;
     }
-    return n == 1 || (multi_buffer_ && n <= most_descriptors) ? n : 0;
+    return n <= most_parts_ ? n : 0;
 }
 
 /// Into buffers of the pool, as few as it takes; nullptr: it has none.
 rte_mbuf* tx_queue::copy(rte_mbuf* frame) noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
     const uint32_t n = (frame->pkt_len + room - 1) / room;
-    rte_mbuf* parts[most_descriptors];
+    rte_mbuf* parts[most_frame_parts];
     if (rte_pktmbuf_alloc_bulk(frames_.pool, parts, n) != 0) {
         no_buffer.add(1);
         return nullptr;
@@ -284,6 +283,16 @@ void tx_queue::note(int code) noexcept {
     if (passes(code)) left_.waits.store(true, std::memory_order_relaxed);
     if ((code == ENETDOWN) != left_.down.load(std::memory_order_relaxed))
         left_.down.store(code == ENETDOWN, std::memory_order_relaxed);
+    if (code == 0 || passes(code) || code == ENETDOWN) return;
+    left_.failed.fetch_add(1, std::memory_order_relaxed);
+    int none = 0;
+    left_.failed_with.compare_exchange_strong(none, code, std::memory_order_relaxed);
+}
+
+int tx_queue::unsaid_failure() noexcept {
+    const int code = said_ ? 0 : left_.failed_with.load(std::memory_order_relaxed);
+    said_ |= code != 0;
+    return code;
 }
 
 }  // namespace turnpike::xsk

@@ -31,6 +31,8 @@ struct left_doorbell {
     std::atomic<bool> polled{false};             ///< the RX queue, since the last burst
     std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
     std::atomic<uint64_t> calls{0};              ///< that others than the TX queue made
+    std::atomic<uint64_t> failed{0};             ///< calls that the kernel refused for good
+    std::atomic<int> failed_with{0};             ///< errno of the first of them
 };
 
 /// Threads  burst(), free_sent(): the queue's; polled(): the RX queue's; ring_left(), any_left(): any that
@@ -64,8 +66,7 @@ class tx_queue {
     void ring_left() noexcept;
 
     /// Let the worker in.
-    /// multi_buffer  the socket takes frames in several buffers
-    void attach(const socket& with, const frame_layout& frames, bool multi_buffer);
+    void attach(const socket& with, const frame_layout& frames);
     /// The worker is out when it returns.
     void shut() noexcept { gate_.shut(); }
     /// shut(): have the kernel send what it was given, for some milliseconds at most.
@@ -74,6 +75,12 @@ class tx_queue {
     void detach() noexcept;
 
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
+    /// Calls that came to something else than what passes or the link explains.
+    [[nodiscard]] uint64_t failed_calls() const noexcept {
+        return left_.failed.load(std::memory_order_relaxed);
+    }
+    /// Why the first of them failed (errno), to be said once; 0: there is nothing to say.
+    [[nodiscard]] int unsaid_failure() noexcept;
     /// Doorbells rung, by whom ever.
     [[nodiscard]] uint64_t system_calls() const noexcept {
         return calls_.read() + left_.calls.load(std::memory_order_relaxed);
@@ -109,15 +116,16 @@ class tx_queue {
     completion_ring completion_{};
     frame_layout frames_{};
     frame_set in_kernel_{};
-    bool multi_buffer_ = false;
-    uint32_t free_ = 0;     ///< descriptors that can be posted
-    uint32_t written_ = 0;  ///< of this block
-    bool chained_ = false;  ///< some buffer had a next one
+    uint32_t most_parts_ = 1;  ///< descriptors of a frame
+    uint32_t free_ = 0;        ///< descriptors that can be posted
+    uint32_t written_ = 0;     ///< of this block
+    bool chained_ = false;     ///< some buffer had a next one
     int fd_ = -1;
     uint32_t unrung_ = 0;       ///< descriptors since the last doorbell of ours
     uint64_t hold_cycles_ = 0;  ///< how long a doorbell may wait
     cost::counter calls_{};
     left_doorbell left_{};
+    bool said_ = false;
 };
 
 }  // namespace turnpike::xsk

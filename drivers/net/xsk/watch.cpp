@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <exception>
+#include <system_error>
 
+#include "attempt.hpp"
 #include "device.hpp"
 
 namespace turnpike::xsk {
@@ -44,32 +46,50 @@ void let_go(rte_eth_dev* dev) {
             d.arguments.iface.c_str());
     close_sockets(dev);
     detach_program(d);
-    d.ifindex = 0;
     d.complained = false;
+    d.busy_looks = 0;
 }
 
 result<void> take_up(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (auto attached = attach_program(d, now.index); !attached) return attached;
-    if (d.found_mtu && now.mtu != dev->data->mtu)
-        if (auto set = d.interface.set_mtu(dev->data->mtu); !set) return set;
-    if (auto set = d.interface.receive(d.reception); !set) return set;
-    return open_sockets(dev);
+    if (auto set = set_again(dev, now); !set) return set;
+    // This is EAL's interrupt thread, which others want too: a queue that is taken is looked at again.
+    return open_sockets(dev, false);
+}
+
+/// Whether it is to be said: once, and of a queue that is taken only when the kernel has had its time to see
+/// that the last socket is gone.
+bool worth_saying(device& d, int code) noexcept {
+    constexpr uint32_t looks_at_busy = 20;
+    if (d.complained || (code == EBUSY && ++d.busy_looks < looks_at_busy)) return false;
+    d.complained = true;
+    return true;
 }
 
 void come_back(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
+    attempt coming([&d] { detach_program(d); });
     if (auto done = take_up(dev, now); !done) {
-        if (!d.complained)
+        if (worth_saying(d, done.error().code))
             XSK_LOG(ERR, "%s: interface %s is there again, but: %s\n", d.name.c_str(),
                     d.arguments.iface.c_str(), done.error().message().c_str());
-        d.complained = true;
-        detach_program(d);
-        d.ifindex = 0;
         return;
     }
+    coming.done();
     d.complained = false;
     XSK_LOG(NOTICE, "%s: interface %s is back\n", d.name.c_str(), d.arguments.iface.c_str());
+}
+
+/// What workers met, who do not log.
+void say_failures(rte_eth_dev* dev) {
+    const device& d = device_of(dev);
+    for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
+        if (tx_queue* tx = tx_of(dev, q))
+            if (const int code = tx->unsaid_failure(); code != 0)
+                XSK_LOG(ERR,
+                        "%s: queue %u: the kernel refuses to send: %s (tx_failed_calls counts)\n",
+                        d.name.c_str(), q, std::generic_category().message(code).c_str());
 }
 
 /// The mutex is held. Returns what the link is.
@@ -88,6 +108,7 @@ interface_state look(rte_eth_dev* dev) {
         d.complained = true;
     }
     note_changes(dev, now);
+    say_failures(dev);
     // The last resort of a doorbell that was left, where both sides stopped polling; and of what has
     // waited for the link.
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)

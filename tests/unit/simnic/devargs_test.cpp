@@ -44,6 +44,18 @@ TEST(simnic_arguments, all_of_a_generator) {
     EXPECT_EQ(a->traffic.dst_ip, 0x0a00'0002u);
 }
 
+TEST(simnic_arguments, of_memory) {
+    EXPECT_FALSE(parse_arguments("")->cold);
+    EXPECT_FALSE(parse_arguments("memory=warm")->cold);
+    EXPECT_TRUE(parse_arguments("wire=gen,memory=cold")->cold);
+    for (const char* text : {"memory=", "memory=hot", "memory=cold,memory=warm"}) {
+        const auto a = parse_arguments(text);
+        ASSERT_FALSE(a.has_value()) << text;
+        EXPECT_EQ(a.error().code, EINVAL);
+    }
+    EXPECT_EQ(parse_arguments("memory=hot").error().text, "memory takes warm or cold");
+}
+
 TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
     const auto a = parse_arguments(
         "wire=pcap:/a:b/c.pcapng,dst_mac=02:11:22:33:44:55,dst=10.0.0.2,rate=10k,loss=0.25,"

@@ -2,6 +2,9 @@
 // What a bad line did is what the receiver sees, frame by frame.
 #include "wire/impaired.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 
 #include "unit/simnic/wires.hpp"
@@ -100,6 +103,75 @@ TEST(bad_line, delays_each_frame_alike) {
     }
     EXPECT_EQ(count(*w, "impair_delayed"), 100u);
     EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
+}
+
+/// Numbered frames, as many as were asked for.
+class numbered final : public wire {
+  public:
+    uint32_t ready = 0;
+
+    uint32_t peek(uint64_t, std::span<outgoing> into) noexcept override {
+        const auto n = std::min(static_cast<uint32_t>(into.size()), ready);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t number = next_ + i;
+            std::memcpy(frames_[i].data(), &number, sizeof number);
+            into[i] = {frames_[i].data(), static_cast<uint32_t>(frames_[i].size())};
+        }
+        return n;
+    }
+    void pop(uint32_t n) noexcept override {
+        next_ += n;
+        ready -= n;
+    }
+    bool waits() const noexcept override { return true; }
+    void send(std::span<const outgoing>) noexcept override {}
+    size_t counts(std::span<wire_count>) const noexcept override { return 0; }
+
+  private:
+    uint32_t next_ = 0;
+    std::array<std::array<uint8_t, 60>, frame_batch> frames_{};
+};
+
+/// As full as the line gets: with a frame held, 32 that all come twice are 65.
+TEST(bad_line, has_room_for_whatever_it_lets_on) {
+    constexpr uint32_t almost_full = 4096 - 2 * frame_batch;
+    auto* source = new numbered;
+    impaired line(std::unique_ptr<wire>(source),
+                  {.duplicate = 0.97, .reorder = 0.03, .delay_us = 1}, hz);
+    uint64_t on_line = 0, came = 0;
+    uint32_t last = 0;
+    const auto let_on = [&](uint32_t n) {
+        const uint64_t before = count(line, "impair_delayed");
+        source->ready += n;
+        outgoing none;
+        (void)line.peek(0, {&none, 1});
+        const uint64_t grew = count(line, "impair_delayed") - before;
+        on_line += grew;
+        return grew;
+    };
+    const auto take_off = [&](uint64_t n) {
+        for (; n > 0; --n, --on_line, ++came) {
+            const frame f = take(line, 1'000'000);
+            uint32_t number = 0;
+            ASSERT_EQ(f.size(), 60u);
+            std::memcpy(&number, f.data(), sizeof number);
+            // A frame may wait for the next that comes whole, and the one behind it may come first.
+            ASSERT_LE(number, last + 3) << "after " << came;
+            ASSERT_GE(number + 3, last) << "after " << came;
+            last = number;
+        }
+    };
+    for (uint32_t round = 0; round < 3000; ++round) {
+        bool holds = false;
+        while (on_line < almost_full || (on_line == almost_full && !holds)) {
+            holds = let_on(1) == 0;
+            if (source->ready != 0) break;
+        }
+        if (on_line == almost_full && holds) let_on(frame_batch);
+        ASSERT_LE(on_line, 4096u) << "round " << round;
+        source->ready = 0;
+        ASSERT_NO_FATAL_FAILURE(take_off(on_line < 100 ? on_line : 100));
+    }
 }
 
 TEST(bad_line, flaps_and_counts_what_that_cost) {

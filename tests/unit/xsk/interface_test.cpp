@@ -29,12 +29,12 @@ class echo {
     std::thread thread_;
 };
 
-/// Frames into the wire, as fast as they go.
+/// Frames into the wire, as fast as they go; of many types, so that they are hashed to all of its queues.
 class flood {
   public:
     explicit flood(const cable& wire)
         : thread_([this, &wire] {
-              while (!stop_) (void)wire.send(make_frame(300, 1));
+              for (frame f = make_frame(300, 1); !stop_; ++f[13]) (void)wire.send(f);
           }) {}
     ~flood() {
         stop_ = true;
@@ -167,6 +167,61 @@ TEST_F(xsk_port, the_interface_is_left_as_it_was_found) {
         EXPECT_NE(during.find("xdp"), std::string::npos) << during;
     }
     EXPECT_EQ(shown(), before);
+}
+
+/// What `ip link` shows of it.
+bool shows(const std::string& interface, const std::string& words) {
+    return run("ip link show dev " + interface + " | grep -q '" + words + "'");
+}
+
+/// A veth that is there with its MTU and its address at once, by the name that the port waits for.
+void lay_another() {
+    ASSERT_TRUE(
+        run("ip link add fresh address 02:00:00:00:07:07 mtu 1600 type veth peer name freshfar"
+            " && ip link set fresh name near && ip link set near up"
+            " && ip link set freshfar up"));
+}
+
+TEST_F(xsk_port, an_interface_that_comes_back_gets_what_the_port_has_and_keeps_its_own) {
+    for (const bool sets_mac : {true, false}) {
+        cable wire("near");
+        EXPECT_TRUE(run("ip link set near address 02:00:00:00:08:08"));
+        {
+            port p("net_xsk0", wire, pool);
+            p.start();
+            ASSERT_EQ(rte_eth_dev_set_mtu(p.id, 1400), 0);
+            rte_ether_addr mac{{2, 0, 0, 0, 9, 9}};
+            if (sets_mac) {
+                ASSERT_EQ(rte_eth_dev_default_mac_addr_set(p.id, &mac), 0);
+            }
+            wire.cut();
+            ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+            lay_another();
+            ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
+            EXPECT_TRUE(shows("near", sets_mac ? "02:00:00:00:09:09" : "02:00:00:00:08:08"));
+            EXPECT_TRUE(shows("near", "mtu 1400"));
+        }
+        EXPECT_TRUE(shows("near", "02:00:00:00:07:07")) << "its own, not the old one's";
+        EXPECT_TRUE(shows("near", "mtu 1600"));
+        EXPECT_TRUE(run("ip link del near"));
+    }
+}
+
+TEST_F(xsk_port, an_interface_that_came_too_late_is_let_alone) {
+    cable wire("near");
+    {
+        port p("net_xsk0", wire, pool);
+        p.start();
+        ASSERT_EQ(rte_eth_dev_set_mtu(p.id, 1400), 0);
+        rte_ether_addr mac{{2, 0, 0, 0, 9, 9}};
+        ASSERT_EQ(rte_eth_dev_default_mac_addr_set(p.id, &mac), 0);
+        ASSERT_EQ(rte_eth_dev_stop(p.id), 0);
+        wire.cut();
+        lay_another();
+    }
+    EXPECT_TRUE(shows("near", "02:00:00:00:07:07"));
+    EXPECT_TRUE(shows("near", "mtu 1600"));
+    EXPECT_TRUE(run("ip link del near"));
 }
 
 }  // namespace

@@ -169,8 +169,11 @@ class port {
   public:
     /// Probed and configured; start() is the test's. `code` says how far it came.
     port(const std::string& device, const cable& on, rte_mempool* pool, const port_options& o = {})
+        : port(device, on.name(), pool, o) {}
+    port(const std::string& device, const std::string& interface, rte_mempool* pool,
+         const port_options& o = {})
         : device_(device) {
-        code = rte_vdev_init(device.c_str(), ("iface=" + on.name() + o.arguments).c_str());
+        code = rte_vdev_init(device.c_str(), ("iface=" + interface + o.arguments).c_str());
         if (code != 0) return;
         EXPECT_EQ(rte_eth_dev_get_port_by_name(device.c_str(), &id), 0);
         rte_eth_conf conf{};

@@ -8,6 +8,7 @@
 
 #include "cost/counter.hpp"
 #include "descriptor.hpp"
+#include "engine/eviction.hpp"
 #include "engine/memory.hpp"
 #include "engine/tally.hpp"
 
@@ -28,8 +29,12 @@ struct alignas(64) tail_register {
 /// Threads  the engine's lock; faults may be read by any.
 class bus {
   public:
-    bus(const pcie::link& link, memory::source from, const std::atomic<uint64_t>* generation)
-        : memory_(std::move(from), generation), tally_(link) {}
+    /// cold  what is written stays in no cache
+    bus(const pcie::link& link, memory::source from, const std::atomic<uint64_t>* generation,
+        bool cold)
+        : memory_(std::move(from), generation),
+          tally_(link),
+          eviction_(cold ? &fastest_eviction() : nullptr) {}
 
     /// Where a frame, or a part of one, lies in the host's memory. nullptr: a fault, counted. Reading or
     /// writing it is an access, to be counted by count_frames().
@@ -80,6 +85,25 @@ class bus {
         return reinterpret_cast<descriptor*>(at);
     }
 
+    [[nodiscard]] bool cold() const noexcept { return eviction_ != nullptr; }
+    /// These bytes have been written.
+    void written(const void* at, uint32_t bytes) noexcept {
+        if (!cold()) [[likely]]
+            return;
+        eviction_->evict(at, bytes);
+        unsettled_ = true;
+    }
+    void written_frame(uint64_t iova, uint32_t bytes) noexcept {
+        if (const uint8_t* at = memory_.at(iova, bytes); at != nullptr) written(at, bytes);
+    }
+    /// The device's work of a poll is done: so is that of its writes.
+    void settle_writes() noexcept {
+        if (!unsettled_) [[likely]]
+            return;
+        settle();
+        unsettled_ = false;
+    }
+
     void follow_memory() noexcept { memory_.follow(); }
     void refresh_memory() noexcept { memory_.refresh(); }
     [[nodiscard]] const tally& count() const noexcept { return tally_; }
@@ -94,6 +118,8 @@ class bus {
     memory memory_;
     tally tally_;
     cost::counter faults_{};
+    const eviction* const eviction_;
+    bool unsettled_ = false;
 };
 
 /// Answer a descriptor: word 1, which says "done", is the last that the host can see change.

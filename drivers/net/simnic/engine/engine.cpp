@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "cost/meter.hpp"
@@ -50,7 +51,7 @@ bool rx_filter::takes(const uint8_t* frame) const noexcept {
 engine::engine(const engine_settings& s, memory::source from,
                const std::atomic<uint64_t>* generation, std::unique_ptr<simnic::wire> w)
     : settings_(s),
-      bus_(s.link, std::move(from), generation),
+      bus_(s.link, std::move(from), generation, s.cold),
       wire_(std::move(w)),
       tx_pace_(cycles_per_byte(s), 0),
       stall_cycles_(s.tsc_hz / 1'000'000 * stall_us),
@@ -87,6 +88,7 @@ void engine::poll(uint32_t rx_budget) noexcept {
     advance_clock(start);
     const bool moved = transmit(start);
     receive(rx_budget);
+    bus_.settle_writes();
     const uint64_t end = cost::tsc();
     // Behind the device's own work: 32 long frames take longer than its patience lasts.
     if (moved) tail_moved_at_ = end;
@@ -99,31 +101,44 @@ void engine::poll(uint32_t rx_budget) noexcept {
 bool engine::transmit(uint64_t now) noexcept {
     bool moved = false;
     for (uint16_t q = 0; q < tx_in_use_; ++q) moved |= tx_[q]->tail_moved();
-    send_posted(moved || now - tail_moved_at_ < patience_cycles_);
+    send_posted(moved || now - tail_moved_at_ < patience_cycles_ ? ~0u : 0u);
     return moved;
 }
 
-void engine::send_posted(bool patient) noexcept {
+/// The queues take turns, a batch each, so that none waits for another to have nothing more; the next
+/// call goes on where this one ends.
+/// patient  a bit for each queue whose descriptors and answers may wait for company
+void engine::send_posted(uint32_t patient) noexcept {
+    uint32_t busy = 0;
     for (uint16_t q = 0; q < tx_in_use_; ++q) {
-        auto& ring = tx_[q];
-        if (!ring->busy()) {
-            if (!patient && ring->answers_wait()) ring->flush();
-            continue;
-        }
-        while (tx_pace_.due(wire_time_)) {
-            std::array<outgoing, frame_batch> frames;
-            // On a paced wire one at a time: how many may pass depends on their lengths.
-            const uint32_t n =
-                ring->next(patient, {frames.data(), tx_pace_.limits() ? 1 : frame_batch});
-            if (n == 0) break;
-            wire_->send({frames.data(), n});
-            ring->done();
-            tx_pace_.pass(frames[0].length);
-        }
+        if (tx_[q]->busy())
+            busy |= 1u << q;
+        else if ((patient >> q & 1) == 0 && tx_[q]->answers_wait())
+            tx_[q]->flush();
+    }
+    for (uint32_t left = tx_frames_a_poll; busy != 0 && left != 0;) {
         if (!tx_pace_.due(wire_time_)) return;
+        const uint32_t behind = busy >> tx_turn_ << tx_turn_;
+        const auto q = static_cast<uint32_t>(std::countr_zero(behind != 0 ? behind : busy));
+        tx_turn_ = q + 1;
+        const uint32_t n = send_some(*tx_[q], (patient >> q & 1) != 0, left);
+        if (n == 0) busy &= ~(1u << q);
+        left -= n;
     }
     // Nothing waits: time that passes from here on is not saved up.
-    tx_pace_.idle_until(wire_time_);
+    if (busy == 0) tx_pace_.idle_until(wire_time_);
+}
+
+uint32_t engine::send_some(tx_ring& ring, bool patient, uint32_t most) noexcept {
+    std::array<outgoing, frame_batch> frames;
+    // On a paced wire one at a time: how many may pass depends on their lengths.
+    const uint32_t at_once = tx_pace_.limits() ? 1 : std::min(most, frame_batch);
+    const uint32_t n = ring.next(patient, {frames.data(), at_once});
+    if (n == 0) return 0;
+    wire_->send({frames.data(), n});
+    ring.done();
+    tx_pace_.pass(frames[0].length);
+    return n;
 }
 
 void engine::receive(uint32_t budget) noexcept {
@@ -190,22 +205,23 @@ uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
     return n;
 }
 
-void engine::drain() noexcept {
-    const uint64_t end = cost::tsc() + settings_.tsc_hz;
-    exclusively([&] {
-        bool busy = true;
-        while (busy && cost::tsc() < end) {
-            const uint64_t now = cost::tsc();
-            advance_clock(now);
-            tail_moved_at_ = now - patience_cycles_;
-            for (auto& ring : tx_) (void)ring->tail_moved();
-            (void)transmit(now);
-            busy = false;
-            for (auto& ring : tx_) busy |= ring->busy();
-        }
-        for (auto& ring : tx_)
-            if (ring->answers_wait()) ring->flush();
-    });
+/// Taken and given back a poll at a time, the lock keeps nobody from working meanwhile.
+void engine::drain(uint32_t queues) noexcept {
+    uint64_t end = 0;
+    for (bool waits = true; waits; sched_yield())
+        exclusively([&] {
+            advance_clock(cost::tsc());
+            if (end == 0) end = wire_time_ + settings_.tsc_hz;
+            send_posted(~queues);
+            waits = false;
+            for (uint16_t q = 0; q < tx_in_use_; ++q) {
+                if ((queues >> q & 1) == 0) continue;
+                if (tx_[q]->busy())
+                    waits = wire_time_ < end;
+                else if (tx_[q]->answers_wait())
+                    tx_[q]->flush();
+            }
+        });
 }
 
 }  // namespace turnpike::simnic

@@ -29,6 +29,7 @@ struct engine_settings {
     simnic::policy policy{};
     pcie::link link{};
     double link_gbps = 0;  ///< 0: the wire does not pace
+    bool cold = false;     ///< what the device writes stays in no cache (eviction.hpp)
     uint64_t tsc_hz = 1'000'000'000;
     uint16_t rx_queues = 16, tx_queues = 16;
 };
@@ -64,8 +65,10 @@ class engine {
         change();
         unlock();
     }
-    /// Sends everything that was posted and answers everything. Ends after a second at the latest.
-    void drain() noexcept;
+    /// Control: what was posted to these queues (a bit each) is sent and answered; polls go on meanwhile.
+    /// What a second of wire time does not move, for it lies nowhere, stays. The queues in use only, to
+    /// which nobody posts any more.
+    void drain(uint32_t queues = ~0u) noexcept;
 
     /// Queues 0 to n - 1 work from here on. Within exclusively().
     void set_queues(uint16_t rx, uint16_t tx) noexcept;
@@ -90,13 +93,16 @@ class engine {
   private:
     static constexpr uint64_t stall_us = 100;
     static constexpr uint64_t patience_us = 20;
+    /// testpmd's longest burst: a host that posts as fast as the device sends does not keep a poll for ever.
+    static constexpr uint32_t tx_frames_a_poll = 512;
 
     bool try_lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
     void lock() noexcept;
     void unlock() noexcept { busy_.store(false, std::memory_order_release); }
     void advance_clock(uint64_t now) noexcept;
     bool transmit(uint64_t now) noexcept;
-    void send_posted(bool patient) noexcept;
+    void send_posted(uint32_t patient) noexcept;
+    uint32_t send_some(tx_ring& ring, bool patient, uint32_t most) noexcept;
     void receive(uint32_t budget) noexcept;
     uint32_t deliver(std::span<const outgoing> frames) noexcept;
     /// What is asked for, read once a batch.
@@ -117,6 +123,7 @@ class engine {
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;
     uint64_t tail_moved_at_ = 0;
+    uint32_t tx_turn_ = 0;  // the queue that is next to send, if it has something
     alignas(64) std::atomic<bool> busy_{false};
     std::atomic<uint32_t> wanted_{0};
 };

@@ -165,6 +165,7 @@ bool rx_ring::receive_scattered(const incoming& frame) noexcept {
         else
             std::memcpy(to, frame.bytes + at, part);
         bus_.count_frame<tally::device_writes>(buffer, part);
+        bus_.written(to, part);
         const uint32_t ends = at + part == length ? rx_end : 0;
         answers_[waiting_++] = {{rx_answer_0(frame.ptype, strip ? frame.tag : 0, frame.hash),
                                  rx_answer_1(rx_done | ends | frame.status, part)}};
@@ -194,6 +195,8 @@ uint32_t rx_ring::receive_whole(std::span<const incoming> frames) noexcept {
         bus_.count_frames<tally::device_writes>(run, some, [&](uint32_t i) {
             return tally::access{chip_[chip_at_ + i], rx_bytes(answers_[waiting_ + i])};
         });
+        for (uint32_t i = 0; bus_.cold() && i < some; ++i)
+            bus_.written_frame(chip_[chip_at_ + i], rx_bytes(answers_[waiting_ + i]));
         n += some;
         chip_at_ += some;
         waiting_ += some;
@@ -239,6 +242,7 @@ void rx_ring::write_answers(const descriptor* answers, uint32_t count, bool sing
                 to[i * words + 1] = {{stamps_[size_t(answers - answers_.data()) + i], 0}};
             answer(to[i * words], answers[i].word[0], answers[i].word[1]);
         }
+        if (to != nullptr) bus_.written(to, n * each);
         answers += n;
         count -= n;
         answer_at_ += n;

@@ -181,8 +181,10 @@ void tx_ring::answer_one(const descriptor& d) noexcept {
     if ((d.word[1] & tx_report) == 0) return;
     if (descriptor* to = bus_.write_descriptors(
             purpose::tx_write_back, settings_.iova + at * sizeof(descriptor), sizeof(descriptor));
-        to != nullptr)
+        to != nullptr) {
         answer(*to, d.word[0], tx_type_done);
+        bus_.written(to, sizeof *to);
+    }
 }
 
 void tx_ring::write_back() noexcept {
@@ -192,6 +194,7 @@ void tx_ring::write_back() noexcept {
                                                 settings_.iova + answer_at_ * sizeof(descriptor),
                                                 n * static_cast<uint32_t>(sizeof(descriptor)));
         for (uint32_t i = 0; to != nullptr && i < n; ++i) answer(to[i], 0, tx_type_done);
+        if (to != nullptr) bus_.written(to, n * static_cast<uint32_t>(sizeof(descriptor)));
         waiting_ -= n;
         answer_at_ += n;
         if (answer_at_ == settings_.size) answer_at_ = 0;

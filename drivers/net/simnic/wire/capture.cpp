@@ -73,22 +73,28 @@ result<std::unique_ptr<wire>> capture::open(const std::string& file, const rewri
         if (auto good = made->append(object, bytes, header->caplen, header->len); !good)
             return tl::unexpected<error>(good.error());
     if (code != PCAP_ERROR_BREAK) return fail(EINVAL, object, pcap_geterr(from.get()));
-    if (made->places_.empty()) return fail(EINVAL, object, "holds no frames");
+    if (made->places_.empty())
+        return fail(EINVAL, object,
+                    made->skipped_ == 0
+                        ? "holds no frames"
+                        : "holds no frames of " + std::to_string(sizeof(ethernet_header)) + " to " +
+                              std::to_string(max_frame_bytes) + " bytes");
     for (const place& frame : made->places_) rewrite(r, &made->bytes_[frame.at], frame.length);
     return std::unique_ptr<wire>(std::move(made));
 }
 
 result<void> capture::append(const std::string& object, const uint8_t* frame, uint32_t captured,
                              uint32_t length) {
-    const std::string which = "frame " + std::to_string(places_.size() + 1);
-    if (captured < length || length < sizeof(ethernet_header))
+    // Cut off by hand, or gathered by the sender's kernel (segmentation offload): on no wire.
+    if (length < sizeof(ethernet_header) || length > max_frame_bytes) {
+        ++skipped_;
+        return {};
+    }
+    if (captured < length)
         return fail(EINVAL, object,
-                    which + " has " + std::to_string(captured) + " of " + std::to_string(length) +
+                    "frame " + std::to_string(places_.size() + skipped_ + 1) + " has " +
+                        std::to_string(captured) + " of " + std::to_string(length) +
                         " bytes; capture whole frames");
-    if (length > max_frame_bytes)
-        return fail(EINVAL, object,
-                    which + " has " + std::to_string(length) + " bytes, more than " +
-                        std::to_string(max_frame_bytes));
     const uint32_t padded = std::max(length, min_frame_bytes);
     if (bytes_.size() + padded > most_bytes)
         return fail(EFBIG, object, "frames of 1 GiB together are the most");
@@ -126,7 +132,8 @@ size_t capture::counts(std::span<wire_count> into) const noexcept {
     into[0] = {"pcap_sent", sent_.read()};
     into[1] = {"pcap_loops", loops_.read()};
     into[2] = {"pcap_received", received_.read()};
-    return 3;
+    into[3] = {"pcap_skipped", skipped_};
+    return 4;
 }
 
 }  // namespace turnpike::simnic

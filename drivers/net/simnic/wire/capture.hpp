@@ -23,8 +23,9 @@ struct rewrites {
 
 class capture final : public wire {
   public:
-    /// Errors  what libpcap says; EINVAL: not Ethernet, no frames, a frame cut short or too long;
-    ///         EFBIG: more than `most_bytes`
+    /// Frames that no wire carries, shorter than 14 bytes or longer than 9728, are left out and counted.
+    /// Errors  what libpcap says; EINVAL: not Ethernet, no frames, a frame cut short; EFBIG: more than
+    ///         `most_bytes`
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file,
                                                             const rewrites& r, const pace& p);
 
@@ -55,6 +56,7 @@ class capture final : public wire {
     std::vector<uint8_t> bytes_{};  ///< one frame behind another
     std::vector<place> places_{};
     size_t next_ = 0;
+    uint64_t skipped_ = 0;
     cost::counter sent_{}, loops_{}, received_{};
 };
 

@@ -55,7 +55,9 @@ void impaired::send(std::span<const outgoing> frames) noexcept {
 
 /// Let frames onto the line: without a delay as many as are wanted, else all that are due.
 void impaired::admit(uint64_t now, uint32_t wanted) noexcept {
-    while ((delay_ != 0 || count_ < wanted) && count_ + 2 * frame_batch <= slots) {
+    constexpr uint32_t most_at_once =
+        2 * frame_batch + 1;  // all come twice, and the one that was held
+    while ((delay_ != 0 || count_ < wanted) && count_ + most_at_once <= slots) {
         std::array<outgoing, frame_batch> in;
         const uint32_t n = inner_->peek(now, in);
         if (n == 0) return;

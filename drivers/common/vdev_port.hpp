@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A virtual device that is one port of ethdev: from probing to removal. No exception crosses into DPDK.
+#pragma once
+
+#include <bus_vdev_driver.h>
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::vdev {
+
+/// What a driver brings. Its Device becomes the port's dev_private and has the port's address: ether_mac.
+template <class Device>
+struct driver {
+    result<std::unique_ptr<Device>> (*make)(const std::string& name, std::string_view arguments,
+                                            uint16_t port);
+    const eth_dev_ops& (*operations)() noexcept;
+    /// An error, to the driver's log.
+    void (*complain)(const char* name, const char* what) noexcept;
+    eth_rx_burst_t rx_burst = nullptr;
+    eth_tx_burst_t tx_burst = nullptr;
+    eth_tx_prep_t tx_prepare = nullptr;
+};
+
+/// A driver's queues as ethdev calls them.
+template <class Queue>
+uint16_t burst(void* queue, rte_mbuf** packets, uint16_t n) noexcept {
+    return static_cast<Queue*>(queue)->burst(packets, n);
+}
+
+/// int(): what ethdev is told; ENOMEM where memory is short.
+template <class Action>
+int guarded(const Action& action) noexcept {
+    try {
+        return action();
+    } catch (const std::exception&) {
+        return -ENOMEM;
+    }
+}
+
+template <class Device>
+int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
+    const char* name = rte_vdev_device_name(vdev);
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+        d.complain(name, "works in the primary process only");
+        return -ENOTSUP;
+    }
+    rte_eth_dev* dev = rte_eth_vdev_allocate(vdev, 0);
+    if (dev == nullptr) return -ENOMEM;
+    int code = -ENOMEM;
+    try {
+        auto made = d.make(name, rte_vdev_device_args(vdev), dev->data->port_id);
+        if (made) {
+            dev->data->mac_addrs = &(*made)->ether_mac;
+            dev->data->dev_private = made->release();
+            dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+            dev->dev_ops = &d.operations();
+            dev->rx_pkt_burst = d.rx_burst;
+            dev->tx_pkt_burst = d.tx_burst;
+            dev->tx_pkt_prepare = d.tx_prepare;
+            rte_eth_dev_probing_finish(dev);
+            return 0;
+        }
+        d.complain(name, made.error().message().c_str());
+        code = -made.error().code;
+    } catch (const std::exception& e) {
+        d.complain(name, e.what());
+    }
+    rte_eth_dev_release_port(dev);
+    return code;
+}
+
+/// dev_close: the port is stopped, its queues are released, its device is gone.
+/// leave  called last, with the device
+template <class Device, class Leave>
+int close(rte_eth_dev* dev, const Leave& leave) noexcept {
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) return 0;
+    (void)dev->dev_ops->dev_stop(dev);
+    rte_eth_dev_data* data = dev->data;
+    for (uint16_t q = 0; q < data->nb_rx_queues; ++q) dev->dev_ops->rx_queue_release(dev, q);
+    for (uint16_t q = 0; q < data->nb_tx_queues; ++q) dev->dev_ops->tx_queue_release(dev, q);
+    data->nb_rx_queues = data->nb_tx_queues = 0;
+    auto* device = static_cast<Device*>(data->dev_private);
+    leave(*device);
+    delete device;
+    // ethdev frees what is left; these were ours.
+    data->dev_private = nullptr;
+    data->mac_addrs = nullptr;
+    return 0;
+}
+
+inline int remove(rte_vdev_device* vdev) noexcept {
+    rte_eth_dev* dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+    if (dev == nullptr) return 0;  // closed already
+    (void)dev->dev_ops->dev_close(dev);
+    return rte_eth_dev_release_port(dev);
+}
+
+/// rx, tx  bool(uint16_t queue): does it run?
+template <class Rx, class Tx>
+void show_queue_states(rte_eth_dev* dev, const Rx& rx, const Tx& tx) noexcept {
+    const auto state = [](bool running) -> uint8_t {
+        return running ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    };
+    rte_eth_dev_data* data = dev->data;
+    for (uint16_t q = 0; q < data->nb_rx_queues; ++q) data->rx_queue_state[q] = state(rx(q));
+    for (uint16_t q = 0; q < data->nb_tx_queues; ++q) data->tx_queue_state[q] = state(tx(q));
+}
+
+/// The longest frame that an MTU lets through, with two VLAN tags.
+constexpr uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
+    return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
+}
+
+inline packet::mac_address to_mac(const rte_ether_addr& from) noexcept {
+    packet::mac_address mac;
+    std::memcpy(mac.bytes, from.addr_bytes, sizeof mac.bytes);
+    return mac;
+}
+
+inline rte_ether_addr to_ether(const packet::mac_address& from) noexcept {
+    rte_ether_addr mac;
+    std::memcpy(mac.addr_bytes, from.bytes, sizeof mac.addr_bytes);
+    return mac;
+}
+
+}  // namespace turnpike::vdev

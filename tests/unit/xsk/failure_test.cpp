@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernel answers seldom, or not on a veth pair: given by this program's own bind(), sendto() and
+// getsockopt(), which stand before the C library's; and memory that ends.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/if_link.h>
+#include <linux/if_xdp.h>
+#include <rte_alarm.h>
+#include <sys/syscall.h>
+
+#include <filesystem>
+
+#include "lib/eal.hpp"
+#include "lib/failing_new.hpp"
+#include "unit/xsk/port.hpp"
+
+namespace turnpike::test {
+namespace {
+
+std::atomic<bool> queues_are_busy{false}, sends_fail{false}, zero_copy{false};
+std::atomic<uint32_t> bind_flags{0};
+
+int failed(int code) noexcept {
+    errno = code;
+    return -1;
+}
+
+}  // namespace
+}  // namespace turnpike::test
+
+extern "C" {
+
+int bind(int fd, const sockaddr* address, socklen_t bytes) noexcept {
+    if (address->sa_family == AF_XDP) {
+        turnpike::test::bind_flags = reinterpret_cast<const sockaddr_xdp*>(address)->sxdp_flags;
+        if (turnpike::test::queues_are_busy) return turnpike::test::failed(EBUSY);
+    }
+    return static_cast<int>(syscall(SYS_bind, fd, address, bytes));
+}
+
+ssize_t sendto(int fd, const void* data, size_t bytes, int flags, const sockaddr* to,
+               socklen_t to_bytes) {
+    if (data == nullptr && turnpike::test::sends_fail) return turnpike::test::failed(EOPNOTSUPP);
+    return syscall(SYS_sendto, fd, data, bytes, flags, to, to_bytes);
+}
+
+int getsockopt(int fd, int level, int name, void* value, socklen_t* bytes) noexcept {
+    const auto code = static_cast<int>(syscall(SYS_getsockopt, fd, level, name, value, bytes));
+    if (level == SOL_XDP && name == XDP_OPTIONS && turnpike::test::zero_copy)
+        static_cast<xdp_options*>(value)->flags |= XDP_OPTIONS_ZEROCOPY;
+    return code;
+}
+
+}  // extern "C"
+
+namespace turnpike::test {
+namespace {
+
+class xsk_failures : public xsk_port {
+  protected:
+    void TearDown() override {
+        queues_are_busy = sends_fail = zero_copy = false;
+        xsk_port::TearDown();
+    }
+};
+
+TEST_F(xsk_failures, auto_is_copy_where_the_program_is_generic) {
+    {
+        port p("net_xsk0", "lo", pool);  // has no XDP of its own
+        ASSERT_EQ(p.code, 0);
+        p.start();
+        EXPECT_NE(bind_flags & XDP_COPY, 0u) << "zero-copy would never send";
+    }
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    EXPECT_EQ(bind_flags & XDP_COPY, 0u) << "its driver runs the program";
+}
+
+TEST_F(xsk_failures, calls_that_fail_are_counted_and_said_once) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    ::testing::internal::CaptureStderr();
+    sends_fail = true;
+    for (uint32_t i = 0; i < 5; ++i) {
+        ASSERT_TRUE(p.send(to_mbuf(pool, make_frame(100, i))));
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+    EXPECT_EQ(p.xstats().at("tx_failed_calls"), 5u);
+    sends_fail = false;
+    ASSERT_TRUE(p.send(to_mbuf(pool, make_frame(100, 5))));
+    for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(wire.receive(), make_frame(100, i));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    fflush(stderr);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    const std::string words = "queue 0: the kernel refuses to send: Operation not supported";
+    const size_t at = said.find(words);
+    ASSERT_NE(at, std::string::npos) << said;
+    EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+    EXPECT_EQ(p.xstats().at("tx_failed_calls"), 5u);
+}
+
+/// What the kernel drops without a word it must not be given. veth says nothing of zero-copy: two parts.
+TEST_F(xsk_failures, zero_copy_sends_no_more_parts_than_the_driver_takes) {
+    const cable wire("near", 3500);
+    zero_copy = true;
+    port p("net_xsk0", wire, pool, {.mtu = 3500, .scatter = true});
+    ASSERT_EQ(p.code, 0);
+    p.start();
+    const auto sent = [&](size_t bytes, size_t room) {
+        const frame f = make_frame(bytes, static_cast<uint32_t>(bytes));
+        return p.send(to_mbuf(pool, f, room)) && p.arrives(wire) == f;
+    };
+    EXPECT_TRUE(sent(1000, 500));
+    EXPECT_EQ(p.xstats().at("tx_descriptors"), 2u);
+    EXPECT_EQ(p.xstats().at("tx_copied"), 0u);
+    EXPECT_TRUE(sent(1200, 100));
+    EXPECT_EQ(p.xstats().at("tx_descriptors"), 3u) << "copied into one";
+    EXPECT_TRUE(sent(3500, 1000));
+    EXPECT_EQ(p.xstats().at("tx_descriptors"), 5u) << "copied into two";
+    EXPECT_EQ(p.xstats().at("tx_copied"), 2u);
+    ASSERT_TRUE(p.send(to_mbuf(pool, make_frame(5000, 1), 1000)));
+    EXPECT_EQ(p.xstats().at("tx_refused"), 1u);
+}
+
+/// Of EAL's interrupt thread.
+struct heartbeat {
+    static constexpr uint64_t period_us = 20'000;
+    std::atomic<uint32_t> beats{0};
+    heartbeat() { rte_eal_alarm_set(period_us, beat, this); }
+    ~heartbeat() { rte_eal_alarm_cancel(beat, this); }
+    static void beat(void* self) {
+        ++static_cast<heartbeat*>(self)->beats;
+        rte_eal_alarm_set(period_us, beat, self);
+    }
+};
+
+TEST_F(xsk_failures, a_queue_that_is_taken_keeps_no_other_alarm_waiting) {
+    cable wire("near");
+    port p("net_xsk0", wire, pool);
+    p.start();
+    wire.cut();
+    ASSERT_TRUE(within(2, [&] { return !p.link_up(); }));
+    queues_are_busy = true;
+    ::testing::internal::CaptureStderr();
+    wire.lay();
+    {
+        const heartbeat heart;
+        std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+        EXPECT_GT(heart.beats, 50u) << "of 150";
+    }
+    fflush(stderr);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("queue 0 has an AF_XDP socket already"), std::string::npos) << said;
+    queues_are_busy = false;
+    EXPECT_TRUE(within(2, [&] { return p.link_up(); }));
+    ASSERT_TRUE(wire.send(make_frame(100, 1)));
+    EXPECT_EQ(p.receive(), make_frame(100, 1));
+}
+
+size_t open_files() {
+    size_t n = 0;
+    for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd"))
+        ++n;
+    return n;
+}
+
+TEST_F(xsk_failures, a_start_without_memory_leaves_no_socket_open) {
+    const cable wire("near", 1500, 2);
+    port p("net_xsk0", wire, pool, {.queues = 2});
+    ASSERT_EQ(p.code, 0);
+    const size_t before = open_files();
+    for (long n = 0;; ++n) {
+        ASSERT_LT(n, 10'000);
+        allocations_until_failure = n;
+        const int code = rte_eth_dev_start(p.id);
+        allocations_until_failure = never;
+        if (code == 0) break;
+        ASSERT_EQ(code, -ENOMEM) << "allocation " << n;
+        ASSERT_EQ(open_files(), before) << "allocation " << n;
+        ASSERT_EQ(rte_mempool_in_use_count(pool), 0u) << "allocation " << n;
+    }
+    EXPECT_GT(open_files(), before);
+}
+
+/// A BPF link on the interface, taken off as `bpftool link detach` does.
+bool take_program_off(int ifindex) {
+    for (uint32_t id = 0; bpf_link_get_next_id(id, &id) == 0;) {
+        const int fd = bpf_link_get_fd_by_id(id);
+        bpf_link_info info{};
+        uint32_t bytes = sizeof info;
+        const bool there =
+            bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0 && info.type == BPF_LINK_TYPE_XDP &&
+            info.xdp.ifindex == static_cast<uint32_t>(ifindex) && bpf_link_detach(fd) == 0;
+        ::close(fd);
+        if (there) return true;
+    }
+    return false;
+}
+
+TEST_F(xsk_failures, a_start_that_cannot_attach_its_program_is_no_hindrance_to_the_next) {
+    const cable wire("near");
+    port p("net_xsk0", wire, pool);
+    const auto near = static_cast<int>(if_nametoindex("near"));
+    ASSERT_TRUE(take_program_off(near));
+    const bpf_insn pass[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 2},
+        {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+    const int other =
+        bpf_prog_load(BPF_PROG_TYPE_XDP, "other", "BSD", pass, std::size(pass), nullptr);
+    ASSERT_GE(other, 0);
+    ASSERT_EQ(bpf_xdp_attach(near, other, XDP_FLAGS_DRV_MODE, nullptr), 0);
+    EXPECT_EQ(rte_eth_dev_start(p.id), -EBUSY);
+    EXPECT_EQ(rte_eth_dev_start(p.id), -EBUSY) << "and not for want of a program";
+    ASSERT_EQ(bpf_xdp_detach(near, XDP_FLAGS_DRV_MODE, nullptr), 0);
+    ::close(other);
+    p.start();
+    ASSERT_TRUE(wire.send(make_frame(100, 1)));
+    EXPECT_EQ(p.receive(), make_frame(100, 1));
+}
+
+}  // namespace
+}  // namespace turnpike::test
