@@ -169,11 +169,11 @@ class path_lab {
         return r;
     }
     void open_port(const std::string& name) {
-        const size_t i = ends_.size();
+        const size_t i = ends_.size();  // a port that was closed gave its number back
         end& e = ends_.emplace_back();
         e.name = name;
         for (uint16_t q = 0; q < workers_; ++q) {
-            const std::string of = std::to_string(i) + "_" + std::to_string(q);
+            const std::string of = std::to_string(rings_.size());
             e.rx.push_back(make_ring("r" + of));
             e.tx.push_back(make_ring("t" + of));
         }

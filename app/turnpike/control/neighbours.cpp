@@ -19,7 +19,10 @@ neighbours::neighbours(next_hops& hops, routes& host_routes, uint32_t most_held,
       actions_(std::move(actions)),
       interfaces_(datapath::max_interfaces) {}
 
-neighbours::~neighbours() { give_up_all(drop_reason::stopping); }
+neighbours::~neighbours() {
+    give_up_all(drop_reason::stopping);
+    for (const auto& [hop, e] : by_hop_) hops_.give_back(hop);
+}
 
 neighbours::entry* neighbours::find(uint16_t interface, const ip_address& a) {
     const auto at = entries_.find({interface, a});

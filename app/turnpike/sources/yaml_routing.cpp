@@ -36,10 +36,19 @@ ip_prefix read_address(const reader& from) {
     return p;
 }
 
-std::string read_interface(neighbour_finder& find, const reader& from, std::string_view key,
-                           const ip_address& neighbour) {
-    return from.at(key).taken(
-        find.interface_of(neighbour, from.has("port") ? from.at("port").text() : std::string{}));
+std::string read_interface(const desired& in, neighbour_finder& find, const reader& from,
+                           std::string_view key, const ip_address& neighbour) {
+    std::string named;
+    if (from.has("port")) {
+        named = from.at("port").text();
+        const state::interface* i = in.interfaces.find(named);
+        if (i == nullptr)
+            from.at("port").refuse(
+                fmt::format("names '{}', which is not a port", named.substr(0, 80)));
+        if (i->kind != state::interface_kind::routed)
+            from.at("port").refuse(fmt::format("names '{}', which has no addresses", named));
+    }
+    return from.at(key).taken(find.interface_of(neighbour, named));
 }
 
 /// A route on its way into the set, with its place in a file.
@@ -71,15 +80,15 @@ class route_reader {
         const auto twice = std::adjacent_find(
             routes_.begin(), routes_.end(),
             [](const placed_route& a, const placed_route& b) { return a.to == b.to; });
-        if (twice != routes_.end()) refuse(twice[1], "again; a prefix has one route");
+        if (twice != routes_.end()) refuse(twice[1], "there twice; a prefix has one route");
         for (const auto& [name, i] : into_.interfaces)
             for (const ip_prefix& a : i.addresses) {
                 const auto host = static_cast<uint8_t>(a.address.bits());
                 if (const placed_route* r = at({a.address, host}))
                     refuse(*r, fmt::format("our own address on port '{}'", name));
                 if (const placed_route* r = at(a.network()))
-                    refuse(*r, fmt::format("again; a prefix has one route (the network of port '{}' "
-                                           "has one already)",
+                    refuse(*r, fmt::format("there twice; a prefix has one route (port '{}' is on "
+                                           "that network, which makes one)",
                                            name));
             }
         into_.routes.reserve(routes_.size());
@@ -106,7 +115,7 @@ class route_reader {
             if (target.via.v6 != to.address.v6)
                 from.at("via").refuse(fmt::format("is {}, not of the same IP version as {}",
                                                   target.via.text(), to.text()));
-            target.interface = read_interface(find_, from, "via", target.via);
+            target.interface = read_interface(into_, find_, from, "via", target.via);
         }
         routes_.push_back({to, into_.routes.target_index(target), 0, from.line()});
     }
@@ -132,7 +141,7 @@ class route_reader {
     }
     [[noreturn]] void refuse(const placed_route& r, const std::string& why) const {
         throw complaint{error{EINVAL, fmt::format("{}:{}", files_[r.file], r.line),
-                              fmt::format("routes: to is {} {}", r.to.text(), why)}};
+                              fmt::format("routes: {} is {}", r.to.text(), why)}};
     }
 
     desired& into_;
@@ -208,7 +217,7 @@ void read_neighbours(const reader& from, desired& into) {
     for (const reader& element : from.at("static").list("neighbours")) {
         element.expect_map({"address", "port", "mac"});
         const auto address = element.at("address").taken(parse_address(element.at("address").text()));
-        const state::neighbour_name name{read_interface(find, element, "address", address), address};
+        const state::neighbour_name name{read_interface(into, find, element, "address", address), address};
         if (!into.neighbours
                  .emplace(name, state::neighbour{read_mac(element.at("mac")), {element.where()}})
                  .second)

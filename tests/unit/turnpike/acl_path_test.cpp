@@ -295,7 +295,7 @@ TEST(acl, the_first_rule_that_matches_decides) {
     EXPECT_EQ(l.rule("default").action, "deny");
     const auto report = l.acls();
     ASSERT_EQ(report.size(), 1U);
-    EXPECT_EQ(report[0].port, "west");
+    EXPECT_EQ(report[0].interface, "west");
     EXPECT_EQ(report[0].direction, "in");
     EXPECT_EQ(report[0].list, "a");
     EXPECT_EQ(report[0].permitted, 2U);

@@ -112,7 +112,7 @@ TEST(config, static_neighbours) {
     ASSERT_TRUE(m) << m.error().message();
     ASSERT_EQ(m->neighbours.size(), 1U);
     EXPECT_EQ(m->neighbours.begin()->second.mac, (mac_address{{2, 0, 0, 0, 0, 10}}));
-    EXPECT_EQ(m->neighbours.begin()->first.interface, "west");
+    EXPECT_EQ(m->neighbours.begin()->first.interface, "a");
     const std::pair<const char*, const char*> wrong_ones[] = {
         {"{address: 10.0.2.9, mac: \"02:00:00:00:00:0a\"}", "on no port's network"},
         {"{address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}", "our own address"},
