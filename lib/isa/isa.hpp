@@ -17,17 +17,23 @@
 namespace turnpike::isa {
 
 /// CPU features as the OS lets us use them (__builtin_cpu_supports: it knows what XSAVE saves).
-/// One bit for each set of compiler flags in isa_flags.
+/// One bit for each set of compiler flags in isa_flags: a row may use all that its set lets the
+/// compiler use, whatever else the CPU's name promises (a virtual machine may mask any of it).
 enum feature : uint32_t {
     feature_none = 0,
-    feature_sse42 = 1u << 0,   ///< SSE4.2 and POPCNT
-    feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2
-    feature_avx512 = 1u << 2,  ///< AVX-512 F, BW, DQ, VL, CD
+    feature_sse42 = 1u << 0,   ///< SSE4.2, POPCNT
+    feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2, POPCNT
+    feature_avx512 = 1u << 2,  ///< feature_avx2 and AVX-512 F, BW, DQ, VL, CD
 };
 using features = uint32_t;
 
 /// What this CPU and OS have. Threads: any.
 features detect() noexcept;
+
+/// What a feature asks the CPU for, by the compiler's names ("bmi2" is -mbmi2): those of isa_flags.
+std::span<const std::string_view> cpu_flags(feature of) noexcept;
+/// The features of a CPU that has these.
+features features_of(std::span<const std::string_view> cpu) noexcept;
 
 /// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} at most.
 std::span<const std::string_view> tokens(features have) noexcept;
