@@ -45,11 +45,12 @@ struct tables {
     uint16_t ports = 0;
     std::vector<ipv4_interface> own_v4{};  ///< of every port
     bool out_lists = false;                ///< any acl_out is bound
-    // Null where no port is routed. The domain goes first: what it still keeps belongs to the tables.
-    std::unique_ptr<route_table> routes;
+    // Null where no port is routed. Gone in this order: routes leave the domain what readers may hold;
+    // the domain, which gives back what it keeps of the neighbours; the neighbours.
     std::unique_ptr<neighbour_table> neighbours;
     /// Workers are its readers, by worker_plan::number. Null where nothing is routed or judged.
     std::unique_ptr<rcu::qsbr> rcu;
+    std::unique_ptr<route_table> routes;
     packet::ipv4_sum_function* ipv4_sum = nullptr;
 };
 

@@ -30,13 +30,9 @@ class routes : public ::testing::Test {
         ASSERT_TRUE(made) << made.error().message();
         table = std::move(*made);
     }
-    void TearDown() override {
-        domain.reset();
-        table.reset();
-    }
     void add(const char* to, next_hop hop) const { ASSERT_TRUE(table->add(prefix(to), hop)); }
-    std::unique_ptr<route_table> table;
     std::unique_ptr<rcu::qsbr> domain;
+    std::unique_ptr<route_table> table;
 };
 
 TEST_F(routes, longest_match_in_both_families) {
