@@ -39,7 +39,9 @@ features features_of(std::span<const std::string_view> cpu) noexcept {
     return have;
 }
 
-features detect() noexcept {
+namespace {
+
+features ask_cpu() noexcept {
 #if defined(__x86_64__)
     std::array<std::string_view, std::size(avx512_flags) + 1> cpu;
     size_t n = 0;
@@ -62,6 +64,13 @@ features detect() noexcept {
 #else
     return feature_none;
 #endif
+}
+
+}  // namespace
+
+features detect() noexcept {
+    static const features have = ask_cpu();
+    return have;
 }
 
 std::span<const std::string_view> tokens(features have) noexcept {

@@ -50,6 +50,13 @@ struct kernel {
     Function* function;
 };
 
+/// Threads any; allocates nothing.
+template <class Function>
+bool may_run(const kernel<Function>& row, uint16_t max_simd_bitwidth,
+             features have = detect()) noexcept {
+    return (row.needs & have) == row.needs && row.simd_bitwidth <= max_simd_bitwidth;
+}
+
 namespace detail {
 error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
                 uint16_t needs_bitwidth, uint16_t max_simd_bitwidth);
@@ -64,6 +71,7 @@ error unknown(std::string_view object, std::string_view name, const std::string&
 /// have                the CPU; a parameter so that a test can be another CPU
 /// Errors  ENOTSUP: the forced row needs what the CPU lacks or the width forbids
 ///         EINVAL: no row has the forced name
+/// Throws  std::bad_alloc, for an error's text only
 template <class Function>
 [[nodiscard]] result<const kernel<Function>*> choose(std::span<const kernel<Function>> table,
                                                      std::string_view object,
@@ -71,18 +79,16 @@ template <class Function>
                                                      std::string_view forced = {},
                                                      features have = detect()) {
     const bool automatic = forced.empty() || forced == "auto";
-    std::string names;
     for (const auto& row : table) {
-        const bool cpu_lacks = (row.needs & have) != row.needs;
-        const bool runs = !cpu_lacks && row.simd_bitwidth <= max_simd_bitwidth;
-        if (automatic && runs) return &row;
-        if (!automatic && row.name == forced) {
-            if (runs) return &row;
-            return tl::unexpected<error>(
-                detail::forbidden(object, forced, cpu_lacks, row.simd_bitwidth, max_simd_bitwidth));
-        }
-        names += (names.empty() ? "" : ", ") + std::string(row.name);
+        if (!automatic && row.name != forced) continue;
+        if (may_run(row, max_simd_bitwidth, have)) return &row;
+        if (!automatic)
+            return tl::unexpected<error>(detail::forbidden(object, forced,
+                                                           (row.needs & have) != row.needs,
+                                                           row.simd_bitwidth, max_simd_bitwidth));
     }
+    std::string names;
+    for (const auto& row : table) names += (names.empty() ? "" : ", ") + std::string(row.name);
     return tl::unexpected<error>(detail::unknown(object, forced, names));
 }
 

@@ -13,6 +13,17 @@ namespace turnpike::test {
 constexpr long never = -1;
 inline long allocations_until_failure = never;
 
+/// What `call` returns where its n-th allocation and all later ones fail. Whatever it throws, memory
+/// is there again afterwards.
+template <class Call>
+auto with_allocations(long n, const Call& call) {
+    const struct restored {
+        ~restored() { allocations_until_failure = never; }
+    } afterwards;
+    allocations_until_failure = n;
+    return call();
+}
+
 inline bool allocation_fails() {
     if (allocations_until_failure == never) return false;
     if (allocations_until_failure == 0) return true;  // and all that follow
