@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <rte_errno.h>
 #include <rte_fib.h>
-#include <rte_fib6.h>
 #include <rte_lpm.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include <map>
 
 #include "base/byte_order.hpp"
+#include "fib6_compat.hpp"
 #include "lookup_cell.hpp"
 
 namespace turnpike::bench {
@@ -130,7 +130,8 @@ peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
     peer.keep.reset(fib, rte_fib6_free);
     const uint64_t start = rte_rdtsc();
     for (const auto& r : table)
-        peer.refused += rte_fib6_add(fib, bytes6(r.prefix).data(), r.length, r.next_hop) != 0;
+        peer.refused +=
+            rte_fib6_add(fib, fib6_address(bytes6(r.prefix).data()), r.length, r.next_hop) != 0;
     peer.load_seconds = seconds_since(start);
     const std::pair<const char*, rte_fib6_lookup_type> types[] = {
         {"rte_fib6 scalar", RTE_FIB6_LOOKUP_TRIE_SCALAR},
@@ -140,12 +141,11 @@ peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
         peer.ways.push_back(
             {name, [fib, type = type](const std::vector<address6>& traffic, uint32_t burst) {
                  rte_fib6_select_lookup(fib, type);
-                 return cycles_per_lookup(
-                     traffic, burst, [fib](const address6* dst, uint64_t* hop, uint32_t n) {
-                         auto* raw = const_cast<uint8_t*>(dst->data());
-                         rte_fib6_lookup_bulk(fib, reinterpret_cast<uint8_t(*)[16]>(raw), hop,
-                                              static_cast<int>(n));
-                     });
+                 return cycles_per_lookup(traffic, burst,
+                                          [fib](const address6* dst, uint64_t* hop, uint32_t n) {
+                                              rte_fib6_lookup_bulk(fib, fib6_addresses(dst->data()),
+                                                                   hop, static_cast<int>(n));
+                                          });
              }});
     }
     return peer;

@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "eal/simd_bitwidth.hpp"
+#include "eal_options.hpp"
 #include "isa/isa.hpp"
 #include "version.hpp"
 
@@ -35,20 +36,6 @@ std::string field_of(const char* file, const std::string& field) {
             return at == std::string::npos ? "" : line.substr(at);
         }
     return "";
-}
-
-std::vector<std::string> own_eal_options(unsigned memory_mb, unsigned lcores) {
-    const bool hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0";
-    const auto cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
-    const std::string list =
-        lcores > 1 && cpus > 1 ? fmt::format("0-{}", std::min(lcores, cpus) - 1) : "0";
-    std::vector<std::string> out{"-l", list, "--no-pci", "--no-telemetry",
-                                 "--log-level=lib.*:error"};
-    if (hugepages)
-        out.insert(out.end(), {"--in-memory"});
-    else
-        out.insert(out.end(), {"--no-huge", "--no-shconf", "-m", std::to_string(memory_mb)});
-    return out;
 }
 
 }  // namespace
@@ -137,9 +124,9 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
     std::vector<std::string> all(argv + 1, argv + argc);
     std::vector<std::string> eal{argv[0]};
     const auto dashes = std::find(all.begin(), all.end(), "--");
-    const bool own = dashes == all.end();
-    if (!own) {
-        eal.insert(eal.end(), all.begin(), dashes);
+    std::vector<std::string> given;
+    if (dashes != all.end()) {
+        given.assign(all.begin(), dashes);
         all.erase(all.begin(), dashes + 1);
     }
     try {
@@ -148,13 +135,13 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
     } catch (const CLI::ParseError& e) {
         return app_.exit(e) == 0 ? 0 : 2;
     }
-    if (own) {
-        const auto ours = own_eal_options(eal_memory_mb, lcores);
-        eal.insert(eal.end(), ours.begin(), ours.end());
-        std::string line = "EAL options:";
-        for (const auto& o : ours) line += " " + o;
-        say(line);
-    }
+    const machine here{.hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0",
+                       .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
+    const auto merged = eal_options(std::move(given), here, eal_memory_mb, lcores);
+    std::string line = "EAL options:";
+    for (const auto& option : merged) line += " " + option;
+    say(line);
+    eal.insert(eal.end(), merged.begin(), merged.end());
     std::vector<char*> arguments;
     for (auto& a : eal) arguments.push_back(a.data());
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {

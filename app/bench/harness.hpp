@@ -2,7 +2,7 @@
 // One harness for all turnpike-bench-* programs: arguments, EAL, interleaved repetitions, a peer
 // program as a child process, and the JSON envelope (turnpike.bench/1).
 //
-//   NAME [EAL options --] [options]
+//   NAME [EAL options --] [options]    EAL options win over the harness's own: eal_options.hpp
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -85,7 +85,7 @@ result<void> io_loop::wait_for_links() {
         rte_eth_link link{};
         for (int tries = 0; tries < 500 && link.link_status == RTE_ETH_LINK_DOWN; ++tries) {
             if (tries != 0) rte_delay_us_sleep(10'000);
-            (void)rte_eth_link_get_nowait(port, &link);
+            if (rte_eth_link_get_nowait(port, &link) != 0) break;
         }
         if (link.link_status == RTE_ETH_LINK_DOWN)
             return fail(ETIMEDOUT, names_.front(), "the link did not come up within 5 s");

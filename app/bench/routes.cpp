@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "routes.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <random>
 #include <stdexcept>
 
 #include "base/byte_order.hpp"
+#include "config/address.hpp"
+#include "config/lines.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -57,26 +56,23 @@ address any_allocation(int family, std::mt19937_64& random) {
 }  // namespace
 
 routes read_routes(const std::string& file, int family) {
-    std::ifstream in(file);
-    if (!in) throw std::runtime_error(file + ": cannot be read");
+    auto in = config::lines::open(file);
+    if (!in) throw std::runtime_error(in.error().message());
     routes table;
-    unsigned number = 0;
-    for (std::string line; std::getline(in, line);) {
-        ++number;
-        while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())))
-            line.pop_back();
-        const size_t slash = line.find('/');
-        if (line.empty() || (line.find(':') != std::string::npos) != (family == 6)) continue;
-        uint8_t bytes[16] = {};
-        const auto where = file + ":" + std::to_string(number);
-        if (slash == std::string::npos ||
-            inet_pton(family == 4 ? AF_INET : AF_INET6, line.substr(0, slash).c_str(), bytes) != 1)
-            throw std::runtime_error(where + ": not a prefix (ADDRESS/LENGTH): " + line);
-        const auto length = static_cast<unsigned>(std::stoul(line.substr(slash + 1)));
+    while (true) {
+        const auto next = in->next();
+        if (!next) throw std::runtime_error(next.error().message());
+        if (!*next) return table;
+        const std::string_view line = (*next)->substr(0, (*next)->find_last_not_of(" \t") + 1);
+        const bool ipv6 = line.find(':') != std::string_view::npos;
+        if (line.empty() || ipv6 != (family == 6)) continue;
+        const auto prefix = parse_prefix(line);
+        if (!prefix)
+            throw std::runtime_error(error{EINVAL, in->where(), prefix.error().text}.message());
+        const uint8_t* bytes = prefix->address.bytes.data();
         const address a{load_be<uint64_t>(bytes), load_be<uint64_t>(bytes + 8)};
-        table.push_back({a.masked(length), static_cast<uint8_t>(length), 0});
+        table.push_back({a.masked(prefix->length), prefix->length, 0});
     }
-    return table;
 }
 
 routes generate_routes(int family, size_t count) {

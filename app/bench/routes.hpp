@@ -12,7 +12,7 @@ namespace turnpike::bench {
 
 using routes = std::vector<fib::entry>;
 
-/// Read prefixes, one a line, those of the family only (other lines are the other family's).
+/// Read prefixes, one a line of a plain or gzip file, those of the family only (other lines are the other family's).
 /// Throws std::runtime_error with file:line.
 routes read_routes(const std::string& file, int family);
 

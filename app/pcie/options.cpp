@@ -78,7 +78,8 @@ void add_link_options(CLI::App& app, arguments& a) {
 }
 
 void add_output_options(CLI::App& app, arguments& a) {
-    auto* const json = app.add_flag("--json", a.json, "print one JSON object");
+    auto* const json =
+        app.add_flag("--json", a.json, "print one JSON object (of at most 16384 cells)");
     app.add_flag("--csv", a.csv, "print comma-separated values")->excludes(json);
     app.add_option(
            "--figure", a.figure,
@@ -142,6 +143,9 @@ result<std::string> figure_stem(const std::string& file) {
     return path.string();
 }
 
+/// A cell is 14 kB of JSON. Every frame size of one profile is 16,321.
+constexpr size_t most_json_cells = 16'384;
+
 result<request> check(const arguments& a) {
     request r;
     if (const auto good = choose_profiles(a, r); !good) return tl::unexpected<error>(good.error());
@@ -166,6 +170,12 @@ result<request> check(const arguments& a) {
         r.figure = std::move(*stem);
     }
     r.list_profiles = a.list_profiles;
+    const size_t cells = r.profiles.size() * r.frames.size();
+    if (r.format == output::json && cells > most_json_cells)
+        return fail(EINVAL, "--json",
+                    fmt::format("{} profiles at {} frame sizes are {} cells; one JSON object holds "
+                                "at most {}: ask for fewer, or for --csv",
+                                r.profiles.size(), r.frames.size(), cells, most_json_cells));
     r.link_only = !a.detect.empty() && a.profiles.empty() && a.profiles_file.empty() && !a.frames &&
                   a.figure.empty();
     return r;

@@ -14,4 +14,10 @@ config eal_config(std::string name, int socket) {
     return c;
 }
 
+config eal_config(std::string name, int socket, size_t max_size) {
+    config c = eal_config(std::move(name), socket);
+    c.max_bytes = max_size != 0 ? max_size : UINT64_MAX;
+    return c;
+}
+
 }  // namespace turnpike::acl

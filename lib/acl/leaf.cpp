@@ -59,7 +59,7 @@ leaf_coding<Words> leaf_coding<Words>::fitting(const std::vector<packed_rule<Wor
 template <unsigned Words>
 bool leaf_coding<Words>::fits(const packed_rule<Words>& r) const noexcept {
     if (categories != 0 && r.categories != categories) return false;
-    if (r.priority < base || rank(r.priority) > layout::rank_mask) return false;
+    if (r.priority <= base || rank(r.priority) > layout::rank_mask) return false;
     const auto* end = stored.begin() + stored_words;
     for (unsigned w = 0; w < Words; ++w)
         if (asked_bits<Words>(r, w) != 0 && std::find(stored.begin(), end, w) == end) return false;
@@ -161,7 +161,7 @@ std::vector<packed_rule<Words>> leaves<Words>::read_one(uint64_t word) const {
         set_ports(r, {static_cast<uint16_t>(low >> 16), static_cast<uint16_t>(high >> 16)},
                   {static_cast<uint16_t>(low), static_cast<uint16_t>(high)});
         r.user_data = get<uint32_t>(tops + 8 * i);
-        r.priority = get<uint32_t>(tops + 8 * i + 4) + coding_.base - 1;
+        r.priority = get<uint32_t>(tops + 8 * i + 4) + coding_.base;
         r.categories = coding_.categories;
         for (unsigned c = 0; coding_.categories == 0 && c < max_categories; ++c)
             r.categories |= (tops[8 * count + i / 8 * max_categories + c] >> i % 8 & 1u) << c;

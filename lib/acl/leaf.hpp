@@ -20,8 +20,9 @@ constexpr uint64_t entry_word(uint32_t granule, uint32_t info) {
     return uint64_t{granule} << 32 | info;
 }
 
-/// What all leaves of a generation have in common. Priorities are stored from `base` up, so that
-/// 16 bits of them rank well; there is room for others above and below those it was made from.
+/// What all leaves of a generation have in common. Priorities are stored as what they are above
+/// `base`, so that 16 bits of them rank well; there is room for others above and below those it was
+/// made from. Stored ones are 1 to max_priority: kernels compare them as signed numbers.
 template <unsigned Words>
 struct leaf_coding {
     std::array<uint8_t, Words> stored{};  ///< words that some rule asks for, ports last
@@ -32,7 +33,7 @@ struct leaf_coding {
 
     static leaf_coding fitting(const std::vector<packed_rule<Words>>& rules);
     bool fits(const packed_rule<Words>& r) const noexcept;
-    uint32_t stored_priority(uint32_t priority) const noexcept { return priority - base + 1; }
+    uint32_t stored_priority(uint32_t priority) const noexcept { return priority - base; }
     uint32_t rank(uint32_t priority) const noexcept {
         return stored_priority(priority) >> rank_shift;
     }

@@ -15,6 +15,7 @@
 #include "acl/acl_dpdk.hpp"
 #include "acl/field_map.hpp"
 #include "acl/tpk_acl.h"
+#include "eal/simd_bitwidth.hpp"
 
 namespace acl = turnpike::acl;
 
@@ -59,7 +60,7 @@ std::vector<tpk_acl_field> fields_of(const tpk_acl_ctx& ctx, uint32_t rule) {
     return fields;
 }
 
-tpk_acl_ctx* find(const std::string& name) {
+tpk_acl_ctx* find(std::string_view name) {
     const auto at =
         std::find_if(all.begin(), all.end(), [&](const auto& c) { return c->name == name; });
     return at != all.end() ? at->get() : nullptr;
@@ -109,29 +110,31 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(const tpk_acl_c
         const auto ok = map->convert(data, fields_of(ctx, r).data(), categories, rules);
         if (!ok) return tl::unexpected<turnpike::error>(ok.error());
     }
-    acl::config config = acl::eal_config(ctx.name, ctx.socket_id);
+    acl::config config = acl::eal_config(ctx.name, ctx.socket_id, cfg.max_size);
     config.max_rules = static_cast<uint32_t>(rules.size());
-    if (cfg.max_size != 0) config.max_bytes = cfg.max_size;
     auto table = std::make_unique<acl::table<Words>>(config, map->key());
     if (auto ok = table->build(std::move(rules)); !ok)
         return tl::unexpected<turnpike::error>(ok.error());
     return table;
 }
 
-int select(const tpk_acl_ctx& ctx, enum tpk_acl_classify_alg alg, acl::classify_function** function,
-           std::string_view* name) {
+/// The row that an algorithm asks for. classify_alg comes here with every burst: it allocates nothing.
+int select(enum tpk_acl_classify_alg alg, acl::classify_function** function,
+           std::string_view* name) noexcept {
     static constexpr std::string_view names[] = {"", "scalar", "sse42",     "avx2",
                                                  {}, {},       "avx512x16", "avx512x32"};
     const auto number = static_cast<unsigned>(alg);
     if (number >= std::size(names)) return -EINVAL;
     if (number != 0 && names[number].empty()) return -ENOTSUP;
-    const auto row =
-        turnpike::isa::choose(acl::classify_kernels(), ctx.name,
-                              acl::eal_config({}, -1).max_simd_bitwidth, names[number]);
-    if (!row) return -row.error().code;
-    *function = (*row)->function;
-    if (name != nullptr) *name = (*row)->name;
-    return 0;
+    const uint16_t width = turnpike::eal::max_simd_bitwidth();
+    for (const auto& row : acl::classify_kernels()) {
+        if ((number != 0 && row.name != names[number]) || !turnpike::isa::may_run(row, width))
+            continue;
+        *function = row.function;
+        if (name != nullptr) *name = row.name;
+        return 0;
+    }
+    return -ENOTSUP;
 }
 
 int classify_with(const tpk_acl_ctx& ctx, acl::classify_function* function, const uint8_t** data,
@@ -162,7 +165,7 @@ tpk_acl_ctx* tpk_acl_create(const tpk_acl_param* param) try {
     made->socket_id = param->socket_id;
     made->rule_size = param->rule_size;
     made->max_rules = param->max_rule_num;
-    select(*made, TPK_ACL_CLASSIFY_DEFAULT, &made->classify, &made->kernel);
+    select(TPK_ACL_CLASSIFY_DEFAULT, &made->classify, &made->kernel);
     all.push_back(std::move(made));
     return all.back().get();
 } catch (const std::bad_alloc&) {
@@ -242,13 +245,13 @@ int tpk_acl_classify_alg(const tpk_acl_ctx* ctx, const uint8_t** data, uint32_t*
     if (ctx == nullptr) return -EINVAL;
     acl::classify_function* function = ctx->classify;
     if (alg != TPK_ACL_CLASSIFY_DEFAULT)
-        if (const int wrong = select(*ctx, alg, &function, nullptr); wrong != 0) return wrong;
+        if (const int wrong = select(alg, &function, nullptr); wrong != 0) return wrong;
     return classify_with(*ctx, function, data, results, num, categories);
 }
 
 int tpk_acl_set_ctx_classify(tpk_acl_ctx* ctx, enum tpk_acl_classify_alg alg) {
     if (ctx == nullptr) return -EINVAL;
-    return select(*ctx, alg, &ctx->classify, &ctx->kernel);
+    return select(alg, &ctx->classify, &ctx->kernel);
 }
 
 void tpk_acl_dump(const tpk_acl_ctx* ctx) {

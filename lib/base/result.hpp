@@ -9,6 +9,8 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "base/printable.hpp"
+
 namespace turnpike {
 
 /// code    a positive errno value
@@ -20,8 +22,9 @@ struct error {
     std::string text;
 
     /// "OBJECT: TEXT (errno in words)"; the errno is left out where the text says it all (EINVAL).
+    /// Printable whatever it quotes.
     [[nodiscard]] std::string message() const {
-        std::string out = object.empty() ? text : object + ": " + text;
+        std::string out = printable(object.empty() ? text : object + ": " + text);
         if (code != 0 && code != EINVAL) out += std::string(" (") + std::strerror(code) + ")";
         return out;
     }

@@ -1,99 +1,94 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config/lines.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <memory>
-#include <vector>
+#include <utility>
+
+#include "base/owned_fd.hpp"
 
 namespace turnpike::config {
 namespace {
 
-struct close_file {
-    void operator()(gzFile_s* f) const noexcept { gzclose(f); }
-};
+constexpr unsigned chunk_bytes = 128u << 10;
 
-/// Cuts blocks into lines.
-class line_cutter {
-  public:
-    line_cutter(std::string path, const std::function<result<void>(std::string_view)>& take)
-        : path_(std::move(path)), take_(take) {}
-
-    result<void> block(std::string_view text) {
-        while (!text.empty()) {
-            const size_t end = text.find('\n');
-            if (end == std::string_view::npos) return keep(text);
-            const std::string_view part = text.substr(0, end);
-            text.remove_prefix(end + 1);
-            if (begun_.empty()) {
-                if (auto taken = line(part); !taken) return taken;
-                continue;
-            }
-            if (auto kept = keep(part); !kept) return kept;
-            const std::string whole = std::exchange(begun_, {});
-            if (auto taken = line(whole); !taken) return taken;
-        }
-        return {};
-    }
-    result<void> end() { return begun_.empty() ? result<void>{} : line(begun_); }
-
-  private:
-    result<void> line(std::string_view text) {
-        ++number_;
-        if (text.size() > max_line_bytes) return refuse("is longer than 4096 bytes");
-        const auto odd = [](char c) {
-            return static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\r';
-        };
-        if (std::any_of(text.begin(), text.end(), odd))
-            return refuse("holds bytes that no text has; is this a file of another kind?");
-        return take_(text);
-    }
-    result<void> keep(std::string_view part) {
-        if (begun_.size() + part.size() > max_line_bytes) {
-            ++number_;
-            return refuse("is longer than 4096 bytes");
-        }
-        begun_ += part;
-        return {};
-    }
-    [[nodiscard]] tl::unexpected<error> refuse(std::string text) const {
-        return fail(EINVAL, path_ + ":" + std::to_string(number_), std::move(text));
-    }
-
-    std::string path_;
-    const std::function<result<void>(std::string_view)>& take_;
-    std::string begun_;  ///< of a line whose end is in the next block
-    size_t number_ = 0;
-};
+bool is_control(char c) noexcept {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+}
 
 }  // namespace
 
-result<void> for_each_line(const std::filesystem::path& path,
-                           const std::function<result<void>(std::string_view line)>& take) {
-    struct stat about {};
-    if (::stat(path.c_str(), &about) != 0) return fail(errno, path.string(), "cannot be opened");
-    if (!S_ISREG(about.st_mode)) return fail(EINVAL, path.string(), "is not a regular file");
-    std::unique_ptr<gzFile_s, close_file> file(gzopen(path.c_str(), "rb"));
-    if (file == nullptr)
-        return fail(errno == 0 ? ENOMEM : errno, path.string(), "cannot be opened");
-    constexpr unsigned block_bytes = 1u << 18;
-    std::vector<char> block(block_bytes);
-    gzbuffer(file.get(), block_bytes);
-    line_cutter cutter(path.string(), take);
-    for (size_t total = 0;;) {
-        const int got = gzread(file.get(), block.data(), block_bytes);
-        int code = Z_OK;
-        const char* why = gzerror(file.get(), &code);
-        if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
-            return fail(EINVAL, path.string(), std::string("cannot be uncompressed: ") + why);
-        if (got == 0) return cutter.end();
-        total += static_cast<size_t>(got);
-        if (total > max_lines_bytes)
-            return fail(EINVAL, path.string(), "has more than 4 GB of text");
-        if (auto cut = cutter.block({block.data(), static_cast<size_t>(got)}); !cut) return cut;
-    }
+lines::lines(std::filesystem::path path, limits most, gzFile_s* file)
+    : path_(std::move(path)), most_(most), file_(file) {}
+
+result<lines> lines::open(const std::filesystem::path& path, limits most) {
+    // O_NONBLOCK: opening a FIFO nobody writes to must not hang.
+    owned_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd.get() < 0) return fail(errno, path, "cannot open the file");
+    struct stat status {};
+    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot look at the file");
+    if (!S_ISREG(status.st_mode)) return fail(EINVAL, path, "is not a regular file");
+    gzFile_s* const file = gzdopen(fd.get(), "rb");
+    if (file == nullptr) return fail(ENOMEM, path, "cannot read the file");
+    fd.release();  // gzclose_r closes it
+    gzbuffer(file, chunk_bytes);
+    return lines(path, most, file);
 }
+
+/// False: there is no more. Plain files go through zlib as they are.
+result<bool> lines::read_more() {
+    text_.erase(0, std::exchange(at_, 0));
+    const size_t before = text_.size();
+    text_.resize(before + chunk_bytes);
+    errno = 0;
+    const int got = gzread(file_.get(), text_.data() + before, chunk_bytes);
+    const int code = errno;
+    text_.resize(before + static_cast<size_t>(std::max(got, 0)));
+    int wrong = Z_OK;
+    (void)gzerror(file_.get(), &wrong);
+    if (wrong == Z_ERRNO) return fail(code, path_, "cannot read the file");
+    if (wrong == Z_MEM_ERROR) return fail(ENOMEM, path_, "cannot read the file");
+    if (wrong == Z_BUF_ERROR) return fail(EINVAL, path_, "is a gzip file that ends too early");
+    if (wrong != Z_OK && wrong != Z_STREAM_END)
+        return fail(EINVAL, path_, "is a gzip file with an error in it");
+    bytes_ += text_.size() - before;
+    if (bytes_ > most_.file_bytes)
+        return fail(EINVAL, path_,
+                    "holds more than " + std::to_string(most_.file_bytes) + " bytes of text");
+    return got > 0;
+}
+
+result<std::optional<std::string_view>> lines::next() {
+    if (wrong_.code != 0) return tl::unexpected<error>(wrong_);
+    auto line = read_line();
+    if (!line) wrong_ = line.error();
+    return line;
+}
+
+result<std::optional<std::string_view>> lines::read_line() {
+    size_t end;
+    while ((end = text_.find('\n', at_)) == std::string::npos && !ended_) {
+        if (text_.size() - at_ > most_.line_bytes) break;
+        const auto more = read_more();
+        if (!more) return tl::unexpected<error>(more.error());
+        ended_ = !*more;
+    }
+    if (end == std::string::npos && at_ == text_.size()) return std::nullopt;
+    ++line_;
+    std::string_view line = std::string_view(text_).substr(at_, end - at_);
+    if (line.size() > most_.line_bytes)
+        return fail(EINVAL, where(),
+                    "is longer than " + std::to_string(most_.line_bytes) + " bytes");
+    at_ = end == std::string::npos ? text_.size() : end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (std::ranges::any_of(line, is_control))
+        return fail(EINVAL, where(), "holds a control character: the file is no text");
+    return line;
+}
+
+std::string lines::where() const { return path_.string() + ":" + std::to_string(line_); }
 
 }  // namespace turnpike::config

@@ -1,23 +1,66 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file's lines, one after the other: plain or gzip, bounded, never whole in memory.
+// The lines of a text file that a stranger may have written, plain or packed by gzip (RFC 1952), one
+// after the other: bounded, every complaint with file:line.
+//
+//   auto file = config::lines::open("table.gz");
+//   while (true) {
+//       auto line = file->next();
+//       if (!line) return tl::unexpected(line.error());
+//       if (!*line) break;                       // that was the last one
+//       use(**line, file->where());
+//   }
 #pragma once
 
+#include <zlib.h>
+
+#include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 
 namespace turnpike::config {
 
-inline constexpr size_t max_line_bytes = 4096;
-inline constexpr size_t max_lines_bytes = size_t{1} << 32;  ///< of a file, uncompressed
+class lines {
+  public:
+    struct limits {
+        uint64_t file_bytes = uint64_t{1} << 30;  ///< of text: what is packed counts unpacked
+        uint32_t line_bytes = 4096;
+    };
 
-/// take    called for each line, without its end; its first error ends the reading
-/// Errors  take's; ENOENT, EACCES...: cannot be opened; EINVAL with the path: no regular file, broken
-///         compression; with "path:line": a longer line, a byte that no text has
-[[nodiscard]] result<void> for_each_line(
-    const std::filesystem::path& path,
-    const std::function<result<void>(std::string_view line)>& take);
+    /// Errors  ENOENT, EACCES...: cannot be opened; EINVAL: not a regular file; ENOMEM
+    [[nodiscard]] static result<lines> open(const std::filesystem::path& path, limits most);
+    [[nodiscard]] static result<lines> open(const std::filesystem::path& path) {
+        return open(path, limits{});
+    }
+
+    /// The next line without its end (LF or CR LF), until the next call; nothing behind the last.
+    /// Errors  EINVAL with file:line: a line or the file too long, a control character other than a
+    ///         tab (the file is no text), a broken gzip file; EIO...: it cannot be read. It stays so.
+    [[nodiscard]] result<std::optional<std::string_view>> next();
+
+    /// file:line of what next() said last, for complaints.
+    [[nodiscard]] std::string where() const;
+
+  private:
+    struct closed {
+        void operator()(gzFile_s* file) const noexcept { gzclose_r(file); }
+    };
+    lines(std::filesystem::path path, limits most, gzFile_s* file);
+    [[nodiscard]] result<std::optional<std::string_view>> read_line();
+    [[nodiscard]] result<bool> read_more();
+
+    std::filesystem::path path_;
+    limits most_;
+    std::unique_ptr<gzFile_s, closed> file_;
+    std::string text_{};  // read and not yet handed out, from at_ on
+    size_t at_ = 0;
+    uint64_t line_ = 0, bytes_ = 0;
+    bool ended_ = false;
+    error wrong_{};  // what next() will say from now on; code 0: nothing
+};
 
 }  // namespace turnpike::config

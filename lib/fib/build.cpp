@@ -57,7 +57,7 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     bool built = true;
     walk(
         node, level, background,
-        [&](uint32_t last, uint32_t handle) { add(last, g.leaf(handle, hops_.value(handle))); },
+        [&](uint32_t last, uint32_t handle) { add(last, g.leaf(handle, hops_->value(handle))); },
         [&](const rib_node::child& child, uint32_t handle) {
             rib_node& below = *child.node;
             if (built && (all || below.entry == rib_node::unbuilt || below.background != handle))
@@ -128,7 +128,7 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
                 }
                 uint32_t end = at + 1;
                 while (end <= last && rib_->root_child(end) == nullptr) ++end;
-                const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_.value(handle)));
+                const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_->value(handle)));
                 built = leaf != arena::none;
                 if (built) store(at, end, leaf);
                 at = end - 1;
@@ -160,7 +160,7 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
 }
 
 uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
-    std::vector<bool> alone(hops_.bound());  // next hops that root slots hold without more
+    std::vector<bool> alone(hops_->bound());  // next hops that root slots hold without more
     uint64_t bytes = 0;
     rib_->walk_root(0, 1u << shape_.root_bits, default_handle_,
                     [&](uint32_t at, uint32_t last, uint32_t handle) {
@@ -187,7 +187,7 @@ bool table::rebuild(rebuild_reason why) noexcept {
 }
 
 bool table::build_whole(rebuild_reason why) {
-    const id_coding coding = id_coding::fitting(hops_, ipv4_);
+    const id_coding coding = id_coding::fitting(*hops_, ipv4_);
     const uint64_t bytes = arena_bytes_needed(coding, why);
     auto next = std::make_unique<generation>(
         config_.allocator,
@@ -206,9 +206,7 @@ bool table::build_whole(rebuild_reason why) {
     next->settle();
     view_.store(next->published(), std::memory_order_release);
     ++rebuilds_;
-    if (auto* old = generation_.release())
-        config_.defer_free(
-            {[](void* owner, uint64_t) { delete static_cast<generation*>(owner); }, old, 0});
+    retire(generation_);
     generation_ = std::move(next);
     return true;
 }

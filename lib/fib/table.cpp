@@ -9,13 +9,19 @@
 namespace turnpike::fib {
 
 table::table(const config& c, shape s, bool ipv4)
-    : config_(c), shape_(s), ipv4_(ipv4), rib_(std::make_unique<rib>(s)) {
+    : config_(c),
+      shape_(s),
+      ipv4_(ipv4),
+      rib_(std::make_unique<rib>(s)),
+      hops_(std::make_unique<next_hops>()) {
     config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
 }
 
-// Whoever destroys a table has no readers left; what was deferred belongs to the hook, which must
-// have been drained.
-table::~table() = default;
+// Items that the hook still keeps write into both: they go behind those.
+table::~table() {
+    retire(generation_);
+    retire(hops_);
+}
 
 result<void> table::start() {
     const unsigned bytes = config_.next_hop_bytes;
@@ -27,7 +33,7 @@ result<void> table::start() {
     if (bytes < 8 && config_.default_next_hop >> (8 * bytes) != 0)
         return fail(EINVAL, config_.name, "the default next hop does not fit next_hop_bytes");
     try {
-        default_handle_ = hops_.acquire(config_.default_next_hop);
+        default_handle_ = hops_->acquire(config_.default_next_hop);
         if (rebuild(rebuild_reason::load)) return {};
     } catch (const std::bad_alloc&) {
     }
@@ -64,11 +70,11 @@ void table::free_block(uint32_t offset, uint32_t units) noexcept {
 }
 
 void table::release_handle(uint32_t handle) noexcept {
-    if (!hops_.release(handle)) return;
+    if (!hops_->release(handle)) return;
     config_.defer_free({[](void* owner, uint64_t what) {
                             static_cast<next_hops*>(owner)->drop(static_cast<uint32_t>(what));
                         },
-                        &hops_, handle});
+                        hops_.get(), handle});
 }
 
 void table::commit(change& c) noexcept {
@@ -126,9 +132,9 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
         return fail(ENOSPC, config_.name,
                     "all of its " + std::to_string(config_.max_routes) + " routes are there");
     try {
-        const uint32_t handle = hops_.acquire(next_hop);
+        const uint32_t handle = hops_->acquire(next_hop);
         if (present != nullptr && *present == handle) {
-            (void)hops_.release(handle);
+            (void)hops_->release(handle);
             return {};
         }
         const bool fits = generation_->coding().holds(handle, next_hop);
@@ -197,7 +203,7 @@ result<void> table::load(std::vector<entry> routes) {
         acquired.reserve(routes.size());
         for (size_t i = 0; i < routes.size(); ++i) {
             if (i + 1 < routes.size() && position(routes[i]) == position(routes[i + 1])) continue;
-            acquired.push_back(hops_.acquire(routes[i].next_hop));
+            acquired.push_back(hops_->acquire(routes[i].next_hop));
             rib_->append(routes[i].prefix, routes[i].length, acquired.back());
         }
         if (rib_->size() <= config_.max_routes && rebuild(rebuild_reason::load)) {
@@ -219,12 +225,12 @@ result<void> table::load(std::vector<entry> routes) {
 std::optional<uint64_t> table::get(const address& a, unsigned length) {
     if (!check(a, length)) return std::nullopt;
     const uint32_t* handle = rib_->find(a, length);
-    return handle != nullptr ? std::optional(hops_.value(*handle)) : std::nullopt;
+    return handle != nullptr ? std::optional(hops_->value(*handle)) : std::nullopt;
 }
 
 void table::for_each(const std::function<void(const address&, unsigned, uint64_t)>& visit) const {
     rib_->for_each([&](const address& a, unsigned length, uint32_t handle) {
-        visit(a, length, hops_.value(handle));
+        visit(a, length, hops_->value(handle));
     });
 }
 
@@ -238,7 +244,7 @@ level_bytes table::bytes_by_level() const noexcept {
 statistics table::stats() const noexcept {
     const generation& g = *generation_;
     uint32_t distinct = 0;
-    for (uint32_t h = 0; h < hops_.bound(); ++h) distinct += hops_.in_use(h);
+    for (uint32_t h = 0; h < hops_->bound(); ++h) distinct += hops_->in_use(h);
     return {rib_->size(),         distinct,       g.root_bytes(), g.nodes.capacity_bytes(),
             g.nodes.live_bytes(), g.hops_bytes(), rebuilds_};
 }

@@ -65,6 +65,7 @@ using level_bytes = std::array<uint64_t, rib::max_levels + 1>;
 class table {
   public:
     table(const config& c, shape s, bool ipv4);
+    /// No reader may be left. What was deferred stays whole until the hook releases it.
     ~table();
     table(const table&) = delete;
     table& operator=(const table&) = delete;
@@ -126,6 +127,13 @@ class table {
     bool build_whole(rebuild_reason why);
     uint64_t arena_bytes_needed(const id_coding& coding, rebuild_reason why) const;
     void release_handle(uint32_t handle) noexcept;
+    /// It goes when no reader can hold it, behind all that was deferred before.
+    template <class T>
+    void retire(std::unique_ptr<T>& old) noexcept {
+        if (old != nullptr)
+            config_.defer_free(
+                {[](void* owner, uint64_t) { delete static_cast<T*>(owner); }, old.release(), 0});
+    }
     void free_block(uint32_t offset, uint32_t units) noexcept;
     [[nodiscard]] result<void> check(const address& a, unsigned length) const;
     [[nodiscard]] tl::unexpected<error> out_of_memory() const noexcept;
@@ -134,7 +142,7 @@ class table {
     shape shape_;
     bool ipv4_;
     std::unique_ptr<rib> rib_;
-    next_hops hops_;
+    std::unique_ptr<next_hops> hops_;
     uint32_t default_handle_ = 0;
     std::unique_ptr<generation> generation_;
     change change_;  // empty between updates; kept for its vectors' room

@@ -73,7 +73,7 @@ int tpk_fib_lookup_bulk(struct tpk_fib *fib, uint32_t *ips, uint64_t *next_hops,
 void *tpk_fib_get_dp(struct tpk_fib *fib);
 /** Always NULL: there is no rte_rib inside. */
 struct rte_rib *tpk_fib_get_rib(struct tpk_fib *fib);
-/** 0; -EINVAL: the type, or this CPU or SIMD width does not permit it. */
+/** 0; -EINVAL: the type, or this CPU or SIMD width does not permit it; -ENOMEM. */
 int tpk_fib_select_lookup(struct tpk_fib *fib, enum tpk_fib_lookup_type type);
 
 #ifdef __cplusplus

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <string_view>
 #include <vector>
 
 #include "eal/simd_bitwidth.hpp"
@@ -37,7 +39,7 @@ namespace fib = turnpike::fib;
 template <class Handle>
 class registry {
   public:
-    Handle* find(const std::string& name) {
+    Handle* find(std::string_view name) {
         const std::lock_guard lock(mutex_);
         const auto at = find_if_named(name);
         return at != all_.end() ? at->get() : nullptr;
@@ -55,7 +57,7 @@ class registry {
     }
 
   private:
-    auto find_if_named(const std::string& name) {
+    auto find_if_named(std::string_view name) {
         return std::find_if(all_.begin(), all_.end(),
                             [&](const auto& h) { return h->name == name; });
     }
@@ -72,7 +74,14 @@ Handle* failed(int code) {
     return nullptr;
 }
 
-int code_of(const turnpike::result<void>& r) { return r ? 0 : -r.error().code; }
+/// What a change came to. No exception crosses into C: an error's text needs memory too.
+template <class Change>
+int code_of(const Change& change) noexcept try {
+    const turnpike::result<void> r = change();
+    return r ? 0 : -r.error().code;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
+}
 
 template <class Handle, class Table>
 Handle* create(registry<Handle>& tables, const char* name, int socket_id, int max_routes,
@@ -102,10 +111,12 @@ Handle* find_existing(registry<Handle>& tables, const char* name) {
 }
 
 template <class Handle>
-int select(Handle* handle, int type, int scalar_last, int avx512) {
+int select(Handle* handle, int type, int scalar_last, int avx512) try {
     if (handle == nullptr || handle->dummy || type < 0 || type > avx512) return -EINVAL;
     const char* kernel = type == 0 ? "" : type <= scalar_last ? "scalar" : "avx512";
     return handle->table->select_kernel(turnpike::eal::max_simd_bitwidth(), kernel) ? 0 : -EINVAL;
+} catch (const std::bad_alloc&) {
+    return -ENOMEM;
 }
 
 uint32_t masked4(uint32_t ip, unsigned depth) { return depth == 0 ? 0 : ip & ~0u << (32 - depth); }
@@ -139,12 +150,12 @@ void tpk_fib_free(tpk_fib* fib) { tables4.remove(fib); }
 int tpk_fib_add(tpk_fib* fib, uint32_t ip, uint8_t depth, uint64_t next_hop) {
     if (fib == nullptr || depth > TPK_FIB_MAXDEPTH || next_hop >> fib->next_hop_bits != 0)
         return -EINVAL;
-    return code_of(fib->table->add(masked4(ip, depth), depth, next_hop));
+    return code_of([&] { return fib->table->add(masked4(ip, depth), depth, next_hop); });
 }
 
 int tpk_fib_delete(tpk_fib* fib, uint32_t ip, uint8_t depth) {
     if (fib == nullptr || depth > TPK_FIB_MAXDEPTH) return -EINVAL;
-    return code_of(fib->table->remove(masked4(ip, depth), depth));
+    return code_of([&] { return fib->table->remove(masked4(ip, depth), depth); });
 }
 
 int tpk_fib_lookup_bulk(tpk_fib* fib, uint32_t* ips, uint64_t* next_hops, int n) {
@@ -184,12 +195,12 @@ int tpk_fib6_add(tpk_fib6* fib, const uint8_t* ip, uint8_t depth, uint64_t next_
     if (fib == nullptr || ip == nullptr || depth > TPK_FIB6_MAXDEPTH ||
         next_hop >> fib->next_hop_bits != 0)
         return -EINVAL;
-    return code_of(fib->table->add(masked6(ip, depth), depth, next_hop));
+    return code_of([&] { return fib->table->add(masked6(ip, depth), depth, next_hop); });
 }
 
 int tpk_fib6_delete(tpk_fib6* fib, const uint8_t* ip, uint8_t depth) {
     if (fib == nullptr || ip == nullptr || depth > TPK_FIB6_MAXDEPTH) return -EINVAL;
-    return code_of(fib->table->remove(masked6(ip, depth), depth));
+    return code_of([&] { return fib->table->remove(masked6(ip, depth), depth); });
 }
 
 int tpk_fib6_lookup_bulk(tpk_fib6* fib, uint8_t ips[][16], uint64_t* next_hops, int n) {

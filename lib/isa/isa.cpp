@@ -1,23 +1,75 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "isa/isa.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace turnpike::isa {
 
-features detect() noexcept {
+namespace {
+
+constexpr std::string_view sse42_flags[] = {"sse4.2", "popcnt"};
+constexpr std::string_view avx2_flags[] = {"avx2", "bmi", "bmi2", "popcnt"};
+constexpr std::string_view avx512_flags[] = {
+    "avx2", "bmi", "bmi2", "popcnt", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"};
+constexpr feature all_features[] = {feature_sse42, feature_avx2, feature_avx512};
+
+}  // namespace
+
+std::span<const std::string_view> cpu_flags(feature of) noexcept {
+    switch (of) {
+        case feature_sse42:
+            return sse42_flags;
+        case feature_avx2:
+            return avx2_flags;
+        case feature_avx512:
+            return avx512_flags;
+        default:
+            return {};
+    }
+}
+
+features features_of(std::span<const std::string_view> cpu) noexcept {
     features have = feature_none;
+    for (const feature f : all_features)
+        if (std::ranges::all_of(cpu_flags(f), [cpu](std::string_view flag) {
+                return std::ranges::find(cpu, flag) != cpu.end();
+            }))
+            have |= f;
+    return have;
+}
+
+namespace {
+
+features ask_cpu() noexcept {
 #if defined(__x86_64__)
+    std::array<std::string_view, std::size(avx512_flags) + 1> cpu;
+    size_t n = 0;
+    const auto note = [&](std::string_view flag, bool there) {
+        if (there) cpu[n++] = flag;
+    };
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")) have |= feature_sse42;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2"))
-        have |= feature_avx2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512cd"))
-        have |= feature_avx512;
+    // The builtin takes nothing but literals.
+    note("sse4.2", __builtin_cpu_supports("sse4.2"));
+    note("popcnt", __builtin_cpu_supports("popcnt"));
+    note("avx2", __builtin_cpu_supports("avx2"));
+    note("bmi", __builtin_cpu_supports("bmi"));
+    note("bmi2", __builtin_cpu_supports("bmi2"));
+    note("avx512f", __builtin_cpu_supports("avx512f"));
+    note("avx512bw", __builtin_cpu_supports("avx512bw"));
+    note("avx512dq", __builtin_cpu_supports("avx512dq"));
+    note("avx512vl", __builtin_cpu_supports("avx512vl"));
+    note("avx512cd", __builtin_cpu_supports("avx512cd"));
+    return features_of(std::span(cpu).first(n));
+#else
+    return feature_none;
 #endif
+}
+
+}  // namespace
+
+features detect() noexcept {
+    static const features have = ask_cpu();
     return have;
 }
 

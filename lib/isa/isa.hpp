@@ -17,17 +17,23 @@
 namespace turnpike::isa {
 
 /// CPU features as the OS lets us use them (__builtin_cpu_supports: it knows what XSAVE saves).
-/// One bit for each set of compiler flags in isa_flags.
+/// One bit for each set of compiler flags in isa_flags: a row may use all that its set lets the
+/// compiler use, whatever else the CPU's name promises (a virtual machine may mask any of it).
 enum feature : uint32_t {
     feature_none = 0,
-    feature_sse42 = 1u << 0,   ///< SSE4.2 and POPCNT
-    feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2
-    feature_avx512 = 1u << 2,  ///< AVX-512 F, BW, DQ, VL, CD
+    feature_sse42 = 1u << 0,   ///< SSE4.2, POPCNT
+    feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2, POPCNT
+    feature_avx512 = 1u << 2,  ///< feature_avx2 and AVX-512 F, BW, DQ, VL, CD
 };
 using features = uint32_t;
 
 /// What this CPU and OS have. Threads: any.
 features detect() noexcept;
+
+/// What a feature asks the CPU for, by the compiler's names ("bmi2" is -mbmi2): those of isa_flags.
+std::span<const std::string_view> cpu_flags(feature of) noexcept;
+/// The features of a CPU that has these.
+features features_of(std::span<const std::string_view> cpu) noexcept;
 
 /// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} at most.
 std::span<const std::string_view> tokens(features have) noexcept;
@@ -44,6 +50,13 @@ struct kernel {
     Function* function;
 };
 
+/// Threads any; allocates nothing.
+template <class Function>
+bool may_run(const kernel<Function>& row, uint16_t max_simd_bitwidth,
+             features have = detect()) noexcept {
+    return (row.needs & have) == row.needs && row.simd_bitwidth <= max_simd_bitwidth;
+}
+
 namespace detail {
 error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
                 uint16_t needs_bitwidth, uint16_t max_simd_bitwidth);
@@ -58,6 +71,7 @@ error unknown(std::string_view object, std::string_view name, const std::string&
 /// have                the CPU; a parameter so that a test can be another CPU
 /// Errors  ENOTSUP: the forced row needs what the CPU lacks or the width forbids
 ///         EINVAL: no row has the forced name
+/// Throws  std::bad_alloc, for an error's text only
 template <class Function>
 [[nodiscard]] result<const kernel<Function>*> choose(std::span<const kernel<Function>> table,
                                                      std::string_view object,
@@ -65,18 +79,16 @@ template <class Function>
                                                      std::string_view forced = {},
                                                      features have = detect()) {
     const bool automatic = forced.empty() || forced == "auto";
-    std::string names;
     for (const auto& row : table) {
-        const bool cpu_lacks = (row.needs & have) != row.needs;
-        const bool runs = !cpu_lacks && row.simd_bitwidth <= max_simd_bitwidth;
-        if (automatic && runs) return &row;
-        if (!automatic && row.name == forced) {
-            if (runs) return &row;
-            return tl::unexpected<error>(
-                detail::forbidden(object, forced, cpu_lacks, row.simd_bitwidth, max_simd_bitwidth));
-        }
-        names += (names.empty() ? "" : ", ") + std::string(row.name);
+        if (!automatic && row.name != forced) continue;
+        if (may_run(row, max_simd_bitwidth, have)) return &row;
+        if (!automatic)
+            return tl::unexpected<error>(detail::forbidden(object, forced,
+                                                           (row.needs & have) != row.needs,
+                                                           row.simd_bitwidth, max_simd_bitwidth));
     }
+    std::string names;
+    for (const auto& row : table) names += (names.empty() ? "" : ", ") + std::string(row.name);
     return tl::unexpected<error>(detail::unknown(object, forced, names));
 }
 

@@ -31,7 +31,7 @@ class qsbr {
     qsbr(const qsbr&) = delete;
     qsbr& operator=(const qsbr&) = delete;
 
-    /// What tables take as config::defer_free. The domain outlives the tables' last change.
+    /// What tables take as config::defer_free. The domain outlives the tables.
     defer_free hook() noexcept;
     /// Release what no reader can hold any more; cheap when there is nothing. Writer's thread.
     void reclaim() noexcept;

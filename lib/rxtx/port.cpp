@@ -110,7 +110,8 @@ result<void> port::configure(const port_settings& settings) {
 
 result<void> port::set_up_queues(const port_settings& settings) {
     rte_eth_dev_info info;
-    rte_eth_dev_info_get(id_, &info);
+    if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
+        return fail(-code, where_, driver_ + " does not describe itself");
     const int socket = rte_eth_dev_socket_id(id_);
     const auto node = socket < 0 ? SOCKET_ID_ANY : socket;
 

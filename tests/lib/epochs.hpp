@@ -16,6 +16,12 @@ namespace turnpike::test {
 template <unsigned Readers>
 class epochs {
   public:
+    epochs() = default;
+    ~epochs() {
+        for (const auto& [epoch, item] : waiting_) item.release(item.owner, item.what);
+    }
+    epochs(const epochs&) = delete;
+    epochs& operator=(const epochs&) = delete;
     rcu::defer_free hook() {
         return {this, [](void* self, rcu::deferred item) {
                     auto& me = *static_cast<epochs*>(self);

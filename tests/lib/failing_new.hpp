@@ -15,6 +15,17 @@ inline long allocations_until_failure = never;
 inline bool fails_once = false;   ///< else all that follow fail, too
 inline bool has_failed = false;
 
+/// What `call` returns where its n-th allocation and all later ones fail. Whatever it throws, memory
+/// is there again afterwards.
+template <class Call>
+auto with_allocations(long n, const Call& call) {
+    const struct restored {
+        ~restored() { allocations_until_failure = never; }
+    } afterwards;
+    allocations_until_failure = n;
+    return call();
+}
+
 inline bool allocation_fails() {
     if (allocations_until_failure == never) return false;
     if (allocations_until_failure == 0) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "config/lines.hpp"
@@ -89,37 +90,36 @@ result<route_line> parse_route_line(std::string_view line) {
 result<void> read_route_file(
     const std::filesystem::path& path, neighbour_finder& neighbours, state::route_set& into,
     const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take) {
-    uint32_t number = 0;
+    auto file = config::lines::open(path, {.file_bytes = uint64_t{4} << 30});
+    if (!file) return tl::unexpected<error>(file.error());
+    const auto refuse_line = [&](std::string text) { return fail(EINVAL, file->where(), std::move(text)); };
     state::route_target last{};  // of the route before: mostly this one's, too
     uint32_t last_index = UINT32_MAX;
     std::string last_dev;
-    const auto take_line = [&](std::string_view line) -> result<void> {
-        ++number;
-        if (const auto first = line.find_first_not_of(" \t\r");
-            first == std::string_view::npos || line[first] == '#')
-            return {};
-        const auto parsed = parse_route_line(line);
-        if (!parsed) return tl::unexpected<error>(parsed.error());
+    for (uint32_t number = 1;; ++number) {
+        const auto line = file->next();
+        if (!line) return tl::unexpected<error>(line.error());
+        if (!*line) return {};
+        if (const auto first = (*line)->find_first_not_of(" \t");
+            first == std::string_view::npos || (**line)[first] == '#')
+            continue;
+        const auto parsed = parse_route_line(**line);
+        if (!parsed) return refuse_line(parsed.error().text);
         if (auto good = check_routed_prefix(parsed->to); !good)
-            return refuse("the route's prefix " + good.error().text);
+            return refuse_line("the route's prefix " + good.error().text);
         if (last_index == UINT32_MAX || parsed->type != last.type || parsed->via != last.via ||
             parsed->dev != last_dev) {
             last = {.type = parsed->type, .via = parsed->via};
             last_dev = parsed->dev;
             if (parsed->type == route_type::unicast) {
                 auto found = neighbours.interface_of(parsed->via, parsed->dev);
-                if (!found) return refuse("via " + found.error().text);
+                if (!found) return refuse_line("via " + found.error().text);
                 last.interface = *found;
             }
             last_index = into.target_index(last);
         }
         take(parsed->to, last_index, number);
-        return {};
-    };
-    auto read = config::for_each_line(path, take_line);
-    if (!read && read.error().object.empty())
-        read.error().object = fmt::format("{}:{}", path.string(), number);
-    return read;
+    }
 }
 
 }  // namespace turnpike::sources

@@ -41,6 +41,7 @@ size_t free_list::bytes_for(uint32_t objects, unsigned lcores) noexcept {
 
 free_list* free_list::create(void* memory, uint32_t objects, unsigned lcores,
                              bool asymmetric) noexcept {
+    if (lcores > max_lcores) return nullptr;
     auto* list = new (memory) free_list;
     list->objects_ = objects;
     list->bundle_ = bundle_size(objects);

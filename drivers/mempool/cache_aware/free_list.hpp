@@ -27,10 +27,12 @@ class free_list {
   public:
     static constexpr unsigned no_lcore = ~0u;
     static constexpr unsigned guests = 32;
+    static constexpr unsigned max_lcores = 2048 - guests;
 
     /// Memory for a list of at most `objects` and lcores 0 to `lcores` - 1.
     static size_t bytes_for(uint32_t objects, unsigned lcores) noexcept;
     /// Make one in zeroed memory of bytes_for(), aligned to 64. Nothing to destroy.
+    /// nullptr: there are more lcores than max_lcores.
     /// asymmetric  owners rely on barrier::everywhere(); else they pay for a fence of their own
     static free_list* create(void* memory, uint32_t objects, unsigned lcores,
                              bool asymmetric) noexcept;
@@ -104,7 +106,8 @@ class free_list {
     bool asymmetric_;
     char* stashes_at_;
     char* bundles_at_;
-    std::atomic<uint64_t> in_use_[32];  ///< a bit for each stash that ever held objects
+    /// A bit for each stash that ever held objects.
+    std::atomic<uint64_t> in_use_[(max_lcores + guests) / 64];
     alignas(64) stack full_;
     std::atomic<uint32_t> full_bundles_;
     alignas(64) stack empty_;

@@ -68,6 +68,8 @@ cache::placement placement_for(const rte_mempool& mp, uint64_t bound) {
     return p->placed;
 }
 
+static_assert(RTE_MAX_LCORE <= free_list::max_lcores, "free_list::create() would refuse");
+
 int alloc(rte_mempool* mp) {
     auto* p =
         static_cast<pool*>(rte_zmalloc_socket("cache_aware", sizeof(pool), 64, mp->socket_id));

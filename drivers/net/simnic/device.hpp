@@ -2,8 +2,6 @@
 // One port: the engine, its thread where it has one, and what ethdev is told.
 #pragma once
 
-#include <ethdev_driver.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "devargs.hpp"
 #include "engine/engine.hpp"
 #include "engine/thread.hpp"
+#include "ethdev_compat.hpp"
 #include "host/rx.hpp"
 #include "host/tx.hpp"
 
@@ -36,7 +35,7 @@ struct device {
         0;  ///< of mbufs, where the application wants to know when a frame came
     int timestamp_at = -1;
     std::vector<uint64_t> xstats_base{};
-    rte_eth_stats stats_base{};
+    ethdev::port_stats stats_base{};
 };
 
 inline device& device_of(const rte_eth_dev* dev) noexcept {
@@ -69,7 +68,7 @@ int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size
 int configure_rss(rte_eth_dev* dev) noexcept;
 
 /// stats.cpp: what a port counts.
-int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept;
+int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept;
 int stats_reset(rte_eth_dev* dev) noexcept;
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept;

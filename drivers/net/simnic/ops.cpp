@@ -272,7 +272,7 @@ const eth_dev_ops& operations() noexcept {
         o.set_mc_addr_list = mc_list_set;
         o.mtu_set = mtu_set;
         o.read_clock = read_clock;
-        o.stats_get = stats_get;
+        o.stats_get = ethdev::stats_get<stats_get>;
         o.stats_reset = stats_reset;
         o.xstats_get = xstats_get;
         o.xstats_get_names = xstats_get_names;
@@ -282,7 +282,7 @@ const eth_dev_ops& operations() noexcept {
         o.txq_info_get = txq_info_get;
         o.rx_burst_mode_get = rx_burst_mode;
         o.tx_burst_mode_get = tx_burst_mode;
-        o.dev_supported_ptypes_get = ptypes_get;
+        o.dev_supported_ptypes_get = ethdev::ptypes_get<ptypes_get>;
         o.rx_queue_setup = rx_queue_setup;
         o.rx_queue_release = rx_queue_release;
         o.tx_queue_setup = tx_queue_setup;

@@ -15,7 +15,7 @@
 
 namespace turnpike::simnic {
 
-int log_type = RTE_LOGTYPE_PMD;
+int log_type = ethdev::first_log_type;
 
 namespace {
 

@@ -82,9 +82,9 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     return all;
 }
 
-rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
+ethdev::port_stats absolute(rte_eth_dev* dev) noexcept {
     engine& nic = *device_of(dev).nic;
-    rte_eth_stats s{};
+    ethdev::port_stats s{};
     for (uint16_t q = 0; q < nic.rx_queues(); ++q) {
         const rx_ring& ring = nic.rx(q);
         s.ipackets += ring.packets.read();
@@ -118,8 +118,8 @@ rte_eth_stats absolute(rte_eth_dev* dev) noexcept {
 
 }  // namespace
 
-int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
-    const rte_eth_stats now = absolute(dev), &base = device_of(dev).stats_base;
+int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
+    const ethdev::port_stats now = absolute(dev), &base = device_of(dev).stats_base;
     stats->ipackets = now.ipackets - base.ipackets;
     stats->opackets = now.opackets - base.opackets;
     stats->ibytes = now.ibytes - base.ibytes;

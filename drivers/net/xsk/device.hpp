@@ -2,8 +2,6 @@
 // One port: an interface, the program on it, and a socket for each queue.
 #pragma once
 
-#include <ethdev_driver.h>
-
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "counts.hpp"
 #include "devargs.hpp"
+#include "ethdev_compat.hpp"
 #include "interface.hpp"
 #include "program/program.hpp"
 #include "rx_queue.hpp"
@@ -51,7 +50,7 @@ struct device {
     /// Of sockets that are closed, programs that are gone, queues that are released.
     totals past{};
     totals xstats_base{}, stats_base{};
-    rte_eth_stats queues_base{};
+    ethdev::port_stats queues_base{};
 };
 
 inline device& device_of(const rte_eth_dev* dev) noexcept {
@@ -103,7 +102,7 @@ inline tx_queue* tx_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
 }
 
 /// stats.cpp: what a port counts.
-int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept;
+int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept;
 int stats_reset(rte_eth_dev* dev) noexcept;
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned n) noexcept;

@@ -194,7 +194,7 @@ const eth_dev_ops& operations() noexcept {
         o.set_mc_addr_list = mc_list_set;
         o.mac_addr_set = mac_set;
         o.mtu_set = mtu_set;
-        o.stats_get = stats_get;
+        o.stats_get = ethdev::stats_get<stats_get>;
         o.stats_reset = stats_reset;
         o.xstats_get = xstats_get;
         o.xstats_get_names = xstats_get_names;

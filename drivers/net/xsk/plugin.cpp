@@ -5,7 +5,7 @@
 
 namespace turnpike::xsk {
 
-int log_type = RTE_LOGTYPE_PMD;
+int log_type = ethdev::first_log_type;
 
 namespace {
 

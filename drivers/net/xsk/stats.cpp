@@ -64,7 +64,7 @@ totals now(rte_eth_dev* dev) {
 }
 
 /// Of the queues that there are now; those released are in the totals only.
-void read_queues(const rte_eth_dev* dev, rte_eth_stats& into) noexcept {
+void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) noexcept {
     for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
         if (const rx_queue* rx = rx_of(dev, q)) {
             into.q_ipackets[q] = rx->packets.read();
@@ -81,7 +81,7 @@ constexpr int xstats_count = static_cast<int>(all_counts - first_xstat);
 
 }  // namespace
 
-int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
+int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
     return vdev::guarded([&] {
         const totals t = now(dev).since(device_of(dev).stats_base);
         stats->ipackets = t[count::rx_packets];
@@ -93,9 +93,9 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
         stats->imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
         stats->ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
         stats->oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];
-        rte_eth_stats each{};
+        ethdev::port_stats each{};
         read_queues(dev, each);
-        const rte_eth_stats& base = device_of(dev).queues_base;
+        const ethdev::port_stats& base = device_of(dev).queues_base;
         for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
             stats->q_ipackets[q] = each.q_ipackets[q] - base.q_ipackets[q];
             stats->q_ibytes[q] = each.q_ibytes[q] - base.q_ibytes[q];

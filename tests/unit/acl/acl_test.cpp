@@ -117,6 +117,23 @@ TEST_P(acl_kernel, sets_without_a_tree) {
     }
 }
 
+/// The highest priority there is wins, alone and beside the lowest one, and hides nothing beside it.
+TEST_P(acl_kernel, the_highest_priority) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, classify_kernels());
+    for (const unsigned categories : {1U, 4U, 8U, 16U}) {
+        for (const uint32_t lowest : {1U, max_priority - 5000, max_priority - 1, max_priority}) {
+            rules_maker make(categories + lowest);
+            make.categories = 1u << categories;
+            auto rules = make.many<key4>(60);
+            for (size_t i = 0; i < rules.size(); ++i)
+                rules[i].priority = i % 2 != 0 ? max_priority : lowest;
+            const auto table = made<key4>(GetParam(), rules);
+            expect_right(*table, rules, make.keys<key4>(rules, 300), categories);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(isa, acl_kernel,
                          ::testing::ValuesIn(turnpike::test::kernel_names(classify_kernels())),
                          turnpike::test::isa_name);

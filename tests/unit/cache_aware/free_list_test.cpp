@@ -26,11 +26,12 @@ struct aligned_delete {
 /// A list in memory of exactly its size (ASan sees what leaves it), with objects 1 to n in it.
 class list_of {
   public:
-    list_of(uint32_t n, bool asymmetric) : n_(n) {
-        const size_t bytes = (free_list::bytes_for(n, lcores) + 63) / 64 * 64;
+    list_of(uint32_t n, bool asymmetric, unsigned of_lcores = lcores) : n_(n) {
+        const size_t bytes = (free_list::bytes_for(n, of_lcores) + 63) / 64 * 64;
         memory_.reset(static_cast<char*>(std::aligned_alloc(64, bytes)));
         std::memset(memory_.get(), 0, bytes);
-        list_ = free_list::create(memory_.get(), n, lcores, asymmetric);
+        list_ = free_list::create(memory_.get(), n, of_lcores, asymmetric);
+        if (list_ == nullptr) return;
         for (uint32_t i = 0; i < n; ++i) {
             void* object = object_of(i);
             EXPECT_TRUE(list_->put(0, &object, 1));
@@ -41,6 +42,7 @@ class list_of {
         return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(o) - 1);
     }
     free_list* operator->() { return list_; }
+    bool there() const { return list_ != nullptr; }
     uint32_t size() const { return n_; }
 
     /// All objects are in it, each once, for any caller; and still are afterwards.
@@ -74,6 +76,14 @@ TEST_P(free_lists, of_any_size_are_whole_from_any_lcore_or_none) {
         list_of list(n, GetParam());
         for (const unsigned lcore : {0u, 1u, 7u, free_list::no_lcore, 3u}) list.expect_whole(lcore);
     }
+}
+
+TEST_P(free_lists, are_of_as_many_lcores_as_they_have_room_for) {
+    constexpr unsigned most = free_list::max_lcores;
+    list_of list(4096, GetParam(), most);
+    ASSERT_TRUE(list.there());
+    for (const unsigned lcore : {most - 1, 0u, free_list::no_lcore}) list.expect_whole(lcore);
+    EXPECT_FALSE(list_of(4096, GetParam(), most + 1).there());
 }
 
 TEST_P(free_lists, give_the_latest_first) {

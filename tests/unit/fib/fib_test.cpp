@@ -404,5 +404,47 @@ TEST(fib4_defer, old_nodes_live_until_the_hook_releases) {
     EXPECT_LT(t->stats().live_bytes, live);
 }
 
+// A table may go while the hook still keeps what it deferred: what those items write into goes
+// behind them, and all of it goes.
+template <class Family>
+void a_table_may_go_first() {
+    std::deque<rcu::deferred> held;
+    long blocks = 0;
+    const memory counting{&blocks,
+                          [](void* count, size_t bytes, size_t alignment) -> void* {
+                              ++*static_cast<long*>(count);
+                              return std::aligned_alloc(
+                                  alignment, (bytes + alignment - 1) / alignment * alignment);
+                          },
+                          [](void* count, void* what) {
+                              if (what != nullptr) --*static_cast<long*>(count);
+                              std::free(what);
+                          }};
+    auto t = *Family::table_type::create(
+        {.next_hop_bytes = 8,
+         .allocator = counting,
+         .defer_free = {&held, [](void* to, rcu::deferred item) {
+                            static_cast<std::deque<rcu::deferred>*>(to)->push_back(item);
+                        }}});
+    prefixes<Family> random(3);
+    for (uint64_t i = 0; i < 1'000; ++i) {
+        const unsigned length = random.any_length();
+        const address a = random.any_address().masked(length);
+        ASSERT_TRUE(t->add(Family::from(a), length, (i % 100) << 40));
+        if (i % 2 == 0) continue;
+        ASSERT_TRUE(t->remove(Family::from(a), length));
+    }
+    const size_t pending = held.size();
+    t.reset();
+    EXPECT_GT(pending, 0u);
+    ASSERT_GT(held.size(), pending) << "the items would write into what is gone";
+    ASSERT_GT(blocks, 0);
+    for (; !held.empty(); held.pop_front())
+        held.front().release(held.front().owner, held.front().what);
+    EXPECT_EQ(blocks, 0);
+}
+TEST(fib4_defer, a_table_may_go_first) { a_table_may_go_first<ipv4>(); }
+TEST(fib6_defer, a_table_may_go_first) { a_table_may_go_first<ipv6>(); }
+
 }  // namespace
 }  // namespace turnpike::fib::test

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "isa/isa.hpp"
 
@@ -74,16 +75,52 @@ TEST(detect, tokens_agree_with_features) {
     EXPECT_EQ(tokens(detect()).front(), "scalar");
 }
 
-// The kernel's own list of what programs may use; devtools/avx512 goes by the same five flags.
-TEST(detect, avx512_as_the_kernel_says) {
+std::set<std::string> words_of(const std::string& text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+std::set<std::string> asked_for(feature of) {
+    const auto flags = cpu_flags(of);
+    return {flags.begin(), flags.end()};
+}
+
+// A row asks for all that its objects are compiled with: root meson.build, isa_flags.
+TEST(detect, asks_for_what_rows_are_compiled_with) {
+    EXPECT_EQ(asked_for(feature_sse42), words_of(TURNPIKE_FLAGS_SSE42));
+    EXPECT_EQ(asked_for(feature_avx2), words_of(TURNPIKE_FLAGS_AVX2));
+    EXPECT_EQ(asked_for(feature_avx512), words_of(TURNPIKE_FLAGS_AVX512));
+}
+
+// Virtual machines mask what they like: one flag less, and no row that needs it.
+TEST(detect, a_masked_flag_takes_its_rows_away) {
+    const auto all = cpu_flags(feature_avx512);
+    for (const std::string_view masked : all) {
+        std::vector<std::string_view> cpu{"sse4.2"};
+        std::ranges::copy_if(all, std::back_inserter(cpu),
+                             [&](std::string_view flag) { return flag != masked; });
+        const features have = features_of(cpu);
+        for (const feature f : {feature_sse42, feature_avx2, feature_avx512})
+            EXPECT_EQ((have & f) != 0, !asked_for(f).contains(std::string(masked)))
+                << masked << " and feature " << f;
+    }
+}
+
+// The kernel's own list of what programs may use; devtools/avx512 goes by the same flags.
+TEST(detect, as_the_kernel_says) {
     std::ifstream cpuinfo("/proc/cpuinfo");
     std::string line;
     while (std::getline(cpuinfo, line) && !line.starts_with("flags")) continue;
-    std::istringstream words(line);
-    const std::set<std::string> flags{std::istream_iterator<std::string>(words), {}};
-    const auto needed = {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"};
-    EXPECT_EQ((detect() & feature_avx512) != 0,
-              std::ranges::all_of(needed, [&](const char* flag) { return flags.contains(flag); }));
+    const auto flags = words_of(line);
+    const auto kernels_name = [](std::string_view flag) {
+        return std::string(flag == "sse4.2" ? "sse4_2" : flag == "bmi" ? "bmi1" : flag);
+    };
+    for (const feature f : {feature_sse42, feature_avx2, feature_avx512})
+        EXPECT_EQ((detect() & f) != 0,
+                  std::ranges::all_of(
+                      cpu_flags(f),
+                      [&](std::string_view flag) { return flags.contains(kernels_name(flag)); }))
+            << "feature " << f;
 }
 
 }  // namespace

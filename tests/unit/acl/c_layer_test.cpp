@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C layer where memory ends: no exception crosses into C, and the calls of a data path need none.
+#include <gtest/gtest.h>
+#include <rte_errno.h>
+
+#include <cstring>
+
+#include "acl/acl_dpdk.hpp"
+#include "acl/tpk_acl.h"
+#include "lib/eal.hpp"
+#include "lib/failing_new.hpp"
+
+namespace turnpike::acl::test {
+namespace {
+
+using turnpike::test::with_allocations;
+
+constexpr char name[] = "a name too long for small strings";
+constexpr char cut_name[] = "a name too long for small strin";
+constexpr char another_name[] = "another one, with a long name too";
+
+TPK_ACL_RULE_DEF(one_field, 1);
+
+constexpr tpk_acl_param param{
+    .name = name, .socket_id = -1, .rule_size = TPK_ACL_RULE_SZ(1), .max_rule_num = 100};
+
+tpk_acl_config one_address() {
+    tpk_acl_config c{};
+    c.num_categories = 1;
+    c.num_fields = 1;
+    c.defs[0] = {.type = TPK_ACL_FIELD_TYPE_MASK,
+                 .size = 4,
+                 .field_index = 0,
+                 .input_index = 0,
+                 .offset = 0};
+    return c;
+}
+
+/// Call until it works, with its n-th allocation and all later ones failing, for n = 0 and so on.
+/// Returns how many times it did not.
+template <class Call>
+int failures_before_success(const Call& call) {
+    for (int n = 0; n < 10'000; ++n) {
+        const int result = with_allocations(n, call);
+        if (result == 0) return n;
+        EXPECT_EQ(result, -ENOMEM) << "allocation " << n;
+    }
+    ADD_FAILURE() << "it never works";
+    return 0;
+}
+
+/// A context with two rules, made with every allocation failing once.
+tpk_acl_ctx* made_the_hard_way() {
+    tpk_acl_ctx* ctx = nullptr;
+    EXPECT_GT(failures_before_success([&] {
+                  ctx = tpk_acl_create(&param);
+                  return ctx != nullptr ? 0 : -rte_errno;
+              }),
+              0);
+    one_field rules[2]{};
+    for (uint32_t i = 0; i < 2; ++i) {
+        rules[i].data = {.category_mask = 1, .priority = int32_t(i) + 1, .userdata = i + 1};
+        rules[i].field[0].value.u32 = 0x0a000000;
+        rules[i].field[0].mask_range.u32 = 8 + 8 * i;
+    }
+    EXPECT_GT(failures_before_success([&] {
+                  return tpk_acl_add_rules(ctx, reinterpret_cast<tpk_acl_rule*>(rules), 2);
+              }),
+              0);
+    const tpk_acl_config config = one_address();
+    EXPECT_GT(failures_before_success([&] { return tpk_acl_build(ctx, &config); }), 0);
+    return ctx;
+}
+
+TEST(acl_c_layer, classifies_and_finds_without_memory) {
+    tpk_acl_ctx* ctx = made_the_hard_way();
+    ASSERT_NE(ctx, nullptr);
+    const uint8_t header[4] = {10, 0, 0, 1};
+    const uint8_t* data[] = {header};
+    unsigned ran = 0;
+    for (unsigned alg = 0; alg <= TPK_ACL_CLASSIFY_AVX512X32 + 1; ++alg) {
+        const auto which = static_cast<enum tpk_acl_classify_alg>(alg);
+        uint32_t with = 0, without = 0;
+        const int expected = tpk_acl_classify_alg(ctx, data, &with, 1, 1, which);
+        EXPECT_EQ(with_allocations(
+                      0, [&] { return tpk_acl_classify_alg(ctx, data, &without, 1, 1, which); }),
+                  expected)
+            << alg;
+        EXPECT_EQ(with_allocations(0, [&] { return tpk_acl_set_ctx_classify(ctx, which); }),
+                  expected)
+            << alg;
+        EXPECT_EQ(without, expected == 0 ? 2u : 0u) << alg;
+        EXPECT_EQ(with, without) << alg;
+        ran += expected == 0;
+    }
+    EXPECT_GE(ran, 2u);
+    EXPECT_EQ(with_allocations(0, [] { return tpk_acl_find_existing(cut_name); }), ctx);
+    EXPECT_EQ(with_allocations(0, [] { return tpk_acl_find_existing(another_name); }), nullptr);
+    tpk_acl_free(ctx);
+}
+
+TEST(acl_c_layer, a_size_of_0_is_no_limit) {
+    EXPECT_EQ(eal_config("any", -1, 0).max_bytes, UINT64_MAX);
+    EXPECT_EQ(eal_config("any", -1, 4096).max_bytes, 4096u);
+}
+
+}  // namespace
+}  // namespace turnpike::acl::test

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C layers where memory ends: every call with every one of its allocations failing says what it
+// would have said, or ENOMEM; no exception crosses into C.
+#include <gtest/gtest.h>
+#include <rte_errno.h>
+
+#include <functional>
+
+#include "fib/tpk_fib.h"
+#include "fib/tpk_fib6.h"
+#include "lib/eal.hpp"
+#include "lib/failing_new.hpp"
+
+namespace turnpike::fib::test {
+namespace {
+
+using turnpike::test::with_allocations;
+
+constexpr char name[] = "a name too long for small strings";
+constexpr char another_name[] = "another one, with a long name too";
+
+/// Until it says what is expected, with its n-th allocation and all later ones failing. What needs
+/// no memory says it at once.
+void expect_or_enomem(int expected, const std::function<int()>& call) {
+    for (int n = 0; n < 10'000; ++n) {
+        const int result = with_allocations(n, call);
+        if (result == expected) return;
+        ASSERT_EQ(result, -ENOMEM) << "allocation " << n;
+    }
+    FAIL() << "it never says " << expected;
+}
+
+TEST(fib_c_layer, ipv4) {
+    tpk_fib_conf conf{};
+    conf.type = TPK_FIB_DIR24_8;
+    conf.default_nh = 1;
+    conf.max_routes = 2;
+    conf.dir24_8.nh_sz = TPK_FIB_DIR24_8_4B;
+    conf.dir24_8.num_tbl8 = 1;
+    tpk_fib* fib = nullptr;
+    expect_or_enomem(0, [&] {
+        fib = tpk_fib_create(name, -1, &conf);
+        return fib != nullptr ? 0 : -rte_errno;
+    });
+    expect_or_enomem(-EEXIST,
+                     [&] { return tpk_fib_create(name, -1, &conf) != nullptr ? 0 : -rte_errno; });
+    expect_or_enomem(0, [&] { return tpk_fib_add(fib, 0x0a000000, 8, 2); });
+    expect_or_enomem(0, [&] { return tpk_fib_add(fib, 0x0a000000, 30, 3); });
+    expect_or_enomem(-ENOSPC, [&] { return tpk_fib_add(fib, 0x0b000000, 8, 2); });
+    expect_or_enomem(0, [&] { return tpk_fib_delete(fib, 0x0a000000, 30); });
+    expect_or_enomem(-ENOENT, [&] { return tpk_fib_delete(fib, 0x0a000000, 30); });
+    for (const auto type : {TPK_FIB_LOOKUP_DEFAULT, TPK_FIB_LOOKUP_DIR24_8_SCALAR_MACRO,
+                            TPK_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}) {
+        const int expected = tpk_fib_select_lookup(fib, type);
+        expect_or_enomem(expected, [&] { return tpk_fib_select_lookup(fib, type); });
+    }
+    EXPECT_EQ(with_allocations(0, [] { return tpk_fib_find_existing(name); }), fib);
+    EXPECT_EQ(with_allocations(0, [] { return tpk_fib_find_existing(another_name); }), nullptr);
+    uint32_t ip = 0x0a000001;
+    uint64_t hop = 0;
+    EXPECT_EQ(tpk_fib_lookup_bulk(fib, &ip, &hop, 1), 0);
+    EXPECT_EQ(hop, 2u);
+    tpk_fib_free(fib);
+}
+
+TEST(fib_c_layer, ipv6) {
+    tpk_fib6_conf conf{};
+    conf.type = TPK_FIB6_TRIE;
+    conf.default_nh = 1;
+    conf.max_routes = 2;
+    conf.trie.nh_sz = TPK_FIB6_TRIE_4B;
+    conf.trie.num_tbl8 = 1;
+    uint8_t ip[1][16] = {{0x20, 0x01}}, other[16] = {0x20, 0x02};
+    tpk_fib6* fib = nullptr;
+    expect_or_enomem(0, [&] {
+        fib = tpk_fib6_create(name, -1, &conf);
+        return fib != nullptr ? 0 : -rte_errno;
+    });
+    expect_or_enomem(-EEXIST,
+                     [&] { return tpk_fib6_create(name, -1, &conf) != nullptr ? 0 : -rte_errno; });
+    expect_or_enomem(0, [&] { return tpk_fib6_add(fib, ip[0], 16, 2); });
+    expect_or_enomem(0, [&] { return tpk_fib6_add(fib, ip[0], 64, 3); });
+    expect_or_enomem(-ENOSPC, [&] { return tpk_fib6_add(fib, other, 16, 2); });
+    expect_or_enomem(0, [&] { return tpk_fib6_delete(fib, ip[0], 64); });
+    expect_or_enomem(-ENOENT, [&] { return tpk_fib6_delete(fib, ip[0], 64); });
+    for (const auto type : {TPK_FIB6_LOOKUP_DEFAULT, TPK_FIB6_LOOKUP_TRIE_SCALAR,
+                            TPK_FIB6_LOOKUP_TRIE_VECTOR_AVX512}) {
+        const int expected = tpk_fib6_select_lookup(fib, type);
+        expect_or_enomem(expected, [&] { return tpk_fib6_select_lookup(fib, type); });
+    }
+    EXPECT_EQ(with_allocations(0, [] { return tpk_fib6_find_existing(name); }), fib);
+    EXPECT_EQ(with_allocations(0, [] { return tpk_fib6_find_existing(another_name); }), nullptr);
+    uint64_t hop = 0;
+    EXPECT_EQ(tpk_fib6_lookup_bulk(fib, ip, &hop, 1), 0);
+    EXPECT_EQ(hop, 2u);
+    tpk_fib6_free(fib);
+}
+
+}  // namespace
+}  // namespace turnpike::fib::test
