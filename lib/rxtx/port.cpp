@@ -218,10 +218,9 @@ port& port::operator=(port&& other) noexcept {
 port::~port() { close(); }
 
 void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
-    std::vector<rte_ether_addr> list(groups.size());
-    for (size_t i = 0; i < groups.size(); ++i)
-        std::copy_n(groups[i].bytes, RTE_ETHER_ADDR_LEN, list[i].addr_bytes);
-    if (rte_eth_dev_set_mc_addr_list(id_, list.data(), static_cast<uint32_t>(list.size())) != 0)
+    static_assert(sizeof(mac_address) == sizeof(rte_ether_addr));
+    auto* list = const_cast<rte_ether_addr*>(reinterpret_cast<const rte_ether_addr*>(groups.data()));
+    if (rte_eth_dev_set_mc_addr_list(id_, list, static_cast<uint32_t>(groups.size())) != 0)
         rte_eth_allmulticast_enable(id_);
 }
 

@@ -43,6 +43,7 @@ class path_lab {
     }
     ~path_lab() {
         control_->known().give_up_all(packet::drop_reason::stopping);
+        for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // what nobody took
         check_balance();
         control_.reset();
         for (rte_ring* r : rings_) rte_ring_free(r);

@@ -131,7 +131,6 @@ void worker::empty_receive_rings() noexcept {
 void worker::finish() noexcept {
     while (take_from_control() != 0) {
     }
-    for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     pause();
     running_ = false;
 }

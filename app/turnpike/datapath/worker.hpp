@@ -48,7 +48,9 @@ class worker {
 
     /// Control's, between rounds, where control runs on the worker's own lcore: nothing is held.
     void pause() noexcept {
-        if (running_) parts_.rcu->offline(parts_.number);
+        if (!running_) return;
+        for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
+        parts_.rcu->offline(parts_.number);
     }
     void resume() noexcept {
         if (running_) parts_.rcu->online(parts_.number);

@@ -55,6 +55,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         for (int i = 0; i < 3; ++i) l.worker().poll();
         return l.sent(1).size();
     };
+    forwards();  // and announcements
     ASSERT_EQ(forwards(), 1U);
     unsigned refused = 0;
     for (long nth = 1;; ++nth) {
