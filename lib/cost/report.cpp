@@ -2,6 +2,7 @@
 #include "cost/report.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace turnpike::cost {
 namespace {
@@ -9,8 +10,11 @@ namespace {
 using nlohmann::json;
 
 json pcie_json(const pcie_report& p) {
-    return {
-        {"modelled", p.modelled}, {"counted", p.counted}, {"measured", p.measured}, {"why", p.why}};
+    const auto or_null = [](const auto& object) { return object ? *object : json(nullptr); };
+    return {{"modelled", or_null(p.modelled)},
+            {"counted", or_null(p.counted)},
+            {"measured", or_null(p.measured)},
+            {"why", p.why}};
 }
 
 json worker_json(const worker_report& w, const report& r) {

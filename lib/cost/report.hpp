@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ struct port_load {
 
 /// The PCIe object of each source, null where `why` says why.
 struct pcie_report {
-    nlohmann::json modelled{}, counted{}, measured{};
+    std::shared_ptr<const nlohmann::json> modelled{}, counted{}, measured{};
     std::map<std::string, std::string> why{};
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cost/report.hpp"
 
@@ -28,9 +29,9 @@ void add_pcie(std::string& out, const report& r) {
     for (const auto& p : r.ports)
         for (const auto& [source, object] :
              {std::pair{"modelled", &p.pcie.modelled}, std::pair{"counted", &p.pcie.counted}})
-            if (!object->is_null())
+            if (*object)
                 out += fmt::format("PCIe lines per packet of {}, {}: {}\n", p.name, source,
-                                   lines_of(*object));
+                                   lines_of(**object));
 }
 
 /// Counts since `previous`, so that a table every few seconds shows rates of now.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "pcie/cost.hpp"
@@ -149,18 +150,22 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const config::model& model)
 void fill_pcie_bill(cost::port_report& port, const config::pcie& wanted, const pcie_facts& facts,
                     const std::vector<pcie::nic_profile>& profiles) {
     port.pcie = {};
-    if (auto object = modelled(port, wanted, facts.pci_address, profiles))
-        port.pcie.modelled = std::move(*object);
+    const auto model = modelled(port, wanted, facts.pci_address, profiles);
+    if (model)
+        port.pcie.modelled = std::make_shared<nlohmann::json>(*model);
     else
-        port.pcie.why["modelled"] = object.error().text;
-    port.pcie.counted = counted(port, facts.counts);
-    if (port.pcie.counted.is_null())
+        port.pcie.why["modelled"] = model.error().text;
+    nlohmann::json counts = counted(port, facts.counts);
+    if (counts.is_null())
         port.pcie.why["counted"] =
             facts.counts.empty() ? "driver " + port.driver + " does not count its PCIe transactions"
                                  : "no packets, no cost";
-    else if (!port.pcie.modelled.is_null())
-        port.pcie.counted["over_modelled"] =
-            relative_difference(port.pcie.counted["per_packet"], port.pcie.modelled["per_packet"]);
+    else {
+        if (model)
+            counts["over_modelled"] =
+                relative_difference(counts["per_packet"], (*model)["per_packet"]);
+        port.pcie.counted = std::make_shared<nlohmann::json>(std::move(counts));
+    }
     port.pcie.why["measured"] = "hardware counters are not read by this version";
 }
 
