@@ -24,6 +24,7 @@
 
 #include "cache/histogram.hpp"
 #include "cache/mempool_dpdk.hpp"
+#include "lib/any_cpu.hpp"
 
 namespace turnpike {
 namespace {
@@ -32,8 +33,8 @@ class eal_as_asked : public ::testing::Environment {
   public:
     void SetUp() override {
         const char* asked = std::getenv("CACHE_AWARE_TEST_EAL");
-        std::istringstream line(std::string("test --no-pci --no-telemetry -l 0 --log-level=4 ") +
-                                (asked != nullptr ? asked : "--no-huge --no-shconf -m 256"));
+        std::istringstream line("test --no-pci --no-telemetry --log-level=4 " + test::any_cpu() +
+                                " " + (asked != nullptr ? asked : "--no-huge --no-shconf -m 256"));
         for (std::string word; line >> word;) words_.push_back(word);
         std::vector<char*> argv;
         for (auto& w : words_) argv.push_back(w.data());
