@@ -68,7 +68,7 @@ def _run(number, name, function):
 
 def main(names):
     if os.geteuid() == 0 and os.environ.get("TURNPIKE_ALONE") != "1":
-        os.execv(ALONE, [ALONE, sys.executable, *sys.argv])
+        os.execv(ALONE, [ALONE, sys.executable, *sys.orig_argv[1:]])  # scripts change sys.argv
     signal.signal(signal.SIGALRM, _on_alarm)
     signal.signal(signal.SIGTERM, _on_term)
     tests = [(name[5:], f) for name, f in names.items() if name.startswith("test_") and callable(f)]
