@@ -229,11 +229,10 @@ int run(int argc, char** argv) {
     std::vector<std::string> files, only;
     std::string build_peer_of;
     bool no_updates = false;
-    h.options().add_option("--rules", files, "files of ClassBench rules, instead of the generator");
-    h.options().add_option("--only", only,
-                           "measure the sets of these names, acl being all of acl*");
-    h.options().add_flag("--no-updates", no_updates, "without the updates beside a reader");
-    h.options().add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
+    h.add_option("--rules", files, "files of ClassBench rules, instead of the generator");
+    h.add_option("--only", only, "measure the sets of these names, acl being all of acl*");
+    h.add_flag("--no-updates", no_updates, "without the updates beside a reader");
+    h.add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
     std::vector<rule_set> sets = files.empty() ? generate_sets() : std::vector<rule_set>{};
     for (const auto& path : files) {

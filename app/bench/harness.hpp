@@ -5,15 +5,19 @@
 //   NAME [EAL options --] [options]    EAL options win over the harness's own: eal_options.hpp
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace turnpike::bench {
 
@@ -59,8 +63,13 @@ class harness {
   public:
     /// name  of the bench ("fib"); what: one line for --help
     harness(std::string name, std::string what);
-    /// Options of the bench itself are added here before start().
-    CLI::App& options() { return app_; }
+    ~harness();
+    /// Options of the bench itself, before start(). one_of: what it may be; empty: anything.
+    void add_option(const std::string& name, std::string& into, const std::string& help);
+    void add_option(const std::string& name, int& into, const std::string& help);
+    void add_option(const std::string& name, std::vector<std::string>& into,
+                    const std::string& help, const std::vector<std::string>& one_of = {});
+    void add_flag(const std::string& name, bool& into, const std::string& help);
     /// Parse, start EAL with `eal_memory_mb` where there are no hugepages, on so many lcores where
     /// there are as many CPUs. An exit code: stop with it.
     std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores = 1);
@@ -80,7 +89,7 @@ class harness {
 
   private:
     std::string name_;
-    CLI::App app_;
+    std::unique_ptr<CLI::App> app_;  // its header takes a compiler four seconds
     bool json_ = false;
     bool quick_ = false;
     nlohmann::json cells_ = nlohmann::json::array();

@@ -14,9 +14,8 @@ namespace {
 int run(int argc, char** argv) {
     harness h("mempool", "the mempool handler cache_aware beside DPDK's handlers");
     std::vector<std::string> ops;
-    h.options()
-        .add_option("--op", ops, "only these: get_put, pipeline, walk, forward")
-        ->check(CLI::IsMember({"get_put", "pipeline", "walk", "forward"}));
+    h.add_option("--op", ops, "only these: get_put, pipeline, walk, forward",
+                 {"get_put", "pipeline", "walk", "forward"});
     if (const auto stop = h.start(argc, argv, 1500, 2)) return *stop;
     const auto wanted = [&](const char* op) {
         return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();

@@ -189,11 +189,9 @@ int run(int argc, char** argv) {
     harness h("xsk", "net_xsk beside net_af_xdp and net_af_packet on veth pairs");
     std::vector<std::string> apps, frames;
     bool long_run = false;
-    h.options().add_option("--app", apps, "only these: testpmd io, testpmd macswap, turnpike");
-    h.options()
-        .add_option("--frame", frames, "only these: 64, imix")
-        ->check(CLI::IsMember({"64", "imix"}));
-    h.options().add_flag("--long", long_run, "look for losses for 60 s, not for 10");
+    h.add_option("--app", apps, "only these: testpmd io, testpmd macswap, turnpike");
+    h.add_option("--frame", frames, "only these: 64, imix", {"64", "imix"});
+    h.add_flag("--long", long_run, "look for losses for 60 s, not for 10");
     cpu_set_t permitted;
     CPU_ZERO(&permitted);
     (void)sched_getaffinity(0, sizeof permitted, &permitted);

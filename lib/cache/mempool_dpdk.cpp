@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cache/mempool_dpdk.hpp"
 
+#include <rte_eal.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -55,12 +56,17 @@ std::vector<uint64_t> addresses_of(rte_mempool& mp) {
     return out;
 }
 
+uint64_t bound_of(uint64_t page_bytes) noexcept {
+    constexpr uint64_t huge = 2u << 20;
+    return rte_eal_iova_mode() == RTE_IOVA_VA && page_bytes < huge ? 0 : page_bytes;
+}
+
 double overhead_of(rte_mempool& mp) {
     const auto there = addresses_of(mp);
     if (there.size() < 2) return 0;
     size_t page = 0;
     if (rte_mempool_get_page_size(&mp, &page) != 0) return 0;
-    const auto dense = places(packed(layout_of(mp), page), there.size(), there[0]);
+    const auto dense = places(packed(layout_of(mp), bound_of(page)), there.size(), there[0]);
     return static_cast<double>(there.back() - there[0]) /
                static_cast<double>(dense.back() - dense[0]) -
            1;

@@ -18,7 +18,13 @@ object_layout layout_of(const rte_mempool& mp);
 /// Where the objects (their headers) start, in the order of addresses.
 std::vector<uint64_t> addresses_of(rte_mempool& mp);
 
-/// Memory an object takes, over objects side by side in the same pages, less 1.
+/// What no object may cross in memory with such pages; 0: anything.
+/// page_bytes  0: DPDK says that pages do not matter (RTE_MEMPOOL_F_NO_IOVA_CONTIG)
+/// With virtual I/O addresses a device sees no small pages. Huge ones are respected all the same, as
+/// DPDK does: it costs next to nothing, and what passes physical addresses on relies on it.
+uint64_t bound_of(uint64_t page_bytes) noexcept;
+
+/// Memory an object takes, over objects side by side as bound_of() permits, less 1.
 double overhead_of(rte_mempool& mp);
 
 }  // namespace turnpike::cache

@@ -18,8 +18,8 @@ class classbench_sets {
                                               "../shared/data/classbench" /
                                               "classbench-1k-10k.tar.xz";
         if (!std::filesystem::exists(archive)) return;
-        char folder[] = "/tmp/turnpike-classbench-XXXXXX";
-        if (mkdtemp(folder) == nullptr) return;
+        std::string folder = std::filesystem::temp_directory_path() / "turnpike-classbench-XXXXXX";
+        if (mkdtemp(folder.data()) == nullptr) return;
         folder_ = folder;
         const std::string command =
             "tar -C '" + folder_.string() + "' -xf '" + archive.string() + "'";

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run the test_* functions of a script and print TAP. Each has a time limit; skip() says why.
+"""Run the test_* functions of a script and print TAP. Each has a time limit; skip() says why. The script runs
+in namespaces of its own (devtools/alone).
 
     from lib import tap
     def test_something(): ...
@@ -8,11 +9,13 @@
 
 `SCRIPT NAME...` runs only the tests named.
 """
+import os
 import signal
 import sys
 import traceback
 
 LIMIT_S = 120
+ALONE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../devtools/alone")
 
 
 class Skip(Exception):
@@ -64,6 +67,8 @@ def _run(number, name, function):
 
 
 def main(names):
+    if os.geteuid() == 0 and os.environ.get("TURNPIKE_ALONE") != "1":
+        os.execv(ALONE, [ALONE, sys.executable, *sys.orig_argv[1:]])  # scripts change sys.argv
     signal.signal(signal.SIGALRM, _on_alarm)
     signal.signal(signal.SIGTERM, _on_term)
     tests = [(name[5:], f) for name, f in names.items() if name.startswith("test_") and callable(f)]

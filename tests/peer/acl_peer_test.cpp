@@ -10,6 +10,7 @@
 #include <random>
 
 #include "acl/tpk_acl.h"
+#include "lib/any_cpu.hpp"
 
 namespace {
 
@@ -193,8 +194,9 @@ TEST(acl_layouts, what_keys_cannot_hold_is_refused) {
 
 int main(int argc, char** argv) {
     ::testing::InitGoogleTest(&argc, argv);
-    const char* eal[] = {"peer-acl", "--no-huge", "--no-shconf",          "--no-pci",
-                         "-m",       "512",       "--log-level=lib.acl:1"};
+    const std::string cpus = turnpike::test::any_cpu();
+    const char* eal[] = {"peer-acl", "--no-huge", "--no-shconf",           "--no-pci",
+                         "-m",       "512",       "--log-level=lib.acl:1", cpus.c_str()};
     if (rte_eal_init(std::size(eal), const_cast<char**>(eal)) < 0) return 1;
     const int failed = RUN_ALL_TESTS();
     rte_eal_cleanup();

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/any_cpu.hpp"
+
 namespace turnpike::test {
 
 inline constexpr uint16_t burst = 32, ring = 1024;
@@ -19,8 +21,8 @@ inline constexpr uint16_t burst = 32, ring = 1024;
 class eal_with_hugepages : public ::testing::Environment {
   public:
     void SetUp() override {
-        std::vector<std::string> words{"test", "--in-memory", "--no-pci",     "--no-telemetry",
-                                       "-l",   "0",           "--log-level=4"};
+        std::vector<std::string> words{"test",           "--in-memory", "--no-pci",
+                                       "--no-telemetry", any_cpu(),     "--log-level=4"};
         if (const char* mode = std::getenv("SIMNIC_TEST_IOVA")) words.push_back(mode);
         std::vector<char*> argv;
         for (auto& w : words) argv.push_back(w.data());

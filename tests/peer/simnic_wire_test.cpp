@@ -70,8 +70,8 @@ TEST(link, flaps_as_told) {
 }
 
 TEST(captures, are_recorded_and_played_with_other_addresses) {
-    char name[] = "/tmp/turnpike-wire-XXXXXX";
-    const std::filesystem::path folder = ::mkdtemp(name);
+    std::string name = std::filesystem::temp_directory_path() / "turnpike-wire-XXXXXX";
+    const std::filesystem::path folder = ::mkdtemp(name.data());
     const std::string file = folder / "sent.pcap";
     constexpr uint16_t frames = 20;
     std::vector<std::vector<uint8_t>> sent;

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "layout.hpp"
 
-#include <rte_eal.h>
 #include <rte_memory.h>
 #include <unistd.h>
 
 namespace turnpike::cache_aware {
 bool is_spread(const rte_mempool& mp) noexcept {
     return (mp.flags & (RTE_MEMPOOL_F_NO_SPREAD | RTE_MEMPOOL_F_NO_CACHE_ALIGN)) == 0;
-}
-
-uint64_t bound_of(uint64_t page_bytes) noexcept {
-    constexpr uint64_t huge = 2u << 20;
-    return rte_eal_iova_mode() == RTE_IOVA_VA && page_bytes < huge ? 0 : page_bytes;
 }
 
 uint64_t page_at(const void* address) noexcept {

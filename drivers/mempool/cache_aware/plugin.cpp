@@ -112,7 +112,7 @@ ssize_t mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shift,
     if (!is_spread(*mp))
         return rte_mempool_op_calc_mem_size_default(mp, objects, page_shift, min_chunk_size, align);
     const auto placed =
-        placement_for(*mp, page_shift == 0 ? 0 : bound_of(uint64_t{1} << page_shift));
+        placement_for(*mp, page_shift == 0 ? 0 : cache::bound_of(uint64_t{1} << page_shift));
     // A chunk of this size has at least one place: a step to it, and the object.
     *min_chunk_size = size_t{placed.step / placed.step_objects + 1 + placed.object} * placed.align;
     *align = RTE_MEMPOOL_ALIGN;
@@ -129,7 +129,7 @@ int fill(rte_mempool* mp, unsigned most, void* memory, rte_iova_t iova, size_t b
     }
     size_t page = 0;
     if (const int failed = rte_mempool_get_page_size(mp, &page); failed < 0) return failed;
-    const auto placed = placement_for(*mp, page == 0 ? 0 : bound_of(page_at(memory)));
+    const auto placed = placement_for(*mp, page == 0 ? 0 : cache::bound_of(page_at(memory)));
     const auto begin = reinterpret_cast<uintptr_t>(memory);
     const uint64_t length = uint64_t{placed.object} * placed.align;
     unsigned n = 0;

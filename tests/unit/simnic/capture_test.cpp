@@ -22,8 +22,8 @@ using test::count, test::frame, test::give, test::take;
 struct folder {
     std::filesystem::path path;
     folder() {
-        char name[] = "/tmp/turnpike-capture-XXXXXX";
-        path = ::mkdtemp(name);
+        std::string name = std::filesystem::temp_directory_path() / "turnpike-capture-XXXXXX";
+        path = ::mkdtemp(name.data());
     }
     ~folder() { std::filesystem::remove_all(path); }
     [[nodiscard]] std::string operator/(const char* name) const { return path / name; }
