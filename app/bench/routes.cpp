@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "base/byte_order.hpp"
-#include "config/address.hpp"
+#include "net/ip.hpp"
 #include "config/lines.hpp"
 
 namespace turnpike::bench {

@@ -81,11 +81,11 @@ TEST_F(lines_file, of_any_length_across_every_chunk) {
 }
 
 TEST_F(lines_file, too_long_are_refused) {
-    const std::string just = "a\n" + std::string(10, 'b') + "\n";
+    const std::string just = std::string("a\n") + std::string(10, 'b') + "\n";
     EXPECT_EQ(all_of(plain(just), {.line_bytes = 10}).size(), 2u);
     for (const std::string& text :
-         {"a\n" + std::string(11, 'b') + "\n", "a\n" + std::string(11, 'b'),
-          "a\n" + std::string(5'000'000, 'b')}) {
+         {std::string("a\n") + std::string(11, 'b') + "\n", std::string("a\n") + std::string(11, 'b'),
+          std::string("a\n") + std::string(5'000'000, 'b')}) {
         const auto got = all_of(packed(text), {.line_bytes = 10});
         ASSERT_EQ(got.size(), 2u);
         EXPECT_EQ(got[1],
@@ -96,7 +96,7 @@ TEST_F(lines_file, too_long_are_refused) {
 // A few kilobytes of gzip unpack to as many megabytes.
 TEST_F(lines_file, that_unpack_to_too_much_are_refused) {
     std::string text;
-    while (text.size() < 3'000'000) text += std::string(1000, 'a') + "\n";
+    while (text.size() < 3'000'000) text.append(1000, 'a') += "\n";
     const fs::path bomb = packed(text);
     EXPECT_LT(fs::file_size(bomb), 20'000u);
     EXPECT_NE(
