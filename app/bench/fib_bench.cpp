@@ -233,7 +233,8 @@ int run(int argc, char** argv) {
     harness h("fib", "IPv4 and IPv6 longest-prefix match beside rte_fib, rte_fib6 and rte_lpm");
     std::string file, only_traffic;
     int only_family = 0;
-    h.add_option("--table", file, "prefixes, one ADDRESS/LENGTH a line, plain or .gz, instead of the generator");
+    h.add_option("--table", file,
+                 "prefixes, one ADDRESS/LENGTH a line, plain or .gz, instead of the generator");
     h.add_option("--family", only_family, "only 4 or 6");
     h.add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one; or only updates");
     if (const auto code = h.start(argc, argv, 3072)) return *code;

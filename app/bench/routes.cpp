@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "base/byte_order.hpp"
-#include "net/ip.hpp"
 #include "config/lines.hpp"
+#include "net/ip.hpp"
 
 namespace turnpike::bench {
 namespace {

@@ -26,7 +26,7 @@ struct ip_address {
 
     auto operator<=>(const ip_address&) const = default;
     [[nodiscard]] unsigned bits() const noexcept { return v6 ? 128 : 32; }
-    [[nodiscard]] uint32_t v4() const noexcept;         ///< host order
+    [[nodiscard]] uint32_t v4() const noexcept;  ///< host order
     [[nodiscard]] ipv6_address v6_bytes() const noexcept;
     [[nodiscard]] bool is_link_local() const noexcept;  ///< fe80::/10
     [[nodiscard]] bool is_multicast() const noexcept;

@@ -95,8 +95,8 @@ result<void> port::configure(const port_settings& settings) {
         info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
-    tx_queues_ = std::max(settings.tx_queues,
-                          std::min(settings.tx_queues_wanted, info.max_tx_queues));
+    tx_queues_ =
+        std::max(settings.tx_queues, std::min(settings.tx_queues_wanted, info.max_tx_queues));
     room_bytes_ = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
     if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
         code != 0)
@@ -153,7 +153,8 @@ result<void> port::set_mtu(uint16_t mtu) {
 }
 
 result<void> port::change_mtu(uint16_t mtu) {
-    if (mtu + frame_overhead_bytes > room_bytes_ && (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) == 0)
+    if (mtu + frame_overhead_bytes > room_bytes_ &&
+        (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) == 0)
         return fail(EBUSY, where_,
                     "was opened for frames in one buffer, and mtu " + std::to_string(mtu) +
                         " needs several; take the port away first, or restart");
@@ -219,7 +220,8 @@ port::~port() { close(); }
 
 void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
     static_assert(sizeof(mac_address) == sizeof(rte_ether_addr));
-    auto* list = const_cast<rte_ether_addr*>(reinterpret_cast<const rte_ether_addr*>(groups.data()));
+    auto* list =
+        const_cast<rte_ether_addr*>(reinterpret_cast<const rte_ether_addr*>(groups.data()));
     if (rte_eth_dev_set_mc_addr_list(id_, list, static_cast<uint32_t>(groups.size())) != 0)
         rte_eth_allmulticast_enable(id_);
 }

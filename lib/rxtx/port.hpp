@@ -23,7 +23,7 @@ struct port_settings {
     uint16_t rx_queues = 1;
     uint16_t tx_queues = 1;         ///< that are needed
     uint16_t tx_queues_wanted = 0;  ///< taken where the device has so many; 0: those needed
-    uint16_t descriptors = 1024;  ///< per queue, rounded as the driver asks
+    uint16_t descriptors = 1024;    ///< per queue, rounded as the driver asks
     bool promiscuous = false;
     rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };

@@ -63,9 +63,9 @@ class tx_queue {
         for (uint16_t i = 0; i < n; ++i) bytes += packets[i]->pkt_len;
         uint16_t sent = rte_eth_tx_burst(port_id_, queue_id_, packets, n);
         if (sent < n) [[unlikely]] {
-            sent = static_cast<uint16_t>(sent +
-                                         rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
-                                                          static_cast<uint16_t>(n - sent)));
+            sent =
+                static_cast<uint16_t>(sent + rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
+                                                              static_cast<uint16_t>(n - sent)));
             for (uint16_t i = sent; i < n; ++i) bytes -= packets[i]->pkt_len;
             rte_pktmbuf_free_bulk(&packets[sent], static_cast<unsigned>(n - sent));
             counters_->drop(packet::drop_reason::tx_refused, static_cast<uint64_t>(n - sent));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bytes -> a configuration file's text -> a model, or a complaint that names the file and says why.
 
+#include "lib/require.hpp"
 #include "sources/yaml.hpp"
 #include "state/changes.hpp"
-#include "lib/require.hpp"
 
 namespace turnpike::sources {
 namespace {

@@ -91,8 +91,8 @@ class lab : public test::path_lab {
             byte_vector frame(packet::arp_frame_bytes);
             packet::write_arp_request(frame, {hosts[i], net | third}, net | 254);
             offer(i, chain(frame, 255, 255, false), frame);
-            ipv6_address host{{0x20, 1, 0x0d, 0xb8, 0, static_cast<uint8_t>(third), 0, 0, 0,
-                                       0, 0, 0, 0, 0, 0, static_cast<uint8_t>(third)}};
+            ipv6_address host{{0x20, 1, 0x0d, 0xb8, 0, static_cast<uint8_t>(third), 0, 0, 0, 0, 0,
+                               0, 0, 0, 0, static_cast<uint8_t>(third)}};
             ipv6_address us = host;
             us.bytes[15] = 0xfe;
             frame.resize(packet::nd_frame_bytes);
@@ -277,7 +277,7 @@ lab* the_lab = nullptr;  // for as long as the process
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
     static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                               "-m",   "400",       "--lcores",    "(0-2)@0",      "--log-level=4"};
+                               "-m",   "400",       "--lcores",    "(0-2)@0",  "--log-level=4"};
     static char* argv[std::size(words)];
     for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i];
     REQUIRE(rte_eal_init(static_cast<int>(std::size(words)), argv) >= 0);

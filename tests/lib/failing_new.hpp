@@ -12,7 +12,7 @@ namespace turnpike::test {
 
 constexpr long never = -1;
 inline long allocations_until_failure = never;
-inline bool fails_once = false;   ///< else all that follow fail, too
+inline bool fails_once = false;  ///< else all that follow fail, too
 inline bool has_failed = false;
 
 /// What `call` returns where its n-th allocation and all later ones fail. Whatever it throws, memory

@@ -53,8 +53,8 @@ class path_lab {
 
     /// The state of a configuration, its ports between our rings.
     std::unique_ptr<state::desired> read(const std::string& configuration) {
-        auto wanted = std::make_unique<state::desired>(
-            taken(sources::load_text(configuration, "lab.yaml")));
+        auto wanted =
+            std::make_unique<state::desired>(taken(sources::load_text(configuration, "lab.yaml")));
         for (const auto& [name, port] : wanted->ports) {
             state::port& p = *wanted->ports.find(name);
             p.device = "net_ring_" + name_ + name;
@@ -159,8 +159,8 @@ class path_lab {
     };
 
     [[nodiscard]] size_t place_of(const std::string& name) const {
-        const auto at = std::find_if(ends_.begin(), ends_.end(),
-                                     [&](const end& e) { return e.name == name; });
+        const auto at =
+            std::find_if(ends_.begin(), ends_.end(), [&](const end& e) { return e.name == name; });
         return at == ends_.end() ? none : static_cast<size_t>(at - ends_.begin());
     }
     rte_ring* make_ring(const std::string& what) {

@@ -41,7 +41,8 @@ std::unique_ptr<acls::binding> acls::make(const list& of, const binding* before)
     if (before == nullptr) return b;
     const auto there = ids_by_name(*before->live.list);
     for (const auto& [name, id] : ids_by_name(*of))
-        if (const auto same = there.find(name); same != there.end()) b->before_id[id] = same->second;
+        if (const auto same = there.find(name); same != there.end())
+            b->before_id[id] = same->second;
     return b;
 }
 

@@ -49,8 +49,8 @@ class acls : public owner {
         bool out = false;
         std::string interface_name{};
         datapath::bound_acl live{};
-        std::unique_ptr<binding> before{};       ///< that this one replaced, while workers may hold it
-        std::vector<uint32_t> before_id{};       ///< of each id here: there; UINT32_MAX: nowhere
+        std::unique_ptr<binding> before{};  ///< that this one replaced, while workers may hold it
+        std::vector<uint32_t> before_id{};  ///< of each id here: there; UINT32_MAX: nowhere
         std::vector<std::vector<count>> earlier{};  ///< by worker and id: what came from `before`
         totals earlier_totals{};                    ///< of all lists that were here
 

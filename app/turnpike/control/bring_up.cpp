@@ -77,9 +77,12 @@ void controller::register_handlers() {
     neighbours_ = std::make_unique<neighbours>(
         *hops_, *routes_, pool_facts_.buffers / 4,
         neighbour_actions{
-            .solicit = [this](uint16_t interface, const ip_address& a,
-                              const mac_address* mac) { slow_path::solicit(*tools_, interface, a, mac); },
-            .send = [this](rte_mbuf* m, const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
+            .solicit =
+                [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
+                    slow_path::solicit(*tools_, interface, a, mac);
+                },
+            .send = [this](rte_mbuf* m,
+                           const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
             .give_up =
                 [this](rte_mbuf* m, drop_reason why) {
                     packet_in_hand p(m, *outlet_);
@@ -186,7 +189,8 @@ observe::report controller::report() {
         out.totals.add(counted(p.place), p.before);
         fill_pcie_bill(out, p.bill, p.pcie, pcie_profiles_);
     }
-    if (const auto& gone = ports_->removed(); gone.rx_packets + gone.tx_packets + gone.originated != 0)
+    if (const auto& gone = ports_->removed();
+        gone.rx_packets + gone.tx_packets + gone.originated != 0)
         r.ports.push_back({.name = "(removed)", .driver = "-", .totals = gone});
     std::vector<std::string_view> names;
     for (const auto& row : datapath::stage_table) names.push_back(row.name);
@@ -198,9 +202,9 @@ observe::report controller::report() {
         w.add(worker->meter(), names);
     }
     r.isa["ipv4_checksum"] = ipv4_checksum_;
-    const bool routed = std::any_of(
-        running_->interfaces.begin(), running_->interfaces.end(),
-        [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
+    const bool routed =
+        std::any_of(running_->interfaces.begin(), running_->interfaces.end(),
+                    [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
     if (routed) {
         const auto by_state = neighbours_->by_state();
         for (size_t i = 0; i < by_state.size(); ++i)

@@ -30,8 +30,8 @@ struct change {
     // What owners tell those behind them.
     using places = std::map<std::string, uint16_t, std::less<>>;
     places port_place{}, interface_place{};
-    std::map<ip_prefix, uint32_t> derived{};     ///< routes that follow from addresses: hops
-    std::vector<uint32_t> hop_of_target{};       ///< by index into after.routes.targets()
+    std::map<ip_prefix, uint32_t> derived{};  ///< routes that follow from addresses: hops
+    std::vector<uint32_t> hop_of_target{};    ///< by index into after.routes.targets()
 };
 
 /// What an owner has ready. Destroyed without commit(): undone.

@@ -41,8 +41,8 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
             return tl::unexpected<error>(good.error());
     if (const uint32_t least = buffers_least(*wanted); pool_facts_.buffers < least)
         return fail(ENOMEM, wanted->file,
-                    "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
-                        std::to_string(pool_facts_.buffers) +
+                    "the ports' receive rings alone would hold " + std::to_string(least) +
+                        " of the " + std::to_string(pool_facts_.buffers) +
                         " buffers that there are; restart, or use fewer descriptors");
     change c{.before = *running_, .after = *wanted, .what = *what, .running = view_.get()};
     c.view->hops = hops_->table();

@@ -52,7 +52,8 @@ class controller {
     /// Become another state, while workers run or not. All of it, or nothing.
     /// Answers  what differed
     /// Errors   with the place; what runs stays as it is
-    [[nodiscard]] result<state::changes> apply(std::unique_ptr<const state::desired> wanted) noexcept;
+    [[nodiscard]] result<state::changes> apply(
+        std::unique_ptr<const state::desired> wanted) noexcept;
     [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
 
     /// Forward until `o.done`. Workers are stopped when it returns; what they had in hand is sent.

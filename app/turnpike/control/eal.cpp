@@ -45,9 +45,9 @@ uint64_t bytes_needed(const state::desired& wanted) {
     constexpr uint64_t of_route_tables = 16u
                                          << 20;  // a few routes; a full table needs as much again
     constexpr uint64_t per_neighbour = 256;
-    const bool routes = std::any_of(
-        wanted.interfaces.begin(), wanted.interfaces.end(),
-        [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
+    const bool routes =
+        std::any_of(wanted.interfaces.begin(), wanted.interfaces.end(),
+                    [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
     const uint64_t buffer = wanted.fixed.pool.buffer_size + per_buffer_overhead;
     const auto workers = std::max<uint32_t>(1, static_cast<uint32_t>(wanted.fixed.workers.size()));
     return uint64_t{buffers_for(wanted, workers)} *

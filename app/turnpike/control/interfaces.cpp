@@ -52,7 +52,8 @@ void add_own(datapath::own_addresses& own, const interface_addresses& a) {
 }
 
 /// The routes that follow from an interface's addresses.
-void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses& a, uint32_t glean) {
+void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses& a,
+                 uint32_t glean) {
     for (const ip_prefix& p : a.prefixes) into.emplace(p.network(), glean);
     for (const auto& v4 : a.v4)
         if (v4.broadcast != 0)
@@ -88,8 +89,7 @@ class interfaces::staged_interfaces : public staged {
             const auto was = of_.places_.find(name);
             const datapath::view* running = running_;
             const bool same = was != of_.places_.end() && running != nullptr &&
-                              running->interfaces[was->second].port ==
-                                  c.port_place.at(wanted.port);
+                              running->interfaces[was->second].port == c.port_place.at(wanted.port);
             const auto free = static_cast<uint16_t>(
                 same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())

@@ -113,10 +113,9 @@ class neighbours::staged_neighbours : public staged {
             of_.lose_mac(e);
             e.state = neighbour_state::failed;
         }
-        const bool on_link =
-            e.address.is_link_local() ||
-            std::any_of(on.networks.begin(), on.networks.end(),
-                        [&](const ip_prefix& p) { return p.contains(e.address); });
+        const bool on_link = e.address.is_link_local() ||
+                             std::any_of(on.networks.begin(), on.networks.end(),
+                                         [&](const ip_prefix& p) { return p.contains(e.address); });
         if (!e.gateway && (!on_link || was_fixed))
             return of_.forget(e, drop_reason::interface_gone, 0);
         if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
@@ -137,10 +136,11 @@ class neighbours::staged_neighbours : public staged {
 result<std::unique_ptr<staged>> neighbours::prepare(change& c) {
     auto ready = std::make_unique<staged_neighbours>(*this, c);
     if (c.after.limits.limit > hops_.capacity() / 2)
-        return turnpike::fail(ENOSPC, c.after.file,
-                              fmt::format("neighbours.limit can be {} at most until a restart, which "
-                                          "makes room for more",
-                                          hops_.capacity() / 2));
+        return turnpike::fail(
+            ENOSPC, c.after.file,
+            fmt::format("neighbours.limit can be {} at most until a restart, which "
+                        "makes room for more",
+                        hops_.capacity() / 2));
     if (auto done = ready->add_gateways(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->add_fixed(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());

@@ -212,8 +212,8 @@ void neighbours::confirm(uint16_t interface, const ip_address& a, const neighbou
 
 bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
     const auto at = entries_.find({interface, a});
-    return at != entries_.end() && (at->second->state == state::incomplete ||
-                                    at->second->state == state::probe);
+    return at != entries_.end() &&
+           (at->second->state == state::incomplete || at->second->state == state::probe);
 }
 
 /// Workers forward by the hop from here on, through the host route or as a gateway.

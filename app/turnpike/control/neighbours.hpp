@@ -56,8 +56,8 @@ struct neighbour_actions {
 /// What an answer or announcement says (RFC 4861 section 4.4).
 struct neighbour_claim {
     std::optional<mac_address> mac{};  ///< none: its address is not said, and stays
-    bool solicited = false;  ///< an answer to us: it proves that the neighbour hears us
-    bool overrides = true;   ///< may replace another MAC address
+    bool solicited = false;            ///< an answer to us: it proves that the neighbour hears us
+    bool overrides = true;             ///< may replace another MAC address
 };
 
 /// Threads  control. Times in milliseconds of a clock that does not go back.

@@ -52,8 +52,7 @@ result<void> check_handler(const std::string& name, const std::string& file) {
 
 uint32_t buffers_least(const state::desired& wanted) {
     uint64_t receiving = 0;
-    for (const auto& [name, p] : wanted.ports)
-        receiving += uint64_t{p.rx_queues} * p.descriptors;
+    for (const auto& [name, p] : wanted.ports) receiving += uint64_t{p.rx_queues} * p.descriptors;
     return static_cast<uint32_t>(std::min<uint64_t>(receiving + lcore_cache, UINT32_MAX));
 }
 
@@ -71,10 +70,11 @@ result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t wor
     const state::mempool& says = wanted.fixed.pool;
     const uint32_t buffers = buffers_for(wanted, workers);
     if (buffers < buffers_least(wanted))
-        return fail(EINVAL, wanted.file,
-                    fmt::format("mempool: {} buffers are too few: the ports' receive rings alone hold "
-                                "{}; leave the number out, or use fewer descriptors",
-                                buffers, buffers_least(wanted)));
+        return fail(
+            EINVAL, wanted.file,
+            fmt::format("mempool: {} buffers are too few: the ports' receive rings alone hold "
+                        "{}; leave the number out, or use fewer descriptors",
+                        buffers, buffers_least(wanted)));
     const std::string handler = handler_of(says);
     if (auto good = check_handler(handler, wanted.file); !good)
         return tl::unexpected<error>(good.error());

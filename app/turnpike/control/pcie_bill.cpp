@@ -59,7 +59,8 @@ pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t by
 result<nlohmann::json> modelled(const observe::port_report& port, const state::pcie& wanted,
                                 const std::string& pci_address,
                                 const std::vector<pcie::nic_profile>& profiles) {
-    if (port.totals.rx_packets + port.totals.tx_packets == 0) return fail(ENODATA, "", "no packets, no cost");
+    if (port.totals.rx_packets + port.totals.tx_packets == 0)
+        return fail(ENODATA, "", "no packets, no cost");
     const auto profile = profile_of(wanted, port.driver, profiles);
     if (!profile) return tl::unexpected<error>(profile.error());
     const auto link = link_of(wanted, pci_address);
@@ -97,7 +98,8 @@ nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const s
 /// The PCIe object of what the driver counted (drivers/net/simnic names its xstats so).
 nlohmann::json counted(const observe::port_report& port,
                        const std::map<std::string, uint64_t>& counts) {
-    const uint64_t packets = port.totals.rx_packets != 0 ? port.totals.rx_packets : port.totals.tx_packets;
+    const uint64_t packets =
+        port.totals.rx_packets != 0 ? port.totals.rx_packets : port.totals.tx_packets;
     if (packets == 0) return nullptr;
     nlohmann::json total = per_packet(counts, "pcie_", static_cast<double>(packets));
     if (total.is_null()) return nullptr;
@@ -148,7 +150,8 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wante
     const auto builtin = pcie::builtin_profiles();
     profiles.insert(profiles.end(), builtin.begin(), builtin.end());
     for (const auto& [name, port] : wanted.ports)
-        if (auto good = check_bill(name, port, profiles); !good) return tl::unexpected<error>(good.error());
+        if (auto good = check_bill(name, port, profiles); !good)
+            return tl::unexpected<error>(good.error());
     return profiles;
 }
 

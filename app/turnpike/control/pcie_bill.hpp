@@ -16,8 +16,7 @@ namespace turnpike::control {
 /// The NIC profiles to choose from: the operator's own, then the built-in ones; and that every name
 /// and link in the configuration is one.
 /// Errors  of the profiles' file, or EINVAL with the port's place
-[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(
-    const state::desired& wanted);
+[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted);
 /// The last, for one port that comes later.
 [[nodiscard]] result<void> check_bill(const std::string& name, const state::port& port,
                                       const std::vector<pcie::nic_profile>& profiles);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "packet/ipv6.hpp"
 #include "observe/console.hpp"
+#include "packet/ipv6.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -53,8 +53,7 @@ class ports::staged_ports : public staged {
         for (const auto& p : of_.open_) used[p->place] = true;
         for (const auto& [name, wanted] : after_.ports) {
             const auto there = std::find_if(
-                of_.open_.begin(), of_.open_.end(),
-                [n = &name, w = &wanted](const auto& p) {
+                of_.open_.begin(), of_.open_.end(), [n = &name, w = &wanted](const auto& p) {
                     return p->name == *n && p->wanted.device == w->device;
                 });
             uint16_t place = 0;
@@ -94,9 +93,8 @@ class ports::staged_ports : public staged {
                 mtu_before_.emplace_back(port.get(), port->wanted.mtu);
             }
             if (auto assigned = assign_tx(*port, wanted, senders); !assigned) return assigned;
-            c_.view->port[place] = {.state = &port->state,
-                                    .ethdev_id = port->device.id(),
-                                    .mac = port->device.mac()};
+            c_.view->port[place] = {
+                .state = &port->state, .ethdev_id = port->device.id(), .mac = port->device.mac()};
         }
         c_.view->queues = queues_;
         wanted_.reserve(after_.ports.size());
@@ -140,9 +138,8 @@ class ports::staged_ports : public staged {
         std::vector<size_t> out;
         for (size_t w = 0; w < queues_.size(); ++w)
             for (const datapath::rx_queue& rx : queues_[w].rx) {
-                const auto from = std::find_if(
-                    c_.port_place.begin(), c_.port_place.end(),
-                    [&](const auto& p) { return p.second == rx.port; });
+                const auto from = std::find_if(c_.port_place.begin(), c_.port_place.end(),
+                                               [&](const auto& p) { return p.second == rx.port; });
                 if (!reaches(after_, from->first, port)) continue;
                 out.push_back(w);
                 break;
@@ -179,10 +176,11 @@ class ports::staged_ports : public staged {
                            const std::vector<size_t>& senders) {
         const bool for_all = port.device.tx_queues() >= queues_.size();
         if (!for_all && senders.size() > port.device.tx_queues())
-            return fail(EBUSY, wanted.where.text,
-                        fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
-                                    "there now; take the port away first, or restart",
-                                    port.name, port.device.tx_queues(), senders.size()));
+            return fail(
+                EBUSY, wanted.where.text,
+                fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
+                            "there now; take the port away first, or restart",
+                            port.name, port.device.tx_queues(), senders.size()));
         int32_t queue = 0;
         const uint16_t place = c_.port_place.at(port.name);
         if (for_all)

@@ -67,8 +67,9 @@ uint32_t routes::lookup(const ip_address& destination) const noexcept {
 std::optional<uint32_t> routes::operators_hop(const ip_prefix& to) const {
     if (operators_ == nullptr) return std::nullopt;
     const auto all = operators_->all();
-    const auto at = std::lower_bound(all.begin(), all.end(), to,
-                                     [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+    const auto at =
+        std::lower_bound(all.begin(), all.end(), to,
+                         [](const state::route& r, const ip_prefix& p) { return r.to < p; });
     if (at == all.end() || at->to != to) return std::nullopt;
     return hop_of(hop_of_target_, *at);
 }
@@ -115,9 +116,9 @@ std::vector<routes::write> routes::writes_for(const change& c) const {
     for (const state::route& r : c.what.routes.set) add(r.to, hop_of(c.hop_of_target, r));
     const auto operators_after = [&](const ip_prefix& to) -> std::optional<uint32_t> {
         const auto all = c.after.routes.all();
-        const auto at = std::lower_bound(
-            all.begin(), all.end(), to,
-            [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+        const auto at =
+            std::lower_bound(all.begin(), all.end(), to,
+                             [](const state::route& r, const ip_prefix& p) { return r.to < p; });
         if (at == all.end() || at->to != to) return std::nullopt;
         return hop_of(c.hop_of_target, *at);
     };
@@ -167,7 +168,8 @@ result<void> routes::load(const state::route_set& operators,
 
 class routes::staged_routes : public staged {
   public:
-    staged_routes(routes& of, change& c) : of_(of), after_(c.after), hop_of_target_(c.hop_of_target) {
+    staged_routes(routes& of, change& c)
+        : of_(of), after_(c.after), hop_of_target_(c.hop_of_target) {
         derived_ = c.derived;
     }
     ~staged_routes() override {
@@ -178,9 +180,9 @@ class routes::staged_routes : public staged {
             const auto* before = of_.operators_ != nullptr ? of_.operators_ : &none;
             good = of_.load(*before, of_.hop_of_target_, of_.derived_).has_value();
         }
-        for (auto w = undo_.rbegin(); w != undo_.rend(); ++w) good &= of_.set(w->to, w->hop).has_value();
-        if (!good)
-            observe::say("no memory to take back all routes of a refused change; reload");
+        for (auto w = undo_.rbegin(); w != undo_.rend(); ++w)
+            good &= of_.set(w->to, w->hop).has_value();
+        if (!good) observe::say("no memory to take back all routes of a refused change; reload");
     }
     result<void> show(const change& c) {
         const auto writes = of_.writes_for(c);

@@ -44,10 +44,11 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
             return fail(EINVAL, file,
                         fmt::format("workers names lcore {}, which EAL was not given (-l)", lcore));
         if (lcore == main && lcores.size() > 1)
-            return fail(EINVAL, file,
-                        fmt::format("workers names lcore {}, the main lcore, which runs control; it "
-                                    "can only be a worker when it is the only one",
-                                    lcore));
+            return fail(
+                EINVAL, file,
+                fmt::format("workers names lcore {}, the main lcore, which runs control; it "
+                            "can only be a worker when it is the only one",
+                            lcore));
     }
     return lcores;
 }
@@ -74,9 +75,9 @@ result<std::unique_ptr<workers>> workers::create(
                                      .published = &published,
                                      .dry = &made->dry_,
                                      .rcu = &rcu};
-        for (auto [ring, what] :
-             {std::pair{&parts.from_control, "from_control"}, std::pair{&parts.to_control, "to_control"},
-              std::pair{&parts.neighbours_to_control, "neighbours"}}) {
+        for (auto [ring, what] : {std::pair{&parts.from_control, "from_control"},
+                                  std::pair{&parts.to_control, "to_control"},
+                                  std::pair{&parts.neighbours_to_control, "neighbours"}}) {
             auto ready = made->make_ring(what, i);
             if (!ready) return tl::unexpected<error>(ready.error());
             *ring = *ready;

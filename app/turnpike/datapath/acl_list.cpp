@@ -123,7 +123,9 @@ bool acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to)
         ++tail;
     const size_t gone = now.size() - head - tail, come = then.size() - head - tail;
     if (gone > 1 || come > 1) return false;
-    const auto counts = [](const state::acl_rule& r) { return r.action == state::acl_action::count; };
+    const auto counts = [](const state::acl_rule& r) {
+        return r.action == state::acl_action::count;
+    };
     if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head]))) return false;
     if (gone + come == 0) {
         says_ = to;  // other places in the file

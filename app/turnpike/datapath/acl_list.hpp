@@ -18,7 +18,9 @@
 namespace turnpike::datapath {
 
 /// What lib/acl answers for a rule. Never 0: that is no rule.
-constexpr uint32_t acl_hit(uint32_t id, bool deny) noexcept { return (id + 1) << 1 | (deny ? 1 : 0); }
+constexpr uint32_t acl_hit(uint32_t id, bool deny) noexcept {
+    return (id + 1) << 1 | (deny ? 1 : 0);
+}
 constexpr uint32_t acl_id(uint32_t hit) noexcept { return (hit >> 1) - 1; }
 constexpr bool acl_denies(uint32_t hit) noexcept { return (hit & 1) != 0; }
 
@@ -40,7 +42,9 @@ class acl_list {
         return place < ids_.size() ? ids_[place] : default_id;
     }
     /// Ids are below this as long as the list lives.
-    [[nodiscard]] uint32_t id_limit() const noexcept { return static_cast<uint32_t>(priority_.size()); }
+    [[nodiscard]] uint32_t id_limit() const noexcept {
+        return static_cast<uint32_t>(priority_.size());
+    }
     /// Of a rule that has been in it; the default's and those of rules that are gone, too.
     [[nodiscard]] state::acl_action action_of(uint32_t id) const noexcept { return actions_[id]; }
     [[nodiscard]] uint64_t bytes() const;  ///< of what workers read
@@ -48,8 +52,12 @@ class acl_list {
 
     // Workers.
 
-    [[nodiscard]] const acl::classifier4& classifier(const acl::key4*) const noexcept { return *v4_; }
-    [[nodiscard]] const acl::classifier6& classifier(const acl::key6*) const noexcept { return *v6_; }
+    [[nodiscard]] const acl::classifier4& classifier(const acl::key4*) const noexcept {
+        return *v4_;
+    }
+    [[nodiscard]] const acl::classifier6& classifier(const acl::key6*) const noexcept {
+        return *v6_;
+    }
     [[nodiscard]] uint32_t categories() const noexcept { return categories_; }
     [[nodiscard]] uint32_t default_hit() const noexcept { return default_hit_; }
     /// Whether the first rule stands above the second.
@@ -75,8 +83,8 @@ class acl_list {
     std::unique_ptr<acl::classifier4> v4_;
     std::unique_ptr<acl::classifier6> v6_;
     family known_as_;
-    std::vector<uint32_t> ids_;       ///< by place
-    std::vector<uint32_t> priority_;  ///< by id; 0 for the default, and where none has been
+    std::vector<uint32_t> ids_;               ///< by place
+    std::vector<uint32_t> priority_;          ///< by id; 0 for the default, and where none has been
     std::vector<state::acl_action> actions_;  ///< by id
     uint32_t next_id_ = 1;
     uint32_t categories_ = 1;

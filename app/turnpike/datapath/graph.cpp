@@ -16,9 +16,9 @@ struct stages_of {
 
 namespace row {
 // One at a time: several stages and handlers have the name of a reason's or a C++ neighbour.
-#define NEXT(...)                                             \
-    [] {                                                      \
-        using enum stage;                                     \
+#define NEXT(...)                                                         \
+    [] {                                                                  \
+        using enum stage;                                                 \
         return stages_of(std::initializer_list<stage>{__VA_ARGS__}).mask; \
     }()
 #define DROPS(...) __VA_ARGS__

@@ -96,7 +96,8 @@ inline constexpr unsigned max_passes = 2;
 /// Take a burst through the stages of a table, from those in `live` on.
 /// mark(stage index, packets)  is called behind each stage
 template <class Table, class Mark>
-inline void walk(const Table& table, context& c, burst& b, stage_mask live, const Mark& mark) noexcept {
+inline void walk(const Table& table, context& c, burst& b, stage_mask live,
+                 const Mark& mark) noexcept {
     for (;;) {
         while (live != 0) {
             const auto s = static_cast<size_t>(std::countr_zero(live));
@@ -119,7 +120,8 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live, cons
 }
 
 /// One packet is dropped; the stage adds its bit to the mask that goes to stage drop.
-inline void drop_packet(burst& b, uint32_t i, packet::drop_reason why, packet_mask& drops) noexcept {
+inline void drop_packet(burst& b, uint32_t i, packet::drop_reason why,
+                        packet_mask& drops) noexcept {
     b.drop[i] = why;
     drops |= packet_mask{1} << i;
 }

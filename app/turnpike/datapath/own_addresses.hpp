@@ -39,7 +39,9 @@ class own_addresses {
     static unsigned bit_of(uint64_t key) noexcept {
         return static_cast<unsigned>(key * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_bits));
     }
-    static uint64_t low_half(const ipv6_address& a) noexcept { return load_be<uint64_t>(a.bytes + 8); }
+    static uint64_t low_half(const ipv6_address& a) noexcept {
+        return load_be<uint64_t>(a.bytes + 8);
+    }
     void set(unsigned bit) noexcept { filter_[bit / 64] |= uint64_t{1} << bit % 64; }
     [[nodiscard]] bool test(unsigned bit) const noexcept {
         return (filter_[bit / 64] >> bit % 64 & 1) != 0;

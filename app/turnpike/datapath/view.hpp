@@ -26,9 +26,10 @@
 
 namespace turnpike::datapath {
 
-inline constexpr uint16_t max_ports = 32;          ///< RTE_MAX_ETHPORTS
-inline constexpr uint16_t max_interfaces = 1024;   ///< place 0 is nobody's
-inline constexpr uint32_t max_route_entries = 1u << 21;  ///< of each family; a bound, no reservation
+inline constexpr uint16_t max_ports = 32;         ///< RTE_MAX_ETHPORTS
+inline constexpr uint16_t max_interfaces = 1024;  ///< place 0 is nobody's
+inline constexpr uint32_t max_route_entries = 1u
+                                              << 21;  ///< of each family; a bound, no reservation
 
 /// What of a port changes by itself; it lives as long as the port.
 struct port_state {
@@ -39,8 +40,8 @@ struct port_view {
     const port_state* state = nullptr;  ///< null: nobody's place
     uint16_t ethdev_id = 0;
     mac_address mac{};
-    uint16_t untagged = 0;               ///< the interface of frames without a tag; 0: none
-    const uint16_t* by_vlan = nullptr;   ///< [4096] of frames with one; null: the untagged one's
+    uint16_t untagged = 0;              ///< the interface of frames without a tag; 0: none
+    const uint16_t* by_vlan = nullptr;  ///< [4096] of frames with one; null: the untagged one's
 };
 
 struct rx_queue {

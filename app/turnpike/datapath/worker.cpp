@@ -51,8 +51,8 @@ void worker::give_back_sent() noexcept {
 }
 
 void worker::poll() noexcept {
-    if (const view* now = parts_.published->load(std::memory_order_acquire);
-        now != context_.view) [[unlikely]]
+    if (const view* now = parts_.published->load(std::memory_order_acquire); now != context_.view)
+        [[unlikely]]
         adopt(now);
     if (const uint32_t dry = parts_.dry->load(std::memory_order_relaxed); dry != dry_seen_)
         [[unlikely]] {
@@ -61,7 +61,8 @@ void worker::poll() noexcept {
     }
     context_.now = last_;
     uint32_t received = 0;
-    for (const rx_queue& from : context_.view->queues[parts_.number].rx) received += take_burst(from);
+    for (const rx_queue& from : context_.view->queues[parts_.number].rx)
+        received += take_burst(from);
     const uint32_t from_control = take_from_control();
     // A round that brought nothing has nothing to coalesce with: send what waits at once.
     const uint64_t drain = received + from_control == 0 ? 0 : context_.view->drain_cycles;

@@ -18,7 +18,8 @@ namespace turnpike::datapath {
 /// What a worker is made of, for as long as it lives.
 struct worker_parts {
     unsigned lcore = 0;
-    uint32_t number = 0;  ///< among the workers: as a reader of rcu, in view::queues, in lists' counters
+    uint32_t number =
+        0;  ///< among the workers: as a reader of rcu, in view::queues, in lists' counters
     /// Packets to send, from control; mbuf->port is the place of the port.
     rte_ring* from_control = nullptr;
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;

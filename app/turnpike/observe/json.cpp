@@ -23,7 +23,9 @@ json json_of(std::span<const metric<T>> rows, const T& of) {
     return out;
 }
 
-json parsed_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json::parse(text); }
+json parsed_or_null(const std::string& text) {
+    return text.empty() ? json(nullptr) : json::parse(text);
+}
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
 json worker_json(const worker_report& w) {

@@ -60,7 +60,8 @@ constexpr rows<mempool_report> of_mempool[] = {
      [](const mempool_report& m) -> metric_value { return uint64_t{m.in_use_at_start}; }},
     {"in_use", gauge, "buffers", "out of the pool",
      [](const mempool_report& m) -> metric_value { return uint64_t{m.in_use}; }},
-    {"kept_by_drivers", gauge, "buffers", "of those, that a closed driver is known not to give back",
+    {"kept_by_drivers", gauge, "buffers",
+     "of those, that a closed driver is known not to give back",
      [](const mempool_report& m) -> metric_value { return uint64_t{m.kept_by_drivers}; }},
 };
 
@@ -74,12 +75,10 @@ constexpr rows<acl_report> of_acls[] = {
 };
 
 constexpr rows<balance> of_balance[] = {
-    {"rx", counter, "packets", "received",
-     [](const balance& b) -> metric_value { return b.rx; }},
+    {"rx", counter, "packets", "received", [](const balance& b) -> metric_value { return b.rx; }},
     {"originated", counter, "packets", "made by turnpike itself",
      [](const balance& b) -> metric_value { return b.originated; }},
-    {"tx", counter, "packets", "sent",
-     [](const balance& b) -> metric_value { return b.tx; }},
+    {"tx", counter, "packets", "sent", [](const balance& b) -> metric_value { return b.tx; }},
     {"consumed", counter, "packets", "that were for turnpike",
      [](const balance& b) -> metric_value { return b.consumed; }},
     {"drops", counter, "packets", "freed under a reason",

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,7 +86,8 @@ struct acl_rule_report {
 
 /// An access list at one interface, in one direction.
 struct acl_report {
-    std::string interface{}, direction{}, list{};
+    std::string interface {
+    }, direction{}, list{};
     uint64_t permitted = 0, denied = 0;  ///< packets, by lists that were replaced too
     uint64_t bytes = 0;                  ///< memory that workers read
     std::vector<acl_rule_report> rules{};

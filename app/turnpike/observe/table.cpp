@@ -57,16 +57,14 @@ void add_workers(std::string& out, const report& r, const report* previous, doub
                 by_stage += fmt::format(
                     "{} {:.0f}  ", sample.name,
                     static_cast<double>(sample.cycles) / static_cast<double>(sample.packets));
-        out +=
-            fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
-                        w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
-                        w.packets ? with_prefix(w.headroom_pps()) : "-", by_stage);
+        out += fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
+                           w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
+                           w.packets ? with_prefix(w.headroom_pps()) : "-", by_stage);
     }
 }
 
-constexpr std::pair<std::string_view, int> port_columns[] = {{"rx_packets", 12}, {"tx_packets", 12},
-                                                             {"rx_bytes", 14},   {"tx_bytes", 14},
-                                                             {"rx_missed", 10}};
+constexpr std::pair<std::string_view, int> port_columns[] = {
+    {"rx_packets", 12}, {"tx_packets", 12}, {"rx_bytes", 14}, {"tx_bytes", 14}, {"rx_missed", 10}};
 
 void add_ports(std::string& out, const report& r) {
     out += fmt::format("{:<12}{:<16}{:<6}", "port", "driver", "link");
@@ -79,8 +77,8 @@ void add_ports(std::string& out, const report& r) {
     for (const auto& p : r.ports) {
         out += fmt::format("{:<12}{:<16}{:<6}", p.name, p.driver, p.link_up ? "up" : "down");
         for (const auto& [name, width] : port_columns)
-            out += fmt::format("{:>{}}",
-                               std::get<uint64_t>(find_metric(port_metrics(), name).read(p)), width);
+            out += fmt::format(
+                "{:>{}}", std::get<uint64_t>(find_metric(port_metrics(), name).read(p)), width);
         std::string drops;
         for (const auto& [name, n] : drops_of(p.totals)) drops += fmt::format("{} {}  ", name, n);
         out += fmt::format("  {}\n", drops.empty() ? "-" : drops);
@@ -91,8 +89,8 @@ void add_ports(std::string& out, const report& r) {
 void add_acls(std::string& out, const report& r) {
     constexpr size_t shown = 8;
     for (const auto& a : r.acls) {
-        out += fmt::format("acl {} {} {}  permitted {}  denied {} ", a.interface, a.direction, a.list,
-                           a.permitted, a.denied);
+        out += fmt::format("acl {} {} {}  permitted {}  denied {} ", a.interface, a.direction,
+                           a.list, a.permitted, a.denied);
         std::vector<const acl_rule_report*> hit;
         for (const auto& rule : a.rules)
             if (rule.packets != 0) hit.push_back(&rule);

@@ -23,7 +23,9 @@ result<std::string> neighbour_finder::interface_of(const ip_address& neighbour,
 result<std::string> neighbour_finder::find(const ip_address& neighbour,
                                            std::string_view named) const {
     const std::string text = neighbour.text();
-    const auto refuse = [&](const std::string& why) { return fail(EINVAL, "", "is " + text + ", " + why); };
+    const auto refuse = [&](const std::string& why) {
+        return fail(EINVAL, "", "is " + text + ", " + why);
+    };
     if (!named.empty()) {
         const state::interface* i = in_.interfaces.find(named);
         if (i == nullptr) return refuse(fmt::format("on '{}', which is not a port", named));
@@ -32,8 +34,8 @@ result<std::string> neighbour_finder::find(const ip_address& neighbour,
     }
     if (neighbour.is_link_local()) {
         if (!named.empty()) return std::string(named);
-        return refuse("a link-local address: say on which port, as in {" + std::string("via: \"") + text +
-                      "\", port: NAME}");
+        return refuse("a link-local address: say on which port, as in {" + std::string("via: \"") +
+                      text + "\", port: NAME}");
     }
     for (const auto& [name, i] : in_.interfaces)
         for (const ip_prefix& a : i.addresses) {

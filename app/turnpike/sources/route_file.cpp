@@ -25,8 +25,8 @@ std::string_view take_word(std::string_view& line) {
 }
 
 /// What `ip route` says of a route that we have no use for: a word, or a word and its value.
-constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric", "src", "pref",
-                                                     "table"};
+constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
+                                                     "src",   "pref",  "table"};
 constexpr std::array<std::string_view, 2> alone{"onlink", "linkdown"};
 
 template <size_t N>
@@ -70,9 +70,10 @@ result<route_line> parse_route_line(std::string_view line) {
         } else if (word == "dev") {
             out.dev = value;
         } else if (!is_one(with_value, word) && !is_one(alone, word)) {
-            return refuse(fmt::format("'{}' is not known; a route is PREFIX via ADDRESS [dev PORT], or "
-                                      "blackhole PREFIX, or unreachable PREFIX",
-                                      word.substr(0, 80)));
+            return refuse(
+                fmt::format("'{}' is not known; a route is PREFIX via ADDRESS [dev PORT], or "
+                            "blackhole PREFIX, or unreachable PREFIX",
+                            word.substr(0, 80)));
         }
     }
     if (out.type != route_type::unicast) {
@@ -82,8 +83,8 @@ result<route_line> parse_route_line(std::string_view line) {
     if (!via) return refuse("says not where packets go: PREFIX via ADDRESS [dev PORT]");
     if (by_default) out.to.address.v6 = out.via.v6;
     if (out.via.v6 != out.to.address.v6)
-        return refuse(
-            fmt::format("via is {}, not of the same IP version as {}", out.via.text(), out.to.text()));
+        return refuse(fmt::format("via is {}, not of the same IP version as {}", out.via.text(),
+                                  out.to.text()));
     return out;
 }
 
@@ -92,7 +93,9 @@ result<void> read_route_file(
     const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take) {
     auto file = config::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
-    const auto refuse_line = [&](std::string text) { return fail(EINVAL, file->where(), std::move(text)); };
+    const auto refuse_line = [&](std::string text) {
+        return fail(EINVAL, file->where(), std::move(text));
+    };
     state::route_target last{};  // of the route before: mostly this one's, too
     uint32_t last_index = UINT32_MAX;
     std::string last_dev;

@@ -114,7 +114,8 @@ std::string device_name(std::string_view device) {
     const auto whole = [&](int fields, int wanted) {
         return fields == wanted && static_cast<size_t>(used) == name.size();
     };
-    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used), 4)) {
+    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used),
+               4)) {
         domain = 0;
         if (!whole(std::sscanf(name.c_str(), "%x:%x.%x%n", &bus, &slot, &function, &used), 3))
             return name;
@@ -130,7 +131,8 @@ void read_ports(desired& into, const reader& from) {
         read_port(into, element);
         const std::string device = device_name(element.at("device").text());
         if (!devices.insert(device).second)
-            element.at("device").refuse(fmt::format("is '{}' again; each port has its own", device));
+            element.at("device").refuse(
+                fmt::format("is '{}' again; each port has its own", device));
     }
     if (into.ports.empty()) from.refuse("is empty; there is nothing to forward");
 }
@@ -144,16 +146,17 @@ void read_patches(const reader& from, desired& into) {
             name[i] = ends[i].text();
             const state::interface* at = into.interfaces.find(name[i]);
             if (at == nullptr)
-                ends[i].refuse(fmt::format("names '{}', which is not a port", name[i].substr(0, 80)));
+                ends[i].refuse(
+                    fmt::format("names '{}', which is not a port", name[i].substr(0, 80)));
             if (!at->peer.empty() || (i == 1 && name[0] == name[1]))
                 ends[i].refuse(fmt::format("uses '{}' again; a port has one patch", name[i]));
         }
         const uint16_t mtu[2] = {into.ports.at(name[0]).mtu, into.ports.at(name[1]).mtu};
         if (mtu[0] != mtu[1])
-            element.refuse(
-                fmt::format("joins '{}' (mtu {}) and '{}' (mtu {}): longer frames of one side would "
-                            "be lost on the other; give both the same mtu",
-                            name[0], mtu[0], name[1], mtu[1]));
+            element.refuse(fmt::format(
+                "joins '{}' (mtu {}) and '{}' (mtu {}): longer frames of one side would "
+                "be lost on the other; give both the same mtu",
+                name[0], mtu[0], name[1], mtu[1]));
         for (size_t i = 0; i < 2; ++i) {
             state::interface& end = *into.interfaces.find(name[i]);
             end.kind = state::interface_kind::patched;
@@ -194,7 +197,8 @@ void check_buffer_size(const reader& from, const desired& in) {
         why = what;
     };
     for (const auto& [name, p] : in.ports)
-        if (p.device.starts_with("net_xsk")) need(256, "net_xsk (port '" + name + "') takes no less");
+        if (p.device.starts_with("net_xsk"))
+            need(256, "net_xsk (port '" + name + "') takes no less");
     for (const auto& [name, i] : in.interfaces)
         for (const ip_prefix& a : i.addresses)
             need(headroom + ethernet + (a.address.v6 ? 1280 : 576),

@@ -60,7 +60,8 @@ acl_list read_list(const reader& from, const std::string& config_file) {
 std::string list_name(const desired& in, const reader& from) {
     const std::string name = from.text();
     if (in.acls.find(name) == nullptr)
-        from.refuse(fmt::format("names '{}', which is not an access list (acl)", name.substr(0, 80)));
+        from.refuse(
+            fmt::format("names '{}', which is not an access list (acl)", name.substr(0, 80)));
     return name;
 }
 

@@ -13,6 +13,7 @@ namespace turnpike::sources {
 state::acl_rule read_acl_rule(const config::reader& from);
 /// {action, file}: one rule for each of the file's, in its order. A relative path is taken from the
 /// folder of `config_file`. Throws complaint.
-std::vector<state::acl_rule> read_acl_file(const config::reader& from, const std::string& config_file);
+std::vector<state::acl_rule> read_acl_file(const config::reader& from,
+                                           const std::string& config_file);
 
 }  // namespace turnpike::sources

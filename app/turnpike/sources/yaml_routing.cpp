@@ -103,8 +103,8 @@ class route_reader {
         if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
         state::route_target target;
         if (from.has("type"))
-            target.type =
-                static_cast<route_type>(from.at("type").word({"unicast", "blackhole", "unreachable"}));
+            target.type = static_cast<route_type>(
+                from.at("type").word({"unicast", "blackhole", "unreachable"}));
         if (target.type != route_type::unicast) {
             for (const char* key : {"via", "port"})
                 if (from.has(key))
@@ -125,11 +125,11 @@ class route_reader {
         const std::string name = from.at("file").text();
         files_.push_back(name);
         const auto file = static_cast<uint32_t>(files_.size() - 1);
-        auto read = read_route_file(
-            std::filesystem::path(into_.file).parent_path() / name, find_, into_.routes,
-            [&](const ip_prefix& to, uint32_t target, uint32_t line) {
-                routes_.push_back({to, target, file, line});
-            });
+        auto read =
+            read_route_file(std::filesystem::path(into_.file).parent_path() / name, find_,
+                            into_.routes, [&](const ip_prefix& to, uint32_t target, uint32_t line) {
+                                routes_.push_back({to, target, file, line});
+                            });
         if (!read) from.at("file").refuse("cannot be taken: " + read.error().message());
     }
 
@@ -216,8 +216,10 @@ void read_neighbours(const reader& from, desired& into) {
     neighbour_finder find(into);
     for (const reader& element : from.at("static").list("neighbours")) {
         element.expect_map({"address", "port", "mac"});
-        const auto address = element.at("address").taken(parse_address(element.at("address").text()));
-        const state::neighbour_name name{read_interface(into, find, element, "address", address), address};
+        const auto address =
+            element.at("address").taken(parse_address(element.at("address").text()));
+        const state::neighbour_name name{read_interface(into, find, element, "address", address),
+                                         address};
         if (!into.neighbours
                  .emplace(name, state::neighbour{read_mac(element.at("mac")), {element.where()}})
                  .second)

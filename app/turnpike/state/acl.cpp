@@ -47,10 +47,11 @@ result<void> divide_counts(acl_list& list) {
         const auto at = std::find_if(groups.begin(), groups.end(), apart);
         const auto group = static_cast<size_t>(at - groups.begin());
         if (group + 1 == acl::max_categories)
-            return fail(EINVAL, r.where.text,
-                        fmt::format("access list '{}': this count rule may match the same packets as "
-                                    "count rules of {} other groups, and so many can count a packet",
-                                    list.name, group));
+            return fail(
+                EINVAL, r.where.text,
+                fmt::format("access list '{}': this count rule may match the same packets as "
+                            "count rules of {} other groups, and so many can count a packet",
+                            list.name, group));
         if (at == groups.end()) groups.emplace_back();
         groups[group].push_back(c);
         r.match.categories = 2u << group;

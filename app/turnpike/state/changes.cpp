@@ -45,10 +45,11 @@ result<void> check_ports(const desired& before, const desired& after) {
         const port* a = after.ports.find(name);
         if (a == nullptr || device_name(a->device) != device_name(b.device)) continue;
         if (a->device != b.device || a->rx_queues != b.rx_queues || a->descriptors != b.descriptors)
-            return fail(EBUSY, a->where.text,
-                        fmt::format("port '{}': arguments, queues and descriptors of an open device "
-                                    "cannot change; take the port away first, or restart",
-                                    name));
+            return fail(
+                EBUSY, a->where.text,
+                fmt::format("port '{}': arguments, queues and descriptors of an open device "
+                            "cannot change; take the port away first, or restart",
+                            name));
     }
     return {};
 }

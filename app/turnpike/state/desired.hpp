@@ -75,7 +75,7 @@ struct interface {
 
 /// A neighbour that is never asked: it does not answer, or must not be impersonated.
 struct neighbour_name {
-    std::string interface{};
+    std::string interface {};
     ip_address address{};
     auto operator<=>(const neighbour_name&) const = default;
 };

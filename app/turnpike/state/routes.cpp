@@ -6,10 +6,9 @@
 namespace turnpike::state {
 
 uint32_t route_set::target_index(const route_target& t) {
-    const auto at = std::lower_bound(by_target_.begin(), by_target_.end(), t,
-                                     [this](uint32_t i, const route_target& wanted) {
-                                         return targets_[i] < wanted;
-                                     });
+    const auto at = std::lower_bound(
+        by_target_.begin(), by_target_.end(), t,
+        [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
     if (at != by_target_.end() && targets_[*at] == t) return *at;
     const auto index = static_cast<uint32_t>(targets_.size());
     targets_.push_back(t);
@@ -21,8 +20,9 @@ const ip_prefix* route_set::finish() {
     const auto before = [](const route& a, const route& b) { return a.to < b.to; };
     if (!std::is_sorted(routes_.begin(), routes_.end(), before))
         std::sort(routes_.begin(), routes_.end(), before);
-    const auto twice = std::adjacent_find(
-        routes_.begin(), routes_.end(), [](const route& a, const route& b) { return a.to == b.to; });
+    const auto twice =
+        std::adjacent_find(routes_.begin(), routes_.end(),
+                           [](const route& a, const route& b) { return a.to == b.to; });
     return twice == routes_.end() ? nullptr : &twice->to;
 }
 

@@ -17,8 +17,8 @@ enum class route_type : uint8_t { unicast, blackhole, unreachable };
 /// What a route leads to.
 struct route_target {
     route_type type = route_type::unicast;
-    ip_address via{};         ///< unicast only: a neighbour on the interface's network
-    std::string interface{};  ///< unicast only
+    ip_address via{};          ///< unicast only: a neighbour on the interface's network
+    std::string interface {};  ///< unicast only
 
     auto operator<=>(const route_target&) const = default;
 };

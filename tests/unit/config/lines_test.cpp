@@ -83,9 +83,9 @@ TEST_F(lines_file, of_any_length_across_every_chunk) {
 TEST_F(lines_file, too_long_are_refused) {
     const std::string just = std::string("a\n") + std::string(10, 'b') + "\n";
     EXPECT_EQ(all_of(plain(just), {.line_bytes = 10}).size(), 2u);
-    for (const std::string& text :
-         {std::string("a\n") + std::string(11, 'b') + "\n", std::string("a\n") + std::string(11, 'b'),
-          std::string("a\n") + std::string(5'000'000, 'b')}) {
+    for (const std::string& text : {std::string("a\n") + std::string(11, 'b') + "\n",
+                                    std::string("a\n") + std::string(11, 'b'),
+                                    std::string("a\n") + std::string(5'000'000, 'b')}) {
         const auto got = all_of(packed(text), {.line_bytes = 10});
         ASSERT_EQ(got.size(), 2u);
         EXPECT_EQ(got[1],

@@ -44,7 +44,6 @@ std::string list(const std::string& rules, const std::string& otherwise = "permi
     return "  - {name: " + name + ", default: " + otherwise + ", rules: [" + rules + "]}\n";
 }
 
-
 class lab : public path_lab {
   public:
     explicit lab(const std::string& configuration) : path_lab(configuration) {

@@ -51,11 +51,11 @@ TEST(acl_replace, counters_go_on_by_name) {
     };
     pass();
     EXPECT_EQ(l.sent(1).size(), 3U);
-    ASSERT_TRUE(l.apply(
-        patched("{action: deny, name: dns, protocol: udp, destination_ports: 53},"
-               "{action: deny, name: echo, protocol: udp, destination_ports: 7},"
-               "{action: permit, name: web, protocol: udp, destination_ports: 80}",
-               "default: permit, ")));
+    ASSERT_TRUE(
+        l.apply(patched("{action: deny, name: dns, protocol: udp, destination_ports: 53},"
+                        "{action: deny, name: echo, protocol: udp, destination_ports: 7},"
+                        "{action: permit, name: web, protocol: udp, destination_ports: 80}",
+                        "default: permit, ")));
     EXPECT_EQ(packets("web"), 2U);
     EXPECT_EQ(packets("dns"), 1U);
     EXPECT_EQ(packets("echo"), 0U) << "had no name before";
@@ -75,9 +75,9 @@ TEST(acl_replace, counters_go_on_by_name) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), report[0].denied);
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny_out), report[1].denied);
     for (int i = 0; i < 5; ++i)
-        ASSERT_TRUE(l.apply(
-            patched("{action: permit, name: web, protocol: udp, destination_ports: 80}",
-                    i % 2 ? "memory_mb: 8, " : "")));
+        ASSERT_TRUE(
+            l.apply(patched("{action: permit, name: web, protocol: udp, destination_ports: 80}",
+                            i % 2 ? "memory_mb: 8, " : "")));
     EXPECT_EQ(packets("web"), 4U);
     pass();
     l.control();
@@ -132,7 +132,9 @@ TEST(acl_replace, one_rule_changes_in_place) {
         l.worker().poll();
         l.worker().poll();
     };
-    const auto list_of = [&] { return l.view().interfaces[l.view().port[0].untagged].acl_in->list; };
+    const auto list_of = [&] {
+        return l.view().interfaces[l.view().port[0].untagged].acl_in->list;
+    };
     const auto before = list_of();
     pass();
     EXPECT_EQ(l.sent(1).size(), 2U);

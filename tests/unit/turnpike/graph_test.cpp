@@ -145,10 +145,12 @@ TEST(interface, is_reached_by_port_and_vlan) {
         std::copy(tag.begin(), tag.end(), &f[12]);
         return f;
     };
-    const byte_vector frames[] = {frame({8, 0}), frame({0x81, 0, 0, 7, 8, 0}),
+    const byte_vector frames[] = {frame({8, 0}),
+                                  frame({0x81, 0, 0, 7, 8, 0}),
                                   frame({0x88, 0xa8, 0x20, 7, 8, 0}),
                                   frame({0x81, 0, 0xe0, 0, 8, 0}),  // a priority
-                                  frame({0x81, 0, 0, 8, 8, 0}), byte_vector(13)};
+                                  frame({0x81, 0, 0, 8, 8, 0}),
+                                  byte_vector(13)};
     const uint16_t wanted[] = {untagged, seven, seven, untagged, 0, 0};
     b.count = std::size(frames);
     for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = l.packet_of(frames[i]);

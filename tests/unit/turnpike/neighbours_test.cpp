@@ -59,21 +59,20 @@ class machine : public ::testing::Test {
         table = *routes::create(*domain);
         n = std::make_unique<neighbours>(
             *hops, *table, most_held,
-            neighbour_actions{
-                .solicit =
-                    [this](uint16_t, const ip_address&, const mac_address* known) {
-                        known == nullptr ? ++asked_all : ++asked_one;
-                    },
-                .send =
-                    [this](rte_mbuf* m, const datapath::next_hop& hop) {
-                        sent.push_back(mac_in(hop));
-                        rte_pktmbuf_free(m);
-                    },
-                .give_up =
-                    [this](rte_mbuf* m, drop_reason why) {
-                        ++gave_up[why];
-                        rte_pktmbuf_free(m);
-                    }});
+            neighbour_actions{.solicit =
+                                  [this](uint16_t, const ip_address&, const mac_address* known) {
+                                      known == nullptr ? ++asked_all : ++asked_one;
+                                  },
+                              .send =
+                                  [this](rte_mbuf* m, const datapath::next_hop& hop) {
+                                      sent.push_back(mac_in(hop));
+                                      rte_pktmbuf_free(m);
+                                  },
+                              .give_up =
+                                  [this](rte_mbuf* m, drop_reason why) {
+                                      ++gave_up[why];
+                                      rte_pktmbuf_free(m);
+                                  }});
         ASSERT_TRUE(apply());
     }
     /// Make `wanted` what runs, as the controller does.
@@ -84,9 +83,8 @@ class machine : public ::testing::Test {
         uint16_t place = here;
         for (const char* name : {"here", "elsewhere"}) {
             if (wanted.interfaces.find(name) == nullptr)
-                wanted.interfaces.add(name,
-                                      {.addresses = {*parse_prefix("10.0.0.1/16"),
-                                                     *parse_prefix("2001:db8::ff/64")}});
+                wanted.interfaces.add(name, {.addresses = {*parse_prefix("10.0.0.1/16"),
+                                                           *parse_prefix("2001:db8::ff/64")}});
             datapath::interface& i = c.view->interfaces[place];
             i.kind = datapath::interface_kind::routed;
             i.mac = {{2, 0, 0, 0, 0, 1}};

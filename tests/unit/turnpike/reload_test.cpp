@@ -134,8 +134,8 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
     lab l(router());
     const uint32_t before = rte_mempool_in_use_count(l.controller().pool());
     for (int i = 0; i < 20; ++i) {
-        const std::string more = "  - {name: north" + std::to_string(i) +
-                                 ", device: d2, addresses: [10.0.3.254/24]}\n";
+        const std::string more =
+            "  - {name: north" + std::to_string(i) + ", device: d2, addresses: [10.0.3.254/24]}\n";
         ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.3.2}",
                                    "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n",
                                    "10.0.1.254/24", more)));
@@ -204,8 +204,9 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));
     l.settle();
     EXPECT_EQ(l.controller().known().held(), 1U);
-    ASSERT_TRUE(l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
-                        "neighbours: {limit: 64}\n"));
+    ASSERT_TRUE(
+        l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+                "neighbours: {limit: 64}\n"));
     l.forget_last();
     l.settle();
     EXPECT_EQ(l.controller().known().held(), 0U);
@@ -235,8 +236,8 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     while (changes < 300) {
         for (int i = 0; i < 32; ++i) offered += l.offer(0, frame);
         take();
-        const std::string other = changes % 2 ? "{to: 10.9.128.0/17, via: 10.0.2.2}"
-                                              : "{to: 10.8.0.0/16, via: 10.0.2.2}";
+        const std::string other =
+            changes % 2 ? "{to: 10.9.128.0/17, via: 10.0.2.2}" : "{to: 10.8.0.0/16, via: 10.0.2.2}";
         ASSERT_TRUE(l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, " + other, "",
                                    changes % 3 ? "10.0.1.254/24" : "10.0.1.254/24, 10.0.4.1/24")));
         l.control();

@@ -114,7 +114,8 @@ TEST(report, access_lists) {
     report r = two_ports();
     EXPECT_EQ(to_json(r)["acl"], nlohmann::json::array());
     EXPECT_EQ(to_table(r).find("acl "), std::string::npos);
-    acl_report a{.interface = "west", .direction = "in", .list = "edge", .permitted = 7, .denied = 3};
+    acl_report a{
+        .interface = "west", .direction = "in", .list = "edge", .permitted = 7, .denied = 3};
     for (uint64_t i = 0; i < 12; ++i)
         a.rules.push_back({.action = "permit",
                            .where = "f.yaml:" + std::to_string(i),

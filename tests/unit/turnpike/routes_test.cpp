@@ -34,8 +34,8 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(m->interfaces.at("east").addresses.size(), 3U);
     ASSERT_EQ(m->routes.all().size(), 4U);
     const auto target = [&](const char* to) { return *m->routes.find(*parse_prefix(to)); };
-    EXPECT_EQ(target("10.9.0.0/16"),
-              (state::route_target{state::route_type::unicast, *parse_address("10.0.2.2"), "east"}));
+    EXPECT_EQ(target("10.9.0.0/16"), (state::route_target{state::route_type::unicast,
+                                                          *parse_address("10.0.2.2"), "east"}));
     EXPECT_EQ(target("::/0"),
               (state::route_target{state::route_type::unicast, *parse_address("fe80::2"), "east"}));
     EXPECT_EQ(target("192.0.2.0/24").type, state::route_type::blackhole);
@@ -197,7 +197,8 @@ INSTANTIATE_TEST_SUITE_P(
         row{"twice", with("192.0.2.0/24", "10.9.0.0/16"),
             "f.yaml:7: routes: 10.9.0.0/16 is there twice"},
         row{"a port's own network", to("10.0.1.0/24"),
-            "f.yaml:5: routes: 10.0.1.0/24 is there twice; a prefix has one route (port 'west' is on"},
+            "f.yaml:5: routes: 10.0.1.0/24 is there twice; a prefix has one route (port 'west' is "
+            "on"},
         row{"inside a port's network", to("10.0.1.128/25"), "none"},
         row{"unknown type", with("blackhole", "prohibit"),
             "f.yaml:7: routes[2].type should be unicast or blackhole or unreachable, not "

@@ -53,8 +53,7 @@ void set_source(std::span<uint8_t> lead, const packet::parsed& p,
 /// interface that it came in by, else any other that the sender can answer to: never a link-local one
 /// to a sender that is not on the link.
 std::optional<ipv6_address> answer_from(const datapath::view& v, const packet_in_hand& p) noexcept {
-    const auto& ip =
-        packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
+    const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
     if (!packet::is_link_local(ip.destination) && v.own.has(ip.destination)) return ip.destination;
     const auto& own = v.interfaces[p.about().in_interface].addresses->v6;
     if (packet::is_link_local(ip.source)) return own.front();
@@ -157,8 +156,8 @@ void local::take(packet_in_hand p) {
     if (h.is(packet::flag_fragment)) return p.drop(drop_reason::local_fragment);
     const bool v4 = h.is_ipv4();
     if (h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6)) {
-        const drop_reason why = p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h)
-                                                      : check_scattered_icmp(p);
+        const drop_reason why =
+            p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h) : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
         if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));
@@ -180,8 +179,8 @@ void local::echo(packet_in_hand p) {
     if (!about.parsed.is_ipv4()) {
         from = answer_from(*tools_.published.load(std::memory_order_relaxed), p);
         // An echo to a link-local address of ours is answered by it.
-        const auto& to = packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes)
-                             .destination;
+        const auto& to =
+            packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes).destination;
         if (packet::is_link_local(to)) from = to;
         if (!from) return p.consume();
     }

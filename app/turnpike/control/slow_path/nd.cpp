@@ -69,10 +69,10 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     if (!probe && tools_.on_link(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
-    const uint32_t bytes = packet::write_neighbour_advertisement(
-        answer, {on.mac, target}, {asker, source},
-        packet::nd_flag_router | packet::nd_flag_override |
-            (probe ? 0 : packet::nd_flag_solicited));
+    const uint32_t bytes =
+        packet::write_neighbour_advertisement(answer, {on.mac, target}, {asker, source},
+                                              packet::nd_flag_router | packet::nd_flag_override |
+                                                  (probe ? 0 : packet::nd_flag_solicited));
     p.consume();
     if (bytes != 0) tools_.out.originate_and_send(on.port, std::span(answer).first(bytes));
 }
@@ -82,8 +82,7 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
     const auto& message =
         packet::view<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
     const ip_address target = ip_address::from_v6(message.target);
-    if (!tools_.on_link(in, target) || is_ours(interface_of(p), message.target))
-        return p.consume();
+    if (!tools_.on_link(in, target) || is_ours(interface_of(p), message.target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
     if (!(solicited && tools_.known.asks(in, target)) && !rate_.take(in, tools_.now_ms))
@@ -116,8 +115,7 @@ void announce(tools& t, uint16_t place) {
     const interface& on = t.interface(place);
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : on.addresses->v4) {
-        const uint32_t bytes =
-            packet::write_arp_request(frame, {on.mac, own.address}, own.address);
+        const uint32_t bytes = packet::write_arp_request(frame, {on.mac, own.address}, own.address);
         t.out.originate_and_send(on.port, std::span(frame).first(bytes));
     }
     for (const auto& own : on.addresses->v6) {

@@ -67,7 +67,8 @@ struct questions {
 };
 
 template <class Key>
-packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by, uint32_t worker) noexcept {
+packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by,
+                  uint32_t worker) noexcept {
     if (q.n == 0) return 0;
     const acl_list& list = *by.list;
     const uint32_t categories = list.categories();
@@ -93,7 +94,8 @@ packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by, uint32
 }
 
 /// Answers those that the list denies; what is no IP is not asked about.
-packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by, uint32_t worker) noexcept {
+packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by,
+                      uint32_t worker) noexcept {
     questions<acl::key4> v4;
     questions<acl::key6> v6;
     for_each(packets, [&](uint32_t i) {
@@ -113,9 +115,8 @@ packet_mask judge_by_interface(burst& b, packet_mask packets, uint32_t worker,
     while (packets != 0) {
         const bound_acl* by = list_of(static_cast<uint32_t>(std::countr_zero(packets)));
         packet_mask same = 0;
-        for_each(packets, [&](uint32_t i) {
-            same |= static_cast<packet_mask>(list_of(i) == by) << i;
-        });
+        for_each(packets,
+                 [&](uint32_t i) { same |= static_cast<packet_mask>(list_of(i) == by) << i; });
         if (by != nullptr) denied |= judge_all(b, same, *by, worker);
         packets &= ~same;
     }

@@ -107,7 +107,8 @@ packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view
     return wrong;
 }
 
-verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in, const view& v) noexcept {
+verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
+                 const view& v) noexcept {
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
     if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
     switch (p.l3) {

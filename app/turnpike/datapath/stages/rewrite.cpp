@@ -90,7 +90,8 @@ stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
         }
         // Cannot fail: checked above.
         if (v4)
-            static_cast<void>(packet::decrement_ttl(packet::view<packet::ipv4_header>(l3_of(b, i))));
+            static_cast<void>(
+                packet::decrement_ttl(packet::view<packet::ipv4_header>(l3_of(b, i))));
         else
             static_cast<void>(
                 packet::decrement_hop_limit(packet::view<packet::ipv6_header>(l3_of(b, i))));

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <optional>
 
-#include "net/ip.hpp"
 #include "config/reader.hpp"
 #include "config/yaml_file.hpp"
+#include "net/ip.hpp"
 #include "protocol.hpp"
 
 namespace turnpike::xsk {
