@@ -201,8 +201,8 @@ def ipv6_rows(t):
         t.ip6(f"from {source}", "ipv6_source", source=source)
     for to in ("::", "::1", "::ffff:10.0.2.2", "ff02::99", "ff05::2", "ff0e::1"):
         t.ip6(f"to {to}", "ipv6_destination", to=to)
-    t.ip6("from link-local", "link_local", source="fe80::1")
-    t.ip6("from link-local's other end", "link_local", source="febf::1")
+    t.ip6("from link-local", "link_local_source", source="fe80::1")
+    t.ip6("from link-local's other end", "link_local_source", source="febf::1")
     t.ip6("to link-local", "link_local", to="fe80::1")
     t.ip6("from its destination", "ipv6_source_is_destination", source=EAST6)
     t.ip6("by a route", "forwarded", to="2001:db8:9::1")

@@ -137,7 +137,8 @@ def _network_address(f, us, linux):
 
 
 def _martian_source(f, us, linux):
-    return us.nothing and (_in(f.source, MARTIANS4 + MARTIANS6) or _is_broadcast(f.source)) and not linux.nothing
+    forged = _in(f.source, MARTIANS4 + MARTIANS6) or _is_broadcast(f.source) or f.source in OURS6
+    return us.nothing and forged and not linux.nothing
 
 
 def _same_addresses(f, us, linux):

@@ -60,7 +60,7 @@ def test_af_packet():
     worker = report["workers"][0]
     assert worker["lcore"] == 1 and worker["cpp"] > 0 and 0 < worker["utilisation"] <= 1
     assert sum(worker["bursts"].values()) > 0
-    assert {s["name"] for s in worker["stages"]} == {"rx", "patch", "tx"}
+    assert {s["name"] for s in worker["stages"]} == {"rx", "interface", "xconnect", "tx"}
     for port in report["ports"]:
         assert port["pcie"]["counted"] is None and port["pcie"]["why"]["counted"]
 
@@ -107,7 +107,7 @@ def test_jumbo_within_mtu():
 def test_jumbo_in_small_buffers_is_refused():
     with Lab() as lab:
         _west, dut, _east = two_hosts(lab, mtu=9000)
-        config = patch_config({"device": AF_PACKET[0], "mtu": 9000}, AF_PACKET[1])
+        config = patch_config(*({"device": device, "mtu": 9000} for device in AF_PACKET[:2]))
         running = Turnpike(lab, dut, config, wait=False)
         assert running.finish() == 1
         said = running.output()

@@ -141,7 +141,7 @@ def test_what_no_cable_carries():
     t.ip6("64 KB of IPv6", "ipv6_too_big", rest=bytes(65495), reply=(2, 0))
     t.ip6("64 KB of IPv6 and padding", "ipv6_too_big", rest=bytes(65535), padding=bytes(1000), reply=(2, 0))
     t.ip("64 KB for us", "local_protocol", to=bad_frames.US, rest=bytes(65515), reply=(3, 3))
-    t.ip("an echo request of 64 KB", "headers_scattered", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)),
+    t.ip("an echo request of 64 KB", "own_too_big", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)),
          protocol=ICMP)
     for padding in (1500, 2000, 2048, 4096, 60000):
         t.ip(f"padding of {padding}", "forwarded", padding=b"\xaa" * padding)

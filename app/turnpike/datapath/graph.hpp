@@ -45,7 +45,7 @@
     X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment)) \
     X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
         neighbour_rate)) \
-    X(outlet, DROPS(outlet_busy, own_no_route, interface_gone, control_memory))
+    X(outlet, DROPS(outlet_busy, own_no_route, own_too_big, interface_gone, control_memory))
 // clang-format on
 
 namespace turnpike::datapath {
