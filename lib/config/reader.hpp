@@ -3,8 +3,6 @@
 // with file:line, what is wrong and what would be right.
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "config/node.hpp"
 
 namespace turnpike::config {
 
@@ -22,21 +21,24 @@ struct complaint {
 
 class reader {
   public:
-    reader(const YAML::Node& node, std::string file, std::string path)
-        : node_(node), file_(std::move(file)), path_(std::move(path)) {}
+    /// in  must outlive every reader of it
+    explicit reader(const document& in) noexcept : node_(in) {}
+    explicit reader(const node& at) noexcept : node_(at) {}
 
     /// Complain about this node: throws.
     [[noreturn]] void refuse(const std::string& text) const;
     /// "file:line", for messages about this node that are only possible later.
     [[nodiscard]] std::string where() const;
 
-    /// Its line in the file, from 1; 0 where that is not known.
-    [[nodiscard]] uint32_t line() const;
+    /// Its line in the file, from 1.
+    [[nodiscard]] uint32_t line() const noexcept { return node_.line(); }
 
-    [[nodiscard]] bool is_map() const;
+    [[nodiscard]] bool is_map() const noexcept { return node_.kind() == node_kind::map; }
     /// This node is a map and has no key beyond these.
     void expect_map(std::initializer_list<std::string_view> keys) const;
-    [[nodiscard]] bool has(std::string_view key) const;
+    [[nodiscard]] bool has(std::string_view key) const noexcept {
+        return node_.find(key).has_value();
+    }
     /// The value of a key that must be there.
     [[nodiscard]] reader at(std::string_view key) const;
     /// The elements of a list; `of_what` names them in the message ("a list of ports").
@@ -65,11 +67,7 @@ class reader {
     }
 
   private:
-    [[nodiscard]] YAML::Node child(std::string_view key) const;
-
-    YAML::Node node_;
-    std::string file_;
-    std::string path_;  ///< "ports[1].mtu"; empty at the top
+    node node_;
 };
 
 }  // namespace turnpike::config

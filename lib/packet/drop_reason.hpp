@@ -96,7 +96,7 @@
     X(control_busy, "the ring to control was full")                                           \
     X(outlet_busy, "the ring from control to the worker was full")                            \
     X(own_no_route, "a message of ours, and there is no route to its receiver")               \
-    X(own_too_big, "a message of ours is longer than its link takes, and is not fragmented")       \
+    X(own_too_big, "a message of ours is longer than its link takes, and is not fragmented")  \
     X(interface_gone, "its interface was removed while control had it")                       \
     X(control_memory, "control had no memory for it")                                         \
     /* Sending */                                                                             \

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pcie/profile_yaml.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <fstream>
-#include <set>
-#include <sstream>
+#include <charconv>
+#include <system_error>
 #include <utility>
+
+#include "config/reader.hpp"
+#include "config/yaml_file.hpp"
 
 namespace turnpike::pcie {
 namespace {
@@ -39,29 +39,49 @@ const policy_names<doorbell_policy>& names_of(doorbell_policy) {
     return names;
 }
 
-/// Thrown and caught within this file: yaml-cpp throws, so its readers may as well.
-struct refused {
-    error why;
-};
+using config::node;
+using config::node_kind;
+
+/// All of the text as a number.
+template <class Number>
+bool convert(std::string_view text, Number& out) {
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return code == std::errc() && end == text.data() + text.size();
+}
+bool convert(const node& from, uint32_t& out) { return convert(from.text(), out); }
+bool convert(const node& from, double& out) {
+    std::string_view text = from.text();
+    if (text == ".nan" || text == ".inf") text.remove_prefix(1);  // as YAML writes them
+    return convert(text, out);
+}
+bool convert(const node& from, bool& out) {
+    out = from.text() == "true";
+    return out || from.text() == "false";
+}
+bool convert(const node& from, std::string& out) {
+    out = from.text();
+    return from.kind() == node_kind::scalar;
+}
+bool convert(const node& from, std::vector<std::string>& out) {
+    out.clear();
+    for (const node element : from.children())
+        if (!convert(element, out.emplace_back())) return false;
+    return from.kind() == node_kind::list;
+}
 
 /// One mapping: reads the fields it is asked for, then refuses what is left.
 class mapping {
   public:
-    mapping(const YAML::Node& node, std::string origin, std::string name)
-        : node_(node), origin_(std::move(origin)), name_(std::move(name)) {
-        if (!node_.IsMap()) refuse(node_, "'" + name_ + "' must hold fields (key: value)");
+    mapping(const node& from, std::string name) : node_(from), name_(std::move(name)) {
+        if (node_.kind() != node_kind::map)
+            refuse(node_, "'" + name_ + "' must hold fields (key: value)");
     }
 
     template <class T>
     void read(const std::string& key, T& out) {
         known_.push_back(key);
-        const YAML::Node value = node_[key];
-        if (!value) return;
-        try {
-            out = value.as<T>();
-        } catch (const YAML::Exception&) {
-            refuse(value, "'" + key + "' must be " + kind_of(out));
-        }
+        const auto value = node_.find(key);
+        if (value && !convert(*value, out)) refuse(*value, "'" + key + "' must be " + kind_of(out));
     }
 
     template <class Policy>
@@ -77,43 +97,40 @@ class mapping {
             }
             choices += (choices.empty() ? "" : ", ") + text;
         }
-        refuse(node_["policy"], "no policy is named '" + name + "'; there are: " + choices);
+        refuse(node_of("policy"), "no policy is named '" + name + "'; there are: " + choices);
     }
 
     template <class Read>
     void read_mapping(const std::string& key, Read read_fields) {
         known_.push_back(key);
-        if (const YAML::Node value = node_[key]) {
-            mapping inner(value, origin_, key);
+        if (const auto value = node_.find(key)) {
+            mapping inner(*value, key);
             read_fields(inner);
             inner.refuse_other_keys();
         }
     }
 
     void refuse_other_keys() const {
-        std::set<std::string> seen;
-        for (const auto& field : node_) {
-            if (!field.first.IsScalar()) refuse(field.first, "a key must be a word");
-            const std::string& key = field.first.Scalar();
-            if (std::ranges::find(known_, key) == known_.end())
-                refuse(field.first,
-                       "'" + name_ + "' has no field '" + key + "'; it has: " + fields());
-            if (!seen.insert(key).second) refuse(field.first, "'" + key + "' stands here twice");
-        }
+        for (const node key : node_.children())
+            if (std::ranges::find(known_, key.text()) == known_.end())
+                refuse(key, "'" + name_ + "' has no field '" + std::string(key.text()) +
+                                "'; it has: " + fields());
     }
 
-    [[noreturn]] void refuse(const YAML::Node& at, std::string text) const {
-        throw refused{
-            {EINVAL, origin_ + ":" + std::to_string(at.Mark().line + 1), std::move(text)}};
+    [[noreturn]] static void refuse(const node& at, std::string text) {
+        throw config::complaint{
+            {EINVAL, at.file() + ":" + std::to_string(at.line()), std::move(text)}};
     }
 
     /// The node of a dotted field name, or the nearest one around it that is in the file.
-    [[nodiscard]] YAML::Node node_of(const std::string& field) const {
-        YAML::Node nearest = node_;
-        std::istringstream names(field);
-        for (std::string name; std::getline(names, name, '.');) {
-            if (!nearest.IsMap() || !nearest[name]) break;
-            nearest.reset(nearest[name]);
+    [[nodiscard]] node node_of(std::string_view field) const {
+        node nearest = node_;
+        while (!field.empty()) {
+            const std::string_view name = field.substr(0, field.find('.'));
+            field.remove_prefix(std::min(field.size(), name.size() + 1));
+            const auto next = nearest.find(name);
+            if (!next) break;
+            nearest = *next;
         }
         return nearest;
     }
@@ -131,8 +148,7 @@ class mapping {
         return names;
     }
 
-    YAML::Node node_;
-    std::string origin_;
+    node node_;
     std::string name_;
     std::vector<std::string> known_;
 };
@@ -165,14 +181,13 @@ void read_direction(mapping& fields, direction_profile& d) {
 }
 
 /// earlier  the profiles above this one in the file
-nic_profile read_profile(const YAML::Node& node, const std::string& origin,
-                         const std::vector<nic_profile>& earlier) {
-    mapping fields(node, origin, "profile");
+nic_profile read_profile(const node& from, const std::vector<nic_profile>& earlier) {
+    mapping fields(from, "profile");
     std::string name, base;
     fields.read("name", name);
     fields.read("base", base);
     const auto taken = [&name](const nic_profile& other) { return other.name == name; };
-    if (name.empty()) fields.refuse(node, "a profile needs a name");
+    if (name.empty()) fields.refuse(from, "a profile needs a name");
     if (std::ranges::any_of(builtin_profiles(), taken) || std::ranges::any_of(earlier, taken))
         fields.refuse(fields.node_of("name"), "there is a profile '" + name + "' already");
 
@@ -203,37 +218,34 @@ nic_profile read_profile(const YAML::Node& node, const std::string& origin,
 
 result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
                                                 const std::string& origin) try {
-    const YAML::Node root = YAML::Load(yaml);
-    if (!root.IsMap() || !root["profiles"] || !root["profiles"].IsSequence())
+    const auto parsed = config::parse_yaml(yaml, origin);
+    if (!parsed) return tl::unexpected<error>(parsed.error());
+    const node root(*parsed);
+    const auto list = root.find("profiles");
+    if (!list || list->kind() != node_kind::list)
         return fail(EINVAL, origin + ":1",
                     "the file must hold a list of profiles: 'profiles: [...]'");
-    for (const auto& field : root)
-        if (field.first.Scalar() != "profiles")
-            return fail(
-                EINVAL, origin + ":" + std::to_string(field.first.Mark().line + 1),
-                "the file holds 'profiles' and nothing else, not '" + field.first.Scalar() + "'");
+    for (const node key : root.children())
+        if (key.text() != "profiles")
+            mapping::refuse(key, "the file holds 'profiles' and nothing else, not '" +
+                                     std::string(key.text()) + "'");
     std::vector<nic_profile> profiles;
-    for (const auto& node : root["profiles"])
-        profiles.push_back(read_profile(node, origin, profiles));
+    for (const node profile : list->children()) profiles.push_back(read_profile(profile, profiles));
     if (profiles.empty()) return fail(EINVAL, origin, "the list of profiles is empty");
     return profiles;
-} catch (const refused& refusal) {
-    return tl::unexpected<error>(refusal.why);
-} catch (const YAML::Exception& malformed) {
-    return fail(EINVAL, origin + ":" + std::to_string(malformed.mark.line + 1),
-                "this is not YAML: " + malformed.msg);
+} catch (const config::complaint& complaint) {
+    return tl::unexpected<error>(complaint.what);
 }
 
 result<std::vector<nic_profile>> load_profiles(const std::filesystem::path& file) {
     std::error_code ignored;
-    const bool is_folder = std::filesystem::is_directory(file, ignored);
-    errno = 0;
-    std::ifstream in(file);
-    if (!in || is_folder)
-        return fail(is_folder ? EISDIR : errno, file.string(), "cannot read the profiles");
-    std::ostringstream text;
-    text << in.rdbuf();
-    return parse_profiles(text.str(), file.string());
+    if (std::filesystem::is_directory(file, ignored))
+        return fail(EISDIR, file.string(), "cannot read the profiles");
+    const auto text = config::read_file(file);
+    if (text) return parse_profiles(*text, file.string());
+    const error& why = text.error();
+    return fail(why.code, file.string(),
+                "cannot read the profiles" + (why.code == EINVAL ? ": it " + why.text : ""));
 }
 
 }  // namespace turnpike::pcie

@@ -48,6 +48,68 @@ TEST(filter, takes_what_is_for_the_port) {
     EXPECT_EQ(received("ff:ff:ff:ff:ff:ff", nothing), burst);
 }
 
+uint16_t link_of(const test::port& b) {
+    rte_eth_link link{};
+    EXPECT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
+    return link.link_status;
+}
+
+/// What comes until nothing has come for a while, and at most one more burst than the ring has room.
+std::vector<rte_mbuf*> take_left(const test::port& b) {
+    std::vector<rte_mbuf*> left;
+    for (uint32_t idle = 0; idle < 100'000 && left.size() <= ring; ++idle) {
+        rte_mbuf* m[burst];
+        const uint16_t n = rte_eth_rx_burst(b.id(), 0, m, burst);
+        left.insert(left.end(), m, m + n);
+        if (n != 0) idle = 0;
+    }
+    return left;
+}
+
+/// An unpaced generator fills every ring that there is; down, it adds nothing to it.
+void expect_unplugged(const std::string& arguments) {
+    test::port b({.arguments = "wire=gen" + arguments});
+    b.start();
+    b.forward(10'000);
+    ASSERT_EQ(rte_eth_dev_set_link_down(b.id()), 0);
+    EXPECT_EQ(link_of(b), RTE_ETH_LINK_DOWN);
+    const auto at_down = b.xstats();
+    auto left = take_left(b);
+    EXPECT_LE(left.size(), ring);
+    EXPECT_EQ(b.xstats()["gen_sent"], at_down.at("gen_sent"));
+
+    rte_mbuf* m[burst];
+    ASSERT_EQ(rte_pktmbuf_alloc_bulk(b.pool(), m, burst), 0);
+    for (rte_mbuf* frame : m) std::memset(rte_pktmbuf_append(frame, 60), 0, 60);
+    ASSERT_EQ(rte_eth_tx_burst(b.id(), 0, m, burst), burst);
+    rte_pktmbuf_free_bulk(left.data(), static_cast<unsigned>(left.size()));
+    auto c = b.xstats();
+    for (uint32_t i = 0; i < 1'000'000 && c["link_tx_lost"] < burst; ++i) {
+        EXPECT_EQ(rte_eth_rx_burst(b.id(), 0, m, burst), 0);
+        c = b.xstats();
+    }
+    EXPECT_GE(c["link_tx_lost"], burst) << "these, and what was on its way before";
+    EXPECT_EQ(c["tx_good_packets"], c["gen_received"] + c["link_tx_lost"]);
+    EXPECT_EQ(c["gen_received"], at_down.at("gen_received"));
+    EXPECT_EQ(c["gen_foreign"], 0);
+
+    ASSERT_EQ(rte_eth_dev_set_link_up(b.id()), 0);
+    EXPECT_EQ(link_of(b), RTE_ETH_LINK_UP);
+    for (int round = 0; round < 1000 && b.xstats()["gen_received"] == c["gen_received"]; ++round)
+        b.forward(10'000);
+    EXPECT_GT(b.xstats()["gen_received"], c["gen_received"]);
+    EXPECT_EQ(b.xstats()["link_tx_lost"], c["link_tx_lost"]);
+
+    ASSERT_EQ(rte_eth_dev_set_link_down(b.id()), 0);
+    b.stop();
+    EXPECT_EQ(link_of(b), RTE_ETH_LINK_DOWN);
+    b.start();
+    EXPECT_EQ(link_of(b), RTE_ETH_LINK_UP) << "a start plugs it in";
+}
+
+TEST(link, that_is_down_brings_at_most_a_ring_more) { expect_unplugged(""); }
+TEST(link, that_is_down_stops_a_device_with_its_own_thread) { expect_unplugged(",engine=thread"); }
+
 TEST(thresholds, are_honoured) {
     constexpr double packets = 64 * 1024;
     test::port b({.arguments = "wire=gen", .rx_free_threshold = 128, .tx_rs_threshold = 64});

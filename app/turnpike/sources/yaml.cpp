@@ -238,11 +238,9 @@ result<desired> load_text(std::string_view text, const std::string& name) {
     const auto root = config::parse_yaml(text, name);
     if (!root) return tl::unexpected<error>(root.error());
     try {
-        return read_all(reader(*root, name, ""), name);
+        return read_all(reader(*root), name);
     } catch (const complaint& c) {
         return tl::unexpected<error>(c.what);
-    } catch (const YAML::Exception& e) {
-        return fail(EINVAL, name, std::string("cannot be read: ") + e.what());
     }
 }
 

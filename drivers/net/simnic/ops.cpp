@@ -87,9 +87,17 @@ int link_update(rte_eth_dev* dev, int) noexcept {
                           : uint32_t{RTE_ETH_SPEED_NUM_UNKNOWN};
     link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
     link.link_autoneg = RTE_ETH_LINK_FIXED;
-    link.link_status = d.started && d.nic->line().up() ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+    link.link_status = d.started && d.nic->link_up() ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
     return rte_eth_linkstatus_set(dev, &link);
 }
+
+int set_link(rte_eth_dev* dev, bool up) noexcept {
+    device_of(dev).nic->set_link(up);
+    (void)link_update(dev, 0);  // says whether anything changed
+    return 0;
+}
+int set_link_up(rte_eth_dev* dev) noexcept { return set_link(dev, true); }
+int set_link_down(rte_eth_dev* dev) noexcept { return set_link(dev, false); }
 
 int set_promiscuous(rte_eth_dev* dev, bool on) noexcept {
     device_of(dev).nic->filter().promiscuous.store(on, std::memory_order_relaxed);
@@ -197,6 +205,7 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
 int start(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     bool good = true;
+    d.nic->set_link(true);
     d.nic->exclusively([&] {
         for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
             if (auto* rx = static_cast<rx_queue*>(dev->data->rx_queues[q]);
@@ -263,6 +272,8 @@ const eth_dev_ops& operations() noexcept {
         o.dev_start = start;
         o.dev_stop = stop;
         o.dev_close = close;
+        o.dev_set_link_up = set_link_up;
+        o.dev_set_link_down = set_link_down;
         o.link_update = link_update;
         o.promiscuous_enable = promiscuous_enable;
         o.promiscuous_disable = promiscuous_disable;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <ethdev_driver.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "device.hpp"
@@ -75,10 +76,19 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     const refusals frames = refused(dev);
     all.push_back({"tx_refused_segmentation", frames.segmentation});
     all.push_back({"tx_refused_length", frames.length});
+    all.push_back({"link_tx_lost", nic.link_tx_lost.read()});
     append_pcie(all, dev);
     std::array<wire_count, most_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);
-    for (size_t i = 0; i < n; ++i) all.push_back({std::string(of_wire[i].name), of_wire[i].value});
+    for (const wire_count& c : std::span(of_wire).first(n)) {
+        // A flapping wire counts its own losses, too.
+        const auto same =
+            std::ranges::find(all, c.name, [](const named_count& x) { return x.name; });
+        if (same == all.end())
+            all.push_back({std::string(c.name), c.value});
+        else
+            same->value += c.value;
+    }
     return all;
 }
 

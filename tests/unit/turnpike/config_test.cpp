@@ -9,6 +9,7 @@
 #include <random>
 
 #include "complaints.hpp"
+#include "config/yaml_file.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -175,8 +176,9 @@ TEST_F(files, a_fifo_does_not_hang) {
 }
 
 TEST_F(files, larger_than_the_limit) {
-    std::ofstream(folder / "large") << std::string((16u << 20) + 1, '#');
-    EXPECT_NE(said("large").find("is larger than 16 MB"), std::string::npos);
+    std::ofstream(folder / "large") << '#';
+    std::filesystem::resize_file(folder / "large", config::max_file_bytes + 1);
+    EXPECT_NE(said("large").find("is larger than 256 MB"), std::string::npos);
 }
 
 TEST_F(files, a_symbolic_link_is_followed) {

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"- {}\n", 1, "selects nothing"}, refused{"- {prot: tcp}\n", 1, "no key 'prot'"},
         refused{"- {protocol: tcp, protocol: udp}\n", 1, "twice"},
         refused{"- &a {protocol: tcp}\n- *a\n", 1, "anchors"},
-        refused{"- {protocol: tcp\n- {protocol: udp}\n", 1, "plain text"},
+        refused{"- {protocol: tcp\n- {protocol: udp}\n", 2, "a flow mapping from line 1"},
         refused{"- {protocol: tcp}\n- }\n", 2, "is not YAML"},
         refused{"- {protocol: arp}\n- {protocol: tpc}\n", 2, "one of ah, arp"},
         refused{"- {protocol: 256}\n", 1, "0 to 255"}, refused{"- {protocol: -1}\n", 1, "0 to 255"},

@@ -75,6 +75,14 @@ void engine::set_queues(uint16_t rx, uint16_t tx) noexcept {
     wire_->resume(wire_time_);
 }
 
+void engine::set_link(bool up) noexcept {
+    exclusively([&] {
+        if (link_.exchange(up, std::memory_order_relaxed) == up || !up) return;
+        advance_clock(cost::tsc());
+        wire_->resume(wire_time_);
+    });
+}
+
 void engine::advance_clock(uint64_t now) noexcept {
     const uint64_t passed = now - last_tsc_;
     last_tsc_ = now;
@@ -135,7 +143,10 @@ uint32_t engine::send_some(tx_ring& ring, bool patient, uint32_t most) noexcept 
     const uint32_t at_once = tx_pace_.limits() ? 1 : std::min(most, frame_batch);
     const uint32_t n = ring.next(patient, {frames.data(), at_once});
     if (n == 0) return 0;
-    wire_->send({frames.data(), n});
+    if (link_.load(std::memory_order_relaxed))
+        wire_->send({frames.data(), n});
+    else
+        link_tx_lost.add(n);
     ring.done();
     tx_pace_.pass(frames[0].length);
     return n;
@@ -143,9 +154,11 @@ uint32_t engine::send_some(tx_ring& ring, bool patient, uint32_t most) noexcept 
 
 void engine::receive(uint32_t budget) noexcept {
     if (rx_in_use_ == 0) return;
+    const bool up = link_.load(std::memory_order_relaxed);
     while (budget > 0) {
         std::array<outgoing, frame_batch> frames;
-        const uint32_t n = wire_->peek(wire_time_, {frames.data(), std::min(budget, frame_batch)});
+        const uint32_t wanted = std::min(budget, frame_batch);
+        const uint32_t n = up ? wire_->peek(wire_time_, {frames.data(), wanted}) : 0;
         if (n == 0) {
             for (uint16_t q = 0; q < rx_in_use_; ++q) rx_[q]->flush();
             return;

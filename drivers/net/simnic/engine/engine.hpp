@@ -79,6 +79,12 @@ class engine {
     /// Whether answers bear the hash.
     void report_hash(bool on) noexcept { report_hash_.store(on, std::memory_order_relaxed); }
     simnic::wire& line() noexcept { return *wire_; }
+    /// Control: a link that is down brings nothing in, and what the host sends is lost on it. What has
+    /// come already stays. Once this has returned, no poll goes on as before.
+    void set_link(bool up) noexcept;
+    [[nodiscard]] bool link_up() const noexcept {
+        return link_.load(std::memory_order_relaxed) && wire_->up();
+    }
     simnic::bus& pcie_bus() noexcept { return bus_; }
     const engine_settings& settings() const noexcept { return settings_; }
     /// Control waits for its turn: a thread that polls lets it in.
@@ -89,6 +95,7 @@ class engine {
     [[nodiscard]] uint16_t tx_queues() const noexcept { return static_cast<uint16_t>(tx_.size()); }
 
     cost::counter cycles{}, polls{}, missed{}, filtered{};
+    cost::counter link_tx_lost{};  ///< to set_link(false)
 
   private:
     static constexpr uint64_t stall_us = 100;
@@ -119,6 +126,7 @@ class engine {
     rx_filter filter_{};
     simnic::rss rss_{};
     std::atomic<bool> report_hash_{false};
+    std::atomic<bool> link_{true};  // written under the lock
     pace tx_pace_{};
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;

@@ -169,19 +169,17 @@ void read_entry(const reader& from, filter& into) {
 }  // namespace
 
 result<filter> read_filter(std::string_view text, const std::string& name) {
-    const auto root = config::parse_yaml(text, name);
+    const auto root = config::parse_yaml(text, name, "entries");
     if (!root) return tl::unexpected<error>(root.error());
     try {
         filter out;
-        const reader from(*root, name, "entries");
+        const reader from(*root);
         for (const reader& element : from.list("what stays with the kernel"))
             read_entry(element, out);
         if (out.entries.empty()) from.refuse("is an empty list; to keep nothing, give no filter");
         return out;
     } catch (const config::complaint& c) {
         return tl::unexpected<error>(c.what);
-    } catch (const YAML::Exception& e) {
-        return fail(EINVAL, name, std::string("cannot be read: ") + e.what());
     }
 }
 
