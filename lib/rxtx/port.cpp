@@ -8,6 +8,8 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,9 @@
 
 namespace turnpike::rxtx {
 namespace {
+
+/// By ethdev id: a port of ours has it. ethdev itself lets anybody take a device that runs.
+std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> open_devices;
 
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
@@ -55,12 +60,16 @@ result<port> port::open(const port_settings& settings) {
         settings.where.empty() ? settings.name : settings.where + ": port '" + settings.name + "'";
     const auto id = probe(settings.device);
     if (!id) return fail(id.error().code, p.where_, id.error().text);
+    if (open_devices[*id].exchange(true))
+        return fail(EBUSY, p.where_,
+                    "device '" + device_name(settings.device) +
+                        "' is open already, as another port; take that away first");
     p.id_ = *id;
     p.device_ = settings.device;
     if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_promiscuous(settings); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_promiscuous(settings.promiscuous); !done) return tl::unexpected<error>(done.error());
     return p;
 }
 
@@ -165,9 +174,8 @@ void port::quiet() noexcept {
     if (started_) rte_eth_dev_set_link_down(id_);
 }
 
-result<void> port::set_promiscuous(const port_settings& settings) {
-    const int code =
-        settings.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
+result<void> port::set_promiscuous(bool on) {
+    const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
     // A driver without the switch (net_ring, net_null) takes every frame it is given.
     if (code != 0 && code != -ENOTSUP)
         return fail(-code, where_, driver_ + " refuses to switch promiscuous mode");
@@ -192,6 +200,7 @@ void port::close() noexcept {
     rte_eth_dev_info info;
     const bool known = rte_eth_dev_info_get(id_, &info) == 0;
     rte_eth_dev_close(id_);
+    open_devices[id_].store(false);
     if (known && info.device != nullptr) rte_dev_remove(info.device);
     id_ = none;
 }

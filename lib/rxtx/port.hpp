@@ -33,7 +33,7 @@ class port {
   public:
     /// Probe the device (or take it, where EAL's own options created it), configure it, set up its
     /// queues. Not started yet: nothing is received.
-    /// Errors  ENODEV: no such device; EINVAL: it cannot do what the settings ask; the driver's own
+    /// Errors  ENODEV: no such device; EBUSY: it is a port already; EINVAL: it cannot do what the settings ask; the driver's own
     [[nodiscard]] static result<port> open(const port_settings& settings);
 
     /// Errors  the driver's
@@ -43,6 +43,9 @@ class port {
     /// Another MTU, while it runs. Errors  EBUSY: its buffers were set up for shorter frames; the
     /// driver's
     [[nodiscard]] result<void> change_mtu(uint16_t mtu);
+    /// Take every frame, or only those to its own addresses; a driver without the switch takes all.
+    /// Errors  the driver's
+    [[nodiscard]] result<void> set_promiscuous(bool on);
     /// Let nothing more in, where the driver can; for the end.
     void quiet() noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
@@ -72,7 +75,6 @@ class port {
     result<void> configure(const port_settings& settings);
     result<void> set_up_queues(const port_settings& settings);
     result<void> set_mtu(uint16_t mtu);
-    result<void> set_promiscuous(const port_settings& settings);
     void close() noexcept;
 
     uint16_t id_ = none;

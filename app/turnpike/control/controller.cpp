@@ -32,7 +32,7 @@ result<state::changes> controller::apply(std::unique_ptr<const state::desired> w
 result<state::changes> controller::try_apply(std::unique_ptr<const state::desired> wanted) {
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
-    if (what->empty() && view_ != nullptr) {
+    if (what->empty() && view_ != nullptr && !routes_->incomplete()) {
         running_ = std::move(wanted);
         return what;
     }

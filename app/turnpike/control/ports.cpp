@@ -210,6 +210,10 @@ result<std::unique_ptr<staged>> ports::prepare(change& c) {
 void ports::listen(const datapath::view& v) noexcept {
     try {
         for (const auto& port : open_) {
+            const bool patched = v.interfaces[v.port[port->place].untagged].kind ==
+                                 datapath::interface_kind::patched;
+            if (auto set = port->device.set_promiscuous(patched); !set)
+                observe::say(set.error().message());
             std::vector<mac_address> groups;
             for (const datapath::interface& i : v.interfaces)
                 if (i.kind == datapath::interface_kind::routed && i.port == port->place)
@@ -218,7 +222,7 @@ void ports::listen(const datapath::view& v) noexcept {
             if (!groups.empty()) port->device.listen_to(groups);
         }
     } catch (const std::bad_alloc&) {  // tried again with the next change
-        observe::say("no memory to set the ports' multicast groups");
+        observe::say("no memory to tell the ports which addresses to take");
     }
 }
 

@@ -49,7 +49,7 @@ class ports : public owner {
     }
     /// Closed meanwhile: packets, as far as they are in no other port's totals.
     [[nodiscard]] const observe::port_totals& removed() const noexcept { return removed_; }
-    /// Multicast groups that its interfaces listen to, to the device.
+    /// Tell devices which addresses their interfaces take: all, or their own and their groups.
     void listen(const datapath::view& v) noexcept;
     /// Close them all; for the end.
     void close() noexcept { open_.clear(); }

@@ -187,7 +187,7 @@ class routes::staged_routes : public staged {
     result<void> show(const change& c) {
         const auto writes = of_.writes_for(c);
         const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
-        if (writes.size() > many_writes && writes.size() > there / 4) {
+        if (of_.incomplete_ || (writes.size() > many_writes && writes.size() > there / 4)) {
             loaded_ = true;
             return of_.load(after_.routes, hop_of_target_, derived_);
         }
@@ -201,6 +201,7 @@ class routes::staged_routes : public staged {
     }
     void commit() noexcept override {
         committed_ = true;
+        of_.incomplete_ = false;
         of_.derived_.swap(derived_);
         of_.hop_of_target_.swap(hop_of_target_);
         of_.operators_ = &after_.routes;

@@ -33,6 +33,9 @@ class routes : public owner {
     /// The hop of a destination, as a worker would find it.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
 
+    /// A refused change could not be taken back whole; the next one builds the tables anew.
+    [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
+
     [[nodiscard]] const fib::fib4& v4() const noexcept { return *v4_; }
     [[nodiscard]] const fib::fib6& v6() const noexcept { return *v6_; }
 
@@ -59,6 +62,7 @@ class routes : public owner {
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
     hops derived_, hosts_;
+    bool incomplete_ = false;
     const state::route_set* operators_ = nullptr;  ///< of what runs
     std::vector<uint32_t> hop_of_target_;          ///< likewise
 };

@@ -62,6 +62,9 @@ std::string to_open_metrics(const report& r) {
         for (const auto& [reason, n] : drops_of(p.totals))
             out += fmt::format("turnpike_drops_total{{port=\"{}\",reason=\"{}\"}} {}\n",
                                escaped(p.name), reason, n);
+    const balance sum = r.total();
+    add_families(out, "balance", balance_metrics(), std::span(&sum, 1),
+                 [](const balance&) { return std::string(); });
     add_families(out, "mempool", mempool_metrics(), std::span(&r.mempool, 1),
                  [](const mempool_report&) { return std::string(); });
     add_families(out, "acl", acl_metrics(), r.acls, [](const acl_report& a) {

@@ -80,6 +80,24 @@ state::pcie read_pcie(const reader& from) {
     return out;
 }
 
+/// A device called in one way only: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
+std::string one_spelling(const std::string& device) {
+    const std::string name = device.substr(0, device.find(','));
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    int used = 0;
+    const auto whole = [&](int fields, int wanted) {
+        return fields == wanted && static_cast<size_t>(used) == name.size();
+    };
+    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used),
+               4)) {
+        domain = 0;
+        if (!whole(std::sscanf(name.c_str(), "%x:%x.%x%n", &bus, &slot, &function, &used), 3))
+            return device;
+    }
+    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}{}", domain, bus, slot, function,
+                       device.substr(name.size()));
+}
+
 /// A port, and the interface of its untagged frames.
 void read_port(desired& into, const reader& from) {
     from.expect_map(
@@ -89,6 +107,7 @@ void read_port(desired& into, const reader& from) {
     const std::string name = from.at("name").name();
     port.device = from.at("device").text();
     if (port.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
+    port.device = one_spelling(port.device);
     port.mtu = from.number_or("mtu", port.mtu, 68, 65535 - 18);
     port.rx_queues = from.number_or("rx_queues", port.rx_queues, 1, 1024);
     port.descriptors = from.number_or("descriptors", port.descriptors, 32, 32768);
@@ -105,31 +124,14 @@ void read_port(desired& into, const reader& from) {
     into.interfaces.add(name, std::move(on_it));
 }
 
-/// What a device is called in one way only: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", the name of a
-/// vdev without its arguments.
-std::string device_name(std::string_view device) {
-    const std::string name(device.substr(0, device.find(',')));
-    unsigned domain = 0, bus = 0, slot = 0, function = 0;
-    int used = 0;
-    const auto whole = [&](int fields, int wanted) {
-        return fields == wanted && static_cast<size_t>(used) == name.size();
-    };
-    if (!whole(std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used),
-               4)) {
-        domain = 0;
-        if (!whole(std::sscanf(name.c_str(), "%x:%x.%x%n", &bus, &slot, &function, &used), 3))
-            return name;
-    }
-    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", domain, bus, slot, function);
-}
-
 void read_ports(desired& into, const reader& from) {
     std::set<std::string, std::less<>> devices;
     for (const reader& element : from.list("ports")) {
         if (into.ports.size() == max_ports)
             element.refuse(fmt::format("is one more than {}", max_ports));
         read_port(into, element);
-        const std::string device = device_name(element.at("device").text());
+        const std::string device = state::device_name(
+            into.ports.at(element.at("name").text()).device);
         if (!devices.insert(device).second)
             element.at("device").refuse(
                 fmt::format("is '{}' again; each port has its own", device));

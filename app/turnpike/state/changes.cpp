@@ -37,8 +37,6 @@ change_list<neighbour_name> diff_neighbours(const desired& before, const desired
     return out;
 }
 
-std::string_view device_name(std::string_view device) { return device.substr(0, device.find(',')); }
-
 /// A device that stays open has the queues and arguments that it was opened with.
 result<void> check_ports(const desired& before, const desired& after) {
     for (const auto& [name, b] : before.ports) {

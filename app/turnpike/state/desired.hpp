@@ -59,6 +59,11 @@ struct port {
     bool operator==(const port&) const = default;
 };
 
+/// "net_tap0" of "net_tap0,iface=x".
+[[nodiscard]] inline std::string device_name(const std::string& device) {
+    return device.substr(0, device.find(','));
+}
+
 enum class interface_kind : uint8_t { patched, routed };
 
 /// What (port, VLAN) leads to. The interface of a port's untagged frames has the port's name.

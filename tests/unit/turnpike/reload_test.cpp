@@ -250,7 +250,10 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     stop.store(true);
     worker.join();
     take();
-    EXPECT_EQ(left, offered);
+    std::string drops;
+    for (const auto& [reason, n] : l.controller().report().drops())
+        drops += reason + " " + std::to_string(n) + " ";
+    EXPECT_EQ(left, offered) << drops;
     EXPECT_GT(offered, 1000U);
 }
 
