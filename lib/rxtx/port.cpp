@@ -69,7 +69,8 @@ result<port> port::open(const port_settings& settings) {
     if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
-    if (auto done = p.set_promiscuous(settings.promiscuous); !done) return tl::unexpected<error>(done.error());
+    if (auto done = p.set_promiscuous(settings.promiscuous); !done)
+        return tl::unexpected<error>(done.error());
     return p;
 }
 

@@ -130,8 +130,8 @@ void read_ports(desired& into, const reader& from) {
         if (into.ports.size() == max_ports)
             element.refuse(fmt::format("is one more than {}", max_ports));
         read_port(into, element);
-        const std::string device = state::device_name(
-            into.ports.at(element.at("name").text()).device);
+        const std::string device =
+            state::device_name(into.ports.at(element.at("name").text()).device);
         if (!devices.insert(device).second)
             element.at("device").refuse(
                 fmt::format("is '{}' again; each port has its own", device));
