@@ -32,10 +32,8 @@ result<state::changes> controller::apply(std::unique_ptr<const state::desired> w
 result<state::changes> controller::try_apply(std::unique_ptr<const state::desired> wanted) {
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
-    if (what->empty() && view_ != nullptr && !routes_->incomplete()) {
-        running_ = std::move(wanted);
-        return what;
-    }
+    // What runs stays the very object that owners know, though lines of the file may have moved.
+    if (what->empty() && view_ != nullptr && !routes_->incomplete()) return what;
     for (const auto& [name, port] : wanted->ports)
         if (auto good = check_bill(name, port, pcie_profiles_); !good)
             return tl::unexpected<error>(good.error());

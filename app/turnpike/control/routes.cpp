@@ -2,6 +2,7 @@
 #include "control/routes.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "fib/fib_dpdk.hpp"
 #include "observe/console.hpp"
@@ -174,15 +175,12 @@ class routes::staged_routes : public staged {
     }
     ~staged_routes() override {
         if (committed_) return;
-        static const state::route_set none;
-        bool good = true;
-        if (loaded_) {
-            const auto* before = of_.operators_ != nullptr ? of_.operators_ : &none;
-            good = of_.load(*before, of_.hop_of_target_, of_.derived_).has_value();
-        }
+        bool good = !loaded_ || load_what_was();
         for (auto w = undo_.rbegin(); w != undo_.rend(); ++w)
             good &= of_.set(w->to, w->hop).has_value();
-        if (!good) observe::say("no memory to take back all routes of a refused change; reload");
+        if (good) return;
+        of_.incomplete_ = true;
+        observe::say("no memory to take back all routes of a refused change; reload");
     }
     result<void> show(const change& c) {
         const auto writes = of_.writes_for(c);
@@ -208,6 +206,16 @@ class routes::staged_routes : public staged {
     }
 
   private:
+    [[nodiscard]] bool load_what_was() const noexcept {
+        try {
+            static const state::route_set none;
+            const auto* before = of_.operators_ != nullptr ? of_.operators_ : &none;
+            return of_.load(*before, of_.hop_of_target_, of_.derived_).has_value();
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+
     routes& of_;
     const state::desired& after_;
     std::vector<uint32_t> hop_of_target_;

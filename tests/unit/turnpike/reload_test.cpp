@@ -79,6 +79,24 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_TRUE(same->empty());
     EXPECT_EQ(&l.view(), view);
     EXPECT_EQ(l.controller().report().routes, hops);
+    // And what runs is still known.
+    ASSERT_TRUE(
+        l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.0.1.0/25, via: 10.0.2.2}")));
+    EXPECT_EQ(l.way("10.9.0.1"), 1);
+}
+
+/// A device that runs is not taken from under its workers by another name.
+TEST(reload, a_device_is_one_ports) {
+    lab l(router());
+    auto wanted = l.read(router("", "", "10.0.1.254/24",
+                                "  - {name: north, device: d2, addresses: [10.0.3.254/24]}\n"));
+    wanted->ports.find("north")->device = wanted->ports.at("east").device;
+    l.worker().pause();
+    const auto refused = l.controller().apply(std::move(wanted));
+    l.worker().resume();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, EBUSY);
+    EXPECT_EQ(l.way("10.0.2.2"), 1) << "and it goes on";
 }
 
 TEST(reload, routes_come_change_and_go) {
