@@ -4,12 +4,13 @@
 import os
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.frames import (ARP, BROADCAST, ICMP, ICMPV6, IPV4, IPV6, arp, ethernet, icmp4, icmp6, ipv4,  # noqa: E402
                         ipv6, udp)
-from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
 from lib.routed import EAST, HASTY, WEST, answers, cabled, ping, settle, start  # noqa: E402
 from lib.station import Station  # noqa: E402
 
@@ -199,6 +200,53 @@ def test_stops_while_packets_wait():
             w.send([ethernet(to, w.mac, IPV4, ipv4(WEST[0], f"10.0.2.{n}", udp(b"x"))) for n in range(10, 60)])
             w.ping("10.0.1.1")
         assert running.stop()["drops"]["stopping"] == 50
+
+
+def test_an_address_that_somebody_has_is_not_answered_for():
+    """Duplicate address detection (RFC 4862 section 5.4): the other one was here first."""
+    with Lab() as lab:
+        west, dut, _east = cabled(lab)
+        west.run("ip addr add 2001:db8:1::1/128 dev eth0 nodad")
+        running = start(lab, dut)
+        running.wait_for("address 2001:db8:1::1 is used by")
+        said = running.output()
+        assert "10.0.1.1 is used" not in said and "2001:db8:2::1 is used" not in said, said
+        west.run("ip addr del 2001:db8:1::1/128 dev eth0")
+        assert not answers(west, "2001:db8:1::1")
+        ping(west, "2001:db8:2::1", check=False)  # its other addresses are answered for
+        assert answers(west, "10.0.1.1")
+        running.stop()
+
+
+def test_groups_are_reported():
+    """MLDv2 (RFC 3810): when the link comes up, once more, and when a router asks."""
+    with Lab() as lab:
+        west, dut, _east = cabled(lab, kernels=False)
+        listener = west.raw("eth0")
+        running = start(lab, dut)
+        all_nodes, querier = bytes.fromhex("ff02" + "00" * 13 + "01"), bytes.fromhex("fe80" + "00" * 13 + "09")
+        solicited = bytes.fromhex("ff0200000000000000000001ff000001")  # of 2001:db8:1::1
+
+        def reports(wanted, record, seconds=5.0):
+            """Wait for so many reports, whose records are of that type and have our groups."""
+            got, end = 0, time.monotonic() + seconds
+            while got < wanted and time.monotonic() < end:
+                frame = receive_frame(listener, 0.2)
+                if frame is None or frame[:6] != bytes.fromhex("333300000016") or frame[62] != 143:
+                    continue
+                records = frame[70:]
+                groups = {records[n + 4:n + 20] for n in range(0, len(records), 20)}
+                assert solicited in groups and all_nodes not in groups, frame.hex()
+                assert {records[n] for n in range(0, len(records), 20)} == {record}, frame.hex()
+                got += 1
+            assert got == wanted, got
+
+        reports(2, 4)
+        query = ipv6(querier, all_nodes, icmp6(querier, all_nodes, 130, 0, bytes(24)), next_header=ICMPV6, hops=1)
+        for _ in range(5):  # asked in a row, answered once
+            listener.send(ethernet(bytes.fromhex("333300000001"), bytes.fromhex("020000000009"), IPV6, query))
+        reports(1, 2)
+        running.stop()
 
 
 if __name__ == "__main__":

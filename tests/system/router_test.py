@@ -97,7 +97,8 @@ def test_announces_itself():
                 wanted.discard(frame[62:78])
         assert not wanted, f"never announced: {wanted}"
         report = running.stop()
-        assert report["balance"]["originated"] == report["balance"]["tx"] == 6, report["balance"]
+        # By port at least an ARP announcement, two advertisements and two probes, and a report of groups.
+        assert report["balance"]["originated"] == report["balance"]["tx"] >= 12, report["balance"]
 
 
 def test_blackhole_and_unreachable():

@@ -96,13 +96,14 @@ void controller::register_handlers() {
     tools_ = std::make_unique<slow_path::tools>(
         slow_path::tools{published_, *outlet_, *neighbours_, *routes_, *hops_});
     icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_);
-    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_);
+    own_groups_ = std::make_unique<slow_path::own_groups>(*tools_);
+    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_);
     const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
     add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
-    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_));
+    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
     add(datapath::punt_reason::report, std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
     slow_path_.on(datapath::punt_reason::local, *local_);

@@ -69,6 +69,7 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
     rcu_->synchronize();
     for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->retire();
     ports_->listen(*view_);
+    introduce_changed(*what);
     ++changes_;
     return what;
 }
@@ -95,6 +96,7 @@ void controller::tick(uint64_t now_ms) noexcept {
     try {
         take_punted();
         neighbours_->tick(now_ms);
+        own_groups_->tick();
         rcu_->reclaim();
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
@@ -127,10 +129,35 @@ void controller::link_changed(uint16_t port, bool up) {
     for (uint16_t place = 1; place < datapath::max_interfaces; ++place) {
         const datapath::interface& i = view_->interfaces[place];
         if (i.kind != datapath::interface_kind::routed || i.port != port) continue;
-        if (up)
-            slow_path::announce(*tools_, place);
-        else
+        if (up) {
+            introduce(place);
+        } else {
+            own_groups_->forget(place);
             neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
+        }
+    }
+}
+
+/// Others on its link learn who we are.
+void controller::introduce(uint16_t interface) {
+    own_groups_->begin(interface);
+    slow_path::announce(*tools_, interface);
+}
+
+/// After a change: interfaces with other addresses, where the link is up already.
+void controller::introduce_changed(const state::changes& what) noexcept {
+    try {
+        for (const auto* names : {&what.interfaces.added, &what.interfaces.changed})
+            for (const std::string& name : *names) {
+                const uint16_t place = interfaces_->places().at(name);
+                const datapath::interface& i = view_->interfaces[place];
+                const auto* port = view_->port[i.port].state;
+                if (i.kind == datapath::interface_kind::routed &&
+                    port->link_up.load(std::memory_order_relaxed))
+                    introduce(place);
+            }
+    } catch (const std::bad_alloc&) {
+        observe::say("no memory to announce addresses that changed");
     }
 }
 

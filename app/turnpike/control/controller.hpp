@@ -82,6 +82,8 @@ class controller {
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
+    void introduce(uint16_t interface);
+    void introduce_changed(const state::changes& what) noexcept;
     void look_at_pool() noexcept;
     void look_at_ports();
     void drop_leftovers();
@@ -112,6 +114,7 @@ class controller {
     std::unique_ptr<slow_path::tools> tools_;
     slow_path::slow_path slow_path_;
     slow_path::message_rate message_rate_;
+    std::unique_ptr<slow_path::own_groups> own_groups_;
     std::unique_ptr<slow_path::icmp_errors> icmp_errors_;
     std::unique_ptr<slow_path::local> local_;
     std::vector<std::unique_ptr<slow_path::handler>> handlers_;

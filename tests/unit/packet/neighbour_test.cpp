@@ -8,7 +8,9 @@
 
 #include "lib/packet_bytes.hpp"
 #include "packet/arp.hpp"
+#include "packet/icmp.hpp"
 #include "packet/ipv6.hpp"
+#include "packet/mld.hpp"
 #include "packet/nd.hpp"
 
 namespace turnpike::packet {
@@ -248,6 +250,48 @@ TEST(nd, what_we_write_is_believed) {
     frame.resize(bytes);
     EXPECT_EQ(check(frame), none);
     EXPECT_EQ(write_neighbour_probe(frame, a, b), 0u) << "no room for the option";
+}
+
+/// RFC 3810 section 5.2, read back by our own parser: a chain with a router alert before it.
+TEST(mld, a_report_is_what_routers_expect) {
+    const ipv6_address groups[] = {address(test::v6_a), address(test::v6_b)};
+    const ipv6_address own{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    byte_vector frame(mld_report_bytes(2));
+    ASSERT_EQ(write_mld_report(frame, {{{2, 0, 0, 0, 0, 1}}, own}, groups, mld_record::to_exclude),
+              frame.size());
+    const parsed p = parse_whole(frame);
+    EXPECT_EQ(p.l3_drop, none);
+    EXPECT_TRUE(p.is(flag_hop_by_hop));
+    EXPECT_EQ(p.icmp_type, 143);
+    EXPECT_EQ(check_icmp(frame, p), none);
+    EXPECT_EQ(frame[5], 0x16);
+    EXPECT_EQ(frame[21], 1) << "hop limit";
+    const byte_vector alert{58, 0, 5, 2, 0, 0, 1, 0};
+    EXPECT_TRUE(std::equal(alert.begin(), alert.end(), &frame[54]));
+    EXPECT_EQ(load_be<uint16_t>(&frame[68]), 2) << "records";
+    for (size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(frame[70 + 20 * i], 4);
+        EXPECT_EQ(view<ipv6_address>(&frame[74 + 20 * i]), groups[i]);
+    }
+    EXPECT_EQ(write_mld_report(frame, {}, {}, mld_record::is_exclude), 0U) << "no groups";
+    frame.pop_back();
+    EXPECT_EQ(write_mld_report(frame, {}, groups, mld_record::is_exclude), 0U) << "no room";
+}
+
+TEST(mld, a_query_comes_from_this_link) {
+    const auto query = [](uint8_t hop_limit, const byte_vector& source, uint8_t type = 130) {
+        const byte_vector all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+        return test::ethernet(
+            0x86dd, test::ipv6({.next_header = 58, .hop_limit = hop_limit, .source = source,
+                                .destination = all},
+                               test::icmp6(type, 0, byte_vector(24), source, all)));
+    };
+    const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
+    const auto is = [](const byte_vector& f) { return is_mld_query(f, parse_whole(f)); };
+    EXPECT_TRUE(is(query(1, near)));
+    EXPECT_FALSE(is(query(64, near))) << "over a router";
+    EXPECT_FALSE(is(query(1, test::v6_a))) << "from no link-local address";
+    EXPECT_FALSE(is(query(1, near, 131))) << "a report";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
+#include "packet/mld.hpp"
 
 namespace turnpike::control::slow_path {
 
@@ -161,6 +162,7 @@ void local::take(packet_in_hand p) {
         if (why != drop_reason::none) return p.drop(why);
         if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));
+        if (packet::is_mld_query(p.lead(), h)) own_.queried(p.about().in_interface);
         return p.consume();  // an answer, or an error about a packet of ours
     }
     if (has_ports(h.upper_protocol))

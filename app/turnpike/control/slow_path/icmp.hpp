@@ -3,6 +3,7 @@
 // each, so that pings silence no Packet Too Big.
 #pragma once
 
+#include "control/slow_path/own_groups.hpp"
 #include "control/slow_path/tools.hpp"
 #include "packet/icmp.hpp"
 
@@ -28,7 +29,8 @@ class icmp_errors {
 /// Packets for us: ICMP echo is answered; what nobody takes is dropped and its sender told.
 class local : public handler {
   public:
-    local(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    local(tools& t, icmp_errors& errors, own_groups& own)
+        : handler(t), errors_(errors), own_(own) {}
     void set_rate(uint32_t per_second) { echo_rate_ = token_bucket(per_second); }
     void take(packet_in_hand p) override;
 
@@ -36,6 +38,7 @@ class local : public handler {
     void echo(packet_in_hand p);
 
     icmp_errors& errors_;
+    own_groups& own_;
     token_bucket echo_rate_{0};
 };
 

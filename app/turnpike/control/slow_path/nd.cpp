@@ -60,19 +60,23 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     const auto source = packet::view<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
         packet::view<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
-    if (!is_ours(on, target)) return p.consume();
+    if (!is_ours(on, target) || own_.is_duplicate(in, target)) return p.consume();
     if (!rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::view<packet::ethernet_header>(frame).source;
     if (link != nullptr) asker = *link;
+    if (probe && own_.is_tentative(in, target)) {  // RFC 4862 section 5.4.3: he wants it, too
+        own_.claimed(in, target, asker);
+        return p.consume();
+    }
     const ip_address from = ip_address::from_v6(source);
     if (!probe && tools_.on_link(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
     const uint32_t bytes =
         packet::write_neighbour_advertisement(answer, {on.mac, target}, {asker, source},
-                                              packet::nd_flag_router | packet::nd_flag_override |
-                                                  (probe ? 0 : packet::nd_flag_solicited));
+                                              packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
+            (probe ? 0 : packet::nd_flag_solicited));
     p.consume();
     if (bytes != 0) tools_.out.originate_and_send(on.port, std::span(answer).first(bytes));
 }
@@ -82,7 +86,12 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
     const auto& message =
         packet::view<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
     const ip_address target = ip_address::from_v6(message.target);
-    if (!tools_.on_link(in, target) || is_ours(interface_of(p), message.target)) return p.consume();
+    if (is_ours(interface_of(p), message.target)) {
+        own_.claimed(in, message.target,
+                     packet::view<packet::ethernet_header>(p.lead().data()).source);
+        return p.consume();
+    }
+    if (!tools_.on_link(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
     if (!(solicited && tools_.known.asks(in, target)) && !rate_.take(in, tools_.now_ms))
@@ -121,7 +130,7 @@ void announce(tools& t, uint16_t place) {
     for (const auto& own : on.addresses->v6) {
         const uint32_t bytes = packet::write_neighbour_advertisement(
             frame, {on.mac, own}, {broadcast_mac, packet::ipv6_unspecified},
-            packet::nd_flag_router | packet::nd_flag_override);
+            packet::nd_flag_router);
         t.out.originate_and_send(on.port, std::span(frame).first(bytes));
     }
 }

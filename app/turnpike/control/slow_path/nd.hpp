@@ -4,13 +4,14 @@
 #pragma once
 
 #include "control/slow_path/message_rate.hpp"
+#include "control/slow_path/own_groups.hpp"
 #include "control/slow_path/tools.hpp"
 
 namespace turnpike::control::slow_path {
 
 class nd : public handler {
   public:
-    nd(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
+    nd(tools& t, message_rate& rate, own_groups& own) : handler(t), rate_(rate), own_(own) {}
     void take(packet_in_hand p) override;
 
   private:
@@ -18,11 +19,13 @@ class nd : public handler {
     void take_advertisement(packet_in_hand p, const mac_address* link);
 
     message_rate& rate_;
+    own_groups& own_;
 };
 
 /// Ask who has an address on an interface; `known` alone where it is not null.
 void solicit(tools& t, uint16_t interface, const ip_address& a, const mac_address* known);
-/// RFC 5227 section 2.3 and RFC 4861 section 7.2.6: others may have stale knowledge of us.
+/// RFC 5227 section 2.3 and RFC 4861 section 7.2.6: others may have stale knowledge of us. IPv6
+/// addresses override nobody yet: they are tentative (own_groups.hpp).
 void announce(tools& t, uint16_t interface);
 
 }  // namespace turnpike::control::slow_path

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/own_groups.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "observe/console.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/mld.hpp"
+#include "packet/nd.hpp"
+
+namespace turnpike::control::slow_path {
+
+using datapath::interface;
+
+namespace {
+
+constexpr uint64_t retransmit_ms = 1000;  // RetransTimer (RFC 4861 section 10); one probe (RFC 4862 5.1)
+constexpr uint64_t report_again_ms = 1000;  // Unsolicited Report Interval (RFC 3810 section 9.11)
+constexpr uint64_t answer_ms = 100;         // however many ask meanwhile
+
+}  // namespace
+
+void own_groups::begin(uint16_t place) {
+    forget(place);
+    const interface& on = tools_.interface(place);
+    if (on.addresses == nullptr) return;
+    report(place, false);
+    due_[place] = {tools_.now_ms + report_again_ms, false};
+    for (const ipv6_address& a : on.addresses->v6) {
+        tentative_[{place, a}] = tools_.now_ms + retransmit_ms;
+        probe(place, a);
+    }
+}
+
+void own_groups::forget(uint16_t place) noexcept {
+    std::erase_if(tentative_, [&](const auto& t) { return t.first.first == place; });
+    std::erase_if(duplicates_, [&](const key& k) { return k.first == place; });
+    due_.erase(place);
+}
+
+void own_groups::tick() {
+    for (auto at = tentative_.begin(); at != tentative_.end();) {
+        if (at->second > tools_.now_ms) {
+            ++at;
+            continue;
+        }
+        advertise(at->first.first, at->first.second);
+        at = tentative_.erase(at);
+    }
+    for (auto at = due_.begin(); at != due_.end();) {
+        if (at->second.at_ms > tools_.now_ms) {
+            ++at;
+            continue;
+        }
+        report(at->first, at->second.asked);
+        at = due_.erase(at);
+    }
+}
+
+bool own_groups::is_tentative(uint16_t place, const ipv6_address& a) const noexcept {
+    return tentative_.contains({place, a});
+}
+
+bool own_groups::is_duplicate(uint16_t place, const ipv6_address& a) const noexcept {
+    return duplicates_.contains({place, a});
+}
+
+void own_groups::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) {
+    if (by == tools_.interface(place).mac || tentative_.erase({place, a}) == 0) return;
+    duplicates_.insert({place, a});
+    observe::say("address " + ip_address::from_v6(a).text() + " is used by " + by.text() +
+                 " already: it is not answered for until its link goes down and up again");
+}
+
+void own_groups::queried(uint16_t place) {
+    due_.try_emplace(place, due_report{tools_.now_ms + answer_ms, true});
+}
+
+void own_groups::report(uint16_t place, bool asked) {
+    const interface& on = tools_.interface(place);
+    if (on.addresses == nullptr) return;
+    std::array<uint8_t, packet::mld_report_bytes(packet::mld_groups_max)> frame;
+    std::vector<ipv6_address> groups = on.addresses->v6_groups;
+    std::erase(groups, packet::ipv6_all_nodes);  // RFC 3810 section 6: never reported
+    for (std::span<const ipv6_address> left = groups; !left.empty();) {
+        const auto some = left.first(std::min(left.size(), packet::mld_groups_max));
+        const uint32_t bytes = packet::write_mld_report(
+            frame, {on.mac, on.addresses->v6.front()}, some,
+            asked ? packet::mld_record::is_exclude : packet::mld_record::to_exclude);
+        tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+        left = left.subspan(some.size());
+    }
+}
+
+void own_groups::probe(uint16_t place, const ipv6_address& a) {
+    const interface& on = tools_.interface(place);
+    std::array<uint8_t, packet::nd_frame_bytes> frame;
+    const uint32_t bytes =
+        packet::write_neighbour_solicitation(frame, {on.mac, packet::ipv6_unspecified}, a);
+    tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+}
+
+/// Ours alone: whoever knew the address by another MAC address is told (RFC 4429 section 3.3).
+void own_groups::advertise(uint16_t place, const ipv6_address& a) {
+    const interface& on = tools_.interface(place);
+    if (on.addresses == nullptr) return;
+    std::array<uint8_t, packet::nd_frame_bytes> frame;
+    const uint32_t bytes = packet::write_neighbour_advertisement(
+        frame, {on.mac, a}, {broadcast_mac, packet::ipv6_unspecified},
+        packet::nd_flag_router | packet::nd_flag_override);
+    tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+}
+
+}  // namespace turnpike::control::slow_path

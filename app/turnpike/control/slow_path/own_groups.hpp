@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Our own IPv6 addresses on a link that has come up: nobody else may have them (duplicate address
+// detection, RFC 4862 section 5.4, optimistic as RFC 4429 has it: they are used meanwhile, but override
+// nobody), and switches are told which groups we listen to (MLDv2, RFC 3810).
+//
+//   link up --> tentative --1 s of silence--> ours
+//                   |
+//        somebody else's answer or probe --> duplicate: not answered for until the link comes up again
+#pragma once
+
+#include <set>
+
+#include "control/slow_path/tools.hpp"
+
+namespace turnpike::control::slow_path {
+
+/// Threads  control.
+class own_groups {
+  public:
+    explicit own_groups(tools& t) : tools_(t) {}
+
+    /// The link of an interface came up, or its addresses changed.
+    void begin(uint16_t interface);
+    /// It is gone.
+    void forget(uint16_t interface) noexcept;
+    void tick();
+
+    [[nodiscard]] bool is_tentative(uint16_t interface, const ipv6_address& a) const noexcept;
+    /// Somebody else has it: we do not answer for it.
+    [[nodiscard]] bool is_duplicate(uint16_t interface, const ipv6_address& a) const noexcept;
+    /// Somebody else says that it is his, or is about to.
+    void claimed(uint16_t interface, const ipv6_address& a, const mac_address& by);
+    /// A router asked which groups are listened to.
+    void queried(uint16_t interface);
+
+  private:
+    using key = std::pair<uint16_t, ipv6_address>;
+
+    void report(uint16_t interface, bool asked);
+    void probe(uint16_t interface, const ipv6_address& a);
+    void advertise(uint16_t interface, const ipv6_address& a);
+
+    tools& tools_;
+    std::map<key, uint64_t> tentative_;       ///< until
+    std::set<key> duplicates_;
+    struct due_report {
+        uint64_t at_ms;
+        bool asked;
+    };
+    std::map<uint16_t, due_report> due_;  ///< reports, by interface
+};
+
+}  // namespace turnpike::control::slow_path
