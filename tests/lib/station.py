@@ -64,7 +64,9 @@ class Station:
                     self.frames.append(frame)
 
     def _take(self, frame):
-        """True for what discovers neighbours, and for answers to ping()."""
+        """True for what discovers neighbours, reports of groups, and answers to ping()."""
+        if frame[:6] == b"\x33\x33\0\0\0\x16":
+            return True
         if frame[12:14] == b"\x08\x06":
             self.macs[frame[28:32]] = frame[22:28]
             if frame[20:22] == b"\0\1" and frame[38:42] in self.own and frame[28:32] != frame[38:42]:
