@@ -236,7 +236,7 @@ class matching : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 TEST_P(matching, as_the_rule_says) {
     const auto [routes, out] = GetParam();
     const auto& configure = routes ? routed : patched;
-    const auto configured = [&, routes = routes, out = out](const std::string& lists) {
+    const auto configured = [&, out = out](const std::string& lists) {
         return out ? configure(lists, "{}", "{out: a}") : configure(lists, "{in: a}", "{}");
     };
     const char* denial = out ? "acl_deny_out" : "acl_deny";
