@@ -21,7 +21,6 @@
 namespace turnpike {
 namespace {
 
-using packet::view;
 using test::byte_vector;
 
 constexpr uint16_t ports = 2;
@@ -104,7 +103,7 @@ class lab : public test::path_lab {
 
     static void repair(uint16_t port, byte_vector& frame) {
         if (frame.size() < sizeof(packet::ethernet_header)) return;
-        view<packet::ethernet_header>(frame.data()).destination = macs[port];
+        packet::view<packet::ethernet_header>(frame.data()).destination = macs[port];
         packet::parsed p;
         if (packet::parse(frame, static_cast<uint32_t>(frame.size()), p) !=
                 packet::parse_status::done ||
@@ -119,7 +118,7 @@ class lab : public test::path_lab {
             store_be(&l3[10], packet::checksum(l3.first(p.ipv4_header_bytes)));
             if (icmp) store_be(&upper[2], packet::checksum(upper));
         } else if (icmp) {
-            const auto& ip = view<packet::ipv6_header>(l3.data());
+            const auto& ip = packet::view<packet::ipv6_header>(l3.data());
             const uint16_t sum = packet::icmp6_sum(ip.source, ip.destination, upper);
             store_be(&upper[2], static_cast<uint16_t>(~sum));
         }
@@ -196,7 +195,7 @@ class lab : public test::path_lab {
         REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
         const byte_vector frame = bytes_of(m);
         REQUIRE(frame.size() >= sizeof(packet::ethernet_header));
-        const auto& ethernet = view<packet::ethernet_header>(frame.data());
+        const auto& ethernet = packet::view<packet::ethernet_header>(frame.data());
         REQUIRE(ethernet.source == macs[port]);
         const std::span<const uint8_t> l3 = std::span(frame).subspan(sizeof ethernet);
         REQUIRE(l3.size() <= view().interfaces[view().port[port].untagged].mtu);
@@ -217,7 +216,7 @@ class lab : public test::path_lab {
 
     void check_ipv4(const byte_vector& frame, std::span<const uint8_t> l3) {
         REQUIRE(l3.size() >= sizeof(packet::ipv4_header));
-        const auto& ip = view<packet::ipv4_header>(l3.data());
+        const auto& ip = packet::view<packet::ipv4_header>(l3.data());
         REQUIRE(ip.total_bytes == l3.size() && ip.header_bytes() <= l3.size());
         REQUIRE(packet::fold(packet::sum_bytes(l3.first(ip.header_bytes()))) == 0xffff);
         REQUIRE(ip.ttl > 0);
@@ -227,14 +226,14 @@ class lab : public test::path_lab {
                 ((destination & 0xff) != 0 && (destination & 0xff) != 0xff));
         REQUIRE((destination & 0xffffff00) != 0x0a000200 ||
                 ((destination & 0xff) != 0 && (destination & 0xff) != 0xff));
-        REQUIRE(!view<packet::ethernet_header>(frame.data()).destination.is_group());
+        REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
         const bool ours = source == 0x0a0001fe || source == 0x0a0002fe;
         REQUIRE(came_in(l3, 8, 10) || (ours && ip.protocol == packet::protocol_icmp));
     }
 
     void check_ipv6(uint16_t port, const byte_vector& frame, std::span<const uint8_t> l3) {
         REQUIRE(l3.size() >= sizeof(packet::ipv6_header));
-        const auto& ip = view<packet::ipv6_header>(l3.data());
+        const auto& ip = packet::view<packet::ipv6_header>(l3.data());
         REQUIRE(sizeof ip + ip.payload_bytes == l3.size() && ip.hop_limit > 0);
         bool ours = false;
         for (const auto& i : view().interfaces)
@@ -244,7 +243,7 @@ class lab : public test::path_lab {
         if (came_in(l3, 7, 0)) {
             REQUIRE(packet::check_ipv6_addresses(ip.source, ip.destination) ==
                     packet::drop_reason::none);
-            REQUIRE(!view<packet::ethernet_header>(frame.data()).destination.is_group());
+            REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
             return;
         }
         REQUIRE(ours && !packet::is_multicast(ip.source));
