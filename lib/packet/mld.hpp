@@ -23,7 +23,8 @@ enum class mld_record : uint8_t {
 
 /// Bytes of a report's frame: Ethernet, IPv6, hop-by-hop with a router alert, ICMPv6.
 constexpr uint32_t mld_report_bytes(size_t groups) noexcept {
-    return static_cast<uint32_t>(sizeof(ethernet_header) + sizeof(ipv6_header) + 8 + 8 + 20 * groups);
+    return static_cast<uint32_t>(sizeof(ethernet_header) + sizeof(ipv6_header) + 8 + 8 +
+                                 20 * groups);
 }
 
 /// The frame of a report to all MLDv2 routers, ff02::16.

@@ -87,10 +87,13 @@ void controller::register_handlers() {
                 [this](rte_mbuf* m, drop_reason why) {
                     packet_in_hand p(m, *outlet_);
                     // Only a packet that was to be forwarded has a sender to tell.
-                    if (why == drop_reason::neighbour_failed &&
-                        p.about().why == datapath::punt_reason::resolve)
-                        icmp_errors_->tell(
-                            p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
+                    try {
+                        if (why == drop_reason::neighbour_failed &&
+                            p.about().why == datapath::punt_reason::resolve)
+                            icmp_errors_->tell(
+                                p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
+                    } catch (const std::exception&) {  // no memory: nobody is told
+                    }
                     p.drop(why);
                 }});
     tools_ = std::make_unique<slow_path::tools>(
@@ -103,7 +106,8 @@ void controller::register_handlers() {
         handlers_.push_back(std::move(h));
     };
     add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
-    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
+    add(datapath::punt_reason::nd,
+        std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
     add(datapath::punt_reason::report, std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
     slow_path_.on(datapath::punt_reason::local, *local_);
@@ -190,9 +194,10 @@ observe::report controller::report() {
         out.totals.add(counted(p.place), p.before);
         fill_pcie_bill(out, p.bill, p.pcie, pcie_profiles_);
     }
-    if (const auto& gone = ports_->removed();
-        gone.rx_packets + gone.tx_packets + gone.originated != 0)
-        r.ports.push_back({.name = "(removed)", .driver = "-", .totals = gone});
+    // Once they are closed all are removed; the books are those of the last look.
+    if (!ports_->open().empty()) removed_ = ports_->removed();
+    if (removed_.rx_packets + removed_.tx_packets + removed_.originated != 0)
+        r.ports.push_back({.name = "(removed)", .driver = "-", .totals = removed_});
     std::vector<std::string_view> names;
     for (const auto& row : datapath::stage_table) names.push_back(row.name);
     for (const auto& worker : workers_->all()) {

@@ -60,16 +60,20 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
         ready.push_back(std::move(*prepared));
     }
     message_rate_.set(wanted->limits.rate);
-    for (const auto& s : ready) s->commit();
+    // The last first: what neighbours take out of the tables is judged by the routes that are.
+    for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->commit();
     icmp_errors_->set_rate(wanted->messages.rate);
     local_->set_rate(wanted->messages.rate);
     std::unique_ptr<datapath::view> before = std::move(view_);
     publish(std::move(c.view));
     std::unique_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
+    // A round that began with the old view may end the first grace period; in the round behind it a
+    // worker adopts the new one and sends what it still has for ports that go.
+    rcu_->synchronize();
     rcu_->synchronize();
     for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->retire();
     ports_->listen(*view_);
-    introduce_changed(*what);
+    introduce_changed(*what, *was);
     ++changes_;
     return what;
 }
@@ -145,10 +149,17 @@ void controller::introduce(uint16_t interface) {
 }
 
 /// After a change: interfaces with other addresses, where the link is up already.
-void controller::introduce_changed(const state::changes& what) noexcept {
+void controller::introduce_changed(const state::changes& what,
+                                   const state::desired& before) noexcept {
+    own_groups_->forget_gone();
     try {
         for (const auto* names : {&what.interfaces.added, &what.interfaces.changed})
             for (const std::string& name : *names) {
+                const state::interface *was = before.interfaces.find(name),
+                                       &is = running_->interfaces.at(name);
+                if (was != nullptr && was->kind == is.kind && was->port == is.port &&
+                    was->addresses == is.addresses)
+                    continue;
                 const uint16_t place = interfaces_->places().at(name);
                 const datapath::interface& i = view_->interfaces[place];
                 const auto* port = view_->port[i.port].state;

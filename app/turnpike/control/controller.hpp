@@ -83,7 +83,7 @@ class controller {
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
     void introduce(uint16_t interface);
-    void introduce_changed(const state::changes& what) noexcept;
+    void introduce_changed(const state::changes& what, const state::desired& before) noexcept;
     void look_at_pool() noexcept;
     void look_at_ports();
     void drop_leftovers();
@@ -128,6 +128,7 @@ class controller {
         observe::port_totals before{};
     };
     std::vector<closed_port> last_seen_;  ///< what only devices know, as of the last look
+    observe::port_totals removed_{};
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

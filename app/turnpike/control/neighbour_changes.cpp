@@ -17,6 +17,7 @@ class neighbours::staged_neighbours : public staged {
     ~staged_neighbours() override {
         if (committed_) return;
         for (entry* e : made_) of_.forget(*e, drop_reason::stopping, 0);
+        for (entry* e : touched_) of_.rank(*e);
     }
 
     result<void> add_gateways(change& c) {
@@ -79,9 +80,13 @@ class neighbours::staged_neighbours : public staged {
     };
 
     result<entry*> add(uint16_t interface, const ip_address& a, const char* whose) {
-        if (entry* there = of_.find(interface, a)) return there;
+        if (entry* there = of_.find(interface, a)) {
+            touched_.push_back(there);
+            of_.unrank(*there);  // none of those that are wanted makes room for another
+            return there;
+        }
         made_.reserve(made_.size() + 1);
-        const bool room = of_.entries_.size() < after_.limits.limit;
+        const bool room = of_.entries_.size() < after_.limits.limit || of_.evict(interface, 0);
         entry* e = room ? of_.insert(interface, a, view_.interfaces[interface]) : nullptr;
         if (e == nullptr)
             return turnpike::fail(ENOSPC, after_.file,
@@ -106,12 +111,13 @@ class neighbours::staged_neighbours : public staged {
         if (e.fixed) {
             if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
             e.state = neighbour_state::reachable;
-            of_.timers_.erase({e.deadline_ms, {e.interface, e.address}});
-            return of_.rank(e);
+            of_.stop_timer(e);
+            return of_.keep_rank(e);
         }
         if (was_fixed) {  // what is known of it was the operator's word
             of_.lose_mac(e);
             e.state = neighbour_state::failed;
+            e.deadline_ms = 0;  // may be asked for at once
         }
         const bool on_link = e.address.is_link_local() ||
                              std::any_of(on.networks.begin(), on.networks.end(),
@@ -120,14 +126,14 @@ class neighbours::staged_neighbours : public staged {
             return of_.forget(e, drop_reason::interface_gone, 0);
         if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
             of_.set_timer(e, e.deadline_ms);
-        of_.rank(e);
+        of_.keep_rank(e);
     }
 
     neighbours& of_;
     const state::desired& after_;
     const datapath::view& view_;
     std::vector<of_one> interfaces_;
-    std::vector<entry*> made_, known_;
+    std::vector<entry*> made_, touched_, known_;
     std::set<entry*> gateways_;
     std::map<entry*, mac_address> fixed_;
     bool committed_ = false;

@@ -35,6 +35,9 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     auto e = std::make_unique<entry>();
     e->interface = interface;
     e->address = a;
+    e->rank = e->parked.insert(e->parked.end(), e.get());
+    timer_set one{{0, {interface, a}}};
+    e->timer = one.extract(one.begin());
     const auto hop = hops_.take();
     if (!hop) return nullptr;
     e->hop = *hop;
@@ -63,18 +66,30 @@ neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uin
     return insert(interface, a, *on.about);
 }
 
-/// Lists by what an entry is worth; those that may not be taken are in none.
-void neighbours::rank(entry& e) {
-    if (e.ranked_in != nullptr) e.ranked_in->erase(e.rank);
-    e.ranked_in = nullptr;
-    if (e.gateway || e.fixed || e.state == state::reachable || e.state == state::probe) return;
+/// The list of its worth; null for those that may not be taken.
+neighbours::lru* neighbours::list_of(const entry& e) {
+    if (e.gateway || e.fixed || e.state == state::reachable || e.state == state::probe)
+        return nullptr;
     worth w = worth::failed;
     if (e.state == state::stale) w = e.asked_for ? worth::solicited : worth::unsolicited;
     if (e.state == state::incomplete) w = worth::solicited;  // packets wait for it
-    lru& list = interfaces_[e.interface].takeable[static_cast<size_t>(w)];
-    list.push_back(&e);
-    e.ranked_in = &list;
-    e.rank = std::prev(list.end());
+    return &interfaces_[e.interface].takeable[static_cast<size_t>(w)];
+}
+
+/// It was used just now: it goes behind the others of its worth.
+void neighbours::rank(entry& e) {
+    unrank(e);
+    e.ranked_in = list_of(e);
+    if (e.ranked_in != nullptr) e.ranked_in->splice(e.ranked_in->end(), e.parked, e.rank);
+}
+
+void neighbours::keep_rank(entry& e) {
+    if (list_of(e) != e.ranked_in) rank(e);
+}
+
+void neighbours::unrank(entry& e) {
+    if (e.ranked_in != nullptr) e.parked.splice(e.parked.end(), *e.ranked_in, e.rank);
+    e.ranked_in = nullptr;
 }
 
 neighbours::entry* neighbours::victim(of_interface& i) {
@@ -108,8 +123,8 @@ void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
         }
         e.has_route = false;
     }
-    timers_.erase({e.deadline_ms, {e.interface, e.address}});
-    if (e.ranked_in != nullptr) e.ranked_in->erase(e.rank);
+    stop_timer(e);
+    unrank(e);
     --interfaces_[e.interface].entries;
     by_hop_.erase(e.hop);
     hops_.give_back(e.hop);
@@ -272,24 +287,23 @@ void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
     }
 }
 
-/// One timer each.
+/// One timer each, its node the entry's own.
 void neighbours::set_timer(entry& e, uint64_t at_ms) {
-    const key whose{e.interface, e.address};
-    auto node = timers_.extract({e.deadline_ms, whose});
-    if (node.empty()) {
-        timers_.emplace(at_ms, whose);
-    } else {
-        node.value().first = at_ms;
-        timers_.insert(std::move(node));
-    }
+    stop_timer(e);
     e.deadline_ms = at_ms;
+    e.timer.value().first = at_ms;
+    timers_.insert(std::move(e.timer));
+}
+
+void neighbours::stop_timer(entry& e) {
+    if (e.timer.empty()) e.timer = timers_.extract({e.deadline_ms, {e.interface, e.address}});
 }
 
 void neighbours::tick(uint64_t now_ms) {
     while (!timers_.empty() && timers_.begin()->first <= now_ms) {
-        entry* e = find(timers_.begin()->second.first, timers_.begin()->second.second);
-        timers_.erase(timers_.begin());
-        if (e != nullptr) on_time(*e, now_ms);
+        entry& e = *find(timers_.begin()->second.first, timers_.begin()->second.second);
+        stop_timer(e);
+        on_time(e, now_ms);
     }
 }
 

@@ -109,6 +109,7 @@ class neighbours : public owner {
     /// What may be taken, the first kind first; each list the least recently used first.
     enum class worth : uint8_t { failed, unsolicited, solicited, count_ };
     using lru = std::list<entry*>;
+    using timer_set = std::set<std::pair<uint64_t, key>>;
 
     struct entry {
         uint16_t interface = 0;
@@ -124,7 +125,9 @@ class neighbours : public owner {
         mac_address mac{};
         std::vector<waiting_list::iterator> held{};
         lru* ranked_in = nullptr;
+        lru parked{};  ///< its own node, while it is in no list: moving it takes no memory
         lru::iterator rank{};
+        timer_set::node_type timer{};  ///< likewise
     };
     struct of_interface {
         std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
@@ -141,7 +144,10 @@ class neighbours : public owner {
     bool evict(uint16_t interface, uint64_t now_ms);
     entry* victim(of_interface& i);
     void forget(entry& e, packet::drop_reason why, uint64_t now_ms);
+    [[nodiscard]] lru* list_of(const entry& e);
     void rank(entry& e);
+    void keep_rank(entry& e);
+    void unrank(entry& e);
     void start_asking(entry& e, uint64_t now_ms);
     void ask(entry& e, uint64_t now_ms);
     void hold(entry& e, rte_mbuf* packet);
@@ -153,6 +159,7 @@ class neighbours : public owner {
     void release(entry& e);
     void give_up_held(entry& e, packet::drop_reason why);
     void set_timer(entry& e, uint64_t at_ms);
+    void stop_timer(entry& e);
     void on_time(entry& e, uint64_t now_ms);
     void resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms);
 
@@ -165,7 +172,7 @@ class neighbours : public owner {
     std::map<uint32_t, entry*> by_hop_;
     std::vector<of_interface> interfaces_;  ///< by place
     uint32_t routed_interfaces_ = 0;
-    std::set<std::pair<uint64_t, key>> timers_;
+    timer_set timers_;
     waiting_list waiting_;  ///< oldest first
 };
 

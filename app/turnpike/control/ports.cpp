@@ -111,7 +111,6 @@ class ports::staged_ports : public staged {
     void retire() noexcept override {
         for (auto& port : open_) {
             if (std::find(of_.open_.begin(), of_.open_.end(), port) != of_.open_.end()) continue;
-            of_.removed_.add(of_.counted_(port->place), port->before);
             port.reset();
         }
     }
@@ -181,12 +180,36 @@ class ports::staged_ports : public staged {
                 fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
                             "there now; take the port away first, or restart",
                             port.name, port.device.tx_queues(), senders.size()));
-        int32_t queue = 0;
         const uint16_t place = c_.port_place.at(port.name);
-        if (for_all)
-            for (auto& q : queues_) q.tx[place] = queue++;
-        else
-            for (const size_t w : senders) queues_[w].tx[place] = queue++;
+        if (for_all) {
+            for (size_t w = 0; w < queues_.size(); ++w)
+                queues_[w].tx[place] = static_cast<int32_t>(w);
+            return {};
+        }
+        return share_tx(port, wanted, senders, place);
+    }
+    /// Whoever has a queue keeps it, and nobody gets one that another worker may still send by.
+    result<void> share_tx(const open_port& port, const state::port& wanted,
+                          const std::vector<size_t>& senders, uint16_t place) {
+        const bool stays = c_.running != nullptr && c_.running->port[place].state == &port.state;
+        const auto had = [&](size_t w) { return stays ? c_.running->queues[w].tx[place] : -1; };
+        std::vector<bool> used(port.device.tx_queues());
+        for (size_t w = 0; w < queues_.size(); ++w)
+            if (had(w) >= 0) used[static_cast<size_t>(had(w))] = true;
+        for (const size_t w : senders) {
+            auto queue = static_cast<size_t>(had(w));
+            if (had(w) < 0) {
+                queue =
+                    static_cast<size_t>(std::find(used.begin(), used.end(), false) - used.begin());
+                if (queue == used.size())
+                    return fail(EBUSY, wanted.where.text,
+                                fmt::format("port '{}': its {} TX queues are other workers' until "
+                                            "this change is made; make it in two steps",
+                                            port.name, used.size()));
+                used[queue] = true;
+            }
+            queues_[w].tx[place] = static_cast<int32_t>(queue);
+        }
         return {};
     }
 
@@ -205,6 +228,16 @@ result<std::unique_ptr<staged>> ports::prepare(change& c) {
     if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());
     return ready;
+}
+
+/// All that was counted at a place before the port that is there now.
+observe::port_totals ports::removed() const {
+    std::array<const open_port*, max_ports> at{};
+    for (const auto& port : open_) at[port->place] = port.get();
+    observe::port_totals sum;
+    for (uint16_t place = 0; place < max_ports; ++place)
+        sum.add(at[place] != nullptr ? at[place]->before : counted_(place), {});
+    return sum;
 }
 
 void ports::listen(const datapath::view& v) noexcept {

@@ -48,7 +48,7 @@ class ports : public owner {
         return open_;
     }
     /// Closed meanwhile: packets, as far as they are in no other port's totals.
-    [[nodiscard]] const observe::port_totals& removed() const noexcept { return removed_; }
+    [[nodiscard]] observe::port_totals removed() const;
     /// Tell devices which addresses their interfaces take: all, or their own and their groups.
     void listen(const datapath::view& v) noexcept;
     /// Close them all; for the end.
@@ -61,7 +61,6 @@ class ports : public owner {
     const uint32_t workers_;
     count_function counted_;
     std::vector<std::shared_ptr<open_port>> open_;
-    observe::port_totals removed_{};
 };
 
 }  // namespace turnpike::control

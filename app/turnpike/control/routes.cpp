@@ -98,11 +98,11 @@ result<void> routes::clear_host(const ip_address& a) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
     const auto at = hosts_.find(to);
     if (at == hosts_.end()) return {};
-    const auto node = hosts_.extract(at);
+    auto node = hosts_.extract(at);
     const auto wanted = effective(to, operators_hop(to), derived_);
     if (wanted == get(to)) return {};
     auto done = set(to, wanted);
-    if (!done) hosts_.emplace(to, node.mapped());
+    if (!done) hosts_.insert(std::move(node));
     return done;
 }
 
@@ -127,11 +127,8 @@ std::vector<routes::write> routes::writes_for(const change& c) const {
     std::vector<bool> moved(c.after.routes.targets().size());
     if (operators_ != nullptr)
         for (size_t b = 0; b < operators_->targets().size(); ++b) {
-            const auto targets = c.after.routes.targets();
-            const auto same = std::find(targets.begin(), targets.end(), operators_->targets()[b]);
-            if (same == targets.end()) continue;
-            const auto a = static_cast<size_t>(same - targets.begin());
-            moved[a] = c.hop_of_target[a] != hop_of_target_[b];
+            const auto a = c.after.routes.find_target(operators_->targets()[b]);
+            if (a) moved[*a] = c.hop_of_target[*a] != hop_of_target_[b];
         }
     if (std::find(moved.begin(), moved.end(), true) != moved.end())
         for (const state::route& r : c.after.routes.all())
@@ -192,6 +189,7 @@ class routes::staged_routes : public staged {
         undo_.reserve(writes.size());
         for (const write& w : writes) {
             const auto before = of_.get(w.to);
+            if (before == w.hop) continue;  // a prefix that is there for two reasons
             if (auto done = of_.set(w.to, w.hop); !done) return done;
             undo_.push_back({w.to, before});
         }

@@ -130,6 +130,7 @@ void worker::empty_receive_rings() noexcept {
 }
 
 void worker::finish() noexcept {
+    if (running_) adopt(parts_.published->load(std::memory_order_acquire));
     while (take_from_control() != 0) {
     }
     pause();

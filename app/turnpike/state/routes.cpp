@@ -16,6 +16,14 @@ uint32_t route_set::target_index(const route_target& t) {
     return index;
 }
 
+std::optional<uint32_t> route_set::find_target(const route_target& t) const noexcept {
+    const auto at = std::lower_bound(
+        by_target_.begin(), by_target_.end(), t,
+        [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
+    if (at == by_target_.end() || targets_[*at] != t) return std::nullopt;
+    return *at;
+}
+
 const ip_prefix* route_set::finish() {
     const auto before = [](const route& a, const route& b) { return a.to < b.to; };
     if (!std::is_sorted(routes_.begin(), routes_.end(), before))
@@ -36,11 +44,8 @@ route_changes diff(const route_set& before, const route_set& after) {
     // Targets are compared once, not once a route.
     constexpr uint32_t none = UINT32_MAX;
     std::vector<uint32_t> same_as;
-    for (const route_target& t : before.targets()) {
-        const auto all = after.targets();
-        const auto at = std::find(all.begin(), all.end(), t);
-        same_as.push_back(at == all.end() ? none : static_cast<uint32_t>(at - all.begin()));
-    }
+    for (const route_target& t : before.targets())
+        same_as.push_back(after.find_target(t).value_or(none));
     route_changes out;
     auto b = before.all().begin();
     const auto b_end = before.all().end();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ class route_set {
   public:
     /// The index of a target, made where it is not there.
     uint32_t target_index(const route_target& t);
+    /// The same of one that need not be there.
+    [[nodiscard]] std::optional<uint32_t> find_target(const route_target& t) const noexcept;
     /// In any order; finish() after the last.
     void add(const ip_prefix& to, uint32_t target) { routes_.push_back({to, target}); }
     void reserve(size_t routes) { routes_.reserve(routes); }

@@ -282,9 +282,10 @@ TEST(mld, a_query_comes_from_this_link) {
     const auto query = [](uint8_t hop_limit, const byte_vector& source, uint8_t type = 130) {
         const byte_vector all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
         return test::ethernet(
-            0x86dd, test::ipv6({.next_header = 58, .hop_limit = hop_limit, .source = source,
-                                .destination = all},
-                               test::icmp6(type, 0, byte_vector(24), source, all)));
+            0x86dd,
+            test::ipv6(
+                {.next_header = 58, .hop_limit = hop_limit, .source = source, .destination = all},
+                test::icmp6(type, 0, byte_vector(24), source, all)));
     };
     const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
     const auto is = [](const byte_vector& f) { return is_mld_query(f, parse_whole(f)); };

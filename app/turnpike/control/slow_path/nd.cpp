@@ -73,9 +73,9 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     if (!probe && tools_.on_link(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
-    const uint32_t bytes =
-        packet::write_neighbour_advertisement(answer, {on.mac, target}, {asker, source},
-                                              packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
+    const uint32_t bytes = packet::write_neighbour_advertisement(
+        answer, {on.mac, target}, {asker, source},
+        packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
             (probe ? 0 : packet::nd_flag_solicited));
     p.consume();
     if (bytes != 0) tools_.out.originate_and_send(on.port, std::span(answer).first(bytes));

@@ -15,7 +15,8 @@ using datapath::interface;
 
 namespace {
 
-constexpr uint64_t retransmit_ms = 1000;  // RetransTimer (RFC 4861 section 10); one probe (RFC 4862 5.1)
+constexpr uint64_t retransmit_ms =
+    1000;  // RetransTimer (RFC 4861 section 10); one probe (RFC 4862 5.1)
 constexpr uint64_t report_again_ms = 1000;  // Unsolicited Report Interval (RFC 3810 section 9.11)
 constexpr uint64_t answer_ms = 100;         // however many ask meanwhile
 
@@ -37,6 +38,13 @@ void own_groups::forget(uint16_t place) noexcept {
     std::erase_if(tentative_, [&](const auto& t) { return t.first.first == place; });
     std::erase_if(duplicates_, [&](const key& k) { return k.first == place; });
     due_.erase(place);
+}
+
+void own_groups::forget_gone() noexcept {
+    const auto gone = [&](uint16_t place) { return tools_.interface(place).addresses == nullptr; };
+    std::erase_if(tentative_, [&](const auto& t) { return gone(t.first.first); });
+    std::erase_if(duplicates_, [&](const key& k) { return gone(k.first); });
+    std::erase_if(due_, [&](const auto& d) { return gone(d.first); });
 }
 
 void own_groups::tick() {

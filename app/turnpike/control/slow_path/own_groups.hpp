@@ -23,6 +23,8 @@ class own_groups {
     void begin(uint16_t interface);
     /// It is gone.
     void forget(uint16_t interface) noexcept;
+    /// Of all interfaces that are gone, before their places are used again.
+    void forget_gone() noexcept;
     void tick();
 
     [[nodiscard]] bool is_tentative(uint16_t interface, const ipv6_address& a) const noexcept;
@@ -41,7 +43,7 @@ class own_groups {
     void advertise(uint16_t interface, const ipv6_address& a);
 
     tools& tools_;
-    std::map<key, uint64_t> tentative_;       ///< until
+    std::map<key, uint64_t> tentative_;  ///< until
     std::set<key> duplicates_;
     struct due_report {
         uint64_t at_ms;

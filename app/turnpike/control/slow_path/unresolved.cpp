@@ -13,17 +13,19 @@ void unresolved::take(packet_in_hand p) {
     const datapath::port_state* port = v.port[about.out.port].state;
     if (port == nullptr || !port->link_up.load(std::memory_order_relaxed))
         return p.drop(drop_reason::port_down);
-    if (tools_.known.resolve_by_hop(p.get(), about.hop, tools_.now_ms)) {
-        static_cast<void>(p.release());
-        return;
-    }
-    // By a connected network's hop: the destination itself is the neighbour.
     const uint8_t* destination = p.lead().data() + about.parsed.destination_offset();
     const ip_address to = about.parsed.is_ipv4()
                               ? ip_address::from_v4(load_be<uint32_t>(destination))
                               : ip_address::from_v6(destination);
-    if (!tools_.on_link(about.out.interface, to))  // its route was removed when it was on its way
-        return p.drop(drop_reason::own_no_route);
+    // The tables may have changed when it was on its way: the hop that the worker found may be another's.
+    const uint32_t index = tools_.table.lookup(to);
+    if (!(tools_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
+    if (tools_.known.resolve_by_hop(p.get(), index, tools_.now_ms)) {
+        static_cast<void>(p.release());
+        return;
+    }
+    // By a connected network's hop: the destination itself is the neighbour.
+    if (!tools_.on_link(about.out.interface, to)) return p.drop(drop_reason::no_route);
     tools_.known.resolve(p.get(), about.out.interface, to, tools_.now_ms);
     static_cast<void>(p.release());
 }
