@@ -16,8 +16,8 @@ class neighbours::staged_neighbours : public staged {
     staged_neighbours(neighbours& of, change& c) : of_(of), after_(c.after), view_(*c.view) {}
     ~staged_neighbours() override {
         if (committed_) return;
+        for (entry* e : touched_) of_.keep_rank(*e);  // may be among those that go
         for (entry* e : made_) of_.forget(*e, drop_reason::stopping, 0);
-        for (entry* e : touched_) of_.rank(*e);
     }
 
     result<void> add_gateways(change& c) {
