@@ -21,6 +21,12 @@ constexpr char another_name[] = "another one, with a long name too";
 
 TPK_ACL_RULE_DEF(one_field, 1);
 
+/// All of them. (A number behind the last is no value of this type in C++: it cannot be tried.)
+constexpr enum tpk_acl_classify_alg algorithms[] = {
+    TPK_ACL_CLASSIFY_DEFAULT,   TPK_ACL_CLASSIFY_SCALAR,   TPK_ACL_CLASSIFY_SSE,
+    TPK_ACL_CLASSIFY_AVX2,      TPK_ACL_CLASSIFY_NEON,     TPK_ACL_CLASSIFY_ALTIVEC,
+    TPK_ACL_CLASSIFY_AVX512X16, TPK_ACL_CLASSIFY_AVX512X32};
+
 constexpr tpk_acl_param param{
     .name = name, .socket_id = -1, .rule_size = TPK_ACL_RULE_SZ(1), .max_rule_num = 100};
 
@@ -78,16 +84,14 @@ TEST(acl_c_layer, classifies_and_finds_without_memory) {
     const uint8_t header[4] = {10, 0, 0, 1};
     const uint8_t* data[] = {header};
     unsigned ran = 0;
-    for (unsigned alg = 0; alg <= TPK_ACL_CLASSIFY_AVX512X32 + 1; ++alg) {
-        const auto which = static_cast<enum tpk_acl_classify_alg>(alg);
+    for (const auto alg : algorithms) {
         uint32_t with = 0, without = 0;
-        const int expected = tpk_acl_classify_alg(ctx, data, &with, 1, 1, which);
+        const int expected = tpk_acl_classify_alg(ctx, data, &with, 1, 1, alg);
         EXPECT_EQ(with_allocations(
-                      0, [&] { return tpk_acl_classify_alg(ctx, data, &without, 1, 1, which); }),
+                      0, [&] { return tpk_acl_classify_alg(ctx, data, &without, 1, 1, alg); }),
                   expected)
             << alg;
-        EXPECT_EQ(with_allocations(0, [&] { return tpk_acl_set_ctx_classify(ctx, which); }),
-                  expected)
+        EXPECT_EQ(with_allocations(0, [&] { return tpk_acl_set_ctx_classify(ctx, alg); }), expected)
             << alg;
         EXPECT_EQ(without, expected == 0 ? 2u : 0u) << alg;
         EXPECT_EQ(with, without) << alg;
