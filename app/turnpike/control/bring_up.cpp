@@ -159,7 +159,10 @@ void controller::look_at_ports() {
 }
 
 void controller::take_down() noexcept {
-    if (ports_) ports_->close();
+    if (ports_ && !ports_->open().empty()) {
+        removed_ = ports_->removed();
+        ports_->close();
+    }
     count_kept_buffers();
 }
 
