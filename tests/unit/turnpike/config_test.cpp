@@ -44,6 +44,24 @@ TEST(config, a_whole_file) {
     }
 }
 
+/// Buffers hold what turnpike makes itself: headroom, Ethernet and the longest ICMP error.
+TEST(config, buffers_hold_our_own_messages) {
+    const auto sized = [](int bytes, const char* address, const char* device) {
+        return "mempool: {buffer_size: " + std::to_string(bytes) +
+               "}\nports: [{name: a, device: " + device + ", addresses: [\"" + address + "\"]}]";
+    };
+    EXPECT_EQ(complaint_about(sized(718, "10.0.0.1/24", "net_null0")), "none");
+    EXPECT_NE(complaint_about(sized(717, "10.0.0.1/24", "net_null0")).find("at least 718"),
+              std::string::npos);
+    EXPECT_EQ(complaint_about(sized(1422, "2001:db8::1/64", "net_null0")), "none");
+    EXPECT_NE(complaint_about(sized(1421, "2001:db8::1/64", "net_null0")).find("at least 1422"),
+              std::string::npos);
+    const std::string patched =
+        "mempool: {buffer_size: 255}\nports: [{name: a, device: net_xsk0}, {name: b, device: "
+        "net_null0}]\npatches: [[a, b]]";
+    EXPECT_NE(complaint_about(patched).find("at least 256"), std::string::npos);
+}
+
 using wrong = complaint_row;
 
 std::string with(const std::string& before, const std::string& after) {
@@ -81,6 +99,10 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml:6: ports[0].mtu should be"},
         wrong{"number too long", with("mtu: 1500", "mtu: 99999999999999999999999"),
               "f.yaml:6: ports[0].mtu"},
+        wrong{"device in two spellings", with("net_af_packet0,iface=veth0", "3B:0.0"),
+              "f.yaml:7: ports[1].device is '0000:3b:00.0' again"},
+        wrong{"patch between two mtus", with("\"0000:3b:00.0\"", "\"0000:3b:00.0\", mtu: 9000"),
+              "f.yaml:8: patches[0] joins 'west' (mtu 1500) and 'east' (mtu 9000)"},
         wrong{"patch of an unknown port", with("[[west, east]]", "[[west, esat]]"),
               "f.yaml:8: patches[0][1] names 'esat', which is not a port"},
         wrong{"patch of one port", with("[[west, east]]", "[[west]]"),
