@@ -246,6 +246,12 @@ class lab : public test::path_lab {
             REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
             return;
         }
+        // Duplicate address detection asks from nobody's address (RFC 4862 section 5.4.2).
+        if (ip.source == packet::ipv6_unspecified) {
+            REQUIRE(ip.next_header == packet::protocol_icmpv6 &&
+                    l3[sizeof ip] == packet::icmp6_neighbour_solicitation);
+            return;
+        }
         REQUIRE(ours && !packet::is_multicast(ip.source));
         const auto& on = view().interfaces[view().port[port].untagged];
         REQUIRE(packet::is_link_local(ip.source) ? ip.source == on.addresses->v6.front() : true);
