@@ -31,11 +31,11 @@ struct family6 {
     static constexpr int number = 6;
     using table_type = fib::fib6;
     using route_type = fib::route6;
-    using address_type = fib::address6;
+    using address_type = ipv6_address;
     static address_type from(const fib::address& a) {
         address_type out;
-        store_be(out.data(), a.high);
-        store_be(out.data() + 8, a.low);
+        store_be(out.bytes, a.high);
+        store_be(out.bytes + 8, a.low);
         return out;
     }
     static auto kernels() { return fib::lookup6_kernels(); }

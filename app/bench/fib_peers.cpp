@@ -3,7 +3,6 @@
 #include <rte_fib.h>
 #include <rte_lpm.h>
 
-#include <array>
 #include <cstring>
 #include <map>
 
@@ -14,14 +13,12 @@
 namespace turnpike::bench {
 namespace {
 
-using address6 = std::array<uint8_t, 16>;
-
 uint32_t host4(const fib::address& a) { return static_cast<uint32_t>(a.high >> 32); }
 
-address6 bytes6(const fib::address& a) {
-    address6 out;
-    store_be(out.data(), a.high);
-    store_be(out.data() + 8, a.low);
+ipv6_address bytes6(const fib::address& a) {
+    ipv6_address out;
+    store_be(out.bytes, a.high);
+    store_be(out.bytes + 8, a.low);
     return out;
 }
 
@@ -115,8 +112,8 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
     return peer;
 }
 
-peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
-    peer_table<address6> peer;
+peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes) {
+    peer_table<ipv6_address> peer;
     rte_fib6_conf conf{};
     conf.type = RTE_FIB6_TRIE;
     conf.max_routes = static_cast<int>(table.size() + 16);
@@ -131,7 +128,7 @@ peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
     const uint64_t start = rte_rdtsc();
     for (const auto& r : table)
         peer.refused +=
-            rte_fib6_add(fib, fib6_address(bytes6(r.prefix).data()), r.length, r.next_hop) != 0;
+            rte_fib6_add(fib, fib6_address(bytes6(r.prefix).bytes), r.length, r.next_hop) != 0;
     peer.load_seconds = seconds_since(start);
     const std::pair<const char*, rte_fib6_lookup_type> types[] = {
         {"rte_fib6 scalar", RTE_FIB6_LOOKUP_TRIE_SCALAR},
@@ -139,13 +136,13 @@ peer_table<address6> with_rte_fib6(const routes& table, unsigned width_bytes) {
     for (const auto& [name, type] : types) {
         if (rte_fib6_select_lookup(fib, type) != 0) continue;
         peer.ways.push_back(
-            {name, [fib, type = type](const std::vector<address6>& traffic, uint32_t burst) {
+            {name, [fib, type = type](const std::vector<ipv6_address>& traffic, uint32_t burst) {
                  rte_fib6_select_lookup(fib, type);
-                 return cycles_per_lookup(traffic, burst,
-                                          [fib](const address6* dst, uint64_t* hop, uint32_t n) {
-                                              rte_fib6_lookup_bulk(fib, fib6_addresses(dst->data()),
-                                                                   hop, static_cast<int>(n));
-                                          });
+                 return cycles_per_lookup(
+                     traffic, burst, [fib](const ipv6_address* dst, uint64_t* hop, uint32_t n) {
+                         rte_fib6_lookup_bulk(fib, fib6_addresses(dst->bytes), hop,
+                                              static_cast<int>(n));
+                     });
              }});
     }
     return peer;
@@ -165,8 +162,8 @@ std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width
     return peers;
 }
 
-std::vector<peer_table<address6>> ipv6_peers(const routes& table, unsigned width_bytes) {
-    std::vector<peer_table<address6>> peers;
+std::vector<peer_table<ipv6_address>> ipv6_peers(const routes& table, unsigned width_bytes) {
+    std::vector<peer_table<ipv6_address>> peers;
     peers.push_back(with_rte_fib6(table, width_bytes));
     return peers;
 }

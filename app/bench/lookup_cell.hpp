@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "net/ip.hpp"
 #include "routes.hpp"
 
 namespace turnpike::bench {
@@ -49,7 +50,6 @@ struct peer_table {
 /// rte_fib with each lookup type that rte_fib_select_lookup accepts; rte_lpm, bulk and x4.
 std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes);
 /// rte_fib6 likewise.
-std::vector<peer_table<std::array<uint8_t, 16>>> ipv6_peers(const routes& table,
-                                                            unsigned width_bytes);
+std::vector<peer_table<ipv6_address>> ipv6_peers(const routes& table, unsigned width_bytes);
 
 }  // namespace turnpike::bench

@@ -11,8 +11,8 @@ namespace {
 
 constexpr shape ipv6_shape{128, layout::root6_bits, 8};
 
-address left_aligned(const address6& a) {
-    return {load_be<uint64_t>(a.data()), load_be<uint64_t>(a.data() + 8)};
+address left_aligned(const ipv6_address& a) {
+    return {load_be<uint64_t>(a.bytes), load_be<uint64_t>(a.bytes + 8)};
 }
 
 }  // namespace
@@ -50,11 +50,11 @@ result<void> fib6::select_kernel(uint16_t max_simd_bitwidth, std::string_view na
     return {};
 }
 
-result<void> fib6::add(const address6& address, unsigned length, uint64_t next_hop) {
+result<void> fib6::add(const ipv6_address& address, unsigned length, uint64_t next_hop) {
     return table_.add(left_aligned(address), length, next_hop);
 }
 
-result<void> fib6::remove(const address6& address, unsigned length) {
+result<void> fib6::remove(const ipv6_address& address, unsigned length) {
     return table_.remove(left_aligned(address), length);
 }
 
@@ -70,15 +70,15 @@ result<void> fib6::load(std::span<const route6> routes) {
     return table_.load(std::move(entries));
 }
 
-std::optional<uint64_t> fib6::get(const address6& address, unsigned length) const {
+std::optional<uint64_t> fib6::get(const ipv6_address& address, unsigned length) const {
     return table_.get(left_aligned(address), length);
 }
 
 void fib6::for_each(const std::function<void(const route6&)>& visit) const {
     table_.for_each([&](const address& a, unsigned length, uint64_t next_hop) {
         route6 r{{}, static_cast<uint8_t>(length), next_hop};
-        store_be(r.address.data(), a.high);
-        store_be(r.address.data() + 8, a.low);
+        store_be(r.address.bytes, a.high);
+        store_be(r.address.bytes + 8, a.low);
         visit(r);
     });
 }

@@ -4,12 +4,12 @@
 // one address byte below it (doc/design/0004-fib.md).
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <span>
 
 #include "fib/table.hpp"
+#include "net/ip.hpp"
 
 namespace turnpike::fib {
 
@@ -19,11 +19,8 @@ using lookup6_function = void(const view&, const uint8_t* dst, uint64_t* next_ho
 /// The kernels, best first.
 std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept;
 
-/// 16 bytes as they lie in the packet.
-using address6 = std::array<uint8_t, 16>;
-
 struct route6 {
-    address6 address;
+    ipv6_address address;
     uint8_t length;
     uint64_t next_hop;
 };
@@ -38,9 +35,9 @@ class fib6 {
     /// Add a route; replace its next hop where it is there.
     /// address  no bits behind `length`
     /// Errors   EINVAL, ENOSPC (max_routes), ENOMEM: the table is exactly as it was
-    [[nodiscard]] result<void> add(const address6& address, unsigned length, uint64_t next_hop);
+    [[nodiscard]] result<void> add(const ipv6_address& address, unsigned length, uint64_t next_hop);
     /// Errors  ENOENT, EINVAL; ENOMEM: the table is exactly as it was
-    [[nodiscard]] result<void> remove(const address6& address, unsigned length);
+    [[nodiscard]] result<void> remove(const ipv6_address& address, unsigned length);
     /// Replace the whole table at once; readers see the old one or the new one.
     /// Errors  as add(); the table is exactly as it was
     [[nodiscard]] result<void> load(std::span<const route6> routes);
@@ -50,14 +47,15 @@ class fib6 {
     /// next_hop  [n] out; the default next hop where nothing matches
     /// Requires  equal sizes; any n, worked in chunks inside
     /// Threads   many. Errors none.
-    void lookup_bulk(std::span<const address6> dst, std::span<uint64_t> next_hop) const noexcept {
+    void lookup_bulk(std::span<const ipv6_address> dst,
+                     std::span<uint64_t> next_hop) const noexcept {
         if (!dst.empty())
-            lookup_(*table_.readers_view(), dst.data()->data(), next_hop.data(),
+            lookup_(*table_.readers_view(), dst.data()->bytes, next_hop.data(),
                     static_cast<uint32_t>(dst.size()));
     }
 
     /// The next hop of exactly this prefix. Writer's thread.
-    [[nodiscard]] std::optional<uint64_t> get(const address6& address, unsigned length) const;
+    [[nodiscard]] std::optional<uint64_t> get(const ipv6_address& address, unsigned length) const;
     /// In order of (address, length). Writer's thread.
     void for_each(const std::function<void(const route6&)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }

@@ -121,10 +121,10 @@ int select(Handle* handle, int type, int scalar_last, int avx512) try {
 
 uint32_t masked4(uint32_t ip, unsigned depth) { return depth == 0 ? 0 : ip & ~0u << (32 - depth); }
 
-fib::address6 masked6(const uint8_t* ip, unsigned depth) {
-    fib::address6 out{};
+turnpike::ipv6_address masked6(const uint8_t* ip, unsigned depth) {
+    turnpike::ipv6_address out{};
     for (unsigned i = 0; i < depth; i += 8)
-        out[i / 8] =
+        out.bytes[i / 8] =
             static_cast<uint8_t>(ip[i / 8] & (depth - i >= 8 ? 0xff : 0xff00 >> (depth - i)));
     return out;
 }
@@ -206,7 +206,7 @@ int tpk_fib6_delete(tpk_fib6* fib, const uint8_t* ip, uint8_t depth) {
 int tpk_fib6_lookup_bulk(tpk_fib6* fib, uint8_t ips[][16], uint64_t* next_hops, int n) {
     if (fib == nullptr || ips == nullptr || next_hops == nullptr || n < 0) return -EINVAL;
     const auto count = static_cast<size_t>(n);
-    fib->table->lookup_bulk({reinterpret_cast<const fib::address6*>(ips), count},
+    fib->table->lookup_bulk({reinterpret_cast<const turnpike::ipv6_address*>(ips), count},
                             {next_hops, count});
     return 0;
 }

@@ -44,12 +44,13 @@ result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu) {
 
 result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> hop) {
     const ip_address& a = to.address;
-    if (hop) return a.v6 ? v6_->add(a.bytes, to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
-    return a.v6 ? v6_->remove(a.bytes, to.length) : v4_->remove(a.v4(), to.length);
+    if (hop)
+        return a.v6 ? v6_->add(a.v6_bytes(), to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
+    return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
 }
 
 std::optional<uint32_t> routes::get(const ip_prefix& to) const {
-    const auto hop = to.address.v6 ? v6_->get(to.address.bytes, to.length)
+    const auto hop = to.address.v6 ? v6_->get(to.address.v6_bytes(), to.length)
                                    : v4_->get(to.address.v4(), to.length);
     return hop ? std::optional(static_cast<uint32_t>(*hop)) : std::nullopt;
 }
@@ -57,7 +58,8 @@ std::optional<uint32_t> routes::get(const ip_prefix& to) const {
 uint32_t routes::lookup(const ip_address& destination) const noexcept {
     uint64_t hop = 0;
     if (destination.v6) {
-        v6_->lookup_bulk({&destination.bytes, 1}, {&hop, 1});
+        const ipv6_address address = destination.v6_bytes();
+        v6_->lookup_bulk({&address, 1}, {&hop, 1});
     } else {
         const uint32_t address = destination.v4();
         v4_->lookup_bulk({&address, 1}, {&hop, 1});
@@ -148,7 +150,7 @@ result<void> routes::load(const state::route_set& operators,
     std::vector<fib::route6> v6;
     const auto put = [&](const ip_prefix& to, uint32_t hop) {
         if (to.address.v6)
-            v6.push_back({to.address.bytes, to.length, hop});
+            v6.push_back({to.address.v6_bytes(), to.length, hop});
         else
             v4.push_back({to.address.v4(), to.length, hop});
     };

@@ -2,8 +2,6 @@
 // Values of arguments as text. Each gives false, and leaves `into` as it was, where the text is no such.
 #pragma once
 
-#include <arpa/inet.h>
-
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -11,28 +9,21 @@
 #include <string_view>
 
 #include "base/arguments.hpp"
-#include "packet/headers.hpp"
+#include "net/ip.hpp"
+#include "net/mac.hpp"
 
 namespace turnpike::simnic {
 
-inline bool read_mac(std::string_view text, packet::mac_address& into) {
-    packet::mac_address mac{};
-    if (text.size() != 17) return false;
-    for (size_t i = 0; i < 6; ++i) {
-        if (i > 0 && text[3 * i - 1] != ':') return false;
-        const char* at = text.data() + 3 * i;
-        if (const auto [end, code] = std::from_chars(at, at + 2, mac.bytes[i], 16);
-            code != std::errc() || end != at + 2)
-            return false;
-    }
-    into = mac;
-    return true;
+inline bool read_mac(std::string_view text, mac_address& into) {
+    const auto mac = parse_mac(text);
+    if (mac) into = *mac;
+    return mac.has_value();
 }
 
 inline bool read_ipv4(std::string_view text, std::optional<uint32_t>& into) {
-    in_addr address{};
-    if (inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
-    into = ntohl(address.s_addr);
+    const auto address = parse_address(text);
+    if (!address || address->v6) return false;
+    into = address->v4();
     return true;
 }
 

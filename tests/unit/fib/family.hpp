@@ -29,13 +29,13 @@ struct ipv4 {
 struct ipv6 {
     using table_type = fib6;
     using route_type = route6;
-    using address_type = address6;
+    using address_type = ipv6_address;
     static constexpr unsigned bits = 128;
     static constexpr const char* name = "ipv6";
     static address_type from(const address& a) {
-        address6 out;
-        store_be(out.data(), a.high);
-        store_be(out.data() + 8, a.low);
+        ipv6_address out;
+        store_be(out.bytes, a.high);
+        store_be(out.bytes + 8, a.low);
         return out;
     }
     static auto kernels() { return lookup6_kernels(); }

@@ -10,7 +10,7 @@ namespace turnpike::datapath {
 
 stage_mask run_lookup(context& c, burst& b, packet_mask packets) noexcept {
     std::array<uint32_t, burst_max> v4;
-    std::array<fib::address6, burst_max> v6;
+    std::array<ipv6_address, burst_max> v6;
     std::array<uint8_t, burst_max> of_v4, of_v6;
     uint32_t n4 = 0, n6 = 0;
     for_each(packets, [&](uint32_t i) {
@@ -20,7 +20,7 @@ stage_mask run_lookup(context& c, burst& b, packet_mask packets) noexcept {
             v4[n4] = load_be<uint32_t>(destination);
             of_v4[n4++] = static_cast<uint8_t>(i);
         } else {
-            std::memcpy(v6[n6].data(), destination, 16);
+            std::memcpy(v6[n6].bytes, destination, 16);
             of_v6[n6++] = static_cast<uint8_t>(i);
         }
     });
