@@ -109,7 +109,8 @@ void controller::register_handlers() {
     add(datapath::punt_reason::nd,
         std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
-    add(datapath::punt_reason::report, std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
+    add(datapath::punt_reason::icmp_error,
+        std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
     slow_path_.on(datapath::punt_reason::local, *local_);
 }
 

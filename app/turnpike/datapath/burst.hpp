@@ -25,11 +25,11 @@ constexpr packet_mask all_of(uint32_t count) noexcept {
 
 /// What control is asked to do with a punted packet.
 enum class punt_reason : uint8_t {
-    arp,      ///< a whole ARP message
-    nd,       ///< neighbour discovery
-    local,    ///< another packet for one of our addresses or groups
-    resolve,  ///< ready to be sent but for the MAC address of its neighbour
-    report,   ///< dropped under its reason; its sender is to be told
+    arp,         ///< a whole ARP message
+    nd,          ///< neighbour discovery
+    local,       ///< another packet for one of our addresses or groups
+    resolve,     ///< ready to be sent but for the MAC address of its neighbour
+    icmp_error,  ///< dropped under its reason; its sender is to be told
     count_
 };
 

@@ -29,7 +29,7 @@ struct outcome {
     /// Drop it and let its sender know.
     void tell(burst& b, uint32_t i, drop_reason why) noexcept {
         b.drop[i] = why;
-        punt(b, i, punt_reason::report);
+        punt(b, i, punt_reason::icmp_error);
     }
 };
 
