@@ -141,6 +141,23 @@ enum ip_protocol : uint8_t {
     protocol_shim6 = 140,
 };
 
+/// IANA's list of IPv6 extension headers, without ESP (50): what follows it is not ours to read.
+constexpr bool is_ipv6_extension(uint8_t next_header) noexcept {
+    switch (next_header) {
+        case protocol_hop_by_hop:
+        case protocol_routing:
+        case protocol_fragment:
+        case protocol_authentication:
+        case protocol_destination_options:
+        case protocol_mobility:
+        case protocol_hip:
+        case protocol_shim6:
+            return true;
+        default:
+            return false;
+    }
+}
+
 /// RFC 768.
 struct udp_header {
     be16 source_port;

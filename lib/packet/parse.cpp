@@ -113,23 +113,6 @@ parse_status parse_ipv4(const frame& f) noexcept {
     return parse_upper(f, at + header_bytes, at + total_bytes);
 }
 
-/// IANA's list of IPv6 extension headers, without ESP (50): what follows it is not ours to read.
-constexpr bool is_extension(uint8_t next_header) noexcept {
-    switch (next_header) {
-        case protocol_hop_by_hop:
-        case protocol_routing:
-        case protocol_fragment:
-        case protocol_authentication:
-        case protocol_destination_options:
-        case protocol_mobility:
-        case protocol_hip:
-        case protocol_shim6:
-            return true;
-        default:
-            return false;
-    }
-}
-
 constexpr uint32_t extension_bytes(uint8_t kind, const ipv6_extension& header) noexcept {
     if (kind == protocol_fragment) return sizeof(ipv6_fragment);
     if (kind == protocol_authentication) return (header.length_units + 2U) * 4;
@@ -175,7 +158,7 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
 /// The chain of extension headers from `at`, in a packet that ends at `end`. A later fragment's
 /// chain ends with its fragment header: what follows is the middle of something.
 parse_status parse_chain(const frame& f, uint8_t next, uint32_t at, uint32_t end) noexcept {
-    for (bool first = true; is_extension(next) && !f.out.is_later_fragment(); first = false) {
+    for (bool first = true; is_ipv6_extension(next) && !f.out.is_later_fragment(); first = false) {
         if (at + sizeof(ipv6_extension) > end) return f.drop(drop_reason::ipv6_chain_cut);
         if (at + sizeof(ipv6_extension) > max_header_bytes)
             return f.drop(drop_reason::ipv6_chain_long);

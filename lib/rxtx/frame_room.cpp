@@ -15,6 +15,12 @@
 namespace turnpike::rxtx {
 namespace {
 
+/// Bytes of a frame that one buffer holds.
+uint32_t room_of(const driver_facts& facts, rte_mempool* pool) noexcept {
+    return std::min(rte_pktmbuf_data_room_size(pool), facts.rx_buffer_most_bytes) -
+           uint32_t{facts.rx_headroom_bytes};
+}
+
 /// The value of "key=" in a device string, or empty.
 std::string argument(std::string_view device, std::string_view key) {
     const std::string wanted = "," + std::string(key) + "=";
@@ -62,6 +68,11 @@ uint16_t largest_mtu(const rte_eth_dev_info& info) noexcept {
     return static_cast<uint16_t>(std::min<uint32_t>(mtu, UINT16_MAX));
 }
 
+bool takes_several_buffers(const std::string& device, uint16_t mtu, rte_mempool* pool) noexcept {
+    // A virtual device's string begins with its driver's name; of others nothing special is known.
+    return mtu + frame_overhead_bytes > room_of(facts_of(device), pool);
+}
+
 std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev_info& info,
                                 bool& scatter) {
     scatter = false;
@@ -70,9 +81,7 @@ std::string frame_room_shortage(const port_settings& settings, const rte_eth_dev
     if (settings.mtu > largest_mtu(info) && !facts.understates_mtu)
         return driver + " takes an mtu of at most " + std::to_string(largest_mtu(info));
     const uint32_t frame = settings.mtu + frame_overhead_bytes;
-    const uint32_t room =
-        std::min(rte_pktmbuf_data_room_size(settings.pool), facts.rx_buffer_most_bytes) -
-        uint32_t{facts.rx_headroom_bytes};
+    const uint32_t room = room_of(facts, settings.pool);
     if (frame > room) {
         scatter = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
         if (!scatter)

@@ -100,9 +100,12 @@ result<void> port::configure(const port_settings& settings) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
-    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold.
-    conf.txmode.offloads =
-        info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
+    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold. Asked for
+    // several buffers, ixgbe, i40e and ice leave their vector paths.
+    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    if (settings.several_buffers)
+        conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    several_buffers_ = settings.several_buffers;
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
     tx_queues_ =
@@ -217,6 +220,7 @@ port& port::operator=(port&& other) noexcept {
     room_bytes_ = other.room_bytes_;
     rx_offloads_ = other.rx_offloads_;
     tx_offloads_ = other.tx_offloads_;
+    several_buffers_ = other.several_buffers_;
     descriptors_rx_ = other.descriptors_rx_;
     descriptors_tx_ = other.descriptors_tx_;
     name_ = std::move(other.name_);

@@ -25,8 +25,13 @@ struct port_settings {
     uint16_t tx_queues_wanted = 0;  ///< taken where the device has so many; 0: those needed
     uint16_t descriptors = 1024;    ///< per queue, rounded as the driver asks
     bool promiscuous = false;
-    rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
+    bool several_buffers = false;  ///< it is given packets in more than one, from any port
+    rte_mempool* pool = nullptr;   ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };
+
+/// Does a frame of a device's MTU take more than one buffer of a pool?
+[[nodiscard]] bool takes_several_buffers(const std::string& device, uint16_t mtu,
+                                         rte_mempool* pool) noexcept;
 
 /// Threads  control only, but for rx_burst/tx_burst on the id by the queue's worker.
 class port {
@@ -57,6 +62,8 @@ class port {
 
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
+    /// May it be given packets in several buffers?
+    [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     /// "0000:3b:00.0"; empty for what is not on a PCI bus.
@@ -83,6 +90,7 @@ class port {
     uint32_t room_bytes_ = 0;  ///< of a frame in one buffer
     uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
+    bool several_buffers_ = false;
     std::string name_{}, where_{}, device_{}, driver_{};
 };
 

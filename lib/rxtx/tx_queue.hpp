@@ -6,6 +6,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -40,7 +41,15 @@ class tx_queue {
     /// Take several, in order; a full burst that nothing waits before goes out as it is.
     void push(rte_mbuf* const* packets, uint16_t n, uint64_t now) noexcept {
         if (n == burst && waiting_ == 0) return send(const_cast<rte_mbuf**>(packets), n);
-        for (uint16_t i = 0; i < n; ++i) push(packets[i], now);
+        while (n != 0) {
+            if (waiting_ == 0) oldest_ = now;
+            const auto part = std::min(n, static_cast<uint16_t>(burst - waiting_));
+            std::copy_n(packets, part, &packets_[waiting_]);
+            waiting_ = static_cast<uint16_t>(waiting_ + part);
+            if (waiting_ == burst) flush();
+            packets += part;
+            n = static_cast<uint16_t>(n - part);
+        }
     }
 
     /// Send if the oldest packet has waited for `drain_cycles`.

@@ -29,11 +29,14 @@ result<std::unique_ptr<controller>> controller::create(
 }
 
 result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
-    const auto kernel =
+    const auto sum =
         isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
-    if (!kernel) return tl::unexpected<error>(kernel.error());
-    ipv4_checksum_ = (*kernel)->name;
-    ipv4_sum_ = (*kernel)->function;
+    if (!sum) return tl::unexpected<error>(sum.error());
+    ipv4_sum_ = *sum;
+    const auto plain =
+        isa::choose(packet::plain_ipv4_kernels(), "plain_ipv4", eal::max_simd_bitwidth());
+    if (!plain) return tl::unexpected<error>(plain.error());
+    plain_ipv4_ = *plain;
     auto profiles = pcie_profiles(*wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
     pcie_profiles_ = std::move(*profiles);
@@ -211,7 +214,8 @@ observe::report controller::report() {
         w.duration_s = r.duration_s;
         w.add(worker->meter(), names);
     }
-    r.isa["ipv4_checksum"] = ipv4_checksum_;
+    r.isa["ipv4_checksum"] = ipv4_sum_->name;
+    r.isa["plain_ipv4"] = plain_ipv4_->name;
     const bool routed =
         std::any_of(running_->interfaces.begin(), running_->interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });

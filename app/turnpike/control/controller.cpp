@@ -44,7 +44,8 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
                         " buffers that there are; restart, or use fewer descriptors");
     change c{.before = *running_, .after = *wanted, .what = *what, .running = view_.get()};
     c.view->hops = hops_->table();
-    c.view->ipv4_sum = ipv4_sum_;
+    c.view->ipv4_sum = ipv4_sum_->function;
+    c.view->plain_ipv4 = plain_ipv4_->function;
     c.view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted->sending.drain_us;
     std::vector<std::unique_ptr<staged>> ready;
     struct undo {  // the last first

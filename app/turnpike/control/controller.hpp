@@ -93,8 +93,8 @@ class controller {
     rte_mempool* pool_ = nullptr;
     observe::mempool_report pool_facts_{};  ///< what does not change, and the low-water mark
     std::vector<pcie::nic_profile> pcie_profiles_;
-    std::string ipv4_checksum_;
-    packet::ipv4_sum_function* ipv4_sum_ = nullptr;
+    const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
+    const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
     std::unique_ptr<const state::desired> running_;
     std::atomic<const datapath::view*> published_{nullptr};

@@ -77,6 +77,8 @@ class ports::staged_ports : public staged {
     }
 
     result<void> open_devices() {
+        for (const auto& [name, wanted] : after_.ports)
+            several_buffers_ |= rxtx::takes_several_buffers(wanted.device, wanted.mtu, of_.pool_);
         size_t at = 0;
         for (const auto& [name, wanted] : after_.ports) {
             auto& port = open_[at++];
@@ -87,6 +89,13 @@ class ports::staged_ports : public staged {
                 if (!opened) return tl::unexpected<error>(opened.error());
                 port = *opened;
                 port->place = place;
+            } else if (several_buffers_ && !port->device.sends_several_buffers()) {
+                return fail(
+                    EBUSY, wanted.where.text,
+                    fmt::format("port '{}' was opened when every frame fitted one buffer, and "
+                                "one of the MTUs is longer now; restart, or choose a larger "
+                                "mempool.buffer_size",
+                                name));
             } else if (port->wanted.mtu != wanted.mtu) {
                 mtu_before_.reserve(mtu_before_.size() + 1);
                 if (auto changed = port->device.change_mtu(wanted.mtu); !changed) return changed;
@@ -158,6 +167,7 @@ class ports::staged_ports : public staged {
             .tx_queues_wanted = static_cast<uint16_t>(queues_.size()),
             .descriptors = wanted.descriptors,
             .promiscuous = !is_routed(after_, name),
+            .several_buffers = several_buffers_,
             .pool = of_.pool_};
         auto device = rxtx::port::open(settings);
         if (!device) return tl::unexpected<error>(device.error());
@@ -220,6 +230,7 @@ class ports::staged_ports : public staged {
     std::vector<state::port> wanted_;
     std::vector<datapath::worker_queues> queues_;
     std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
+    bool several_buffers_ = false;  ///< frames of the longest MTU take them
     bool committed_ = false;
 };
 

@@ -46,6 +46,14 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 }
 
 struct burst {
+    /// A new burst of `n` packets from a port; its masks are empty, as walk() leaves them.
+    void begin(uint32_t n, uint16_t port) noexcept {
+        punted = 0;
+        count = n;
+        in_port = port;
+        pass = 1;
+    }
+
     /// For each stage the packets that are to go through it; 0 outside of walk().
     std::array<packet_mask, 32> at{};
     packet_mask again = 0;   ///< to go through the interface stage once more, by in[]

@@ -23,6 +23,7 @@
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
 #include "packet/checksum.hpp"
+#include "packet/plain_ipv4.hpp"
 
 namespace turnpike::datapath {
 
@@ -67,6 +68,7 @@ struct view {
     const fib::fib6* fib6 = nullptr;
     next_hop* hops = nullptr;
     packet::ipv4_sum_function* ipv4_sum = nullptr;
+    packet::plain_ipv4_function* plain_ipv4 = nullptr;
 };
 
 }  // namespace turnpike::datapath

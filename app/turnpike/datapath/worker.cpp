@@ -74,13 +74,13 @@ void worker::poll() noexcept {
 }
 
 uint32_t worker::take_burst(const rx_queue& from) noexcept {
-    burst b;
+    burst& b = burst_;
     context_.sampled = meter_.sample_next();
     const uint64_t start = context_.sampled ? cost::tsc() : last_;
-    b.count = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id, from.queue_id,
-                               b.packet.data(), burst_max);
-    if (b.count == 0) return 0;
-    b.in_port = from.port;
+    const uint32_t received = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id,
+                                               from.queue_id, b.packet.data(), burst_max);
+    if (received == 0) return 0;
+    b.begin(received, from.port);
     meter_.burst(b.count);
     cost::stage_clock clock(meter_, context_.sampled, start);
     walk(stage_table, context_, b, move(b, all_of(b.count), stage::rx),
@@ -92,10 +92,11 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
 
 /// What control made or released goes out as it is; the port's counters are its originator's.
 uint32_t worker::take_from_control() noexcept {
-    burst b;
-    b.count = rte_ring_sc_dequeue_burst(
+    burst& b = burst_;
+    const uint32_t taken = rte_ring_sc_dequeue_burst(
         parts_.from_control, reinterpret_cast<void**>(b.packet.data()), burst_max, nullptr);
-    if (b.count == 0) return 0;
+    if (taken == 0) return 0;
+    b.begin(taken, 0);
     context_.sampled = false;
     packet_mask left = all_of(b.count);
     for (uint32_t i = 0; i < b.count; ++i) b.out[i] = {.port = b.packet[i]->port, .interface = 0};

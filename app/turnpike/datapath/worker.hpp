@@ -71,6 +71,7 @@ class worker {
 
     worker_parts parts_;
     context context_;
+    burst burst_;  ///< under way; between bursts none of its masks has a bit
     cost::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;

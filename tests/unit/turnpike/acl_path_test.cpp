@@ -462,7 +462,7 @@ TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
         return packets;
     };
     using counts = std::vector<uint64_t>;
-    EXPECT_EQ(stages(routed(list(""), "{}")), (counts{1, 0, 0}));
+    EXPECT_EQ(stages(routed(list(""), "{}")), (counts{0, 0, 0}));
     EXPECT_EQ(stages(routed(list(""), "{in: a}")), (counts{1, 1, 0}));
     EXPECT_EQ(stages(routed(list(""), "{}", "{out: a}")), (counts{1, 0, 1}));
     EXPECT_EQ(stages(patched(list(""), "{}")), (counts{0, 0, 0}));

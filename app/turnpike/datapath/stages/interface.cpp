@@ -31,24 +31,21 @@ uint16_t interface_of(const port_view& port, const rte_mbuf* m) noexcept {
 
 stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
     const port_view& port = c.view->port[b.in_port];
-    packet_mask runts = 0, patched = 0, nowhere = 0;
+    packet_mask patched = 0, nowhere = 0;
+    stage routed = stage::parse;
     const auto sort = [&](uint32_t i) {
         const packet_mask one = packet_mask{1} << i;
         const interface_kind kind = c.view->interfaces[b.in[i]].kind;
         if (kind == interface_kind::patched) patched |= one;
         if (kind == interface_kind::none) nowhere |= one;
     };
-    for_each(packets, [&](uint32_t i) {
-        if (b.packet[i]->pkt_len < sizeof(packet::ethernet_header)) [[unlikely]]
-            drop_packet(b, i, drop_reason::runt, runts);
-    });
-    packets &= ~runts;
     if (b.pass == 1 && port.by_vlan == nullptr) [[likely]] {
         b.in_all = port.untagged;
         for (uint16_t& in : b.in) in = port.untagged;
-        const interface_kind kind = c.view->interfaces[port.untagged].kind;
-        patched = kind == interface_kind::patched ? packets : 0;
-        nowhere = kind == interface_kind::none ? packets : 0;
+        const interface& in = c.view->interfaces[port.untagged];
+        patched = in.kind == interface_kind::patched ? packets : 0;
+        nowhere = in.kind == interface_kind::none ? packets : 0;
+        if (in.acl_in == nullptr) routed = stage::plain;  // a list needs to know more of a packet
     } else if (b.pass == 1) {
         b.in_all = 0;
         for_each(packets, [&](uint32_t i) {
@@ -59,9 +56,8 @@ stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
         for_each(packets, sort);
     }
     for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
-    return move(b, patched, stage::xconnect) |
-           move(b, packets & ~patched & ~nowhere, stage::parse) |
-           move(b, runts | nowhere, stage::drop);
+    return move(b, patched, stage::xconnect) | move(b, packets & ~patched & ~nowhere, routed) |
+           move(b, nowhere, stage::drop);
 }
 
 }  // namespace turnpike::datapath

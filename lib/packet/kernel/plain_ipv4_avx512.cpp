@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "isa/simd/avx512.hpp"
+#include "packet/kernel/plain_ipv4.hpp"
+#include "packet/kernel/plain_ipv4.inl.hpp"
+
+namespace turnpike::packet::avx512 {
+
+uint32_t find_plain_ipv4(const uint8_t* const* frame, const uint32_t* l3_room, uint32_t n,
+                         const mac_address& us, plain_ipv4& out) noexcept {
+    return find<::avx512>(frame, l3_room, n, us, out);
+}
+
+}  // namespace turnpike::packet::avx512

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The datapath's own work on recorded bursts, for an instruction counter: path-budget WORKLOAD SIMD_BITS
+// The real worker between two rings, round by round, each with the same 32 packets. What is to be counted
+// is called measured_round; the program says how many packets came by in it.
+#include <rte_eal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+constexpr uint32_t burst = 32, warm_rounds = 16, rounds = 64;
+
+struct workload {
+    std::string configuration;
+    std::function<byte_vector(uint32_t)> frame;  ///< the i-th of a burst, for port 0
+};
+
+std::string ports(const std::string& west = "", const std::string& east = "") {
+    return "ports:\n  - {name: west, device: d0" + west + "}\n  - {name: east, device: d1" + east +
+           "}\n";
+}
+
+/// Eight networks by one neighbour each, of which bursts use all.
+std::string routing(const std::string& west = "") {
+    std::string routes, neighbours;
+    for (int i = 0; i < 8; ++i) {
+        const std::string n = std::to_string(i), hop = std::to_string(i + 2);
+        routes += "  - {to: 198.18." + n + ".0/24, via: 10.0.2." + hop + "}\n" +
+                  "  - {to: \"2001:2:0:" + n + "::/64\", via: \"2001:db8:2::" + hop + "\"}\n";
+        for (const std::string& a : {"10.0.2." + hop, "\"2001:db8:2::" + hop + "\""})
+            neighbours += "    - {address: " + a + ", mac: \"02:00:00:00:01:0" + n + "\"}\n";
+    }
+    return ports(", addresses: [10.0.1.1/24, \"2001:db8:1::fe/64\"]" + west,
+                 ", addresses: [10.0.2.1/24, \"2001:db8:2::fe/64\"]") +
+           "routes:\n" + routes + "neighbours:\n  static:\n" + neighbours;
+}
+
+byte_vector v4_frame(uint32_t i) {
+    return ethernet(0x0800, ipv4({.source = 0x0a000102 + i,
+                                  .destination = 0xc612'0000 + (i % 8) * 256 + i},
+                                 udp(counted(18))));
+}
+
+byte_vector v6_frame(uint32_t i) {
+    const auto to = parse_address("2001:2:0:" + std::to_string(i % 8) + "::" + std::to_string(i + 1));
+    return ethernet(0x86dd, ipv6({.destination = {to->bytes.begin(), to->bytes.end()}}, udp(counted(8))));
+}
+
+/// A hundred rules that look at everything, and one that lets pass.
+std::string list() {
+    std::string out = "acl:\n  - name: edge\n    rules:\n";
+    for (int i = 0; i < 100; ++i)
+        out += "      - {action: deny, protocol: tcp, source: 10.1." + std::to_string(i) +
+               ".0/24, destination_ports: " + std::to_string(1000 + i) + "}\n";
+    return out + "      - {action: permit}\n";
+}
+
+const std::map<std::string, workload> workloads = {
+    {"patch", {ports() + "patches: [[west, east]]\n", v4_frame}},
+    {"ipv4", {routing(), v4_frame}},
+    {"ipv6", {routing(), v6_frame}},
+    {"mixed", {routing(), [](uint32_t i) { return i % 2 == 0 ? v4_frame(i) : v6_frame(i); }}},
+    {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
+};
+
+[[gnu::noinline]] void measured_round(datapath::worker& w) { w.poll(); }
+
+/// The same packets again: what they were is written over what was made of them.
+void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte_vector>& frames) {
+    for (uint32_t i = 0; i < burst; ++i) {
+        rte_pktmbuf_reset(packets[i]);
+        char* to = rte_pktmbuf_append(packets[i], static_cast<uint16_t>(frames[i].size()));
+        std::copy(frames[i].begin(), frames[i].end(), reinterpret_cast<uint8_t*>(to));
+        REQUIRE(l.offer_packet(0, packets[i]));
+    }
+}
+
+int count(const workload& what) {
+    path_lab l(what.configuration);
+    l.worker().start();
+    l.links(true);
+    for (int i = 0; i < 4; ++i) {
+        l.worker().poll();
+        l.control();
+    }
+    for (uint16_t p = 0; p < 2; ++p) l.sent(p);
+    std::vector<byte_vector> frames;
+    std::vector<rte_mbuf*> packets;
+    for (uint32_t i = 0; i < burst; ++i) {
+        frames.push_back(what.frame(i));
+        packets.push_back(l.packet_of(frames.back()));
+    }
+    for (uint32_t round = 0; round < warm_rounds + rounds; ++round) {
+        refill(l, packets, frames);
+        if (round < warm_rounds)
+            l.worker().poll();
+        else
+            measured_round(l.worker());
+        l.worker().poll();  // sends what a round left
+        for (uint32_t i = 0; i < burst; ++i) REQUIRE((packets[i] = l.take(1)) != nullptr);
+    }
+    for (rte_mbuf* m : packets) rte_pktmbuf_free(m);
+    l.worker().finish();
+    std::printf("%u packets\n", rounds * burst);
+    return 0;
+}
+
+}  // namespace
+}  // namespace turnpike
+
+int main(int argc, char** argv) {
+    const auto what = turnpike::workloads.find(argc == 3 ? argv[1] : "");
+    if (what == turnpike::workloads.end()) {
+        std::fprintf(stderr, "usage: path-budget WORKLOAD SIMD_BITS; workloads:");
+        for (const auto& [name, how] : turnpike::workloads) std::fprintf(stderr, " %s", name.c_str());
+        std::fprintf(stderr, "\n");
+        return 2;
+    }
+    std::string words[] = {"path-budget", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m", "64",
+                           "--lcores=(0-1)@0", "--log-level=4",
+                           std::string("--force-max-simd-bitwidth=") + argv[2]};
+    std::vector<char*> eal;
+    for (std::string& word : words) eal.push_back(word.data());
+    if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
+    return turnpike::count(what->second);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Each kernel against what the single functions of this room say of the same frames.
+#include "packet/plain_ipv4.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "frames.hpp"
+#include "lib/guarded_memory.hpp"
+#include "lib/isa_param.hpp"
+#include "packet/ipv4.hpp"
+#include "packet/parse.hpp"
+#include "packet/rewrite.hpp"
+
+namespace turnpike::packet {
+namespace {
+
+using namespace test;
+
+constexpr mac_address us{{0x02, 0, 0, 0, 0, 0x0b}};  // mac_b of lib/packet_bytes.hpp
+
+/// Plain, as the careful functions see it.
+bool is_plain(const byte_vector& frame) {
+    parsed p;
+    if (parse(frame, static_cast<uint32_t>(frame.size()), p) != parse_status::done) return false;
+    if (p.l3_drop != drop_reason::none || !p.is_ipv4() || p.vlan_tags != 0) return false;
+    const auto& ip = view<ipv4_header>(frame.data() + 14);
+    return view<ethernet_header>(frame.data()).destination == us && !p.is(flag_ipv4_options) &&
+           checksum({frame.data() + 14, 20}) == 0 && ip.ttl > 1 &&
+           check_ipv4_addresses(ip.source, ip.destination) == drop_reason::none;
+}
+
+class plain_frames : public ::testing::TestWithParam<std::string> {
+  protected:
+    /// Frames are followed by a page without access, as soon as 34 bytes are there.
+    void compare(plain_ipv4_function* find, const std::vector<byte_vector>& frames) {
+        const uint8_t* first[plain_burst];
+        uint32_t room[plain_burst] = {};
+        const auto n = static_cast<uint32_t>(frames.size());
+        std::vector<uint8_t*> copies;
+        for (uint32_t i = 0; i < n; ++i) {
+            const size_t bytes = std::max<size_t>(frames[i].size(), 34);
+            auto* copy = static_cast<uint8_t*>(memory_.take(bytes, 1));
+            std::copy(frames[i].begin(), frames[i].end(), copy);
+            copies.push_back(copy);
+            first[i] = copy;
+            room[i] = frames[i].size() < 14 ? 0 : static_cast<uint32_t>(frames[i].size()) - 14;
+        }
+        for (uint32_t i = n; i < plain_burst; ++i) first[i] = first[0];
+        plain_ipv4 out;
+        std::memset(&out, 0xa5, sizeof out);
+        const uint32_t found = find(first, room, n, us, out);
+        EXPECT_EQ(static_cast<uint64_t>(found) >> n, 0U);
+        for (uint32_t i = 0; i < n; ++i) {
+            const bool plain = (found >> i & 1) != 0;
+            ASSERT_EQ(plain, is_plain(frames[i])) << ::testing::PrintToString(frames[i]);
+            if (!plain) continue;
+            auto& ip = view<ipv4_header>(copies[i] + 14);
+            EXPECT_EQ(out.source[i], uint32_t{ip.source});
+            EXPECT_EQ(out.destination[i], uint32_t{ip.destination});
+            EXPECT_EQ(out.l3_bytes[i], uint32_t{ip.total_bytes});
+            EXPECT_EQ(decrement_ttl(ip), drop_reason::none);
+            EXPECT_EQ(out.forwarded[i], load_be<uint32_t>(copies[i] + 14 + 8));
+            ++plain_;
+        }
+        for (uint8_t* copy : copies) memory_.give_back(copy);
+    }
+    guarded_memory memory_;
+    uint64_t plain_ = 0;
+};
+
+TEST_P(plain_frames, are_those_that_every_check_passes) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+    for (const frame_fixture& f : frame_fixtures()) compare(kernel->function, {f.bytes});
+    EXPECT_GT(plain_, 10U);
+}
+
+/// Any checksum, and any address: the middle of the header is random.
+TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+    std::mt19937 random(7);
+    for (int round = 0; round < 600; ++round) {
+        std::vector<byte_vector> frames(1 + static_cast<uint32_t>(round) % plain_burst);
+        for (byte_vector& f : frames) {
+            ipv4_fields fields{.id = static_cast<uint16_t>(random()),
+                               .fragment = static_cast<uint16_t>(random()),
+                               .ttl = static_cast<uint8_t>(random() % 4 != 0 ? 64 : random() % 3),
+                               .protocol = static_cast<uint8_t>(random()),
+                               .source = static_cast<uint32_t>(random()),
+                               .destination = static_cast<uint32_t>(random())};
+            if (random() % 16 == 0) fields.destination = fields.source;
+            if (random() % 8 == 0) fields.total_bytes = static_cast<uint16_t>(15 + random() % 20);
+            f = ethernet(0x0800, ipv4(fields, counted(random() % 12)));
+            if (random() % 8 == 0) f[random() % 34] ^= static_cast<uint8_t>(1 << random() % 8);
+        }
+        compare(kernel->function, frames);
+    }
+    EXPECT_GT(plain_, 2000U);
+}
+
+/// All 65,536 checksums, so that every carry of the update comes by.
+TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
+    TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
+    std::array<uint8_t, 64> frame{};
+    const byte_vector bytes = ethernet(0x0800, ipv4({.id = 0}, counted(10)));
+    std::copy(bytes.begin(), bytes.end(), frame.begin());
+    std::array<const uint8_t*, 16> first;
+    first.fill(frame.data());
+    std::array<uint32_t, 16> room;
+    room.fill(static_cast<uint32_t>(bytes.size()) - 14);
+    for (uint32_t id = 0; id <= 0xffff; ++id) {
+        auto& ip = view<ipv4_header>(frame.data() + 14);
+        ip.id = static_cast<uint16_t>(id);
+        ip.ttl = 64;
+        ip.checksum = 0;
+        ip.checksum = checksum({frame.data() + 14, 20});
+        plain_ipv4 out;
+        ASSERT_EQ(kernel->function(first.data(), room.data(), 1, us, out), 1U) << id;
+        ASSERT_EQ(decrement_ttl(ip), drop_reason::none);
+        ASSERT_EQ(out.forwarded[0], load_be<uint32_t>(frame.data() + 14 + 8)) << id;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(isa, plain_frames,
+                         ::testing::ValuesIn(kernel_names(plain_ipv4_kernels())), isa_name);
+
+}  // namespace
+}  // namespace turnpike::packet

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage plain sends what the careful stages send, byte for byte, and nothing else: bursts of good, bad and
+// mutated frames go through the graph with it and without it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "../packet/frames.hpp"
+#include "datapath/graph.hpp"
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using namespace test;
+
+/// How a packet ended: at which door, as what, and why.
+struct ending {
+    std::string_view door{};
+    byte_vector bytes{};
+    way_out out{};
+    packet::drop_reason drop = packet::drop_reason::none;
+    punt_reason punt = punt_reason::local;
+    uint32_t hop = 0;
+    packet::parsed parsed{};
+
+    bool operator==(const ending&) const = default;
+};
+std::array<ending, burst_max>* endings = nullptr;
+
+template <stage Door>
+stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
+    for_each(packets, [&](uint32_t i) {
+        ending& e = (*endings)[i];
+        EXPECT_EQ(e.door, "") << "two doors";
+        e = {.door = stage_table[static_cast<size_t>(Door)].name,
+             .bytes = path_lab::bytes_of(b.packet[i])};
+        if (Door != stage::drop) e.out = b.out[i];
+        if (Door == stage::drop) e.drop = b.drop[i];
+        if (Door == stage::punt) {
+            e.punt = b.punt[i];
+            e.hop = b.hop[i];
+            e.parsed = b.parsed[i];
+            if (e.punt == punt_reason::icmp_error) e.drop = b.drop[i];
+        }
+    });
+    return 0;
+}
+
+/// The graph with its doors in the test's hands, with stage plain or without.
+auto table_with(bool plain) {
+    auto table = stage_table;
+    table[static_cast<size_t>(stage::tx)].run = run_door<stage::tx>;
+    table[static_cast<size_t>(stage::punt)].run = run_door<stage::punt>;
+    table[static_cast<size_t>(stage::drop)].run = run_door<stage::drop>;
+    if (!plain)
+        table[static_cast<size_t>(stage::plain)].run =
+            [](context&, burst& b, packet_mask packets) noexcept {
+                return move(b, packets, stage::parse);
+            };
+    return table;
+}
+
+/// Neighbours that are known, behind MTUs that differ, and every other kind of next hop.
+constexpr const char* router =
+    "ports:\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
+    "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+    "  - {name: thin, device: d2, mtu: 1280, addresses: [10.0.3.254/24, \"2001:db8:3::fe/64\"]}\n"
+    "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.8.0.0/16, via: 10.0.3.2},\n"
+    "  {to: 10.7.0.0/16, via: 10.0.2.9}, {to: 10.6.0.0/16, type: blackhole},\n"
+    "  {to: 169.0.0.0/8, via: 10.0.2.2}, {to: \"2001:db8:9::/48\", via: \"2001:db8:2::2\"},\n"
+    "  {to: \"fd00::/8\", via: \"2001:db8:3::2\"}, {to: \"64:ff9b::/96\", via: \"2001:db8:2::2\"}]\n"
+    "neighbours:\n  static:\n"
+    "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
+    "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n"
+    "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n"
+    "    - {address: \"2001:db8:3::2\", mac: \"02:00:00:00:00:0e\"}\n";
+
+class plain_stage : public ::testing::Test {
+  protected:
+    std::array<ending, burst_max> through(bool plain, const std::vector<byte_vector>& frames) {
+        const auto table = table_with(plain);
+        std::array<ending, burst_max> out;
+        endings = &out;
+        context c;
+        c.view = &lab_.view();
+        burst b;
+        b.count = static_cast<uint32_t>(frames.size());
+        for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = lab_.packet_of(frames[i]);
+        packet_mask taken = 0;
+        walk(table, c, b, move(b, all_of(b.count), stage::rx),
+             [&](size_t s, packet_mask packets) {
+                 if (s == static_cast<size_t>(stage::plain)) taken = packets;
+                 if (s == static_cast<size_t>(stage::parse)) taken &= ~packets;
+             });
+        if (plain) by_plain_ += static_cast<unsigned>(std::popcount(taken));
+        for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
+        return out;
+    }
+    void compare(const std::vector<byte_vector>& frames) {
+        const auto with = through(true, frames), without = through(false, frames);
+        for (size_t i = 0; i < frames.size(); ++i) {
+            ASSERT_NE(without[i].door, "");
+            ASSERT_EQ(with[i].door, without[i].door) << ::testing::PrintToString(frames[i]);
+            ASSERT_EQ(with[i], without[i]) << ::testing::PrintToString(frames[i]);
+        }
+    }
+
+    path_lab lab_{router};
+    uint64_t by_plain_ = 0;
+};
+
+TEST_F(plain_stage, agrees_on_every_fixture) {
+    for (const frame_fixture& f : frame_fixtures())
+        if (f.bytes.size() < 1900) compare({f.bytes});
+}
+
+const uint32_t v4_addresses[] = {
+    0x0a000102, 0x0a0001fe, 0x0a0001ff, 0x0a000202, 0x0a000209, 0x0a0002ff, 0x0a090001, 0x0a080001,
+    0x0a070001, 0x0a060001, 0x0b000001, 0x00000001, 0x7f000001, 0xa9fe0001, 0xa9000001, 0xa9ff0001,
+    0xe0000001, 0xf0000001, 0xffffffff, 0x0a0003fe};
+const char* const v6_addresses[] = {
+    "2001:db8:1::2", "2001:db8:1::fe", "2001:db8:2::2", "2001:db8:9::1", "fd00::1",      "fe80::1",
+    "ff02::1",       "::",             "::1",           "64:ff9b::1",    "::ffff:1.2.3.4", "2001:db8:2::77",
+    "3fff::1"};
+
+class frames_at_random {
+  public:
+    byte_vector one() {
+        byte_vector out = pick(4) != 0 ? one_v4() : one_v6();
+        if (pick(8) == 0) out = out + zeros(pick(30));  // padding
+        if (pick(12) == 0) out[pick(std::min<uint32_t>(60, static_cast<uint32_t>(out.size())))] ^=
+            static_cast<uint8_t>(1 << pick(8));
+        if (pick(40) == 0) out.resize(pick(static_cast<uint32_t>(out.size())) + 1);
+        return out;
+    }
+    uint32_t pick(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
+
+  private:
+    /// Mostly what goes through.
+    bool rare() { return pick(16) == 0; }
+    uint8_t hops() { return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254)); }
+    byte_vector payload() {
+        return udp(counted(rare() ? 1200 + pick(400) : pick(40)));
+    }
+    byte_vector frame(uint16_t type, const byte_vector& packet) {
+        byte_vector to = mac_b, from = mac_a;
+        if (rare()) to = byte_vector(6, 0xff);
+        if (rare()) to[pick(6)] ^= static_cast<uint8_t>(1 << pick(8));
+        if (rare()) from[0] |= 1;
+        return ethernet(type, packet, to, from);
+    }
+    byte_vector one_v4() {
+        ipv4_fields f{.ttl = hops()};
+        if (rare()) f.version = static_cast<uint8_t>(pick(16));
+        if (rare()) f.options = zeros(4 * (1 + pick(10)));
+        if (rare()) f.fragment = static_cast<uint16_t>(random_());
+        if (rare()) f.protocol = static_cast<uint8_t>(random_());
+        if (rare()) f.total_bytes = static_cast<uint16_t>(pick(100));
+        if (rare()) f.checksum = static_cast<uint16_t>(random_());
+        f.id = static_cast<uint16_t>(random_());  // every checksum comes by
+        f.source = rare() ? v4_addresses[pick(std::size(v4_addresses))] : 0x0a000102 + pick(100);
+        f.destination = pick(3) == 0 ? v4_addresses[pick(std::size(v4_addresses))]
+                                     : 0x0a090000 + pick(65536);
+        return frame(0x0800, ipv4(f, payload()));
+    }
+    byte_vector address6(const char* usual) {
+        const auto a = parse_address(rare() ? v6_addresses[pick(std::size(v6_addresses))] : usual);
+        return {a->bytes.begin(), a->bytes.end()};
+    }
+    byte_vector one_v6() {
+        ipv6_fields f{.hop_limit = hops()};
+        if (rare()) f.version = static_cast<uint8_t>(pick(16));
+        if (rare()) f.payload_bytes = static_cast<uint16_t>(pick(100));
+        if (rare()) f.next_header = static_cast<uint8_t>(random_());
+        f.source = address6("2001:db8:1::2");
+        f.destination = address6(pick(2) == 0 ? "2001:db8:9::1" : "fd00::5");
+        byte_vector inside = payload();
+        if (rare()) {
+            inside = icmp6(static_cast<uint8_t>(128 + pick(12)), 0, counted(28));
+            f.next_header = 58;
+        }
+        return frame(0x86dd, ipv6(f, inside));
+    }
+    std::mt19937_64 random_{20261122};
+};
+
+TEST_F(plain_stage, agrees_on_bursts_at_random) {
+    const char* long_form = std::getenv("TURNPIKE_LONG");
+    const uint64_t frames = long_form != nullptr && *long_form == '1' ? 10'000'000 : 300'000;
+    frames_at_random random;
+    uint64_t seen = 0;
+    while (seen < frames && !HasFatalFailure()) {
+        std::vector<byte_vector> burst(1 + random.pick(32));
+        for (byte_vector& f : burst) f = random.one();
+        seen += burst.size();
+        compare(burst);
+    }
+    // The test would be of nothing where plain took nothing, or all.
+    EXPECT_GT(by_plain_, seen / 5);
+    EXPECT_LT(by_plain_, seen / 2 + seen / 4);
+}
+
+/// Whose list is to judge it, on the way in or out, goes the careful way.
+TEST_F(plain_stage, leaves_what_a_list_judges) {
+    const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
+    compare({good, good});
+    EXPECT_EQ(by_plain_, 2U);
+    by_plain_ = 0;
+    const std::string list = "acl: [{name: all, default: permit, rules: []}]\n";
+    std::string bound = std::string(router) + list;
+    const std::string east = "device: d1";
+    bound.replace(bound.find(east), east.size(), "device: d1, acl: {out: all}");
+    ASSERT_TRUE(lab_.apply(bound));
+    compare({good, ethernet(0x0800, ipv4({.destination = 0x0a080001}, udp(counted(20))))});
+    EXPECT_EQ(by_plain_, 1U);
+    by_plain_ = 0;
+    std::string in = std::string(router) + list;
+    const std::string west = "device: d0";
+    in.replace(in.find(west), west.size(), "device: d0, acl: {in: all}");
+    ASSERT_TRUE(lab_.apply(in));
+    compare({good});
+    EXPECT_EQ(by_plain_, 0U);
+}
+
+}  // namespace
+}  // namespace turnpike::datapath
