@@ -44,14 +44,16 @@ std::string routing(const std::string& west = "") {
 }
 
 byte_vector v4_frame(uint32_t i) {
-    return ethernet(0x0800, ipv4({.source = 0x0a000102 + i,
-                                  .destination = 0xc612'0000 + (i % 8) * 256 + i},
-                                 udp(counted(18))));
+    return ethernet(0x0800,
+                    ipv4({.source = 0x0a000102 + i, .destination = 0xc612'0000 + (i % 8) * 256 + i},
+                         udp(counted(18))));
 }
 
 byte_vector v6_frame(uint32_t i) {
-    const auto to = parse_address("2001:2:0:" + std::to_string(i % 8) + "::" + std::to_string(i + 1));
-    return ethernet(0x86dd, ipv6({.destination = {to->bytes.begin(), to->bytes.end()}}, udp(counted(8))));
+    const auto to =
+        parse_address("2001:2:0:" + std::to_string(i % 8) + "::" + std::to_string(i + 1));
+    return ethernet(0x86dd,
+                    ipv6({.destination = {to->bytes.begin(), to->bytes.end()}}, udp(counted(8))));
 }
 
 /// A hundred rules that look at everything, and one that lets pass.
@@ -120,12 +122,20 @@ int main(int argc, char** argv) {
     const auto what = turnpike::workloads.find(argc == 3 ? argv[1] : "");
     if (what == turnpike::workloads.end()) {
         std::fprintf(stderr, "usage: path-budget WORKLOAD SIMD_BITS; workloads:");
-        for (const auto& [name, how] : turnpike::workloads) std::fprintf(stderr, " %s", name.c_str());
+        for (const auto& [name, how] : turnpike::workloads)
+            std::fprintf(stderr, " %s", name.c_str());
         std::fprintf(stderr, "\n");
         return 2;
     }
-    std::string words[] = {"path-budget", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m", "64",
-                           "--lcores=(0-1)@0", "--log-level=4",
+    std::string words[] = {"path-budget",
+                           "--no-huge",
+                           "--no-shconf",
+                           "--no-pci",
+                           "--no-telemetry",
+                           "-m",
+                           "64",
+                           "--lcores=(0-1)@0",
+                           "--log-level=4",
                            std::string("--force-max-simd-bitwidth=") + argv[2]};
     std::vector<char*> eal;
     for (std::string& word : words) eal.push_back(word.data());

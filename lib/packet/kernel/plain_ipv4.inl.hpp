@@ -12,7 +12,8 @@ namespace {
 /// The columns of a burst. Filled whole before they are read: what was just stored in parts is slow to
 /// load as one.
 struct columns {
-    alignas(64) uint32_t to[turnpike::packet::plain_burst];  ///< as the host has it: low half is first
+    alignas(
+        64) uint32_t to[turnpike::packet::plain_burst];  ///< as the host has it: low half is first
     uint32_t rest_to[turnpike::packet::plain_burst], from[turnpike::packet::plain_burst];
     uint32_t type[turnpike::packet::plain_burst], length[turnpike::packet::plain_burst];
     uint32_t identity[turnpike::packet::plain_burst], hops[turnpike::packet::plain_burst];
@@ -27,8 +28,7 @@ struct columns {
                 __builtin_memcpy(&to[i + k], frame[i + k], sizeof to[0]);
             }
             V::load_columns_be(first, rest_to + i, from + i, type + i, length + i);
-            V::load_columns_be(second, identity + i, hops + i, out.source + i,
-                               out.destination + i);
+            V::load_columns_be(second, identity + i, hops + i, out.source + i, out.destination + i);
         }
     }
 };
@@ -73,8 +73,8 @@ inline V one_hop_less(V hops) noexcept {
 
 /// All ones where the lane's packet is plain.
 template <class V>
-inline V is_plain(const columns& c, const turnpike::packet::plain_ipv4& out, const uint32_t* l3_room,
-                  uint32_t i, const station<V>& us) noexcept {
+inline V is_plain(const columns& c, const turnpike::packet::plain_ipv4& out,
+                  const uint32_t* l3_room, uint32_t i, const station<V>& us) noexcept {
     const auto same = [](V a, V b) { return V::template equal<uint32_t>(a, b); };
     const V low = V::set1(0xffff);
     const V length = V::load(c.length + i), total = length & low, hops = V::load(c.hops + i);

@@ -91,6 +91,12 @@ TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
                                .protocol = static_cast<uint8_t>(random()),
                                .source = static_cast<uint32_t>(random()),
                                .destination = static_cast<uint32_t>(random())};
+            // Networks' first and last addresses, and their neighbours.
+            constexpr uint32_t edges[] = {0x00ffffff, 0x01000000, 0x7effffff, 0x7f000000,
+                                          0x80000000, 0xa9fdffff, 0xa9fe0000, 0xa9feffff,
+                                          0xa9ff0000, 0xdfffffff, 0xe0000000, 0xffffffff};
+            if (random() % 3 == 0) fields.source = edges[random() % std::size(edges)];
+            if (random() % 3 == 0) fields.destination = edges[random() % std::size(edges)];
             if (random() % 16 == 0) fields.destination = fields.source;
             if (random() % 8 == 0) fields.total_bytes = static_cast<uint16_t>(15 + random() % 20);
             f = ethernet(0x0800, ipv4(fields, counted(random() % 12)));
@@ -98,7 +104,7 @@ TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
         }
         compare(kernel->function, frames);
     }
-    EXPECT_GT(plain_, 2000U);
+    EXPECT_GT(plain_, 1000U);
 }
 
 /// All 65,536 checksums, so that every carry of the update comes by.
@@ -124,8 +130,8 @@ TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(isa, plain_frames,
-                         ::testing::ValuesIn(kernel_names(plain_ipv4_kernels())), isa_name);
+INSTANTIATE_TEST_SUITE_P(isa, plain_frames, ::testing::ValuesIn(kernel_names(plain_ipv4_kernels())),
+                         isa_name);
 
 }  // namespace
 }  // namespace turnpike::packet

@@ -56,10 +56,10 @@ auto table_with(bool plain) {
     table[static_cast<size_t>(stage::punt)].run = run_door<stage::punt>;
     table[static_cast<size_t>(stage::drop)].run = run_door<stage::drop>;
     if (!plain)
-        table[static_cast<size_t>(stage::plain)].run =
-            [](context&, burst& b, packet_mask packets) noexcept {
-                return move(b, packets, stage::parse);
-            };
+        table[static_cast<size_t>(stage::plain)].run = [](context&, burst& b,
+                                                          packet_mask packets) noexcept {
+            return move(b, packets, stage::parse);
+        };
     return table;
 }
 
@@ -72,7 +72,8 @@ constexpr const char* router =
     "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.8.0.0/16, via: 10.0.3.2},\n"
     "  {to: 10.7.0.0/16, via: 10.0.2.9}, {to: 10.6.0.0/16, type: blackhole},\n"
     "  {to: 169.0.0.0/8, via: 10.0.2.2}, {to: \"2001:db8:9::/48\", via: \"2001:db8:2::2\"},\n"
-    "  {to: \"fd00::/8\", via: \"2001:db8:3::2\"}, {to: \"64:ff9b::/96\", via: \"2001:db8:2::2\"}]\n"
+    "  {to: \"fd00::/8\", via: \"2001:db8:3::2\"}, {to: \"64:ff9b::/96\", via: "
+    "\"2001:db8:2::2\"}]\n"
     "neighbours:\n  static:\n"
     "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
     "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n"
@@ -91,11 +92,10 @@ class plain_stage : public ::testing::Test {
         b.count = static_cast<uint32_t>(frames.size());
         for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = lab_.packet_of(frames[i]);
         packet_mask taken = 0;
-        walk(table, c, b, move(b, all_of(b.count), stage::rx),
-             [&](size_t s, packet_mask packets) {
-                 if (s == static_cast<size_t>(stage::plain)) taken = packets;
-                 if (s == static_cast<size_t>(stage::parse)) taken &= ~packets;
-             });
+        walk(table, c, b, move(b, all_of(b.count), stage::rx), [&](size_t s, packet_mask packets) {
+            if (s == static_cast<size_t>(stage::plain)) taken = packets;
+            if (s == static_cast<size_t>(stage::parse)) taken &= ~packets;
+        });
         if (plain) by_plain_ += static_cast<unsigned>(std::popcount(taken));
         for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
         return out;
@@ -118,13 +118,14 @@ TEST_F(plain_stage, agrees_on_every_fixture) {
         if (f.bytes.size() < 1900) compare({f.bytes});
 }
 
-const uint32_t v4_addresses[] = {
-    0x0a000102, 0x0a0001fe, 0x0a0001ff, 0x0a000202, 0x0a000209, 0x0a0002ff, 0x0a090001, 0x0a080001,
-    0x0a070001, 0x0a060001, 0x0b000001, 0x00000001, 0x7f000001, 0xa9fe0001, 0xa9000001, 0xa9ff0001,
-    0xe0000001, 0xf0000001, 0xffffffff, 0x0a0003fe};
+const uint32_t v4_addresses[] = {0x0a000102, 0x0a0001fe, 0x0a0001ff, 0x0a000202, 0x0a000209,
+                                 0x0a0002ff, 0x0a090001, 0x0a080001, 0x0a070001, 0x0a060001,
+                                 0x0b000001, 0x00000001, 0x7f000001, 0xa9fe0001, 0xa9000001,
+                                 0xa9ff0001, 0xe0000001, 0xf0000001, 0xffffffff, 0x0a0003fe};
 const char* const v6_addresses[] = {
-    "2001:db8:1::2", "2001:db8:1::fe", "2001:db8:2::2", "2001:db8:9::1", "fd00::1",      "fe80::1",
-    "ff02::1",       "::",             "::1",           "64:ff9b::1",    "::ffff:1.2.3.4", "2001:db8:2::77",
+    "2001:db8:1::2", "2001:db8:1::fe", "2001:db8:2::2",  "2001:db8:9::1",
+    "fd00::1",       "fe80::1",        "ff02::1",        "::",
+    "::1",           "64:ff9b::1",     "::ffff:1.2.3.4", "2001:db8:2::77",
     "3fff::1"};
 
 class frames_at_random {
@@ -132,8 +133,9 @@ class frames_at_random {
     byte_vector one() {
         byte_vector out = pick(4) != 0 ? one_v4() : one_v6();
         if (pick(8) == 0) out = out + zeros(pick(30));  // padding
-        if (pick(12) == 0) out[pick(std::min<uint32_t>(60, static_cast<uint32_t>(out.size())))] ^=
-            static_cast<uint8_t>(1 << pick(8));
+        if (pick(12) == 0)
+            out[pick(std::min<uint32_t>(60, static_cast<uint32_t>(out.size())))] ^=
+                static_cast<uint8_t>(1 << pick(8));
         if (pick(40) == 0) out.resize(pick(static_cast<uint32_t>(out.size())) + 1);
         return out;
     }
@@ -142,10 +144,10 @@ class frames_at_random {
   private:
     /// Mostly what goes through.
     bool rare() { return pick(16) == 0; }
-    uint8_t hops() { return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254)); }
-    byte_vector payload() {
-        return udp(counted(rare() ? 1200 + pick(400) : pick(40)));
+    uint8_t hops() {
+        return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254));
     }
+    byte_vector payload() { return udp(counted(rare() ? 1200 + pick(400) : pick(40))); }
     byte_vector frame(uint16_t type, const byte_vector& packet) {
         byte_vector to = mac_b, from = mac_a;
         if (rare()) to = byte_vector(6, 0xff);
@@ -163,8 +165,8 @@ class frames_at_random {
         if (rare()) f.checksum = static_cast<uint16_t>(random_());
         f.id = static_cast<uint16_t>(random_());  // every checksum comes by
         f.source = rare() ? v4_addresses[pick(std::size(v4_addresses))] : 0x0a000102 + pick(100);
-        f.destination = pick(3) == 0 ? v4_addresses[pick(std::size(v4_addresses))]
-                                     : 0x0a090000 + pick(65536);
+        f.destination =
+            pick(3) == 0 ? v4_addresses[pick(std::size(v4_addresses))] : 0x0a090000 + pick(65536);
         return frame(0x0800, ipv4(f, payload()));
     }
     byte_vector address6(const char* usual) {
@@ -202,6 +204,52 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
     // The test would be of nothing where plain took nothing, or all.
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
+}
+
+/// As long as the way out permits, and a byte longer.
+TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
+    for (const size_t bytes : {1280, 1281, 1500, 1501})
+        for (const uint32_t to : {0x0a080001U, 0x0a090001U}) {
+            by_plain_ = 0;
+            compare({ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)))});
+            EXPECT_EQ(by_plain_, bytes <= (to == 0x0a080001 ? 1280 : 1500) ? 1U : 0U) << bytes;
+        }
+}
+
+TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
+    const byte_vector whole = ethernet(0x0800, ipv4({.destination = 0x0a090001}, counted(100)));
+    context c;
+    c.view = &lab_.view();
+    burst b;
+    b.begin(3, 0);
+    b.packet[0] = lab_.packet_of(whole);
+    b.packet[1] = lab_.packet_of({whole.begin(), whole.begin() + 60});
+    ASSERT_EQ(rte_pktmbuf_chain(b.packet[1], lab_.packet_of({whole.begin() + 60, whole.end()})), 0);
+    b.packet[2] = lab_.packet_of(whole);  // only its padding is in another
+    ASSERT_EQ(rte_pktmbuf_chain(b.packet[2], lab_.packet_of(zeros(20))), 0);
+    EXPECT_EQ(run_interface(c, b, 7), bit(stage::plain));
+    EXPECT_EQ(run_plain(c, b, 7), bit(stage::tx) | bit(stage::parse));
+    EXPECT_EQ(b.at[static_cast<size_t>(stage::tx)], 1U);
+    EXPECT_EQ(b.at[static_cast<size_t>(stage::parse)], 6U);
+    for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
+}
+
+/// Control is to know that a neighbour is in use (RFC 4861 section 7.3.3).
+TEST_F(plain_stage, marks_the_next_hop_as_used) {
+    for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
+        const ip_address destination = *parse_address(to);
+        next_hop& hop = lab_.view().hops[lab_.controller().table().lookup(destination)];
+        hop.used = false;
+        if (destination.v6)
+            through(true, {ethernet(0x86dd, ipv6({.destination = {destination.bytes.begin(),
+                                                                  destination.bytes.end()}},
+                                                 udp(counted(4))))});
+        else
+            through(true,
+                    {ethernet(0x0800, ipv4({.destination = destination.v4()}, udp(counted(4))))});
+        EXPECT_TRUE(hop.used) << to;
+    }
+    EXPECT_EQ(by_plain_, 2U);
 }
 
 /// Whose list is to judge it, on the way in or out, goes the careful way.

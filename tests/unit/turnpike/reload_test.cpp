@@ -92,6 +92,29 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_EQ(l.way("10.9.0.1"), 1);
 }
 
+/// Sending packets in several buffers costs drivers their vector paths: only where frames take them.
+TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {
+    const auto asked = [](uint16_t port) {
+        rte_eth_conf conf{};
+        EXPECT_EQ(rte_eth_dev_conf_get(port, &conf), 0);
+        return (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+    };
+    const std::string jumbo =
+        "  - {name: north, device: d2, mtu: 9000, addresses: [10.0.3.254/24]}\n";
+    {
+        lab l(router());
+        for (const size_t p : {0, 1}) EXPECT_FALSE(asked(l.view().port[p].ethdev_id));
+        const auto* before = &l.view();
+        const auto refused = l.apply(router("", "", "10.0.1.254/24", jumbo));
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, EBUSY);
+        EXPECT_NE(refused.error().text.find("every frame fitted one buffer"), std::string::npos);
+        EXPECT_EQ(&l.view(), before);
+    }
+    lab large(router("", "", "10.0.1.254/24", jumbo));
+    for (const size_t p : {0, 1, 2}) EXPECT_TRUE(asked(large.view().port[p].ethdev_id));
+}
+
 /// A device that runs is not taken from under its workers by another name.
 TEST(reload, a_device_is_one_ports) {
     lab l(router());
