@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,12 @@ struct ipv6_address {
     uint8_t bytes[16];
 
     constexpr auto operator<=>(const ipv6_address&) const noexcept = default;
+    /// In words, not byte by byte: forwarding asks it of every packet.
+    constexpr bool operator==(const ipv6_address& other) const noexcept {
+        using words = std::array<uint64_t, 2>;
+        const auto a = std::bit_cast<words>(*this), b = std::bit_cast<words>(other);
+        return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+    }
 };
 
 /// An IPv4 or IPv6 address in network order; an IPv4 address is the first four bytes.

@@ -2,6 +2,8 @@
 // A MAC address, as it lies on the wire and as people write it.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -20,6 +22,11 @@ struct mac_address {
         return (bytes[0] | bytes[1] | bytes[2] | bytes[3] | bytes[4] | bytes[5]) == 0;
     }
     constexpr auto operator<=>(const mac_address&) const noexcept = default;
+    constexpr bool operator==(const mac_address& other) const noexcept {
+        using words = std::array<uint16_t, 3>;  // as ipv6_address does
+        const auto a = std::bit_cast<words>(*this), b = std::bit_cast<words>(other);
+        return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
+    }
     /// "02:00:00:00:00:01"
     [[nodiscard]] std::string text() const;
 };

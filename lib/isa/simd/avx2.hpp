@@ -92,6 +92,28 @@ struct avx2 {
                       r3 = swapped(from[3]);
         put_columns(r0, r1, r2, r3, a, b, c, d);
     }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                avx2 (&column)[4]) noexcept {
+        // Each half register holds one row: rows i and i + 4 go together, so that the transpose of
+        // both halves leaves lane i with row i.
+        __m256i row[4];
+        for (unsigned i = 0; i < 4; ++i)
+            row[i] = _mm256_shuffle_epi8(
+                _mm256_inserti128_si256(
+                    _mm256_castsi128_si256(
+                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset))),
+                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i + 4] + offset)), 1),
+                _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0,
+                                 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+        const __m256i low01 = _mm256_unpacklo_epi32(row[0], row[1]);
+        const __m256i low23 = _mm256_unpacklo_epi32(row[2], row[3]);
+        const __m256i high01 = _mm256_unpackhi_epi32(row[0], row[1]);
+        const __m256i high23 = _mm256_unpackhi_epi32(row[2], row[3]);
+        column[0].v = _mm256_unpacklo_epi64(low01, low23);
+        column[1].v = _mm256_unpackhi_epi64(low01, low23);
+        column[2].v = _mm256_unpacklo_epi64(high01, high23);
+        column[3].v = _mm256_unpackhi_epi64(high01, high23);
+    }
     static avx2 widen_bytes(const uint8_t* from) noexcept {
         long long x;
         std::memcpy(&x, from, sizeof x);

@@ -101,6 +101,28 @@ struct avx512 {
                       r3 = swapped(from[3]);
         put_columns(r0, r1, r2, r3, a, b, c, d);
     }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                avx512 (&column)[4]) noexcept {
+        // Rows i, i + 4, i + 8 and i + 12 go together, as in avx2.hpp.
+        const __m512i order = _mm512_broadcast_i32x4(
+            _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+        __m512i row[4];
+        for (unsigned i = 0; i < 4; ++i) {
+            __m512i x = _mm512_castsi128_si512(block(from[i] + offset));
+            x = _mm512_inserti32x4(x, block(from[i + 4] + offset), 1);
+            x = _mm512_inserti32x4(x, block(from[i + 8] + offset), 2);
+            x = _mm512_inserti32x4(x, block(from[i + 12] + offset), 3);
+            row[i] = _mm512_shuffle_epi8(x, order);
+        }
+        const __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
+        const __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
+        const __m512i high01 = _mm512_unpackhi_epi32(row[0], row[1]);
+        const __m512i high23 = _mm512_unpackhi_epi32(row[2], row[3]);
+        column[0].v = _mm512_unpacklo_epi64(low01, low23);
+        column[1].v = _mm512_unpackhi_epi64(low01, low23);
+        column[2].v = _mm512_unpacklo_epi64(high01, high23);
+        column[3].v = _mm512_unpackhi_epi64(high01, high23);
+    }
     static avx512 widen_bytes(const uint8_t* from) noexcept {
         return {_mm512_cvtepu8_epi32(block(from))};
     }

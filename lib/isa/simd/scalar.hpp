@@ -100,6 +100,11 @@ struct scalar {
             d[i] = __builtin_bswap32(load_u32_each(from + i, 12).v);
         }
     }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                scalar (&column)[4]) noexcept {
+        for (unsigned k = 0; k < 4; ++k)
+            column[k].v = __builtin_bswap32(load_u32_each(from, offset + 4 * k).v);
+    }
     static scalar widen_bytes(const uint8_t* from) noexcept { return {*from}; }
     static scalar lowest_bit(scalar a) noexcept {
         return {static_cast<uint32_t>(__builtin_ctz(a.v | 1u << 31))};

@@ -22,6 +22,8 @@
 //                                8 bytes may be written meanwhile
 //   load_columns_be(from, a, b, c, d)   the 16 bytes at from[0..3] as four columns of u32, which lie
 //                                there big-endian
+//   columns_be_each(p, offset, column)   column[k], lane i = the k-th of the four big-endian u32 at
+//                                p[i] + offset
 //   widen_bytes(from)            lane i = the byte from[i]
 //   lowest_bit(a)                the number of each lane's lowest set bit; below 2^24; of 0 anything
 //   pick_pairs(at, there, i, a, b)   lanes of a, b = the two u32 of pair number i (low three bits) of
@@ -117,6 +119,17 @@ struct sse42 {
         const __m128i r0 = swapped(from[0]), r1 = swapped(from[1]), r2 = swapped(from[2]),
                       r3 = swapped(from[3]);
         put_columns(r0, r1, r2, r3, a, b, c, d);
+    }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                sse42 (&column)[4]) noexcept {
+        const __m128i r0 = swapped(from[0] + offset), r1 = swapped(from[1] + offset),
+                      r2 = swapped(from[2] + offset), r3 = swapped(from[3] + offset);
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        column[0].v = _mm_unpacklo_epi64(low01, low23);
+        column[1].v = _mm_unpackhi_epi64(low01, low23);
+        column[2].v = _mm_unpacklo_epi64(high01, high23);
+        column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
     static sse42 widen_bytes(const uint8_t* from) noexcept {
         int x;

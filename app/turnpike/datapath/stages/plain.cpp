@@ -38,20 +38,23 @@ struct frames {
     }
 };
 
-/// Is the source ours? Then it is forged: the careful stages say so.
-packet_mask ours(const uint32_t* source, packet_mask packets, const own_addresses& own) noexcept {
-    packet_mask out = 0;
-    for_each(packets,
-             [&](uint32_t i) { out |= static_cast<packet_mask>(own.has(source[i])) << i; });
-    return out;
-}
+/// What of the view is asked of each packet, at hand while packets are written to.
+struct way_on {
+    explicit way_on(const view& v) noexcept
+        : own(v.own), interfaces(v.interfaces.data()), hops(v.hops), out_lists(v.out_lists) {}
 
-/// May the packet leave by this hop as it is?
-bool is_open(const view& v, const next_hop& hop, uint32_t l3_bytes) noexcept {
-    return hop.kind.load(std::memory_order_acquire) == hop_kind::adjacency &&
-           l3_bytes <= hop.mtu.load(std::memory_order_relaxed) &&
-           (!v.out_lists || v.interfaces[hop.out.interface].acl_out == nullptr);
-}
+    /// May a packet leave by this hop as it is?
+    [[nodiscard]] bool is_open(const next_hop& hop, uint32_t l3_bytes) const noexcept {
+        return hop.kind.load(std::memory_order_acquire) == hop_kind::adjacency &&
+               l3_bytes <= hop.mtu.load(std::memory_order_relaxed) &&
+               (!out_lists || interfaces[hop.out.interface].acl_out == nullptr);
+    }
+
+    const own_addresses& own;
+    const interface* interfaces;
+    next_hop* hops;
+    bool out_lists;
+};
 
 void send_by(next_hop& hop, burst& b, uint32_t i, uint8_t* frame, uint32_t l3_bytes) noexcept {
     rte_mbuf* m = b.packet[i];
@@ -62,47 +65,52 @@ void send_by(next_hop& hop, burst& b, uint32_t i, uint8_t* frame, uint32_t l3_by
     b.out[i] = hop.out;
 }
 
-/// The destinations of some packets side by side, and whose they are.
-template <class Address>
-struct destinations {
-    std::array<Address, burst_max> address;
-    std::array<uint8_t, burst_max> packet;
+/// Look destinations up and call send(hop, i) for each packet; it answers whether it was sent.
+/// Answers the packets that were.
+template <class Fib, class Address, class Send>
+packet_mask look_up_and_send(const Fib& fib, const way_on& on, packet_mask packets,
+                             const Address* destination, const Send& send) noexcept {
     std::array<uint64_t, burst_max> hop;
-    uint32_t n = 0;
-
-    destinations(packet_mask packets, const Address* of_packet) noexcept {
-        for_each(packets, [&](uint32_t i) {
-            address[n] = of_packet[i];
-            packet[n++] = static_cast<uint8_t>(i);
-        });
+    const auto n = static_cast<uint32_t>(std::popcount(packets));
+    if ((packets & (packets + 1)) == 0) {  // the first ones, no gap: as they lie
+        fib.lookup_bulk({destination, n}, {hop.data(), n});
+        packet_mask left = 0;
+        for (uint32_t i = 0; i < n; ++i)
+            if (!send(on.hops[hop[i]], i)) [[unlikely]]
+                left |= packet_mask{1} << i;
+        return packets & ~left;
     }
-    template <class Fib>
-    void look_up(const Fib& fib) noexcept {
-        fib.lookup_bulk({address.data(), n}, {hop.data(), n});
-    }
-};
+    std::array<Address, burst_max> side_by_side;
+    uint32_t k = 0;
+    for (packet_mask rest = packets; rest != 0; rest &= rest - 1)
+        side_by_side[k++] = destination[std::countr_zero(rest)];
+    fib.lookup_bulk({side_by_side.data(), n}, {hop.data(), n});
+    packet_mask sent = 0;
+    k = 0;
+    for (packet_mask rest = packets; rest != 0; rest &= rest - 1)
+        if (send(on.hops[hop[k++]], static_cast<uint32_t>(std::countr_zero(rest)))) [[likely]]
+            sent |= rest & (0 - rest);
+    return sent;
+}
 
 /// Answers the packets that are sent.
 packet_mask forward_ipv4(const view& v, burst& b, const frames& f) noexcept {
     packet::plain_ipv4 plain;
     const mac_address& us = v.interfaces[b.in_all].mac;
-    packet_mask packets = v.plain_ipv4(f.first.data(), f.l3_room.data(), b.count, us, plain);
-    packets &= ~ours(plain.source, packets, v.own);
+    const packet_mask packets = v.plain_ipv4(f.first.data(), f.l3_room.data(), b.count, us, plain);
     if (packets == 0) return 0;
-    destinations to(packets, plain.destination);
-    to.look_up(*v.fib4);
-    packet_mask sent = 0;
-    for (uint32_t k = 0; k < to.n; ++k) {
-        next_hop& hop = v.hops[to.hop[k]];
-        const uint32_t i = to.packet[k];
-        if (!is_open(v, hop, plain.l3_bytes[i])) [[unlikely]]
-            continue;
-        uint8_t* frame = f.first[i];
-        store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl), plain.forwarded[i]);
-        send_by(hop, b, i, frame, plain.l3_bytes[i]);
-        sent |= packet_mask{1} << i;
-    }
-    return sent;
+    const way_on on(v);
+    return look_up_and_send(
+        *v.fib4, on, packets, plain.destination, [&](next_hop& hop, uint32_t i) noexcept {
+            const uint32_t l3_bytes = plain.l3_bytes[i];
+            // A source that is ours is forged: the careful stages say so.
+            if (!on.is_open(hop, l3_bytes) || on.own.has(plain.source[i])) [[unlikely]]
+                return false;
+            uint8_t* frame = f.first[i];
+            store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl), plain.forwarded[i]);
+            send_by(hop, b, i, frame, l3_bytes);
+            return true;
+        });
 }
 
 /// Good on more than its own link, and no martian: 2000::/3 and fc00::/7 are, and nearly all traffic.
@@ -115,44 +123,63 @@ bool is_plain_upper(uint8_t next_header) noexcept {
     return !packet::is_ipv6_extension(next_header) && next_header != packet::protocol_icmpv6;
 }
 
+/// How a frame with an IPv6 packet from one station to us begins: the source's I/G bit is 0. Compared in
+/// words, to the version behind the Ethernet header.
+class ipv6_beginning {
+  public:
+    explicit ipv6_beginning(const mac_address& us) noexcept {
+        uint8_t want[16] = {}, mask[16] = {};
+        std::memcpy(want, us.bytes, sizeof us.bytes);
+        std::memset(mask, 0xff, sizeof us.bytes);
+        mask[6] = 1;
+        store_be(want + 12, uint16_t{packet::ether_type_ipv6});
+        store_be(mask + 12, uint16_t{0xffff});
+        want[l2_bytes] = 0x60;
+        mask[l2_bytes] = 0xf0;
+        std::memcpy(want_, want, sizeof want_);
+        std::memcpy(mask_, mask, sizeof mask_);
+    }
+    [[nodiscard]] bool is_of(const uint8_t* frame) const noexcept {
+        uint64_t words[2];
+        std::memcpy(words, frame, sizeof words);
+        return (((words[0] & mask_[0]) ^ want_[0]) | ((words[1] & mask_[1]) ^ want_[1])) == 0;
+    }
+
+  private:
+    uint64_t want_[2], mask_[2];
+};
+
 /// RFC 8200, and RFC 4291 of the addresses.
-bool is_plain_ipv6(const uint8_t* frame, uint32_t l3_room, const mac_address& us,
+bool is_plain_ipv6(const uint8_t* frame, uint32_t l3_room, const ipv6_beginning& beginning,
                    const own_addresses& own) noexcept {
-    if (l3_room < sizeof(packet::ipv6_header)) return false;
-    const auto& ethernet = packet::view<packet::ethernet_header>(frame);
+    if (l3_room < sizeof(packet::ipv6_header) || !beginning.is_of(frame)) return false;
     const auto& ip = packet::view<packet::ipv6_header>(frame + l2_bytes);
-    return ethernet.type == packet::ether_type_ipv6 && ethernet.destination == us &&
-           !ethernet.source.is_group() && ip.version() == 6 && is_plain_upper(ip.next_header) &&
-           ip.hop_limit > 1 && ip.payload_bytes + sizeof ip <= l3_room && is_global(ip.source) &&
+    return is_plain_upper(ip.next_header) && ip.hop_limit > 1 &&
+           ip.payload_bytes + sizeof ip <= l3_room && is_global(ip.source) &&
            is_global(ip.destination) && ip.source != ip.destination && !own.has(ip.source);
 }
 
 packet_mask forward_ipv6(const view& v, burst& b, packet_mask packets, const frames& f) noexcept {
-    const mac_address& us = v.interfaces[b.in_all].mac;
+    const ipv6_beginning beginning(v.interfaces[b.in_all].mac);
     std::array<ipv6_address, burst_max> destination;
     packet_mask plain = 0;
     for_each(packets, [&](uint32_t i) {
-        if (!is_plain_ipv6(f.first[i], f.l3_room[i], us, v.own)) return;
+        if (!is_plain_ipv6(f.first[i], f.l3_room[i], beginning, v.own)) return;
         plain |= packet_mask{1} << i;
-        const auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
-        destination[i] = ip.destination;
+        destination[i] = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes).destination;
     });
     if (plain == 0) return 0;
-    destinations to(plain, destination.data());
-    to.look_up(*v.fib6);
-    packet_mask sent = 0;
-    for (uint32_t k = 0; k < to.n; ++k) {
-        next_hop& hop = v.hops[to.hop[k]];
-        const uint32_t i = to.packet[k];
-        auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
-        const auto l3_bytes = static_cast<uint32_t>(ip.payload_bytes + sizeof ip);
-        if (!is_open(v, hop, l3_bytes)) [[unlikely]]
-            continue;
-        --ip.hop_limit;
-        send_by(hop, b, i, f.first[i], l3_bytes);
-        sent |= packet_mask{1} << i;
-    }
-    return sent;
+    const way_on on(v);
+    return look_up_and_send(
+        *v.fib6, on, plain, destination.data(), [&](next_hop& hop, uint32_t i) noexcept {
+            auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
+            const auto l3_bytes = static_cast<uint32_t>(ip.payload_bytes + sizeof ip);
+            if (!on.is_open(hop, l3_bytes)) [[unlikely]]
+                return false;
+            --ip.hop_limit;
+            send_by(hop, b, i, f.first[i], l3_bytes);
+            return true;
+        });
 }
 
 }  // namespace
