@@ -2,11 +2,11 @@
 // Lists are replaced while workers judge by them: each packet is judged by the old list or by the
 // new one and counted once, and nothing is lost.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
 #include <thread>
 
+#include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -159,13 +159,6 @@ TEST(acl_replace, one_rule_changes_in_place) {
     ASSERT_TRUE(l.apply(patched(second)));
     EXPECT_NE(list_of(), before) << "two rules differ";
     l.worker().finish();
-}
-
-/// EAL pinned the main thread, and what it starts inherits that.
-void run_anywhere() {
-    cpu_set_t all;
-    memset(&all, 0xff, sizeof all);
-    sched_setaffinity(0, sizeof all, &all);
 }
 
 // A worker of its own thread between two ports, packets of 64 ports, and a list that denies the even

@@ -2,12 +2,11 @@
 // Two threads judge while lists are replaced and read, also under TSan: the stage by itself, without
 // DPDK's rings, which TSan does not see through.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
-#include <cstring>
 #include <thread>
 
+#include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -32,9 +31,7 @@ TEST(acl_threads, while_two_workers_judge) {
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> judged{0}, denied{0};
     const auto work = [&](uint32_t number) {
-        cpu_set_t all;  // EAL pinned the main thread, and this one inherited it
-        memset(&all, 0xff, sizeof all);
-        sched_setaffinity(0, sizeof all, &all);
+        run_anywhere();
         rte_mbuf* m = l.packet_of(ethernet(0x0800, ipv4({}, udp(counted(4)))));
         datapath::burst b;
         b.count = 1;

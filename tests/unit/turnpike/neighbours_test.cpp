@@ -6,11 +6,10 @@
 
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
-#include <sched.h>
 
-#include <cstring>
 #include <thread>
 
+#include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "rcu/qsbr.hpp"
 
@@ -401,9 +400,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> looked{0}, wrong{0};
     std::thread worker([&] {
-        cpu_set_t all;  // EAL pinned the main thread, and this one inherited it
-        memset(&all, 0xff, sizeof all);
-        sched_setaffinity(0, sizeof all, &all);
+        test::run_anywhere();
         domain->online(0);
         while (!stop.load(std::memory_order_relaxed)) {
             for (uint32_t i = 0; i < 32; ++i) {

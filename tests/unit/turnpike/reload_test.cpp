@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Change sets: what runs becomes what is wanted, all of it or nothing, and packets see it.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <atomic>
-#include <cstring>
 #include <fstream>
 #include <thread>
 
+#include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -268,9 +267,7 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     l.workers_have_threads();
     std::atomic<bool> stop{false};
     std::thread worker([&] {
-        cpu_set_t all;  // EAL pinned the main thread, and this one inherited it
-        memset(&all, 0xff, sizeof all);
-        sched_setaffinity(0, sizeof all, &all);
+        run_anywhere();
         l.worker().run(stop);
     });
     // It runs before the first packet: all that waited would be more than a ring holds.
