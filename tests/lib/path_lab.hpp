@@ -131,6 +131,15 @@ class path_lab {
 
     /// What control does between two looks.
     void control() { control_->tick(now_ms_); }
+    /// What was offered to the first worker, and what control makes of it, comes out.
+    void settle() {
+        for (int i = 0; i < 3; ++i) {
+            worker().poll();
+            control();
+        }
+        worker().poll();
+        worker().poll();
+    }
 
     [[nodiscard]] uint64_t dropped(packet::drop_reason why) {
         uint64_t n = 0;
@@ -194,6 +203,18 @@ class path_lab {
     bool threads_ = false;
     uint64_t now_ms_ = 1;
     uint32_t baseline_ = 0;
+};
+
+/// With one worker that is started, links up, and announcements taken.
+class running_lab : public path_lab {
+  public:
+    explicit running_lab(const std::string& configuration) : path_lab(configuration) {
+        worker().start();
+        links(true);
+        settle();
+        for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
+    }
+    ~running_lab() { worker().finish(); }
 };
 
 }  // namespace turnpike::test

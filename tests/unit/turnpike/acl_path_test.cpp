@@ -44,24 +44,9 @@ std::string list(const std::string& rules, const std::string& otherwise = "permi
     return "  - {name: " + name + ", default: " + otherwise + ", rules: [" + rules + "]}\n";
 }
 
-class lab : public path_lab {
+class lab : public running_lab {
   public:
-    explicit lab(const std::string& configuration) : path_lab(configuration) {
-        worker().start();
-        links(true);
-        settle();
-        sent(0), sent(1);  // announcements
-    }
-    ~lab() { worker().finish(); }
-
-    void settle() {
-        for (int i = 0; i < 3; ++i) {
-            worker().poll();
-            control();
-        }
-        worker().poll();
-        worker().poll();
-    }
+    using running_lab::running_lab;
     /// "forwarded", "answered", the name of the drop, or "consumed".
     std::string fate(const byte_vector& frame, uint16_t from = 0) {
         const auto before = controller().report().drops();

@@ -33,23 +33,9 @@ byte_vector datagram(uint32_t destination) {
                     {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 0x0a});
 }
 
-class lab : public path_lab {
+class lab : public running_lab {
   public:
-    explicit lab(const std::string& configuration) : path_lab(configuration) {
-        worker().start();
-        links(true);
-        settle();
-        for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
-    }
-    ~lab() { worker().finish(); }
-    void settle() {
-        for (int i = 0; i < 3; ++i) {
-            worker().poll();
-            control();
-        }
-        worker().poll();
-        worker().poll();
-    }
+    using running_lab::running_lab;
     /// Where a packet to that address comes out; none: nowhere.
     std::optional<uint16_t> way(const char* to, uint16_t from = 0) {
         EXPECT_TRUE(offer(from, datagram(parse_address(to)->v4())));
