@@ -129,8 +129,8 @@ class path_lab {
         return out;
     }
 
-    /// What control does between two looks.
-    void control() { control_->tick(now_ms_); }
+    /// What control does between two looks, so much later than the last.
+    void control(uint64_t later_ms = 0) { control_->tick(now_ms_ += later_ms); }
     /// What was offered to the first worker, and what control makes of it, comes out.
     void settle() {
         for (int i = 0; i < 3; ++i) {

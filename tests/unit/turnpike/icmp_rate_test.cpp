@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Our own ICMP has a rate for echo replies and one for errors: neither uses up the other's.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+constexpr uint32_t rate = 100, burst = rate / 10;  // a tenth of a second's worth at once
+
+const byte_vector us6{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe};
+const byte_vector echo4 =
+    ethernet(0x0800, ipv4({.protocol = 1, .destination = 0x0a0001fe}, icmp4(8, 0, counted(12))));
+const byte_vector echo6 = ethernet(
+    0x86dd, ipv6({.next_header = 58, .destination = us6}, icmp6(128, 0, counted(12), v6_a, us6)));
+const byte_vector expired4 = ethernet(0x0800, ipv4({.ttl = 1}, udp(counted(4))));
+const byte_vector too_big6 = ethernet(0x86dd, ipv6({}, udp(zeros(1500))));
+
+/// What a host at west got.
+struct answers {
+    unsigned echo4 = 0, echo6 = 0, expired4 = 0, too_big6 = 0;
+    bool operator==(const answers&) const = default;
+};
+
+class icmp_rate : public ::testing::Test {
+  protected:
+    answers answers_to(const byte_vector& frame, unsigned times = 1) {
+        answers got;
+        while (times-- != 0) {
+            EXPECT_TRUE(l.offer(0, frame));
+            l.settle();
+            for (const byte_vector& f : l.sent(0)) {
+                if (f[12] == 0x08 && f[13] == 0 && f[23] == 1)
+                    ++(f[34] == 0 ? got.echo4 : f[34] == 11 ? got.expired4 : other);
+                else if (f[12] == 0x86 && f[20] == 58)
+                    ++(f[54] == 129 ? got.echo6 : f[54] == 2 ? got.too_big6 : other);
+            }
+        }
+        return got;
+    }
+    unsigned other = 0;  ///< ICMP that nobody asked for
+
+    running_lab l{
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
+        "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+        "icmp: {rate: " +
+        std::to_string(rate) +
+        "}\n"
+        "neighbours:\n  static:\n"
+        "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
+        "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"
+        "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
+        "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n"};
+};
+
+TEST_F(icmp_rate, a_flood_of_pings_silences_no_error) {
+    EXPECT_EQ(answers_to(echo4, 6 * burst), answers{.echo4 = burst});
+    EXPECT_EQ(l.dropped(drop_reason::icmp_rate), 5U * burst);
+    EXPECT_EQ(answers_to(echo6, burst), answers{}) << "both families together";
+    EXPECT_EQ(l.dropped(drop_reason::icmp_rate), 6U * burst);
+    EXPECT_EQ(answers_to(too_big6), answers{.too_big6 = 1});
+    EXPECT_EQ(answers_to(expired4), answers{.expired4 = 1});
+    EXPECT_EQ(other, 0U);
+}
+
+TEST_F(icmp_rate, a_flood_of_errors_silences_no_ping) {
+    EXPECT_EQ(answers_to(expired4, 6 * burst), answers{.expired4 = burst});
+    EXPECT_EQ(answers_to(too_big6, burst), answers{}) << "both families together";
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_ttl), 6U * burst) << "told or not";
+    EXPECT_EQ(l.dropped(drop_reason::ipv6_too_big), burst);
+    EXPECT_EQ(answers_to(echo4), answers{.echo4 = 1});
+    EXPECT_EQ(answers_to(echo6), answers{.echo6 = 1});
+    EXPECT_EQ(l.dropped(drop_reason::icmp_rate), 0U);
+    EXPECT_EQ(other, 0U);
+}
+
+/// A second in twentieths, more of both in each than there may be.
+TEST_F(icmp_rate, each_has_its_rate_in_a_second) {
+    unsigned echoes = 0, errors = 0;
+    for (int twentieth = 0; twentieth <= 20; ++twentieth) {
+        echoes += answers_to(echo4, burst).echo4;
+        errors += answers_to(too_big6, burst).too_big6;
+        l.control(50);
+    }
+    EXPECT_EQ(echoes, burst + rate);
+    EXPECT_EQ(errors, burst + rate);
+}
+
+}  // namespace
+}  // namespace turnpike
