@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packet pool: how many buffers it has where nobody says, and how many are refused.
+// The packet pool: how many buffers it has where nobody says, how many are refused, and what happens when it
+// has run dry.
 #include "control/packet_pool.hpp"
 
+#include <ethdev_driver.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
@@ -92,6 +97,126 @@ TEST(packet_pool, fewer_than_receive_rings_hold_are_refused_with_both_numbers) {
     const auto made = control::make_packet_pool(wanted, 1);
     ASSERT_TRUE(made) << made.error().message();
     rte_mempool_free(*made);
+}
+
+/// net_ring cannot be asked to free what it has sent. While this lives a port of it can.
+class keeping_driver {
+  public:
+    explicit keeping_driver(uint16_t ethdev)
+        : device_(rte_eth_devices[ethdev]), before_(device_.dev_ops), ops_(*device_.dev_ops) {
+        ops_.tx_done_cleanup = [](void* queue, uint32_t at_most) {
+            EXPECT_EQ(at_most, 0U) << "all of them";
+            ++asked[queue];
+            give_back(queue);
+            return 0;
+        };
+        device_.dev_ops = &ops_;
+    }
+    ~keeping_driver() {
+        device_.dev_ops = before_;
+        for (uint16_t q = 0; q < device_.data->nb_tx_queues; ++q) give_back(ring(q));
+        asked.clear();
+    }
+    keeping_driver(const keeping_driver&) = delete;
+    keeping_driver& operator=(const keeping_driver&) = delete;
+
+    /// How often by now.
+    [[nodiscard]] unsigned times(uint16_t queue) const { return asked[ring(queue)]; }
+    /// As if it had sent them.
+    void keep(uint16_t queue, std::vector<rte_mbuf*> packets) {
+        kept[ring(queue)] = std::move(packets);
+    }
+
+  private:
+    [[nodiscard]] const void* ring(uint16_t queue) const { return device_.data->tx_queues[queue]; }
+    static void give_back(const void* queue) {
+        for (rte_mbuf* m : std::exchange(kept[queue], {})) rte_pktmbuf_free(m);
+    }
+
+    static inline std::map<const void*, unsigned> asked;  // by the driver's own queue
+    static inline std::map<const void*, std::vector<rte_mbuf*>> kept;
+    rte_eth_dev& device_;
+    const eth_dev_ops* before_;
+    eth_dev_ops ops_;
+};
+
+/// Two workers between two ports whose drivers can be asked.
+class dry_pool : public ::testing::Test {
+  protected:
+    static constexpr uint64_t until_next_look_ms = 10;
+
+    dry_pool() {
+        for (const size_t w : {0, 1}) l.worker(w).start();
+        rounds();
+    }
+    ~dry_pool() override {
+        for (const size_t w : {0, 1}) l.worker(w).finish();
+    }
+    void look() { l.control(until_next_look_ms); }
+    void rounds() {
+        for (const size_t w : {0, 1}) l.worker(w).poll();
+    }
+    [[nodiscard]] rte_mbuf* one() { return rte_pktmbuf_alloc(l.controller().pool()); }
+    std::vector<rte_mbuf*> all_there_are() {
+        std::vector<rte_mbuf*> all;
+        while (rte_mbuf* m = one()) all.push_back(m);
+        return all;
+    }
+    /// How often the first and the second worker's queues of both ports were asked.
+    [[nodiscard]] std::vector<unsigned> asked() const {
+        return {west.times(0), east.times(0), west.times(1), east.times(1)};
+    }
+    using times = std::vector<unsigned>;
+
+    path_lab l{
+        "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
+        "patches: [[west, east]]\n",
+        2};
+    keeping_driver west{l.view().port[0].ethdev_id}, east{l.view().port[1].ethdev_id};
+};
+
+TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {
+    const byte_vector frame = ethernet(0x0800, ipv4({}, udp(counted(4))));
+    east.keep(1, all_there_are());
+    EXPECT_FALSE(l.offer(0, frame));
+    look();
+    EXPECT_EQ(asked(), (times{0, 0, 0, 0})) << "it is for workers to do";
+    l.worker(0).poll();
+    EXPECT_EQ(asked(), (times{1, 1, 0, 0})) << "a queue is its worker's";
+    EXPECT_FALSE(l.offer(0, frame));
+    l.worker(1).poll();
+    EXPECT_EQ(asked(), (times{1, 1, 1, 1}));
+    EXPECT_TRUE(l.offer(0, frame)) << "there are buffers again";
+    rounds();
+    rounds();
+    EXPECT_EQ(l.sent(1).size(), 1U);
+    look();
+    rounds();
+    EXPECT_EQ(asked(), (times{1, 1, 1, 1})) << "and no reason to ask";
+}
+
+TEST_F(dry_pool, as_long_as_it_is_dry_they_are_asked_once_a_look) {
+    const std::vector<rte_mbuf*> all = all_there_are();
+    for (unsigned looks = 1; looks <= 3; ++looks) {
+        look();
+        for (int i = 0; i < 5; ++i) rounds();
+        EXPECT_EQ(asked(), (times{looks, looks, looks, looks}));
+    }
+    for (rte_mbuf* m : all) rte_pktmbuf_free(m);
+}
+
+TEST_F(dry_pool, a_quarter_left_is_not_dry) {
+    std::vector<rte_mbuf*> all = all_there_are();
+    for (size_t left = all.size() / 4; left != 0; --left) {
+        rte_pktmbuf_free(all.back());
+        all.pop_back();
+    }
+    for (int i = 0; i < 3; ++i) {
+        look();
+        rounds();
+    }
+    EXPECT_EQ(asked(), (times{0, 0, 0, 0}));
+    for (rte_mbuf* m : all) rte_pktmbuf_free(m);
 }
 
 }  // namespace
