@@ -177,7 +177,7 @@ void controller::introduce_changed(const state::changes& what,
 void controller::look_at_pool() noexcept {
     const uint32_t left = rte_mempool_avail_count(pool_);
     pool_facts_.low_water = std::min(pool_facts_.low_water, left);
-    if (left == 0) workers_->pool_is_dry();
+    if (left_to_all(*pool_) < datapath::burst_max) workers_->pool_is_dry();
 }
 
 }  // namespace turnpike::control

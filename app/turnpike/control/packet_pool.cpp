@@ -72,9 +72,10 @@ result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t wor
     if (buffers < buffers_least(wanted))
         return fail(
             EINVAL, wanted.file,
-            fmt::format("mempool: {} buffers are too few: the ports' receive rings alone hold "
-                        "{}; leave the number out, or use fewer descriptors",
-                        buffers, buffers_least(wanted)));
+            fmt::format(
+                "mempool: {} buffers are too few: the ports' receive rings and a cache hold "
+                "{}; leave the number out, or use fewer descriptors",
+                buffers, buffers_least(wanted)));
     const std::string handler = handler_of(says);
     if (auto good = check_handler(handler, wanted.file); !good)
         return tl::unexpected<error>(good.error());
@@ -89,6 +90,15 @@ result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t wor
                         "or ask for fewer buffers",
                         buffers, says.buffer_size));
     return pool;
+}
+
+uint32_t left_to_all(rte_mempool& pool) noexcept {
+    uint32_t cached = 0;
+    for (unsigned lcore = 0; lcore < RTE_MAX_LCORE; ++lcore)
+        if (const rte_mempool_cache* cache = rte_mempool_default_cache(&pool, lcore))
+            cached += cache->len;
+    const uint32_t left = rte_mempool_avail_count(&pool);
+    return left - std::min(left, cached);
 }
 
 observe::mempool_report facts_of(rte_mempool& pool) {

@@ -21,6 +21,10 @@ namespace turnpike::control {
 ///         thread; ENOMEM: no room
 [[nodiscard]] result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t workers);
 
+/// So many buffers any lcore can get: what lies in an lcore's cache nobody else does. About so many
+/// while workers run.
+[[nodiscard]] uint32_t left_to_all(rte_mempool& pool) noexcept;
+
 /// All that is reported of a pool that nobody uses yet.
 [[nodiscard]] observe::mempool_report facts_of(rte_mempool& pool);
 

@@ -205,6 +205,23 @@ TEST_F(dry_pool, as_long_as_it_is_dry_they_are_asked_once_a_look) {
     for (rte_mbuf* m : all) rte_pktmbuf_free(m);
 }
 
+/// What lies in an lcore's cache is that lcore's alone.
+TEST_F(dry_pool, a_full_cache_of_anothers_does_not_hide_it) {
+    std::vector<rte_mbuf*> all = all_there_are();
+    rte_mempool* pool = l.controller().pool();
+    for (int i = 0; i < 5; ++i) {
+        void* buffer = all.back();
+        rte_mempool_generic_put(pool, &buffer, 1, rte_mempool_default_cache(pool, 2));
+        all.pop_back();
+    }
+    ASSERT_EQ(rte_mempool_avail_count(pool), 5U);
+    ASSERT_EQ(one(), nullptr);
+    look();
+    rounds();
+    EXPECT_EQ(asked(), (times{1, 1, 1, 1}));
+    for (rte_mbuf* m : all) rte_pktmbuf_free(m);
+}
+
 TEST_F(dry_pool, a_quarter_left_is_not_dry) {
     std::vector<rte_mbuf*> all = all_there_are();
     for (size_t left = all.size() / 4; left != 0; --left) {
