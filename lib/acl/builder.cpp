@@ -10,7 +10,7 @@
 namespace turnpike::acl {
 namespace {
 
-constexpr size_t small_leaf = 8, usual_leaf = 16;
+constexpr size_t small_leaf = 8;
 constexpr double spare_copies = 8;  ///< that a node may make beyond its growth
 constexpr unsigned root_bits = 14, wide_root_bits = 12, node_bits = 10, max_depth = 24;
 

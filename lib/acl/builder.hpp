@@ -9,6 +9,8 @@
 
 namespace turnpike::acl {
 
+inline constexpr size_t usual_leaf = 16;  ///< rules; more are divided
+
 /// Part of the key's space: the bits that the way down a tree has fixed.
 template <unsigned Words>
 struct region {

@@ -11,7 +11,6 @@
 namespace turnpike::acl {
 namespace {
 
-constexpr size_t usual_leaf = 16;
 constexpr size_t trial_rules = 1024, sample_rules = 384;  ///< all up to the first, else a sample
 
 /// How generously rules are copied, by thrift (builder::allow).

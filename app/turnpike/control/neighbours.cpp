@@ -9,7 +9,7 @@ namespace turnpike::control {
 
 using datapath::hop_kind;
 using packet::drop_reason;
-using state = neighbour_state;
+using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 neighbours::neighbours(next_hops& hops, routes& host_routes, uint32_t most_held,
                        neighbour_actions actions)
@@ -68,11 +68,10 @@ neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uin
 
 /// The list of its worth; null for those that may not be taken.
 neighbours::lru* neighbours::list_of(const entry& e) {
-    if (e.gateway || e.fixed || e.state == state::reachable || e.state == state::probe)
-        return nullptr;
+    if (e.gateway || e.fixed || e.state == nud::reachable || e.state == nud::probe) return nullptr;
     worth w = worth::failed;
-    if (e.state == state::stale) w = e.asked_for ? worth::solicited : worth::unsolicited;
-    if (e.state == state::incomplete) w = worth::solicited;  // packets wait for it
+    if (e.state == nud::stale) w = e.asked_for ? worth::solicited : worth::unsolicited;
+    if (e.state == nud::incomplete) w = worth::solicited;  // packets wait for it
     return &interfaces_[e.interface].takeable[static_cast<size_t>(w)];
 }
 
@@ -117,7 +116,7 @@ void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     if (e.has_route) {
         if (!host_routes_.clear_host(e.address)) {  // no memory: later
             lose_mac(e);
-            e.state = state::failed;
+            e.state = nud::failed;
             rank(e);
             return set_timer(e, now_ms + limits_.retransmit_ms);
         }
@@ -152,11 +151,11 @@ bool neighbours::resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms)
 
 void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
     switch (e.state) {
-        case state::reachable:
-        case state::stale:
-        case state::probe:
+        case nud::reachable:
+        case nud::stale:
+        case nud::probe:
             return actions_.send(packet, hops_[e.hop]);
-        case state::failed:
+        case nud::failed:
             if (now_ms < e.deadline_ms)
                 return actions_.give_up(packet, drop_reason::neighbour_failed);
             start_asking(e, now_ms);
@@ -181,7 +180,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
 }
 
 void neighbours::start_asking(entry& e, uint64_t now_ms) {
-    e.state = state::incomplete;
+    e.state = nud::incomplete;
     e.asked_for = true;
     e.attempts = 0;
     rank(e);
@@ -191,7 +190,7 @@ void neighbours::start_asking(entry& e, uint64_t now_ms) {
 void neighbours::ask(entry& e, uint64_t now_ms) {
     ++e.attempts;
     set_timer(e, now_ms + limits_.retransmit_ms);
-    actions_.solicit(e.interface, e.address, e.state == state::probe ? &e.mac : nullptr);
+    actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr);
 }
 
 void neighbours::learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
@@ -199,7 +198,7 @@ void neighbours::learn(uint16_t interface, const ip_address& a, const mac_addres
     entry* e = find(interface, a);
     if (e == nullptr && create) e = make(interface, a, now_ms);
     if (e == nullptr || e->fixed) return;
-    const bool known = e->state != state::incomplete && e->state != state::failed;
+    const bool known = e->state != nud::incomplete && e->state != nud::failed;
     if (known && e->mac == mac) return rank(*e);
     set_mac(*e, mac);
     become_stale(*e, now_ms);
@@ -210,11 +209,11 @@ void neighbours::confirm(uint16_t interface, const ip_address& a, const neighbou
     entry* e = find(interface, a);
     if (e == nullptr || e->fixed) return;
     // RFC 4861 section 7.2.5.
-    const bool known = e->state != state::incomplete && e->state != state::failed;
+    const bool known = e->state != nud::incomplete && e->state != nud::failed;
     if (!known && !claim.mac) return;
     const bool other = known && claim.mac && e->mac != *claim.mac;
     if (other && !claim.overrides) {
-        if (e->state == state::reachable) become_stale(*e, now_ms);
+        if (e->state == nud::reachable) become_stale(*e, now_ms);
         return;
     }
     if (claim.solicited) e->asked_for = true;
@@ -228,7 +227,7 @@ void neighbours::confirm(uint16_t interface, const ip_address& a, const neighbou
 bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
     const auto at = entries_.find({interface, a});
     return at != entries_.end() &&
-           (at->second->state == state::incomplete || at->second->state == state::probe);
+           (at->second->state == nud::incomplete || at->second->state == nud::probe);
 }
 
 /// Workers forward by the hop from here on, through the host route or as a gateway.
@@ -248,13 +247,13 @@ void neighbours::lose_mac(entry& e) {
 }
 
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
-    e.state = state::reachable;
+    e.state = nud::reachable;
     rank(e);
     set_timer(e, now_ms + limits_.reachable_ms);
 }
 
 void neighbours::become_stale(entry& e, uint64_t now_ms) {
-    e.state = state::stale;
+    e.state = nud::stale;
     e.stale_since_ms = now_ms;
     hops_[e.hop].used.store(false, std::memory_order_relaxed);
     rank(e);
@@ -263,7 +262,7 @@ void neighbours::become_stale(entry& e, uint64_t now_ms) {
 }
 
 void neighbours::fail(entry& e, uint64_t now_ms) {
-    e.state = state::failed;
+    e.state = nud::failed;
     lose_mac(e);
     rank(e);
     set_timer(e, now_ms + limits_.failed_ms);
@@ -282,7 +281,7 @@ void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
             continue;
         }
         lose_mac(*e);
-        e->state = state::failed;
+        e->state = nud::failed;
         set_timer(*e, now_ms);  // may be asked for at once
     }
 }
@@ -309,15 +308,15 @@ void neighbours::tick(uint64_t now_ms) {
 
 void neighbours::on_time(entry& e, uint64_t now_ms) {
     switch (e.state) {
-        case state::incomplete:
-        case state::probe:
+        case nud::incomplete:
+        case nud::probe:
             if (e.attempts < limits_.attempts) return ask(e, now_ms);
             return fail(e, now_ms);
-        case state::reachable:
+        case nud::reachable:
             return become_stale(e, now_ms);
-        case state::stale:
+        case nud::stale:
             if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed)) {
-                e.state = state::probe;
+                e.state = nud::probe;
                 e.asked_for = true;
                 e.attempts = 0;
                 rank(e);
@@ -352,8 +351,8 @@ void neighbours::give_up_all(drop_reason why) {
     for (auto& [whose, e] : entries_) give_up_held(*e, why);
 }
 
-std::array<uint32_t, static_cast<size_t>(state::count_)> neighbours::by_state() const {
-    std::array<uint32_t, static_cast<size_t>(state::count_)> n{};
+std::array<uint32_t, static_cast<size_t>(nud::count_)> neighbours::by_state() const {
+    std::array<uint32_t, static_cast<size_t>(nud::count_)> n{};
     for (const auto& [whose, e] : entries_) ++n[static_cast<size_t>(e->state)];
     return n;
 }

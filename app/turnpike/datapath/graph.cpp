@@ -4,8 +4,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using enum packet::drop_reason;
-
 /// The mask of some stages, by name.
 struct stages_of {
     stage_mask mask = 0;
@@ -15,6 +13,7 @@ struct stages_of {
 };
 
 namespace row {
+using enum packet::drop_reason;
 // One at a time: several stages and handlers have the name of a reason's or a C++ neighbour.
 #define NEXT(...)                                                         \
     [] {                                                                  \

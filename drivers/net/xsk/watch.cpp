@@ -27,8 +27,8 @@ void note_changes(rte_eth_dev* dev, const interface_state& now) {
         XSK_LOG(WARNING, "%s: %s has MTU %u now, the port %u: longer frames may be lost\n",
                 d.name.c_str(), d.arguments.iface.c_str(), now.mtu, dev->data->mtu);
     if (now.rx_queues != d.seen_queues) {
-        const uint32_t ours = d.arguments.start_queue + dev->data->nb_rx_queues;
-        if (now.rx_queues != ours || d.arguments.start_queue != 0)
+        const uint32_t end = d.arguments.start_queue + dev->data->nb_rx_queues;
+        if (now.rx_queues != end || d.arguments.start_queue != 0)
             XSK_LOG(WARNING,
                     "%s: %s receives on %u queues, the port on %u from %u on: what arrives on the "
                     "others stays with the kernel\n",

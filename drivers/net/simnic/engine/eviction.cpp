@@ -38,17 +38,17 @@ void evict_by_clflush(const void* at, uint32_t bytes) noexcept {
         _mm_clflush(reinterpret_cast<const void*>(line));
 }
 
-constexpr eviction table[] = {
+constexpr eviction ways[] = {
     {"clflushopt", has_clflushopt, evict_by_clflushopt},
     {"clflush", []() noexcept { return true; }, evict_by_clflush},
 };
 
 }  // namespace
 
-std::span<const eviction> evictions() noexcept { return table; }
+std::span<const eviction> evictions() noexcept { return ways; }
 
 const eviction& fastest_eviction() noexcept {
-    return *std::ranges::find_if(table, [](const eviction& e) { return e.runs_here(); });
+    return *std::ranges::find_if(ways, [](const eviction& e) { return e.runs_here(); });
 }
 
 }  // namespace turnpike::simnic
