@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The datapath's own work on recorded bursts, for an instruction counter: path-budget WORKLOAD SIMD_BITS
-// The real worker between two rings, round by round, each with the same 32 packets. What is to be counted
-// is called measured_round; the program says how many packets came by in it.
+// The datapath's own work on recorded bursts, for an instruction counter: path-budget SIMD_BITS
+// The real worker between two rings, round by round, each with the same 32 packets, path after path. What is
+// to be counted is called measured_round; behind each path the counter is told to write what it has, and the
+// program says which path that was and how many packets came by.
 #include <rte_eal.h>
+#include <valgrind/callgrind.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -85,7 +87,7 @@ void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte
     }
 }
 
-int count(const workload& what) {
+void count(const std::string& name, const workload& what) {
     path_lab l(what.configuration);
     l.worker().start();
     l.links(true);
@@ -111,20 +113,16 @@ int count(const workload& what) {
     }
     for (rte_mbuf* m : packets) rte_pktmbuf_free(m);
     l.worker().finish();
-    std::printf("%u packets\n", rounds * burst);
-    return 0;
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+    std::printf("%s: %u packets\n", name.c_str(), rounds * burst);
 }
 
 }  // namespace
 }  // namespace turnpike
 
 int main(int argc, char** argv) {
-    const auto what = turnpike::workloads.find(argc == 3 ? argv[1] : "");
-    if (what == turnpike::workloads.end()) {
-        std::fprintf(stderr, "usage: path-budget WORKLOAD SIMD_BITS; workloads:");
-        for (const auto& [name, how] : turnpike::workloads)
-            std::fprintf(stderr, " %s", name.c_str());
-        std::fprintf(stderr, "\n");
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: path-budget SIMD_BITS\n");
         return 2;
     }
     std::string words[] = {"path-budget",
@@ -136,9 +134,9 @@ int main(int argc, char** argv) {
                            "64",
                            "--lcores=(0-1)@0",
                            "--log-level=4",
-                           std::string("--force-max-simd-bitwidth=") + argv[2]};
+                           std::string("--force-max-simd-bitwidth=") + argv[1]};
     std::vector<char*> eal;
     for (std::string& word : words) eal.push_back(word.data());
     if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
-    return turnpike::count(what->second);
+    for (const auto& [name, what] : turnpike::workloads) turnpike::count(name, what);
 }
