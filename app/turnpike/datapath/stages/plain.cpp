@@ -7,6 +7,8 @@
 // whose neighbour is known. What is not goes on to stage parse as it came: what it is, and why it
 // may not be sent, is said there only. Both ways send the same bytes (tests/unit/turnpike/
 // plain_test.cpp).
+#include <rte_prefetch.h>
+
 #include <cstring>
 
 #include "datapath/graph.hpp"
@@ -28,6 +30,7 @@ struct frames {
         for (uint32_t i = 0; i < b.count; ++i) {
             const rte_mbuf* m = b.packet[i];
             first[i] = rte_pktmbuf_mtod(m, uint8_t*);
+            rte_prefetch0(first[i]);  // a device may have left it far from this CPU
             const bool whole = m->data_len == m->pkt_len && (packets >> i & 1) != 0;
             l3_room[i] = whole ? m->data_len - uint32_t{l2_bytes} : 0;
         }
