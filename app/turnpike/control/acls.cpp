@@ -3,6 +3,7 @@
 #include "observe/console.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace turnpike::control {
 namespace {
@@ -51,9 +52,12 @@ class acls::staged_acls : public staged {
     explicit staged_acls(acls& of) : of_(of) {}
     ~staged_acls() override {
         if (committed_ || changed_ == nullptr) return;
-        if (!changed_->change_one_rule(said_))
-            observe::say("access list '" + said_->name +
-                         "': the rule of a refused change could not be taken back; reload");
+        try {
+            if (changed_->change_one_rule(said_)) return;
+        } catch (const std::bad_alloc&) {  // as little done
+        }
+        // No text is made here: memory may be what is missing.
+        observe::say("a list's rule of a refused change could not be taken back; reload");
     }
 
     result<void> compile_lists(const change& c) {

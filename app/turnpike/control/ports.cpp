@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "observe/console.hpp"
 #include "packet/ipv6.hpp"
@@ -41,9 +42,14 @@ class ports::staged_ports : public staged {
     }
     ~staged_ports() override {
         if (committed_) return;
-        for (const auto& [port, mtu] : mtu_before_)
-            if (!port->device.change_mtu(mtu))
-                observe::say("port '" + port->name + "' keeps another mtu than it should have");
+        for (const auto& [port, mtu] : mtu_before_) {
+            try {
+                if (port->device.change_mtu(mtu)) continue;
+            } catch (const std::bad_alloc&) {  // nor could it say why
+            }
+            // No text is made here: memory may be what is missing.
+            observe::say("a port keeps the mtu of a refused change; reload");
+        }
     }
 
     /// Ports that stay keep their places and queues; workers take new queues by turns, those with
