@@ -66,11 +66,21 @@ def two_turnpikes(make_devices):
 
 
 def test_memif():
-    sent, received = two_turnpikes(lambda path: (
-        f"net_memif0,role=server,socket={path},socket-abstract=no",
-        f"net_memif0,role=client,socket={path},socket-abstract=no"))
-    assert received["ports"][0]["rx_packets"] > 1000, received["ports"]
-    assert sent["ports"][1]["tx_packets"] >= received["ports"][0]["rx_packets"]
+    """Both ends in one process: where its peer goes while frames move, net_memif (22.11 to 25.11) unmaps rings that
+    its own poller still uses, and the process ends by SIGSEGV now and then. Here the worker has stopped by then."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        ends = {f"{role}-end": f"net_memif{i},role={role},socket={folder}/socket,socket-abstract=no"
+                for i, role in enumerate(("server", "client"))}
+        devices = {"source": "net_null0", **ends, "sink": "net_null1,no-rx=1"}
+        t = Turnpike(lab, lab.host("dut"), {
+            "eal": {"args": "-l 0 --no-pci --in-memory"}, "mempool": {"buffers": 8192},
+            "ports": [{"name": name, "device": device} for name, device in devices.items()],
+            "patches": [["source", "server-end"], ["client-end", "sink"]]})
+        for name in ends:
+            t.wait_for(f"'{name}': link up")
+        time.sleep(1)
+        source, sent, received, sink = t.stop()["ports"]
+        assert source["rx_packets"] >= sent["tx_packets"] >= received["rx_packets"] == sink["tx_packets"] > 1000
 
 
 def test_virtio_user_with_vhost():
