@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/acls.hpp"
-#include "observe/console.hpp"
 
 #include <algorithm>
 #include <new>
@@ -48,16 +47,17 @@ std::unique_ptr<acls::binding> acls::make(const list& of, const binding* before)
 }
 
 class acls::staged_acls : public staged {
+    using one_rule = datapath::acl_list::one_rule;
+
   public:
     explicit staged_acls(acls& of) : of_(of) {}
     ~staged_acls() override {
         if (committed_ || changed_ == nullptr) return;
         try {
-            if (changed_->change_one_rule(said_)) return;
+            if (changed_->change_one_rule(said_) == one_rule::changed) return;
         } catch (const std::bad_alloc&) {  // as little done
         }
-        // No text is made here: memory may be what is missing.
-        observe::say("a list's rule of a refused change could not be taken back; reload");
+        of_.incomplete_ = true;
     }
 
     result<void> compile_lists(const change& c) {
@@ -94,6 +94,7 @@ class acls::staged_acls : public staged {
         }
         of_.bindings_.swap(next_);
         of_.lists_.swap(lists_);
+        of_.incomplete_ = false;
     }
     void retire() noexcept override {
         for (auto& b : of_.bindings_)
@@ -108,16 +109,19 @@ class acls::staged_acls : public staged {
         const auto there = of_.lists_.find(wanted.name);
         const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(),
                                        wanted.name) != c.what.acls.changed.end();
-        if (there != of_.lists_.end() && !differs) return there->second;
+        const bool good = there != of_.lists_.end() && !of_.incomplete_;
+        if (good && !differs) return there->second;
         auto says = std::make_shared<const state::acl_list>(wanted);
         // One list at the most: taking back is then all that is left to do if something else fails.
-        if (there != of_.lists_.end() && c.what.acls.changed.size() == 1) {
+        if (good && c.what.acls.changed.size() == 1) {
             auto before = std::make_shared<const state::acl_list>(there->second->says());
-            if (there->second->change_one_rule(says)) {
+            const one_rule came_of_it = there->second->change_one_rule(says);
+            if (came_of_it == one_rule::changed) {
                 changed_ = there->second;
                 said_ = std::move(before);
                 return there->second;
             }
+            of_.incomplete_ = came_of_it == one_rule::broken;
         }
         return datapath::acl_list::compile(std::move(says), of_.rcu_.hook());
     }

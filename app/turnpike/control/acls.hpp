@@ -31,6 +31,9 @@ class acls : public owner {
     /// Errors  ENOMEM: a list does not fit in what it may use
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
+    /// A refused change could not be taken back whole; the next one compiles all lists anew.
+    [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
+
     [[nodiscard]] std::vector<observe::acl_report> report() const;
     /// The kernel that classifies; empty where no list is bound.
     [[nodiscard]] std::string_view kernel() const noexcept;
@@ -68,6 +71,7 @@ class acls : public owner {
     const uint32_t workers_;
     std::map<std::string, list, std::less<>> lists_;  ///< that are bound
     std::vector<std::unique_ptr<binding>> bindings_;
+    bool incomplete_ = false;
 };
 
 }  // namespace turnpike::control

@@ -14,7 +14,7 @@
 namespace turnpike::control {
 namespace {
 
-constexpr uint64_t link_look_ms = 100, pool_look_ms = 10;
+constexpr uint64_t link_look_ms = 100, pool_look_ms = 10, complete_ms = 1000;
 
 uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
@@ -33,7 +33,7 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
     // What runs stays the very object that owners know, though lines of the file may have moved.
-    if (what->empty() && view_ != nullptr && !routes_->incomplete()) return what;
+    if (what->empty() && view_ != nullptr && !incomplete()) return what;
     for (const auto& [name, port] : wanted->ports)
         if (auto good = check_bill(name, port, pcie_profiles_); !good)
             return tl::unexpected<error>(good.error());
@@ -79,6 +79,17 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
     return what;
 }
 
+/// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
+void controller::complete() {
+    const bool done = apply(std::make_unique<const state::desired>(*running_)).has_value();
+    observe::say(done ? "routes and access lists are as before the refused change again"
+                      : "no memory to take back all of a refused change; it is tried again");
+}
+
+bool controller::incomplete() const noexcept {
+    return routes_->incomplete() || acls_->incomplete();
+}
+
 void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
     view_ = std::move(next);
     published_.store(view_.get(), std::memory_order_release);
@@ -100,8 +111,8 @@ void controller::tick(uint64_t now_ms) noexcept {
     tools_->now_ms = now_ms;
     try {
         take_punted();
+        own_groups_->tick();  // first: neighbours are asked for by addresses that are ours
         neighbours_->tick(now_ms);
-        own_groups_->tick();
         rcu_->reclaim();
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
@@ -110,6 +121,10 @@ void controller::tick(uint64_t now_ms) noexcept {
         if (now_ms >= next_pool_look_ms_) {
             look_at_pool();
             next_pool_look_ms_ = now_ms + pool_look_ms;
+        }
+        if (incomplete() && now_ms >= next_complete_ms_) {
+            next_complete_ms_ = now_ms + complete_ms;
+            complete();
         }
     } catch (const std::exception&) {  // no memory: what was not done comes again
     }

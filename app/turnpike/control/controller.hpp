@@ -78,6 +78,8 @@ class controller {
     controller() = default;
     result<void> make(std::unique_ptr<const state::desired> wanted);
     result<state::changes> try_apply(std::unique_ptr<const state::desired> wanted);
+    [[nodiscard]] bool incomplete() const noexcept;
+    void complete();
     void publish(std::unique_ptr<datapath::view> next) noexcept;
     void register_handlers();
     void take_punted() noexcept;
@@ -132,7 +134,7 @@ class controller {
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC
-    uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0;
+    uint64_t next_link_look_ms_ = 0, next_pool_look_ms_ = 0, next_complete_ms_ = 0;
 };
 
 }  // namespace turnpike::control

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "fib/fib_dpdk.hpp"
-#include "observe/console.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -179,7 +178,6 @@ class routes::staged_routes : public staged {
             good &= of_.set(w->to, w->hop).has_value();
         if (good) return;
         of_.incomplete_ = true;
-        observe::say("no memory to take back all routes of a refused change; reload");
     }
     result<void> show(const change& c) {
         const auto writes = of_.writes_for(c);

@@ -89,47 +89,44 @@ bool acl_list::insert(const state::acl_rule& r, uint32_t id) {
     }
     if (r.ipv6) {
         const auto added = v6_->add(rule);
-        if (!added) {
-            take_out(id);
-            return false;
-        }
+        if (!added) return false;
         known_as_.v6[id] = *added;
     }
     return true;
 }
 
 bool acl_list::take_out(uint32_t id) {
-    bool out = true;
     if (known_as_.v4[id] != none) {
-        out = v4_->remove(known_as_.v4[id]).has_value();
-        if (out) known_as_.v4[id] = none;
+        if (!v4_->remove(known_as_.v4[id])) return false;
+        known_as_.v4[id] = none;
     }
-    if (out && known_as_.v6[id] != none) {
-        out = v6_->remove(known_as_.v6[id]).has_value();
-        if (out) known_as_.v6[id] = none;
+    if (known_as_.v6[id] != none) {
+        if (!v6_->remove(known_as_.v6[id])) return false;
+        known_as_.v6[id] = none;
     }
-    return out;
+    return true;
 }
 
-bool acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
+acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
     const auto &now = says_->rules, &then = to->rules;
     if (to->default_permits != says_->default_permits || to->memory_mb != says_->memory_mb ||
         to->categories != says_->categories)
-        return false;
+        return one_rule::as_it_was;
     const size_t shorter = std::min(now.size(), then.size());
     size_t head = 0, tail = 0;
     while (head < shorter && now[head] == then[head]) ++head;
     while (tail < shorter - head && now[now.size() - 1 - tail] == then[then.size() - 1 - tail])
         ++tail;
     const size_t gone = now.size() - head - tail, come = then.size() - head - tail;
-    if (gone > 1 || come > 1) return false;
+    if (gone > 1 || come > 1) return one_rule::as_it_was;
     const auto counts = [](const state::acl_rule& r) {
         return r.action == state::acl_action::count;
     };
-    if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head]))) return false;
+    if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head])))
+        return one_rule::as_it_was;
     if (gone + come == 0) {
         says_ = to;  // other places in the file
-        return true;
+        return one_rule::changed;
     }
     std::vector<uint32_t> ids = ids_;  // what may throw comes first
     uint32_t id = 0;
@@ -137,7 +134,8 @@ bool acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to)
         const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];
         const uint32_t below = head + gone == ids_.size() ? 0 : priority_[ids_[head + gone]];
         const uint32_t between = gone == 1 ? priority_[ids_[head]] : below + (above - below) / 2;
-        if (next_id_ == priority_.size() || between == below || between == above) return false;
+        if (next_id_ == priority_.size() || between == below || between == above)
+            return one_rule::as_it_was;
         id = next_id_++;
         priority_[id] = between;
         actions_[id] = then[head].action;
@@ -145,17 +143,14 @@ bool acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to)
             ids[head] = id;
         else
             ids.insert(ids.begin() + static_cast<std::ptrdiff_t>(head), id);
-        if (!insert(then[head], id)) return false;
+        if (!insert(then[head], id)) return take_out(id) ? one_rule::as_it_was : one_rule::broken;
     } else {
         ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(head));
     }
-    if (gone == 1 && !take_out(ids_[head])) {
-        if (come == 1) take_out(id);
-        return false;
-    }
+    if (gone == 1 && !take_out(ids_[head])) return one_rule::broken;
     ids_ = std::move(ids);
     says_ = to;
-    return true;
+    return one_rule::changed;
 }
 
 }  // namespace turnpike::datapath

@@ -31,10 +31,15 @@ class acl_list {
     [[nodiscard]] static result<std::shared_ptr<acl_list>> compile(
         std::shared_ptr<const state::acl_list> says, rcu::defer_free defer_free);
 
+    /// What came of changing one rule.
+    enum class one_rule : uint8_t {
+        changed,
+        as_it_was,  ///< more differs, or there is no room for it
+        broken,     ///< memory ended half-way: it is neither, and is to be compiled anew
+    };
     /// Become what `to` says by adding, removing or replacing one rule, where that is all that
-    /// differs. Ids of all other rules stay.
-    /// Answers  false, and has changed nothing: more differs, or there is no room for it
-    [[nodiscard]] bool change_one_rule(const std::shared_ptr<const state::acl_list>& to);
+    /// differs. Ids of all other rules stay. May throw with nothing changed.
+    [[nodiscard]] one_rule change_one_rule(const std::shared_ptr<const state::acl_list>& to);
 
     [[nodiscard]] const state::acl_list& says() const noexcept { return *says_; }
     /// The id of the rule at a place; behind the last one: the default's.

@@ -86,6 +86,69 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     l.worker().finish();
 }
 
+/// One rule of both families replaced, and a route, while memory ends for good at some point: the list
+/// judges both families by the old rule or by the new one, at the latest when memory is back.
+TEST(control_faults, a_rule_is_changed_whole_or_not_at_all) {
+    const auto config = [](bool after) {
+        return std::string(
+                   "acl:\n  - {name: a, default: permit, rules: [{action: deny, protocol: ") +
+               (after ? "47" : "17") +
+               "}]}\n"
+               "ports:\n"
+               "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"], "
+               "acl: {in: a}}\n"
+               "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+               "routes:\n  - {to: 10.9.0.0/16, via: 10.0.2.2}\n" +
+               (after ? "  - {to: 10.8.0.0/16, via: 10.0.2.2}\n" : "") +
+               "neighbours:\n  static:\n"
+               "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n"
+               "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n";
+    };
+    running_lab l(config(false));
+    /// Of a UDP and a GRE packet of each family: which pass.
+    const auto passes = [&] {
+        std::string seen;
+        for (const uint8_t protocol : {uint8_t{17}, uint8_t{47}}) {
+            const byte_vector upper = protocol == 17 ? udp(counted(4)) : counted(8);
+            l.worker().poll();
+            for (const byte_vector& f :
+                 {ethernet(0x0800, ipv4({.protocol = protocol}, upper)),
+                  ethernet(0x86dd, ipv6({.next_header = protocol}, upper))}) {
+                l.sent(1);
+                EXPECT_TRUE(l.offer(0, f));
+                for (int i = 0; i < 3; ++i) l.worker().poll();
+                seen += l.sent(1).empty() ? '-' : 'x';
+            }
+        }
+        return seen;
+    };
+    const std::string before = "--xx", after = "xx--";
+    ASSERT_EQ(passes(), before);
+    unsigned refused = 0, completed = 0;
+    for (long n = 1;; ++n) {
+        auto wanted = l.read(config(true));
+        l.worker().pause();
+        has_failed = fails_once = false;
+        allocations_until_failure = n;
+        const auto applied = l.controller().apply(std::move(wanted));
+        const bool failed = failed_meanwhile();
+        l.worker().resume();
+        const bool mixed = !applied && passes() != before;
+        l.worker().pause();
+        l.control(1000);
+        l.worker().resume();
+        completed += mixed;
+        refused += !applied;
+        ASSERT_EQ(passes(), applied ? after : before) << n;
+        if (!failed) break;
+        if (applied) {
+            ASSERT_TRUE(l.apply(config(false))) << n;
+        }
+    }
+    EXPECT_GT(refused, 50U);
+    EXPECT_GT(completed, 0U) << "memory was always enough to take back: the test tests nothing";
+}
+
 /// Punted packets whose handling runs out of memory are dropped under a name.
 TEST(control_faults, every_allocation_behind_a_punted_packet_may_fail) {
     path_lab l(small(false));
