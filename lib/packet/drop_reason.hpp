@@ -92,6 +92,7 @@
     /* For us */                                                                              \
     X(local_protocol, "nobody here takes that protocol or port")                              \
     X(local_fragment, "a fragment for us: nobody reassembles")                                \
+    X(duplicate_address, "to an address of ours that somebody else has, too")                 \
     X(icmp_rate, "an echo request beyond the rate of our replies")                            \
     X(control_busy, "the ring to control was full")                                           \
     X(outlet_busy, "the ring from control to the worker was full")                            \

@@ -205,12 +205,15 @@ class path_lab {
     uint32_t baseline_ = 0;
 };
 
-/// With one worker that is started, links up, and announcements taken.
+/// With one worker that is started, links up, our addresses known to be ours, and announcements taken.
 class running_lab : public path_lab {
+    static constexpr uint64_t duplicate_detection_ms = 1000;
+
   public:
     explicit running_lab(const std::string& configuration) : path_lab(configuration) {
         worker().start();
         links(true);
+        control(duplicate_detection_ms);
         settle();
         for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
     }

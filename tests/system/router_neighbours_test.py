@@ -173,6 +173,7 @@ def test_a_scan_of_addresses_that_nobody_has():
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST) as e:
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")
+            settle(1)  # until duplicate address detection is over nobody is asked for, and all wait
             for router in ("10.0.2.1", "2001:db8:2::1"):
                 e.introduce(router)
             scan = [ethernet(to, w.mac, IPV6, ipv6(WEST[1], f"2001:db8:2::5:{n:x}", udp(b"scan"))) for n in range(5000)]

@@ -82,7 +82,7 @@ void controller::register_handlers() {
         neighbour_actions{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
-                    slow_path::solicit(*tools_, interface, a, mac);
+                    return slow_path::solicit(*tools_, *own_groups_, interface, a, mac);
                 },
             .send = [this](rte_mbuf* m,
                            const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
@@ -101,8 +101,8 @@ void controller::register_handlers() {
                 }});
     tools_ = std::make_unique<slow_path::tools>(
         slow_path::tools{published_, *outlet_, *neighbours_, *routes_, *hops_});
-    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_);
     own_groups_ = std::make_unique<slow_path::own_groups>(*tools_);
+    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *own_groups_);
     local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_);
     const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);

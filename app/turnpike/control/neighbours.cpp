@@ -188,9 +188,9 @@ void neighbours::start_asking(entry& e, uint64_t now_ms) {
 }
 
 void neighbours::ask(entry& e, uint64_t now_ms) {
-    ++e.attempts;
     set_timer(e, now_ms + limits_.retransmit_ms);
-    actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr);
+    if (actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr))
+        ++e.attempts;
 }
 
 void neighbours::learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,

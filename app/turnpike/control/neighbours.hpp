@@ -45,8 +45,8 @@ inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reac
 
 /// What the state machine asks of its surroundings. All are called from within its own functions.
 struct neighbour_actions {
-    /// Ask who has the address; to `known` alone where it is not null.
-    std::function<void(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
+    /// Ask who has the address; to `known` alone where it is not null. False: not yet, ask again.
+    std::function<bool(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
     /// A packet that waited can go: its next hop is ready.
     std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
     /// A packet that waited, or came, cannot go.

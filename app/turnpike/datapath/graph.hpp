@@ -43,7 +43,8 @@
     X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_cut, \
         nd_option_source, nd_source, nd_destination, nd_target, nd_solicited, nd_link_address, \
         nd_scattered)) \
-    X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment)) \
+    X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
+        duplicate_address)) \
     X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
         neighbour_rate)) \
     X(outlet, DROPS(outlet_busy, own_no_route, own_too_big, interface_gone, control_memory))

@@ -278,21 +278,67 @@ TEST(mld, a_report_is_what_routers_expect) {
     EXPECT_EQ(write_mld_report(frame, {}, groups, mld_record::is_exclude), 0U) << "no room";
 }
 
-TEST(mld, a_query_comes_from_this_link) {
-    const auto query = [](uint8_t hop_limit, const byte_vector& source, uint8_t type = 130) {
-        const byte_vector all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-        return test::ethernet(
-            0x86dd,
-            test::ipv6(
-                {.next_header = 58, .hop_limit = hop_limit, .source = source, .destination = all},
-                test::icmp6(type, 0, byte_vector(24), source, all)));
+/// RFC 2710 section 3: to the group itself.
+TEST(mld, a_version_1_report_goes_to_its_group) {
+    const ipv6_address group = solicited_node(address(test::v6_a));
+    const ipv6_address own{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    byte_vector frame(mld1_report_bytes);
+    ASSERT_EQ(write_mld1_report(frame, {{{2, 0, 0, 0, 0, 1}}, own}, group), frame.size());
+    const parsed p = parse_whole(frame);
+    EXPECT_EQ(p.l3_drop, none);
+    EXPECT_TRUE(p.is(flag_hop_by_hop));
+    EXPECT_EQ(p.icmp_type, 131);
+    EXPECT_EQ(check_icmp(frame, p), none);
+    EXPECT_EQ(p.l2_bytes + p.l3_bytes - p.upper_offset, 24U);
+    EXPECT_EQ(view<ipv6_header>(&frame[14]).destination, group);
+    EXPECT_EQ(view<ipv6_header>(&frame[14]).hop_limit, 1);
+    EXPECT_EQ(view<ipv6_address>(&frame[70]), group);
+    frame.pop_back();
+    EXPECT_EQ(write_mld1_report(frame, {}, group), 0U) << "no room";
+}
+
+class mld_queries : public ::testing::Test {
+  protected:
+    struct shape {
+        uint16_t code = 1000;
+        size_t bytes = 24;
+        uint8_t hop_limit = 1, type = 130;
+        byte_vector source{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
     };
-    const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
-    const auto is = [](const byte_vector& f) { return is_mld_query(f, parse_whole(f)); };
-    EXPECT_TRUE(is(query(1, near)));
-    EXPECT_FALSE(is(query(64, near))) << "over a router";
-    EXPECT_FALSE(is(query(1, test::v6_a))) << "from no link-local address";
-    EXPECT_FALSE(is(query(1, near, 131))) << "a report";
+    static std::optional<mld_query> read(const shape& s) {
+        const byte_vector all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+        byte_vector rest(s.bytes - 4);
+        store_be(rest.data(), s.code);
+        const byte_vector frame =
+            test::ethernet(0x86dd, test::ipv6({.next_header = 58,
+                                               .hop_limit = s.hop_limit,
+                                               .source = s.source,
+                                               .destination = all},
+                                              test::icmp6(s.type, 0, rest, s.source, all)));
+        return read_mld_query(frame, parse_whole(frame));
+    }
+};
+
+TEST_F(mld_queries, come_from_this_link) {
+    EXPECT_TRUE(read({}));
+    EXPECT_FALSE(read({.hop_limit = 64})) << "over a router";
+    EXPECT_FALSE(read({.source = test::v6_a})) << "from no link-local address";
+    EXPECT_FALSE(read({.type = 131})) << "a report";
+}
+
+/// RFC 3810 sections 5.1.3 and 8.1.
+TEST_F(mld_queries, say_their_version_and_how_long_an_answer_may_take) {
+    const auto is = [](const shape& s, uint8_t version, uint32_t ms) {
+        const auto query = read(s);
+        return query && query->version == version && query->max_response_ms == ms;
+    };
+    EXPECT_TRUE(is({.code = 10'000}, 1, 10'000));
+    EXPECT_TRUE(is({.code = 0xffff}, 1, 65'535));
+    EXPECT_TRUE(is({.code = 10'000, .bytes = 28}, 2, 10'000));
+    EXPECT_TRUE(is({.code = 0x8000, .bytes = 28}, 2, 0x1000 << 3));
+    EXPECT_TRUE(is({.code = 0xffff, .bytes = 44}, 2, 0x1fff << 10));
+    EXPECT_FALSE(read({.bytes = 27})) << "of no version";
+    EXPECT_FALSE(read({.bytes = 20})) << "cut";
 }
 
 }  // namespace

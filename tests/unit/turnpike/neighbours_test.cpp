@@ -60,7 +60,8 @@ class machine : public ::testing::Test {
             *hops, *table, most_held,
             neighbour_actions{.solicit =
                                   [this](uint16_t, const ip_address&, const mac_address* known) {
-                                      known == nullptr ? ++asked_all : ++asked_one;
+                                      if (may_ask) known == nullptr ? ++asked_all : ++asked_one;
+                                      return may_ask;
                                   },
                               .send =
                                   [this](rte_mbuf* m, const datapath::next_hop& hop) {
@@ -134,11 +135,26 @@ class machine : public ::testing::Test {
     std::unique_ptr<routes> table;
     std::unique_ptr<datapath::view> view;
     std::unique_ptr<neighbours> n;
+    bool may_ask = true;
     int asked_all = 0, asked_one = 0;
     std::vector<mac_address> sent;
     std::map<drop_reason, int> gave_up;
     uint64_t now = 1000;
 };
+
+/// While duplicate address detection runs nobody may ask: that is no silence of the neighbour's.
+TEST_F(machine, a_try_that_may_not_be_made_is_none) {
+    may_ask = false;
+    packet_for(host);
+    pass(10 * wanted.limits.retransmit_ms);
+    EXPECT_EQ(n->held(), 1U);
+    may_ask = true;
+    pass(wanted.limits.retransmit_ms);
+    EXPECT_EQ(asked_all, 1);
+    pass(wanted.limits.retransmit_ms * wanted.limits.attempts);
+    EXPECT_EQ(asked_all, static_cast<int>(wanted.limits.attempts));
+    EXPECT_EQ(n->held(), 0U);
+}
 
 TEST_F(machine, packets_wait_for_the_answer_and_then_go) {
     packet_for(host);

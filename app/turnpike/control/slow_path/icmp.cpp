@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "control/slow_path/own_source.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/mld.hpp"
@@ -48,32 +49,6 @@ void set_source(std::span<uint8_t> lead, const packet::parsed& p,
             packet::update_checksum(icmp.checksum, load_be<uint16_t>(&ip.source.bytes[i]),
                                     load_be<uint16_t>(&from.bytes[i]));
     ip.source = from;
-}
-
-/// RFC 4443 section 2.2: the unicast address of ours that the packet was sent to, else one of the
-/// interface that it came in by, else any other that the sender can answer to: never a link-local one
-/// to a sender that is not on the link.
-std::optional<ipv6_address> answer_from(const datapath::view& v, const packet_in_hand& p) noexcept {
-    const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
-    if (!packet::is_link_local(ip.destination) && v.own.has(ip.destination)) return ip.destination;
-    const auto& own = v.interfaces[p.about().in_interface].addresses->v6;
-    if (packet::is_link_local(ip.source)) return own.front();
-    if (own.size() > 1) return own[1];
-    for (const interface& other : v.interfaces)
-        if (other.addresses != nullptr && other.addresses->v6.size() > 1)
-            return other.addresses->v6[1];
-    return std::nullopt;
-}
-
-/// RFC 1812 section 4.3.2.4: of the interface that the error goes out by, which is the one that the
-/// packet came in by; where that has none, any other.
-std::optional<uint32_t> ipv4_answer_from(const datapath::view& v, uint16_t in) noexcept {
-    const auto& own = v.interfaces[in].addresses->v4;
-    if (!own.empty()) return own.front().address;
-    for (const interface& other : v.interfaces)
-        if (other.addresses != nullptr && !other.addresses->v4.empty())
-            return other.addresses->v4.front().address;
-    return std::nullopt;
 }
 
 /// check_icmp of a message in several buffers. p.upper_offset lies in the first.
@@ -121,19 +96,18 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
 
 void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
     const datapath::punted& about = p.about();
-    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
-    const interface& in = v.interfaces[about.in_interface];
+    const interface& in = tools_.interface(about.in_interface);
     if (in.addresses == nullptr || !packet::may_report(p.lead(), about.parsed, error)) return;
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
-        const auto from = ipv4_answer_from(v, about.in_interface);
+        const auto from = v4_answerer(tools_, about.in_interface);
         if (!from || !rate_.take(tools_.now_ms)) return;
         bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
     } else {
-        const auto from = answer_from(v, p);
+        const auto from = v6_answerer(tools_, own_, p);
         if (!from || !rate_.take(tools_.now_ms)) return;
         bytes = packet::write_icmp6_error(ip, p.lead(), about.parsed, error, *from);
     }
@@ -156,13 +130,18 @@ void local::take(packet_in_hand p) {
     const packet::parsed& h = p.about().parsed;
     if (h.is(packet::flag_fragment)) return p.drop(drop_reason::local_fragment);
     const bool v4 = h.is_ipv4();
+    if (!v4 && own_.is_duplicate(
+                   packet::view<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
+                   p.about().in_interface))
+        return p.drop(drop_reason::duplicate_address);
     if (h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6)) {
         const drop_reason why =
             p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h) : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
         if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));
-        if (packet::is_mld_query(p.lead(), h)) own_.queried(p.about().in_interface);
+        if (const auto query = packet::read_mld_query(p.lead(), h))
+            own_.queried(p.about().in_interface, *query);
         return p.consume();  // an answer, or an error about a packet of ours
     }
     if (has_ports(h.upper_protocol))
@@ -179,7 +158,7 @@ void local::echo(packet_in_hand p) {
     const ip_address asker = source_of(p);
     std::optional<ipv6_address> from;
     if (!about.parsed.is_ipv4()) {
-        from = answer_from(*tools_.published.load(std::memory_order_relaxed), p);
+        from = v6_answerer(tools_, own_, p);
         // An echo to a link-local address of ours is answered by it.
         const auto& to =
             packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes).destination;

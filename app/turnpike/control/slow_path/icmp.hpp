@@ -16,13 +16,14 @@ namespace turnpike::control::slow_path {
 /// Writes errors to the senders of packets.
 class icmp_errors {
   public:
-    explicit icmp_errors(tools& t) : tools_(t) {}
+    icmp_errors(tools& t, const own_groups& own) : tools_(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
     /// Tell the packet's sender, if that is allowed and the rate permits; the packet stays.
     void tell(const packet_in_hand& p, const packet::icmp_error& error);
 
   private:
     tools& tools_;
+    const own_groups& own_;
     token_bucket rate_{0};
 };
 

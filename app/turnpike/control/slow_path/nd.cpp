@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "control/slow_path/own_source.hpp"
 #include "packet/arp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
@@ -19,20 +20,6 @@ namespace {
 
 bool is_ours(const interface& on, const ipv6_address& a) noexcept {
     return std::find(on.addresses->v6.begin(), on.addresses->v6.end(), a) != on.addresses->v6.end();
-}
-
-/// Of ours, the one to ask from: on the target's own network if there is one (RFC 6724 in small).
-ipv6_address source_for(const interface& on, const ip_address& target) noexcept {
-    if (!target.is_link_local())
-        for (const ip_prefix& p : on.addresses->prefixes)
-            if (p.contains(target)) return p.address.v6_bytes();
-    return on.addresses->v6.front();
-}
-
-uint32_t ipv4_source_for(const interface& on, const ip_address& target) noexcept {
-    for (const ip_prefix& p : on.addresses->prefixes)
-        if (p.contains(target)) return p.address.v4();
-    return on.addresses->v4.empty() ? 0 : on.addresses->v4.front().address;
 }
 
 }  // namespace
@@ -103,21 +90,25 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
     p.consume();
 }
 
-void solicit(tools& t, uint16_t place, const ip_address& a, const mac_address* known) {
+bool solicit(tools& t, const own_groups& own, uint16_t place, const ip_address& a,
+             const mac_address* known) {
     const interface& on = t.interface(place);
-    if (on.addresses == nullptr) return;
+    if (on.addresses == nullptr) return true;
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     uint32_t bytes = 0;
     if (a.v6) {
-        const packet::nd_host us{on.mac, source_for(on, a)};
+        const auto from = v6_asker(t, own, place, a);
+        if (!from) return !own.any_tentative(place);
+        const packet::nd_host us{on.mac, *from};
         const ipv6_address target = a.v6_bytes();
         bytes = known != nullptr ? packet::write_neighbour_probe(frame, us, {*known, target})
                                  : packet::write_neighbour_solicitation(frame, us, target);
     } else {
-        bytes = packet::write_arp_request(frame, {on.mac, ipv4_source_for(on, a)}, a.v4(),
+        bytes = packet::write_arp_request(frame, {on.mac, v4_asker(on, a)}, a.v4(),
                                           known != nullptr ? *known : broadcast_mac);
     }
     t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    return true;
 }
 
 void announce(tools& t, uint16_t place) {

@@ -22,8 +22,10 @@ class nd : public handler {
     own_groups& own_;
 };
 
-/// Ask who has an address on an interface; `known` alone where it is not null.
-void solicit(tools& t, uint16_t interface, const ip_address& a, const mac_address* known);
+/// Ask who has an address on an interface; `known` alone where it is not null. False: not yet, because
+/// all of our own addresses there are tentative.
+bool solicit(tools& t, const own_groups& own, uint16_t interface, const ip_address& a,
+             const mac_address* known);
 /// RFC 5227 section 2.3 and RFC 4861 section 7.2.6: others may have stale knowledge of us. IPv6
 /// addresses override nobody yet: they are tentative (own_groups.hpp).
 void announce(tools& t, uint16_t interface);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Our own IPv6 addresses on a link that has come up: nobody else may have them (duplicate address
-// detection, RFC 4862 section 5.4, optimistic as RFC 4429 has it: they are used meanwhile, but override
-// nobody), and switches are told which groups we listen to (MLDv2, RFC 3810).
+// detection, RFC 4862 section 5.4, optimistic as RFC 4429 has it: they are answered for meanwhile, but
+// override nobody and ask nobody), and switches are told which groups we listen to (MLDv2, RFC 3810, or
+// version 1 where a router of that version is).
 //
 //   link up --> tentative --1 s of silence--> ours
 //                   |
-//        somebody else's answer or probe --> duplicate: not answered for until the link comes up again
+//        somebody else's answer or probe --> duplicate: not used until the link comes up again
 #pragma once
 
+#include <random>
 #include <set>
 
 #include "control/slow_path/tools.hpp"
+#include "packet/mld.hpp"
 
 namespace turnpike::control::slow_path {
 
@@ -28,17 +31,22 @@ class own_groups {
     void tick();
 
     [[nodiscard]] bool is_tentative(uint16_t interface, const ipv6_address& a) const noexcept;
-    /// Somebody else has it: we do not answer for it.
+    [[nodiscard]] bool any_tentative(uint16_t interface) const noexcept;
+    /// Somebody else has it: we do not use it.
     [[nodiscard]] bool is_duplicate(uint16_t interface, const ipv6_address& a) const noexcept;
+    /// The same of a packet's destination, which came in by any interface.
+    [[nodiscard]] bool is_duplicate(const ipv6_address& a, uint16_t came_in_by) const noexcept;
     /// Somebody else says that it is his, or is about to.
     void claimed(uint16_t interface, const ipv6_address& a, const mac_address& by);
     /// A router asked which groups are listened to.
-    void queried(uint16_t interface);
+    void queried(uint16_t interface, const packet::mld_query& query);
 
   private:
     using key = std::pair<uint16_t, ipv6_address>;
 
     void report(uint16_t interface, bool asked);
+    void report_1(const datapath::interface& on, const packet::nd_host& us);
+    void report_2(const datapath::interface& on, const packet::nd_host& us, bool asked);
     void probe(uint16_t interface, const ipv6_address& a);
     void advertise(uint16_t interface, const ipv6_address& a);
 
@@ -49,7 +57,9 @@ class own_groups {
         uint64_t at_ms;
         bool asked;
     };
-    std::map<uint16_t, due_report> due_;  ///< reports, by interface
+    std::map<uint16_t, due_report> due_;      ///< reports, by interface
+    std::map<uint16_t, uint64_t> version_1_;  ///< until: an older router asked there
+    std::minstd_rand random_{std::random_device{}()};
 };
 
 }  // namespace turnpike::control::slow_path

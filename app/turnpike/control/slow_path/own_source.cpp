@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/own_source.hpp"
+
+#include <algorithm>
+
+#include "packet/ipv6.hpp"
+
+namespace turnpike::control::slow_path {
+namespace {
+
+/// The first of an interface's global addresses that is ours alone.
+std::optional<ipv6_address> global_of(const tools& t, const own_groups& own, uint16_t place) {
+    const datapath::interface& on = t.interface(place);
+    if (on.addresses == nullptr) return std::nullopt;
+    for (const ipv6_address& a : on.addresses->v6)
+        if (!packet::is_link_local(a) && !own.is_duplicate(place, a)) return a;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own, uint16_t place,
+                                     const ip_address& target) {
+    const auto& addresses = *t.interface(place).addresses;
+    const auto good = [&](const ipv6_address& a) {
+        return !own.is_tentative(place, a) && !own.is_duplicate(place, a);
+    };
+    if (!target.is_link_local())
+        for (const ip_prefix& p : addresses.prefixes)
+            if (p.contains(target) && good(p.address.v6_bytes())) return p.address.v6_bytes();
+    const auto any = std::find_if(addresses.v6.begin(), addresses.v6.end(), good);
+    return any == addresses.v6.end() ? std::nullopt : std::optional(*any);
+}
+
+uint32_t v4_asker(const datapath::interface& on, const ip_address& target) {
+    for (const ip_prefix& p : on.addresses->prefixes)
+        if (p.contains(target)) return p.address.v4();
+    return on.addresses->v4.empty() ? 0 : on.addresses->v4.front().address;
+}
+
+std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,
+                                        const packet_in_hand& p) {
+    const datapath::view& v = *t.published.load(std::memory_order_relaxed);
+    const uint16_t in = p.about().in_interface;
+    const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
+    if (!packet::is_link_local(ip.destination) && v.own.has(ip.destination)) return ip.destination;
+    if (packet::is_link_local(ip.source)) {
+        const ipv6_address& near = v.interfaces[in].addresses->v6.front();
+        return own.is_duplicate(in, near) ? std::nullopt : std::optional(near);
+    }
+    if (const auto here = global_of(t, own, in)) return here;
+    for (uint16_t place = 1; place < datapath::max_interfaces; ++place)
+        if (const auto there = global_of(t, own, place)) return there;
+    return std::nullopt;
+}
+
+std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
+    const datapath::view& v = *t.published.load(std::memory_order_relaxed);
+    const auto& own = v.interfaces[in].addresses->v4;
+    if (!own.empty()) return own.front().address;
+    for (const datapath::interface& other : v.interfaces)
+        if (other.addresses != nullptr && !other.addresses->v4.empty())
+            return other.addresses->v4.front().address;
+    return std::nullopt;
+}
+
+}  // namespace turnpike::control::slow_path

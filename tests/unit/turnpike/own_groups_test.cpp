@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Our IPv6 addresses on a link that comes up: what is said of which, when, and from where, with time in
+// the test's own hands. A stranger's claim takes an address away.
+#include "control/slow_path/own_groups.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/mld.hpp"
+#include "packet/nd.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+ipv6_address address(const char* text) { return parse_address(text)->v6_bytes(); }
+byte_vector bytes(const ipv6_address& a) { return {a.bytes, a.bytes + sizeof a.bytes}; }
+
+const ipv6_address us = address("2001:db8:1::fe"), us_near = address("fe80::ff:fe00:b"),
+                   us_east = address("2001:db8:2::fe"), host = address("2001:db8:1::1"),
+                   host_near = address("fe80::9"), unspecified = packet::ipv6_unspecified;
+constexpr mac_address stranger{{2, 0, 0, 0, 0, 0x99}};
+enum : uint8_t { mld1 = 131, solicitation = 135, advertisement = 136, mld2 = 143 };
+
+/// An ICMPv6 message that left by a port.
+struct message {
+    uint8_t type;
+    ipv6_address from, to;
+    byte_vector frame;
+    size_t at;  ///< of the message in its frame
+};
+
+class own_addresses : public ::testing::Test {
+  protected:
+    own_addresses() {
+        l.worker().start();
+        l.links(true);
+    }
+    ~own_addresses() override { l.worker().finish(); }
+
+    std::vector<message> said() { return said_by(0); }
+    std::vector<message> said_by(uint16_t port) {
+        l.settle();
+        std::vector<message> out;
+        for (byte_vector& f : l.sent(port)) {
+            if (f[12] != 0x86) continue;
+            const size_t at = f[20] == 0 ? 62 : 54;  // behind the router alert
+            const auto& ip = packet::view<packet::ipv6_header>(&f[14]);
+            if (f[20] == 0 || f[20] == 58)
+                out.push_back({f[at], ip.source, ip.destination, f, at});
+        }
+        return out;
+    }
+    std::vector<message> said(unsigned type) {
+        auto all = said();
+        std::erase_if(all, [&](const message& m) { return m.type != type; });
+        return all;
+    }
+    void nd_from_stranger(uint32_t (*write)(std::span<uint8_t>, const packet::nd_host&,
+                                            const ipv6_address&),
+                          const ipv6_address& from, const ipv6_address& target) {
+        byte_vector frame(packet::nd_frame_bytes);
+        frame.resize(write(frame, {stranger, from}, target));
+        ASSERT_TRUE(l.offer(0, frame));
+        l.settle();
+    }
+    void claim(const ipv6_address& a) {
+        nd_from_stranger(
+            [](std::span<uint8_t> frame, const packet::nd_host& by, const ipv6_address&) {
+                return packet::write_neighbour_advertisement(
+                    frame, by, {broadcast_mac, packet::ipv6_unspecified}, 0);
+            },
+            a, a);
+    }
+    void query(size_t message_bytes, uint16_t max_response_ms) {
+        byte_vector rest(message_bytes - 4);
+        store_be(rest.data(), max_response_ms);
+        const byte_vector all = bytes(packet::ipv6_all_nodes), router = bytes(host_near);
+        byte_vector frame =
+            ethernet(0x86dd, ipv6({.next_header = 58,
+                                   .hop_limit = 1,
+                                   .source = router,
+                                   .destination = all},
+                                  icmp6(130, 0, rest, router, all)));
+        const mac_address to = packet::multicast_mac(packet::ipv6_all_nodes);
+        std::copy(to.bytes, to.bytes + sizeof to.bytes, frame.begin());
+        ASSERT_TRUE(l.offer(0, frame));
+        l.settle();
+    }
+    /// A packet from west to a host that nobody knows yet.
+    void want_neighbour(const ipv6_address& to) {
+        ASSERT_TRUE(l.offer(0, ethernet(0x86dd, ipv6({.source = bytes(host), .destination = bytes(to)},
+                                                     udp(counted(4))))));
+        l.settle();
+    }
+    void echo_to(const ipv6_address& to) {
+        ASSERT_TRUE(l.offer(
+            0, ethernet(0x86dd, ipv6({.next_header = 58, .source = bytes(host), .destination = bytes(to)},
+                                     icmp6(128, 0, counted(12), bytes(host), bytes(to))))));
+        l.settle();
+    }
+
+    path_lab l{
+        "ports:\n"
+        "  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n"
+        "  - {name: east, device: d1, addresses: [\"2001:db8:2::fe/64\"]}\n"
+        "neighbours:\n  static:\n"
+        "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"};
+};
+
+TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_override) {
+    std::set<ipv6_address> probed, announced;
+    for (const message& m : said()) {
+        const auto& nd = packet::view<packet::nd_message>(&m.frame[m.at]);
+        if (m.type == solicitation) {
+            EXPECT_EQ(m.from, unspecified);
+            probed.insert(nd.target);
+        } else if (m.type == advertisement) {
+            EXPECT_EQ(nd.icmp.rest & packet::nd_flag_override, 0U);
+            announced.insert(nd.target);
+        }
+    }
+    EXPECT_EQ(probed, (std::set{us, us_near}));
+    EXPECT_EQ(announced, probed);
+    l.control(999);
+    EXPECT_TRUE(said(advertisement).empty());
+    l.control(1);
+    for (const message& m : said(advertisement)) {
+        const auto& nd = packet::view<packet::nd_message>(&m.frame[m.at]);
+        EXPECT_NE(nd.icmp.rest & packet::nd_flag_override, 0U) << "ours alone from here on";
+        announced.erase(nd.target);
+    }
+    EXPECT_TRUE(announced.empty());
+}
+
+/// RFC 4429 section 3.2: a solicitation says a MAC address, which an address that may be another's
+/// must not.
+TEST_F(own_addresses, ask_nobody_while_they_are_tentative) {
+    want_neighbour(address("2001:db8:2::77"));
+    for (const message& m : said_by(1)) {
+        EXPECT_TRUE(m.type != solicitation || m.from == unspecified) << "asked too early";
+    }
+    l.control(1001);
+    unsigned asked = 0;
+    for (const message& m : said_by(1))
+        if (m.type == solicitation) {
+            EXPECT_EQ(m.from, us_east);
+            ++asked;
+        }
+    EXPECT_EQ(asked, 1U) << "the packet waited";
+}
+
+TEST_F(own_addresses, of_somebody_else_are_not_used) {
+    said();
+    claim(us);
+    l.control(1001);
+    for (const message& m : said(advertisement))
+        EXPECT_EQ(packet::view<packet::nd_message>(&m.frame[m.at]).target, us_near)
+            << "only the other is ours";
+    nd_from_stranger(packet::write_neighbour_solicitation, host_near, us);
+    EXPECT_TRUE(said(advertisement).empty()) << "not answered for";
+    echo_to(us);
+    EXPECT_TRUE(said().empty());
+    EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
+    // A packet that no route takes: its sender is told, by another address of ours.
+    want_neighbour(address("2001:db8:9::1"));
+    const auto told = said(1);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0].from, us_east);
+    // A host on the network of the address that is not ours is asked for by the link-local one.
+    want_neighbour(address("2001:db8:1::55"));
+    const auto asked = said(solicitation);
+    ASSERT_EQ(asked.size(), 1U);
+    EXPECT_EQ(asked[0].from, us_near);
+    // The link goes down and comes up: another try.
+    l.links(false);
+    l.links(true);
+    l.control(1001);
+    said();
+    echo_to(us);
+    EXPECT_EQ(said(129).size(), 1U);
+}
+
+TEST_F(own_addresses, that_is_link_local_and_another_s_ends_what_only_it_can_say) {
+    said();
+    claim(us_near);
+    l.control(1001);
+    for (const message& m : said(mld2))
+        EXPECT_EQ(m.from, unspecified) << "RFC 3810 section 5.2.13";
+    echo_to(us);
+    EXPECT_EQ(said(129).size(), 1U) << "the other address is ours";
+    want_neighbour(address("2001:db8:1::55"));
+    const auto asked = said(solicitation);
+    ASSERT_EQ(asked.size(), 1U);
+    EXPECT_EQ(asked[0].from, us);
+}
+
+TEST_F(own_addresses, report_groups_from_no_address_before_they_are_ours) {
+    const auto first = said(mld2);
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0].from, unspecified);
+    l.control(1001);
+    const auto again = said(mld2);
+    ASSERT_EQ(again.size(), 1U);
+    EXPECT_EQ(again[0].from, us_near);
+}
+
+/// RFC 3810 section 6.2: at a random time, once, however many ask.
+TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
+    l.control(1001);
+    said();
+    std::set<unsigned> when;
+    for (int round = 0; round < 12; ++round) {
+        for (int i = 0; i < 5; ++i) query(28, 1000);
+        unsigned reports = 0;
+        for (unsigned ms = 0; ms <= 1000; ms += 100) {
+            l.control(ms == 0 ? 0 : 100);
+            for (const message& m : said(mld2)) {
+                EXPECT_EQ(m.frame[m.at + 8], 2) << "MODE_IS_EXCLUDE";
+                when.insert(ms);
+                ++reports;
+            }
+        }
+        EXPECT_EQ(reports, 1U);
+    }
+    EXPECT_GT(when.size(), 1U) << "always at the same time";
+}
+
+/// RFC 3810 section 8.2.1: version 1 for as long as such a router may be there.
+TEST_F(own_addresses, answer_an_older_router_in_its_version) {
+    l.control(1001);
+    said();
+    query(24, 500);
+    l.control(501);
+    auto all = said();
+    std::set<ipv6_address> groups;
+    for (const message& m : all) {
+        EXPECT_EQ(m.type, mld1);
+        EXPECT_EQ(m.from, us_near);
+        EXPECT_EQ(packet::view<ipv6_address>(&m.frame[m.at + 8]), m.to);
+        groups.insert(m.to);
+    }
+    EXPECT_EQ(groups, (std::set{address("ff02::2"), packet::solicited_node(us),
+                                packet::solicited_node(us_near)}));
+    query(28, 500);  // a newer one beside it
+    l.control(501);
+    EXPECT_EQ(said(mld1).size(), groups.size());
+    l.control(260'000);
+    said();
+    query(28, 500);
+    l.control(501);
+    all = said();
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].type, mld2);
+}
+
+}  // namespace
+}  // namespace turnpike
