@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -39,7 +41,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 /// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
 /// guess: the check exists to explain a shortage, not to account for the last page.
-uint64_t bytes_needed(const state::desired& wanted) {
+uint64_t bytes_needed(const state::desired& wanted, uint32_t workers) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
     constexpr uint64_t of_route_tables = 16u
@@ -49,7 +51,6 @@ uint64_t bytes_needed(const state::desired& wanted) {
         std::any_of(wanted.interfaces.begin(), wanted.interfaces.end(),
                     [](const auto& i) { return i.second.kind == state::interface_kind::routed; });
     const uint64_t buffer = wanted.fixed.pool.buffer_size + per_buffer_overhead;
-    const auto workers = std::max<uint32_t>(1, static_cast<uint32_t>(wanted.fixed.workers.size()));
     return uint64_t{buffers_for(wanted, workers)} *
                (buffer + buffer / 25) +  // padding: lib/cache's max_overhead
            of_eal_and_drivers +
@@ -62,27 +63,49 @@ bool given(const std::vector<std::string>& options, std::string_view name) {
     });
 }
 
-/// The first lcore named ("-l 2-3", "-l2,3", "--lcores=2"); 0 where none is or it cannot be told.
-unsigned first_lcore(const std::vector<std::string>& options) {
-    for (size_t i = 0; i < options.size(); ++i) {
-        const std::string& word = options[i];
-        if (!is_option(word) || family(word) != "-c" || word.substr(0, 2) == "-c") continue;
-        std::string value;
-        if (const size_t equal = word.find('='); equal != std::string::npos)
-            value = word.substr(equal + 1);
-        else if (word.size() > 2 && word[1] != '-')
-            value = word.substr(2);
-        else if (i + 1 < options.size())
-            value = options[i + 1];
-        return static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+/// Lcores that nobody named: all CPUs that the process may use.
+size_t cpus_allowed() {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
+}
+
+/// "2,4-6"; empty where it is anything else.
+std::vector<unsigned> cpu_list(std::string_view text) {
+    std::vector<unsigned> out;
+    const char *at = text.data(), *const end = at + text.size();
+    while (at != end) {
+        unsigned first = 0, last = 0;
+        auto read = std::from_chars(at, end, first);
+        if (read.ec != std::errc{}) return {};
+        last = first;
+        if (read.ptr != end && *read.ptr == '-') read = std::from_chars(read.ptr + 1, end, last);
+        if (read.ec != std::errc{} || last >= RTE_MAX_LCORE) return {};
+        for (unsigned cpu = first; cpu <= last; ++cpu) out.push_back(cpu);
+        at = read.ptr;
+        if (at != end && *at++ != ',') return {};
     }
-    return 0;
+    return out;
+}
+
+/// A mask in hexadecimal digits, with or without 0x; empty where it is anything else.
+std::vector<unsigned> cpu_mask(std::string_view text) {
+    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+    std::vector<unsigned> out;
+    for (unsigned digit = 0; digit < text.size(); ++digit) {
+        unsigned bits = 0;
+        const char* at = &text[text.size() - 1 - digit];
+        if (std::from_chars(at, at + 1, bits, 16).ec != std::errc{}) return {};
+        for (unsigned bit = 0; bit < 4; ++bit)
+            if ((bits >> bit & 1) != 0) out.push_back(4 * digit + bit);
+    }
+    return out;
 }
 
 result<void> check_hugepages(const state::desired& wanted, std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
-    const unsigned node = node_of_cpu("/", first_lcore(options));
-    const uint64_t bytes = bytes_needed(wanted);
+    const std::vector<unsigned> lcores = lcores_named(options);
+    const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
+    const uint64_t bytes = bytes_needed(wanted, workers_expected(wanted, lcores));
     const std::string shortfall = hugepage_shortfall(hugepage_pools("/"), node, bytes);
     if (shortfall.empty()) return {};
     if (!wanted.fixed.eal_options.hugepages_optional)
@@ -118,6 +141,29 @@ std::vector<std::string> merge_eal_options(const std::vector<std::string>& file,
     }
     merged.insert(merged.end(), command.begin(), command.end());
     return merged;
+}
+
+std::vector<unsigned> lcores_named(const std::vector<std::string>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+        const std::string& word = options[i];
+        if (!is_option(word) || family(word) != "-c") continue;
+        const bool mask = word[1] == 'c';
+        std::string_view value;
+        if (const size_t equal = word.find('='); equal != std::string::npos)
+            value = std::string_view(word).substr(equal + 1);
+        else if (word.size() > 2 && word[1] != '-')
+            value = std::string_view(word).substr(2);
+        else if (i + 1 < options.size())
+            value = options[i + 1];
+        return mask ? cpu_mask(value) : cpu_list(value);
+    }
+    return {};
+}
+
+uint32_t workers_expected(const state::desired& wanted, const std::vector<unsigned>& lcores) {
+    if (!wanted.fixed.workers.empty()) return static_cast<uint32_t>(wanted.fixed.workers.size());
+    const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
+    return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
 }
 
 result<void> start_eal(const state::desired& wanted, const std::vector<std::string>& command) {

@@ -11,6 +11,7 @@
 
 #include "cache/histogram.hpp"
 #include "cache/mempool_dpdk.hpp"
+#include "control/workers.hpp"
 #include "datapath/burst.hpp"
 
 namespace turnpike::control {
@@ -62,7 +63,8 @@ uint32_t buffers_for(const state::desired& wanted, uint32_t workers) {
     uint64_t rings = 0;
     for (const auto& [name, p] : wanted.ports)
         rings += uint64_t{p.rx_queues + workers} * p.descriptors;
-    const uint64_t most = rings + uint64_t{workers + 1} * 2 * lcore_cache;
+    const uint64_t most = rings + uint64_t{workers} * control_rings * control_ring_packets +
+                          uint64_t{workers + 1} * 2 * lcore_cache;
     return static_cast<uint32_t>(std::clamp(most + most / 2, usual, largest));
 }
 

@@ -55,11 +55,10 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
 
 /// A ring between control and one worker.
 result<rte_ring*> workers::make_ring(const char* what, size_t worker) {
-    constexpr unsigned packets = 1024;
     const std::string name = fmt::format("{}{}", what, worker);
     rings_.reserve(rings_.size() + 1);
-    rte_ring* ring =
-        rte_ring_create(name.c_str(), packets, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
+                                     RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     rings_.push_back(ring);
     return ring;
@@ -75,9 +74,11 @@ result<std::unique_ptr<workers>> workers::create(
                                      .published = &published,
                                      .dry = &made->dry_,
                                      .rcu = &rcu};
-        for (auto [ring, what] : {std::pair{&parts.from_control, "from_control"},
-                                  std::pair{&parts.to_control, "to_control"},
-                                  std::pair{&parts.neighbours_to_control, "neighbours"}}) {
+        const std::pair<rte_ring**, const char*> rings[control_rings] = {
+            {&parts.from_control, "from_control"},
+            {&parts.to_control, "to_control"},
+            {&parts.neighbours_to_control, "neighbours"}};
+        for (auto [ring, what] : rings) {
             auto ready = made->make_ring(what, i);
             if (!ready) return tl::unexpected<error>(ready.error());
             *ring = *ready;

@@ -13,6 +13,9 @@
 
 namespace turnpike::control {
 
+/// Each worker has so many rings to and from control, of so many packets.
+inline constexpr uint32_t control_rings = 3, control_ring_packets = 1023;
+
 /// The lcores that forward: those that the configuration names, else all but the main one, else that.
 /// Errors  EINVAL with the file: EAL was not given one, or the main one is not alone
 [[nodiscard]] result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,

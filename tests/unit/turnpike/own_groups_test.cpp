@@ -53,8 +53,7 @@ class own_addresses : public ::testing::Test {
             if (f[12] != 0x86) continue;
             const size_t at = f[20] == 0 ? 62 : 54;  // behind the router alert
             const auto& ip = packet::view<packet::ipv6_header>(&f[14]);
-            if (f[20] == 0 || f[20] == 58)
-                out.push_back({f[at], ip.source, ip.destination, f, at});
+            if (f[20] == 0 || f[20] == 58) out.push_back({f[at], ip.source, ip.destination, f, at});
         }
         return out;
     }
@@ -83,12 +82,9 @@ class own_addresses : public ::testing::Test {
         byte_vector rest(message_bytes - 4);
         store_be(rest.data(), max_response_ms);
         const byte_vector all = bytes(packet::ipv6_all_nodes), router = bytes(host_near);
-        byte_vector frame =
-            ethernet(0x86dd, ipv6({.next_header = 58,
-                                   .hop_limit = 1,
-                                   .source = router,
-                                   .destination = all},
-                                  icmp6(130, 0, rest, router, all)));
+        byte_vector frame = ethernet(
+            0x86dd, ipv6({.next_header = 58, .hop_limit = 1, .source = router, .destination = all},
+                         icmp6(130, 0, rest, router, all)));
         const mac_address to = packet::multicast_mac(packet::ipv6_all_nodes);
         std::copy(to.bytes, to.bytes + sizeof to.bytes, frame.begin());
         ASSERT_TRUE(l.offer(0, frame));
@@ -96,14 +92,16 @@ class own_addresses : public ::testing::Test {
     }
     /// A packet from west to a host that nobody knows yet.
     void want_neighbour(const ipv6_address& to) {
-        ASSERT_TRUE(l.offer(0, ethernet(0x86dd, ipv6({.source = bytes(host), .destination = bytes(to)},
-                                                     udp(counted(4))))));
+        ASSERT_TRUE(l.offer(
+            0, ethernet(0x86dd,
+                        ipv6({.source = bytes(host), .destination = bytes(to)}, udp(counted(4))))));
         l.settle();
     }
     void echo_to(const ipv6_address& to) {
         ASSERT_TRUE(l.offer(
-            0, ethernet(0x86dd, ipv6({.next_header = 58, .source = bytes(host), .destination = bytes(to)},
-                                     icmp6(128, 0, counted(12), bytes(host), bytes(to))))));
+            0, ethernet(0x86dd,
+                        ipv6({.next_header = 58, .source = bytes(host), .destination = bytes(to)},
+                             icmp6(128, 0, counted(12), bytes(host), bytes(to))))));
         l.settle();
     }
 
@@ -192,8 +190,7 @@ TEST_F(own_addresses, that_is_link_local_and_another_s_ends_what_only_it_can_say
     said();
     claim(us_near);
     l.control(1001);
-    for (const message& m : said(mld2))
-        EXPECT_EQ(m.from, unspecified) << "RFC 3810 section 5.2.13";
+    for (const message& m : said(mld2)) EXPECT_EQ(m.from, unspecified) << "RFC 3810 section 5.2.13";
     echo_to(us);
     EXPECT_EQ(said(129).size(), 1U) << "the other address is ours";
     want_neighbour(address("2001:db8:1::55"));

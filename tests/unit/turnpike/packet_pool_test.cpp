@@ -38,14 +38,15 @@ state::desired wanted_of(const queues& of) {
 }
 
 /// Most that can be out at a time: every descriptor of every queue (a worker has a TX queue at each port), what
-/// mempool caches of control and workers may keep before they give back, bursts under way, and packets that wait
-/// to be sent together.
+/// mempool caches of control and workers may keep before they give back, bursts under way, packets that wait to be
+/// sent together, and what lies between workers and control.
 uint64_t most_out(const queues& of, const rte_mempool& pool) {
     const uint64_t kept = pool.local_cache[rte_lcore_id()].flushthresh;
     EXPECT_GE(kept, pool.cache_size);
     return uint64_t{of.ports} * (of.rx_queues + of.workers) * of.descriptors +
            (of.workers + 1) * kept +
-           of.workers * (datapath::burst_max + of.ports * rxtx::tx_queue::burst);
+           of.workers * (datapath::burst_max + of.ports * rxtx::tx_queue::burst +
+                         control::control_rings * control::control_ring_packets);
 }
 
 class default_pool : public ::testing::TestWithParam<queues> {};

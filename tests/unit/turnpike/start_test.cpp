@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What happens before EAL runs: whose option wins, and is there memory.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <filesystem>
 #include <fstream>
@@ -26,6 +27,37 @@ TEST(merge_eal_options, what_does_not_clash_stays) {
     EXPECT_EQ(merge_eal_options({"--no-pci"}, {"--force-max-simd-bitwidth=128"}),
               (words{"--no-pci", "--force-max-simd-bitwidth=128"}));
     EXPECT_EQ(merge_eal_options({}, {}), words{});
+}
+
+using lcores = std::vector<unsigned>;
+
+TEST(lcores_named, in_all_of_eal_s_plain_words) {
+    EXPECT_EQ(lcores_named({"--no-pci", "-l", "2,4-6"}), (lcores{2, 4, 5, 6}));
+    EXPECT_EQ(lcores_named({"-l1"}), lcores{1});
+    EXPECT_EQ(lcores_named({"--lcores=0-3"}), (lcores{0, 1, 2, 3}));
+    EXPECT_EQ(lcores_named({"--lcores", "7"}), lcores{7});
+    EXPECT_EQ(lcores_named({"-c", "0x34"}), (lcores{2, 4, 5}));
+    EXPECT_EQ(lcores_named({"-c11"}), (lcores{0, 4}));
+}
+
+TEST(lcores_named, none_in_other_words) {
+    for (const char* text : {"(0-3)@0", "-1", "", "9999999", "1-", "a"})
+        EXPECT_EQ(lcores_named({"-l", text}), lcores{}) << text;
+    EXPECT_EQ(lcores_named({"-c", "0xg"}), lcores{});
+    EXPECT_EQ(lcores_named({"-l"}), lcores{});
+    EXPECT_EQ(lcores_named({"--no-pci"}), lcores{});
+}
+
+TEST(workers_expected, are_all_lcores_but_the_main_one) {
+    state::desired wanted;
+    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 3U);
+    EXPECT_EQ(workers_expected(wanted, {5}), 1U) << "the only one is both";
+    cpu_set_t set;
+    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    const auto allowed = static_cast<uint32_t>(CPU_COUNT(&set));
+    EXPECT_EQ(workers_expected(wanted, {}), std::max(allowed, 2U) - 1);
+    wanted.fixed.workers = {2, 3};
+    EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 2U);
 }
 
 class sysfs : public ::testing::Test {
