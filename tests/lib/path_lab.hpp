@@ -32,8 +32,9 @@ T taken(result<T> r) {
 class path_lab {
   public:
     /// Port i has the MAC address 02:00:00:00:00:0b + i. Devices' names in the configuration are not
-    /// looked at.
-    explicit path_lab(const std::string& configuration, uint16_t workers = 1) : workers_(workers) {
+    /// looked at. `thin`: one queue a port and direction, however many workers there are.
+    explicit path_lab(const std::string& configuration, uint16_t workers = 1, bool thin = false)
+        : workers_(workers), queues_(thin ? uint16_t{1} : workers) {
         static unsigned count = 0;
         name_ = "lab" + std::to_string(count++);
         auto wanted = read(configuration);
@@ -58,7 +59,7 @@ class path_lab {
         for (const auto& [name, port] : wanted->ports) {
             state::port& p = *wanted->ports.find(name);
             p.device = "net_ring_" + name_ + name;
-            p.rx_queues = workers_;
+            p.rx_queues = queues_;
         }
         for (uint16_t w = 0; w < workers_; ++w) wanted->fixed.workers.push_back(w + 1U);
         wanted->fixed.pool.ops = "ring_mp_mc";
@@ -70,9 +71,11 @@ class path_lab {
         auto wanted = read(configuration);
         for (const auto& [name, port] : wanted->ports)
             if (place_of(name) == none) open_port(name);
-        if (!threads_) control_->threads().all()[0]->pause();
+        if (!threads_)
+            for (const auto& w : control_->threads().all()) w->pause();
         auto applied = control_->apply(std::move(wanted));
-        if (!threads_) control_->threads().all()[0]->resume();
+        if (!threads_)
+            for (const auto& w : control_->threads().all()) w->resume();
         return applied;
     }
     /// Workers run in threads of the test's own from here on.
@@ -182,20 +185,20 @@ class path_lab {
         const size_t i = ends_.size();  // a port that was closed gave its number back
         end& e = ends_.emplace_back();
         e.name = name;
-        for (uint16_t q = 0; q < workers_; ++q) {
+        for (uint16_t q = 0; q < queues_; ++q) {
             const std::string of = std::to_string(rings_.size());
             e.rx.push_back(make_ring("r" + of));
             e.tx.push_back(make_ring("t" + of));
         }
-        const int id = rte_eth_from_rings((name_ + name).c_str(), e.rx.data(), workers_,
-                                          e.tx.data(), workers_, 0);
+        const int id = rte_eth_from_rings((name_ + name).c_str(), e.rx.data(), queues_, e.tx.data(),
+                                          queues_, 0);
         REQUIRE(id >= 0);
         e.ethdev = static_cast<uint16_t>(id);
         // The driver cannot be told its address.
         rte_eth_devices[id].data->mac_addrs[0] = {{2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + i)}};
     }
 
-    const uint16_t workers_;
+    const uint16_t workers_, queues_;
     std::string name_;
     std::vector<end> ends_;
     std::vector<rte_ring*> rings_;

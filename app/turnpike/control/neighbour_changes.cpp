@@ -28,7 +28,7 @@ class neighbours::staged_neighbours : public staged {
                                               : datapath::fixed_hop::unreachable);
                 continue;
             }
-            auto e = add(c.interface_place.at(t.interface), t.via, "the gateways of the routes");
+            auto e = add(c, {t.interface, t.via}, "the gateways of the routes");
             if (!e) return tl::unexpected<error>(e.error());
             gateways_.insert(*e);
             c.hop_of_target.push_back((*e)->hop);
@@ -37,7 +37,7 @@ class neighbours::staged_neighbours : public staged {
     }
     result<void> add_fixed(change& c) {
         for (const auto& [name, says] : after_.neighbours) {
-            auto e = add(c.interface_place.at(name.interface), name.address, "the static ones");
+            auto e = add(c, name, "the static ones");
             if (!e) return tl::unexpected<error>(e.error());
             fixed_.emplace(*e, says.mac);
             const auto bits = static_cast<uint8_t>(name.address.bits());
@@ -79,7 +79,15 @@ class neighbours::staged_neighbours : public staged {
         std::vector<ip_prefix> networks{};
     };
 
-    result<entry*> add(uint16_t interface, const ip_address& a, const char* whose) {
+    result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
+        const uint16_t interface = c.interface_place.at(name.interface);
+        const ip_address& a = name.address;
+        // The link-local one follows from the device's MAC address: only here is it known.
+        if (a.is_link_local() && a.v6_bytes() == view_.interfaces[interface].addresses->v6.front())
+            return turnpike::fail(EINVAL, after_.file,
+                                  fmt::format("{} is our own address on '{}': no next hop, and "
+                                              "no neighbour",
+                                              a.text(), name.interface));
         if (entry* there = of_.find(interface, a)) {
             touched_.push_back(there);
             of_.unrank(*there);  // none of those that are wanted makes room for another

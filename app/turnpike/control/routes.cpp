@@ -10,8 +10,10 @@ namespace turnpike::control {
 namespace {
 
 constexpr int any_socket = -1;
-/// More writes than this, and more than one route in four: the table is built anew.
-constexpr size_t many_writes = 4096;
+/// More writes than this, and more than one route in four: the table is built anew. A load costs as much
+/// as some 8,000 writes up to 10,000 routes, as many as a third of the routes at 100,000, a seventh at
+/// 900,000 (turnpike-bench-fib: the time of a load times updates a second).
+constexpr size_t many_writes = 8192;
 
 template <class Fib>
 result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer_free defer_free) {
