@@ -26,12 +26,12 @@ struct alignas(64) plain_ipv4 {
 
 /// frame    [n, rounded up to a multiple of 16] the first byte of each frame, of which 34 can be read;
 ///          those beyond n may be any
-/// l3_room  [likewise] bytes of the frame behind its Ethernet header; 0 where it is not to be plain
+/// frame_bytes  [likewise] of each frame; 0 where it is not to be plain
 /// n        up to plain_burst
 /// us       the destination MAC address that is ours; no group
 /// Answers  bit i: frame i is plain, and what it says stands in `out`
 /// Threads  any. Errors none.
-using plain_ipv4_function = uint32_t(const uint8_t* const* frame, const uint32_t* l3_room,
+using plain_ipv4_function = uint32_t(const uint8_t* const* frame, const uint32_t* frame_bytes,
                                      uint32_t n, const mac_address& us, plain_ipv4& out) noexcept;
 
 /// The kernels, best first.

@@ -64,6 +64,8 @@ struct burst {
     unsigned pass = 1;    ///< 2 behind a tunnel's end
 
     std::array<rte_mbuf*, burst_max> packet;
+    /// As it was received: bytes of a frame that lies in one segment; 0: it lies in several.
+    alignas(16) std::array<uint32_t, burst_max> in_one;
     std::array<uint16_t, burst_max> in;               ///< interface
     std::array<uint32_t, burst_max> hop;              ///< index; where lookup found one
     std::array<way_out, burst_max> out;               ///< where it is sent, or punted to resolve

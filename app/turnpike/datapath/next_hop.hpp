@@ -51,7 +51,7 @@ struct alignas(64) next_hop {
     bool tells = false;                                          ///< kind drop
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
-    way_out out{};
+    alignas(8) way_out out{};
     std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, two bytes of the source's
     uint32_t rewrite_second = 0;             ///< the other four
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Is this source address one of ours, or a broadcast address of a network of ours? Asked of every
 // routed packet (RFC 1812 section 5.3.7, RFC 4291), so it must cost next to nothing: a small filter
-// of bits says no for almost all, and what it does not is looked up.
+// says no for almost all, and what it does not is looked up.
 #pragma once
 
 #include <algorithm>
@@ -19,35 +19,33 @@ class own_addresses {
   public:
     void add(uint32_t v4) {
         v4_.insert(std::lower_bound(v4_.begin(), v4_.end(), v4), v4);
-        set(bit_of(v4));
+        filter_[place_of(v4)] = 1;
     }
     void add(const ipv6_address& v6) {
         v6_.insert(std::lower_bound(v6_.begin(), v6_.end(), v6), v6);
-        set(bit_of(low_half(v6)));
+        filter_[place_of(v6)] = 1;
     }
     [[nodiscard]] bool has(uint32_t v4) const noexcept {
-        return test(bit_of(v4)) && std::binary_search(v4_.begin(), v4_.end(), v4);
+        return may_have(v4) != 0 && std::binary_search(v4_.begin(), v4_.end(), v4);
     }
     [[nodiscard]] bool has(const ipv6_address& v6) const noexcept {
-        return test(bit_of(low_half(v6))) && std::binary_search(v6_.begin(), v6_.end(), v6);
+        return filter_[place_of(v6)] != 0 && std::binary_search(v6_.begin(), v6_.end(), v6);
     }
+    /// 0: it is none of them for sure.
+    [[nodiscard]] uint8_t may_have(uint32_t v4) const noexcept { return filter_[place_of(v4)]; }
 
   private:
-    static constexpr unsigned log_bits = 11;  // 256 bytes
+    static constexpr unsigned log_places = 11;  // 2 KB: a byte each, which takes no shift to test
 
-    /// Fibonacci hashing: the high bits of a product with 2^64 / phi.
-    static unsigned bit_of(uint64_t key) noexcept {
-        return static_cast<unsigned>(key * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_bits));
+    /// Fibonacci hashing: the high bits of a product with 2^32 / phi, 2^64 / phi.
+    static uint32_t place_of(uint32_t v4) noexcept {
+        return v4 * 0x9e37'79b1U >> (32 - log_places);
     }
-    static uint64_t low_half(const ipv6_address& a) noexcept {
-        return load_be<uint64_t>(a.bytes + 8);
-    }
-    void set(unsigned bit) noexcept { filter_[bit / 64] |= uint64_t{1} << bit % 64; }
-    [[nodiscard]] bool test(unsigned bit) const noexcept {
-        return (filter_[bit / 64] >> bit % 64 & 1) != 0;
+    static uint64_t place_of(const ipv6_address& v6) noexcept {
+        return load_be<uint64_t>(v6.bytes + 8) * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);
     }
 
-    std::array<uint64_t, (1u << log_bits) / 64> filter_{};
+    std::array<uint8_t, size_t{1} << log_places> filter_{};
     std::vector<uint32_t> v4_{};
     std::vector<ipv6_address> v6_{};
 };

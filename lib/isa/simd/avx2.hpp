@@ -40,9 +40,13 @@ struct avx2 {
         return {_mm256_srli_epi32(a.v, Bits)};
     }
     static avx2 load_u32_each(const uint8_t* const* from, unsigned offset) noexcept {
-        int x[8];
-        for (unsigned i = 0; i < 8; ++i) std::memcpy(&x[i], from[i] + offset, 4);
-        return {_mm256_setr_epi32(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7])};
+        // Written out: a compiler that keeps a loop goes by way of memory.
+        const auto x = [&](unsigned i) {
+            int word;
+            std::memcpy(&word, from[i] + offset, 4);
+            return word;
+        };
+        return {_mm256_setr_epi32(x(0), x(1), x(2), x(3), x(4), x(5), x(6), x(7))};
     }
     static avx2 sum_halves_each(const uint8_t* const* from) noexcept {
         // Each half register holds one block: blocks i and i + 4 go together, so that the two
@@ -96,15 +100,17 @@ struct avx2 {
                                 avx2 (&column)[4]) noexcept {
         // Each half register holds one row: rows i and i + 4 go together, so that the transpose of
         // both halves leaves lane i with row i.
-        __m256i row[4];
-        for (unsigned i = 0; i < 4; ++i)
-            row[i] = _mm256_shuffle_epi8(
-                _mm256_inserti128_si256(
-                    _mm256_castsi128_si256(
-                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset))),
-                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i + 4] + offset)), 1),
-                _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0,
-                                 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+        const __m256i order =
+            _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6,
+                             5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+        const auto half = [&](unsigned i) {
+            return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i] + offset));
+        };
+        const auto rows = [&](unsigned i) {
+            return _mm256_shuffle_epi8(
+                _mm256_inserti128_si256(_mm256_castsi128_si256(half(i)), half(i + 4), 1), order);
+        };
+        const __m256i row[4] = {rows(0), rows(1), rows(2), rows(3)};
         const __m256i low01 = _mm256_unpacklo_epi32(row[0], row[1]);
         const __m256i low23 = _mm256_unpacklo_epi32(row[2], row[3]);
         const __m256i high01 = _mm256_unpackhi_epi32(row[0], row[1]);

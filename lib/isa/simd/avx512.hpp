@@ -106,14 +106,14 @@ struct avx512 {
         // Rows i, i + 4, i + 8 and i + 12 go together, as in avx2.hpp.
         const __m512i order = _mm512_broadcast_i32x4(
             _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-        __m512i row[4];
-        for (unsigned i = 0; i < 4; ++i) {
+        const auto rows = [&](unsigned i) {
             __m512i x = _mm512_castsi128_si512(block(from[i] + offset));
             x = _mm512_inserti32x4(x, block(from[i + 4] + offset), 1);
             x = _mm512_inserti32x4(x, block(from[i + 8] + offset), 2);
             x = _mm512_inserti32x4(x, block(from[i + 12] + offset), 3);
-            row[i] = _mm512_shuffle_epi8(x, order);
-        }
+            return _mm512_shuffle_epi8(x, order);
+        };
+        const __m512i row[4] = {rows(0), rows(1), rows(2), rows(3)};
         const __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
         const __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
         const __m512i high01 = _mm512_unpackhi_epi32(row[0], row[1]);

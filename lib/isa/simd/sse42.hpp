@@ -131,6 +131,22 @@ struct sse42 {
         column[2].v = _mm_unpacklo_epi64(high01, high23);
         column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
+    // Not words of all files: for what is compiled for DPDK's least.
+    static sse42 load_any(const void* from) noexcept {
+        return {_mm_loadu_si128(static_cast<const __m128i*>(from))};
+    }
+    /// column[k], lane i = the k-th of the four u32 at at(i)
+    template <class At>
+    static void columns_of(const At& at, sse42 (&column)[4]) noexcept {
+        const __m128i r0 = load_any(at(0)).v, r1 = load_any(at(1)).v, r2 = load_any(at(2)).v,
+                      r3 = load_any(at(3)).v;
+        const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+        const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+        column[0].v = _mm_unpacklo_epi64(low01, low23);
+        column[1].v = _mm_unpackhi_epi64(low01, low23);
+        column[2].v = _mm_unpacklo_epi64(high01, high23);
+        column[3].v = _mm_unpackhi_epi64(high01, high23);
+    }
     static sse42 widen_bytes(const uint8_t* from) noexcept {
         int x;
         std::memcpy(&x, from, sizeof x);

@@ -70,7 +70,7 @@ inline V one_hop_less(V hops) noexcept {
 
 /// All ones where the lane's packet is plain.
 template <class V>
-inline V is_plain(const columns<V>& c, V l3_room, const station<V>& us) noexcept {
+inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noexcept {
     const auto same = [](V a, V b) { return V::template equal<uint32_t>(a, b); };
     const V low = V::set1(0xffff);
     const V total = c.length & low;
@@ -83,19 +83,19 @@ inline V is_plain(const columns<V>& c, V l3_room, const station<V>& us) noexcept
     // Section 5.2.2 (2): a right header's one's complement sum is 0xffff (RFC 1071).
     const V sum = halves(halves(halves(c.length) + halves(c.identity) + halves(c.hops) +
                                 halves(c.source) + halves(c.destination)));
-    const V bad = V::greater(total, l3_room) | martian(c.source) | martian(c.destination) |
-                  same(c.source, c.destination);
+    const V bad = V::greater(total + V::set1(14), frame_bytes) | martian(c.source) |
+                  martian(c.destination) | same(c.source, c.destination);
     return V::and_not(bad, good & same(sum, low));
 }
 
 template <class V>
-inline uint32_t find(const uint8_t* const* frame, const uint32_t* l3_room, uint32_t n,
+inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
                      const turnpike::mac_address& mac, turnpike::packet::plain_ipv4& out) noexcept {
     const station<V> us(mac);
     uint32_t plain = 0;
     for (uint32_t i = 0; i < n; i += V::lanes) {
         const columns<V> c(frame + i);
-        plain |= V::sign_bits(is_plain(c, V::load(l3_room + i), us)) << i;
+        plain |= V::sign_bits(is_plain(c, V::load(frame_bytes + i), us)) << i;
         V::store(out.source + i, c.source);
         V::store(out.destination + i, c.destination);
         V::store(out.l3_bytes + i, c.length & V::set1(0xffff));

@@ -5,9 +5,9 @@
 
 namespace turnpike::packet::avx512 {
 
-uint32_t find_plain_ipv4(const uint8_t* const* frame, const uint32_t* l3_room, uint32_t n,
+uint32_t find_plain_ipv4(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
                          const mac_address& us, plain_ipv4& out) noexcept {
-    return find<::avx512>(frame, l3_room, n, us, out);
+    return find<::avx512>(frame, frame_bytes, n, us, out);
 }
 
 }  // namespace turnpike::packet::avx512

@@ -38,7 +38,7 @@ class plain_frames : public ::testing::TestWithParam<std::string> {
     /// Frames are followed by a page without access, as soon as 34 bytes are there.
     void compare(plain_ipv4_function* find, const std::vector<byte_vector>& frames) {
         const uint8_t* first[plain_burst];
-        uint32_t room[plain_burst] = {};
+        uint32_t sizes[plain_burst] = {};
         const auto n = static_cast<uint32_t>(frames.size());
         std::vector<uint8_t*> copies;
         for (uint32_t i = 0; i < n; ++i) {
@@ -47,12 +47,12 @@ class plain_frames : public ::testing::TestWithParam<std::string> {
             std::copy(frames[i].begin(), frames[i].end(), copy);
             copies.push_back(copy);
             first[i] = copy;
-            room[i] = frames[i].size() < 14 ? 0 : static_cast<uint32_t>(frames[i].size()) - 14;
+            sizes[i] = static_cast<uint32_t>(frames[i].size());
         }
         for (uint32_t i = n; i < plain_burst; ++i) first[i] = first[0];
         plain_ipv4 out;
         std::memset(&out, 0xa5, sizeof out);
-        const uint32_t found = find(first, room, n, us, out);
+        const uint32_t found = find(first, sizes, n, us, out);
         EXPECT_EQ(static_cast<uint64_t>(found) >> n, 0U);
         for (uint32_t i = 0; i < n; ++i) {
             const bool plain = (found >> i & 1) != 0;
@@ -115,8 +115,8 @@ TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
     std::copy(bytes.begin(), bytes.end(), frame.begin());
     std::array<const uint8_t*, 16> first;
     first.fill(frame.data());
-    std::array<uint32_t, 16> room;
-    room.fill(static_cast<uint32_t>(bytes.size()) - 14);
+    std::array<uint32_t, 16> sizes;
+    sizes.fill(static_cast<uint32_t>(bytes.size()));
     for (uint32_t id = 0; id <= 0xffff; ++id) {
         auto& ip = view<ipv4_header>(frame.data() + 14);
         ip.id = static_cast<uint16_t>(id);
@@ -124,7 +124,7 @@ TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
         ip.checksum = 0;
         ip.checksum = checksum({frame.data() + 14, 20});
         plain_ipv4 out;
-        ASSERT_EQ(kernel->function(first.data(), room.data(), 1, us, out), 1U) << id;
+        ASSERT_EQ(kernel->function(first.data(), sizes.data(), 1, us, out), 1U) << id;
         ASSERT_EQ(decrement_ttl(ip), drop_reason::none);
         ASSERT_EQ(out.forwarded[0], load_be<uint32_t>(frame.data() + 14 + 8)) << id;
     }

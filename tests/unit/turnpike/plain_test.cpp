@@ -227,6 +227,7 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     ASSERT_EQ(rte_pktmbuf_chain(b.packet[1], lab_.packet_of({whole.begin() + 60, whole.end()})), 0);
     b.packet[2] = lab_.packet_of(whole);  // only its padding is in another
     ASSERT_EQ(rte_pktmbuf_chain(b.packet[2], lab_.packet_of(zeros(20))), 0);
+    EXPECT_EQ(run_rx(c, b, 7), bit(stage::interface));
     EXPECT_EQ(run_interface(c, b, 7), bit(stage::plain));
     EXPECT_EQ(run_plain(c, b, 7), bit(stage::tx) | bit(stage::parse));
     EXPECT_EQ(b.at[static_cast<size_t>(stage::tx)], 1U);

@@ -13,7 +13,8 @@ namespace turnpike::test {
 
 /// Two routed ports, and whatever else.
 inline std::string router(const std::string& routes = "", const std::string& more = "",
-                   const std::string& west = "10.0.1.254/24", const std::string& ports = "") {
+                          const std::string& west = "10.0.1.254/24",
+                          const std::string& ports = "") {
     return "ports:\n  - {name: west, device: d0, addresses: [" + west +
            "]}\n"
            "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n" +

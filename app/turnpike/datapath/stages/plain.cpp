@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage plain: the way of nearly every routed packet in one pass: checked, looked up, rewritten.
-//   Reads   packet, in_all; interface.mac, view.{own, fib4, fib6, hops}
+//   Reads   packet, in_one, in_all; interface.mac, view.{own, fib4, fib6, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is cut
 // Plain is a frame in one segment, from one station to us, with an IPv4 header without options or an
 // IPv6 header without extensions, that passes every check of stages parse, lookup and rewrite and
@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "isa/simd/sse42.hpp"
 #include "packet/ipv6.hpp"
 
 namespace turnpike::datapath {
@@ -20,100 +21,153 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 static_assert(burst_max == packet::plain_burst);
 
-/// Where each frame of a burst begins, and how much of it is layer 3; those of packets that cannot be
-/// plain have none. The kernels take sixteen at a time.
+/// Where each frame of a burst begins. The kernels take sixteen at a time.
 struct frames {
     std::array<uint8_t*, burst_max> first;
-    std::array<uint32_t, burst_max> l3_room;
 
-    frames(const burst& b, packet_mask packets) noexcept {
-        for (uint32_t i = 0; i < b.count; ++i) {
-            const rte_mbuf* m = b.packet[i];
-            first[i] = rte_pktmbuf_mtod(m, uint8_t*);
+    explicit frames(const burst& b) noexcept {
+        uint32_t i = 0;
+#pragma GCC unroll 4
+        for (; i < b.count; ++i) {
+            first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
             rte_prefetch0(first[i]);  // a device may have left it far from this CPU
-            const bool whole = m->data_len == m->pkt_len && (packets >> i & 1) != 0;
-            l3_room[i] = whole ? m->data_len - uint32_t{l2_bytes} : 0;
         }
-        for (uint32_t i = b.count; i % 16 != 0; ++i) {
-            first[i] = first[0];
-            l3_room[i] = 0;
-        }
+        for (; i % 16 != 0; ++i) first[i] = first[0];
     }
 };
 
-/// What of the view is asked of each packet, at hand while packets are written to.
-struct way_on {
-    explicit way_on(const view& v) noexcept
-        : own(v.own), interfaces(v.interfaces.data()), hops(v.hops), out_lists(v.out_lists) {}
+using hop_indices = std::array<uint64_t, burst_max>;
 
-    /// May a packet leave by this hop as it is?
-    [[nodiscard]] bool is_open(const next_hop& hop, uint32_t l3_bytes) const noexcept {
-        return hop.kind.load(std::memory_order_acquire) == hop_kind::adjacency &&
-               l3_bytes <= hop.mtu.load(std::memory_order_relaxed) &&
-               (!out_lists || interfaces[hop.out.interface].acl_out == nullptr);
-    }
-
-    const own_addresses& own;
-    const interface* interfaces;
-    next_hop* hops;
-    bool out_lists;
-};
-
-void send_by(next_hop& hop, burst& b, uint32_t i, uint8_t* frame, uint32_t l3_bytes) noexcept {
-    rte_mbuf* m = b.packet[i];
-    m->data_len = static_cast<uint16_t>(l2_bytes + l3_bytes);  // padding is no part of it
-    m->pkt_len = m->data_len;
-    hop.mark_used();
-    hop.write(frame);
-    b.out[i] = hop.out;
-}
-
-/// Look destinations up and call send(hop, i) for each packet; it answers whether it was sent.
-/// Answers the packets that were.
-template <class Fib, class Address, class Send>
-packet_mask look_up_and_send(const Fib& fib, const way_on& on, packet_mask packets,
-                             const Address* destination, const Send& send) noexcept {
-    std::array<uint64_t, burst_max> hop;
-    const auto n = static_cast<uint32_t>(std::popcount(packets));
+/// The hops of packets. Answers of how many, from the first on; those among them that are not looked up,
+/// and as many behind as fill four, have fixed_hop::no_route.
+template <class Fib, class Address>
+uint32_t look_up(const Fib& fib, packet_mask packets, const Address* destination,
+                 hop_indices& hop) noexcept {
+    auto n = static_cast<uint32_t>(std::popcount(packets));
     if ((packets & (packets + 1)) == 0) {  // the first ones, no gap: as they lie
         fib.lookup_bulk({destination, n}, {hop.data(), n});
-        packet_mask left = 0;
-        for (uint32_t i = 0; i < n; ++i)
-            if (!send(on.hops[hop[i]], i)) [[unlikely]]
-                left |= packet_mask{1} << i;
-        return packets & ~left;
+        for (uint32_t i = n; i % 4 != 0; ++i) hop[i] = fixed_hop::no_route;
+        return n;
     }
     std::array<Address, burst_max> side_by_side;
+    hop_indices found;
     uint32_t k = 0;
-    for (packet_mask rest = packets; rest != 0; rest &= rest - 1)
-        side_by_side[k++] = destination[std::countr_zero(rest)];
-    fib.lookup_bulk({side_by_side.data(), n}, {hop.data(), n});
-    packet_mask sent = 0;
+    for_each(packets, [&](uint32_t i) { side_by_side[k++] = destination[i]; });
+    fib.lookup_bulk({side_by_side.data(), n}, {found.data(), n});
+    hop.fill(fixed_hop::no_route);
     k = 0;
-    for (packet_mask rest = packets; rest != 0; rest &= rest - 1)
-        if (send(on.hops[hop[k++]], static_cast<uint32_t>(std::countr_zero(rest)))) [[likely]]
-            sent |= rest & (0 - rest);
-    return sent;
+    for_each(packets, [&](uint32_t i) { hop[i] = found[k++]; });
+    return burst_max;
+}
+
+/// What hops say of the way out, side by side: the first words of next_hop, four packets at a time.
+/// (SSE4.2 is DPDK's own least.)
+struct ways {
+    alignas(16) std::array<uint32_t, burst_max> state, mtu, out, zero;
+
+    ways(const next_hop* hops, const hop_indices& hop, uint32_t n) noexcept {
+        static_assert(offsetof(next_hop, mtu) == 4 && offsetof(next_hop, out) == 8);
+        constexpr uint32_t blocks = sizeof(next_hop) / 16;
+        for (uint32_t i = 0; i < n; i += 4) {
+            const uint32_t at[4] = {static_cast<uint32_t>(hop[i]) * blocks,
+                                    static_cast<uint32_t>(hop[i + 1]) * blocks,
+                                    static_cast<uint32_t>(hop[i + 2]) * blocks,
+                                    static_cast<uint32_t>(hop[i + 3]) * blocks};
+            sse42::load_columns(reinterpret_cast<const uint8_t*>(hops), at, &state[i], &mtu[i],
+                                &out[i], &zero[i]);
+        }
+    }
+
+    /// Those whose neighbour is known and whose link takes them; unmarked: whose hop is not marked used.
+    [[nodiscard]] packet_mask open(uint32_t n, const uint32_t* l3_bytes,
+                                   packet_mask& unmarked) const noexcept {
+        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3);
+        const sse42 kind = sse42::set1(0xff),
+                    adjacency = sse42::set1(uint32_t(hop_kind::adjacency)),
+                    low = sse42::set1(0xffff), none = sse42::set1(0);
+        packet_mask found = 0, without_mark = 0;
+        for (uint32_t i = 0; i < n; i += 4) {
+            const sse42 says = sse42::load(&state[i]);
+            const sse42 too_long =
+                sse42::greater(sse42::load(l3_bytes + i), sse42::load(&mtu[i]) & low);
+            found |= sse42::sign_bits(
+                         sse42::and_not(too_long, sse42::equal<uint32_t>(says & kind, adjacency)))
+                     << i;
+            without_mark |=
+                sse42::sign_bits(sse42::equal<uint32_t>(sse42::shift_right<24>(says), none)) << i;
+        }
+        unmarked = without_mark;
+        return found;
+    }
+};
+
+/// Frames that are longer than what they carry: padding is no part of it.
+packet_mask padded(const burst& b, const uint32_t* l3_bytes) noexcept {
+    packet_mask out = 0;
+    for (uint32_t i = 0; i < b.count; i += 4)
+        out |= sse42::sign_bits(sse42::greater(sse42::load(&b.in_one[i]),
+                                               sse42::load(l3_bytes + i) + sse42::set1(l2_bytes)))
+               << i;
+    return out;
+}
+
+/// Send packets by their hops; forward(frame, i) does the rest of what changes in a frame.
+/// Answers those that were sent.
+template <class Forward>
+packet_mask send(const view& v, burst& b, const frames& f, packet_mask packets,
+                 const hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+                 const Forward& forward) noexcept {
+    const ways way(v.hops, hop, n);
+    packet_mask unmarked = 0;
+    packet_mask open = packets & way.open(n, l3_bytes, unmarked);
+    if (v.out_lists) [[unlikely]]
+        for (packet_mask rest = open; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            const auto out = std::bit_cast<way_out>(way.out[i]);
+            if (v.interfaces[out.interface].acl_out != nullptr) open &= ~(packet_mask{1} << i);
+        }
+    if ((open & unmarked) != 0) [[unlikely]]
+        for_each(open & unmarked, [&](uint32_t i) { v.hops[hop[i]].mark_used(); });
+    for_each(open & padded(b, l3_bytes), [&](uint32_t i) {
+        rte_mbuf* m = b.packet[i];
+        m->data_len = static_cast<uint16_t>(l2_bytes + l3_bytes[i]);
+        m->pkt_len = m->data_len;
+    });
+    const next_hop* const hops = v.hops;
+    for_each(open, [&](uint32_t i) {
+        uint8_t* frame = f.first[i];
+        forward(frame, i);
+        hops[hop[i]].write(frame);
+        b.out[i] = std::bit_cast<way_out>(way.out[i]);
+    });
+    return open;
+}
+
+/// A source that is ours is forged: the careful stages say so.
+packet_mask from_others(const own_addresses& own, packet_mask packets, const uint32_t* source,
+                        uint32_t n) noexcept {
+    uint8_t any = 0;
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < n; ++i) any |= own.may_have(source[i]);
+    if (any == 0) [[likely]]
+        return packets;
+    packet_mask ours = 0;
+    for_each(packets, [&](uint32_t i) { ours |= packet_mask{own.has(source[i])} << i; });
+    return packets & ~ours;
 }
 
 /// Answers the packets that are sent.
-packet_mask forward_ipv4(const view& v, burst& b, const frames& f) noexcept {
+packet_mask forward_ipv4(const view& v, burst& b, packet_mask packets, const frames& f) noexcept {
     packet::plain_ipv4 plain;
     const mac_address& us = v.interfaces[b.in_all].mac;
-    const packet_mask packets = v.plain_ipv4(f.first.data(), f.l3_room.data(), b.count, us, plain);
+    packets &= v.plain_ipv4(f.first.data(), b.in_one.data(), b.count, us, plain);
+    packets = from_others(v.own, packets, plain.source, b.count);
     if (packets == 0) return 0;
-    const way_on on(v);
-    return look_up_and_send(
-        *v.fib4, on, packets, plain.destination, [&](next_hop& hop, uint32_t i) noexcept {
-            const uint32_t l3_bytes = plain.l3_bytes[i];
-            // A source that is ours is forged: the careful stages say so.
-            if (!on.is_open(hop, l3_bytes) || on.own.has(plain.source[i])) [[unlikely]]
-                return false;
-            uint8_t* frame = f.first[i];
-            store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl), plain.forwarded[i]);
-            send_by(hop, b, i, frame, l3_bytes);
-            return true;
-        });
+    hop_indices hop;
+    const uint32_t n = look_up(*v.fib4, packets, plain.destination, hop);
+    return send(v, b, f, packets, hop, n, plain.l3_bytes, [&](uint8_t* frame, uint32_t i) noexcept {
+        store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl), plain.forwarded[i]);
+    });
 }
 
 /// Good on more than its own link, and no martian: 2000::/3 and fc00::/7 are, and nearly all traffic.
@@ -153,45 +207,48 @@ class ipv6_beginning {
 };
 
 /// RFC 8200, and RFC 4291 of the addresses.
-bool is_plain_ipv6(const uint8_t* frame, uint32_t l3_room, const ipv6_beginning& beginning,
+bool is_plain_ipv6(const uint8_t* frame, uint32_t frame_bytes, const ipv6_beginning& beginning,
                    const own_addresses& own) noexcept {
-    if (l3_room < sizeof(packet::ipv6_header) || !beginning.is_of(frame)) return false;
+    if (frame_bytes < l2_bytes + sizeof(packet::ipv6_header) || !beginning.is_of(frame))
+        return false;
     const auto& ip = packet::view<packet::ipv6_header>(frame + l2_bytes);
     return is_plain_upper(ip.next_header) && ip.hop_limit > 1 &&
-           ip.payload_bytes + sizeof ip <= l3_room && is_global(ip.source) &&
+           l2_bytes + sizeof ip + ip.payload_bytes <= frame_bytes && is_global(ip.source) &&
            is_global(ip.destination) && ip.source != ip.destination && !own.has(ip.source);
 }
 
 packet_mask forward_ipv6(const view& v, burst& b, packet_mask packets, const frames& f) noexcept {
     const ipv6_beginning beginning(v.interfaces[b.in_all].mac);
     std::array<ipv6_address, burst_max> destination;
+    std::array<uint32_t, burst_max> l3_bytes;
     packet_mask plain = 0;
     for_each(packets, [&](uint32_t i) {
-        if (!is_plain_ipv6(f.first[i], f.l3_room[i], beginning, v.own)) return;
+        if (!is_plain_ipv6(f.first[i], b.in_one[i], beginning, v.own)) return;
         plain |= packet_mask{1} << i;
-        destination[i] = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes).destination;
+        const auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
+        destination[i] = ip.destination;
+        l3_bytes[i] = static_cast<uint32_t>(ip.payload_bytes + sizeof ip);
     });
     if (plain == 0) return 0;
-    const way_on on(v);
-    return look_up_and_send(
-        *v.fib6, on, plain, destination.data(), [&](next_hop& hop, uint32_t i) noexcept {
-            auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
-            const auto l3_bytes = static_cast<uint32_t>(ip.payload_bytes + sizeof ip);
-            if (!on.is_open(hop, l3_bytes)) [[unlikely]]
-                return false;
-            --ip.hop_limit;
-            send_by(hop, b, i, f.first[i], l3_bytes);
-            return true;
-        });
+    hop_indices hop;
+    const uint32_t n = look_up(*v.fib6, plain, destination.data(), hop);
+    return send(v, b, f, plain, hop, n, l3_bytes.data(), [](uint8_t* frame, uint32_t) noexcept {
+        --packet::view<packet::ipv6_header>(frame + l2_bytes).hop_limit;
+    });
 }
 
 }  // namespace
 
 stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
-    const frames f(b, packets);
-    packet_mask sent = forward_ipv4(v, b, f);
-    if (sent != packets) sent |= forward_ipv6(v, b, packets & ~sent, f);
+    const frames f(b);
+    // The first one's family first: bursts are mostly of one.
+    const bool six = rte_pktmbuf_mtod(b.packet[0], const packet::ethernet_header*)->type ==
+                     packet::ether_type_ipv6;
+    packet_mask sent = six ? forward_ipv6(v, b, packets, f) : forward_ipv4(v, b, packets, f);
+    if (sent != packets)
+        sent |=
+            six ? forward_ipv4(v, b, packets & ~sent, f) : forward_ipv6(v, b, packets & ~sent, f);
     return move(b, sent, stage::tx) | move(b, packets & ~sent, stage::parse);
 }
 

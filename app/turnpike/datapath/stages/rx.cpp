@@ -1,33 +1,68 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage rx: what rx_burst returned is counted; what is no frame goes no further.
 //   Reads   packet, count, in_port
-//   Writes  the port's counters
+//   Writes  in_one; the port's counters
 #include <rte_mbuf.h>
 
-#include <algorithm>
+#include <array>
 
 #include "datapath/graph.hpp"
+#include "isa/simd/sse42.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
 
+namespace {
+
+constexpr uint32_t least_bytes = sizeof(packet::ethernet_header);
+
+struct sizes {
+    uint64_t bytes = 0;  ///< of all
+    bool runts = false;  ///< are there frames that are none
+};
+
+/// What mbufs say of lengths, four at a time where there are four (SSE4.2 is DPDK's own least).
+sizes take_sizes(burst& b) noexcept {
+    static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
+                  offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
+    const sse42 least = sse42::set1(least_bytes), low = sse42::set1(0xffff);
+    sse42 sum = sse42::set1(0), runts = sum;
+    uint32_t i = 0;
+    for (; i + 4 <= b.count; i += 4) {
+        sse42 says[4];
+        sse42::columns_of([&](unsigned k) { return &b.packet[i + k]->rx_descriptor_fields1; },
+                          says);
+        const sse42 whole = says[1], first = says[2] & low;
+        sum = sum + whole;
+        runts = runts | sse42::greater(least, whole);
+        sse42::store(&b.in_one[i], whole & sse42::equal<uint32_t>(whole, first));
+    }
+    std::array<uint32_t, 4> part;
+    sse42::store(part.data(), sum);
+    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .runts = sse42::any(runts)};
+    for (; i < b.count; ++i) {
+        const rte_mbuf* m = b.packet[i];
+        out.bytes += m->pkt_len;
+        out.runts |= m->pkt_len < least_bytes;
+        b.in_one[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
+    }
+    return out;
+}
+
+}  // namespace
+
 stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
-    uint64_t bytes = 0;
-    uint32_t shortest = UINT32_MAX;
-    for_each(packets, [&](uint32_t i) {
-        bytes += b.packet[i]->pkt_len;
-        shortest = std::min(shortest, b.packet[i]->pkt_len);
-    });
+    const sizes all = take_sizes(b);
     cost::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
-    counted.rx_bytes.add(bytes);
+    counted.rx_bytes.add(all.bytes);
     counted.rx_bursts.add(1);
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
     packet_mask runts = 0;
-    if (shortest < sizeof(packet::ethernet_header)) [[unlikely]]
+    if (all.runts) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
-            if (b.packet[i]->pkt_len < sizeof(packet::ethernet_header))
+            if (b.packet[i]->pkt_len < least_bytes)
                 drop_packet(b, i, packet::drop_reason::runt, runts);
         });
     return move(b, packets & ~runts, stage::interface) | move(b, runts, stage::drop);

@@ -3,6 +3,7 @@
 //   Reads   packet, out; port.state.link_up
 //   Writes  the send queues
 #include "datapath/graph.hpp"
+#include "isa/simd/sse42.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -15,13 +16,17 @@ bool link_is_up(const context& c, uint16_t port) noexcept {
            c.tx[port].usable();
 }
 
-/// All packets of a burst leave by the first one's interface.
+/// All packets of a burst leave by the first one's interface. Four at a time; SSE4.2 is DPDK's own least.
 bool go_one_way(const burst& b) noexcept {
     static_assert(sizeof(way_out) == sizeof(uint32_t));
     const auto first = std::bit_cast<uint32_t>(b.out[0]);
-    uint32_t differ = 0;
-    for (uint32_t i = 0; i < b.count; ++i) differ |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
-    return differ == 0;
+    sse42 differ = sse42::set1(0);
+    uint32_t i = 0;
+    for (; i + 4 <= b.count; i += 4)
+        differ = differ | (sse42::load_any(&b.out[i]) ^ sse42::set1(first));
+    uint32_t rest = 0;
+    for (; i < b.count; ++i) rest |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
+    return rest == 0 && !sse42::any(differ);
 }
 
 }  // namespace
