@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `meson install` puts down is whole: a user builds our examples against it with pkg-config."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
+from lib.dpdk_program import wait_for_hugepages  # noqa: E402
 
 BUILD = os.environ["TURNPIKE_BUILD"]
 SOURCE = os.path.join(os.path.dirname(__file__), "../..")
@@ -92,6 +94,21 @@ def test_examples_build_with_pkg_config():
             *flags(*(f"turnpike-{r}" for r in rooms)))
         linked = run("ldd", program, env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(shared_libraries()[0])})
         assert "not found" not in linked, linked
+
+
+def test_bench_forward_finds_what_it_starts():
+    """turnpike and its part in C++, beside it and below the prefix; the cell takes neither ports nor a worker."""
+    if not os.path.exists(f"{PREFIX}/bin/turnpike-bench-forward"):
+        tap.skip("built without the benches (-Dbench=false)")
+    if os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2:
+        tap.skip("turnpike-bench-forward needs root and two CPUs")
+    wait_for_hugepages()
+    folders = {os.path.dirname(library) for library in shared_libraries()}
+    folders |= {os.path.dirname(path) for path in glob.glob(f"{_folder.name}/**/librte_*.so", recursive=True)}
+    said = run(f"{PREFIX}/bin/turnpike-bench-forward", "--json", "--only", "^vlan/64/turnpike",
+               env={**os.environ, "LD_LIBRARY_PATH": ":".join(sorted(folders))})
+    cells = json.loads(said)["cells"]
+    assert [c["why"] for c in cells] == ["turnpike has no VLAN sub-interfaces yet"], cells
 
 
 if __name__ == "__main__":

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike-bench-forward: the whole path beside the forwarders that people use, on the same simulated NICs, on one
+core, by turns. doc/bench-forward.md says how to read it."""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import picture
+import report
+from machine import Machine
+from measurement import Bench, measure_group
+from workloads import Condition, groups
+
+QUICK = (Condition(), Condition(memory="cold"))
+WHOLE = (Condition(), Condition(memory="cold"), Condition(frame="imix"), Condition(load=0.5))
+
+
+def number(least, kind):
+    def parse(text):
+        value = kind(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"'{text}': {least} is the least")
+        return value
+    parse.__name__ = "number"
+    return parse
+
+
+def pattern(text):
+    try:
+        return re.compile(text)
+    except re.error as why:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {why}") from None
+
+
+def readable(text):
+    try:
+        with open(text, "rb"):
+            return os.path.abspath(text)
+    except OSError as why:
+        raise argparse.ArgumentTypeError(f"{text}: {why.strerror}") from None
+
+
+def folder(text):
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text}: no such folder")
+    return os.path.abspath(text)
+
+
+def svg(text):
+    if not text.endswith(".svg"):
+        raise argparse.ArgumentTypeError(f"'{text}': a name that ends in .svg is wanted")
+    return text
+
+
+def parse_options(words):
+    p = argparse.ArgumentParser(prog="turnpike-bench-forward", allow_abbrev=False, description=__doc__)
+    p.add_argument("--json", action="store_true", help="print one JSON object (turnpike.bench/1) on standard output")
+    p.add_argument("--quick", action="store_true", help="64-byte frames, few of them cold: three minutes")
+    p.add_argument("--only", type=pattern, metavar="PATTERN", help="cells whose names match this regular expression")
+    p.add_argument("--list", action="store_true", help="print the cells' names and end")
+    p.add_argument("--rounds", type=number(1, int), help="windows of each, by turns, a sitting (5)")
+    p.add_argument("--sittings", type=number(1, int), help="how often all are started anew (2; 1 with --quick)")
+    p.add_argument("--seconds", type=number(0.05, float), help="length of a window (0.5; 0.3 with --quick)")
+    p.add_argument("--table", type=readable, metavar="FILE", help="a full table, a prefix a line (default: generated)")
+    p.add_argument("--rules", type=readable, metavar="FILE", help="ClassBench rules of IPv4 (default: generated)")
+    p.add_argument("--max-simd-bitwidth", type=int, choices=(64, 128, 256, 512), help="EAL's, of all of them")
+    p.add_argument("--turnpike", type=readable, metavar="PROGRAM", help="another build of ours")
+    p.add_argument("--grout", type=folder, metavar="PREFIX", help="measure grout as installed there, too")
+    p.add_argument("--vpp", type=folder, metavar="PREFIX", help="measure VPP as installed there, too")
+    p.add_argument("--picture", type=svg, metavar="FILE.svg", help="draw it: .svg, -dark.svg, and .png where possible")
+    o = p.parse_args(words)
+    o.rounds = o.rounds or 5
+    o.sittings = o.sittings or (1 if o.quick else 2)
+    o.seconds = o.seconds or (0.3 if o.quick else 0.5)
+    return p, o
+
+
+def chosen(options):
+    """Groups of cases; what is half of a full rate brings that along."""
+    every = list(groups(QUICK if options.quick else WHOLE, options.quick))
+    wanted = {c.name for g in every for c in g if not options.only or options.only.search(c.name)}
+    wanted |= {c.at(load=1.0).name for g in every for c in g if c.name in wanted}
+    kept = [[c for c in g if c.name in wanted] for g in every]
+    return [g for g in kept if g]
+
+
+def make_inputs(machine, options, cases, into):
+    """The envelope of what makes them, its files in the folder."""
+    make = sorted({name for c in cases for name in c.workload.inputs})
+    words = [*machine.width_option(), "-l", str(machine.worker_cpu), "--", "--json", "--into", into]
+    for name in make:
+        words += ["--make", name]
+    for frame in sorted({c.condition.frame for c in cases}):
+        words += ["--frame", frame]
+    for option in ("table", "rules"):
+        if getattr(options, option):
+            words += [f"--{option}", getattr(options, option)]
+    done = subprocess.run([machine.inputs, *words], capture_output=True, text=True, check=False,
+                          preexec_fn=machine.for_children())
+    if done.returncode != 0:
+        say((done.stderr.strip().splitlines() or ["turnpike-bench-forward: no inputs"])[-1])
+        raise SystemExit(2)
+    return json.loads(done.stdout)
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def measure(machine, options, wanted, into):
+    envelope = make_inputs(machine, options, [c for g in wanted for c in g], into)
+    bench = Bench(machine, into, options, envelope["host"]["tsc_hz"], envelope["summary"])
+    seen = {}
+    say(report.HEADER)
+    for cases in wanted:
+        outcomes = measure_group(bench, cases, seen)
+        seen |= {o.case.name: o for o in outcomes}
+        for o in outcomes:
+            say(report.line_of(o))
+    envelope["cells"] = [report.cell_of(o, seen) for o in seen.values()]
+    envelope["summary"] = {**report.summary_of(seen), "inputs": bench.sizes}
+    return envelope
+
+
+def end_by_signal(number_of_signal, _frame):
+    raise SystemExit(128 + number_of_signal)
+
+
+def main():
+    parser, options = parse_options(sys.argv[1:])
+    wanted = chosen(options)
+    if not wanted:
+        parser.error(f"--only '{options.only.pattern}': no cell has such a name (--list prints them)")
+    if options.list:
+        print("\n".join(c.name for g in wanted for c in g))
+        return 0
+    machine = Machine(options.turnpike, options.max_simd_bitwidth)
+    why = machine.check()
+    if why:
+        say(f"turnpike-bench-forward: {why}")
+        return 2
+    for number_of_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number_of_signal, end_by_signal)
+    os.sched_setaffinity(0, {machine.control_cpu})
+    with tempfile.TemporaryDirectory(prefix="turnpike-forward-") as into:
+        envelope = measure(machine, options, wanted, into)
+    if options.picture:
+        for line in picture.draw(envelope, options.picture):
+            say(line)
+    print(json.dumps(envelope, indent=1) if options.json else "\n".join(report.summary_lines(envelope["summary"])))
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The part of turnpike-bench-forward in C++: writes inputs.hpp's files into a folder, and says what machine this is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "../harness.hpp"
+#include "acl/rule_file.hpp"
+#include "inputs.hpp"
+
+namespace turnpike::bench {
+namespace {
+
+struct wishes {
+    std::string folder, table, rules;
+    std::vector<std::string> make, frame{"64"};
+    int frames = 131'072;
+};
+
+/// How many of that size; of IMIX (353 bytes) half, 23 MB a port.
+size_t frames_of(const wishes& w, const std::string& frame) {
+    return static_cast<size_t>(w.frames) / (frame == "imix" ? 2 : 1);
+}
+
+bool wanted(const wishes& w, const std::string& name) {
+    return std::find(w.make.begin(), w.make.end(), name) != w.make.end();
+}
+
+void make_table(harness& h, const wishes& w, int family) {
+    const std::string name = fmt::format("full{}", family);
+    const routes all = w.table.empty() ? generate_routes(family, family == 4 ? 900'000 : 160'000)
+                                       : read_routes(w.table, family);
+    routes table = forwardable(all, family);
+    if (table.empty())
+        throw std::runtime_error(fmt::format("{}: has no IPv{} routes", w.table, family));
+    give_next_hops(table, 2);
+    write_table(table, family, w.folder + "/" + name);
+    for (const auto& frame : w.frame)
+        for (const char* kind : {"uniform", "zipf"})
+            write_table_traffic(table, family, kind, frames_of(w, frame),
+                                fmt::format("{}/{}-{}", w.folder, name, kind), frame == "imix");
+    h.summary()[name] = table.size();
+}
+
+/// All of the file for the larger set, a thousand of them, equally spaced, for the smaller.
+rule_set read_set(const std::string& file, bool small) {
+    const auto read = acl::read_rules(file);
+    if (!read) throw std::runtime_error(read.error().message());
+    if (read->kind != acl::family::ipv4) throw std::runtime_error(file + ": IPv4 rules are wanted");
+    rule_set set{file, acl::family::ipv4, {}};
+    const size_t step = small ? std::max<size_t>(1, read->rules.size() / 1000) : 1;
+    for (size_t i = 0; i < read->rules.size(); i += step) set.rules.push_back(read->rules[i]);
+    return set;
+}
+
+rule_set generated_set(bool small) {
+    for (rule_set& set : generate_sets())
+        if (set.name == (small ? "acl_1k" : "acl_10k")) return std::move(set);
+    throw std::runtime_error("the generator has lost its access lists");
+}
+
+void make_rules(harness& h, const wishes& w, bool small) {
+    const std::string name = small ? "acl1k" : "acl10k";
+    const rule_set set = w.rules.empty() ? generated_set(small) : read_set(w.rules, small);
+    write_rules(set.rules, w.folder + "/" + name);
+    for (const auto& frame : w.frame)
+        write_rule_traffic(set, frames_of(w, frame), w.folder + "/" + name, frame == "imix");
+    h.summary()[name] = set.rules.size();
+}
+
+int run(int argc, char** argv) {
+    harness h("forward", "inputs of turnpike-bench-forward");
+    wishes w;
+    h.add_option("--into", w.folder, "the folder that files go to");
+    h.add_option("--make", w.make, "what to make",
+                 {"small4", "small6", "mixed", "full4", "full6", "acl1k", "acl10k"});
+    h.add_option("--frame", w.frame, "sizes of the captures' frames", {"64", "imix"});
+    h.add_option("--frames", w.frames,
+                 "64-byte frames in a table's or a list's capture; of IMIX half");
+    h.add_option("--table", w.table, "a full table, one prefix a line");
+    h.add_option("--rules", w.rules, "ClassBench rules");
+    if (const auto code = h.start(argc, argv, 64)) return *code;
+    for (const int family : {4, 6}) {
+        const std::string name = fmt::format("small{}", family);
+        if (wanted(w, name) || wanted(w, "mixed"))
+            write_table(small_table(family), family, w.folder + "/" + name);
+        if (wanted(w, fmt::format("full{}", family))) make_table(h, w, family);
+    }
+    for (const auto& frame : w.frame) {
+        if (wanted(w, "small6")) write_small_traffic(6, w.folder + "/small6", frame == "imix");
+        if (wanted(w, "mixed")) write_small_traffic(0, w.folder + "/mixed", frame == "imix");
+    }
+    for (const bool small : {true, false})
+        if (wanted(w, small ? "acl1k" : "acl10k")) make_rules(h, w, small);
+    return h.finish();
+}
+
+}  // namespace
+}  // namespace turnpike::bench
+
+int main(int argc, char** argv) {
+    return turnpike::bench::guarded("turnpike-bench-forward", turnpike::bench::run, argc, argv);
+}

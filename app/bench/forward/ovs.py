@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Open vSwitch with DPDK as a contestant: a database, a switch and a bridge of its own, in the run's folder; the
+bridge's own interface is in a network namespace that goes with it."""
+import os
+import subprocess
+import tempfile
+
+from machine import Unavailable
+from process import Forwarder, wait_until
+from workloads import MACS, devices_of
+
+VSWITCHD = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
+
+
+def table_flows(bench, tables):
+    """A flow a route: what l3fwd's lines say, as a router would have it."""
+    flows = []
+    for table in tables:
+        with open(f"{bench.folder}/{table}.l3fwd", encoding="utf-8") as file:
+            for line in file:
+                network, port = line[1:].split()
+                family = "ipv6,ipv6_dst" if ":" in network else "ip,nw_dst"
+                flows.append(f"{family}={network},actions=mod_dl_src:{MACS[int(port)]},"
+                             f"mod_dl_dst:02:00:00:00:00:{int(port):02x},dec_ttl,output:sn{port}")
+    return flows
+
+
+class Switch(Forwarder):
+    def __init__(self, bench):
+        super().__init__(bench.machine, bench.folder, "ovs")
+        if not os.path.exists(VSWITCHD):
+            raise Unavailable(f"no {VSWITCHD} (Debian's package openvswitch-switch-dpdk)")
+        self.folder = tempfile.TemporaryDirectory(prefix="ovs-", dir=bench.folder)
+        at = self.folder.name
+        self.environment = {**bench.machine.environment(), "OVS_RUNDIR": at, "OVS_LOGDIR": at, "OVS_DBDIR": at,
+                            "OVS_SYSCONFDIR": at}
+
+    def run(self, *words):
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 0:
+            raise Unavailable(f"{words[0]}: {(done.stderr or done.stdout).strip()[-300:]}")
+        return done.stdout
+
+    def vsctl(self, *words):
+        return self.run("ovs-vsctl", "--timeout=20", f"--db=unix:{self.folder.name}/db.sock", *words)
+
+    def open(self, devices, pool):
+        at, machine = self.folder.name, self.machine
+        self.run("ovsdb-tool", "create", f"{at}/conf.db", SCHEMA)
+        self.start(["ovsdb-server", f"--remote=punix:{at}/db.sock", f"{at}/conf.db"], self.environment)
+        wait_until(lambda: os.path.exists(f"{at}/db.sock"), "ovsdb-server", 20)
+        extra = " ".join(["--in-memory", "--no-pci", f"--file-prefix={self.prefix}", *machine.width_option(),
+                          *machine.plugin("librte_net_simnic.so"), f"--mbuf-pool-ops-name={pool}"])
+        self.vsctl("--no-wait", "init")
+        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
+                   f"other_config:dpdk-lcore-mask={1 << machine.control_cpu:#x}",
+                   f"other_config:pmd-cpu-mask={1 << machine.worker_cpu:#x}", f"other_config:dpdk-extra={extra}")
+        self.start(["unshare", "--net", VSWITCHD, f"--unixctl={at}/ctl", f"unix:{at}/db.sock"], self.environment)
+        self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail_mode=secure",
+                   "other-config:mac-table-size=1000000")
+        for number, device in enumerate(devices):
+            self.vsctl("add-port", "br0", f"sn{number}", "--", "set", "Interface", f"sn{number}", "type=dpdk",
+                       f'options:dpdk-devargs="{device}"')
+            error = self.vsctl("get", "Interface", f"sn{number}", "error").strip()
+            if error != "[]":
+                raise Unavailable(error)
+
+    def flows(self, flows):
+        path = os.path.join(self.folder.name, "flows")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(flows) + "\n")
+        self.run("ovs-ofctl", "add-flows", f"unix:{self.folder.name}/br0.mgmt", path)
+
+    def stop(self):
+        super().stop()
+        self.folder.cleanup()
+
+
+def start(bench, case, rate_pps=0):
+    switch = Switch(bench)
+    try:
+        switch.open(devices_of(case, bench.folder, rate_pps), case.pool)
+        if case.mode == "flows":
+            switch.flows(["in_port=sn0,actions=output:sn1", "in_port=sn1,actions=output:sn0"])
+        elif case.mode == "normal":
+            switch.flows(["actions=NORMAL"])
+        else:
+            switch.flows(table_flows(bench, case.workload.tables))
+    except BaseException:
+        switch.stop()
+        raise
+    return switch

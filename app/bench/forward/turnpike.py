@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpike as a contestant: its configurations, and what its report says of busy cycles."""
+import json
+import os
+
+from machine import Unavailable
+from process import Forwarder, wait_until
+from workloads import devices_of
+
+
+def ports_of(devices, routed=True):
+    out = []
+    for n, device in enumerate(devices):
+        addresses = {"addresses": [f"10.0.{n}.1/24", f"2001:db8:{n}::1/64"]} if routed else {}
+        out.append({"name": f"p{n}", "device": device, **addresses})
+    return out
+
+
+def neighbours():
+    """Never asked: nobody is there. The addresses that l3fwd writes by itself."""
+    return {"static": [{"address": address, "mac": f"02:00:00:00:00:{n:02x}"} for n in range(2)
+                       for address in (f"10.0.{n}.2", f"2001:db8:{n}::2")]}
+
+
+def patch(_case, devices, _inputs):
+    return {"ports": ports_of(devices, routed=False), "patches": [["p0", "p1"]]}
+
+
+def routing(case, devices, inputs):
+    return {"ports": ports_of(devices), "neighbours": neighbours(),
+            "routes": [{"file": f"{inputs}/{table}.routes"} for table in case.workload.tables]}
+
+
+def permits(name, inputs):
+    """Every rule permits, as in l3fwd's list each forwards; what none matches goes on, too."""
+    return [{"name": name, "default": "permit", "rules": [{"action": "permit", "file": f"{inputs}/{name}.rules"}]}]
+
+
+def acl(case, devices, inputs):
+    rules = case.workload.numbers["rules"]
+    config = {"ports": ports_of(devices), "neighbours": neighbours(), "acl": permits(rules, inputs),
+              "routes": [{"to": "0.0.0.0/0", "via": "10.0.1.2"}]}
+    config["ports"][0]["acl"] = {"in": rules}
+    return config
+
+
+def unused(case, devices, inputs):
+    config = routing(case, devices, inputs)
+    if case.mode == "with":
+        config["acl"] = permits("acl10k", inputs)
+        config["ports"][2]["acl"] = {"in": "acl10k", "out": "acl10k"}
+    return config
+
+
+CONFIGURATIONS = {"patch": patch, "routing": routing, "acl": acl, "unused": unused}
+
+
+def start(bench, case, rate_pps=0):
+    if not case.workload.ours:
+        raise Unavailable(case.workload.why_not)
+    devices = devices_of(case, bench.folder, rate_pps)
+    forwarder = Forwarder(bench.machine, bench.folder, "turnpike", len(devices))
+    at = os.path.join(bench.folder, forwarder.prefix)
+    config = CONFIGURATIONS[case.workload.ours](case, devices, bench.folder)
+    machine = bench.machine
+    config["workers"] = [machine.worker_cpu]
+    config["eal"] = {"args": " ".join(machine.eal(forwarder.prefix, (), None))}
+    if case.condition.pool:
+        config["mempool"] = {"ops": case.condition.pool}
+    with open(f"{at}.yaml", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    forwarder.report_file = f"{at}.json"
+    forwarder.start([machine.turnpike, "--config", f"{at}.yaml", "--report", forwarder.report_file])
+    return forwarder
+
+
+def busy_cycles(forwarder):
+    """Of poll rounds that got packets, per packet, the device's own work taken off. Ends it. At full rate only: what
+    the device does in a round without packets is in its cycles, too. A pause would be in the count."""
+    ports = forwarder.counts()
+    forwarder.stop()
+    wait_until(lambda: os.path.exists(forwarder.report_file), "its report", 5)
+    with open(forwarder.report_file, encoding="utf-8") as file:
+        workers = json.load(file)["workers"]
+    # Both from the start on, the caches' and pages' first touches in both.
+    device = sum(p["engine_cycles"] for p in ports) / sum(p["rx_good_packets"] for p in ports)
+    return sum(w["busy_cycles"] for w in workers) / sum(w["packets"] for w in workers) - device
