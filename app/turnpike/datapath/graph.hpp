@@ -19,7 +19,7 @@
     X(rx, NEXT(interface, drop), DROPS(runt, stopping)) \
     X(interface, NEXT(xconnect, plain, parse, drop), DROPS(no_interface, too_many_passes)) \
     X(xconnect, NEXT(parse, acl_out, tx), DROPS()) \
-    X(plain, NEXT(parse, tx), DROPS()) \
+    X(plain, NEXT(parse, tx, drop), DROPS()) \
     X(parse, NEXT(acl_in, lookup, acl_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
         ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, ipv4_checksum, ipv4_source, \

@@ -436,23 +436,28 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
 }
 
+/// On the way in of a routed port stage plain asks it, where the packet is plain.
 TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     using datapath::stage;
-    const auto stages = [](const std::string& configuration) {
+    const byte_vector gre = ethernet(0x0800, ipv4({.protocol = 47}, counted(4)));
+    const auto stages = [](const std::string& configuration, const byte_vector& frame) {
         lab l(configuration);
-        EXPECT_EQ(l.fate(tcp4(1, 2)), "forwarded");
+        EXPECT_EQ(l.fate(frame), "forwarded");
         std::vector<uint64_t> packets;
         for (const stage s : {stage::parse, stage::acl_in, stage::acl_out})
             packets.push_back(l.worker().meter().sampled[static_cast<size_t>(s)].packets.read());
         return packets;
     };
     using counts = std::vector<uint64_t>;
-    EXPECT_EQ(stages(routed(list(""), "{}")), (counts{0, 0, 0}));
-    EXPECT_EQ(stages(routed(list(""), "{in: a}")), (counts{1, 1, 0}));
-    EXPECT_EQ(stages(routed(list(""), "{}", "{out: a}")), (counts{1, 0, 1}));
-    EXPECT_EQ(stages(patched(list(""), "{}")), (counts{0, 0, 0}));
-    EXPECT_EQ(stages(patched(list(""), "{in: a}")), (counts{1, 1, 0}));
-    EXPECT_EQ(stages(patched(list(""), "{}", "{out: a}")), (counts{1, 0, 1}));
+    for (const byte_vector& frame : {tcp4(1, 2), gre}) {
+        const uint64_t careful = frame == gre ? 1 : 0;
+        EXPECT_EQ(stages(routed(list(""), "{}"), frame), (counts{0, 0, 0}));
+        EXPECT_EQ(stages(routed(list(""), "{in: a}"), frame), (counts{careful, careful, 0}));
+        EXPECT_EQ(stages(routed(list(""), "{}", "{out: a}"), frame), (counts{1, 0, 1}));
+        EXPECT_EQ(stages(patched(list(""), "{}"), frame), (counts{0, 0, 0}));
+        EXPECT_EQ(stages(patched(list(""), "{in: a}"), frame), (counts{1, 1, 0}));
+        EXPECT_EQ(stages(patched(list(""), "{}", "{out: a}"), frame), (counts{1, 0, 1}));
+    }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "datapath/stages/acl_judge.hpp"
 #include "packet/nd.hpp"
 
 namespace turnpike::datapath {
@@ -47,10 +48,11 @@ struct questions {
     std::array<uint8_t, burst_max> packet;
     uint32_t n = 0;
 
+    static constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
+
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
-        constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
         Key& k = of_packet[n];
         std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
         k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
@@ -63,6 +65,31 @@ struct questions {
                      : static_cast<uint16_t>((p.outer_tci & packet::vlan_id_mask) | key::tagged);
         keys[n] = &k;
         packet[n++] = static_cast<uint8_t>(i);
+    }
+    /// A plain packet; what it is to say the same of is add(). False: it is no TCP or UDP, or a fragment.
+    bool add_plain(const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
+        constexpr uint32_t header_bytes =
+            v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
+        const uint8_t protocol = l3[v4 ? 9 : 6];
+        const uint8_t* upper = l3 + header_bytes;
+        unsigned flags = key::has_ports;
+        if (v4 && (load_be<uint16_t>(l3 + 6) & 0x3fff) != 0) return false;
+        if (protocol == packet::protocol_tcp &&
+            l3_bytes >= header_bytes + sizeof(packet::tcp_header))
+            flags |= key::has_tcp_flags | packet::view<packet::tcp_header>(upper).flags;
+        else if (protocol != packet::protocol_udp ||
+                 l3_bytes < header_bytes + sizeof(packet::udp_header))
+            return false;
+        Key& k = of_packet[n];
+        std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
+        std::memcpy(&k.source_port, upper, sizeof k.source_port + sizeof k.destination_port);
+        k.protocol = protocol;
+        k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
+        k.tcp_flags = static_cast<uint16_t>(flags);
+        k.vlan = 0;
+        keys[n] = &k;
+        packet[n++] = static_cast<uint8_t>(i);
+        return true;
     }
 };
 
@@ -107,6 +134,19 @@ packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by,
     return judge(b, v4, by, worker) | judge(b, v6, by, worker);
 }
 
+template <class Key>
+judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const uint32_t* l3_bytes,
+                   const bound_acl& by, uint32_t worker) noexcept {
+    questions<Key> q;
+    packet_mask asked = 0;
+    for_each(packets, [&](uint32_t i) {
+        const bool plain = q.add_plain(frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
+        asked |= packet_mask{plain} << i;
+    });
+    const packet_mask denied = judge(b, q, by, worker);
+    return {.permitted = asked & ~denied, .denied = denied};
+}
+
 /// Judge packets by the lists of their interfaces, one list after the other.
 template <class ListOf>
 packet_mask judge_by_interface(burst& b, packet_mask packets, uint32_t worker,
@@ -124,6 +164,16 @@ packet_mask judge_by_interface(burst& b, packet_mask packets, uint32_t worker,
 }
 
 }  // namespace
+
+judged judge_plain_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+    return judge_plain<acl::key4>(b, packets, frame, l3_bytes, by, worker);
+}
+
+judged judge_plain_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+    return judge_plain<acl::key6>(b, packets, frame, l3_bytes, by, worker);
+}
 
 stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
     const auto& interfaces = c.view->interfaces;

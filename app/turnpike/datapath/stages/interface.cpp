@@ -45,7 +45,7 @@ stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
         const interface& in = c.view->interfaces[port.untagged];
         patched = in.kind == interface_kind::patched ? packets : 0;
         nowhere = in.kind == interface_kind::none ? packets : 0;
-        if (in.acl_in == nullptr) routed = stage::plain;  // a list needs to know more of a packet
+        routed = stage::plain;
     } else if (b.pass == 1) {
         b.in_all = 0;
         for_each(packets, [&](uint32_t i) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage plain: the way of nearly every routed packet in one pass: checked, looked up, rewritten.
-//   Reads   packet, in_one, in_all; interface.mac, view.{own, fib4, fib6, hops}
-//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is cut
+//   Reads   packet, in_one, in_all; interface.{mac, acl_in}, view.{own, fib4, fib6, hops}
+//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is cut; drop of
+//           what the list on the way in denies, and its counters
 // Plain is a frame in one segment, from one station to us, with an IPv4 header without options or an
 // IPv6 header without extensions, that passes every check of stages parse, lookup and rewrite and
 // whose neighbour is known. What is not goes on to stage parse as it came: what it is, and why it
@@ -12,6 +13,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "datapath/stages/acl_judge.hpp"
 #include "isa/simd/sse42.hpp"
 #include "packet/ipv6.hpp"
 
@@ -111,12 +113,25 @@ packet_mask padded(const burst& b, const uint32_t* l3_bytes) noexcept {
     return out;
 }
 
-/// Send packets by their hops; forward(frame, i) does the rest of what changes in a frame.
-/// Answers those that were sent.
+/// Where packets of a burst go on to.
+struct fate {
+    packet_mask sent = 0, denied = 0;
+};
+
+/// What is the same for all packets that come in by an interface.
+struct way_in {
+    const view& v;
+    const interface& in;
+    uint32_t worker;
+};
+
+/// Send packets by their hops; forward(frame, i) does the rest of what changes in a frame. A list on the
+/// way in is asked only about what can be sent then: the careful stages would ask it again.
 template <class Forward>
-packet_mask send(const view& v, burst& b, const frames& f, packet_mask packets,
-                 const hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
-                 const Forward& forward) noexcept {
+fate send(const way_in& from, burst& b, const frames& f, packet_mask packets,
+          const hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+          decltype(judge_plain_ipv4)& judge, const Forward& forward) noexcept {
+    const view& v = from.v;
     const ways way(v.hops, hop, n);
     packet_mask unmarked = 0;
     packet_mask open = packets & way.open(n, l3_bytes, unmarked);
@@ -126,13 +141,20 @@ packet_mask send(const view& v, burst& b, const frames& f, packet_mask packets,
             const auto out = std::bit_cast<way_out>(way.out[i]);
             if (v.interfaces[out.interface].acl_out != nullptr) open &= ~(packet_mask{1} << i);
         }
-    if ((open & unmarked) != 0) [[unlikely]]
-        for_each(open & unmarked, [&](uint32_t i) { v.hops[hop[i]].mark_used(); });
     for_each(open & padded(b, l3_bytes), [&](uint32_t i) {
         rte_mbuf* m = b.packet[i];
         m->data_len = static_cast<uint16_t>(l2_bytes + l3_bytes[i]);
         m->pkt_len = m->data_len;
     });
+    packet_mask denied = 0;
+    if (from.in.acl_in != nullptr) {
+        const judged by_list =
+            judge(b, open, f.first.data(), l3_bytes, *from.in.acl_in, from.worker);
+        open = by_list.permitted;
+        denied = by_list.denied;
+    }
+    if ((open & unmarked) != 0) [[unlikely]]
+        for_each(open & unmarked, [&](uint32_t i) { v.hops[hop[i]].mark_used(); });
     const next_hop* const hops = v.hops;
     for_each(open, [&](uint32_t i) {
         uint8_t* frame = f.first[i];
@@ -140,7 +162,7 @@ packet_mask send(const view& v, burst& b, const frames& f, packet_mask packets,
         hops[hop[i]].write(frame);
         b.out[i] = std::bit_cast<way_out>(way.out[i]);
     });
-    return open;
+    return {.sent = open, .denied = denied};
 }
 
 /// A source that is ours is forged: the careful stages say so.
@@ -156,18 +178,19 @@ packet_mask from_others(const own_addresses& own, packet_mask packets, const uin
     return packets & ~ours;
 }
 
-/// Answers the packets that are sent.
-packet_mask forward_ipv4(const view& v, burst& b, packet_mask packets, const frames& f) noexcept {
+fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
+    const view& v = from.v;
     packet::plain_ipv4 plain;
-    const mac_address& us = v.interfaces[b.in_all].mac;
-    packets &= v.plain_ipv4(f.first.data(), b.in_one.data(), b.count, us, plain);
+    packets &= v.plain_ipv4(f.first.data(), b.in_one.data(), b.count, from.in.mac, plain);
     packets = from_others(v.own, packets, plain.source, b.count);
-    if (packets == 0) return 0;
+    if (packets == 0) return {};
     hop_indices hop;
     const uint32_t n = look_up(*v.fib4, packets, plain.destination, hop);
-    return send(v, b, f, packets, hop, n, plain.l3_bytes, [&](uint8_t* frame, uint32_t i) noexcept {
-        store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl), plain.forwarded[i]);
-    });
+    return send(from, b, f, packets, hop, n, plain.l3_bytes, judge_plain_ipv4,
+                [&](uint8_t* frame, uint32_t i) noexcept {
+                    store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl),
+                             plain.forwarded[i]);
+                });
 }
 
 /// Good on more than its own link, and no martian: 2000::/3 and fc00::/7 are, and nearly all traffic.
@@ -217,8 +240,9 @@ bool is_plain_ipv6(const uint8_t* frame, uint32_t frame_bytes, const ipv6_beginn
            is_global(ip.destination) && ip.source != ip.destination && !own.has(ip.source);
 }
 
-packet_mask forward_ipv6(const view& v, burst& b, packet_mask packets, const frames& f) noexcept {
-    const ipv6_beginning beginning(v.interfaces[b.in_all].mac);
+fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
+    const view& v = from.v;
+    const ipv6_beginning beginning(from.in.mac);
     std::array<ipv6_address, burst_max> destination;
     std::array<uint32_t, burst_max> l3_bytes;
     packet_mask plain = 0;
@@ -229,27 +253,34 @@ packet_mask forward_ipv6(const view& v, burst& b, packet_mask packets, const fra
         destination[i] = ip.destination;
         l3_bytes[i] = static_cast<uint32_t>(ip.payload_bytes + sizeof ip);
     });
-    if (plain == 0) return 0;
+    if (plain == 0) return {};
     hop_indices hop;
     const uint32_t n = look_up(*v.fib6, plain, destination.data(), hop);
-    return send(v, b, f, plain, hop, n, l3_bytes.data(), [](uint8_t* frame, uint32_t) noexcept {
-        --packet::view<packet::ipv6_header>(frame + l2_bytes).hop_limit;
-    });
+    return send(from, b, f, plain, hop, n, l3_bytes.data(), judge_plain_ipv6,
+                [](uint8_t* frame, uint32_t) noexcept {
+                    --packet::view<packet::ipv6_header>(frame + l2_bytes).hop_limit;
+                });
 }
 
 }  // namespace
 
 stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
+    const way_in from{.v = *c.view, .in = c.view->interfaces[b.in_all], .worker = c.worker};
     const frames f(b);
     // The first one's family first: bursts are mostly of one.
     const bool six = rte_pktmbuf_mtod(b.packet[0], const packet::ethernet_header*)->type ==
                      packet::ether_type_ipv6;
-    packet_mask sent = six ? forward_ipv6(v, b, packets, f) : forward_ipv4(v, b, packets, f);
-    if (sent != packets)
-        sent |=
-            six ? forward_ipv4(v, b, packets & ~sent, f) : forward_ipv6(v, b, packets & ~sent, f);
-    return move(b, sent, stage::tx) | move(b, packets & ~sent, stage::parse);
+    fate all = six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
+    packet_mask left = packets & ~all.sent & ~all.denied;
+    if (left != 0) {
+        const fate rest = six ? forward_ipv4(from, b, left, f) : forward_ipv6(from, b, left, f);
+        all.sent |= rest.sent;
+        all.denied |= rest.denied;
+        left &= ~rest.sent & ~rest.denied;
+    }
+    for_each(all.denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
+    return move(b, all.sent, stage::tx) | move(b, left, stage::parse) |
+           move(b, all.denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a list says of plain packets, for stage plain; stages acl_in and acl_out ask it about parsed ones.
+#pragma once
+
+#include "datapath/acl_list.hpp"
+#include "datapath/burst.hpp"
+
+namespace turnpike::datapath {
+
+/// Those not in either are no plain TCP or UDP: they were not asked about.
+struct judged {
+    packet_mask permitted = 0, denied = 0;
+};
+
+/// frame     [i] untagged Ethernet in one segment, with an IPv4 header without options, or an IPv6 header
+///           without extensions behind it
+/// l3_bytes  [i] of its IP packet, all there
+/// Counts what was asked about in the list's counters.
+judged judge_plain_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+judged judge_plain_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+
+}  // namespace turnpike::datapath
