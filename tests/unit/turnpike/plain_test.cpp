@@ -10,6 +10,7 @@
 #include "datapath/graph.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
+#include "lib/sanitized.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -205,7 +206,9 @@ class frames_at_random {
 
 TEST_F(plain_stage, agrees_on_bursts_at_random) {
     const char* long_form = std::getenv("TURNPIKE_LONG");
-    const uint64_t frames = long_form != nullptr && *long_form == '1' ? 10'000'000 : 300'000;
+    const uint64_t frames = long_form != nullptr && *long_form == '1' ? 10'000'000
+                            : sanitized                               ? 30'000
+                                                                      : 300'000;
     frames_at_random random;
     uint64_t seen = 0;
     while (seen < frames && !HasFatalFailure()) {
@@ -316,7 +319,7 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;
     uint64_t seen = 0, denied = 0;
-    while (seen < 100'000 && !HasFatalFailure()) {
+    while (seen < (sanitized ? 20'000 : 100'000) && !HasFatalFailure()) {
         std::vector<byte_vector> burst(1 + random.pick(32));
         for (byte_vector& f : burst) f = random.one();
         seen += burst.size();
