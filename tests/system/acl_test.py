@@ -120,6 +120,7 @@ def test_out_judges_what_is_forwarded_and_not_our_own():
         running = start(lab, dut, [{"name": "closed", "rules": []}], west={"out": "closed"})
         for address in ("10.0.1.1", "2001:db8:1::1", "10.0.2.1", "2001:db8:2::1"):
             ping(west, address)
+        settle(1)  # duplicate address detection: only then east's hosts are asked for
         for address in EAST:
             assert not answers(west, address)
         report = running.stop()

@@ -11,6 +11,8 @@ using datapath::hop_kind;
 using packet::drop_reason;
 using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
+constexpr uint64_t not_yet_ms = 100;  ///< where nobody may ask yet, it is tried so much later
+
 neighbours::neighbours(next_hops& hops, routes& host_routes, uint32_t most_held,
                        neighbour_actions actions)
     : hops_(hops),
@@ -191,6 +193,8 @@ void neighbours::ask(entry& e, uint64_t now_ms) {
     set_timer(e, now_ms + limits_.retransmit_ms);
     if (actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr))
         ++e.attempts;
+    else
+        set_timer(e, now_ms + std::min<uint64_t>(limits_.retransmit_ms, not_yet_ms));
 }
 
 void neighbours::learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,

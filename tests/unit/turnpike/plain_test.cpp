@@ -306,7 +306,8 @@ class plain_with_list : public plain_stage {
     }
     std::vector<uint64_t> counters() {
         std::vector<uint64_t> out;
-        for (const auto& rule : lab_.acls().at(0).rules) {
+        const auto lists = lab_.acls();
+        for (const auto& rule : lists.at(0).rules) {
             out.push_back(rule.packets);
             out.push_back(rule.bytes);
         }
