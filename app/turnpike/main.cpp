@@ -20,6 +20,8 @@
 
 #include "control/controller.hpp"
 #include "control/eal.hpp"
+#include "control/open_socket.hpp"
+#include "control/requests.hpp"
 #include "observe/console.hpp"
 #include "observe/report.hpp"
 #include "sources/yaml.hpp"
@@ -112,24 +114,13 @@ int complain(const error& e, int code) {
     return code;
 }
 
-/// Read the file again and become what it says; what runs stays where that cannot be.
-void reload_from(const std::string& path, control::controller& c) {
-    auto wanted = sources::load(path);
-    if (!wanted) {
-        observe::say("not reloaded, what runs stays: " + wanted.error().message());
-        return;
-    }
-    const auto applied = c.apply(std::make_unique<const state::desired>(std::move(*wanted)));
-    if (applied)
-        observe::say("reloaded " + path + ": " + applied->text() + " changed");
-    else
-        observe::say("not reloaded, what runs stays: " + applied.error().message());
-}
-
-/// Tables every so often, and reloads.
+/// Tables every so often, reloads, and what operators ask.
 class caretaker {
   public:
-    caretaker(const options& chosen, control::controller& c) : chosen_(chosen), controller_(c) {}
+    /// socket  null: there is none
+    caretaker(const options& chosen, control::controller& c, control::requests& asked,
+              sources::line_socket* socket)
+        : chosen_(chosen), controller_(c), requests_(asked), socket_(socket) {}
 
     [[nodiscard]] bool done() const {
         return stop.load(std::memory_order_relaxed) ||
@@ -137,8 +128,8 @@ class caretaker {
     }
     void look() noexcept {
         try {
-            if (reload.exchange(false, std::memory_order_relaxed))
-                reload_from(chosen_.config, controller_);
+            if (reload.exchange(false, std::memory_order_relaxed)) (void)requests_.reload();
+            if (socket_ != nullptr) socket_->serve();
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
         } catch (const std::exception& e) {  // no memory
             observe::say(std::string_view(e.what()));
@@ -160,6 +151,8 @@ class caretaker {
 
     const options& chosen_;
     control::controller& controller_;
+    control::requests& requests_;
+    sources::line_socket* const socket_;
     const clock::time_point start_ = clock::now();
     double next_table_s_ = 0;
     std::unique_ptr<observe::report> last_;
@@ -182,13 +175,20 @@ int check_books(const observe::report& r) {
 
 /// Bring up, forward, take down.
 int forward(state::desired wanted, const options& chosen) {
+    std::unique_ptr<control::requests> asked;
+    // First: where another turnpike answers there, its devices are perhaps the same, too.
+    auto socket = control::open_socket(
+        wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); });
+    if (!socket) return complain(socket.error(), exit_failed);
     auto made =
         control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
+    asked = std::make_unique<control::requests>(c, chosen.config);
     observe::say("forwarding");
-    caretaker around(chosen, c);
+    caretaker around(chosen, c, *asked, socket->get());
     c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
+    socket->reset();
     c.take_down();
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
