@@ -15,11 +15,12 @@ import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
-from lib.dut import Turnpike, patch_config  # noqa: E402
+from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, settle, start  # noqa: E402
 
 DEFAULT = "/run/turnpike/control.sock"
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 
 
 class Operator:
@@ -117,6 +118,45 @@ def test_show_diff_and_apply_under_traffic():
         running.stop()
         assert not os.path.exists(path)
         assert operator.lines.readline() == b""
+
+
+def test_turnpikectl():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+
+        def ctl(*words, code=0):
+            done = subprocess.run([CTL, "--socket", path, *words], capture_output=True, text=True, check=False)
+            assert done.returncode == code, done
+            return done.stdout if code == 0 else done.stderr
+
+        subjects = [line.split()[0].split(".")[1] for line in ctl("show", "help").splitlines()
+                    if line.startswith("show.")]
+        assert len(subjects) >= 14, subjects
+        for what in subjects:
+            of = ["10.0.2.2"] if what == "route" else []
+            assert ctl("show", what, *of), what
+            json.loads(ctl("--json", "show", what, *of).splitlines()[0])
+        assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
+        # 700 routes are three pages.
+        many = os.path.join(folder, "many.yaml")
+        with open(many, "w", encoding="utf-8") as file:
+            file.write(with_routes(running, [{"to": f"11.{i // 256}.{i % 256}.0/24", "via": EAST[0]} for i in range(700)]))
+        assert ctl("check", many) == f"{many}: valid\n"
+        assert ctl("diff", many) == "would change: 700 routes\n"
+        assert ctl("apply", many) == "changed: 700 routes\n"
+        shown = ctl("show", "routes", "11.0.0.0/8", "longer").splitlines()
+        assert len([line for line in shown if line.startswith("11.")]) == 700, len(shown)
+        with open(many, "a", encoding="utf-8") as file:
+            file.write("nonsense: 1\n")
+        said = ctl("apply", many, code=1)
+        assert said.startswith(f"turnpikectl: {many}:") and "nonsense" in said, said
+        assert ctl("reload") == "changed: 700 routes\n"
+        settle()
+        running.stop()
+        assert "no turnpike can be asked there" in ctl("reload", code=3)
 
 
 def test_garbage_and_crowds_change_nothing():
