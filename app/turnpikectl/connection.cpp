@@ -20,8 +20,7 @@ result<connection> connection::open(const std::string& path, std::chrono::second
     std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
     owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval most{.tv_sec = patience.count(), .tv_usec = 0};
-    if (fd.get() < 0 ||
-        ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
+    if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
         ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
         return fail(errno, path, "no socket can be made");
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
@@ -56,8 +55,7 @@ result<json> connection::hear() {
 result<json> connection::ask(const json& request) {
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     for (size_t sent = 0; sent < line.size();) {
-        const ssize_t n =
-            ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        const ssize_t n = ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) break;  // it may have said why it hung up
         sent += static_cast<size_t>(n);

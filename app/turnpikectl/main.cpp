@@ -34,7 +34,9 @@ struct options {
 int read_options(int argc, char** argv, options& into) {
     CLI::App app{"turnpikectl: ask and change a turnpike while it forwards"};
     app.set_version_flag("--version", std::string(version));
-    app.add_option("--socket", into.socket, "its control socket")->type_name("PATH")->capture_default_str();
+    app.add_option("--socket", into.socket, "its control socket")
+        ->type_name("PATH")
+        ->capture_default_str();
     app.add_option("--timeout", into.timeout_s, "wait so long for an answer")
         ->type_name("S")
         ->check(CLI::Range(1, 86400))
@@ -42,16 +44,19 @@ int read_options(int argc, char** argv, options& into) {
     app.add_flag("--json", into.as_json, "print results as they come: a JSON object a line");
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer("exit codes: 0 done, 1 refused (standard error says why), 2 wrong usage, 3 no turnpike answers");
+    app.footer(
+        "exit codes: 0 done, 1 refused (standard error says why), 2 wrong usage, 3 no turnpike "
+        "answers");
     CLI::App* show = app.add_subcommand("show", "what runs; `show help` lists all");
     show->add_option("WHAT", into.what, "ports, routes, neighbours, drops, cost, ...")->required();
     show->add_option("OF", into.of, "route: an address; routes: a prefix");
     std::string longer;
     show->add_option("LONGER", longer, "routes: `longer`, those below the prefix too")
         ->check(CLI::IsMember({"longer"}));
-    for (const auto& [name, help] : {std::pair("check", "whether a configuration is whole"),
-                                     std::pair("diff", "what it would change"),
-                                     std::pair("apply", "become what it says: all of it, or nothing")})
+    for (const auto& [name, help] :
+         {std::pair("check", "whether a configuration is whole"),
+          std::pair("diff", "what it would change"),
+          std::pair("apply", "become what it says: all of it, or nothing")})
         app.add_subcommand(name, help)
             ->add_option("FILE", into.file, "a configuration")
             ->required();
@@ -78,8 +83,9 @@ int complain_about(const json& refusal) {
         return value.is_string() ? value.get<std::string>() : std::string();
     };
     const std::string code = text("code");
-    return complain({EINVAL, text("where"), text("what") + (code == "EINVAL" ? "" : " (" + code + ")")},
-                    exit_refused);
+    return complain(
+        {EINVAL, text("where"), text("what") + (code == "EINVAL" ? "" : " (" + code + ")")},
+        exit_refused);
 }
 
 /// The request of a command with a file: its text, and its whole path as its name.
@@ -118,7 +124,8 @@ void print(const options& chosen, const json& result) {
     else if (chosen.command == "check")
         text = result.value("valid", std::string()) + ": valid\n";
     else
-        text = (chosen.command == "diff" ? "would change: " : "changed: ") + ctl::changes_text(result);
+        text =
+            (chosen.command == "diff" ? "would change: " : "changed: ") + ctl::changes_text(result);
     std::fputs(text.c_str(), stdout);
 }
 

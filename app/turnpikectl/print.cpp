@@ -77,8 +77,8 @@ std::string columns_text(const json& rows, std::string_view columns) {
     for (const auto& line : lines) {
         std::string text;
         for (size_t i = 0; i < names.size(); ++i)
-            text += fmt::format(fmt::runtime(right[i] ? "{}{:>{}}" : "{}{:<{}}"), i == 0 ? "" : "  ", line[i],
-                                width[i]);
+            text += fmt::format(fmt::runtime(right[i] ? "{}{:>{}}" : "{}{:<{}}"),
+                                i == 0 ? "" : "  ", line[i], width[i]);
         text.erase(text.find_last_not_of(' ') + 1);
         out += text + "\n";
     }
@@ -98,8 +98,7 @@ void add_values(std::string& out, const std::string& name, const json& value) {
 }  // namespace
 
 std::string shown_text(const std::string& what, const json& result) {
-    if (what == "report")
-        return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+    if (what == "report") return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
     const auto* const t = std::find_if(std::begin(tables), std::end(tables),
                                        [&](const table& row) { return row.what == what; });
     if (t != std::end(tables) && result.contains(t->list))

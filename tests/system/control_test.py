@@ -159,6 +159,43 @@ def test_turnpikectl():
         assert "no turnpike can be asked there" in ctl("reload", code=3)
 
 
+def test_what_systemd_hears():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        dut = lab.host("dut", True)
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.settimeout(20)
+        manager.bind(os.path.join(folder, "notify"))
+
+        def heard():
+            """The next words; those of the watchdog are counted."""
+            nonlocal alive
+            while (said := manager.recv(4096).decode()) == "WATCHDOG=1\n":
+                alive += 1
+            return said
+
+        alive = 0
+        null = patch_config("net_null0", "net_null1")
+        null["eal"]["hugepages"] = "optional"
+        words = ["env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=200000"]
+        running = Turnpike(lab, dut, null, under=words)
+        assert heard() == "READY=1\n"
+        assert heard() == f"STATUS=forwarding as {running.config} says\n"
+        running.process.send_signal(signal.SIGHUP)
+        assert heard().startswith("RELOADING=1\nMONOTONIC_USEC=")
+        assert heard() == "READY=1\n"
+        assert heard().startswith("STATUS=forwarding as ")
+        with open(running.config, "w", encoding="utf-8") as file:
+            file.write("ports: 7\n")
+        running.process.send_signal(signal.SIGHUP)
+        assert heard().startswith("RELOADING=1\n")
+        assert heard() == "READY=1\n"
+        assert "turnpike.yaml:1" in heard()
+        time.sleep(1)
+        running.stop()
+        assert heard().startswith("STOPPING=1\n")
+        assert 6 <= alive <= 30, alive  # ten a second
+
+
 def test_garbage_and_crowds_change_nothing():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         west, dut, _east = cabled(lab)
