@@ -4,6 +4,7 @@
 #include "control/requests.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +23,9 @@ using nlohmann::json;
 
 class requests : public testing::Test {
   protected:
-    requests() : file_(std::filesystem::temp_directory_path() / "turnpike-requests.yaml") {
+    requests()
+        : file_(std::filesystem::temp_directory_path() /
+                ("turnpike-requests-" + std::to_string(::getpid()) + ".yaml")) {
         // The devices of a lab are its rings: a configuration names them, and a lab's only worker.
         write(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}"));
     }

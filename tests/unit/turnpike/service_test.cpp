@@ -28,7 +28,8 @@ class service_manager : public testing::Test {
         ::setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
     }
     ~service_manager() override {
-        for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(name);
+        for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
+            ::unsetenv(name);
     }
     std::string heard() {
         std::string all;
