@@ -36,8 +36,9 @@ class asked {
                    .answer =
                        [this](std::string_view line, const sources::socket_peer& from) {
                            ++lines_;
-                           return may_be_asked(line) ? requests_.answer(line, from)
-                                                     : control::requests::refusal({EPERM, {}, "no"});
+                           return may_be_asked(line)
+                                      ? requests_.answer(line, from)
+                                      : control::requests::refusal({EPERM, {}, "no"});
                        },
                    .refusal = control::requests::refusal,
                    .say = [](const std::string&) {}},

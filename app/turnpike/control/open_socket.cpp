@@ -19,10 +19,14 @@ result<std::unique_ptr<sources::line_socket>> open_socket(
         .refusal = requests::refusal,
         .say = [](const std::string& text) { observe::say(text); }});
     const std::string path = says.path.empty() ? default_socket : says.path;
-    if (says.path.empty())  // where that fails, so does what follows, and says why
-        ::mkdir(std::filesystem::path(path).parent_path().c_str(), 0755);
+    // Where that fails, so does what follows, and says why.
+    const bool made =
+        says.path.empty() && ::mkdir(std::filesystem::path(path).parent_path().c_str(), 0755) == 0;
     auto listens = socket->listen(path, says.group);
-    if (listens) return socket;
+    if (listens) {
+        if (made) socket->owns_folder();
+        return socket;
+    }
     // A group that is not there is a mistake in the file, wherever the socket is to be.
     if (!says.path.empty() || !says.group.empty()) return tl::unexpected<error>(listens.error());
     observe::say("no control socket: " + listens.error().message());

@@ -55,6 +55,7 @@ line_socket::~line_socket() {
     if (!path_.empty() && ::lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ &&
         there.st_ino == inode_)
         ::unlink(path_.c_str());
+    if (owns_folder_) ::rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 
 result<void> line_socket::listen(const std::string& path, const std::string& group) {

@@ -55,6 +55,8 @@ class line_socket {
     /// group   its group, by name or number; empty: the process's
     /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENOENT: the folder, the group...
     [[nodiscard]] result<void> listen(const std::string& path, const std::string& group);
+    /// The folder of its file was made for it: it goes too, where nothing else is in it by then.
+    void owns_folder() noexcept { owns_folder_ = true; }
     /// A connection that is there already becomes a client.
     void adopt(owned_fd connection);
 
@@ -101,7 +103,8 @@ class line_socket {
     owned_fd epoll_{}, listening_{};
     std::string path_{};
     uint64_t device_ = 0, inode_ = 0;  ///< of the socket's file
-    client_list clients_{};            ///< the next to be answered first
+    bool owns_folder_ = false;
+    client_list clients_{};  ///< the next to be answered first
     clock::time_point now_{}, said_{};
     uint64_t unsaid_ = 0;
     std::string unsaid_why_{};  ///< the last one's
