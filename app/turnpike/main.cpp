@@ -20,8 +20,11 @@
 
 #include "control/controller.hpp"
 #include "control/eal.hpp"
+#include "control/open_socket.hpp"
+#include "control/requests.hpp"
 #include "observe/console.hpp"
 #include "observe/report.hpp"
+#include "observe/service.hpp"
 #include "sources/yaml.hpp"
 #include "version.hpp"
 
@@ -112,24 +115,37 @@ int complain(const error& e, int code) {
     return code;
 }
 
-/// Read the file again and become what it says; what runs stays where that cannot be.
-void reload_from(const std::string& path, control::controller& c) {
-    auto wanted = sources::load(path);
-    if (!wanted) {
-        observe::say("not reloaded, what runs stays: " + wanted.error().message());
-        return;
+/// That every worker has gone through rounds since the last time it was asked.
+class pulse {
+  public:
+    explicit pulse(control::controller& c) : controller_(c), seen_(c.threads().all().size()) {}
+    [[nodiscard]] bool beats() noexcept {
+        bool all = true;
+        for (size_t w = 0; w < seen_.size(); ++w) {
+            const uint64_t now = controller_.threads().all()[w]->meter().total_cycles.read();
+            all = all && now != seen_[w];
+            seen_[w] = now;
+        }
+        return all;
     }
-    const auto applied = c.apply(std::make_unique<const state::desired>(std::move(*wanted)));
-    if (applied)
-        observe::say("reloaded " + path + ": " + applied->text() + " changed");
-    else
-        observe::say("not reloaded, what runs stays: " + applied.error().message());
-}
 
-/// Tables every so often, and reloads.
+  private:
+    control::controller& controller_;
+    std::vector<uint64_t> seen_;  ///< cycles, by worker
+};
+
+/// Tables every so often, reloads, what operators ask, and what the service manager is told.
 class caretaker {
   public:
-    caretaker(const options& chosen, control::controller& c) : chosen_(chosen), controller_(c) {}
+    /// socket  null: there is none
+    caretaker(const options& chosen, control::controller& c, control::requests& asked,
+              sources::line_socket* socket)
+        : chosen_(chosen), controller_(c), requests_(asked), socket_(socket), pulse_(c) {
+        service_.ready(status());
+    }
+    ~caretaker() { service_.stopping(); }
+    caretaker(const caretaker&) = delete;
+    caretaker& operator=(const caretaker&) = delete;
 
     [[nodiscard]] bool done() const {
         return stop.load(std::memory_order_relaxed) ||
@@ -137,8 +153,10 @@ class caretaker {
     }
     void look() noexcept {
         try {
-            if (reload.exchange(false, std::memory_order_relaxed))
-                reload_from(chosen_.config, controller_);
+            if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
+            if (socket_ != nullptr) socket_->serve();
+            if (&controller_.running() != said_of_) service_.status(status());
+            service_.look([this] { return pulse_.beats(); });
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
         } catch (const std::exception& e) {  // no memory
             observe::say(std::string_view(e.what()));
@@ -151,6 +169,15 @@ class caretaker {
     [[nodiscard]] double elapsed_s() const {
         return std::chrono::duration<double>(clock::now() - start_).count();
     }
+    void reload_file() {
+        service_.reloading();
+        const auto done = requests_.reload();
+        service_.ready(done ? status() : "forwards as before; refused: " + done.error().message());
+    }
+    [[nodiscard]] std::string status() {
+        said_of_ = &controller_.running();
+        return "forwarding as " + said_of_->file + " says";
+    }
     void print_table() {
         auto now = std::make_unique<observe::report>(controller_.report());
         if (last_) observe::the_console().table(observe::to_table(*now, last_.get()));
@@ -160,6 +187,11 @@ class caretaker {
 
     const options& chosen_;
     control::controller& controller_;
+    control::requests& requests_;
+    sources::line_socket* const socket_;
+    observe::service service_;
+    pulse pulse_;
+    const state::desired* said_of_ = nullptr;
     const clock::time_point start_ = clock::now();
     double next_table_s_ = 0;
     std::unique_ptr<observe::report> last_;
@@ -182,13 +214,22 @@ int check_books(const observe::report& r) {
 
 /// Bring up, forward, take down.
 int forward(state::desired wanted, const options& chosen) {
+    std::unique_ptr<control::requests> asked;
+    // First: where another turnpike answers there, its devices are perhaps the same, too.
+    auto socket = control::open_socket(
+        wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); });
+    if (!socket) return complain(socket.error(), exit_failed);
     auto made =
         control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
+    asked = std::make_unique<control::requests>(c, chosen.config);
     observe::say("forwarding");
-    caretaker around(chosen, c);
-    c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
+    {
+        caretaker around(chosen, c, *asked, socket->get());
+        c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
+    }
+    socket->reset();
     c.take_down();
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));

@@ -38,7 +38,8 @@ def flags(*names):
 
 def test_install():
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", _folder.name)
-    assert os.access(f"{PREFIX}/bin/turnpike", os.X_OK)
+    for program in ("turnpike", "turnpikectl"):
+        assert os.access(f"{PREFIX}/bin/{program}", os.X_OK), program
 
 
 def test_libraries_are_versioned():

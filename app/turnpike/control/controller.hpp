@@ -65,10 +65,13 @@ class controller {
 
     [[nodiscard]] observe::report report();
 
-    // For tests, which are between packets and time themselves.
+    // To be looked at: by tests, which are between packets and time themselves, and by the control socket.
     [[nodiscard]] workers& threads() noexcept { return *workers_; }
     [[nodiscard]] neighbours& known() noexcept { return *neighbours_; }
     [[nodiscard]] routes& table() noexcept { return *routes_; }
+    [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
+    [[nodiscard]] const ports& devices() const noexcept { return *ports_; }
+    [[nodiscard]] const interfaces& places() const noexcept { return *interfaces_; }
     [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a change of the desired state does to neighbours.
+// What a change of the desired state does to neighbours, and what they look like from outside.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -159,6 +159,29 @@ result<std::unique_ptr<staged>> neighbours::prepare(change& c) {
     if (auto done = ready->add_fixed(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->find_interfaces(c); !done) return tl::unexpected<error>(done.error());
     return ready;
+}
+
+known_neighbour neighbours::shown(const entry& e) const {
+    known_neighbour out{.interface = e.interface,
+                        .address = e.address,
+                        .hop = e.hop,
+                        .state = e.state,
+                        .gateway = e.gateway,
+                        .fixed = e.fixed,
+                        .held = e.held.size()};
+    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == hop_kind::adjacency) out.mac = e.mac;
+    return out;
+}
+
+void neighbours::for_each(uint16_t from_interface, const ip_address& from,
+                          const std::function<bool(const known_neighbour&)>& visit) const {
+    for (auto at = entries_.lower_bound({from_interface, from}); at != entries_.end(); ++at)
+        if (!visit(shown(*at->second))) return;
+}
+
+std::optional<known_neighbour> neighbours::of_hop(uint32_t hop) const {
+    const auto at = by_hop_.find(hop);
+    return at == by_hop_.end() ? std::nullopt : std::optional(shown(*at->second));
 }
 
 }  // namespace turnpike::control

@@ -60,6 +60,17 @@ struct neighbour_claim {
     bool overrides = true;             ///< may replace another MAC address
 };
 
+/// One that is known or asked for, as it is now.
+struct known_neighbour {
+    uint16_t interface = 0;  ///< place
+    ip_address address{};
+    uint32_t hop = 0;
+    neighbour_state state = neighbour_state::incomplete;
+    bool gateway = false, fixed = false;
+    std::optional<mac_address> mac{};
+    size_t held = 0;  ///< packets that wait for it
+};
+
 /// Threads  control. Times in milliseconds of a clock that does not go back.
 class neighbours : public owner {
   public:
@@ -86,6 +97,12 @@ class neighbours : public owner {
     void tick(uint64_t now_ms);
     /// Give up everything held; for the end.
     void give_up_all(packet::drop_reason why);
+
+    /// In order of (place, address) from those on, until `visit` answers false.
+    void for_each(uint16_t from_interface, const ip_address& from,
+                  const std::function<bool(const known_neighbour&)>& visit) const;
+    /// Whose hop it is; none: no neighbour's.
+    [[nodiscard]] std::optional<known_neighbour> of_hop(uint32_t hop) const;
 
     /// An answer is awaited.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
@@ -138,6 +155,7 @@ class neighbours : public owner {
     };
     class staged_neighbours;
 
+    [[nodiscard]] known_neighbour shown(const entry& e) const;
     entry* find(uint16_t interface, const ip_address& a);
     entry* make(uint16_t interface, const ip_address& a, uint64_t now_ms);
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 
 #include "fib/fib_dpdk.hpp"
 
@@ -107,6 +108,39 @@ result<void> routes::clear_host(const ip_address& a) {
     auto done = set(to, wanted);
     if (!done) hosts_.insert(std::move(node));
     return done;
+}
+
+void routes::for_each(const ip_prefix& from, const visitor& visit) const {
+    std::span<const state::route> all;
+    if (operators_ != nullptr) all = operators_->all();
+    auto o = std::lower_bound(all.begin(), all.end(), from,
+                              [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+    auto d = derived_.lower_bound(from), h = hosts_.lower_bound(from);
+    const auto is_at = [](const auto& at, const auto& end, const ip_prefix& to) {
+        return at != end && at->first == to;
+    };
+    while (o != all.end() || d != derived_.end() || h != hosts_.end()) {
+        std::optional<ip_prefix> to;
+        const auto least = [&](const ip_prefix& p) { to = to ? std::min(*to, p) : p; };
+        if (o != all.end()) least(o->to);
+        if (d != derived_.end()) least(d->first);
+        if (h != hosts_.end()) least(h->first);
+        const bool configured = o != all.end() && o->to == *to;
+        const bool derived = is_at(d, derived_.end(), *to), host = is_at(h, hosts_.end(), *to);
+        route_origin origin = route_origin::neighbour;
+        if (derived && d->second == datapath::fixed_hop::local)
+            origin = route_origin::address;
+        else if (configured)
+            origin = route_origin::configured;
+        else if (derived)
+            origin = route_origin::connected;
+        const auto hop = effective(
+            *to, configured ? std::optional(hop_of(hop_of_target_, *o)) : std::nullopt, derived_);
+        if (!visit(*to, *hop, origin)) return;
+        if (configured) ++o;
+        if (derived) ++d;
+        if (host) ++h;
+    }
 }
 
 /// Every prefix for which something differs, and what is to be there.

@@ -4,9 +4,11 @@
 // route, a connected network (or its broadcast address), a known neighbour's host route.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "control/change.hpp"
 #include "control/next_hops.hpp"
@@ -14,6 +16,11 @@
 #include "fib/fib6.hpp"
 
 namespace turnpike::control {
+
+/// Why a route is there, as it counts.
+enum class route_origin : uint8_t { address, configured, connected, neighbour };
+inline constexpr std::string_view route_origin_names[] = {"address", "configured", "connected",
+                                                          "neighbour"};
 
 /// Threads  control; workers look up in the FIBs meanwhile.
 class routes : public owner {
@@ -32,6 +39,10 @@ class routes : public owner {
 
     /// The hop of a destination, as a worker would find it.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
+
+    /// Those that count, in order from a prefix on, until `visit` answers false.
+    using visitor = std::function<bool(const ip_prefix&, uint32_t hop, route_origin)>;
+    void for_each(const ip_prefix& from, const visitor& visit) const;
 
     /// A refused change could not be taken back whole; the next one builds the tables anew.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }

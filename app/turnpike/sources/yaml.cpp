@@ -63,6 +63,19 @@ state::mempool read_mempool(const reader& from) {
     return out;
 }
 
+state::control_socket read_control(const reader& from) {
+    from.expect_map({"socket", "group"});
+    state::control_socket out;
+    if (from.has("socket")) {
+        out.path = from.at("socket").text();
+        if (!out.path.starts_with('/') || out.path.ends_with('/') || out.path.size() > 107)
+            from.at("socket").refuse(
+                "should be a whole path, from / on, of at most 107 characters");
+    }
+    if (from.has("group")) out.group = from.at("group").text();
+    return out;
+}
+
 state::tx read_tx(const reader& from) {
     from.expect_map({"drain_us"});
     state::tx out;
@@ -212,12 +225,13 @@ void check_buffer_size(const reader& from, const desired& in) {
 
 desired read_all(const reader& from, const std::string& name) {
     from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "acl", "ports", "patches",
-                     "routes", "icmp", "neighbours"});
+                     "routes", "icmp", "neighbours", "control"});
     desired out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
     if (from.has("workers")) out.fixed.workers = read_workers(from.at("workers"));
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
+    if (from.has("control")) out.fixed.control = read_control(from.at("control"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"));
     if (from.has("pcie_profiles"))  // from the configuration's folder, as a list's file is
         out.fixed.pcie_profiles =

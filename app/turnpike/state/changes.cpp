@@ -56,9 +56,10 @@ result<void> check_ports(const desired& before, const desired& after) {
 
 result<changes> diff(const desired& before, const desired& after) {
     if (!(before.fixed == after.fixed))
-        return fail(EBUSY, after.file,
-                    "eal, workers, mempool and pcie_profiles differ from what runs, and only a "
-                    "restart can change them");
+        return fail(
+            EBUSY, after.file,
+            "eal, workers, mempool, control and pcie_profiles differ from what runs, and only a "
+            "restart can change them");
     if (auto good = check_ports(before, after); !good) return tl::unexpected<error>(good.error());
     changes out;
     out.ports = diff_named(before.ports, after.ports);

@@ -31,11 +31,19 @@ struct mempool {
     bool operator==(const mempool&) const = default;
 };
 
+/// The UNIX socket by which an operator asks (doc/control.md).
+struct control_socket {
+    std::string path{};   ///< empty: the default one, or none where that cannot be
+    std::string group{};  ///< by name or number; empty: the process's
+    bool operator==(const control_socket&) const = default;
+};
+
 /// What a running process cannot change.
 struct process {
     eal eal_options{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all but the main one
     mempool pool{};
+    control_socket control{};
     std::string pcie_profiles{};  ///< file of the operator's own; empty: none
     bool operator==(const process&) const = default;
 };

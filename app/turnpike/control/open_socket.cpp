@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/open_socket.hpp"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "control/requests.hpp"
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+
+result<std::unique_ptr<sources::line_socket>> open_socket(
+    const state::desired& wanted, sources::line_socket::answer_function answer) {
+    const state::control_socket& says = wanted.fixed.control;
+    auto socket = std::make_unique<sources::line_socket>(sources::line_socket::surroundings{
+        .greeting = requests::greeting(),
+        .answer = std::move(answer),
+        .refusal = requests::refusal,
+        .say = [](const std::string& text) { observe::say(text); }});
+    const std::string path = says.path.empty() ? default_socket : says.path;
+    // Where that fails, so does what follows, and says why.
+    const bool made =
+        says.path.empty() && ::mkdir(std::filesystem::path(path).parent_path().c_str(), 0755) == 0;
+    auto listens = socket->listen(path, says.group);
+    if (listens) {
+        if (made) socket->owns_folder();
+        return socket;
+    }
+    // A group that is not there is a mistake in the file, wherever the socket is to be.
+    if (!says.path.empty() || !says.group.empty()) return tl::unexpected<error>(listens.error());
+    observe::say("no control socket: " + listens.error().message());
+    return nullptr;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/show.hpp"
+
+#include <algorithm>
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+json prefixes_json(const std::vector<ip_prefix>& all) {
+    json out = json::array();
+    for (const ip_prefix& p : all) out.push_back(p.text());
+    return out;
+}
+json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
+
+json report_of(controller& c) { return observe::to_json(c.report()); }
+
+json show_report(controller& c, const request_fields& f) {
+    f.expect("");
+    return report_of(c);
+}
+
+/// What is configured, beside what the report says of each.
+json show_ports(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = std::move(report_of(c)["ports"]);
+    for (json& p : all) {
+        const auto& open = c.devices().open();
+        const auto at = std::find_if(open.begin(), open.end(), [&](const auto& o) {
+            return o->name == p["name"].template get_ref<const std::string&>();
+        });
+        if (at == open.end()) continue;
+        const state::port& wanted = (*at)->wanted;
+        p["device"] = wanted.device;
+        p["mtu"] = wanted.mtu;
+        p["rx_queues"] = wanted.rx_queues;
+        p["descriptors"] = wanted.descriptors;
+        p["mac"] = c.view().port[(*at)->place].mac.text();
+    }
+    return {{"ports", std::move(all)}};
+}
+
+json show_interfaces(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const auto& [name, says] : c.running().interfaces) {
+        const datapath::interface& i = c.view().interfaces[c.places().places().at(name)];
+        all.push_back({{"name", name},
+                       {"kind", says.kind == state::interface_kind::patched ? "patched" : "routed"},
+                       {"port", says.port},
+                       {"peer", name_or_null(says.peer)},
+                       {"mtu", i.mtu},
+                       {"mac", i.mac.text()},
+                       {"addresses", prefixes_json(says.addresses)},
+                       {"acl_in", name_or_null(says.acl_in)},
+                       {"acl_out", name_or_null(says.acl_out)}});
+    }
+    return {{"interfaces", std::move(all)}};
+}
+
+json show_acl(controller& c, const request_fields& f) {
+    f.expect("");
+    return {{"acl", std::move(report_of(c)["acl"])}};
+}
+
+json show_drops(controller& c, const request_fields& f) {
+    f.expect("");
+    const observe::report r = c.report();
+    json by_port = json::object();
+    for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
+    return {{"drops", r.drops()}, {"ports", std::move(by_port)}};
+}
+
+json show_cost(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = report_of(c);
+    return {{"tsc_hz", r["tsc_hz"]}, {"duration_s", r["duration_s"]}, {"workers", r["workers"]}};
+}
+
+json show_isa(controller& c, const request_fields& f) {
+    f.expect("");
+    return {{"isa", std::move(report_of(c)["isa"])}};
+}
+
+/// Which lcore polls which queues.
+json show_workers(controller& c, const request_fields& f) {
+    f.expect("");
+    std::map<uint16_t, std::string> names;
+    for (const auto& p : c.devices().open()) names[p->place] = p->name;
+    json all = json::array();
+    for (const auto& w : c.threads().all()) {
+        json queues = json::array();
+        for (const datapath::rx_queue& q : c.view().queues[w->parts().number].rx)
+            queues.push_back({{"port", names[q.port]}, {"queue", q.queue_id}});
+        all.push_back({{"lcore", w->parts().lcore}, {"rx_queues", std::move(queues)}});
+    }
+    return {{"workers", std::move(all)}};
+}
+
+json show_config(controller& c, const request_fields& f) {
+    f.expect("");
+    const state::desired& d = c.running();
+    return {{"file", d.file},
+            {"changes", c.report().changes},
+            {"ports", d.ports.size()},
+            {"interfaces", d.interfaces.size()},
+            {"acls", d.acls.size()},
+            {"static_neighbours", d.neighbours.size()},
+            {"routes", d.routes.all().size()}};
+}
+
+json show_memory(controller& c, const request_fields& f) {
+    f.expect("");
+    const auto fib_json = [](const fib::statistics& s) {
+        return json{{"routes", s.routes}, {"bytes", s.bytes()}, {"live_bytes", s.live_bytes}};
+    };
+    uint64_t acl_bytes = 0;
+    const observe::report r = c.report();
+    for (const observe::acl_report& a : r.acls) acl_bytes += a.bytes;
+    return {{"mempool", std::move(observe::to_json(r)["mempool"])},
+            {"fib4", fib_json(c.table().v4().stats())},
+            {"fib6", fib_json(c.table().v6().stats())},
+            {"acl_bytes", acl_bytes},
+            {"neighbours", {{"known", c.known().size()}, {"limit", c.known().limits().limit}}},
+            {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
+}
+
+struct subject {
+    std::string_view name;
+    json (*make)(controller&, const request_fields&);
+    std::string_view help;
+};
+constexpr subject subjects[] = {
+    {"report", show_report, "the whole report, turnpike.report/1"},
+    {"ports", show_ports, "devices, their settings and counters"},
+    {"interfaces", show_interfaces, "addresses, patches and access lists"},
+    {"routes", show_routes, "routes that count; to: a prefix, longer: those below it too"},
+    {"route", show_route, "what a lookup of an address gives, on the workers' table"},
+    {"neighbours", show_neighbours, "who is known or asked for"},
+    {"next-hops", show_next_hops, "what routes lead to"},
+    {"acl", show_acl, "access lists where they are bound, with what they counted"},
+    {"drops", show_drops, "packets that went no further, by reason"},
+    {"cost", show_cost, "cycles a packet, by worker and stage"},
+    {"isa", show_isa, "the kernels that were chosen"},
+    {"workers", show_workers, "which lcore polls which queues"},
+    {"config", show_config, "the configuration that runs, and how often it changed"},
+    {"memory", show_memory, "buffers, tables, neighbours"},
+};
+
+[[noreturn]] void refuse(std::string_view name, const std::string& what) {
+    throw error{EINVAL, std::string(name), what};
+}
+
+}  // namespace
+
+std::string request_fields::text(std::string_view name) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) refuse(name, "is missing");
+    if (!at->is_string()) refuse(name, "should be a text");
+    return at->get<std::string>();
+}
+
+bool request_fields::truth_or(std::string_view name, bool otherwise) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) return otherwise;
+    if (!at->is_boolean()) refuse(name, "should be true or false");
+    return at->get<bool>();
+}
+
+uint64_t request_fields::number_or(std::string_view name, uint64_t otherwise, uint64_t least,
+                                   uint64_t most) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) return otherwise;
+    if (!at->is_number_unsigned() || at->get<uint64_t>() < least || at->get<uint64_t>() > most)
+        refuse(name, "should be a whole number from " + std::to_string(least) + " to " +
+                         std::to_string(most));
+    return at->get<uint64_t>();
+}
+
+void request_fields::expect(std::string_view names) const {
+    const std::string known = " request what " + std::string(names) + " ";
+    for (const auto& [name, value] : all_.items())
+        if (name.empty() || name.find(' ') != std::string::npos ||
+            known.find(" " + name + " ") == std::string::npos)
+            refuse(name, names.empty() ? "is not known here"
+                                       : "is not known here; there are: " + std::string(names));
+}
+
+json show(controller& c, const request_fields& f) {
+    const std::string what = f.text("what");
+    std::string names;
+    for (const subject& s : subjects) {
+        if (s.name == what) return s.make(c, f);
+        names += (names.empty() ? "" : ", ") + std::string(s.name);
+    }
+    throw error{EINVAL, "what",
+                "there is no '" + what.substr(0, 80) + "' to show; there are " + names};
+}
+
+json show_help() {
+    json out = json::object();
+    for (const subject& s : subjects) out[std::string(s.name)] = s.help;
+    return out;
+}
+
+}  // namespace turnpike::control

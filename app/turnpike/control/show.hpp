@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What runs, as JSON: the subjects of the request `show`.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "control/controller.hpp"
+
+namespace turnpike::control {
+
+/// The members of a request, typed: what is missing or not as it should be is thrown as an `error`.
+class request_fields {
+  public:
+    /// all  an object
+    explicit request_fields(const nlohmann::json& all) : all_(all) {}
+    [[nodiscard]] bool has(std::string_view name) const { return all_.contains(name); }
+    [[nodiscard]] std::string text(std::string_view name) const;
+    [[nodiscard]] bool truth_or(std::string_view name, bool otherwise) const;
+    [[nodiscard]] uint64_t number_or(std::string_view name, uint64_t otherwise, uint64_t least,
+                                     uint64_t most) const;
+    /// No members but these, separated by blanks.
+    void expect(std::string_view names) const;
+
+  private:
+    const nlohmann::json& all_;
+};
+
+/// Throws  error
+[[nodiscard]] nlohmann::json show(controller& c, const request_fields& f);
+/// {name: help}
+[[nodiscard]] nlohmann::json show_help();
+
+// The subjects that are many: a page of at most `most` (256), and "next", to be given as "from".
+[[nodiscard]] nlohmann::json show_route(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_routes(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_next_hops(controller& c, const request_fields& f);
+
+}  // namespace turnpike::control

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Routes, neighbours and next hops: there may be a million, so they are shown by the page, each from its
+// key on. A page is a part of one of control's rounds.
+#include "control/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t page = 256, largest_page = 1024;
+
+template <class T>
+T parsed(result<T> r, std::string_view field) {
+    if (!r) throw error{EINVAL, std::string(field), r.error().text};
+    return std::move(*r);
+}
+
+uint64_t page_of(const request_fields& f) { return f.number_or("most", page, 1, largest_page); }
+
+/// What is done with packets that go by a hop.
+json hop_json(controller& c, uint32_t index) {
+    const datapath::next_hop& hop = c.hops()[index];
+    json out = {{"next_hop", index}};
+    switch (hop.kind.load(std::memory_order_relaxed)) {
+        case datapath::hop_kind::drop:
+            out["type"] = "drop";
+            out["reason"] = packet::name(hop.reason);
+            return out;
+        case datapath::hop_kind::local:
+            out["type"] = "local";
+            return out;
+        case datapath::hop_kind::glean:
+            out["type"] = "glean";
+            break;
+        case datapath::hop_kind::adjacency:
+            out["type"] = "adjacency";
+            break;
+    }
+    out["interface"] = c.places().name_of(hop.out.interface);
+    out["mtu"] = hop.mtu.load(std::memory_order_relaxed);
+    if (const auto whose = c.known().of_hop(index)) {
+        out["via"] = whose->address.text();
+        out["mac"] = whose->mac ? json(whose->mac->text()) : json(nullptr);
+    }
+    return out;
+}
+
+json route_json(controller& c, const ip_prefix& to, uint32_t hop, route_origin origin) {
+    json out = hop_json(c, hop);
+    out["to"] = to.text();
+    out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+    return out;
+}
+
+/// A prefix; an address is one of its own length.
+ip_prefix prefix_of(const request_fields& f, std::string_view field) {
+    const std::string text = f.text(field);
+    if (text.find('/') != std::string::npos) return parsed(parse_prefix(text), field).network();
+    const ip_address a = parsed(parse_address(text), field);
+    return {a, static_cast<uint8_t>(a.bits())};
+}
+
+}  // namespace
+
+/// What a worker's lookup gives, and which route that is.
+json show_route(controller& c, const request_fields& f) {
+    f.expect("address");
+    const ip_address a = parsed(parse_address(f.text("address")), "address");
+    json out = hop_json(c, c.table().lookup(a));
+    out["address"] = a.text();
+    out["to"] = out["origin"] = nullptr;
+    for (unsigned length = a.bits() + 1; length-- > 0;) {
+        const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
+        bool found = false;
+        c.table().for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
+            found = first == to;
+            if (found) out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+            return false;
+        });
+        if (!found) continue;
+        out["to"] = to.text();
+        break;
+    }
+    return out;
+}
+
+json show_routes(controller& c, const request_fields& f) {
+    f.expect("to longer from most");
+    const bool longer = f.truth_or("longer", false), filtered = f.has("to");
+    const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
+    if (longer && !filtered) throw error{EINVAL, "longer", "goes with \"to\": longer than what?"};
+    const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    c.table().for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+        if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
+        if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+        if (list.size() == most) {
+            next = p.text();
+            return false;
+        }
+        list.push_back(route_json(c, p, hop, origin));
+        return true;
+    });
+    return {{"routes", std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_neighbours(controller& c, const request_fields& f) {
+    f.expect("from most");
+    uint16_t interface = 0;
+    ip_address address{};
+    if (f.has("from")) {
+        const std::string from = f.text("from");
+        const size_t blank = std::min(from.find(' '), from.size());
+        const auto place = c.places().places().find(from.substr(0, blank));
+        if (place == c.places().places().end())
+            throw error{EINVAL, "from", "should be what \"next\" said: INTERFACE ADDRESS"};
+        interface = place->second;
+        address = parsed(
+            parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");
+    }
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    c.known().for_each(interface, address, [&](const known_neighbour& n) {
+        const std::string& on = c.places().name_of(n.interface);
+        if (list.size() == most) {
+            next = on + " " + n.address.text();
+            return false;
+        }
+        list.push_back({{"interface", on},
+                        {"address", n.address.text()},
+                        {"state", neighbour_state_names[static_cast<size_t>(n.state)]},
+                        {"mac", n.mac ? json(n.mac->text()) : json(nullptr)},
+                        {"next_hop", n.hop},
+                        {"gateway", n.gateway},
+                        {"static", n.fixed},
+                        {"held", n.held}});
+        return true;
+    });
+    return {{"neighbours", std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_next_hops(controller& c, const request_fields& f) {
+    f.expect("from most");
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
+         i < c.hops().capacity(); ++i) {
+        // A free place drops what should come there; so do some of the fixed ones, on purpose.
+        if (i >= datapath::fixed_hop::first_free &&
+            c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::hop_kind::drop)
+            continue;
+        if (list.size() == most) {
+            next = i;
+            break;
+        }
+        list.push_back(hop_json(c, i));
+    }
+    return {{"next_hops", std::move(list)},
+            {"in_use", c.hops().in_use()},
+            {"capacity", c.hops().capacity()},
+            {"next", std::move(next)}};
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/socket.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "sources/socket_file.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+// Of a look: it is a part of one of control's rounds, and punted packets wait for its end.
+constexpr int most_events = 8;
+constexpr int most_accepted = 8;
+constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
+
+constexpr std::chrono::seconds between_lines{1};
+
+}  // namespace
+
+bool line_socket::client::has_line() noexcept {
+    if (closing) return false;
+    searched = std::min(in.find('\n', std::max(begin, searched)), in.size());
+    return searched < in.size() || (ended && begin < in.size());
+}
+
+/// Where has_line(): the last one may lack its end.
+std::string_view line_socket::client::line() const noexcept {
+    return std::string_view(in).substr(begin, searched - begin);
+}
+
+void line_socket::client::line_done() noexcept {
+    begin = searched = std::min(searched + 1, in.size());
+    if (begin < in.size()) return;
+    begin = searched = 0;
+    in.clear();
+    if (in.capacity() > read_bytes) std::string().swap(in);
+}
+
+line_socket::line_socket(surroundings s, const socket_limits& l)
+    : around_(std::move(s)), limits_(l), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    if (epoll_.get() < 0) throw std::runtime_error("no epoll for the control socket");
+    around_.greeting += '\n';
+}
+
+line_socket::~line_socket() {
+    struct stat there {};
+    if (!path_.empty() && ::lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ &&
+        there.st_ino == inode_)
+        ::unlink(path_.c_str());
+    if (owns_folder_) ::rmdir(path_.substr(0, path_.rfind('/')).c_str());
+}
+
+result<void> line_socket::listen(const std::string& path, const std::string& group) {
+    auto fd = listen_at(path, group);
+    if (!fd) return tl::unexpected<error>(fd.error());
+    struct stat made {};
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+    if (::lstat(path.c_str(), &made) != 0 ||
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0) {
+        const int why = errno;
+        ::unlink(path.c_str());
+        return fail(why, path, "cannot be listened to");
+    }
+    listening_ = std::move(*fd);
+    path_ = path;
+    device_ = made.st_dev;
+    inode_ = made.st_ino;
+    return {};
+}
+
+void line_socket::serve() noexcept {
+    try {
+        look();
+        answer_one();
+    } catch (const std::exception&) {  // no memory: what was not done comes again
+    }
+}
+
+void line_socket::look() {
+    std::array<epoll_event, most_events> events;
+    const int n = ::epoll_wait(epoll_.get(), events.data(), most_events, 0);
+    if (n <= 0 && clients_.empty() && unsaid_ == 0) return;
+    now_ = clock::now();
+    if (unsaid_ != 0 && now_ - said_ >= between_lines) {
+        --unsaid_;
+        let_go(std::exchange(unsaid_why_, {}));
+    }
+    for (int i = 0; i < n; ++i) {
+        auto* c = static_cast<client*>(events[static_cast<size_t>(i)].data.ptr);
+        if (c == nullptr) continue;  // after those that may go now
+        const uint32_t happened = events[static_cast<size_t>(i)].events;
+        bool stays = false;
+        try {
+            stays = ((happened & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || hear(*c)) &&
+                    ((happened & EPOLLOUT) == 0 || speak(*c)) && settle(*c);
+        } catch (const std::exception&) {  // no memory for what it sends
+        }
+        if (!stays) drop(find(c), nullptr);
+    }
+    for (auto c = clients_.begin(); c != clients_.end();) {
+        const auto one = c++;
+        if (!one->out.empty() && now_ - one->moved > limits_.patience)
+            drop(one, "does not read its answers");
+    }
+    for (int i = 0; i < n; ++i)
+        if (events[static_cast<size_t>(i)].data.ptr == nullptr) accept_some();
+}
+
+void line_socket::accept_some() {
+    for (int i = 0; i < most_accepted; ++i) {
+        owned_fd fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (fd.get() < 0) return;
+        adopt(std::move(fd));
+    }
+}
+
+/// Who has asked nothing for the longest goes for somebody new: idle clients lock nobody out. Those that
+/// never asked go first, however many come: a crowd takes no operator's place.
+bool line_socket::make_room() {
+    if (clients_.size() < limits_.clients) return true;
+    auto idle = clients_.end();
+    for (auto c = clients_.begin(); c != clients_.end(); ++c)
+        if (!c->has_line() && c->out.empty() &&
+            (idle == clients_.end() ||
+             std::pair(c->asked, c->heard) < std::pair(idle->asked, idle->heard)))
+            idle = c;
+    if (idle == clients_.end()) return false;
+    refuse(idle->fd, {EBUSY, {}, "there are too many clients, and this one was idle the longest"});
+    drop(idle, "was idle the longest of too many");
+    return true;
+}
+
+void line_socket::adopt(owned_fd connection) {
+    now_ = clock::now();
+    if (!make_room()) {
+        refuse(connection,
+               {EBUSY, {}, "there are too many clients, and all of them wait for answers"});
+        let_go("one more is refused: all have asked something");
+        return;
+    }
+    client& c = clients_.emplace_back();
+    c.fd = std::move(connection);
+    c.heard = c.moved = now_;
+    ucred who{};
+    socklen_t size = sizeof who;
+    if (::getsockopt(c.fd.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+        c.who = {who.pid, who.uid, who.gid};
+    epoll_event event{.events = 0, .data = {.ptr = &c}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, c.fd.get(), &event) != 0)
+        return drop(find(&c), nullptr);
+    c.out = around_.greeting;
+    if (!speak(c) || !settle(c)) drop(find(&c), nullptr);
+}
+
+/// What it sent. False: it is gone.
+bool line_socket::hear(client& c) {
+    if (c.ended || c.closing || c.has_line()) return true;  // its turn has not come
+    if (c.begin != 0) {
+        c.in.erase(0, c.begin);
+        c.searched -= c.begin;
+        c.begin = 0;
+    }
+    const size_t had = c.in.size();
+    c.in.resize(had + read_bytes);
+    const ssize_t n = ::recv(c.fd.get(), c.in.data() + had, read_bytes, MSG_DONTWAIT);
+    const int why = errno;
+    c.in.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (n < 0) return why == EAGAIN || why == EINTR;
+    c.ended = n == 0;
+    c.heard = now_;
+    const bool whole = c.has_line();
+    if ((whole ? c.line().size() : c.in.size()) > limits_.line_bytes) {
+        c.out += around_.refusal({EMSGSIZE,
+                                  {},
+                                  "the line is longer than " + std::to_string(limits_.line_bytes) +
+                                      " bytes; the connection ends here"}) +
+                 "\n";
+        c.closing = true;
+        let_go("a line is too long");
+        return speak(c);
+    }
+    return true;
+}
+
+/// What it takes of its answer. False: it is gone.
+bool line_socket::speak(client& c) {
+    const size_t until = std::min(c.out.size(), c.written + write_bytes);
+    while (c.written < until) {
+        const ssize_t n = ::send(c.fd.get(), c.out.data() + c.written, until - c.written,
+                                 MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0) return errno == EAGAIN || errno == EINTR;
+        c.written += static_cast<size_t>(n);
+        c.moved = now_;
+    }
+    if (c.written == c.out.size()) {
+        c.out.clear();
+        c.written = 0;
+        if (c.out.capacity() > read_bytes) std::string().swap(c.out);
+    }
+    return true;
+}
+
+/// What it is awaited for now. False: nothing more, it goes.
+bool line_socket::settle(client& c) {
+    const bool waits = c.has_line();
+    if (c.out.empty() && (c.closing || (c.ended && !waits))) return false;
+    const uint32_t wanted = (c.out.empty() ? 0U : uint32_t{EPOLLOUT}) |
+                            (waits || c.ended || c.closing ? 0U : uint32_t{EPOLLIN});
+    if (wanted == c.awaited) return true;
+    epoll_event event{.events = wanted, .data = {.ptr = &c}};
+    c.awaited = wanted;
+    return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event) == 0;
+}
+
+/// In turns: who was answered goes behind the others.
+void line_socket::answer_one() {
+    const auto next = std::find_if(clients_.begin(), clients_.end(),
+                                   [](client& c) { return c.out.empty() && c.has_line(); });
+    if (next == clients_.end()) return;
+    clients_.splice(clients_.end(), clients_, next);
+    client& c = *next;
+    bool stays = false;
+    try {
+        const std::string_view line = c.line();
+        if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+            c.asked = true;
+            c.out = around_.answer(line, c.who);
+            c.out += '\n';
+        }
+        c.line_done();
+        now_ = c.moved = clock::now();
+        stays = speak(c) && settle(c);
+    } catch (const std::exception&) {
+    }
+    if (!stays) drop(next, nullptr);
+}
+
+void line_socket::refuse(const owned_fd& fd, const error& why) const {
+    const std::string text = around_.refusal(why) + "\n";
+    // What does not fit at once is not said.
+    (void)!::send(fd.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void line_socket::drop(client_list::iterator c, const char* why) {
+    const int pid = c->who.pid;
+    clients_.erase(c);  // and epoll forgets a descriptor that is closed
+    if (why != nullptr) let_go("process " + std::to_string(pid) + " " + why);
+}
+
+void line_socket::let_go(const std::string& why) {
+    if (said_ != clock::time_point{} && now_ - said_ < between_lines) {
+        ++unsaid_;
+        unsaid_why_ = why;
+        return;
+    }
+    around_.say("control socket: a client is let go: " + why +
+                (unsaid_ == 0 ? "" : " (and " + std::to_string(unsaid_) + " more before)"));
+    unsaid_ = 0;
+    said_ = now_;
+}
+
+line_socket::client_list::iterator line_socket::find(const client* c) {
+    return std::find_if(clients_.begin(), clients_.end(), [c](const client& x) { return &x == c; });
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/socket_file.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "base/arguments.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+constexpr mode_t file_mode = 0660;
+constexpr int backlog = 64;
+
+result<std::optional<gid_t>> group_of(const std::string& group) {
+    if (group.empty()) return std::nullopt;
+    gid_t number = 0;
+    if (read_number<gid_t>(group, 0, UINT32_MAX - 1, number)) return number;
+    errno = 0;
+    if (const ::group* g = ::getgrnam(group.c_str())) return g->gr_gid;
+    return fail(errno != 0 ? errno : ENOENT, "group '" + group + "'",
+                "there is no group of that name");
+}
+
+result<sockaddr_un> address_of(const std::string& path) {
+    sockaddr_un a{};
+    a.sun_family = AF_UNIX;
+    if (path.size() >= sizeof a.sun_path)
+        return fail(
+            ENAMETOOLONG, path,
+            "a socket's path has at most " + std::to_string(sizeof a.sun_path - 1) + " characters");
+    std::memcpy(a.sun_path, path.c_str(), path.size() + 1);
+    return a;
+}
+
+/// Two that start at once take turns at looking and binding. Whoever may read the folder could hold
+/// this for ever, so after a while it is done without.
+owned_fd lock_folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    owned_fd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (int tries = 0; tries < 50 && fd.get() >= 0; ++tries) {
+        if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+        ::usleep(10'000);
+    }
+    return fd;
+}
+
+/// What is at the path goes where nobody listens there.
+result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
+    struct stat there {};
+    if (::lstat(path.c_str(), &there) != 0) {
+        if (errno == ENOENT) return {};
+        return fail(errno, path, "cannot be looked at");
+    }
+    if (!S_ISSOCK(there.st_mode))
+        return fail(EEXIST, path, "is there, and is no socket; name another path");
+    const owned_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (probe.get() < 0) return fail(errno, path, "no socket can be made");
+    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ||
+        errno != ECONNREFUSED)
+        return fail(EADDRINUSE, path,
+                    "another process answers there; give each its own in control: {socket: PATH}");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+        return fail(errno, path, "was left by a process that is gone, and cannot be removed");
+    return {};
+}
+
+}  // namespace
+
+result<owned_fd> listen_at(const std::string& path, const std::string& group) {
+    const auto at = address_of(path);
+    if (!at) return tl::unexpected<error>(at.error());
+    const auto owner = group_of(group);
+    if (!owner) return tl::unexpected<error>(owner.error());
+    const owned_fd lock = lock_folder_of(path);
+    if (auto clear = clear_the_place(path, *at); !clear)
+        return tl::unexpected<error>(clear.error());
+    owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) return fail(errno, path, "no socket can be made");
+    const mode_t before = ::umask(0777 & ~file_mode);
+    const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*at), sizeof *at);
+    const int why = errno;
+    ::umask(before);
+    if (bound != 0) return fail(why, path, "the control socket cannot be made there");
+    const auto give_up = [&](const char* text) {
+        const int code = errno;
+        ::unlink(path.c_str());
+        return fail(code, path, text);
+    };
+    // Until it listens, nobody can connect: by then it is its group's.
+    if (*owner && ::lchown(path.c_str(), static_cast<uid_t>(-1), **owner) != 0)
+        return give_up("cannot be given to the group");
+    if (::listen(fd.get(), backlog) != 0) return give_up("cannot listen");
+    return fd;
+}
+
+}  // namespace turnpike::sources

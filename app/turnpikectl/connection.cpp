@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "connection.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace turnpike::ctl {
+
+using nlohmann::json;
+
+result<connection> connection::open(const std::string& path, std::chrono::seconds patience) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    if (path.size() >= sizeof to.sun_path)
+        return fail(ENAMETOOLONG, path, "is no path of a socket");
+    std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
+    owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const timeval most{.tv_sec = patience.count(), .tv_usec = 0};
+    if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
+        return fail(errno, path, "no socket can be made");
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+        return fail(errno, path, "no turnpike can be asked there; --socket PATH names another");
+    connection made(std::move(fd), path);
+    const auto greeting = made.hear();
+    if (!greeting) return tl::unexpected<error>(greeting.error());
+    if (!greeting->is_object() || greeting->value("schema", json()) != "turnpike.control/1")
+        return fail(EPROTO, path, "does not speak turnpike.control/1");
+    return made;
+}
+
+result<json> connection::hear() {
+    size_t end;
+    while ((end = heard_.find('\n')) == std::string::npos) {
+        char bytes[65536];
+        const ssize_t n = ::recv(fd_.get(), bytes, sizeof bytes, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN)
+            return fail(ETIMEDOUT, path_, "turnpike does not answer; --timeout S waits longer");
+        if (n <= 0)
+            return fail(n == 0 ? ECONNRESET : errno, path_, "turnpike has closed the connection");
+        heard_.append(bytes, static_cast<size_t>(n));
+    }
+    const std::string line = heard_.substr(0, end);
+    heard_.erase(0, end + 1);
+    json answer = json::parse(line, nullptr, false);
+    if (answer.is_discarded()) return fail(EPROTO, path_, "what it answers is no JSON");
+    return answer;
+}
+
+result<json> connection::ask(const json& request) {
+    const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    for (size_t sent = 0; sent < line.size();) {
+        const ssize_t n = ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;  // it may have said why it hung up
+        sent += static_cast<size_t>(n);
+    }
+    return hear();
+}
+
+}  // namespace turnpike::ctl

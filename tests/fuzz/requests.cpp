@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bytes -> what a client sends, in parts -> the control socket's lines and a router's requests.
+//
+//   | part's length | all bytes, in parts of that ... |
+//
+// What must hold: the greeting, then one line of JSON for each that was sent, with a result or an error
+// that says what and which; the client is gone in the end, and nothing has changed.
+#include <rte_eal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control/requests.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* configuration = R"(
+ports:
+  - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"]}
+  - {name: east, device: net_ring1, addresses: [10.0.2.254/24]}
+routes: [{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 192.0.2.0/24, type: blackhole}]
+neighbours: {limit: 64, static: [{address: 10.0.2.2, mac: "02:00:00:00:00:0d"}]}
+)";
+
+class asked {
+  public:
+    asked()
+        : lab_(configuration),
+          requests_(lab_.controller(), "/no/such.yaml"),
+          socket_({.greeting = control::requests::greeting(),
+                   .answer =
+                       [this](std::string_view line, const sources::socket_peer& from) {
+                           ++lines_;
+                           return may_be_asked(line)
+                                      ? requests_.answer(line, from)
+                                      : control::requests::refusal({EPERM, {}, "no"});
+                       },
+                   .refusal = control::requests::refusal,
+                   .say = [](const std::string&) {}},
+                  {.line_bytes = 4096}) {}
+
+    void run(const uint8_t* data, size_t size) {
+        if (size < 2) return;
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+        const owned_fd client(ends[1]);
+        socket_.adopt(owned_fd(ends[0]));
+        lines_ = 0;
+        std::string heard;
+        const size_t part = size_t{data[0]} * 16 + 1;
+        for (size_t at = 1; at < size && socket_.clients() != 0; at += part) {
+            (void)!::send(client.get(), data + at, std::min(part, size - at), MSG_NOSIGNAL);
+            socket_.serve();
+            hear(client, heard);
+        }
+        ::shutdown(client.get(), SHUT_WR);
+        for (size_t i = 0; i < size + 10 && socket_.clients() != 0; ++i) {
+            socket_.serve();
+            hear(client, heard);
+        }
+        REQUIRE(socket_.clients() == 0);
+        check(heard);
+        REQUIRE(lab_.controller().report().changes == 1);
+    }
+
+  private:
+    /// Neither files of this machine nor devices of it are opened: only what asks.
+    static bool may_be_asked(std::string_view line) {
+        for (const char* word : {"file", "apply", "\\u"})
+            if (line.find(word) != std::string_view::npos) return false;
+        return true;
+    }
+    static void hear(const owned_fd& client, std::string& heard) {
+        char bytes[65536];
+        ssize_t n;
+        while ((n = ::recv(client.get(), bytes, sizeof bytes, 0)) > 0)
+            heard.append(bytes, static_cast<size_t>(n));
+    }
+    void check(const std::string& heard) const {
+        size_t answers = 0, refused = 0;
+        for (size_t at = 0, end; at < heard.size(); at = end + 1) {
+            end = heard.find('\n', at);
+            REQUIRE(end != std::string::npos);
+            const json one = json::parse(heard.substr(at, end - at));
+            if (at == 0) {
+                REQUIRE(one["schema"] == "turnpike.control/1");
+                continue;
+            }
+            ++answers;
+            REQUIRE(one.size() == 1 && (one.contains("result") || one.contains("error")));
+            if (!one.contains("error")) continue;
+            const json& e = one["error"];
+            REQUIRE(!e["what"].get<std::string>().empty() && e["code"].is_string());
+            REQUIRE(e["where"].is_null() || e["where"].is_string());
+            refused += e["code"] == "EMSGSIZE";
+        }
+        REQUIRE(refused <= 1 && answers == lines_ + refused);
+    }
+
+    test::path_lab lab_;
+    control::requests requests_;
+    sources::line_socket socket_;
+    size_t lines_ = 0;
+};
+
+asked* the_asked = nullptr;
+
+}  // namespace
+}  // namespace turnpike
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+    static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
+                               "-m",   "400",       "--lcores",    "(0-2)@0",  "--log-level=4"};
+    static char* argv[std::size(words)];
+    for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i];
+    REQUIRE(rte_eal_init(static_cast<int>(std::size(words)), argv) >= 0);
+    turnpike::the_asked = new turnpike::asked;
+    return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    turnpike::the_asked->run(data, size);
+    return 0;
+}

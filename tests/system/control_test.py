@@ -1,0 +1,277 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""An operator asks and changes turnpike by its control socket, while hosts ping through it."""
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import yaml
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from lib import tap  # noqa: E402
+from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import EAST, answers, cabled, ping, settle, start  # noqa: E402
+
+DEFAULT = "/run/turnpike/control.sock"
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
+
+
+class Operator:
+    """A connection to a control socket."""
+
+    def __init__(self, path, seconds=10):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(seconds)
+        self.socket.connect(path)
+        self.lines = self.socket.makefile("rb")
+        self.greeting = self.hear()
+
+    def hear(self):
+        line = self.lines.readline()
+        assert line.endswith(b"\n"), line
+        return json.loads(line)
+
+    def say(self, raw):
+        self.socket.sendall(raw)
+        return self.hear()
+
+    def ask(self, request, **members):
+        return self.say(json.dumps({"request": request, **members}).encode() + b"\n")
+
+    def result(self, request, **members):
+        answer = self.ask(request, **members)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def show(self, what, **members):
+        return self.result("show", what=what, **members)
+
+    def error(self, request, **members):
+        answer = self.ask(request, **members)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def close(self):
+        self.lines.close()
+        self.socket.close()
+
+
+def socket_in(folder):
+    return os.path.join(folder, "control.sock")
+
+
+def with_routes(running, routes):
+    with open(running.config, encoding="utf-8") as file:
+        config = yaml.safe_load(file)
+    config["routes"] = routes
+    return yaml.safe_dump(config)
+
+
+def test_show_diff_and_apply_under_traffic():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, east = cabled(lab)
+        east.run("ip addr add 10.9.0.1/32 dev lo")
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o660
+        ping(west, EAST[0])
+        operator = Operator(path)
+        assert operator.greeting["schema"] == "turnpike.control/1", operator.greeting
+        assert operator.show("report")["balance"]["rx"] >= 3
+        assert operator.show("route", address="10.9.0.1")["reason"] == "no_route"
+        assert EAST[0] in [n["address"] for n in operator.show("neighbours")["neighbours"]]
+
+        # Whatever is applied, asked and refused, these pings go on: 100 a second, none lost.
+        steady = west.start("ping -n -i 0.01 -c 300 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
+        more = with_routes(running, [{"to": "10.9.0.0/16", "via": EAST[0]}])
+        assert operator.result("diff", text=more, name="more.yaml")["routes"] == {"removed": 0, "set": 1}
+        assert not answers(west, "10.9.0.1")
+        assert operator.result("apply", text=more, name="more.yaml")["text"] == "1 route"
+        ping(west, "10.9.0.1")
+        assert operator.show("route", address="10.9.0.1")["to"] == "10.9.0.0/16"
+        wrong = more.replace("10.0.2.1/24", "10.0.2.999/24")
+        line = wrong[:wrong.index("10.0.2.999")].count("\n") + 1
+        for request in ("check", "diff", "apply"):
+            refused = operator.error(request, text=wrong, name="wrong.yaml")
+            assert refused["where"] == f"wrong.yaml:{line}" and refused["code"] == "EINVAL", refused
+        assert operator.error("apply", file="/none.yaml")["code"] == "ENOENT"
+        changes = 0
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            other = [{"to": f"10.{50 + changes % 7}.0.0/16", "via": EAST[0]}, {"to": "10.9.0.0/16", "via": EAST[0]}]
+            operator.result("apply", text=with_routes(running, other), name="other.yaml")
+            changes += 1
+        out, _ = steady.communicate(timeout=20)
+        assert " 0% packet loss" in out, out
+        print(f"# {changes} configurations applied under traffic, 300 pings offered, 0 lost")
+        assert changes > 50, changes
+        assert operator.result("reload")["routes"] == {"removed": 2, "set": 0}
+        assert f"uid {os.getuid()} (process {os.getpid()}) applied more.yaml: 1 route changed" in running.output()
+        settle()
+        running.stop()
+        assert not os.path.exists(path)
+        assert operator.lines.readline() == b""
+
+
+def test_turnpikectl():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+
+        def ctl(*words, code=0):
+            done = subprocess.run([CTL, "--socket", path, *words], capture_output=True, text=True, check=False)
+            assert done.returncode == code, done
+            return done.stdout if code == 0 else done.stderr
+
+        subjects = [line.split()[0].split(".")[1] for line in ctl("show", "help").splitlines()
+                    if line.startswith("show.")]
+        assert len(subjects) >= 14, subjects
+        for what in subjects:
+            of = ["10.0.2.2"] if what == "route" else []
+            assert ctl("show", what, *of), what
+            json.loads(ctl("--json", "show", what, *of).splitlines()[0])
+        assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
+        # 700 routes are three pages.
+        many = os.path.join(folder, "many.yaml")
+        with open(many, "w", encoding="utf-8") as file:
+            file.write(with_routes(running, [{"to": f"11.{i // 256}.{i % 256}.0/24", "via": EAST[0]} for i in range(700)]))
+        assert ctl("check", many) == f"{many}: valid\n"
+        assert ctl("diff", many) == "would change: 700 routes\n"
+        assert ctl("apply", many) == "changed: 700 routes\n"
+        shown = ctl("show", "routes", "11.0.0.0/8", "longer").splitlines()
+        assert len([line for line in shown if line.startswith("11.")]) == 700, len(shown)
+        with open(many, "a", encoding="utf-8") as file:
+            file.write("nonsense: 1\n")
+        said = ctl("apply", many, code=1)
+        assert said.startswith(f"turnpikectl: {many}:") and "nonsense" in said, said
+        assert ctl("reload") == "changed: 700 routes\n"
+        settle()
+        running.stop()
+        assert "no turnpike can be asked there" in ctl("reload", code=3)
+
+
+def test_what_systemd_hears():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        dut = lab.host("dut", True)
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        manager.settimeout(20)
+        manager.bind(os.path.join(folder, "notify"))
+
+        def heard():
+            """The next words; those of the watchdog are counted."""
+            nonlocal alive
+            while (said := manager.recv(4096).decode()) == "WATCHDOG=1\n":
+                alive += 1
+            return said
+
+        alive = 0
+        null = patch_config("net_null0", "net_null1")
+        null["eal"]["hugepages"] = "optional"
+        words = ["env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=200000"]
+        running = Turnpike(lab, dut, null, under=words)
+        assert heard() == "READY=1\n"
+        assert heard() == f"STATUS=forwarding as {running.config} says\n"
+        running.process.send_signal(signal.SIGHUP)
+        assert heard().startswith("RELOADING=1\nMONOTONIC_USEC=")
+        assert heard() == "READY=1\n"
+        assert heard().startswith("STATUS=forwarding as ")
+        with open(running.config, "w", encoding="utf-8") as file:
+            file.write("ports: 7\n")
+        running.process.send_signal(signal.SIGHUP)
+        assert heard().startswith("RELOADING=1\n")
+        assert heard() == "READY=1\n"
+        assert "turnpike.yaml:1" in heard()
+        time.sleep(1)
+        running.stop()
+        assert heard().startswith("STOPPING=1\n")
+        assert 6 <= alive <= 30, alive  # ten a second
+
+
+def test_garbage_and_crowds_change_nothing():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+        # Whoever shouts at the door, these pings go on: 100 a second, none lost.
+        steady = west.start("ping -n -i 0.01 -c 200 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
+        operator = Operator(path)
+        assert operator.say(b"\0\1\xff\n")["error"]["code"] == "EINVAL"
+        assert operator.say(b"[" * 100_000 + b"\n")["error"]["code"] == "EINVAL"
+        half = Operator(path)
+        half.socket.sendall(b'{"request": "show", "what": "config"}')
+        half.socket.shutdown(socket.SHUT_WR)
+        assert half.hear()["result"]["changes"] == 1
+        assert half.lines.readline() == b""
+        long = Operator(path)
+        try:
+            long.socket.sendall(b"x" * 10_000_000)
+        except OSError:
+            pass  # it was closed under our hands
+        assert long.hear()["error"]["code"] == "EMSGSIZE"
+        deaf = Operator(path)
+        deaf.socket.setblocking(False)
+        try:
+            while True:
+                deaf.socket.send(b'{"request": "show", "what": "report"}\n' * 100)
+        except BlockingIOError:
+            pass
+        idle = []
+        for _ in range(1000):
+            idle.append(socket.socket(socket.AF_UNIX))
+            idle[-1].connect(path)
+            if len(idle) % 20 == 0:
+                assert operator.show("config")["changes"] == 1
+        out, _ = steady.communicate(timeout=20)
+        assert " 0% packet loss" in out, out
+        wait_until(lambda: "idle the longest" in running.output(), "it says whom it let go")
+        for each in idle:
+            each.close()
+        assert Operator(path).show("config")["changes"] == 1
+        ping(west, EAST[0])
+        settle()
+        assert running.stop()["changes"] == 1
+
+
+def test_two_do_not_take_each_others():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        dut = lab.host("dut", True)
+        null = patch_config("net_null0", "net_null1", eal="-l 0-1 --no-pci --in-memory")
+        null["eal"]["hugepages"] = "optional"
+        assert not os.path.exists(os.path.dirname(DEFAULT))
+        Turnpike(lab, dut, null).stop()
+        assert not os.path.exists(os.path.dirname(DEFAULT)), "it leaves nothing"
+        first = Turnpike(lab, dut, null)
+        inode = os.stat(DEFAULT).st_ino
+        second = Turnpike(lab, dut, null)
+        assert f"no control socket: {DEFAULT}: another process answers there" in second.output(), second.output()
+        named = Turnpike(lab, dut, {**null, "control": {"socket": DEFAULT}}, wait=False)
+        assert named.finish() == 1
+        assert f"{DEFAULT}: another process answers there" in named.output(), named.output()
+        second.stop()
+        assert os.stat(DEFAULT).st_ino == inode
+        assert Operator(DEFAULT).show("config")["file"] == first.config
+        # One that is killed leaves its file, and the next one takes its place.
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+        assert os.path.exists(DEFAULT)
+        third = Turnpike(lab, dut, null)
+        assert Operator(DEFAULT).show("config")["file"] == third.config
+        third.stop()
+        nobody = Turnpike(lab, dut, {**null, "control": {"socket": socket_in(folder), "group": "no-such"}}, wait=False)
+        assert nobody.finish() == 1
+        assert "'no-such'" in nobody.output(), nobody.output()
+        wait_until(lambda: not os.path.exists(DEFAULT), "it is removed")
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an operator asks of a router that forwards: answers are what the tables hold, and nothing that is
+// wrong changes anything.
+#include "control/requests.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "lib/eal.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+
+class requests : public testing::Test {
+  protected:
+    requests()
+        : file_(std::filesystem::temp_directory_path() /
+                ("turnpike-requests-" + std::to_string(::getpid()) + ".yaml")) {
+        // The devices of a lab are its rings: a configuration names them, and a lab's only worker.
+        write(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}"));
+    }
+    ~requests() override { std::filesystem::remove(file_); }
+
+    /// As the lab's own state has it: what differs from what runs is what the test changes.
+    std::string named(std::string text) {
+        const auto& ports = l_.controller().running().ports;
+        for (const char* const name : {"west", "east"}) {
+            const std::string device = name == std::string("west") ? "device: d0" : "device: d1";
+            text.replace(text.find(device), device.size(), "device: " + ports.at(name).device);
+        }
+        return "workers: [1]\nmempool: {buffers: 8191, ops: ring_mp_mc}\n" + text;
+    }
+    void write(const std::string& text) { std::ofstream(file_) << named(text); }
+
+    json ask(const json& request) { return told(request.dump()); }
+    json told(std::string_view line) {
+        l_.worker().pause();  // as it is between two of its rounds
+        const std::string answer = asked_.answer(line, {.pid = 7, .uid = 8, .gid = 9});
+        l_.worker().resume();
+        EXPECT_EQ(answer.find('\n'), std::string::npos);
+        json out = json::parse(answer);
+        EXPECT_EQ(out.size(), 1U) << answer;
+        return out;
+    }
+    json shown(const std::string& what, json more = json::object()) {
+        more["request"] = "show";
+        more["what"] = what;
+        json out = ask(more);
+        EXPECT_TRUE(out.contains("result")) << what << ": " << out;
+        return out["result"];
+    }
+    json refused(const json& request) {
+        json out = ask(request);
+        EXPECT_TRUE(out.contains("error")) << request << ": " << out;
+        return out["error"];
+    }
+
+    lab l_{router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}")};
+    std::string file_;
+    control::requests asked_{l_.controller(), file_};
+};
+
+std::vector<std::string> column(const json& rows, const char* name) {
+    std::vector<std::string> out;
+    for (const json& r : rows) out.push_back(r.at(name).get<std::string>());
+    return out;
+}
+
+TEST_F(requests, greeting_and_help_name_all_there_is) {
+    const json hello = json::parse(control::requests::greeting());
+    EXPECT_EQ(hello["schema"], "turnpike.control/1");
+    EXPECT_TRUE(hello["version"].is_string());
+    const json help = ask({{"request", "help"}})["result"];
+    for (const char* name : {"help", "show", "check", "diff", "apply", "reload"})
+        EXPECT_TRUE(help["requests"].contains(name)) << name;
+    for (const auto& [what, text] : help["show"].items())
+        if (what != "route") {
+            EXPECT_TRUE(shown(what).is_object()) << what;
+        }
+}
+
+TEST_F(requests, the_report_is_the_report) {
+    l_.way("10.9.0.1");
+    const json r = shown("report");
+    EXPECT_EQ(r["schema"], "turnpike.report/1");
+    EXPECT_EQ(r["balance"], observe::to_json(l_.controller().report())["balance"]);
+    EXPECT_EQ(shown("drops")["drops"], r["drops"]);
+    EXPECT_EQ(shown("ports")["ports"][0]["mtu"], 1500);
+    EXPECT_EQ(shown("ports")["ports"][1]["mac"], "02:00:00:00:00:0c");
+    const json east = shown("interfaces")["interfaces"][1];
+    EXPECT_EQ(east["name"], "east");
+    EXPECT_EQ(east["addresses"], (json{"10.0.2.254/24", "2001:db8:2::fe/64"}));
+    EXPECT_EQ(shown("workers")["workers"][0]["rx_queues"].size(), 2U);
+    EXPECT_EQ(shown("config")["changes"], 1);
+    EXPECT_EQ(shown("memory")["fib4"]["routes"], r["routes"]["ipv4"]);
+}
+
+TEST_F(requests, routes_are_those_of_the_tables) {
+    const json r = shown("report");
+    const json all = shown("routes");
+    EXPECT_EQ(all["next"], nullptr);
+    EXPECT_EQ(all["routes"].size(),
+              r["routes"]["ipv4"].get<size_t>() + r["routes"]["ipv6"].get<size_t>());
+    // What each says is what a lookup of its first address gives, where no longer one is there.
+    for (const json& route : all["routes"]) {
+        const auto to = *parse_prefix(route["to"].get<std::string>());
+        const json found = shown("route", {{"address", to.address.text()}});
+        if (found["to"] == route["to"]) {
+            EXPECT_EQ(found["next_hop"], route["next_hop"]) << route;
+        }
+    }
+    EXPECT_EQ(column(shown("routes", {{"to", "10.9.0.0/16"}})["routes"], "to"),
+              std::vector<std::string>{"10.9.0.0/16"});
+    EXPECT_EQ(column(shown("routes", {{"to", "10.9.0.0/16"}, {"longer", true}})["routes"], "to"),
+              (std::vector<std::string>{"10.9.0.0/16", "10.9.9.0/24"}));
+    EXPECT_EQ(column(shown("routes", {{"to", "10.8.0.0/15"}, {"longer", true}})["routes"], "to"),
+              (std::vector<std::string>{"10.9.0.0/16", "10.9.9.0/24"}));
+    EXPECT_TRUE(shown("routes", {{"to", "10.9.9.1"}})["routes"].empty());
+    const json by_page = [&] {
+        json pages = json::array();
+        json from = "0.0.0.0/0";
+        while (!from.is_null()) {
+            const json one = shown("routes", {{"from", from}, {"most", 2}});
+            EXPECT_LE(one["routes"].size(), 2U);
+            pages.insert(pages.end(), one["routes"].begin(), one["routes"].end());
+            from = one["next"];
+        }
+        return pages;
+    }();
+    EXPECT_EQ(by_page, all["routes"]);
+}
+
+TEST_F(requests, a_route_is_what_a_worker_finds) {
+    const json by = shown("route", {{"address", "10.9.1.1"}});
+    EXPECT_EQ(by["to"], "10.9.0.0/16");
+    EXPECT_EQ(by["origin"], "configured");
+    EXPECT_EQ(by["type"], "adjacency");
+    EXPECT_EQ(by["via"], "10.0.2.2");
+    EXPECT_EQ(by["mac"], "02:00:00:00:00:0d");
+    EXPECT_EQ(by["interface"], "east");
+    EXPECT_EQ(shown("route", {{"address", "10.9.9.1"}})["reason"], "route_blackhole");
+    EXPECT_EQ(shown("route", {{"address", "10.0.1.254"}})["origin"], "address");
+    EXPECT_EQ(shown("route", {{"address", "10.0.1.7"}})["origin"], "connected");
+    EXPECT_EQ(shown("route", {{"address", "10.0.2.2"}})["to"], "10.0.2.2/32");
+    const json none = shown("route", {{"address", "203.0.113.1"}});
+    EXPECT_EQ(none["reason"], "no_route");
+    EXPECT_EQ(none["to"], nullptr);
+    EXPECT_EQ(shown("route", {{"address", "2001:db8:2::fe"}})["type"], "local");
+}
+
+TEST_F(requests, neighbours_by_the_page) {
+    for (uint32_t i = 0; i < 5; ++i) l_.offer(0, datagram(0x0a00'0210 + i));
+    l_.settle();
+    const json all = shown("neighbours");
+    EXPECT_EQ(all["neighbours"].size(), l_.controller().known().size());
+    EXPECT_EQ(all["neighbours"][0]["static"], true);
+    json pages = json::array(), from = nullptr;
+    do {
+        json one = shown("neighbours",
+                         from.is_null() ? json{{"most", 2}} : json{{"most", 2}, {"from", from}});
+        pages.insert(pages.end(), one["neighbours"].begin(), one["neighbours"].end());
+        from = one["next"];
+    } while (!from.is_null());
+    EXPECT_EQ(pages, all["neighbours"]);
+    EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().hops().in_use());
+    l_.controller().known().give_up_all(packet::drop_reason::stopping);
+}
+
+TEST_F(requests, check_diff_and_apply) {
+    const std::string other = named(router("{to: 10.8.0.0/16, via: 10.0.2.2}"));
+    EXPECT_EQ(ask({{"request", "check"}, {"text", other}, {"name", "o.yaml"}})["result"]["valid"],
+              "o.yaml");
+    const json differs = ask({{"request", "diff"}, {"text", other}, {"name", "o.yaml"}})["result"];
+    EXPECT_EQ(differs["routes"], (json{{"removed", 2}, {"set", 1}}));
+    EXPECT_EQ(differs["text"], "3 routes");
+    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "only asked";
+    const json applied = ask({{"request", "apply"}, {"text", other}, {"name", "o.yaml"}})["result"];
+    EXPECT_EQ(applied, differs);
+    EXPECT_EQ(l_.way("10.9.0.1"), std::nullopt);
+    EXPECT_EQ(l_.way("10.8.0.1"), 1);
+    EXPECT_EQ(shown("config")["file"], "o.yaml");
+    EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "3 routes");
+    EXPECT_EQ(l_.way("10.9.0.1"), 1) << "as the file says again";
+    write(router());
+    EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "2 routes");
+    EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "nothing");
+}
+
+TEST_F(requests, what_is_refused_changes_nothing_and_says_where) {
+    const auto before = l_.controller().report().changes;
+    std::string wrong = named(router());
+    wrong.replace(wrong.find("10.0.2.2,"), 9, "10.0.9.9,");
+    for (const char* how : {"check", "diff", "apply"}) {
+        const json e = refused({{"request", how}, {"text", wrong}, {"name", "w.yaml"}});
+        EXPECT_EQ(e["code"], "EINVAL");
+        EXPECT_TRUE(e["where"].get<std::string>().starts_with("w.yaml:")) << e;
+    }
+    const std::string restart = "workers: [1, 2]\n" + router();
+    EXPECT_EQ(refused({{"request", "apply"}, {"text", restart}, {"name", "w.yaml"}})["code"],
+              "EBUSY");
+    EXPECT_EQ(refused({{"request", "apply"}, {"file", "/no/such.yaml"}})["code"], "ENOENT");
+    std::ofstream(file_) << "ports: 7\n";
+    EXPECT_TRUE(refused({{"request", "reload"}})["where"].get<std::string>().starts_with(file_));
+    EXPECT_EQ(l_.controller().report().changes, before);
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+}
+
+TEST_F(requests, each_wrong_request_is_told_why) {
+    const std::pair<json, const char*> rows[] = {
+        {{{"what", "ports"}}, "request"},
+        {{{"request", 7}}, "request"},
+        {{{"request", "dance"}}, "request"},
+        {{{"request", "show"}}, "what"},
+        {{{"request", "show"}, {"what", "money"}}, "what"},
+        {{{"request", "show"}, {"what", "ports"}, {"port", "west"}}, "port"},
+        {{{"request", "show"}, {"what", "route"}}, "address"},
+        {{{"request", "show"}, {"what", "route"}, {"address", "10.0.0"}}, "address"},
+        {{{"request", "show"}, {"what", "routes"}, {"to", "10.0.0.0/33"}}, "to"},
+        {{{"request", "show"}, {"what", "routes"}, {"longer", true}}, "longer"},
+        {{{"request", "show"}, {"what", "routes"}, {"to", "::/0"}, {"longer", "yes"}}, "longer"},
+        {{{"request", "show"}, {"what", "routes"}, {"most", 0}}, "most"},
+        {{{"request", "show"}, {"what", "routes"}, {"most", -1}}, "most"},
+        {{{"request", "show"}, {"what", "neighbours"}, {"from", "nowhere ::1"}}, "from"},
+        {{{"request", "show"}, {"what", "neighbours"}, {"from", "east"}}, "from"},
+        {{{"request", "apply"}, {"text", "x"}}, "name"},
+        {{{"request", "reload"}, {"file", "x"}}, "file"},
+        {{{"request", "help"}, {"a b", 1}}, "a b"},
+    };
+    for (const auto& [request, where] : rows) {
+        const json e = refused(request);
+        EXPECT_EQ(e["where"], where) << request << e;
+        EXPECT_EQ(e["code"], "EINVAL") << request;
+        EXPECT_FALSE(e["what"].get<std::string>().empty());
+    }
+    for (const json& request :
+         {json{{"request", "apply"}},
+          json{{"request", "apply"}, {"text", ""}, {"name", "n"}, {"file", "f"}}})
+        EXPECT_EQ(refused(request)["where"], nullptr);
+}
+
+TEST_F(requests, lines_that_are_no_requests) {
+    using namespace std::string_view_literals;
+    for (const std::string_view line :
+         {"{"sv, "nonsense"sv, "\0\xff\xfe"sv, "[]"sv, "7"sv, "null"sv, "{} {}"sv,
+          "{\"request\": \"\xff\"}"sv, "{\"request\": \"help\""sv, "{\"request\":{}}"sv})
+        EXPECT_EQ(told(line)["error"]["code"], "EINVAL") << line;
+    EXPECT_NE(told(std::string(1 << 20, '['))["error"]["what"], "");
+    EXPECT_EQ(told("{\"request\": " + std::string(100, '[') + std::string(100, ']') +
+                   "}")["error"]["what"],
+              "the JSON is nested too deep");
+    // Whatever it asked is said again, as a terminal can take it.
+    const std::string odd = told("{\"request\": \"\\u001b[31m\\n\"}")["error"]["what"];
+    EXPECT_EQ(odd.find('\x1b'), std::string::npos);
+}
+
+/// Good requests with bytes changed, dropped and doubled: each gets one answer, and it forwards on.
+TEST_F(requests, mangled_lines) {
+    std::mt19937 random(18);
+    const std::vector<std::string> good = {
+        R"({"request": "show", "what": "routes", "to": "10.9.0.0/16", "longer": true, "most": 3})",
+        R"({"request": "show", "what": "route", "address": "2001:db8:2::fe"})",
+        R"({"request": "show", "what": "neighbours", "from": "east 10.0.2.2"})",
+        R"({"request": "show", "what": "next-hops", "from": 4, "most": 1})",
+        R"({"request": "diff", "text": "ports: []", "name": "x"})",
+        R"({"request": "help"})"};
+    for (int i = 0; i < 3000; ++i) {
+        std::string line = good[random() % good.size()];
+        for (unsigned edits = random() % 4; edits > 0 && !line.empty(); --edits) {
+            const size_t at = random() % line.size();
+            switch (random() % 3) {
+                case 0:
+                    line[at] = static_cast<char>(random());
+                    break;
+                case 1:
+                    line.erase(at, 1 + random() % 3);
+                    break;
+                default:
+                    line.insert(at, line.substr(at, 1 + random() % 5));
+            }
+        }
+        told(line);
+    }
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+}
+
+}  // namespace
+}  // namespace turnpike

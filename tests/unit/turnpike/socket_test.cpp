@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The control socket's lines and bounds, between socket pairs and in files; nothing of turnpike behind.
+#include "sources/socket.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace turnpike::sources {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Whoever asks: it does not wait either.
+class asker {
+  public:
+    explicit asker(owned_fd fd) : fd_(std::move(fd)) {}
+
+    /// Bytes that it could send.
+    size_t send(std::string_view text) {
+        const ssize_t n = ::send(fd_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        return n < 0 ? 0 : static_cast<size_t>(n);
+    }
+    std::string received() {
+        std::string out;
+        char bytes[65536];
+        ssize_t n;
+        while ((n = ::recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+            out.append(bytes, static_cast<size_t>(n));
+        ended_ |= n == 0 || (n < 0 && errno == ECONNRESET);
+        return out;
+    }
+    /// After received(): the other end has closed.
+    [[nodiscard]] bool ended() const { return ended_; }
+    void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+  private:
+    owned_fd fd_;
+    bool ended_ = false;
+};
+
+class socket_lines : public testing::Test {
+  protected:
+    /// A client, and the greeting taken.
+    asker client() {
+        int ends[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+        socket_->adopt(owned_fd(ends[0]));
+        asker a{owned_fd(ends[1])};
+        EXPECT_EQ(a.received(), "hello\n");
+        return a;
+    }
+    void rounds(int n = 50) {
+        for (int i = 0; i < n; ++i) socket_->serve();
+    }
+    std::string ask(asker& a, std::string_view text) {
+        EXPECT_EQ(a.send(text), text.size());
+        rounds();
+        return a.received();
+    }
+    void make(const socket_limits& l = {}) {
+        socket_ = std::make_unique<line_socket>(
+            line_socket::surroundings{
+                .greeting = "hello",
+                .answer =
+                    [this](std::string_view line, const socket_peer& from) {
+                        EXPECT_EQ(from.pid, ::getpid());
+                        EXPECT_EQ(from.uid, ::getuid());
+                        ++asked_;
+                        if (line == "throw") throw std::bad_alloc();
+                        if (line == "much") return std::string(4u << 20, 'm');
+                        return "<" + std::string(line) + ">";
+                    },
+                .refusal = [](const error& e) { return "refused: " + e.text; },
+                .say = [this](const std::string& text) { said_ += text + "\n"; }},
+            l);
+    }
+    void SetUp() override { make(); }
+
+    std::unique_ptr<line_socket> socket_;
+    std::string said_;
+    int asked_ = 0;
+};
+
+TEST_F(socket_lines, a_line_is_answered_however_it_comes) {
+    asker a = client();
+    EXPECT_EQ(ask(a, "one\n"), "<one>\n");
+    EXPECT_EQ(ask(a, "two\nthree\n\n \r\nfour\n"), "<two>\n<three>\n<four>\n")
+        << "blank ones are none";
+    std::string bytewise;
+    for (const char c : std::string("five\nsix\n")) bytewise += ask(a, std::string(1, c));
+    EXPECT_EQ(bytewise, "<five>\n<six>\n");
+    EXPECT_EQ(ask(a, "se"), "");
+    EXPECT_EQ(ask(a, "ven\nei"), "<seven>\n");
+    EXPECT_EQ(ask(a, "ght\n"), "<eight>\n");
+    EXPECT_EQ(ask(a, std::string("\0\xff\x01\n", 4)), std::string("<\0\xff\x01>\n", 6));
+}
+
+TEST_F(socket_lines, one_line_a_round_and_clients_in_turns) {
+    asker a = client(), b = client();
+    a.send("1\n2\n3\n");
+    b.send("4\n");
+    for (int i = 1; i <= 4; ++i) {
+        socket_->serve();
+        EXPECT_EQ(asked_, i);
+    }
+    EXPECT_EQ(a.received(), "<1>\n<2>\n<3>\n");
+    EXPECT_EQ(b.received(), "<4>\n");
+    a.send("5\n6\n");
+    b.send("7\n");
+    socket_->serve();
+    socket_->serve();
+    EXPECT_EQ(b.received(), "<7>\n") << "after one of the other's";
+}
+
+TEST_F(socket_lines, half_closed_it_is_told_what_it_asked) {
+    asker a = client();
+    a.send("one\ntwo\nthe end lacks its end");
+    a.half_close();
+    rounds();
+    EXPECT_EQ(a.received(), "<one>\n<two>\n<the end lacks its end>\n");
+    EXPECT_TRUE(a.ended());
+    EXPECT_EQ(socket_->clients(), 0U);
+}
+
+TEST_F(socket_lines, who_hangs_up_is_forgotten) {
+    {
+        asker a = client();
+        a.send("one\ntw");
+    }
+    rounds();
+    EXPECT_EQ(socket_->clients(), 0U);
+    EXPECT_EQ(asked_, 1) << "what was asked was asked; then nobody is there to be told";
+}
+
+TEST_F(socket_lines, the_longest_line_and_one_more_byte) {
+    make({.line_bytes = 100'000});
+    const auto tell = [this](size_t bytes) {
+        asker a = client();
+        const std::string line = std::string(bytes, 'x') + "\n";
+        std::string told;
+        for (size_t sent = 0; sent < line.size() && !a.ended();) {
+            sent += a.send(std::string_view(line).substr(sent));
+            rounds(2);
+            told += a.received();
+        }
+        rounds();
+        told += a.received();
+        return std::pair(told, a.ended());
+    };
+    const auto [good, ended] = tell(100'000);
+    EXPECT_EQ(good.size(), 100'003U);
+    EXPECT_FALSE(ended);
+    const auto [bad, gone] = tell(100'001);
+    EXPECT_EQ(bad, "refused: the line is longer than 100000 bytes; the connection ends here\n");
+    EXPECT_TRUE(gone);
+    EXPECT_NE(said_.find("too long"), std::string::npos);
+    const auto [endless, over] = tell(10'000'000);
+    EXPECT_EQ(endless, bad);
+    EXPECT_TRUE(over);
+}
+
+TEST_F(socket_lines, who_does_not_read_is_let_go_and_others_are_served) {
+    make({.patience = milliseconds(50)});
+    asker deaf = client(), other = client();
+    deaf.send("much\n");
+    for (int i = 0; i < 1000; ++i) deaf.send("much\n");
+    EXPECT_EQ(ask(other, "one\n"), "<one>\n");
+    EXPECT_EQ(asked_, 2) << "its second line waits for it to take the first one's answer";
+    std::this_thread::sleep_for(milliseconds(60));
+    rounds();
+    EXPECT_EQ(socket_->clients(), 1U);
+    EXPECT_NE(said_.find("does not read"), std::string::npos);
+    EXPECT_EQ(ask(other, "two\n"), "<two>\n");
+}
+
+TEST_F(socket_lines, a_slow_reader_gets_all_of_it) {
+    make({.patience = milliseconds(200)});
+    asker a = client();
+    a.send("much\n");
+    std::string told;
+    for (int i = 0; i < 10'000 && told.size() <= 4u << 20; ++i) {
+        rounds(1);
+        told += a.received();
+    }
+    EXPECT_EQ(told.size(), (4u << 20) + 1);
+}
+
+TEST_F(socket_lines, one_client_too_many_takes_the_place_of_the_idlest) {
+    make({.clients = 4});
+    std::vector<asker> all;
+    for (int i = 0; i < 4; ++i) {
+        all.push_back(client());
+        std::this_thread::sleep_for(milliseconds(2));
+    }
+    EXPECT_EQ(ask(all[0], "one\n"), "<one>\n");
+    asker fifth = client();
+    EXPECT_EQ(ask(fifth, "two\n"), "<two>\n");
+    EXPECT_NE(all[1].received().find("refused: there are too many clients"), std::string::npos);
+    EXPECT_TRUE(all[1].ended());
+    for (const int i : {0, 2, 3})
+        EXPECT_EQ(ask(all[static_cast<size_t>(i)], "three\n"), "<three>\n");
+    EXPECT_EQ(socket_->clients(), 4U);
+}
+
+TEST_F(socket_lines, where_all_have_asked_one_more_is_refused) {
+    make({.clients = 2});
+    asker a = client(), b = client();
+    a.send("much\n");
+    b.send("much\n");
+    rounds();
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    asker third{owned_fd(ends[1])};
+    socket_->adopt(owned_fd(ends[0]));
+    EXPECT_NE(third.received().find("refused: there are too many"), std::string::npos);
+    EXPECT_EQ(socket_->clients(), 2U);
+}
+
+TEST_F(socket_lines, an_answer_that_throws_ends_that_client_alone) {
+    asker a = client(), b = client();
+    EXPECT_EQ(ask(a, "throw\n"), "");
+    EXPECT_TRUE(a.ended());
+    EXPECT_EQ(ask(b, "one\n"), "<one>\n");
+}
+
+class socket_file : public socket_lines {
+  protected:
+    void SetUp() override {
+        socket_lines::SetUp();
+        folder_ = (std::filesystem::temp_directory_path() / "turnpike-socket-XXXXXX").string();
+        ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+        path_ = folder_ + "/control";
+    }
+    void TearDown() override {
+        socket_.reset();
+        std::filesystem::remove_all(folder_);
+    }
+    owned_fd connect() const {
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        std::memcpy(at.sun_path, path_.c_str(), path_.size());
+        owned_fd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
+        if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) fd.reset();
+        return fd;
+    }
+    std::string folder_, path_;
+};
+
+TEST_F(socket_file, is_made_with_its_mode_and_group_and_goes_with_us) {
+    const mode_t before = ::umask(0);
+    ASSERT_TRUE(socket_->listen(path_, std::to_string(::getgid())));
+    EXPECT_EQ(::umask(before), mode_t{0}) << "as it was";
+    struct stat s {};
+    ASSERT_EQ(::lstat(path_.c_str(), &s), 0);
+    EXPECT_TRUE(S_ISSOCK(s.st_mode));
+    EXPECT_EQ(s.st_mode & 07777, 0660U);
+    EXPECT_EQ(s.st_gid, ::getgid());
+    asker a{connect()};
+    ASSERT_GE(a.fd(), 0);
+    rounds();
+    EXPECT_EQ(a.received(), "hello\n");
+    EXPECT_EQ(ask(a, "one\n"), "<one>\n");
+    socket_.reset();
+    EXPECT_FALSE(std::filesystem::exists(path_));
+    a.received();
+    EXPECT_TRUE(a.ended());
+}
+
+TEST_F(socket_file, is_not_taken_from_who_lives_and_is_from_who_is_gone) {
+    ASSERT_TRUE(socket_->listen(path_, ""));
+    line_socket second({.greeting = "second"});
+    const auto refused = second.listen(path_, "");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, EADDRINUSE);
+    EXPECT_EQ(refused.error().object, path_);
+    asker a{connect()};
+    rounds();
+    EXPECT_EQ(a.received(), "hello\n") << "the first one still listens";
+
+    // One that is killed leaves its file.
+    std::filesystem::remove(path_);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        line_socket* left = new line_socket({.greeting = "left"});
+        _exit(left->listen(path_, "") ? 0 : 1);
+    }
+    int how = 0;
+    ASSERT_EQ(::waitpid(child, &how, 0), child);
+    ASSERT_EQ(how, 0);
+    ASSERT_TRUE(std::filesystem::exists(path_));
+    EXPECT_TRUE(second.listen(path_, ""));
+    socket_.reset();
+    EXPECT_TRUE(std::filesystem::exists(path_)) << "another's file is not removed";
+}
+
+TEST_F(socket_file, what_is_no_socket_stays) {
+    std::ofstream(path_) << "precious";
+    const auto refused = socket_->listen(path_, "");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, EEXIST);
+    EXPECT_EQ(std::filesystem::file_size(path_), 8U);
+}
+
+TEST_F(socket_file, errors_say_what_is_wrong) {
+    EXPECT_EQ(socket_->listen(folder_ + "/none/control", "").error().code, ENOENT);
+    EXPECT_EQ(socket_->listen(folder_ + "/" + std::string(200, 'x'), "").error().code,
+              ENAMETOOLONG);
+    const auto group = socket_->listen(path_, "no-such-group");
+    ASSERT_FALSE(group);
+    EXPECT_NE(group.error().object.find("no-such-group"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+/// Far more than there is place for, and one that works all the while.
+TEST_F(socket_file, a_thousand_idle_clients) {
+    ASSERT_TRUE(socket_->listen(path_, ""));
+    std::vector<owned_fd> idle;
+    asker busy{connect()};
+    rounds();
+    EXPECT_EQ(busy.received(), "hello\n");
+    for (int i = 0; i < 1000; ++i) {
+        idle.push_back(connect());
+        ASSERT_GE(idle.back().get(), 0) << i;
+        rounds(3);
+        ASSERT_LE(socket_->clients(), 64U);
+        if (i % 200 == 0) {  // who has asked is not idle the longest, however many come meanwhile
+            EXPECT_EQ(ask(busy, "one\n"), "<one>\n") << i;
+        }
+    }
+    EXPECT_EQ(socket_->clients(), 64U);
+    EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1) << "said once a second";
+    EXPECT_NE(said_.find("idle the longest"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace turnpike::sources
