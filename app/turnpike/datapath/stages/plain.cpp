@@ -23,18 +23,23 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 static_assert(burst_max == packet::plain_burst);
 
-/// Where each frame of a burst begins. The kernels take sixteen at a time.
+/// Read in place of frames that are too short to be plain, or whose first segment may be.
+alignas(64) uint8_t nothing[64] = {};
+
+/// Where each frame of a burst begins, of which an IPv4 header can be read. The kernels take sixteen at a time.
 struct frames {
+    static constexpr uint32_t least_bytes = l2_bytes + sizeof(packet::ipv4_header);
     std::array<uint8_t*, burst_max> first;
 
     explicit frames(const burst& b) noexcept {
         uint32_t i = 0;
 #pragma GCC unroll 4
-        for (; i < b.count; ++i) {
-            first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
-            rte_prefetch0(first[i]);  // a device may have left it far from this CPU
-        }
-        for (; i % 16 != 0; ++i) first[i] = first[0];
+        do {
+            uint8_t* frame = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
+            rte_prefetch0(frame);  // a device may have left it far from this CPU
+            first[i] = b.in_one[i] >= least_bytes ? frame : nothing;
+        } while (++i < b.count);
+        for (; i % 16 != 0; ++i) first[i] = nothing;
     }
 };
 
@@ -267,7 +272,11 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
     packet_mask plain = 0, doubt = 0;
     for (uint32_t i = 0; i < b.count; i += 4) {
         packet_mask in_doubt;
-        plain |= check.find(&f.first[i], &b.in_one[i], &l3_bytes[i], in_doubt) << i;
+        constexpr uint32_t least_bytes = l2_bytes + sizeof(packet::ipv6_header);
+        uint8_t* frame[4];
+        for (uint32_t k = 0; k < 4; ++k)
+            frame[k] = b.in_one[i + k] >= least_bytes ? f.first[i + k] : nothing;
+        plain |= check.find(frame, &b.in_one[i], &l3_bytes[i], in_doubt) << i;
         doubt |= in_doubt << i;
     }
     plain &= packets;
@@ -302,8 +311,8 @@ stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
     const way_in from{.v = *c.view, .in = c.view->interfaces[b.in_all], .worker = c.worker};
     const frames f(b);
     // The first one's family first: bursts are mostly of one.
-    const bool six = rte_pktmbuf_mtod(b.packet[0], const packet::ethernet_header*)->type ==
-                     packet::ether_type_ipv6;
+    const bool six =
+        packet::view<packet::ethernet_header>(f.first[0]).type == packet::ether_type_ipv6;
     fate all = six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
     packet_mask left = packets & ~all.sent & ~all.denied;
     if (left != 0) {
