@@ -8,7 +8,6 @@
 //
 // What must hold after each input: every packet has one fate, every mbuf is back, and what was sent
 // is sound: a packet that came in with one hop less, or a message of our own.
-#include <rte_eal.h>
 
 #include "lib/path_lab.hpp"
 #include "packet/arp.hpp"
@@ -17,6 +16,7 @@
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
+#include "start_eal.hpp"
 
 namespace turnpike {
 namespace {
@@ -286,11 +286,7 @@ lab* the_lab = nullptr;  // for as long as the process
 }  // namespace turnpike
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-    static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                               "-m",   "400",       "--lcores",    "(0-2)@0",  "--log-level=4"};
-    static char* argv[std::size(words)];
-    for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i];
-    REQUIRE(rte_eal_init(static_cast<int>(std::size(words)), argv) >= 0);
+    turnpike::test::start_eal();
     turnpike::the_lab = new turnpike::lab;
     return 0;
 }

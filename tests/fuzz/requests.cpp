@@ -5,7 +5,6 @@
 //
 // What must hold: the greeting, then one line of JSON for each that was sent, with a result or an error
 // that says what and which; the client is gone in the end, and nothing has changed.
-#include <rte_eal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "control/requests.hpp"
 #include "lib/path_lab.hpp"
+#include "start_eal.hpp"
 
 namespace turnpike {
 namespace {
@@ -114,11 +114,7 @@ asked* the_asked = nullptr;
 }  // namespace turnpike
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-    static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
-                               "-m",   "400",       "--lcores",    "(0-2)@0",  "--log-level=4"};
-    static char* argv[std::size(words)];
-    for (size_t i = 0; i < std::size(words); ++i) argv[i] = words[i];
-    REQUIRE(rte_eal_init(static_cast<int>(std::size(words)), argv) >= 0);
+    turnpike::test::start_eal();
     turnpike::the_asked = new turnpike::asked;
     return 0;
 }
