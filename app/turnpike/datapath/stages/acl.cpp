@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages acl_in and acl_out: the access list of the interface that packets came in by, and those of
-// the interfaces that they leave by. Packets come here only where a list is bound (doc/acl.md).
+// the interfaces that they leave by. Packets come here only where a list is bound (doc/acl.md), and of
+// those that come in by a routed interface what stage plain has not asked it about (acl_judge.hpp).
 //   Reads   packet, parsed, in, out, punted; interface.{acl_in, acl_out}
 //   Writes  drop of what is denied; the lists' counters
 // Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the

@@ -10,6 +10,7 @@
 // plain_test.cpp).
 #include <rte_prefetch.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "datapath/graph.hpp"
@@ -140,6 +141,8 @@ fate send(const way_in& from, burst& b, const frames& f, packet_mask packets,
     const ways way(v.hops, hop, n);
     packet_mask unmarked = 0;
     packet_mask open = packets & way.open(n, l3_bytes, unmarked);
+    // What a hop says of its neighbour is read behind its kind, as it was written (next_hop.hpp).
+    std::atomic_signal_fence(std::memory_order_acquire);
     if (v.out_lists) [[unlikely]]
         for (packet_mask rest = open; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
