@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "connection.hpp"
@@ -91,15 +90,16 @@ int complain_about(const json& refusal) {
 /// The request of a command with a file: its text, and its whole path as its name.
 result<json> request_with_file(const std::string& command, const std::string& file) {
     std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || !(text << in.rdbuf())) {
+    std::string text(most_request_bytes,
+                     '\0');  // more does not fit a line: turnpike reads it itself
+    if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
         const int why = errno;
-        std::error_code none;
-        if (in && std::filesystem::is_empty(file, none)) return fail(EINVAL, file, "is empty");
         return fail(why != 0 ? why : EIO, file, "cannot be read");
     }
+    text.resize(static_cast<size_t>(in.gcount()));
+    if (text.empty()) return fail(EINVAL, file, "is empty");
     const std::string path = std::filesystem::absolute(file).lexically_normal().string();
-    json request = {{"request", command}, {"text", text.str()}, {"name", path}};
+    json request = {{"request", command}, {"text", text}, {"name", path}};
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
     if (line.size() >= most_request_bytes) request = {{"request", command}, {"file", path}};
     return request;

@@ -117,6 +117,11 @@ def test_tables_and_values():
     assert server.asked[0]["address"] == "192.0.2.1"
 
 
+def test_a_file_without_an_end_is_not_read_to_it():
+    """What does not fit a line is turnpike's to read, and to refuse."""
+    assert run("--socket", "/nowhere/control", "apply", "/dev/zero").returncode == 3
+
+
 def test_files():
     changed = {"result": {"text": "1 port", "ports": {"removed": ["a"], "added": [], "changed": []}}}
     with tempfile.TemporaryDirectory() as folder:
