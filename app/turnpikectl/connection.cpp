@@ -12,14 +12,15 @@ namespace turnpike::ctl {
 
 using nlohmann::json;
 
-result<connection> connection::open(const std::string& path, std::chrono::seconds patience) {
+result<connection> connection::open(const std::string& path, std::chrono::milliseconds patience) {
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     if (path.size() >= sizeof to.sun_path)
         return fail(ENAMETOOLONG, path, "is no path of a socket");
     std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
     owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const timeval most{.tv_sec = patience.count(), .tv_usec = 0};
+    const timeval most{.tv_sec = patience.count() / 1000,
+                       .tv_usec = patience.count() % 1000 * 1000};
     if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
         ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
         return fail(errno, path, "no socket can be made");
@@ -53,6 +54,11 @@ result<json> connection::hear() {
 }
 
 result<json> connection::ask(const json& request) {
+    if (auto sent = send(request); !sent) return tl::unexpected<error>(sent.error());
+    return hear();
+}
+
+result<void> connection::send(const json& request) {
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     for (size_t sent = 0; sent < line.size();) {
         const ssize_t n = ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
@@ -60,7 +66,7 @@ result<json> connection::ask(const json& request) {
         if (n < 0) break;  // it may have said why it hung up
         sent += static_cast<size_t>(n);
     }
-    return hear();
+    return {};
 }
 
 }  // namespace turnpike::ctl

@@ -17,14 +17,18 @@ class connection {
     /// patience  that an answer is waited for
     /// Errors    nobody listens there, or it speaks something else
     [[nodiscard]] static result<connection> open(const std::string& path,
-                                                 std::chrono::seconds patience);
+                                                 std::chrono::milliseconds patience);
     /// The whole answer to a request.
     /// Errors  it cannot be sent, or none comes
     [[nodiscard]] result<nlohmann::json> ask(const nlohmann::json& request);
 
+    /// The two halves of it, and what to wait for between.
+    [[nodiscard]] result<void> send(const nlohmann::json& request);
+    [[nodiscard]] result<nlohmann::json> hear();
+    [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
+
   private:
     connection(owned_fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-    [[nodiscard]] result<nlohmann::json> hear();
 
     owned_fd fd_;
     std::string path_;

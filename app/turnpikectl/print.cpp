@@ -15,21 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Which list of a subject's result is its table, and which members are its columns.
-struct table {
-    std::string_view what, list, columns;
-};
-constexpr table tables[] = {
-    {"ports", "ports", "name driver link mtu mac rx_packets tx_packets rx_missed drops"},
-    {"interfaces", "interfaces", "name kind port mtu mac addresses peer acl_in acl_out"},
-    {"routes", "routes", "to origin type reason interface via mac"},
-    {"neighbours", "neighbours", "interface address state mac gateway static held next_hop"},
-    {"next-hops", "next_hops", "next_hop type reason interface via mac mtu"},
-    {"acl", "acl", "port direction list permitted denied table_bytes"},
-    {"cost", "workers", "lcore packets pps cpp utilisation headroom_pps"},
-    {"workers", "workers", "lcore rx_queues"},
-};
-
 std::string cell(const json& value) {
     if (value.is_null()) return "-";
     if (value.is_string()) return printable(value.get_ref<const std::string&>());
@@ -70,18 +55,8 @@ std::string columns_text(const json& rows, std::string_view columns) {
             line.push_back(cell(value));
         }
     }
-    std::vector<size_t> width(names.size());
-    for (const auto& line : lines)
-        for (size_t i = 0; i < names.size(); ++i) width[i] = std::max(width[i], line[i].size());
     std::string out;
-    for (const auto& line : lines) {
-        std::string text;
-        for (size_t i = 0; i < names.size(); ++i)
-            text += fmt::format(fmt::runtime(right[i] ? "{}{:>{}}" : "{}{:<{}}"),
-                                i == 0 ? "" : "  ", line[i], width[i]);
-        text.erase(text.find_last_not_of(' ') + 1);
-        out += text + "\n";
-    }
+    for (const std::string& line : aligned(lines, right)) out += line + "\n";
     return out;
 }
 
@@ -97,12 +72,26 @@ void add_values(std::string& out, const std::string& name, const json& value) {
 
 }  // namespace
 
-std::string shown_text(const std::string& what, const json& result) {
-    if (what == "report") return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-    const auto* const t = std::find_if(std::begin(tables), std::end(tables),
-                                       [&](const table& row) { return row.what == what; });
-    if (t != std::end(tables) && result.contains(t->list))
-        return columns_text(result[std::string(t->list)], t->columns);
+std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& lines,
+                                 const std::vector<bool>& right) {
+    std::vector<size_t> width(right.size());
+    for (const auto& line : lines)
+        for (size_t i = 0; i < width.size(); ++i) width[i] = std::max(width[i], line[i].size());
+    std::vector<std::string> out;
+    for (const auto& line : lines) {
+        std::string text;
+        for (size_t i = 0; i < width.size(); ++i)
+            text += fmt::format(fmt::runtime(right[i] ? "{}{:>{}}" : "{}{:<{}}"),
+                                i == 0 ? "" : "  ", line[i], width[i]);
+        text.erase(text.find_last_not_of(' ') + 1);
+        out.push_back(std::move(text));
+    }
+    return out;
+}
+
+std::string shown_text(std::string_view list, std::string_view columns, const json& result) {
+    if (!list.empty() && result.is_object() && result.contains(list))
+        return columns_text(result[std::string(list)], columns);
     std::string out;
     add_values(out, "", result);
     return out;

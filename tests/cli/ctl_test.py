@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib import tap  # noqa: E402
+from lib.terminal import Terminal  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 GREETING = {"schema": "turnpike.control/1", "version": "0"}
@@ -31,12 +33,19 @@ class Server:
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
-        connection, _ = self.listening.accept()
+        while True:
+            connection, _ = self.listening.accept()
+            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+    def talk(self, connection):
         with connection, connection.makefile("rwb") as lines:
             lines.write(json.dumps(self.greeting).encode() + b"\n")
             lines.flush()
             for answer in self.answers:
-                self.asked.append(json.loads(lines.readline()))
+                asked = lines.readline()
+                if not asked:
+                    return
+                self.asked.append(json.loads(asked))
                 if answer is None:
                     return
                 lines.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")
@@ -58,11 +67,147 @@ def output(server, *words):
 
 
 def test_usage():
-    for words in ([], ["dance"], ["show"], ["apply"], ["show", "routes", "::/0", "shorter"], ["--timeout", "0", "reload"]):
+    rows = {
+        (): "a command is missing; there are show, ",
+        ("dance",): "'dance' is not known here; it should be show, ",
+        ("show",): "show: report, ports, ",
+        ("show", "nonsense"): "show: 'nonsense' is not known here; it should be report, ",
+        ("show", "route"): "show route: ADDRESS is missing",
+        ("apply",): "apply: FILE is missing",
+        ("reload", "now"): "reload: 'now' is too much",
+        ("show", "routes", "::/0", "shorter"): "show routes ::/0: 'shorter' is not known here; it should be longer",
+        ("--timeout", "0", "reload"): "--timeout 0: should be seconds",
+        ("--timeout=1.5.5", "reload"): "--timeout 1.5.5: should be seconds",
+        ("reload", "--timeout"): "--timeout: SECONDS is missing",
+        ("--json=yes", "reload"): "--json: takes no value",
+        ("--quick", "reload"): "--quick: there is no such option",
+    }
+    for words, said in rows.items():
         done = run(*words)
-        assert done.returncode == 2 and done.stdout == "" and done.stderr, (words, done)
-    assert "exit codes" in run("--help").stdout
-    assert run("--version").returncode == 0
+        assert done.returncode == 2 and done.stdout == "", (words, done)
+        assert done.stderr.startswith("turnpikectl: " + said), (words, done.stderr)
+    # Options stand anywhere; what is behind -- is none.
+    for words in (("reload", "--timeout=0.2", "--socket", "/no/socket"), ("--socket=/no/socket", "check", "--", "--json")):
+        assert "/no/socket" in run(*words).stderr or "--json: cannot be read" in run(*words).stderr, words
+
+
+def test_help():
+    text = run("--help").stdout
+    for said in ("exit codes", "show routes [PREFIX [longer]]", "completion bash|zsh|fish", "--timeout SECONDS"):
+        assert said in text, text
+    assert "complete [" not in text, text
+    of_show = run("show", "--help").stdout
+    assert "show drops" in of_show and "reload" not in of_show, of_show
+    assert run("dance", "--help").returncode == 2
+    assert run("-h").stdout == text
+    assert run("--version").stdout.count(".") == 2
+
+
+def candidates(*words):
+    """{word: help} of what may be next; the last of the words is begun."""
+    done = run("complete", "--", *words)
+    assert done.returncode == 0 and done.stderr == "", done
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+def test_what_may_be_next():
+    assert {"show", "apply", "reload", "completion"} <= set(candidates("")), candidates("")
+    assert "complete" not in candidates("") and "manual" not in candidates("")
+    assert candidates("sh") == {"show": "what runs, as a table"}
+    assert set(candidates("show", "ro")) == {"routes", "route"}
+    assert candidates("show", "dr")["drops"].startswith("packets that went no further")
+    assert candidates("show", "routes", "::/0", "") == {"longer": candidates("show", "routes", "::/0", "l")["longer"]}
+    assert set(candidates("completion", "")) == {"bash", "zsh", "fish"}
+    assert candidates("apply", "") == {"": "file"} == candidates("--socket", "")
+    assert set(candidates("show", "--s")) == {"--socket"}
+    assert candidates("dance", "") == candidates("reload", "") == candidates("--quick", "") == {}
+
+
+def test_values_are_asked_of_turnpike():
+    known = {"result": {"neighbours": [{"address": "2001:db8::2"}, {"address": "10.0.2.2"}, {"address": "10.0.2.2"},
+                                       {"address": "a\nb"}, {"address": 7}, 7]}}
+    server = Server(known)
+    assert set(candidates("--socket", server.path, "show", "route", "")) == {"2001:db8::2", "10.0.2.2"}
+    assert server.asked == [{"request": "show", "what": "neighbours"}], server.asked
+    for silent in (Server(None), Server(b""), Server({"error": 7}), Server([]), Server({"result": 7})):
+        assert candidates("--socket", silent.path, "show", "route", "") == {}
+    assert candidates("--socket", "/no/socket", "show", "route", "") == {}
+
+
+def scripts(shell):
+    """The script that a shell is to read, in a folder with turnpikectl under its name: the folder."""
+    folder = tempfile.TemporaryDirectory(prefix="turnpike-ctl-")
+    os.symlink(os.path.abspath(PROGRAM), os.path.join(folder.name, "turnpikectl"))
+    with open(os.path.join(folder.name, "script"), "w", encoding="utf-8") as file:
+        file.write(run("completion", shell).stdout)
+    return folder
+
+
+def completed(terminal, typed):
+    """What a shell makes of words and a tab: it is told to print the line that it would run."""
+    terminal.said = b""
+    terminal.type(f"turnpikectl {typed}\t")
+    terminal.hear(1)
+    terminal.type("\x01echo LINE: \n")
+    terminal.wait_for(lambda said: "\nLINE: turnpikectl" in said.replace("\r", ""))
+    return terminal.said.decode().replace("\r", "").split("\nLINE: turnpikectl ")[1].split("\n")[0].rstrip()
+
+
+def check_a_shell(words, prepare):
+    """Keys typed at a prompt become whole words."""
+    known = {"result": {"neighbours": [{"address": "2001:db8::2"}]}}
+    server = Server(known)
+    with scripts(os.path.basename(words[0])) as folder, \
+            Terminal(words, columns=200, PATH=f"{folder}:{os.environ['PATH']}", HOME=folder) as terminal:
+        terminal.type(f"{prepare}; . {folder}/script; echo rea''dy\n")
+        terminal.wait_for("ready")
+        assert completed(terminal, "sho") == "show"
+        assert completed(terminal, "show neig") == "show neighbours"
+        assert completed(terminal, "show routes ::/0 l") == "show routes ::/0 longer"
+        assert completed(terminal, "--so") == "--socket"
+        os.mkdir(os.path.join(folder, "folder"))
+        with open(os.path.join(folder, "folder", "router.yaml"), "w", encoding="utf-8"):
+            pass
+        assert completed(terminal, f"apply {folder}/folder/ro") == f"apply {folder}/folder/router.yaml"
+        for begun in ("2001:d", "2001:db8::"):
+            at = f"--socket {server.path} show route "
+            assert completed(terminal, at + begun) == at + "2001:db8::2"
+
+
+def test_bash_completes():
+    check_a_shell(["bash", "--norc", "--noprofile", "-i"], "PS1=; bind 'set bell-style none'; bind 'set enable-bracketed-paste off'")
+
+
+def test_zsh_completes():
+    check_a_shell(["zsh", "-f", "-i"], "PS1=; unsetopt zle_bracketed_paste prompt_sp beep; autoload -U compinit; compinit -D")
+
+
+def test_fish_completes():
+    with scripts("fish") as folder:
+
+        def asked(line):
+            done = subprocess.run(["fish", "--no-config", "-c", f"source {folder}/script; complete -C '{line}'"], text=True,
+                                  capture_output=True, check=True, timeout=20,
+                                  env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": folder})
+            return dict((row + "\t").split("\t")[:2] for row in done.stdout.splitlines())
+
+        assert asked("turnpikectl sho") == {"show": "what runs, as a table"}
+        assert set(asked("turnpikectl show ro")) == {"route", "routes"}
+        assert f"{folder}/script" in asked(f"turnpikectl apply {folder}/scr"), asked(f"turnpikectl apply {folder}/scr")
+        server = Server({"result": {"neighbours": [{"address": "2001:db8::2"}]}})
+        assert set(asked(f"turnpikectl --socket {server.path} show route 2001:")) == {"2001:db8::2"}
+
+
+def test_the_manual_page():
+    page = run("manual").stdout
+    for words in (["mandoc", "-Tlint", "-Wstyle"], ["groff", "-man", "-ww", "-Tutf8"]):
+        done = subprocess.run(words, input=page, capture_output=True, text=True, check=False, timeout=20)
+        said = done.stdout if words[0] == "mandoc" else done.stderr
+        assert done.returncode == 0 and said == "", done
+    shown = subprocess.run(["mandoc", "-Tascii"], input=page, capture_output=True, text=True, check=True).stdout
+    plain = re.sub(".\b", "", shown)
+    for said in ("show routes [PREFIX [longer]]", "--timeout SECONDS", "completion bash|zsh|fish"):
+        assert said in plain, plain
 
 
 def test_nobody_answers():

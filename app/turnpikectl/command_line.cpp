@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "command_line.hpp"
+
+#include <algorithm>
+
+namespace turnpike::ctl {
+namespace {
+
+/// All that there are, of every command.
+std::vector<usage_option> all_options() {
+    std::vector<usage_option> out;
+    for (const common_option& o : common_options()) out.push_back({o.name, o.value});
+    for (const command& c : commands())
+        for (const usage_option& o : read_usage(c.usage).options) out.push_back(o);
+    return out;
+}
+
+std::string joined(const std::vector<std::string>& words, size_t most) {
+    std::string out;
+    for (size_t i = 0; i < std::min(most, words.size()); ++i)
+        out += (out.empty() ? "" : " ") + words[i];
+    return out;
+}
+
+/// "longer", "report, ports or FILE"
+std::string listed(const std::vector<candidate>& all) {
+    std::vector<std::string_view> names;
+    for (const candidate& c : all)
+        for (const part& p : c.next)
+            for (const std::string_view word : p.words)
+                if (!c.what->help.empty() &&
+                    std::find(names.begin(), names.end(), word) == names.end())
+                    names.push_back(word);
+    std::string out;
+    for (size_t i = 0; i < names.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+    return out;
+}
+
+/// Nothing of the table fits: where, and what would.
+error misfit(const std::vector<std::string>& words, const std::vector<candidate>& near) {
+    const size_t taken = near.front().taken;
+    const std::string where = joined(words, taken), expected = listed(near);
+    if (taken == words.size())
+        return {EINVAL, where,
+                words.empty() ? "a command is missing; there are " + expected
+                              : expected + " is missing"};
+    if (expected.empty()) return {EINVAL, where, "'" + words[taken] + "' is too much"};
+    return {EINVAL, where, "'" + words[taken] + "' is not known here; it should be " + expected};
+}
+
+}  // namespace
+
+std::vector<candidate> candidates_of(const std::vector<std::string>& words) {
+    std::vector<candidate> best;
+    for (const command& c : commands()) {
+        candidate one{.what = &c, .how = read_usage(c.usage)};
+        reading r(one.how);
+        while (one.taken < words.size() && r.take(words[one.taken])) ++one.taken;
+        for (const part* p : r.next()) one.next.push_back(*p);
+        if (one.taken == words.size()) one.whole = r.whole();
+        if (!best.empty() && one.taken > best.front().taken) best.clear();
+        if (best.empty() || one.taken == best.front().taken) best.push_back(std::move(one));
+    }
+    return best;
+}
+
+result<split_line> split_options(const std::vector<std::string>& line) {
+    const std::vector<usage_option> known = all_options();
+    split_line out;
+    for (size_t i = 0; i < line.size(); ++i) {
+        const std::string& word = line[i];
+        if (word == "--") {
+            out.words.insert(out.words.end(), line.begin() + static_cast<ptrdiff_t>(i) + 1,
+                             line.end());
+            break;
+        }
+        if (word.size() < 2 || word[0] != '-') {
+            out.words.push_back(word);
+            continue;
+        }
+        const std::string name = word == "-h" ? "--help" : word.substr(0, word.find('='));
+        const auto o = std::find_if(known.begin(), known.end(),
+                                    [&](const usage_option& k) { return k.name == name; });
+        if (o == known.end())
+            return fail(EINVAL, name, "there is no such option; turnpikectl --help lists them");
+        std::string value;
+        if (const size_t equal = word.find('='); equal != std::string::npos) {
+            if (o->value.empty()) return fail(EINVAL, name, "takes no value");
+            value = word.substr(equal + 1);
+        } else if (!o->value.empty()) {
+            if (i + 1 == line.size()) {
+                out.open = o->value;
+                break;
+            }
+            value = line[++i];
+        }
+        out.options[o->name] = std::move(value);
+    }
+    return out;
+}
+
+result<command_line> read_command_line(const std::vector<std::string>& words) {
+    auto split = split_options(words);
+    if (!split) return tl::unexpected<error>(split.error());
+    if (!split->open.empty())
+        return fail(EINVAL, words.back(), std::string(split->open) + " is missing");
+    command_line out{.says = {.options = std::move(split->options)}};
+    if (out.says.options.contains("--help") || out.says.options.contains("--version")) {
+        for (const std::string& word : split->words) out.says.words.emplace_back("WORD", word);
+        return out;
+    }
+    auto near = candidates_of(split->words);
+    const auto found =
+        std::find_if(near.begin(), near.end(), [](const candidate& c) { return c.whole; });
+    if (found == near.end()) return tl::unexpected<error>(misfit(split->words, near));
+    out.what = found->what;
+    out.says.words = std::move(*found->whole);
+    // What goes with it, and what is wrong with a value.
+    std::vector<usage_option> with = found->how.options;
+    for (const common_option& o : common_options()) with.push_back({o.name, o.value});
+    for (const auto& [name, value] : out.says.options) {
+        const auto o = std::find_if(with.begin(), with.end(),
+                                    [n = name](const usage_option& w) { return w.name == n; });
+        if (o == with.end())
+            return fail(EINVAL, std::string(name),
+                        "does not go with '" + joined(split->words, SIZE_MAX) + "'");
+        const value_kind* kind = o->value.empty() ? nullptr : &kind_of(o->value);
+        const char* wrong =
+            kind != nullptr && kind->complaint != nullptr ? kind->complaint(value) : nullptr;
+        if (wrong != nullptr) return fail(EINVAL, std::string(name) + " " + value, wrong);
+    }
+    for (const auto& [kind, value] : out.says.words)
+        if (kind[0] >= 'A' && kind[0] <= 'Z' && kind_of(kind).complaint != nullptr)
+            if (const char* wrong = kind_of(kind).complaint(value); wrong != nullptr)
+                return fail(EINVAL, value, wrong);
+    return out;
+}
+
+}  // namespace turnpike::ctl

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "complete.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "command_line.hpp"
+#include "connection.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+/// Somebody waits at a prompt.
+constexpr std::chrono::milliseconds patience{1000};
+
+class candidates {
+  public:
+    explicit candidates(std::string begun) : begun_(std::move(begun)) {}
+
+    void add(std::string_view word, std::string_view help) {
+        if (word.starts_with(begun_) && seen_.emplace(word).second)
+            std::printf("%.*s\t%.*s\n", static_cast<int>(word.size()), word.data(),
+                        static_cast<int>(help.size()), help.data());
+    }
+    /// Those that there are, as far as somebody says so at the socket.
+    void add_values(const value_kind& kind, const std::string& socket) {
+        if (kind.is_file && !files_) std::fputs("\tfile\n", stdout);
+        files_ |= kind.is_file;
+        if (kind.what.empty()) return;
+        auto asked = connection::open(socket, patience);
+        if (!asked) return;
+        const auto answer = asked->ask({{"request", "show"}, {"what", kind.what}});
+        if (!answer || !answer->is_object() || !answer->contains("result")) return;
+        const json& result = (*answer)["result"];
+        if (!result.is_object()) return;
+        for (const json& one : result.value(std::string(kind.list), json::array())) {
+            const json value =
+                one.is_object() ? one.value(std::string(kind.member), json()) : json();
+            if (!value.is_string()) continue;
+            const std::string& text = value.get_ref<const std::string&>();
+            // A line of the answer is one candidate, whatever is in it.
+            if (!text.empty() && text.find_first_of(" \t\n\r\x1b") == std::string::npos)
+                add(text, kind.help);
+        }
+    }
+
+  private:
+    std::string begun_;
+    std::set<std::string, std::less<>> seen_{};
+    bool files_ = false;
+};
+
+/// Of a word that leads to one command, what that does; of one that leads to several, its own.
+std::string_view help_of(std::string_view word, const std::vector<candidate>& all) {
+    const candidate* only = nullptr;
+    size_t leads = 0;
+    for (const candidate& c : all)
+        for (const part& p : c.next)
+            if (std::find(p.words.begin(), p.words.end(), word) != p.words.end()) {
+                ++leads;
+                only = &c;
+            }
+    if (leads == 1) return only->what->help;
+    for (const topic& t : topics())
+        if (t.name == word) return t.help;
+    return {};
+}
+
+}  // namespace
+
+int print_candidates(const given& g) {
+    std::vector<std::string> line = g.values("WORD");
+    candidates out(line.empty() ? std::string() : line.back());
+    const std::string begun = line.empty() ? std::string() : line.back();
+    if (!line.empty()) line.pop_back();
+    const auto split = split_options(line);
+    if (!split) return 0;  // nothing can be right behind what is wrong
+    const auto named = split->options.find("--socket");
+    const std::string socket =
+        named == split->options.end() ? std::string(default_socket) : named->second;
+    if (!split->open.empty()) {
+        out.add_values(kind_of(split->open), socket);
+        return 0;
+    }
+    auto all = candidates_of(split->words);
+    std::erase_if(all, [&](const candidate& c) {
+        return c.taken != split->words.size() || c.what->help.empty();
+    });
+    if (begun.starts_with('-') && begun != "-") {
+        for (const common_option& o : common_options())
+            if (!split->options.contains(o.name)) out.add(o.name, o.help);
+        for (const candidate& c : all)
+            for (const usage_option& o : c.how.options)
+                if (!split->options.contains(o.name)) out.add(o.name, "");
+        return 0;
+    }
+    for (const candidate& c : all)
+        for (const part& p : c.next)
+            for (const std::string_view word : p.words) {
+                if (p.is_value)
+                    out.add_values(kind_of(word), socket);
+                else
+                    out.add(word, help_of(word, all));
+            }
+    return 0;
+}
+
+namespace {
+
+constexpr const char* bash_script =
+    R"(# bash completion of turnpikectl; it asks turnpikectl what may come next.
+_turnpikectl() {
+    local line=${COMP_LINE:0:COMP_POINT} candidate stem
+    local -a words
+    read -ra words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=('')
+    # To readline a word begins anew behind some of its characters, as those in an IPv6 address.
+    stem=${words[-1]}
+    [[ $COMP_WORDBREAKS == *:* && $stem == *:* ]] && stem=${stem%"${stem##*:}"} || stem=
+    COMPREPLY=()
+    while IFS= read -r candidate; do
+        candidate=${candidate%%$'\t'*}
+        if [[ -z $candidate ]]; then
+            compopt -o default 2>/dev/null
+        else
+            COMPREPLY+=("${candidate#"$stem"}")
+        fi
+    done < <("${words[0]}" complete -- "${words[@]:1}" 2>/dev/null)
+}
+complete -F _turnpikectl turnpikectl
+)";
+
+constexpr const char* zsh_script = R"(#compdef turnpikectl
+# zsh completion of turnpikectl; it asks turnpikectl what may come next.
+_turnpikectl() {
+    local line tab=$'\t' file=
+    local -a candidates
+    for line in "${(@f)$("${(Q)words[1]}" complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
+        if [[ $line == ${tab}* ]]; then
+            file=1
+        elif [[ -n $line ]]; then
+            candidates+=("${${line%%$tab*}//:/\\:}:${line#*$tab}")
+        fi
+    done
+    (( $#candidates )) && _describe -V 'turnpikectl' candidates
+    [[ -n $file ]] && _files
+}
+if [[ $funcstack[1] == _turnpikectl ]]; then
+    _turnpikectl "$@"
+else
+    compdef _turnpikectl turnpikectl
+fi
+)";
+
+constexpr const char* fish_script =
+    R"(# fish completion of turnpikectl; it asks turnpikectl what may come next.
+function __turnpikectl_candidates
+    set -l words (commandline -opc) (commandline -ct)
+    for line in ($words[1] complete -- $words[2..-1] 2>/dev/null)
+        if string match -q \t'*' -- $line
+            __fish_complete_path (commandline -ct)
+        else
+            echo $line
+        end
+    end
+end
+complete -c turnpikectl -f -a '(__turnpikectl_candidates)'
+)";
+
+}  // namespace
+
+int print_script(const given& g) {
+    std::fputs(g.has("bash") ? bash_script : g.has("zsh") ? zsh_script : fish_script, stdout);
+    return 0;
+}
+
+}  // namespace turnpike::ctl
