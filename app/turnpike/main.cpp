@@ -147,7 +147,9 @@ class caretaker {
     caretaker(const caretaker&) = delete;
     caretaker& operator=(const caretaker&) = delete;
 
-    [[nodiscard]] bool done() const {
+    /// Time begins with the first round: before it nothing is forwarded.
+    [[nodiscard]] bool done() {
+        if (start_ == clock::time_point{}) start_ = clock::now();
         return stop.load(std::memory_order_relaxed) ||
                (chosen_.duration_s > 0 && elapsed_s() >= chosen_.duration_s);
     }
@@ -192,7 +194,7 @@ class caretaker {
     observe::service service_;
     pulse pulse_;
     const state::desired* said_of_ = nullptr;
-    const clock::time_point start_ = clock::now();
+    clock::time_point start_{};
     double next_table_s_ = 0;
     std::unique_ptr<observe::report> last_;
 };

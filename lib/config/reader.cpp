@@ -48,6 +48,12 @@ reader reader::at(std::string_view key) const {
     return reader(*value);
 }
 
+size_t reader::size() const noexcept {
+    size_t n = 0;
+    for ([[maybe_unused]] const node child : node_.children()) ++n;
+    return n;
+}
+
 std::vector<reader> reader::list(std::string_view of_what) const {
     if (node_.kind() != node_kind::list)
         refuse(fmt::format("should be a list of {}, not {}", of_what, kind(node_)));

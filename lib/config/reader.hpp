@@ -34,6 +34,8 @@ class reader {
     [[nodiscard]] uint32_t line() const noexcept { return node_.line(); }
 
     [[nodiscard]] bool is_map() const noexcept { return node_.kind() == node_kind::map; }
+    /// Of a list or a map: elements, or keys.
+    [[nodiscard]] size_t size() const noexcept;
     /// This node is a map and has no key beyond these.
     void expect_map(std::initializer_list<std::string_view> keys) const;
     [[nodiscard]] bool has(std::string_view key) const noexcept {

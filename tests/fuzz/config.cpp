@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes -> a configuration file's text -> a model, or a complaint that names the file and says why.
+// Bytes -> a configuration file's text -> a model, or a complaint that names the file and says why. A
+// model is written as a file that is read as the same model.
 
 #include "lib/require.hpp"
 #include "sources/yaml.hpp"
+#include "sources/yaml_writer.hpp"
 #include "state/changes.hpp"
 
 namespace turnpike::sources {
@@ -43,13 +45,13 @@ void check_interface(const state::desired& m, const state::interface& i) {
 
 void check_state(const state::desired& m) {
     REQUIRE(!m.ports.empty());
-    for (const auto& [name, l] : m.acls) check_list(l);
+    for (const auto& [name, l] : m.acls) check_list(*l);
     for (const auto& [name, p] : m.ports) {
         REQUIRE(!name.empty() && !p.device.empty());
         REQUIRE(p.where.text.starts_with("fuzz.yaml:"));
     }
     for (const auto& [name, i] : m.interfaces) check_interface(m, i);
-    for (const state::route& r : m.routes.all()) {
+    for (const state::route& r : m.routes) {
         REQUIRE(r.to == r.to.network());
         const state::route_target& t = m.routes.targets()[r.target];
         if (t.type != state::route_type::unicast) continue;
@@ -58,6 +60,9 @@ void check_state(const state::desired& m) {
     }
     // What is the same makes no change.
     REQUIRE(state::diff(m, m)->empty());
+    const auto written = load_text(to_yaml(m), "fuzz.yaml");
+    REQUIRE(written.has_value());
+    REQUIRE(state::diff(m, *written)->empty());
 }
 
 }  // namespace

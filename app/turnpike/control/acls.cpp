@@ -64,7 +64,7 @@ class acls::staged_acls : public staged {
         for (const auto& [name, i] : c.after.interfaces)
             for (const std::string& bound : {i.acl_in, i.acl_out}) {
                 if (bound.empty() || lists_.contains(bound)) continue;
-                auto ready = ready_list(c, c.after.acls.at(bound));
+                auto ready = ready_list(c, *c.after.acls.at(bound));
                 if (!ready) return tl::unexpected<error>(ready.error());
                 lists_.emplace(bound, *ready);
             }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <new>
-#include <span>
 
 #include "fib/fib_dpdk.hpp"
 
@@ -70,13 +69,8 @@ uint32_t routes::lookup(const ip_address& destination) const noexcept {
 }
 
 std::optional<uint32_t> routes::operators_hop(const ip_prefix& to) const {
-    if (operators_ == nullptr) return std::nullopt;
-    const auto all = operators_->all();
-    const auto at =
-        std::lower_bound(all.begin(), all.end(), to,
-                         [](const state::route& r, const ip_prefix& p) { return r.to < p; });
-    if (at == all.end() || at->to != to) return std::nullopt;
-    return hop_of(hop_of_target_, *at);
+    const state::route* r = operators_ == nullptr ? nullptr : operators_->at(to);
+    return r == nullptr ? std::nullopt : std::optional(hop_of(hop_of_target_, *r));
 }
 
 std::optional<uint32_t> routes::effective(const ip_prefix& to, std::optional<uint32_t> operators,
@@ -111,10 +105,9 @@ result<void> routes::clear_host(const ip_address& a) {
 }
 
 void routes::for_each(const ip_prefix& from, const visitor& visit) const {
-    std::span<const state::route> all;
-    if (operators_ != nullptr) all = operators_->all();
-    auto o = std::lower_bound(all.begin(), all.end(), from,
-                              [](const state::route& r, const ip_prefix& p) { return r.to < p; });
+    static const state::route_set none;
+    const state::route_set& all = operators_ != nullptr ? *operators_ : none;
+    auto o = all.lower_bound(from);
     auto d = derived_.lower_bound(from), h = hosts_.lower_bound(from);
     const auto is_at = [](const auto& at, const auto& end, const ip_prefix& to) {
         return at != end && at->first == to;
@@ -153,12 +146,8 @@ std::vector<routes::write> routes::writes_for(const change& c) const {
     for (const ip_prefix& to : c.what.routes.removed) add(to, std::nullopt);
     for (const state::route& r : c.what.routes.set) add(r.to, hop_of(c.hop_of_target, r));
     const auto operators_after = [&](const ip_prefix& to) -> std::optional<uint32_t> {
-        const auto all = c.after.routes.all();
-        const auto at =
-            std::lower_bound(all.begin(), all.end(), to,
-                             [](const state::route& r, const ip_prefix& p) { return r.to < p; });
-        if (at == all.end() || at->to != to) return std::nullopt;
-        return hop_of(c.hop_of_target, *at);
+        const state::route* r = c.after.routes.at(to);
+        return r == nullptr ? std::nullopt : std::optional(hop_of(c.hop_of_target, *r));
     };
     // Targets that read the same but are another hop now: their interface was made anew.
     std::vector<bool> moved(c.after.routes.targets().size());
@@ -168,7 +157,7 @@ std::vector<routes::write> routes::writes_for(const change& c) const {
             if (a) moved[*a] = c.hop_of_target[*a] != hop_of_target_[b];
         }
     if (std::find(moved.begin(), moved.end(), true) != moved.end())
-        for (const state::route& r : c.after.routes.all())
+        for (const state::route& r : c.after.routes)
             if (moved[r.target]) add(r.to, c.hop_of_target[r.target]);
     for (const auto& [to, hop] : derived_)
         if (!c.derived.contains(to)) add(to, operators_after(to));
@@ -189,12 +178,12 @@ result<void> routes::load(const state::route_set& operators,
         else
             v4.push_back({to.address.v4(), to.length, hop});
     };
-    v4.reserve(operators.all().size() + derived.size());
+    v4.reserve(operators.size() + derived.size());
     // Of equal prefixes the last counts.
     for (const auto& [to, hop] : hosts_) put(to, hop);
     for (const auto& [to, hop] : derived)
         if (hop != datapath::fixed_hop::local) put(to, hop);
-    for (const state::route& r : operators.all()) put(r.to, hop_of(hop_of_target, r));
+    for (const state::route& r : operators) put(r.to, hop_of(hop_of_target, r));
     for (const auto& [to, hop] : derived)
         if (hop == datapath::fixed_hop::local) put(to, hop);
     if (auto loaded = v6_->load(v6); !loaded) return loaded;

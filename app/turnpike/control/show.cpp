@@ -108,7 +108,7 @@ json show_config(controller& c, const request_fields& f) {
             {"interfaces", d.interfaces.size()},
             {"acls", d.acls.size()},
             {"static_neighbours", d.neighbours.size()},
-            {"routes", d.routes.all().size()}};
+            {"routes", d.routes.size()}};
 }
 
 json show_memory(controller& c, const request_fields& f) {

@@ -88,41 +88,75 @@ result<route_line> parse_route_line(std::string_view line) {
     return out;
 }
 
-result<void> read_route_file(
-    const std::filesystem::path& path, neighbour_finder& neighbours, state::route_set& into,
-    const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take) {
+namespace {
+
+/// Lines, one after the other, to routes of a set.
+class line_reader {
+  public:
+    line_reader(state::neighbour_finder& neighbours, state::route_set& into,
+                const route_taker& take)
+        : neighbours_(neighbours), into_(into), take_(take) {}
+
+    /// Errors  EINVAL with a sentence, no object
+    result<void> read(std::string_view line, uint32_t number) {
+        if (const auto first = line.find_first_not_of(" \t\r");
+            first == std::string_view::npos || line[first] == '#')
+            return {};
+        const auto parsed = parse_route_line(line);
+        if (!parsed) return refuse(parsed.error().text);
+        if (auto good = state::check_routed_prefix(parsed->to); !good)
+            return refuse("the route's prefix " + good.error().text);
+        if (last_index_ == UINT32_MAX || parsed->type != last_.type || parsed->via != last_.via ||
+            parsed->dev != last_dev_) {
+            last_ = {.type = parsed->type, .via = parsed->via};
+            last_dev_ = parsed->dev;
+            if (parsed->type == route_type::unicast) {
+                auto found = neighbours_.interface_of(parsed->via, parsed->dev);
+                if (!found) return refuse("via " + found.error().text);
+                last_.interface = *found;
+            }
+            last_index_ = into_.target_index(last_);
+        }
+        take_(parsed->to, last_index_, number);
+        return {};
+    }
+
+  private:
+    state::neighbour_finder& neighbours_;
+    state::route_set& into_;
+    const route_taker& take_;
+    state::route_target last_{};  ///< of the route before: mostly this one's, too
+    uint32_t last_index_ = UINT32_MAX;
+    std::string last_dev_{};
+};
+
+}  // namespace
+
+result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
+                             state::route_set& into, const route_taker& take) {
     auto file = config::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
-    const auto refuse_line = [&](std::string text) {
-        return fail(EINVAL, file->where(), std::move(text));
-    };
-    state::route_target last{};  // of the route before: mostly this one's, too
-    uint32_t last_index = UINT32_MAX;
-    std::string last_dev;
+    line_reader reader(neighbours, into, take);
     for (uint32_t number = 1;; ++number) {
         const auto line = file->next();
         if (!line) return tl::unexpected<error>(line.error());
         if (!*line) return {};
-        if (const auto first = (*line)->find_first_not_of(" \t");
-            first == std::string_view::npos || (**line)[first] == '#')
-            continue;
-        const auto parsed = parse_route_line(**line);
-        if (!parsed) return refuse_line(parsed.error().text);
-        if (auto good = check_routed_prefix(parsed->to); !good)
-            return refuse_line("the route's prefix " + good.error().text);
-        if (last_index == UINT32_MAX || parsed->type != last.type || parsed->via != last.via ||
-            parsed->dev != last_dev) {
-            last = {.type = parsed->type, .via = parsed->via};
-            last_dev = parsed->dev;
-            if (parsed->type == route_type::unicast) {
-                auto found = neighbours.interface_of(parsed->via, parsed->dev);
-                if (!found) return refuse_line("via " + found.error().text);
-                last.interface = *found;
-            }
-            last_index = into.target_index(last);
-        }
-        take(parsed->to, last_index, number);
+        if (auto read = reader.read(**line, number); !read)
+            return fail(EINVAL, file->where(), read.error().text);
     }
+}
+
+result<void> read_route_lines(std::string_view text, uint32_t first_line, const std::string& name,
+                              state::neighbour_finder& neighbours, state::route_set& into,
+                              const route_taker& take) {
+    line_reader reader(neighbours, into, take);
+    for (uint32_t number = first_line; !text.empty(); ++number) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        if (auto read = reader.read(text.substr(0, end), number); !read)
+            return fail(EINVAL, fmt::format("{}:{}", name, number), read.error().text);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return {};
 }
 
 }  // namespace turnpike::sources

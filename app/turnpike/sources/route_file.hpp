@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "sources/next_hop_rules.hpp"
+#include "state/next_hop_rules.hpp"
 #include "state/routes.hpp"
 
 namespace turnpike::sources {
@@ -25,12 +25,18 @@ struct route_line {
 /// Errors  EINVAL with a sentence, no object
 [[nodiscard]] result<route_line> parse_route_line(std::string_view line);
 
+/// Called for each route with its target's index in the set and the line's number; complains by throwing.
+using route_taker = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;
+
 /// Read the routes of a file; empty lines and # comments are none.
-/// take  called for each route with its target's index in `into` and the line's number; complains by
-///       throwing
 /// Errors  ENOENT...; EINVAL with "file:line"
-[[nodiscard]] result<void> read_route_file(
-    const std::filesystem::path& path, neighbour_finder& neighbours, state::route_set& into,
-    const std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>& take);
+[[nodiscard]] result<void> read_route_file(const std::filesystem::path& path,
+                                           state::neighbour_finder& neighbours,
+                                           state::route_set& into, const route_taker& take);
+/// The same of lines that are in memory; messages call them name:line, from `first_line` on.
+[[nodiscard]] result<void> read_route_lines(std::string_view text, uint32_t first_line,
+                                            const std::string& name,
+                                            state::neighbour_finder& neighbours,
+                                            state::route_set& into, const route_taker& take);
 
 }  // namespace turnpike::sources

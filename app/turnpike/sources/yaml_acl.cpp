@@ -25,36 +25,92 @@ acl_rule own_rule(acl_action action, const char* name, uint16_t bit) {
     return r;
 }
 
-acl_list read_list(const reader& from, const std::string& config_file) {
-    from.expect_map({"name", "default", "memory_mb", "rules"});
-    acl_list out;
-    out.name = from.at("name").name();
-    out.where.text = from.where();
-    if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
-    out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
-    out.rules.push_back(own_rule(acl_action::deny, tiny_fragment, acl_key::tiny_fragment));
+/// Without turnpike's own.
+std::vector<acl_rule> operators_rules(const acl_list& list) {
+    std::vector<acl_rule> out;
+    for (const acl_rule& r : list.rules)
+        if (!r.where.text.empty()) out.push_back(r);
+    return out;
+}
+
+/// `rules` between turnpike's own.
+void fill(acl_list& list, std::vector<acl_rule> rules) {
+    list.rules.clear();
+    list.rules.push_back(own_rule(acl_action::deny, tiny_fragment, acl_key::tiny_fragment));
+    std::move(rules.begin(), rules.end(), std::back_inserter(list.rules));
+    if (!list.default_permits) {
+        list.rules.push_back(
+            own_rule(acl_action::permit, neighbour_discovery, acl_key::neighbour_discovery));
+        list.rules.back().ipv4 = false;
+    }
+    if (auto divided = divide_counts(list); !divided) throw config::complaint{divided.error()};
+}
+
+std::vector<acl_rule> read_rules(const reader& from, const std::string& config_file) {
+    std::vector<acl_rule> out;
     std::set<std::string> names{tiny_fragment, neighbour_discovery, by_default};
-    for (const reader& element : from.at("rules").list("rules")) {
-        if (element.has("file")) {
+    for (const reader& element : from.list("rules")) {
+        if (element.has("file") || element.has("lines")) {
             auto more = read_acl_file(element, config_file);
-            std::move(more.begin(), more.end(), std::back_inserter(out.rules));
+            std::move(more.begin(), more.end(), std::back_inserter(out));
         } else {
             acl_rule r = read_acl_rule(element);
             if (!r.name.empty() && !names.insert(r.name).second)
                 element.at("name").refuse(
                     fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
-            out.rules.push_back(std::move(r));
+            out.push_back(std::move(r));
         }
-        if (out.rules.size() > max_list_rules)
+        if (out.size() >= max_list_rules)
             element.refuse(fmt::format("makes more rules than {}", max_list_rules));
     }
-    if (!out.default_permits) {
-        out.rules.push_back(
-            own_rule(acl_action::permit, neighbour_discovery, acl_key::neighbour_discovery));
-        out.rules.back().ipv4 = false;
-    }
-    if (auto divided = divide_counts(out); !divided) throw config::complaint{divided.error()};
     return out;
+}
+
+/// before  what stays where it is not said; null: a new list
+acl_list read_list(const reader& from, const std::string& config_file, const acl_list* before) {
+    from.expect_map({"name", "default", "memory_mb", "rules"});
+    acl_list out;
+    out.name = from.at("name").name();
+    if (before != nullptr) {
+        out.default_permits = before->default_permits;
+        out.memory_mb = before->memory_mb;
+    }
+    out.where.text = from.where();
+    if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
+    out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
+    fill(out, before != nullptr && !from.has("rules") ? operators_rules(*before)
+                                                      : read_rules(from.at("rules"), config_file));
+    return out;
+}
+
+/// The place of the rule that an edit names, among the operator's.
+size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
+    if (from.has("at") == from.has("name"))
+        from.refuse("should have either \"at\", from 1, or the rule's \"name\"");
+    if (from.has("at")) {
+        if (rules.empty()) from.at("at").refuse("names a rule of a list that has none");
+        return from.at("at").number(1, rules.size()) - 1;
+    }
+    const std::string name = from.at("name").text();
+    const auto at =
+        std::find_if(rules.begin(), rules.end(), [&](const acl_rule& r) { return r.name == name; });
+    if (at == rules.end() || name.empty())
+        from.at("name").refuse(
+            fmt::format("names '{}', which is not a rule of the list", name.substr(0, 80)));
+    return static_cast<size_t>(at - rules.begin());
+}
+
+/// The rule of an edit; no other of the list has its name.
+acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others) {
+    acl_rule r = read_acl_rule(from);
+    const bool taken =
+        r.name == tiny_fragment || r.name == neighbour_discovery || r.name == by_default ||
+        std::any_of(others.begin(), others.end(),
+                    [&](const acl_rule& o) { return !r.name.empty() && o.name == r.name; });
+    if (taken)
+        from.at("name").refuse(
+            fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
+    return r;
 }
 
 std::string list_name(const desired& in, const reader& from) {
@@ -68,20 +124,52 @@ std::string list_name(const desired& in, const reader& from) {
 }  // namespace
 
 void read_lists(const reader& from, desired& into) {
-    constexpr size_t max_lists = 1024;
     for (const reader& element : from.list("access lists")) {
-        if (into.acls.size() == max_lists)
-            element.refuse(fmt::format("is one more than {}", max_lists));
-        acl_list next = read_list(element, into.file);
-        const std::string name = next.name;
-        if (!into.acls.add(name, std::move(next)))
-            element.at("name").refuse(
-                fmt::format("is '{}' again; each access list has its own", name));
+        if (into.acls.find(element.at("name").text()) != nullptr)
+            element.at("name").refuse(fmt::format("is '{}' again; each access list has its own",
+                                                  element.at("name").text()));
+        read_acl(element, into);
     }
+}
+
+void read_acl(const reader& from, desired& into) {
+    constexpr size_t max_lists = 1024;
+    shared<acl_list>* const there = into.acls.find(from.at("name").text());
+    acl_list list = read_list(from, into.file, there == nullptr ? nullptr : &**there);
+    if (there != nullptr) {
+        *there = std::move(list);
+        return;
+    }
+    if (into.acls.size() == max_lists) from.refuse(fmt::format("is one more than {}", max_lists));
+    std::string name = list.name;
+    into.acls.add(std::move(name), std::move(list));
+}
+
+void edit_list(acl_list& list, const reader& from, list_edit how) {
+    std::vector<acl_rule> rules = operators_rules(list);
+    if (how == list_edit::insert) {
+        const size_t at =
+            from.has("at") ? from.at("at").number(1, rules.size() + 1) - 1 : rules.size();
+        if (rules.size() == max_list_rules)
+            from.refuse(fmt::format("makes more rules than {}", max_list_rules));
+        acl_rule r = read_one_rule(from.at("rule"), rules);
+        rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(at), std::move(r));
+    } else {
+        const auto at = rules.begin() + static_cast<std::ptrdiff_t>(place_of(from, rules));
+        if (how == list_edit::erase) {
+            rules.erase(at);
+        } else {
+            at->name.clear();  // may be the new one's
+            *at = read_one_rule(from.at("rule"), rules);
+        }
+    }
+    fill(list, std::move(rules));
 }
 
 void read_bindings(const desired& in, const reader& from, interface& into) {
     from.expect_map({"in", "out"});
+    into.acl_in.clear();
+    into.acl_out.clear();
     if (from.has("in")) into.acl_in = list_name(in, from.at("in"));
     if (from.has("out")) into.acl_out = list_name(in, from.at("out"));
 }

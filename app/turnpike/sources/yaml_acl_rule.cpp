@@ -34,8 +34,6 @@ constexpr named_protocol protocols[] = {{"icmp", protocol_icmp},
                                         {"icmpv6", protocol_icmpv6},
                                         {"sctp", protocol_sctp},
                                         {"udp-lite", protocol_udp_lite}};
-constexpr std::string_view tcp_flag_names[] = {"fin", "syn", "rst", "psh",
-                                               "ack", "urg", "ece", "cwr"};  // from bit 0 up
 
 template <class T>
 void require(acl::masked<T>& field, T bits) {
@@ -134,8 +132,7 @@ void read_addresses_of(const reader& from, acl_rule& r, version& v) {
 /// What the rule asks of the upper-layer header, and with it that there is one.
 void read_upper_layer(const reader& from, acl_rule& r, version& v) {
     const uint8_t protocol = r.match.protocol.mask == 0 ? 0 : r.match.protocol.value;
-    const bool ports = protocol == protocol_tcp || protocol == protocol_udp ||
-                       protocol == protocol_udp_lite || protocol == protocol_sctp;
+    const bool ports = has_ports(protocol);
     const auto needs = [&](const char* key, bool there, const char* what) {
         if (!from.has(key)) return false;
         if (!there) from.at(key).refuse(fmt::format("needs {}", what));
@@ -213,7 +210,22 @@ acl_action read_action(const reader& from) {
     return static_cast<acl_action>(from.at("action").word({"permit", "deny", "count"}));
 }
 
+/// The text of the file, or the block with as many empty lines before it as the configuration has.
+std::string rules_text(const reader& from, const std::string& config_file,
+                       const std::string& name) {
+    if (from.has("lines"))
+        return std::string(from.at("lines").line(), '\n') + from.at("lines").text();
+    auto text = config::read_file(std::filesystem::path(config_file).parent_path() / name);
+    if (!text) from.at("file").refuse("cannot be taken: " + text.error().message());
+    return std::move(*text);
+}
+
 }  // namespace
+
+bool has_ports(uint8_t protocol) noexcept {
+    return protocol == protocol_tcp || protocol == protocol_udp || protocol == protocol_udp_lite ||
+           protocol == protocol_sctp;
+}
 
 acl_rule read_acl_rule(const reader& from) {
     from.expect_map({"action", "name", "family", "protocol", "source", "destination",
@@ -243,15 +255,14 @@ acl_rule read_acl_rule(const reader& from) {
 }
 
 std::vector<acl_rule> read_acl_file(const reader& from, const std::string& config_file) {
-    from.expect_map({"action", "file"});
+    const bool block = from.has("lines");
+    from.expect_map({"action", block ? "lines" : "file"});
     const acl_action action = read_action(from);
-    const std::string name = from.at("file").text();
+    const std::string name = block ? config_file : from.at("file").text();
     const auto refuse = [&](const error& e) {
-        from.at("file").refuse("cannot be taken: " + e.message());
+        from.at(block ? "lines" : "file").refuse("cannot be taken: " + e.message());
     };
-    const auto text = config::read_file(std::filesystem::path(config_file).parent_path() / name);
-    if (!text) refuse(text.error());
-    auto file = acl::parse_rules(*text, name);
+    auto file = acl::parse_rules(rules_text(from, config_file, name), name);
     if (!file) refuse(file.error());
     std::vector<acl_rule> out;
     for (size_t i = 0; i < file->rules.size(); ++i) {

@@ -3,24 +3,32 @@
 // config::complaint.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "config/reader.hpp"
 #include "state/desired.hpp"
+#include "state/next_hop_rules.hpp"
 
 namespace turnpike::sources {
 
 /// A prefix without host bits.
 ip_prefix read_network(const config::reader& from);
 
+/// An address that an interface can have, with the length of its network.
+ip_prefix read_address(const config::reader& from);
 /// ports[].addresses
 std::vector<ip_prefix> read_addresses(const config::reader& from);
-/// Two interfaces on one network could not tell which of them a neighbour is behind.
-void check_networks(const state::desired& in);
 
 // These need the interfaces read already.
 void read_routes(const config::reader& from, state::desired& into);
-void read_neighbours(const config::reader& from, state::desired& into);
-state::icmp read_icmp(const config::reader& from);
+/// routes[], where it is one route
+std::pair<ip_prefix, state::route_target> read_route(const config::reader& from,
+                                                     const state::desired& in,
+                                                     state::neighbour_finder& find);
+/// neighbours.static[]
+void read_neighbour(const config::reader& from, state::desired& into, bool replace = false);
+/// Of a neighbour that is fixed, or was: its address and, where that does not say it, its port.
+state::neighbour_name read_neighbour_name(const config::reader& from, const state::desired& in);
 
 }  // namespace turnpike::sources

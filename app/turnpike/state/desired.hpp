@@ -15,6 +15,7 @@
 #include "state/named.hpp"
 #include "state/origin.hpp"
 #include "state/routes.hpp"
+#include "state/shared.hpp"
 
 namespace turnpike::state {
 
@@ -28,6 +29,7 @@ struct mempool {
     uint32_t buffers = 0;         ///< mbufs; 0: as many as ports and workers can hold at a time
     uint32_t buffer_size = 2176;  ///< bytes of an mbuf's data buffer, headroom (128) included
     std::string ops{};  ///< the mempool handler; empty: EAL's --mbuf-pool-ops-name, or ours
+    origin where{};
     bool operator==(const mempool&) const = default;
 };
 
@@ -55,6 +57,8 @@ struct pcie {
     uint16_t mps = 0, mrrs = 0;  ///< bytes; 0: detected, or the link's default
     bool operator==(const pcie&) const = default;
 };
+
+inline constexpr size_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 
 /// A device and its queues; what is done with its packets is its interfaces'.
 struct port {
@@ -130,7 +134,7 @@ struct desired {
     neighbour_limits limits{};
     named<port> ports{};
     named<interface> interfaces{};
-    named<acl_list> acls{};
+    named<shared<acl_list>> acls{};
     std::map<neighbour_name, neighbour> neighbours{};
     route_set routes{};
 };

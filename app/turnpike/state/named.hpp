@@ -32,6 +32,9 @@ class named {
         all_.emplace_back(std::move(name), std::move(value));
         return true;
     }
+    void remove(std::string_view name) {
+        std::erase_if(all_, [&](const value_type& v) { return v.first == name; });
+    }
     [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
     [[nodiscard]] auto end() const noexcept { return all_.end(); }
     [[nodiscard]] size_t size() const noexcept { return all_.size(); }

@@ -44,7 +44,7 @@ TEST(acl_config, a_whole_file) {
     EXPECT_EQ(first->second.acl_in, m->acls.begin()->first);
     EXPECT_EQ(first->second.acl_out, std::next(m->acls.begin())->first);
     EXPECT_TRUE(second->second.acl_in.empty() && second->second.acl_out.empty());
-    const acl_list& edge = m->acls.begin()->second;
+    const acl_list& edge = *m->acls.begin()->second;
     EXPECT_TRUE(edge.default_permits);
     EXPECT_EQ(edge.memory_mb, 16U);
     EXPECT_EQ(edge.categories, 4U);
@@ -74,7 +74,7 @@ TEST(acl_config, a_whole_file) {
         (acl::masked<uint16_t>{acl_key::has_tcp_flags | 0x02, acl_key::has_tcp_flags | 0x12}));
     EXPECT_EQ(edge.rules[6].match.tcp_flags.value, acl_key::later_fragment);
     EXPECT_TRUE(edge.rules[6].ipv4 && edge.rules[6].ipv6);
-    const acl_list& closed = std::next(m->acls.begin())->second;
+    const acl_list& closed = *std::next(m->acls.begin())->second;
     EXPECT_FALSE(closed.default_permits);
     EXPECT_EQ(closed.categories, 1U);
     ASSERT_EQ(closed.rules.size(), 2U);
@@ -213,9 +213,9 @@ std::string counts(int overlapping, int apart) {
 TEST(acl_config, count_rules_that_meet_are_kept_apart) {
     const auto m = load_text(counts(14, 1000), "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
-    EXPECT_EQ(m->acls.begin()->second.categories, 16U);
+    EXPECT_EQ(m->acls.begin()->second->categories, 16U);
     uint32_t seen = 0;
-    for (const acl_rule& r : m->acls.begin()->second.rules)
+    for (const acl_rule& r : m->acls.begin()->second->rules)
         if (r.match.source.mask[0] == 0 && r.action == acl_action::count) {
             EXPECT_EQ(seen & r.match.categories, 0U);
             seen |= r.match.categories;
@@ -258,7 +258,7 @@ TEST_F(acl_files, rules_of_a_file_stand_where_it_is_named) {
         "@0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x01/0xFF 0x0800/0xff00\n"
         "@0.0.0.0/0 10.0.0.0/8 0 : 65535 53 : 53 0x00/0x00 0x0000/0x0000\n");
     ASSERT_TRUE(m) << m.error().message();
-    const auto& rules = m->acls.begin()->second.rules;
+    const auto& rules = m->acls.begin()->second->rules;
     ASSERT_EQ(rules.size(), 6U);
     EXPECT_EQ(rules[1].where.text, "r:2");
     EXPECT_EQ(rules[1].action, acl_action::deny);

@@ -32,11 +32,18 @@ inline void expect_complaint(const complaint_row& r) {
     EXPECT_EQ(said.substr(0, std::string(r.said).size()), r.said);
 }
 
-inline std::string test_name(const ::testing::TestParamInfo<complaint_row>& info) {
-    std::string name = info.param.what;
+inline std::string as_test_name(std::string name) {
     for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
     return name;
+}
+inline std::string test_name(const ::testing::TestParamInfo<complaint_row>& info) {
+    return as_test_name(info.param.what);
+}
+/// Of rows with a `name`.
+template <class Row>
+std::string test_name_of(const ::testing::TestParamInfo<Row>& info) {
+    return as_test_name(info.param.name);
 }
 
 }  // namespace turnpike::sources

@@ -32,7 +32,7 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(m->interfaces.at("west").kind, state::interface_kind::routed);
     EXPECT_EQ(m->interfaces.at("west").addresses[1].text(), "2001:db8:1::1/64");
     EXPECT_EQ(m->interfaces.at("east").addresses.size(), 3U);
-    ASSERT_EQ(m->routes.all().size(), 4U);
+    ASSERT_EQ(m->routes.size(), 4U);
     const auto target = [&](const char* to) { return *m->routes.find(*parse_prefix(to)); };
     EXPECT_EQ(target("10.9.0.0/16"), (state::route_target{state::route_type::unicast,
                                                           *parse_address("10.0.2.2"), "east"}));
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
         row{"not a list", with("[10.0.1.1/24, \"2001:db8:1::1/64\"]", "10.0.1.1/24"),
             "f.yaml:2: ports[0].addresses should be a list of addresses, not '10.0.1.1/24'"},
         row{"mtu too small for IPv6", with("mtu: 1500", "mtu: 1279"),
-            "f.yaml:2: ports[0].mtu should be at least 1280 on a port with IPv6"},
+            "f.yaml:2: port 'west' has an mtu of 1279; with IPv6 it should be at least 1280"},
         row{"mtu just enough for IPv6", with("mtu: 1500", "mtu: 1280"), "none"},
         row{"a small mtu without IPv6",
             with("routes:",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sources/next_hop_rules.hpp"
+#include "state/next_hop_rules.hpp"
 
 #include <fmt/format.h>
 
-namespace turnpike::sources {
+namespace turnpike::state {
 
 bool is_network_or_broadcast(const ip_prefix& p) noexcept {
     if (p.address.v6 || p.length >= 31) return false;
@@ -27,9 +27,9 @@ result<std::string> neighbour_finder::find(const ip_address& neighbour,
         return fail(EINVAL, "", "is " + text + ", " + why);
     };
     if (!named.empty()) {
-        const state::interface* i = in_.interfaces.find(named);
+        const interface* i = in_.interfaces.find(named);
         if (i == nullptr) return refuse(fmt::format("on '{}', which is not a port", named));
-        if (i->kind != state::interface_kind::routed)
+        if (i->kind != interface_kind::routed)
             return refuse(fmt::format("on '{}', which has no addresses", named));
     }
     if (neighbour.is_link_local()) {
@@ -60,4 +60,4 @@ result<void> check_routed_prefix(const ip_prefix& to) {
     return {};
 }
 
-}  // namespace turnpike::sources
+}  // namespace turnpike::state

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "state/desired.hpp"
 
-namespace turnpike::sources {
+namespace turnpike::state {
 
 /// RFC 3021: a /31 has neither a network nor a broadcast address.
 [[nodiscard]] bool is_network_or_broadcast(const ip_prefix& p) noexcept;
@@ -18,7 +18,7 @@ namespace turnpike::sources {
 /// Remembers what it found, because a million routes name few neighbours.
 class neighbour_finder {
   public:
-    explicit neighbour_finder(const state::desired& in) : in_(in) {}
+    explicit neighbour_finder(const desired& in) : in_(in) {}
 
     /// named   an interface; empty: none was
     /// Errors  EINVAL with a sentence that begins behind the address' name, no object
@@ -29,11 +29,11 @@ class neighbour_finder {
     [[nodiscard]] result<std::string> find(const ip_address& neighbour,
                                            std::string_view named) const;
 
-    const state::desired& in_;
+    const desired& in_;
     std::map<std::pair<ip_address, std::string>, std::string, std::less<>> found_;
 };
 
 /// Errors  EINVAL with a sentence, no object: such a prefix has no route
 [[nodiscard]] result<void> check_routed_prefix(const ip_prefix& to);
 
-}  // namespace turnpike::sources
+}  // namespace turnpike::state

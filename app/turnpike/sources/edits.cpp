@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/edits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "config/reader.hpp"
+#include "config/yaml_file.hpp"
+#include "sources/yaml_acl.hpp"
+#include "sources/yaml_ports.hpp"
+#include "sources/yaml_routing.hpp"
+#include "sources/yaml_settings.hpp"
+#include "state/validate.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using config::complaint;
+using config::reader;
+using state::desired;
+
+constexpr const char* source_name = "socket";  ///< where objects say that they come from
+
+enum verb : size_t { add, replace, del, set, verbs };
+constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "del", "set"};
+
+[[noreturn]] void refuse(const reader& from, int code, std::string text) {
+    throw complaint{error{code, from.where(), std::move(text)}};
+}
+
+[[noreturn]] void is_there(const reader& from, const std::string& what) {
+    refuse(from, EEXIST, what + " is there already; replace changes it");
+}
+[[noreturn]] void is_missing(const reader& from, const std::string& what) {
+    refuse(from, ENOENT, what + " is not there");
+}
+
+void edit_route(desired& into, verb v, const reader& from) {
+    if (v == del) {
+        from.expect_map({"to"});
+        const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
+        if (!into.routes.remove(to)) is_missing(from, "the route to " + to.text());
+        return;
+    }
+    state::neighbour_finder find(into);
+    const auto [to, target] = read_route(from, into, find);
+    if (v == add && into.routes.at(to) != nullptr) is_there(from, "the route to " + to.text());
+    into.routes.set(to, into.routes.target_index(target));
+}
+
+void edit_neighbour(desired& into, verb v, const reader& from) {
+    if (v == del) {
+        from.expect_map({"address", "port"});
+        const state::neighbour_name name = read_neighbour_name(from, into);
+        if (into.neighbours.erase(name) == 0)
+            is_missing(from, fmt::format("the static neighbour {} on '{}'", name.address.text(),
+                                         name.interface));
+        return;
+    }
+    if (v == add && into.neighbours.contains(read_neighbour_name(from, into)))
+        is_there(from, "the static neighbour " + from.at("address").text());
+    read_neighbour(from, into, v == replace);
+}
+
+state::interface& interface_of(desired& in, const reader& from) {
+    const std::string name = from.text();
+    state::interface* const i = in.interfaces.find(name);
+    if (i == nullptr)
+        from.refuse(fmt::format("names '{}', which is not a port", name.substr(0, 80)));
+    return *i;
+}
+
+/// replace: all of a port's addresses, at once.
+void edit_address(desired& into, verb v, const reader& from) {
+    if (v == replace) {
+        from.expect_map({"port", "addresses"});
+        interface_of(into, from.at("port")).addresses = read_addresses(from.at("addresses"));
+        return;
+    }
+    from.expect_map({"port", "address"});
+    auto& all = interface_of(into, from.at("port")).addresses;
+    const ip_prefix a = read_address(from.at("address"));
+    const auto there = std::find(all.begin(), all.end(), a);
+    const std::string what =
+        fmt::format("the address {} of port '{}'", a.text(), from.at("port").text());
+    if (v == add && there != all.end()) is_there(from, what);
+    if (v == del && there == all.end()) is_missing(from, what);
+    if (v == add)
+        all.push_back(a);
+    else
+        all.erase(there);
+}
+
+void edit_port(desired& into, verb v, const reader& from) {
+    if (v == replace) return read_port_changes(from, into);
+    const std::string name = from.at("name").text();
+    const bool there = into.ports.find(name) != nullptr;
+    if (v == add) {
+        if (there) is_there(from, "port '" + name + "'");
+        return read_port(from, into);
+    }
+    from.expect_map({"name"});
+    if (!there) is_missing(from, "port '" + name.substr(0, 80) + "'");
+    if (const std::string& peer = into.interfaces.at(name).peer; !peer.empty())
+        refuse(from, EBUSY,
+               fmt::format("port '{}' is in a patch with '{}'; del that first", name, peer));
+    for (const auto& [neighbour, n] : into.neighbours)
+        if (neighbour.interface == name)
+            refuse(from, EBUSY,
+                   fmt::format("port '{}' has the static neighbour {}; del that first", name,
+                               neighbour.address.text()));
+    into.ports.remove(name);
+    into.interfaces.remove(name);
+}
+
+/// replace: the two ends leave the patches that they are in.
+void edit_patch(desired& into, verb v, const reader& from) {
+    const auto take_apart = [&](const reader& end) {
+        state::interface& i = interface_of(into, end);
+        if (i.kind != state::interface_kind::patched) return;
+        state::interface& other = *into.interfaces.find(i.peer);
+        for (state::interface* one : {&i, &other}) {
+            one->kind = state::interface_kind::routed;
+            one->peer.clear();
+        }
+    };
+    const auto ends = from.list("two ports");
+    if (ends.size() != 2) from.refuse("should name two ports");
+    if (v == del) {
+        if (interface_of(into, ends[0]).peer != ends[1].text())
+            is_missing(from, fmt::format("the patch of '{}' and '{}'", ends[0].text().substr(0, 80),
+                                         ends[1].text().substr(0, 80)));
+        return take_apart(ends[0]);
+    }
+    if (v == replace)
+        for (const reader& end : ends) take_apart(end);
+    read_patch(from, into);
+}
+
+/// What is bound keeps its list's name, so a list that is gone is missed by validate().
+void edit_acl(desired& into, verb v, const reader& from) {
+    const std::string name = from.at("name").text();
+    const bool there = into.acls.find(name) != nullptr;
+    if (v == add && there) is_there(from, "access list '" + name + "'");
+    if (v == del) {
+        from.expect_map({"name"});
+        if (!there) is_missing(from, "access list '" + name.substr(0, 80) + "'");
+        for (const auto& [port, i] : into.interfaces)
+            if (i.acl_in == name || i.acl_out == name)
+                refuse(from, EBUSY,
+                       fmt::format("access list '{}' is bound to port '{}'; replace that first",
+                                   name, port));
+        into.acls.remove(name);
+        return;
+    }
+    read_acl(from, into);
+}
+
+/// One rule, by its name or its place among those that the operator wrote, from 1.
+void edit_rule(desired& into, verb v, const reader& from) {
+    const std::string name = from.at("list").text();
+    state::shared<state::acl_list>* const list = into.acls.find(name);
+    if (list == nullptr)
+        from.at("list").refuse(
+            fmt::format("names '{}', which is not an access list", name.substr(0, 80)));
+    if (v == del)
+        from.expect_map({"list", "at", "name"});
+    else if (v == add)
+        from.expect_map({"list", "at", "rule"});
+    else
+        from.expect_map({"list", "at", "name", "rule"});
+    edit_list(list->edit(), from,
+              v == add       ? list_edit::insert
+              : v == replace ? list_edit::exchange
+                             : list_edit::erase);
+}
+
+void edit_settings(desired& into, std::string_view kind, const reader& from) {
+    if (kind == "tx")
+        into.sending = read_tx(from, into.sending);
+    else if (kind == "icmp")
+        into.messages = read_icmp(from, into.messages);
+    else
+        into.limits = read_neighbour_limits(from, into.limits);
+    if (from.has("static"))
+        from.at("static").refuse("is not a setting: add, replace or del a neighbour");
+}
+
+struct kind {
+    std::string_view name;
+    void (*make)(desired&, verb, const reader&);
+};
+constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
+                          {"address", edit_address}, {"port", edit_port},
+                          {"patch", edit_patch},     {"acl", edit_acl},
+                          {"rule", edit_rule}};
+constexpr std::string_view settings[] = {"tx", "icmp", "neighbours"};
+
+/// {verb: {kind: object}}, each alone in its map.
+void make_edit(desired& into, const reader& from) {
+    from.expect_map({verb_names[add], verb_names[replace], verb_names[del], verb_names[set]});
+    const auto v = std::find_if(verb_names.begin(), verb_names.end(),
+                                [&](std::string_view name) { return from.has(name); });
+    if (from.size() != 1) from.refuse("should have one of add, replace, del and set, alone");
+    const reader what = from.at(*v);
+    if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
+    if (*v == verb_names[set]) {
+        what.expect_map({settings[0], settings[1], settings[2]});
+        for (const std::string_view name : settings)
+            if (what.has(name)) edit_settings(into, name, what.at(name));
+        return;
+    }
+    what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule"});
+    for (const kind& k : kinds)
+        if (what.has(k.name))
+            k.make(into, static_cast<verb>(v - verb_names.begin()), what.at(k.name));
+}
+
+}  // namespace
+
+result<void> edit(desired& into, std::string_view list) {
+    constexpr size_t most = 65536;
+    const auto root = config::parse_yaml(list, source_name, "do");
+    if (!root) return tl::unexpected<error>(root.error());
+    try {
+        const auto edits = reader(*root).list("changes");
+        if (edits.size() > most)
+            return fail(EINVAL, source_name, fmt::format("more than {} changes in one", most));
+        for (const reader& one : edits) make_edit(into, one);
+    } catch (const complaint& c) {
+        return tl::unexpected<error>(c.what);
+    }
+    return state::validate(into);
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/yaml_acl_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "net/ip.hpp"
+#include "packet/headers.hpp"
+#include "sources/yaml_acl_rule.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using namespace state;
+using fmt::format;
+
+ip_prefix prefix_of(const acl::address_match& m, bool v6) {
+    unsigned length = 0;
+    for (const uint8_t byte : m.mask) length += static_cast<unsigned>(std::popcount(byte));
+    ip_prefix out{.length = static_cast<uint8_t>(length)};
+    out.address.v6 = v6;
+    out.address.bytes = m.value;
+    return out;
+}
+
+std::string text_of(const acl::port_range& r) {
+    return r.first == r.last ? format("{}", r.first) : format("{}-{}", r.first, r.last);
+}
+
+bool asks(const acl::rule& r, uint16_t bit) { return (r.tcp_flags.mask & bit) != 0; }
+
+/// Only ClassBench's form knows rules for ports of any protocol, and masks of protocols.
+bool needs_classbench(const acl::rule& r) {
+    if (r.protocol.mask != 0 && r.protocol.mask != 0xff) return true;
+    return asks(r, acl_key::has_ports) && !(r.protocol.mask == 0xff && has_ports(r.protocol.value));
+}
+
+std::string flags_text(const acl::masked<uint16_t>& flags) {
+    if ((flags.mask & 0xff) == 0) return " ";  // any flags, but that there are some
+    std::string out;
+    for (size_t i = 0; i < tcp_flag_names.size(); ++i) {
+        if ((flags.mask >> i & 1) == 0) continue;
+        if (!out.empty()) out += ' ';
+        out += (flags.value >> i & 1) != 0 ? '+' : '-';
+        out += tcp_flag_names[i];
+    }
+    return out;
+}
+
+/// What is asked of the upper-layer header and around it.
+std::string details(const acl::rule& r) {
+    std::string out;
+    const bool ports = asks(r, acl_key::has_ports), any = r.destination_port == acl::port_range{};
+    if (r.source_port != acl::port_range{} || (ports && any))
+        out += ", source_ports: " + text_of(r.source_port);
+    if (!any) out += ", destination_ports: " + text_of(r.destination_port);
+    if (asks(r, acl_key::has_tcp_flags)) out += ", tcp_flags: " + quoted(flags_text(r.tcp_flags));
+    if (r.icmp_type) out += format(", icmp_type: {}", *r.icmp_type);
+    if (r.icmp_code) out += format(", icmp_code: {}", *r.icmp_code);
+    if (r.dscp.mask != 0) out += format(", dscp: {}", r.dscp.value >> 2);
+    if (r.vlan.mask == acl_key::tagged)
+        out += ", vlan: untagged";
+    else if (r.vlan.mask != 0)
+        out += format(", vlan: {}", r.vlan.value & ~acl_key::tagged);
+    if (asks(r, acl_key::later_fragment))
+        out += format(", fragments: {}", (r.tcp_flags.value & acl_key::later_fragment) != 0);
+    return out;
+}
+
+std::string rule_text(const acl_rule& r) {
+    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
+    if (!r.name.empty()) out += ", name: " + quoted(r.name);
+    if (r.ipv4 != r.ipv6) out += format(", family: {}", r.ipv6 ? "ipv6" : "ipv4");
+    if (r.match.protocol.mask != 0) out += format(", protocol: {}", r.match.protocol.value);
+    const acl::address_match any{};
+    if (r.match.source != any)
+        out += ", source: " + quoted(prefix_of(r.match.source, r.ipv6).text());
+    if (r.match.destination != any)
+        out += ", destination: " + quoted(prefix_of(r.match.destination, r.ipv6).text());
+    return out + details(r.match) + "}";
+}
+
+/// ClassBench's last field: take_extra_field() of yaml_acl_rule.cpp the other way round.
+std::string extra_text(const acl::rule& r) {
+    if (asks(r, acl_key::has_tcp_flags))
+        return format("0x{:04x}/0x{:04x}", (r.tcp_flags.value & 0xff) << 8,
+                      (r.tcp_flags.mask & 0xff) << 8);
+    if (r.icmp_type)
+        return format("0x{:04x}/0x{:04x}", *r.icmp_type << 8 | r.icmp_code.value_or(0),
+                      r.icmp_code ? 0xffff : 0xff00);
+    return "0x0000/0x0000";
+}
+
+std::string classbench_text(const acl_rule& r) {
+    return format("@{}\t{}\t{} : {}\t{} : {}\t0x{:02x}/0x{:02x}\t{}",
+                  prefix_of(r.match.source, r.ipv6).text(),
+                  prefix_of(r.match.destination, r.ipv6).text(), r.match.source_port.first,
+                  r.match.source_port.last, r.match.destination_port.first,
+                  r.match.destination_port.last, r.match.protocol.value, r.match.protocol.mask,
+                  extra_text(r.match));
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            out += format("\\x{:02x}", static_cast<unsigned char>(c));
+        } else {
+            out += c;
+        }
+    }
+    return out + '"';
+}
+
+void add_list(std::string& out, const acl_list& list) {
+    out += format("  - name: {}\n    default: {}\n    memory_mb: {}\n", quoted(list.name),
+                  list.default_permits ? "permit" : "deny", list.memory_mb);
+    bool any = false;
+    const acl_rule* block = nullptr;  // the one before, of a block in ClassBench's form
+    for (const acl_rule& r : list.rules) {
+        if (r.where.text.empty()) continue;
+        if (!any) out += "    rules:\n";
+        any = true;
+        if (!needs_classbench(r.match)) {
+            out += "      - " + rule_text(r) + "\n";
+            block = nullptr;
+            continue;
+        }
+        if (block == nullptr || block->action != r.action || block->ipv6 != r.ipv6)
+            out += format("      - action: {}\n        lines: |\n",
+                          acl_action_names[static_cast<size_t>(r.action)]);
+        out += "          " + classbench_text(r) + "\n";
+        block = &r;
+    }
+    if (!any) out += "    rules: []\n";
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/yaml_settings.hpp"
+
+namespace turnpike::sources {
+
+using config::reader;
+
+state::tx read_tx(const reader& from, state::tx out) {
+    from.expect_map({"drain_us"});
+    out.drain_us = from.number_or("drain_us", out.drain_us, 0, 1'000'000);
+    return out;
+}
+
+state::icmp read_icmp(const reader& from, state::icmp out) {
+    from.expect_map({"rate"});
+    out.rate = from.number_or("rate", out.rate, 0, 10'000'000);
+    return out;
+}
+
+state::neighbour_limits read_neighbour_limits(const reader& from, state::neighbour_limits out) {
+    constexpr uint64_t day_ms = 24 * 3600 * 1000;
+    from.expect_map({"limit", "held", "rate", "reachable_ms", "retransmit_ms", "attempts",
+                     "failed_ms", "forget_ms", "static"});
+    out.limit = from.number_or("limit", out.limit, 8, 1u << 20);
+    out.held = from.number_or("held", out.held, 0, 64);
+    out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
+    out.reachable_ms = from.number_or("reachable_ms", out.reachable_ms, 10, day_ms);
+    out.retransmit_ms = from.number_or("retransmit_ms", out.retransmit_ms, 10, 60'000);
+    out.attempts = from.number_or("attempts", out.attempts, 1, 100);
+    out.failed_ms = from.number_or("failed_ms", out.failed_ms, 10, day_ms);
+    out.forget_ms = from.number_or("forget_ms", out.forget_ms, 10, day_ms);
+    return out;
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Edits of single objects, what wrong ones are told, and that a state which is written as YAML is read
+// as the same state.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "complaints.hpp"
+#include "sources/edits.hpp"
+#include "sources/yaml_writer.hpp"
+#include "state/changes.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+constexpr const char* whole = R"(
+eal: {args: "-l 0-1 --no-pci '--vdev=net_ring0,x=a b'", hugepages: optional}
+workers: [1]
+mempool: {buffers: 16384, buffer_size: 2200, ops: stack}
+control: {socket: /run/x.sock, group: "0"}
+tx: {drain_us: 7}
+acl:
+  - name: in-list
+    rules:
+      - {action: count, name: all}
+      - {action: permit, name: "null", protocol: tcp, source: 10.0.0.0/8, destination_ports: 80-81}
+      - {action: permit, protocol: tcp, tcp_flags: "+ack -syn"}
+      - {action: deny, protocol: udp, source_ports: 0-65535}
+      - {action: permit, protocol: tcp, tcp_flags: " "}
+      - {action: permit, protocol: icmp, icmp_type: 3, icmp_code: 4}
+      - {action: deny, source: "2001:db8::/32", dscp: 46, vlan: 7}
+      - {action: permit, protocol: udp, fragments: true, vlan: untagged}
+      - {action: permit, fragments: false, family: ipv4, protocol: 200}
+      - action: deny
+        lines: |
+          # ports of any protocol, flags, an ICMP code
+          @192.0.2.0/24	0.0.0.0/0	0 : 65535	7 : 9	0x00/0x00	0x0000/0x0000
+          @192.0.2.0/24	0.0.0.0/0	0 : 65535	0 : 65535	0x06/0xFF	0x0200/0x1200
+
+          @192.0.2.1/32	0.0.0.0/0	0 : 65535	0 : 65535	0x01/0xFF	0x0303/0xffff
+          @192.0.2.1/32	0.0.0.0/0	0 : 65535	0 : 65535	0x04/0xFE	0x0000/0x0000
+  - {name: bare, default: permit, memory_mb: 3, rules: []}
+ports:
+  - name: west
+    device: "net_ring0,nodeaction=a:0:b"
+    mtu: 1400
+    rx_queues: 2
+    descriptors: 512
+    pcie: {profile: generic, link: gen3x8, mps: 256, mrrs: 512}
+    addresses: [10.0.1.1/24, "2001:db8:1::1/64"]
+    acl: {in: in-list, out: bare}
+  - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30]}
+  - {name: one, device: net_ring2}
+  - {name: other, device: net_ring3, acl: {out: bare}}
+patches: [[other, one]]
+routes:
+  - {to: 10.9.0.0/16, via: 10.0.2.2}
+  - {to: "2001:db8:9::/48", via: "fe80::2", port: east}
+  - {to: 192.0.2.0/24, type: blackhole}
+  - lines: |
+      unreachable 2001:db8:bad::/48
+      10.8.0.0/16 via 10.0.3.2 dev east
+icmp: {rate: 7}
+neighbours:
+  limit: 100
+  attempts: 2
+  static:
+    - {address: 10.0.2.9, mac: "02:00:00:00:00:01"}
+    - {address: "fe80::9", port: west, mac: "02:00:00:00:00:02"}
+)";
+
+state::desired loaded(const std::string& text) {
+    auto d = load_text(text, "f.yaml");
+    EXPECT_TRUE(d) << d.error().message();
+    return d ? std::move(*d) : state::desired{};
+}
+
+void expect_same(const state::desired& a, const state::desired& b) {
+    EXPECT_EQ(a.fixed.pcie_profiles, b.fixed.pcie_profiles);
+    EXPECT_EQ(a.fixed.eal_options.args, b.fixed.eal_options.args);
+    EXPECT_TRUE(a.fixed == b.fixed);
+    const auto differ = state::diff(a, b);
+    ASSERT_TRUE(differ) << differ.error().message();
+    EXPECT_TRUE(differ->empty()) << differ->text();
+}
+
+/// All that it can say, so that something written wrongly differs.
+TEST(yaml_writer, what_is_written_is_read_as_the_same) {
+    const state::desired d = loaded(whole);
+    const std::string text = to_yaml(d);
+    const auto again = load_text(text, "saved.yaml");
+    ASSERT_TRUE(again) << again.error().message() << "\n" << text;
+    expect_same(d, *again);
+    EXPECT_EQ(d.acls.at("in-list")->rules, again->acls.at("in-list")->rules);
+    EXPECT_EQ(d.acls.at("in-list")->categories, again->acls.at("in-list")->categories);
+    EXPECT_EQ(text, to_yaml(*again));
+    EXPECT_EQ(again->interfaces.at("one").peer, "other");
+}
+
+/// What stands in other files is taken in.
+TEST(yaml_writer, other_files_are_in_it) {
+    const auto folder = std::filesystem::temp_directory_path() / "turnpike-writer-test";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "routes") << "10.9.0.0/16 via 10.0.1.2\nblackhole 10.10.0.0/16\n";
+    std::ofstream(folder / "rules")
+        << "@10.0.0.0/8 10.0.0.0/8 0 : 65535 80 : 80 0x06/0xFF 0x0000/0x0200\n";
+    std::ofstream(folder / "c.yaml")
+        << "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n"
+           "pcie_profiles: mine.json\n"
+           "acl: [{name: l, rules: [{action: deny, file: rules}]}]\nroutes: {file: routes}\n";
+    const auto d = load(folder / "c.yaml");
+    ASSERT_TRUE(d) << d.error().message();
+    const std::string text = to_yaml(*d);
+    EXPECT_EQ(text.find("file:"), std::string::npos) << text;
+    expect_same(*d, loaded(text));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(yaml_writer, any_text_is_quoted) {
+    state::desired d = loaded("ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]");
+    d.fixed.eal_options.args = {
+        "plain",       "",          "two words", "it's",       "say \"so\"", "both ' and \"",
+        "back\\slash", "tab\there", "ä: {}",     "#no comment"};
+    d.ports.find("a")->device = "net_x,arg=\"a\" \\ # {: \x7f";
+    expect_same(d, loaded(to_yaml(d)));
+}
+
+struct edit_row {
+    std::string name, edits;
+    std::string as_if_before, as_if_after;  ///< what the edits come to, as text of the file
+};
+
+class edited : public ::testing::TestWithParam<edit_row> {};
+
+TEST_P(edited, is_as_if_the_file_said_so) {
+    const edit_row& r = GetParam();
+    state::desired d = loaded(whole);
+    const auto done = edit(d, r.edits);
+    ASSERT_TRUE(done) << done.error().message();
+    const std::string text = replaced(whole, r.as_if_before, r.as_if_after);
+    expect_same(d, loaded(text));
+    expect_same(d, loaded(to_yaml(d)));
+}
+
+const std::string new_route = R"({"route": {"to": "10.7.0.0/16", "via": "10.0.2.3"}})";
+
+INSTANTIATE_TEST_SUITE_P(
+    all, edited,
+    ::testing::Values(
+        edit_row{"add a route", R"([{"add": )" + new_route + "}]", "  - lines: |\n",
+                 "  - lines: |\n      10.7.0.0/16 via 10.0.2.3\n"},
+        edit_row{"replace what is not there", R"([{"replace": )" + new_route + "}]",
+                 "  - lines: |\n", "  - lines: |\n      10.7.0.0/16 via 10.0.2.3\n"},
+        edit_row{"replace a route",
+                 R"([{"replace": {"route": {"to": "10.9.0.0/16", "type": "unreachable"}}}])",
+                 "{to: 10.9.0.0/16, via: 10.0.2.2}", "{to: 10.9.0.0/16, type: unreachable}"},
+        edit_row{"del a route", R"([{"del": {"route": {"to": "192.0.2.0/24"}}}])",
+                 "  - {to: 192.0.2.0/24, type: blackhole}\n", ""},
+        edit_row{"one after the other",
+                 R"([{"del": {"route": {"to": "192.0.2.0/24"}}},
+                     {"add": {"route": {"to": "192.0.2.0/24", "via": "10.0.2.2"}}}])",
+                 "{to: 192.0.2.0/24, type: blackhole}", "{to: 192.0.2.0/24, via: 10.0.2.2}"},
+        edit_row{"add a neighbour",
+                 R"([{"add": {"neighbour": {"address": "10.0.1.7", "mac": "02:00:00:00:00:07"}}}])",
+                 "  static:\n",
+                 "  static:\n    - {address: 10.0.1.7, mac: \"02:00:00:00:00:07\"}\n"},
+        edit_row{
+            "replace a neighbour",
+            R"([{"replace": {"neighbour": {"address": "10.0.2.9", "mac": "02:00:00:00:00:07"}}}])",
+            "02:00:00:00:00:01", "02:00:00:00:00:07"},
+        edit_row{"del a neighbour",
+                 R"([{"del": {"neighbour": {"address": "fe80::9", "port": "west"}}}])",
+                 "    - {address: \"fe80::9\", port: west, mac: \"02:00:00:00:00:02\"}\n", ""},
+        edit_row{"add an address",
+                 R"([{"add": {"address": {"port": "west", "address": "10.0.4.1/24"}}}])",
+                 "\"2001:db8:1::1/64\"]", "\"2001:db8:1::1/64\", 10.0.4.1/24]"},
+        edit_row{"del an address",
+                 R"([{"del": {"address": {"port": "west", "address": "10.0.1.1/24"}}}])",
+                 "[10.0.1.1/24, ", "["},
+        edit_row{"replace all addresses",
+                 R"([{"replace": {"address": {"port": "west", "addresses": ["10.0.1.7/24"]}}},
+                     {"del": {"neighbour": {"address": "fe80::9", "port": "west"}}},
+                     {"add": {"neighbour": {"address": "fe80::9", "port": "west", "mac": "02:00:00:00:00:02"}}}])",
+                 "[10.0.1.1/24, \"2001:db8:1::1/64\"]", "[10.0.1.7/24]"},
+        edit_row{"a port's mtu stays apart from the rest",
+                 R"([{"replace": {"port": {"name": "west", "mtu": 1300}}}])", "mtu: 1400",
+                 "mtu: 1300"},
+        edit_row{"a port's lists",
+                 R"([{"replace": {"port": {"name": "west", "acl": {"out": "in-list"}}}}])",
+                 "{in: in-list, out: bare}", "{out: in-list}"},
+        edit_row{
+            "add a port",
+            R"([{"add": {"port": {"name": "new", "device": "net_ring7", "addresses": ["10.0.5.1/24"]}}}])",
+            "patches:", "  - {name: new, device: net_ring7, addresses: [10.0.5.1/24]}\npatches:"},
+        edit_row{
+            "del a port and what leads there",
+            R"([{"del": {"route": {"to": "10.9.0.0/16"}}}, {"del": {"route": {"to": "10.8.0.0/16"}}},
+                     {"del": {"route": {"to": "2001:db8:9::/48"}}},
+                     {"del": {"neighbour": {"address": "10.0.2.9"}}},
+                     {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.1.2"}}},
+                     {"add": {"route": {"to": "10.8.0.0/16", "via": "10.0.1.2"}}},
+                     {"del": {"port": {"name": "east"}}}])",
+            whole,
+            [] {
+                std::string s = replaced(
+                    whole,
+                    "  - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30]}\n",
+                    "");
+                s = replaced(s, "via: 10.0.2.2", "via: 10.0.1.2");
+                s = replaced(s, "  - {to: \"2001:db8:9::/48\", via: \"fe80::2\", port: east}\n",
+                             "");
+                s = replaced(s, "via 10.0.3.2 dev east", "via 10.0.1.2");
+                return replaced(s, "    - {address: 10.0.2.9, mac: \"02:00:00:00:00:01\"}\n", "");
+            }()},
+        edit_row{"a patch becomes two routed ports",
+                 R"([{"del": {"patch": ["one", "other"]}},
+                     {"add": {"address": {"port": "one", "address": "10.1.1.1/24"}}},
+                     {"add": {"address": {"port": "other", "address": "10.1.2.1/24"}}}])",
+                 whole,
+                 [] {
+                     std::string s = replaced(whole, "patches: [[other, one]]\n", "");
+                     s = replaced(s, "device: net_ring2}",
+                                  "device: net_ring2, addresses: [10.1.1.1/24]}");
+                     return replaced(s, "device: net_ring3, ",
+                                     "device: net_ring3, addresses: [10.1.2.1/24], ");
+                 }()},
+        edit_row{"a list's default",
+                 R"([{"replace": {"acl": {"name": "in-list", "default": "permit"}}}])",
+                 "  - name: in-list\n", "  - name: in-list\n    default: permit\n"},
+        edit_row{
+            "a list's rules",
+            R"([{"replace": {"acl": {"name": "bare", "rules": [{"action": "deny", "name": "x"}]}}}])",
+            "memory_mb: 3, rules: []", "memory_mb: 3, rules: [{action: deny, name: x}]"},
+        edit_row{"add a list",
+                 R"([{"add": {"acl": {"name": "third", "rules": [{"action": "permit"}]}}}])",
+                 "  - {name: bare",
+                 "  - {name: third, rules: [{action: permit}]}\n  - {name: bare"},
+        edit_row{
+            "a rule at the end",
+            R"([{"add": {"rule": {"list": "in-list", "rule": {"action": "count", "name": "more"}}}}])",
+            "  - {name: bare", "      - {action: count, name: more}\n  - {name: bare"},
+        edit_row{
+            "a rule in its place",
+            R"([{"add": {"rule": {"list": "in-list", "at": 2, "rule": {"action": "deny", "dscp": 3}}}}])",
+            "      - {action: permit, name: \"null\"",
+            "      - {action: deny, dscp: 3}\n      - {action: permit, name: \"null\""},
+        edit_row{
+            "another rule of that name",
+            R"([{"replace": {"rule": {"list": "in-list", "name": "all", "rule": {"action": "count", "name": "all", "dscp": 3}}}}])",
+            "{action: count, name: all}", "{action: count, name: all, dscp: 3}"},
+        edit_row{"del a rule by place", R"([{"del": {"rule": {"list": "in-list", "at": 1}}}])",
+                 "      - {action: count, name: all}\n", ""},
+        edit_row{"del a rule by name", R"([{"del": {"rule": {"list": "in-list", "name": "all"}}}])",
+                 "      - {action: count, name: all}\n", ""},
+        edit_row{
+            "settings",
+            R"([{"set": {"tx": {"drain_us": 9}}}, {"set": {"icmp": {"rate": 8}}},
+                     {"set": {"neighbours": {"limit": 200}}}])",
+            whole,
+            replaced(replaced(replaced(whole, "drain_us: 7", "drain_us: 9"), "rate: 7", "rate: 8"),
+                     "limit: 100", "limit: 200")},
+        edit_row{"nothing", "[]", "rate: 7", "rate: 7"}),
+    test_name_of<edit_row>);
+
+struct refusal_row {
+    std::string name, edits, said;
+    int code = EINVAL;
+};
+
+class edits_refused : public ::testing::TestWithParam<refusal_row> {};
+
+TEST_P(edits_refused, where_and_why) {
+    state::desired d = loaded(whole);
+    const auto done = edit(d, GetParam().edits);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, GetParam().code) << done.error().message();
+    EXPECT_EQ(done.error().message().substr(0, GetParam().said.size()), GetParam().said);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, edits_refused,
+    ::testing::Values(
+        refusal_row{"no list", "{}", "socket:1: do should be a list of changes"},
+        refusal_row{"no map", "[1]", "socket:1: do[0] should be a map"},
+        refusal_row{"no verb", "[{}]",
+                    "socket:1: do[0] should have one of add, replace, del and set"},
+        refusal_row{"two verbs", R"([{"add": {}, "del": {}}])",
+                    "socket:1: do[0] should have one of"},
+        refusal_row{"unknown verb", R"([{"make": {}}])", "socket:1: do[0] has no key 'make'"},
+        refusal_row{"unknown object", R"([{"add": {"rout": {}}}])",
+                    "socket:1: do[0].add has no key 'rout'; it takes route, neighbour"},
+        refusal_row{"two objects", R"([{"add": {"route": {}, "port": {}}}])",
+                    "socket:1: do[0].add should have one object"},
+        refusal_row{"an object that is no map", R"([{"add": {"route": 7}}])",
+                    "socket:1: do[0].add.route should be a map"},
+        refusal_row{"a route that is there",
+                    R"([{"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}])",
+                    "socket:1: the route to 10.9.0.0/16 is there already", EEXIST},
+        refusal_row{"a route that is not", R"([{"del": {"route": {"to": "10.99.0.0/16"}}}])",
+                    "socket:1: the route to 10.99.0.0/16 is not there", ENOENT},
+        refusal_row{"a route's via",
+                    R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.99.0.1"}}}])",
+                    "socket:1: do[0].add.route.via is 10.99.0.1, which is on no port's network"},
+        refusal_row{"the second of two",
+                    R"([{"add": )" + new_route + R"(}, {"add": )" + new_route + "}]",
+                    "socket:1: the route to 10.7.0.0/16 is there already", EEXIST},
+        refusal_row{"an address that a route needs",
+                    R"([{"del": {"address": {"port": "east", "address": "10.0.3.1/30"}}}])",
+                    "f.yaml: routes: 10.8.0.0/16 cannot be: its via is 10.0.3.2, which is on no "
+                    "port's network"},
+        refusal_row{
+            "an address that a static neighbour needs",
+            R"([{"replace": {"address": {"port": "east", "addresses": ["10.0.2.1/29", "10.0.3.1/30"]}}}])",
+            "f.yaml:53: neighbours.static: the address is 10.0.2.9, which is on no port's network"},
+        refusal_row{"an address that a route is to",
+                    R"([{"add": {"address": {"port": "west", "address": "10.9.0.1/16"}}}])",
+                    "f.yaml: routes: 10.9.0.0/16 is there twice"},
+        refusal_row{"an address of a patched port",
+                    R"([{"add": {"address": {"port": "one", "address": "10.1.1.1/24"}}}])",
+                    "f.yaml:38: port 'one' has addresses and is in a patch"},
+        refusal_row{"the last address",
+                    R"([{"del": {"address": {"port": "west", "address": "10.0.1.1/24"}}},
+                     {"del": {"address": {"port": "west", "address": "2001:db8:1::1/64"}}}])",
+                    "f.yaml:29: port 'west' has no addresses and is in no patch"},
+        refusal_row{"an address that is there twice",
+                    R"([{"add": {"address": {"port": "west", "address": "10.0.2.1/24"}}}])",
+                    "f.yaml:37: port 'east' has 10.0.2.1, which port 'west' has already"},
+        refusal_row{"an address that is not there",
+                    R"([{"del": {"address": {"port": "west", "address": "10.0.1.2/24"}}}])",
+                    "socket:1: the address 10.0.1.2/24 of port 'west' is not there", ENOENT},
+        refusal_row{"a port that is not there",
+                    R"([{"replace": {"port": {"name": "nort", "mtu": 1500}}}])",
+                    "socket:1: do[0].replace.port.name names 'nort', which is not a port"},
+        refusal_row{"a port that is",
+                    R"([{"add": {"port": {"name": "west", "device": "net_ring9"}}}])",
+                    "socket:1: port 'west' is there already", EEXIST},
+        refusal_row{"a port with nothing to do",
+                    R"([{"add": {"port": {"name": "new", "device": "net_ring9"}}}])",
+                    "socket:1: port 'new' has no addresses and is in no patch"},
+        refusal_row{
+            "a device that is another port's",
+            R"([{"add": {"port": {"name": "new", "device": "net_ring1", "addresses": ["10.0.5.1/24"]}}}])",
+            "socket:1: port 'new' has the device 'net_ring1', which port 'east' has already"},
+        refusal_row{"a port in a patch", R"([{"del": {"port": {"name": "one"}}}])",
+                    "socket:1: port 'one' is in a patch with 'other'; del that first", EBUSY},
+        refusal_row{"a port that routes need", R"([{"del": {"neighbour": {"address": "10.0.2.9"}}},
+                     {"del": {"port": {"name": "east"}}}])",
+                    "f.yaml: routes: 10.8.0.0/16 cannot be: its via is 10.0.3.2"},
+        refusal_row{
+            "an mtu that IPv6 forbids", R"([{"replace": {"port": {"name": "west", "mtu": 1000}}}])",
+            "socket:1: port 'west' has an mtu of 1000; with IPv6 it should be at least 1280"},
+        refusal_row{"an mtu that its patch forbids",
+                    R"([{"replace": {"port": {"name": "one", "mtu": 1000}}}])",
+                    "socket:1: the patch of 'one' (mtu 1000) and 'other' (mtu 1500)"},
+        refusal_row{"a patch that is not", R"([{"del": {"patch": ["west", "east"]}}])",
+                    "socket:1: the patch of 'west' and 'east' is not there", ENOENT},
+        refusal_row{"a patch of one", R"([{"add": {"patch": ["west"]}}])",
+                    "socket:1: do[0].add.patch should name two ports"},
+        refusal_row{"a list that is bound", R"([{"del": {"acl": {"name": "bare"}}}])",
+                    "socket:1: access list 'bare' is bound to port 'west'", EBUSY},
+        refusal_row{"a list that is there", R"([{"add": {"acl": {"name": "bare", "rules": []}}}])",
+                    "socket:1: access list 'bare' is there already", EEXIST},
+        refusal_row{"a rule's place",
+                    R"([{"add": {"rule": {"list": "bare", "at": 2, "rule": {"action": "deny"}}}}])",
+                    "socket:1: do[0].add.rule.at should be a whole number from 1 to 1, not '2'"},
+        refusal_row{
+            "a rule's name again",
+            R"([{"add": {"rule": {"list": "in-list", "rule": {"action": "deny", "name": "all"}}}}])",
+            "socket:1: do[0].add.rule.rule.name is 'all' again"},
+        refusal_row{"a rule of no such name",
+                    R"([{"del": {"rule": {"list": "in-list", "name": "nil"}}}])",
+                    "socket:1: do[0].del.rule.name names 'nil', which is not a rule"},
+        refusal_row{"a rule by place and name",
+                    R"([{"del": {"rule": {"list": "in-list", "name": "all", "at": 1}}}])",
+                    "socket:1: do[0].del.rule should have either"},
+        refusal_row{"a rule of a list without any",
+                    R"([{"del": {"rule": {"list": "bare", "at": 1}}}])",
+                    "socket:1: do[0].del.rule.at names a rule of a list that has none"},
+        refusal_row{"a setting's bounds", R"([{"set": {"tx": {"drain_us": -1}}}])",
+                    "socket:1: do[0].set.tx.drain_us should be a whole number"},
+        refusal_row{"static neighbours as a setting",
+                    R"([{"set": {"neighbours": {"static": []}}}])",
+                    "socket:1: do[0].set.neighbours.static is not a setting"},
+        refusal_row{"an unknown setting", R"([{"set": {"eal": {}}}])",
+                    "socket:1: do[0].set has no key 'eal'"},
+        refusal_row{"no JSON and no YAML", "[", "socket:1: "}),
+    test_name_of<refusal_row>);
+
+}  // namespace
+}  // namespace turnpike::sources

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The set of the operator's routes: against a map, and that copies are apart and cheap to compare.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "state/routes.hpp"
+
+namespace turnpike::state {
+namespace {
+
+using oracle = std::map<ip_prefix, route_target>;
+
+ip_prefix prefix_of(uint32_t n) {
+    ip_prefix p{ip_address::from_v4(n << 8), 24};
+    if (n % 5 == 0) {
+        p.address.v6 = true;
+        p.length = 64;
+    }
+    return p.network();
+}
+
+route_target target_of(uint32_t n) {
+    if (n == 0) return {.type = route_type::blackhole};
+    return {route_type::unicast, ip_address::from_v4(n), "east"};
+}
+
+void expect_same(const route_set& got, const oracle& wanted) {
+    ASSERT_EQ(got.size(), wanted.size());
+    auto at = got.begin();
+    for (const auto& [to, target] : wanted) {
+        ASSERT_EQ(at->to, to);
+        ASSERT_EQ(got.targets()[at->target], target);
+        ASSERT_EQ(*got.find(to), target);
+        ++at;
+    }
+    EXPECT_EQ(at, got.end());
+}
+
+/// What diff says makes the one map of the other.
+void expect_diff(const route_set& before, const route_set& after, oracle from, const oracle& to) {
+    const route_changes c = diff(before, after);
+    for (const ip_prefix& p : c.removed) ASSERT_EQ(from.erase(p), 1U);
+    for (const route& r : c.set) {
+        const auto there = from.find(r.to);
+        ASSERT_TRUE(there == from.end() || there->second != after.targets()[r.target])
+            << "nothing differs at " << r.to.text();
+        from[r.to] = after.targets()[r.target];
+    }
+    EXPECT_EQ(from, to);
+}
+
+TEST(route_set, random_changes_and_copies) {
+    std::mt19937 engine(7);
+    const auto random = [&engine](uint32_t below) {
+        return static_cast<uint32_t>(engine()) % below;
+    };
+    route_set set;
+    oracle wanted;
+    for (uint32_t n = 0; n < 3000; ++n) {
+        const ip_prefix to = prefix_of(n * 3);
+        set.add(to, set.target_index(target_of(n % 9)));
+        wanted[to] = target_of(n % 9);
+    }
+    EXPECT_EQ(set.finish(), std::nullopt);
+    expect_same(set, wanted);
+    for (int round = 0; round < 60; ++round) {
+        const route_set before = set;
+        const oracle was = wanted;
+        for (uint32_t i = 0; i < 1u << (round % 10); ++i) {
+            const ip_prefix to = prefix_of(random(12000));
+            if (random(2) == 0) {
+                EXPECT_EQ(set.remove(to), wanted.erase(to) == 1);
+            } else {
+                const route_target t = target_of(random(40));
+                set.set(to, set.target_index(t));
+                wanted[to] = t;
+            }
+        }
+        expect_same(set, wanted);
+        expect_same(before, was);
+        expect_diff(before, set, was, wanted);
+        expect_diff(set, before, wanted, was);
+        const ip_prefix some = prefix_of(random(12000));
+        const auto from = wanted.lower_bound(some);
+        const auto at = set.lower_bound(some);
+        if (from == wanted.end())
+            EXPECT_EQ(at, set.end());
+        else
+            EXPECT_EQ(at->to, from->first);
+    }
+    while (!wanted.empty()) {
+        ASSERT_TRUE(set.remove(wanted.begin()->first));
+        wanted.erase(wanted.begin());
+    }
+    expect_same(set, wanted);
+    EXPECT_EQ(set.begin(), set.end());
+    set.set(prefix_of(1), set.target_index(target_of(1)));
+    EXPECT_EQ(set.size(), 1U);
+}
+
+TEST(route_set, grows_from_nothing_in_any_order) {
+    for (const int step : {1, -1}) {
+        route_set set;
+        oracle wanted;
+        for (int i = 0; i < 3000; ++i) {
+            const auto n = static_cast<uint32_t>(step > 0 ? i : 3000 - i);
+            set.set(prefix_of(n), set.target_index(target_of(1)));
+            wanted[prefix_of(n)] = target_of(1);
+        }
+        expect_same(set, wanted);
+    }
+}
+
+/// Gateways that come and go leave nothing behind.
+TEST(route_set, targets_that_no_route_has_are_used_again) {
+    route_set set;
+    set.set(prefix_of(1), set.target_index(target_of(1)));
+    for (uint32_t n = 2; n < 1000; ++n) {
+        set.set(prefix_of(2), set.target_index(target_of(n)));
+        EXPECT_EQ(*set.find(prefix_of(2)), target_of(n));
+        EXPECT_LE(set.targets().size(), 3U);
+    }
+    EXPECT_EQ(set.find_target(target_of(500)), std::nullopt);
+    EXPECT_EQ(*set.find(prefix_of(1)), target_of(1));
+}
+
+TEST(route_set, a_prefix_that_was_added_twice) {
+    route_set set;
+    const uint32_t t = set.target_index(target_of(1));
+    for (const uint32_t n : {3U, 1U, 2U, 1U}) set.add(prefix_of(n), t);
+    EXPECT_EQ(set.finish(), prefix_of(1));
+}
+
+}  // namespace
+}  // namespace turnpike::state
