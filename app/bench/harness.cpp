@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -113,34 +112,6 @@ temporary_file::temporary_file()
 
 temporary_file::~temporary_file() { std::filesystem::remove(path_); }
 
-harness::harness(std::string name, std::string what)
-    : name_(std::move(name)), app_(std::make_unique<CLI::App>(std::move(what))) {
-    app_->name("turnpike-bench-" + name_);
-    app_->footer("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
-    app_->add_flag("--json", json_, "print one JSON object (turnpike.bench/1) on standard output");
-    app_->add_flag("--quick", quick_, "the same cells with fewer repetitions");
-}
-
-harness::~harness() = default;
-
-void harness::add_option(const std::string& name, std::string& into, const std::string& help) {
-    app_->add_option(name, into, help);
-}
-
-void harness::add_option(const std::string& name, int& into, const std::string& help) {
-    app_->add_option(name, into, help);
-}
-
-void harness::add_option(const std::string& name, std::vector<std::string>& into,
-                         const std::string& help, const std::vector<std::string>& one_of) {
-    CLI::Option* option = app_->add_option(name, into, help);
-    if (!one_of.empty()) option->check(CLI::IsMember(one_of));
-}
-
-void harness::add_flag(const std::string& name, bool& into, const std::string& help) {
-    app_->add_flag(name, into, help);
-}
-
 std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores) {
     std::vector<std::string> all(argv + 1, argv + argc);
     std::vector<std::string> eal{argv[0]};
@@ -150,12 +121,7 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
         given.assign(all.begin(), dashes);
         all.erase(all.begin(), dashes + 1);
     }
-    try {
-        std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
-        app_->parse(all);
-    } catch (const CLI::ParseError& e) {
-        return app_->exit(e) == 0 ? 0 : 2;
-    }
+    if (const auto code = parse(std::move(all))) return code;
     const machine here{.hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0",
                        .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
     const auto merged = eal_options(std::move(given), here, eal_memory_mb, lcores);

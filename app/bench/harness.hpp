@@ -88,8 +88,10 @@ class harness {
     int finish();
 
   private:
+    std::optional<int> parse(std::vector<std::string> all);
+
     std::string name_;
-    std::unique_ptr<CLI::App> app_;  // its header takes a compiler four seconds
+    std::unique_ptr<CLI::App> app_;
     bool json_ = false;
     bool quick_ = false;
     nlohmann::json cells_ = nlohmann::json::array();

@@ -3,8 +3,6 @@
 // it again. SIGINT, SIGTERM: stop.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -12,12 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
 #include "control/controller.hpp"
 #include "control/eal.hpp"
 #include "control/open_socket.hpp"
@@ -26,65 +24,15 @@
 #include "observe/report.hpp"
 #include "observe/service.hpp"
 #include "sources/yaml.hpp"
-#include "version.hpp"
 
 namespace {
 
 using namespace turnpike;
 
-constexpr int exit_failed = 1, exit_refused = 2;
-
 std::atomic<bool> stop{false}, reload{false};
 
 extern "C" void on_stop(int) { stop.store(true, std::memory_order_relaxed); }
 extern "C" void on_reload(int) { reload.store(true, std::memory_order_relaxed); }
-
-struct options {
-    std::string config, report;
-    double duration_s = 0;        ///< 0: until stopped
-    double stats_interval_s = 0;  ///< 0: no table while running
-    bool check = false;
-    std::vector<std::string> eal;
-};
-
-/// Everything before "--" is EAL's; without "--" everything is ours.
-std::vector<std::string> split_eal(int argc, char** argv, std::vector<std::string>& eal) {
-    std::vector<std::string> ours(argv + 1, argv + argc);
-    const auto divide = std::find(ours.begin(), ours.end(), "--");
-    if (divide != ours.end()) {
-        eal.assign(ours.begin(), divide);
-        ours.erase(ours.begin(), divide + 1);
-    }
-    return ours;
-}
-
-/// Fills `into`; returns an exit code where the program is to end here, -1 where it goes on.
-int read_options(int argc, char** argv, options& into) {
-    CLI::App app{
-        "turnpike: an L2/L3 forwarder that puts every packet's cost on the bill\n"
-        "usage: turnpike [EAL options --] --config FILE [options]"};
-    app.set_version_flag("--version", std::string(version));
-    app.add_option("--config", into.config, "YAML file that says what to forward")
-        ->required()
-        ->type_name("FILE");
-    app.add_option("--duration", into.duration_s, "stop after so many seconds (default: never)")
-        ->check(CLI::Range(0.0, 1e9))
-        ->type_name("S");
-    app.add_option("--stats-interval", into.stats_interval_s, "print the bill every so often")
-        ->check(CLI::Range(0.0, 1e9))
-        ->type_name("S");
-    app.add_option("--report", into.report, "write the report (JSON) here at the end; - is stdout")
-        ->type_name("FILE");
-    app.add_flag("--check", into.check, "validate the configuration and end");
-    std::vector<std::string> ours = split_eal(argc, argv, into.eal);
-    std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its back
-    try {
-        app.parse(ours);
-    } catch (const CLI::ParseError& e) {
-        return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
-    }
-    return -1;
-}
 
 bool write_report(const observe::report& r, const std::string& path) {
     const std::string text = observe::to_json(r).dump(2) + "\n";
@@ -253,7 +201,7 @@ void set_signals() {
 
 int run(int argc, char** argv) {
     options chosen;
-    if (const int code = read_options(argc, argv, chosen); code >= 0) return code;
+    if (const int code = read_command_line(argc, argv, chosen); code >= 0) return code;
     auto wanted = sources::load(chosen.config);
     if (!wanted) return complain(wanted.error(), exit_refused);
     if (chosen.check) {

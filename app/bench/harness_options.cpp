@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The harness's command line, apart: what includes CLI11 is compiled without optimization.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "harness.hpp"
+
+namespace turnpike::bench {
+
+harness::harness(std::string name, std::string what)
+    : name_(std::move(name)), app_(std::make_unique<CLI::App>(std::move(what))) {
+    app_->name("turnpike-bench-" + name_);
+    app_->footer("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
+    app_->add_flag("--json", json_, "print one JSON object (turnpike.bench/1) on standard output");
+    app_->add_flag("--quick", quick_, "the same cells with fewer repetitions");
+}
+
+harness::~harness() = default;
+
+void harness::add_option(const std::string& name, std::string& into, const std::string& help) {
+    app_->add_option(name, into, help);
+}
+
+void harness::add_option(const std::string& name, int& into, const std::string& help) {
+    app_->add_option(name, into, help);
+}
+
+void harness::add_option(const std::string& name, std::vector<std::string>& into,
+                         const std::string& help, const std::vector<std::string>& one_of) {
+    CLI::Option* option = app_->add_option(name, into, help);
+    if (!one_of.empty()) option->check(CLI::IsMember(one_of));
+}
+
+void harness::add_flag(const std::string& name, bool& into, const std::string& help) {
+    app_->add_flag(name, into, help);
+}
+
+std::optional<int> harness::parse(std::vector<std::string> all) {
+    try {
+        std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
+        app_->parse(all);
+    } catch (const CLI::ParseError& e) {
+        return app_->exit(e) == 0 ? 0 : 2;
+    }
+    return std::nullopt;
+}
+
+}  // namespace turnpike::bench

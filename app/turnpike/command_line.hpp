@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What turnpike is started with: turnpike [EAL options --] [options].
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace turnpike {
+
+constexpr int exit_failed = 1, exit_refused = 2;
+
+struct options {
+    std::string config, report;
+    double duration_s = 0;        ///< 0: until stopped
+    double stats_interval_s = 0;  ///< 0: no table while running
+    bool check = false;
+    std::vector<std::string> eal;
+};
+
+/// Fills `into`; returns an exit code where the program is to end here, -1 where it goes on.
+int read_command_line(int argc, char** argv, options& into);
+
+}  // namespace turnpike
