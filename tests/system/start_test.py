@@ -42,7 +42,8 @@ def test_duration_ends_it():
     code, report, said = run_for(ring_to_null())
     assert code == 0, said
     check_report(report)
-    assert 0.3 <= report["duration_s"] < 2, report["duration_s"]
+    # By the TSC, whose rate EAL estimates; when to end is the kernel's clock's to say.
+    assert 0.3 * 0.99 <= report["duration_s"] < 2, report["duration_s"]
 
 
 def test_isa_follows_max_simd_bitwidth():
