@@ -51,8 +51,34 @@ result<json> with_file(const given& g) {
 /// The request of that name, and no more.
 result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
 
+result<json> clear(const given&) { return json{{"request", "clear"}, {"what", "counters"}}; }
+std::string cleared(const given&, const json&) { return "cleared: counters\n"; }
+
 std::string report_text(const given&, const json& result) {
     return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+/// A line for each port and source: in 64-byte lines of the bus.
+std::string pcie_text(const given&, const json& result) {
+    json rows = json::array();
+    for (const json& port : result.value("ports", json::array()))
+        for (const char* source : {"modelled", "counted", "measured"}) {
+            json row = {{"name", port.value("name", json())}, {"source", source}};
+            const json lines =
+                port.value(json::json_pointer("/" + std::string(source) + "/per_packet/lines"),
+                           json::object());
+            const auto of = [&](const char* what) { return lines.value(what, 0.0); };
+            if (!lines.empty()) {
+                row["reads"] = of("rd_cur");
+                row["writes"] = of("itom") + of("rfo");
+                row["partial"] = of("rfo");
+                row["mmio"] = of("wil") + of("prd");
+            }
+            row["why"] = port.value(json::json_pointer("/why/" + std::string(source)), json());
+            rows.push_back(std::move(row));
+        }
+    json whole = result;
+    whole["rows"] = std::move(rows);
+    return shown_text("rows", "name source reads writes partial mmio why", whole);
 }
 std::string valid(const given&, const json& result) {
     return result.value("valid", std::string()) + ": valid\n";
@@ -84,6 +110,7 @@ constexpr command table[] = {
     {"show drops", "packets that went no further, by reason", show},
     {"show cost", "cycles a packet, by worker", show, nullptr, "workers",
      "lcore packets pps cpp utilisation headroom_pps"},
+    {"show pcie", "PCIe transactions a packet, by port", show, pcie_text},
     {"show isa", "the kernels that were chosen", show},
     {"show workers", "which lcore polls which queues", show, nullptr, "workers", "lcore rx_queues"},
     {"show config", "the configuration that runs, and how often it changed", show},
@@ -93,6 +120,8 @@ constexpr command table[] = {
     {"diff FILE", "what it would change", with_file, would_change},
     {"apply FILE", "become what it says: all of it, or nothing", with_file, changed},
     {"reload", "apply the file that turnpike was started with", bare, changed},
+    {"clear counters", "what `show` counts begins at 0 again; the report's totals go on", clear,
+     cleared},
     local("completion bash|zsh|fish", "a script by which that shell completes turnpikectl's words",
           print_script),
     local("complete [WORD...]", "", print_candidates),

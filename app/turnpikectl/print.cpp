@@ -70,6 +70,14 @@ void add_values(std::string& out, const std::string& name, const json& value) {
         add_values(out, (name.empty() ? "" : name + ".") + printable(inner), one);
 }
 
+/// Where the numbers are not those since the start.
+std::string since_text(const json& result) {
+    return result.value("cleared", json()) == true
+               ? fmt::format("counted for {} s, since they were cleared\n",
+                             cell(result.value("since_s", json())))
+               : "";
+}
+
 }  // namespace
 
 std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& lines,
@@ -91,7 +99,7 @@ std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& li
 
 std::string shown_text(std::string_view list, std::string_view columns, const json& result) {
     if (!list.empty() && result.is_object() && result.contains(list))
-        return columns_text(result[std::string(list)], columns);
+        return columns_text(result[std::string(list)], columns) + since_text(result);
     std::string out;
     add_values(out, "", result);
     return out;

@@ -262,6 +262,25 @@ def test_tables_and_values():
     assert server.asked[0]["address"] == "192.0.2.1"
 
 
+def test_cleared_counters_and_pcie():
+    lines = {"rd_cur": 1.5, "itom": 1, "rfo": 2.03, "wil": 0.0625, "prd": 0}
+    port = {"name": "west", "modelled": {"per_packet": {"lines": lines}}, "counted": None, "measured": None,
+            "why": {"counted": "no reason", "measured": "not read"}}
+    result = {"result": {"since_s": 3.5, "cleared": True, "ports": [port]}}
+    shown = output(Server(result), "show", "pcie").splitlines()
+    assert [line.split() for line in shown] == [
+        "name source reads writes partial mmio why".split(),
+        "west modelled 1.5 3.03 2.03 0.0625 -".split(),
+        "west counted - - - - no reason".split(),
+        "west measured - - - - not read".split(),
+        "counted for 3.5 s, since they were cleared".split()], shown
+    result["result"]["cleared"] = False
+    assert "cleared" not in output(Server(result), "show", "pcie")
+    server = Server({"result": {"cleared": "counters"}})
+    assert output(server, "clear", "counters") == "cleared: counters\n"
+    assert server.asked == [{"request": "clear", "what": "counters"}], server.asked
+
+
 def test_a_file_without_an_end_is_not_read_to_it():
     """What does not fit a line is turnpike's to read, and to refuse."""
     assert run("--socket", "/nowhere/control", "apply", "/dev/zero").returncode == 3

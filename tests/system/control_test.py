@@ -159,6 +159,36 @@ def test_turnpikectl():
         assert "no turnpike can be asked there" in ctl("reload", code=3)
 
 
+def test_counters_are_cleared():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+
+        def ctl(*words):
+            return subprocess.run([CTL, "--socket", path, *words], capture_output=True, text=True, check=True).stdout
+
+        def received(operator):
+            return {p["name"]: p["rx_packets"] for p in operator.show("ports")["ports"]}
+
+        first, second = Operator(path), Operator(path)
+        ping(west, EAST[0])
+        settle()
+        assert received(first)["west"] >= 3
+        books = first.show("report")["balance"]
+        assert ctl("clear", "counters") == "cleared: counters\n"
+        assert received(second) == received(first) == {"west": 0, "east": 0}, received(first)
+        assert "counted for " in ctl("show", "ports") and "cleared" in ctl("show", "drops")
+        assert first.show("report")["balance"]["rx"] >= books["rx"] >= 6
+        ping(west, EAST[0])
+        assert 3 <= received(second)["west"] < books["rx"]
+        rows = [line.split()[:2] for line in ctl("show", "pcie").splitlines()]
+        assert ["west", "modelled"] in rows and ["east", "counted"] in rows, rows
+        settle()
+        assert running.stop()["balance"]["rx"] >= books["rx"] + 6
+        assert f"uid {os.getuid()}" in running.output() and "cleared what `show` counts" in running.output()
+
+
 def test_what_systemd_hears():
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         dut = lab.host("dut", True)

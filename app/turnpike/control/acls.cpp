@@ -38,11 +38,15 @@ std::unique_ptr<acls::binding> acls::make(const list& of, const binding* before)
         b->live.counters.push_back(std::make_unique<datapath::acl_counter[]>(ids + line_apart));
     b->earlier.assign(workers_, std::vector<count>(ids));
     b->before_id.assign(ids, nowhere);
+    b->life = before == nullptr ? observe::new_life() : before->life;
+    for (uint32_t id = 0; id < ids; ++id) b->rule_life.push_back(observe::new_life());
     if (before == nullptr) return b;
     const auto there = ids_by_name(*before->live.list);
     for (const auto& [name, id] : ids_by_name(*of))
-        if (const auto same = there.find(name); same != there.end())
+        if (const auto same = there.find(name); same != there.end()) {
             b->before_id[id] = same->second;
+            b->rule_life[id] = before->rule_life[same->second];
+        }
     return b;
 }
 
@@ -204,6 +208,7 @@ observe::acl_report acls::report_of(const binding& b) const {
     observe::acl_report out{.interface = b.interface_name,
                             .direction = b.out ? "out" : "in",
                             .list = says.name,
+                            .life = b.life,
                             .permitted = sum.permitted,
                             .denied = sum.denied,
                             .bytes = b.live.list->bytes()};
@@ -216,6 +221,7 @@ observe::acl_report acls::report_of(const binding& b) const {
             r.action = state::acl_action_names[static_cast<size_t>(rule.action)];
             r.where = rule.where.text;
         }
+        r.life = b.rule_life[b.live.list->id_at(place)];
         for (uint32_t w = 0; w < workers_; ++w) {
             const count c = b.counted(w, b.live.list->id_at(place));
             r.packets += c.packets;

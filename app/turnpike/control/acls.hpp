@@ -54,6 +54,8 @@ class acls : public owner {
         datapath::bound_acl live{};
         std::unique_ptr<binding> before{};  ///< that this one replaced, while workers may hold it
         std::vector<uint32_t> before_id{};  ///< of each id here: there; UINT32_MAX: nowhere
+        uint64_t life = 0;                  ///< of what was judged here
+        std::vector<uint64_t> rule_life{};  ///< by id
         std::vector<std::vector<count>> earlier{};  ///< by worker and id: what came from `before`
         totals earlier_totals{};                    ///< of all lists that were here
 

@@ -149,11 +149,12 @@ void controller::look_at_ports() {
     for (const auto& port : ports_->open()) {
         closed_port seen;
         seen.facts.name = port->name;
+        seen.facts.life = port->life;
         seen.facts.driver = port->device.driver();
         seen.facts.link_up = port->device.link_up();
         seen.facts.rx_missed = port->device.rx_missed();
-        seen.pcie.pci_address = port->device.pci_address();
-        seen.pcie.counts = port->device.xstats("pcie_");
+        seen.pci_address = port->device.pci_address();
+        seen.facts.pcie.counts = port->device.xstats("pcie_");
         seen.bill = port->wanted.bill;
         seen.place = port->place;
         seen.rx_queues = port->wanted.rx_queues;
@@ -186,7 +187,7 @@ observe::port_totals controller::counted(uint16_t place) const noexcept {
     return sum;
 }
 
-observe::report controller::report() {
+observe::report controller::report_since(const observe::baseline& then) {
     const auto hz = rte_get_tsc_hz();
     observe::report r;
     r.version = version;
@@ -199,7 +200,6 @@ observe::report controller::report() {
     for (const closed_port& p : last_seen_) {
         observe::port_report& out = r.ports.emplace_back(p.facts);
         out.totals.add(counted(p.place), p.before);
-        fill_pcie_bill(out, p.bill, p.pcie, pcie_profiles_);
     }
     // Once they are closed all are removed; the books are those of the last look.
     if (!ports_->open().empty()) removed_ = ports_->removed();
@@ -235,6 +235,9 @@ observe::report controller::report() {
     r.mempool = pool_facts_;
     r.mempool.in_use = rte_mempool_in_use_count(pool_);
     r.mempool.kept_by_drivers = kept_by_drivers_;
+    then.take_off(r);
+    for (size_t i = 0; i < last_seen_.size(); ++i)
+        fill_pcie_bill(r.ports[i], last_seen_[i].bill, last_seen_[i].pci_address, pcie_profiles_);
     return r;
 }
 

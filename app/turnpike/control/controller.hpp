@@ -24,6 +24,7 @@
 #include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/slow_path.hpp"
 #include "control/workers.hpp"
+#include "observe/baseline.hpp"
 #include "observe/report.hpp"
 
 struct rte_mempool;
@@ -63,7 +64,11 @@ class controller {
     /// Stop and close the ports; buffers are back in the pool. After run(), before report().
     void take_down() noexcept;
 
-    [[nodiscard]] observe::report report();
+    [[nodiscard]] observe::report report() { return report_since({}); }
+    /// What operators are shown: since the start, or since they wanted it to begin at 0 again.
+    [[nodiscard]] observe::report shown_report() { return report_since(cleared_); }
+    void clear_counters() { cleared_ = observe::baseline(report()); }
+    [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
 
     // To be looked at: by tests, which are between packets and time themselves, and by the control socket.
     [[nodiscard]] workers& threads() noexcept { return *workers_; }
@@ -94,6 +99,7 @@ class controller {
     void drop_leftovers();
     void count_kept_buffers() noexcept;
     [[nodiscard]] observe::port_totals counted(uint16_t place) const noexcept;
+    [[nodiscard]] observe::report report_since(const observe::baseline& then);
 
     rte_mempool* pool_ = nullptr;
     observe::mempool_report pool_facts_{};  ///< what does not change, and the low-water mark
@@ -126,7 +132,7 @@ class controller {
 
     struct closed_port {
         observe::port_report facts;
-        pcie_facts pcie;
+        std::string pci_address;
         state::pcie bill;
         uint16_t place = 0;
         uint16_t rx_queues = 0;
@@ -134,6 +140,7 @@ class controller {
     };
     std::vector<closed_port> last_seen_;  ///< what only devices know, as of the last look
     observe::port_totals removed_{};
+    observe::baseline cleared_{};
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

@@ -155,19 +155,20 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wante
     return profiles;
 }
 
-void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted, const pcie_facts& facts,
+void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
+                    const std::string& pci_address,
                     const std::vector<pcie::nic_profile>& profiles) {
-    port.pcie = {};
     nlohmann::json model, counts;
-    if (auto object = modelled(port, wanted, facts.pci_address, profiles))
+    if (auto object = modelled(port, wanted, pci_address, profiles))
         model = std::move(*object);
     else
         port.pcie.why["modelled"] = object.error().text;
-    counts = counted(port, facts.counts);
+    counts = counted(port, port.pcie.counts);
     if (counts.is_null())
         port.pcie.why["counted"] =
-            facts.counts.empty() ? "driver " + port.driver + " does not count its PCIe transactions"
-                                 : "no packets, no cost";
+            port.pcie.counts.empty()
+                ? "driver " + port.driver + " does not count its PCIe transactions"
+                : "no packets, no cost";
     else if (!model.is_null())
         counts["over_modelled"] = relative_difference(counts["per_packet"], model["per_packet"]);
     if (!model.is_null()) port.pcie.modelled = model.dump();

@@ -2,7 +2,6 @@
 // The PCIe bill of each port, modelled (lib/pcie) for what it did in the run.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,15 +20,11 @@ namespace turnpike::control {
 [[nodiscard]] result<void> check_bill(const std::string& name, const state::port& port,
                                       const std::vector<pcie::nic_profile>& profiles);
 
-/// What turnpike knows of a port's device.
-struct pcie_facts {
-    std::string pci_address{};                 ///< empty for a device that is on no PCI bus
-    std::map<std::string, uint64_t> counts{};  ///< its xstats pcie_*, where its driver counts
-};
-
 /// Fill port.pcie: modelled from what the port did, its driver's profile and its link; counted from
-/// what its driver counted, with the relative difference of each number that both have.
-void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted, const pcie_facts& facts,
-                    const std::vector<pcie::nic_profile>& profiles);
+/// what its driver counted (port.pcie.counts), with the relative difference of each number that both
+/// have.
+/// pci_address  empty for a device that is on no PCI bus
+void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
+                    const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles);
 
 }  // namespace turnpike::control

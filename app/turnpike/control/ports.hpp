@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "control/change.hpp"
-#include "observe/port_totals.hpp"
+#include "observe/report.hpp"
 #include "rxtx/port.hpp"
 
 struct rte_mempool;
@@ -24,6 +24,7 @@ struct open_port {
     std::string name{};
     state::port wanted{};
     uint16_t place = 0;
+    const uint64_t life = observe::new_life();  ///< its counts'
     rxtx::port device;
     datapath::port_state state{};
     observe::port_totals before{};  ///< what its place had counted when it came

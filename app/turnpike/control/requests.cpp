@@ -115,17 +115,26 @@ struct request_table {
         f.expect("");
         return changes_json(taken(r.reload(who_is(from))));
     }
+    static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        f.expect("");
+        if (f.text("what") != "counters")
+            throw error{EINVAL, "what", "only \"counters\" can be cleared"};
+        r.controller_.clear_counters();
+        observe::say(who_is(from) + " cleared what `show` counts");
+        return {{"cleared", "counters"}};
+    }
 
-    static const row rows[6];
+    static const row rows[7];
 };
 
-const request_table::row request_table::rows[6] = {
+const request_table::row request_table::rows[7] = {
     {"help", help, "what there is"},
     {"show", show_what, "what runs; what: one of those below"},
     {"check", check, "whether a configuration is whole"},
     {"diff", diff, "what it would change"},
     {"apply", apply, "become what it says: all of it, or nothing"},
     {"reload", reload, "apply the file that turnpike was started with, as SIGHUP does"},
+    {"clear", clear, "what: counters; what `show` counts begins at 0 again"},
 };
 
 std::string requests::greeting() {

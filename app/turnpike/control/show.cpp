@@ -15,18 +15,24 @@ json prefixes_json(const std::vector<ip_prefix>& all) {
 }
 json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
 
-json report_of(controller& c) { return observe::to_json(c.report()); }
+/// Since the start, or since `clear counters`.
+json shown_of(controller& c) { return observe::to_json(c.shown_report()); }
+
+/// Numbers that count, and since when.
+json counted(controller& c, const json& duration_s, const char* name, json what) {
+    return {{"since_s", duration_s}, {"cleared", c.cleared()}, {name, std::move(what)}};
+}
 
 json show_report(controller& c, const request_fields& f) {
     f.expect("");
-    return report_of(c);
+    return observe::to_json(c.report());
 }
 
 /// What is configured, beside what the report says of each.
 json show_ports(controller& c, const request_fields& f) {
     f.expect("");
-    json all = std::move(report_of(c)["ports"]);
-    for (json& p : all) {
+    json r = shown_of(c);
+    for (json& p : r["ports"]) {
         const auto& open = c.devices().open();
         const auto at = std::find_if(open.begin(), open.end(), [&](const auto& o) {
             return o->name == p["name"].template get_ref<const std::string&>();
@@ -39,7 +45,20 @@ json show_ports(controller& c, const request_fields& f) {
         p["descriptors"] = wanted.descriptors;
         p["mac"] = c.view().port[(*at)->place].mac.text();
     }
-    return {{"ports", std::move(all)}};
+    return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
+}
+
+/// Each port's transactions, from every source that there is.
+json show_pcie(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c), all = json::array();
+    for (json& p : r["ports"]) {
+        json one = std::move(p["pcie"]);
+        for (const char* name : {"name", "driver", "rx_packets", "tx_packets"})
+            one[name] = std::move(p[name]);
+        all.push_back(std::move(one));
+    }
+    return counted(c, r["duration_s"], "ports", std::move(all));
 }
 
 json show_interfaces(controller& c, const request_fields& f) {
@@ -62,26 +81,31 @@ json show_interfaces(controller& c, const request_fields& f) {
 
 json show_acl(controller& c, const request_fields& f) {
     f.expect("");
-    return {{"acl", std::move(report_of(c)["acl"])}};
+    json r = shown_of(c);
+    return counted(c, r["duration_s"], "acl", std::move(r["acl"]));
 }
 
 json show_drops(controller& c, const request_fields& f) {
     f.expect("");
-    const observe::report r = c.report();
+    const observe::report r = c.shown_report();
     json by_port = json::object();
     for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
-    return {{"drops", r.drops()}, {"ports", std::move(by_port)}};
+    json out = counted(c, r.duration_s, "drops", r.drops());
+    out["ports"] = std::move(by_port);
+    return out;
 }
 
 json show_cost(controller& c, const request_fields& f) {
     f.expect("");
-    json r = report_of(c);
-    return {{"tsc_hz", r["tsc_hz"]}, {"duration_s", r["duration_s"]}, {"workers", r["workers"]}};
+    json r = shown_of(c);
+    json out = counted(c, r["duration_s"], "workers", std::move(r["workers"]));
+    out["tsc_hz"] = r["tsc_hz"];
+    return out;
 }
 
 json show_isa(controller& c, const request_fields& f) {
     f.expect("");
-    return {{"isa", std::move(report_of(c)["isa"])}};
+    return {{"isa", std::move(shown_of(c)["isa"])}};
 }
 
 /// Which lcore polls which queues.
@@ -133,7 +157,7 @@ struct subject {
     std::string_view help;
 };
 constexpr subject subjects[] = {
-    {"report", show_report, "the whole report, turnpike.report/1"},
+    {"report", show_report, "the whole report, turnpike.report/1: always since the start"},
     {"ports", show_ports, "devices, their settings and counters"},
     {"interfaces", show_interfaces, "addresses, patches and access lists"},
     {"routes", show_routes, "routes that count; to: a prefix, longer: those below it too"},
@@ -143,6 +167,7 @@ constexpr subject subjects[] = {
     {"acl", show_acl, "access lists where they are bound, with what they counted"},
     {"drops", show_drops, "packets that went no further, by reason"},
     {"cost", show_cost, "cycles a packet, by worker and stage"},
+    {"pcie", show_pcie, "PCIe transactions a packet, modelled and counted, by port"},
     {"isa", show_isa, "the kernels that were chosen"},
     {"workers", show_workers, "which lcore polls which queues"},
     {"config", show_config, "the configuration that runs, and how often it changed"},

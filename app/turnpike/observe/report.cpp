@@ -2,8 +2,14 @@
 #include "observe/report.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace turnpike::observe {
+
+uint64_t new_life() noexcept {
+    static std::atomic<uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void worker_report::add(const cost::meter& from, const std::vector<std::string_view>& names) {
     packets += from.packets.read();

@@ -18,6 +18,10 @@
 
 namespace turnpike::observe {
 
+/// Another number each time. What counts under one name has the same as long as its counts go on, and
+/// another when they begin at 0 again. Never 0.
+[[nodiscard]] uint64_t new_life() noexcept;
+
 /// rx + originated = tx + consumed + sum of drops + held, exactly, once the workers have stopped.
 struct balance {
     uint64_t rx = 0, originated = 0, tx = 0, consumed = 0, drops = 0, held = 0;
@@ -52,10 +56,12 @@ struct worker_report {
 struct pcie_report {
     std::string modelled{}, counted{}, measured{};
     std::map<std::string, std::string> why{};
+    std::map<std::string, uint64_t> counts{};  ///< the driver's xstats pcie_*, where it counts
 };
 
 struct port_report {
     std::string name{}, driver{};
+    uint64_t life = 0;  ///< 0: all that were removed
     bool link_up = false;
     uint64_t rx_missed = 0;
     port_totals totals{};
@@ -80,6 +86,7 @@ struct acl_rule_report {
     std::string name{};  ///< empty: none
     std::string action{};
     std::string where{};  ///< in the configuration; empty: turnpike's own
+    uint64_t life = 0;
     uint64_t packets = 0, bytes = 0;
     std::vector<uint64_t> by_worker{};  ///< packets
 };
@@ -88,6 +95,7 @@ struct acl_rule_report {
 struct acl_report {
     std::string interface {
     }, direction{}, list{};
+    uint64_t life = 0;
     uint64_t permitted = 0, denied = 0;  ///< packets, by lists that were replaced too
     uint64_t bytes = 0;                  ///< memory that workers read
     std::vector<acl_rule_report> rules{};

@@ -81,7 +81,7 @@ TEST_F(requests, greeting_and_help_name_all_there_is) {
     EXPECT_EQ(hello["schema"], "turnpike.control/1");
     EXPECT_TRUE(hello["version"].is_string());
     const json help = ask({{"request", "help"}})["result"];
-    for (const char* name : {"help", "show", "check", "diff", "apply", "reload"})
+    for (const char* name : {"help", "show", "check", "diff", "apply", "reload", "clear"})
         EXPECT_TRUE(help["requests"].contains(name)) << name;
     for (const auto& [what, text] : help["show"].items())
         if (what != "route") {
@@ -194,6 +194,30 @@ TEST_F(requests, check_diff_and_apply) {
     write(router());
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "2 routes");
     EXPECT_EQ(ask({{"request", "apply"}, {"file", file_}})["result"]["text"], "nothing");
+}
+
+TEST_F(requests, clear_counters) {
+    l_.way("10.9.0.1");
+    l_.way("10.9.9.1");
+    const json before = shown("report");
+    EXPECT_FALSE(before["drops"].empty());
+    EXPECT_EQ(shown("drops")["cleared"], false);
+    EXPECT_EQ(ask({{"request", "clear"}, {"what", "counters"}})["result"],
+              (json{{"cleared", "counters"}}));
+    for (const char* what : {"ports", "drops", "cost", "acl", "pcie"}) {
+        EXPECT_EQ(shown(what)["cleared"], true) << what;
+        EXPECT_TRUE(shown(what)["since_s"].is_number()) << what;
+    }
+    EXPECT_TRUE(shown("drops")["drops"].empty());
+    EXPECT_EQ(shown("ports")["ports"][0]["rx_packets"], 0);
+    EXPECT_EQ(shown("pcie")["ports"][0]["rx_packets"], 0);
+    EXPECT_EQ(shown("pcie")["ports"][0]["why"]["modelled"], "no packets, no cost");
+    EXPECT_EQ(shown("cost")["workers"][0]["packets"], 0);
+    EXPECT_EQ(shown("report")["balance"], before["balance"]) << "the books go on";
+    EXPECT_EQ(refused({{"request", "clear"}, {"what", "everything"}})["where"], "what");
+    EXPECT_EQ(refused({{"request", "clear"}})["where"], "what");
+    EXPECT_EQ(refused({{"request", "clear"}, {"what", "counters"}, {"port", "west"}})["where"],
+              "port");
 }
 
 TEST_F(requests, what_is_refused_changes_nothing_and_says_where) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/baseline.hpp"
+
+#include <algorithm>
+
+namespace turnpike::observe {
+namespace {
+
+/// What both counted, or nothing: it is another's.
+template <class T>
+void take(T& from, const T& what) noexcept {
+    from -= std::min(from, what);
+}
+
+port_totals difference(const port_totals& now, const port_totals& then) noexcept {
+    port_totals d;
+    d.add(now, then);
+    return d;
+}
+
+}  // namespace
+
+baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_s) {
+    for (const port_report& p : now.ports) {
+        if (p.life == 0)
+            removed_ = p.totals;
+        else
+            ports_.emplace(p.life, port{p.rx_missed, p.totals, p.pcie.counts});
+    }
+    for (const worker_report& w : now.workers) workers_.emplace(w.lcore, w);
+    for (const acl_report& a : now.acls) lists_.emplace(a.life, a);
+}
+
+void baseline::take_off(report& now) const {
+    take(now.duration_s, duration_s_);
+    // What ports that are gone by now had counted by then is in the sum of those that are gone.
+    port_totals gone = removed_;
+    for (const auto& [life, then] : ports_)
+        if (std::none_of(now.ports.begin(), now.ports.end(),
+                         [l = life](const port_report& p) { return p.life == l; }))
+            gone.add(then.totals, {});
+    for (port_report& p : now.ports) {
+        if (p.life == 0)
+            p.totals = difference(p.totals, gone);
+        else
+            take_off_port(p);
+    }
+    for (worker_report& w : now.workers) take_off_worker(w);
+    for (acl_report& a : now.acls) take_off_list(a);
+}
+
+void baseline::take_off_port(port_report& now) const {
+    const auto then = ports_.find(now.life);
+    if (then == ports_.end()) return;
+    take(now.rx_missed, then->second.rx_missed);
+    now.totals = difference(now.totals, then->second.totals);
+    for (auto& [name, n] : now.pcie.counts)
+        if (const auto at = then->second.pcie.find(name); at != then->second.pcie.end())
+            take(n, at->second);
+}
+
+void baseline::take_off_worker(worker_report& now) const {
+    take(now.duration_s, duration_s_);
+    const auto at = workers_.find(now.lcore);
+    if (at == workers_.end()) return;
+    const worker_report& then = at->second;
+    take(now.packets, then.packets);
+    take(now.busy_cycles, then.busy_cycles);
+    take(now.total_cycles, then.total_cycles);
+    for (size_t i = 0; i < now.bursts.size(); ++i) take(now.bursts[i], then.bursts[i]);
+    for (size_t i = 0; i < std::min(now.stages.size(), then.stages.size()); ++i) {
+        take(now.stages[i].packets, then.stages[i].packets);
+        take(now.stages[i].cycles, then.stages[i].cycles);
+    }
+}
+
+void baseline::take_off_list(acl_report& now) const {
+    const auto at = lists_.find(now.life);
+    if (at == lists_.end()) return;
+    take(now.permitted, at->second.permitted);
+    take(now.denied, at->second.denied);
+    for (acl_rule_report& r : now.rules) {
+        const auto& rules = at->second.rules;
+        const auto then = std::find_if(rules.begin(), rules.end(),
+                                       [&](const acl_rule_report& t) { return t.life == r.life; });
+        if (then == rules.end()) continue;
+        take(r.packets, then->packets);
+        take(r.bytes, then->bytes);
+        for (size_t w = 0; w < std::min(r.by_worker.size(), then->by_worker.size()); ++w)
+            take(r.by_worker[w], then->by_worker[w]);
+    }
+}
+
+}  // namespace turnpike::observe

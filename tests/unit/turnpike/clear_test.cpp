@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is shown begins at 0 when an operator says so; what is counted does not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/eal.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using observe::report;
+
+const char* const more_neighbours = "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n";
+const std::string north = "  - {name: north, device: d2, addresses: [10.0.3.254/24]}\n";
+const std::string to_north = "{to: 10.9.0.0/16, via: 10.0.3.2}";
+
+const observe::port_report& port(const report& r, const std::string& name) {
+    for (const auto& p : r.ports)
+        if (p.name == name) return p;
+    throw std::runtime_error("no port " + name);
+}
+
+/// Whatever came and went: what is shown of all is what was counted since then.
+void expect_since(const report& then, control::controller& c) {
+    const observe::balance a = then.total(), b = c.report().total(), s = c.shown_report().total();
+    EXPECT_EQ(s.rx, b.rx - a.rx);
+    EXPECT_EQ(s.tx, b.tx - a.tx);
+    EXPECT_EQ(s.originated, b.originated - a.originated);
+    EXPECT_EQ(s.consumed, b.consumed - a.consumed);
+    EXPECT_EQ(s.drops, b.drops - a.drops);
+    EXPECT_TRUE(b.holds());
+}
+
+TEST(clear, what_is_shown_begins_at_zero) {
+    lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+    control::controller& c = l.controller();
+    EXPECT_FALSE(c.cleared());
+    EXPECT_EQ(c.shown_report().total().rx, c.report().total().rx);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.way("203.0.113.1"), std::nullopt);
+    const report then = c.report();
+    EXPECT_GE(port(then, "west").totals.rx_packets, 4U);
+    c.clear_counters();
+    EXPECT_TRUE(c.cleared());
+    const report none = c.shown_report();
+    EXPECT_EQ(none.total().rx + none.total().tx + none.total().drops, 0U);
+    EXPECT_TRUE(none.drops().empty());
+    EXPECT_EQ(none.workers[0].packets, 0U);
+    EXPECT_EQ(none.workers[0].busy_cycles, 0U);
+    EXPECT_LT(none.duration_s, then.duration_s);
+    EXPECT_EQ(l.way("10.9.0.1"), 1);
+    EXPECT_EQ(l.way("203.0.113.1"), std::nullopt);
+    const report shown = c.shown_report();
+    EXPECT_EQ(port(shown, "west").totals.rx_packets, 2U);
+    EXPECT_EQ(port(shown, "west").totals.rx_load.bursts, 2U);
+    EXPECT_EQ(shown.workers[0].packets, 2U);
+    EXPECT_EQ(shown.drops().at("no_route"), 1U);
+    EXPECT_EQ(c.report().drops().at("no_route"), 2U);
+    expect_since(then, c);
+    c.clear_counters();
+    EXPECT_EQ(c.shown_report().total().rx, 0U) << "again";
+}
+
+TEST(clear, ports_go_and_come_again) {
+    lab l(router(to_north, more_neighbours, "10.0.1.254/24", north));
+    control::controller& c = l.controller();
+    l.links(true);
+    l.settle();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(l.way("10.9.0.1"), 2);
+    const report then = c.report();
+    c.clear_counters();
+    EXPECT_EQ(l.way("10.9.0.1"), 2);
+    EXPECT_EQ(port(c.shown_report(), "north").totals.tx_packets, 1U);
+    expect_since(then, c);
+    ASSERT_TRUE(l.apply(router()));
+    l.forget_last();
+    EXPECT_GE(port(c.report(), "(removed)").totals.tx_packets, 6U);
+    EXPECT_LT(port(c.shown_report(), "(removed)").totals.tx_packets, 6U);
+    expect_since(then, c);
+    ASSERT_TRUE(l.apply(router(to_north, more_neighbours, "10.0.1.254/24", north)));
+    l.links(true);
+    l.settle();
+    const uint64_t before = port(c.shown_report(), "north").totals.tx_packets;
+    EXPECT_EQ(port(c.report(), "north").totals.tx_packets, before) << "it is another";
+    EXPECT_EQ(l.way("10.9.0.1"), 2);
+    EXPECT_EQ(port(c.shown_report(), "north").totals.tx_packets, before + 1);
+    expect_since(then, c);
+}
+
+TEST(clear, lists_change) {
+    const auto config = [](const std::string& rules) {
+        return "acl:\n  - {name: a, default: permit, rules: [" + rules +
+               "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
+               "  - {name: east, device: d1}\npatches: [[west, east]]\n";
+    };
+    const std::string web = "{action: permit, name: web, protocol: udp, destination_ports: 80},";
+    const std::string echo = "{action: deny, protocol: udp, destination_ports: 7}";
+    lab l(config(web + echo));
+    const auto pass = [&] {
+        for (const auto to : std::initializer_list<uint16_t>{80, 7, 9}) {
+            byte_vector upper = udp(counted(4));
+            store_be(&upper[2], to);
+            ASSERT_TRUE(l.offer(0, ethernet(0x0800, ipv4({}, upper))));
+        }
+        l.settle();
+        l.sent(1);
+    };
+    const auto shown = [&] { return l.controller().shown_report().acls.at(0); };
+    pass();
+    pass();
+    l.controller().clear_counters();
+    EXPECT_EQ(shown().permitted + shown().denied, 0U);
+    pass();
+    const auto once = shown();
+    EXPECT_EQ(once.permitted, 2U);
+    EXPECT_EQ(once.denied, 1U);
+    for (const auto& r : once.rules) {
+        const uint64_t expected = r.name == "tiny-fragment" ? 0 : 1;  // turnpike's own
+        EXPECT_EQ(r.packets, expected) << r.name;
+        EXPECT_EQ(r.by_worker[0], expected) << r.name;
+    }
+    // Another list: the rule with a name goes on, and so does the default; the other one is new, and
+    // what its place had counted is not taken off.
+    ASSERT_TRUE(l.apply(config("{action: deny, protocol: tcp}," + echo + "," + web)));
+    EXPECT_EQ(shown().permitted, 2U);
+    pass();
+    const auto after = shown();
+    EXPECT_EQ(after.permitted, 4U);
+    EXPECT_EQ(after.denied, 2U);
+    ASSERT_GE(after.rules.size(), 3U);
+    const auto from_the_end = [&](size_t i) { return after.rules[after.rules.size() - i].packets; };
+    EXPECT_EQ(from_the_end(3), 1U) << "has no name";
+    EXPECT_EQ(from_the_end(2), 2U) << "web";
+    EXPECT_EQ(from_the_end(1), 2U) << "default";
+    // Bound anew, it begins anew.
+    ASSERT_TRUE(
+        l.apply("ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
+                "patches: [[west, east]]\n"));
+    ASSERT_TRUE(l.apply(config(web + echo)));
+    pass();
+    EXPECT_EQ(shown().permitted, 2U);
+}
+
+}  // namespace
+}  // namespace turnpike
