@@ -11,6 +11,7 @@
 #include "complete.hpp"
 #include "manual.hpp"
 #include "print.hpp"
+#include "watch.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -122,6 +123,8 @@ constexpr command table[] = {
     {"reload", "apply the file that turnpike was started with", bare, changed},
     {"clear counters", "what `show` counts begins at 0 again; the report's totals go on", clear,
      cleared},
+    local("watch drops|cost|ports [--interval SECONDS]",
+          "the same again and again, with rates since the last look; q ends it", watch),
     local("completion bash|zsh|fish", "a script by which that shell completes turnpikectl's words",
           print_script),
     local("complete [WORD...]", "", print_candidates),

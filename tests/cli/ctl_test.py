@@ -5,15 +5,17 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib import tap  # noqa: E402
-from lib.terminal import Terminal  # noqa: E402
+from lib.terminal import Screen, Terminal  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 GREETING = {"schema": "turnpike.control/1", "version": "0"}
@@ -279,6 +281,132 @@ def test_cleared_counters_and_pcie():
     server = Server({"result": {"cleared": "counters"}})
     assert output(server, "clear", "counters") == "cleared: counters\n"
     assert server.asked == [{"request": "clear", "what": "counters"}], server.asked
+
+
+def looks(since, rows, **more):
+    """Answers to `show`: one for each time in `since`, each with what `rows` makes of it."""
+    return [{"result": {"since_s": at, "cleared": False, **more, **rows(at)}} for at in since]
+
+
+def test_watch_without_a_terminal():
+    def rows(at):
+        return {"drops": {}, "ports": {"west": {"no_route": 10 * at, "acl_deny": 5}, "east": {"ipv4_ttl": 1000 * at}}}
+
+    server = Server(*looks((10, 12, 14), rows), None)
+    done = server.run("watch", "drops", "--interval", "0.2")
+    assert done.returncode == 3 and "closed the connection" in done.stderr, done
+    assert "\x1b" not in done.stdout
+    blocks = [[line.split() for line in block.splitlines()] for block in done.stdout.split("\n\n") if block]
+    assert blocks[0] == [["drops", "10.0", "s", "since", "the", "start"], ["packets/s", "packets", "port", "reason"],
+                         ["1000", "10000", "east", "ipv4_ttl"], ["10", "100", "west", "no_route"],
+                         ["0.5", "5", "west", "acl_deny"]], blocks[0]
+    assert blocks[1][0] == ["drops", "2.0", "s"] and blocks[1][4] == ["0", "5", "west", "acl_deny"], blocks[1]
+    assert len(blocks) == 3
+    refused = Server({"error": {"what": "no", "where": None, "code": "EINVAL"}}).run("watch", "cost")
+    assert refused.returncode == 1 and refused.stderr == "turnpikectl: no\n", refused
+    lines = Server(*looks((1, 2), rows), None).run("--json", "watch", "drops", "--interval", "0.1").stdout.splitlines()
+    assert [json.loads(line)["since_s"] for line in lines] == [1, 2], lines
+
+
+def test_watch_rates_of_workers_and_ports():
+    def workers(at):
+        stages = [{"name": "rx", "cycles_per_packet": 10.0, "sampled_packets": 100 * at},
+                  {"name": "tx", "cycles_per_packet": 20.0 + 10 * (at == 12), "sampled_packets": 100 * at}]
+        return {"workers": [{"lcore": 1, "packets": 1_000_000 * at, "busy_cycles": 200_000_000 * at,
+                             "total_cycles": 1_000_000_000 * at, "stages": stages},
+                            {"lcore": 2, "packets": 0, "busy_cycles": 0, "total_cycles": 1_000_000_000 * at, "stages": []}]}
+
+    said = Server(*looks((10, 12), workers, tsc_hz=1_000_000_000), None).run("watch", "cost", "--interval", "0.1").stdout
+    second = said.split("\n\n")[1].splitlines()
+    # 20 cycles of 1,000 packets, then 30 of 1,200: 16,000 more for 200 more.
+    assert second[2].split() == "1 20.0% 1.00 M 200 4.00 M tx 80 rx 10".split(), second
+    assert second[3].split() == "2 0.0% 0 - -".split(), second
+
+    def ports(at):
+        # The second began at 0 again.
+        return {"ports": [{"name": "quiet", "link": "up", "rx_packets": 50, "tx_packets": 0, "rx_bytes": 0, "tx_bytes": 0,
+                           "rx_missed": 0, "drops": {}},
+                          {"name": "west", "link": "up", "rx_packets": 1000 if at == 10 else 200, "tx_packets": 100 * at,
+                           "rx_bytes": 1_000_000 * at, "tx_bytes": 0, "rx_missed": at, "drops": {"no_route": 4 * at}}]}
+
+    said = Server(*looks((10, 12), ports), None).run("watch", "ports", "--interval", "0.1").stdout
+    second = said.split("\n\n")[1].splitlines()
+    assert second[2].split() == "west up 100 100 8.00 M 0 1 4".split(), second
+    assert second[3].split()[0] == "quiet", second
+
+
+def many_drops(at):
+    return {"drops": {}, "ports": {f"port{i:02}": {"no_route": (i + 1) * at} for i in range(40)}}
+
+
+def test_watch_in_a_terminal():
+    server = Server(*looks(range(1, 1000), many_drops))
+    words = [PROGRAM, "--socket", server.path, "watch", "drops", "--interval", "0.1"]
+    with Terminal(words, rows=10, columns=30) as terminal:
+        terminal.wait_for(lambda said: said.count("\x1b[H") >= 3)
+        screen = Screen(10, 30)
+        screen.write(terminal.said)
+        assert screen.alternate and not screen.cursor
+        text = screen.text()
+        assert text[0].startswith("turnpike  drops  1.0 s  (q end"), text
+        assert text[1].split() == ["packets/s", "packets", "port", "re"], text
+        assert text[2].split()[0] == "40" and "port39" in text[2] and "port32" not in "".join(text), text
+        assert text[9] == "... and 33 more", text
+        # A larger window is filled at once, a small one is not written beyond.
+        terminal.said = b""
+        terminal.resize(60, 100)
+        terminal.wait_for("port00  no_route")
+        terminal.said = b""
+        terminal.resize(1, 8)
+        terminal.wait_for(lambda said: said.count("\x1b[H") >= 3)
+        small = Screen(1, 8)
+        small.write(terminal.said[terminal.said.rindex(b"\x1b[H"):])
+        assert small.text() == ["turnpike"], small.text()
+        assert not terminal.is_as_before()
+        terminal.type("xq")
+        assert terminal.end() == 0
+        assert terminal.is_as_before() and terminal.said.endswith(b"\x1b[?25h\x1b[?1049l"), terminal.said[-40:]
+
+
+def test_watch_gives_the_terminal_back():
+    """However it ends: keys, signals, turnpike gone or silent."""
+    def terminal_of(server):
+        return Terminal([PROGRAM, "--socket", server.path, "--timeout", "2", "watch", "drops", "--interval", "0.1"])
+
+    def given_back(terminal):
+        return terminal.is_as_before() and b"\x1b[?25h\x1b[?1049l" in terminal.said
+
+    for end in ("\x03", "\x1c", signal.SIGTERM, signal.SIGHUP):
+        with terminal_of(Server(*looks(range(1, 1000), many_drops))) as terminal:
+            terminal.wait_for("port39")
+            if isinstance(end, str):
+                terminal.type(end)
+            else:
+                terminal.process.send_signal(end)
+            assert terminal.end() == 0 and given_back(terminal), (end, terminal.said[-60:])
+    for answer, said in ((None, "closed the connection"), (b"nonsense\n", "no JSON"), (b"", "does not answer")):
+        with terminal_of(Server(*looks((1,), many_drops), answer)) as terminal:
+            assert terminal.end() == 3 and given_back(terminal), (answer, terminal.said[-60:])
+            assert terminal.said.split(b"\x1b[?1049l")[1].decode().count(said) == 1, terminal.said
+    # q is heard while an answer is waited for.
+    with terminal_of(Server(*looks((1,), many_drops), b"", {})) as terminal:
+        terminal.wait_for("port39")
+        begun = time.monotonic()
+        terminal.type("q")
+        assert terminal.end() == 0 and time.monotonic() - begun < 1.5
+    # Stopped by ^Z it lets the shell have it, and takes it again.
+    with terminal_of(Server(*looks(range(1, 1000), many_drops))) as terminal:
+        terminal.wait_for("port39")
+        terminal.type("\x1a")
+        terminal.wait_for("\x1b[?1049l")
+        assert os.waitpid(terminal.process.pid, os.WUNTRACED)[1] & 0xff == 0x7f
+        assert given_back(terminal)
+        terminal.said = b""
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.wait_for("port39")
+        assert not terminal.is_as_before()
+        terminal.type("q")
+        assert terminal.end() == 0
 
 
 def test_a_file_without_an_end_is_not_read_to_it():

@@ -140,6 +140,13 @@ def test_turnpikectl():
             assert ctl("show", what, *of), what
             json.loads(ctl("--json", "show", what, *of).splitlines()[0])
         assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
+        for what, said in (("ports", b"\nwest "), ("cost", b"\n    1 "), ("drops", b"\npackets/s ")):
+            with subprocess.Popen([CTL, "--socket", path, "watch", what, "--interval", "0.1"], stdout=subprocess.PIPE) as seen:
+                looks = b""
+                while looks.count(b"\n\n") < 3:
+                    looks += os.read(seen.stdout.fileno(), 65536)
+                seen.send_signal(signal.SIGINT)
+                assert seen.wait(10) == 0 and looks.count(said) >= 3, looks
         # 700 routes are three pages.
         many = os.path.join(folder, "many.yaml")
         with open(many, "w", encoding="utf-8") as file:

@@ -126,12 +126,9 @@ json show_workers(controller& c, const request_fields& f) {
 json show_config(controller& c, const request_fields& f) {
     f.expect("");
     const state::desired& d = c.running();
-    return {{"file", d.file},
-            {"changes", c.report().changes},
-            {"ports", d.ports.size()},
-            {"interfaces", d.interfaces.size()},
-            {"acls", d.acls.size()},
-            {"static_neighbours", d.neighbours.size()},
+    return {{"file", d.file},           {"changes", c.report().changes},
+            {"ports", d.ports.size()},  {"interfaces", d.interfaces.size()},
+            {"acls", d.acls.size()},    {"static_neighbours", d.neighbours.size()},
             {"routes", d.routes.size()}};
 }
 

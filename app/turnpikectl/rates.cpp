@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/printable.hpp"
+#include "print.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+double number(const json& of, const char* name) {
+    const json value = of.is_object() ? of.value(name, json()) : json();
+    return value.is_number() ? value.get<double>() : 0;
+}
+std::string text(const json& of, const char* name) {
+    const json value = of.is_object() ? of.value(name, json()) : json();
+    return value.is_string() ? printable(value.get<std::string>()) : value.dump();
+}
+const json& member(const json& of, const std::string& name) {
+    static const json none = json::object();
+    const auto at = of.is_object() ? of.find(name) : of.end();
+    return at == of.end() ? none : *at;
+}
+
+/// The thing of a list that has the same name; an empty object: there was none.
+const json& same(const json& list, const char* name, const json& as) {
+    static const json none = json::object();
+    for (const json& one : list)
+        if (one.is_object() && one.value(name, json()) == as.value(name, json())) return one;
+    return none;
+}
+/// What came since; what is less than before began at 0 again.
+double grown(const json& now, const json& before, const char* name) {
+    const double n = number(now, name), b = number(before, name);
+    return n >= b ? n - b : n;
+}
+
+std::string scaled(double value) {
+    if (value >= 1e9) return fmt::format("{:.2f} G", value / 1e9);
+    if (value >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
+    if (value >= 1e4) return fmt::format("{:.1f} k", value / 1e3);
+    const bool whole = value >= 100 || value == std::floor(value);
+    return fmt::format("{:.{}f}", value, whole ? 0 : 1);
+}
+
+double all_drops(const json& port) {
+    double sum = 0;
+    for (const auto& [reason, n] : member(port, "drops").items())
+        if (n.is_number()) sum += n.get<double>();
+    return sum;
+}
+
+/// "tx 98  rx 42": cycles a packet that met the stage, the most first.
+std::string stages_text(const json& now, const json& before) {
+    std::vector<std::pair<double, std::string>> all;
+    for (const json& s : member(now, "stages")) {
+        const json& was = same(member(before, "stages"), "name", s);
+        const double packets = grown(s, was, "sampled_packets");
+        if (packets <= 0) continue;
+        const bool on = number(s, "sampled_packets") > packets;
+        const double cycles =
+            number(s, "cycles_per_packet") * number(s, "sampled_packets") -
+            (on ? number(was, "cycles_per_packet") * number(was, "sampled_packets") : 0);
+        all.emplace_back(cycles / packets, text(s, "name"));
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string out;
+    for (const auto& [cycles, name] : all) out += fmt::format("{} {:.0f}  ", name, cycles);
+    return out;
+}
+
+struct columns {
+    std::string_view what;
+    std::vector<std::string> names;
+    std::vector<bool> right;
+};
+const columns& columns_of(std::string_view what) {
+    static const columns all[] = {
+        {"drops", {"packets/s", "packets", "port", "reason"}, {true, true, false, false}},
+        {"cost",
+         {"lcore", "busy", "packets/s", "cycles/pkt", "headroom/s", "sampled cycles by stage"},
+         {true, true, true, true, true, false}},
+        {"ports",
+         {"port", "link", "rx/s", "tx/s", "rx bit/s", "tx bit/s", "missed/s", "drops/s"},
+         {false, false, true, true, true, true, true, true}},
+    };
+    return *std::find_if(std::begin(all), std::end(all) - 1,
+                         [&](const columns& c) { return c.what == what; });
+}
+
+}  // namespace
+
+void rates::look(json shown) {
+    before_ = std::exchange(now_, std::move(shown));
+    const double since = number(now_, "since_s"), was = number(before_, "since_s");
+    first_ = !before_.is_object() || since < was;  // they were cleared between
+    if (first_) before_ = json::object();
+    seconds_ = first_ ? since : since - was;
+}
+
+std::string rates::title() const {
+    return fmt::format("{}  {:.1f} s{}", what_, seconds_,
+                       !first_                                 ? ""
+                       : now_.value("cleared", json()) == true ? " since they were cleared"
+                                                               : " since the start");
+}
+
+std::vector<rates::row> rates::drops() const {
+    std::vector<row> out;
+    for (const auto& [port, reasons] : member(now_, "ports").items())
+        for (const auto& [reason, n] : reasons.items()) {
+            const double rate =
+                over(grown(reasons, member(member(before_, "ports"), port), reason.c_str()));
+            const double total = number(reasons, reason.c_str());
+            out.push_back(
+                {rate + total * 1e-12,
+                 {scaled(rate), fmt::format("{:.0f}", total), printable(port), printable(reason)}});
+        }
+    return out;
+}
+
+std::vector<rates::row> rates::cost() const {
+    std::vector<row> out;
+    const double hz = number(now_, "tsc_hz");
+    for (const json& w : member(now_, "workers")) {
+        const json& was = same(member(before_, "workers"), "lcore", w);
+        const double packets = grown(w, was, "packets"), busy = grown(w, was, "busy_cycles"),
+                     total = grown(w, was, "total_cycles");
+        const double cpp = packets > 0 ? busy / packets : 0, share = total > 0 ? busy / total : 0;
+        const double headroom = cpp > 0 ? std::max(0.0, hz / cpp - over(packets)) : 0;
+        out.push_back({share,
+                       {text(w, "lcore"), fmt::format("{:.1f}%", 100 * share),
+                        scaled(over(packets)), cpp > 0 ? fmt::format("{:.0f}", cpp) : "-",
+                        cpp > 0 ? scaled(headroom) : "-", stages_text(w, was)}});
+    }
+    return out;
+}
+
+std::vector<rates::row> rates::ports() const {
+    std::vector<row> out;
+    for (const json& p : member(now_, "ports")) {
+        const json& was = same(member(before_, "ports"), "name", p);
+        const auto rate = [&](const char* name) { return over(grown(p, was, name)); };
+        const double drops = all_drops(p), dropped = drops - all_drops(was);
+        out.push_back({rate("rx_packets") + rate("tx_packets"),
+                       {text(p, "name"), text(p, "link"), scaled(rate("rx_packets")),
+                        scaled(rate("tx_packets")), scaled(8 * rate("rx_bytes")),
+                        scaled(8 * rate("tx_bytes")), scaled(rate("rx_missed")),
+                        scaled(over(dropped >= 0 ? dropped : drops))}});
+    }
+    return out;
+}
+
+std::vector<std::string> rates::lines() const {
+    std::vector<row> rows = what_ == "drops" ? drops() : what_ == "cost" ? cost() : ports();
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const row& a, const row& b) { return a.weight > b.weight; });
+    const columns& c = columns_of(what_);
+    std::vector<std::vector<std::string>> cells = {c.names};
+    for (row& r : rows) cells.push_back(std::move(r.cells));
+    return aligned(cells, c.right);
+}
+
+}  // namespace turnpike::ctl
