@@ -105,6 +105,7 @@ class caretaker {
         try {
             if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
             if (socket_ != nullptr) socket_->serve();
+            requests_.tick();
             if (&controller_.running() != said_of_) service_.status(status());
             service_.look([this] { return pulse_.beats(); });
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
@@ -121,7 +122,7 @@ class caretaker {
     }
     void reload_file() {
         service_.reloading();
-        const auto done = requests_.reload();
+        const auto done = requests_.reload("SIGHUP");
         service_.ready(done ? status() : "forwards as before; refused: " + done.error().message());
     }
     [[nodiscard]] std::string status() {
@@ -167,7 +168,8 @@ int forward(state::desired wanted, const options& chosen) {
     std::unique_ptr<control::requests> asked;
     // First: where another turnpike answers there, its devices are perhaps the same, too.
     auto socket = control::open_socket(
-        wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); });
+        wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
+        [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
     auto made =
         control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));

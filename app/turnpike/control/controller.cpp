@@ -20,7 +20,7 @@ uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
 }  // namespace
 
-result<state::changes> controller::apply(std::unique_ptr<const state::desired> wanted) noexcept {
+result<state::changes> controller::apply(std::shared_ptr<const state::desired> wanted) noexcept {
     try {
         return try_apply(std::move(wanted));
     } catch (const std::exception&) {
@@ -29,7 +29,7 @@ result<state::changes> controller::apply(std::unique_ptr<const state::desired> w
     }
 }
 
-result<state::changes> controller::try_apply(std::unique_ptr<const state::desired> wanted) {
+result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted) {
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
     // What runs stays the very object that owners know, though lines of the file may have moved.
@@ -67,7 +67,7 @@ result<state::changes> controller::try_apply(std::unique_ptr<const state::desire
     local_->set_rate(wanted->messages.rate);
     std::unique_ptr<datapath::view> before = std::move(view_);
     publish(std::move(c.view));
-    std::unique_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
+    const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
     // A round that began with the old view may end the first grace period; in the round behind it a
     // worker adopts the new one and sends what it still has for ports that go.
     rcu_->synchronize();

@@ -54,8 +54,12 @@ class controller {
     /// Answers  what differed
     /// Errors   with the place; what runs stays as it is
     [[nodiscard]] result<state::changes> apply(
-        std::unique_ptr<const state::desired> wanted) noexcept;
+        std::shared_ptr<const state::desired> wanted) noexcept;
     [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
+    /// The same, to be kept.
+    [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
+        return running_;
+    }
 
     /// Forward until `o.done`. Workers are stopped when it returns; what they had in hand is sent.
     void run(const outside& o);
@@ -85,7 +89,7 @@ class controller {
   private:
     controller() = default;
     result<void> make(std::unique_ptr<const state::desired> wanted);
-    result<state::changes> try_apply(std::unique_ptr<const state::desired> wanted);
+    result<state::changes> try_apply(std::shared_ptr<const state::desired> wanted);
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     void publish(std::unique_ptr<datapath::view> next) noexcept;
@@ -107,7 +111,7 @@ class controller {
     const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
-    std::unique_ptr<const state::desired> running_;
+    std::shared_ptr<const state::desired> running_;
     std::atomic<const datapath::view*> published_{nullptr};
     std::unique_ptr<datapath::view> view_;
     // The domain goes before what it still keeps: it is the last to be made of those here.

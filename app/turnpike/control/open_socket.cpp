@@ -11,12 +11,14 @@
 namespace turnpike::control {
 
 result<std::unique_ptr<sources::line_socket>> open_socket(
-    const state::desired& wanted, sources::line_socket::answer_function answer) {
+    const state::desired& wanted, sources::line_socket::answer_function answer,
+    std::function<void(const sources::socket_peer&)> gone) {
     const state::control_socket& says = wanted.fixed.control;
     auto socket = std::make_unique<sources::line_socket>(sources::line_socket::surroundings{
         .greeting = requests::greeting(),
         .answer = std::move(answer),
         .refusal = requests::refusal,
+        .gone = std::move(gone),
         .say = [](const std::string& text) { observe::say(text); }});
     const std::string path = says.path.empty() ? default_socket : says.path;
     // Where that fails, so does what follows, and says why.

@@ -16,6 +16,7 @@ inline constexpr const char* default_socket = "/run/turnpike/control.sock";
 /// where another turnpike has it.
 /// Errors  the one that is named cannot be: EADDRINUSE, ENOENT, EACCES...
 [[nodiscard]] result<std::unique_ptr<sources::line_socket>> open_socket(
-    const state::desired& wanted, sources::line_socket::answer_function answer);
+    const state::desired& wanted, sources::line_socket::answer_function answer,
+    std::function<void(const sources::socket_peer&)> gone = {});
 
 }  // namespace turnpike::control

@@ -7,7 +7,6 @@
 
 #include "control/show.hpp"
 #include "observe/console.hpp"
-#include "sources/yaml.hpp"
 #include "version.hpp"
 
 namespace turnpike::control {
@@ -40,44 +39,6 @@ json parse(std::string_view line) {
     return request;
 }
 
-json counts(size_t removed, size_t added, size_t changed) {
-    return {{"removed", removed}, {"added", added}, {"changed", changed}};
-}
-json names_of(const state::change_list<std::string>& l) {
-    return {{"removed", l.removed}, {"added", l.added}, {"changed", l.changed}};
-}
-
-/// What differs: few things by name, many by number.
-json changes_json(const state::changes& c) {
-    return {{"text", c.text()},
-            {"ports", names_of(c.ports)},
-            {"interfaces", names_of(c.interfaces)},
-            {"acls", names_of(c.acls)},
-            {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
-                                  c.neighbours.changed.size())},
-            {"routes", {{"removed", c.routes.removed.size()}, {"set", c.routes.set.size()}}},
-            {"settings", c.settings}};
-}
-
-template <class T>
-T taken(result<T> r) {
-    if (!r) throw r.error();
-    return std::move(*r);
-}
-
-/// The configuration of a request: a text under a name, or a file of this machine.
-state::desired wanted_by(const request_fields& f) {
-    f.expect("text name file");
-    if (f.has("file") == f.has("text"))
-        throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
-    if (f.has("file")) return taken(sources::load(f.text("file")));
-    return taken(sources::load_text(f.text("text"), f.text("name")));
-}
-
-std::string who_is(const sources::socket_peer& p) {
-    return "uid " + std::to_string(p.uid) + " (process " + std::to_string(p.pid) + ")";
-}
-
 }  // namespace
 
 struct request_table {
@@ -96,24 +57,22 @@ struct request_table {
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
         return show(r.controller_, f);
     }
-    static json check(requests&, const request_fields& f, const sources::socket_peer&) {
-        return {{"valid", wanted_by(f).file}};
+    static json check(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.changes_.check(f);
     }
     static json diff(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return changes_json(taken(state::diff(r.controller_.running(), wanted_by(f))));
+        return r.changes_.diff(f);
     }
-    static json apply(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        auto wanted = std::make_unique<const state::desired>(wanted_by(f));
-        const std::string name = wanted->file;
-        const auto applied = r.controller_.apply(std::move(wanted));
-        observe::say(who_is(from) + " applied " + name + ": " +
-                     (applied ? applied->text() + " changed"
-                              : "refused, what runs stays: " + applied.error().message()));
-        return changes_json(taken(applied));
+    static json states(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.changes_.states(f);
     }
-    static json reload(requests& r, const request_fields& f, const sources::socket_peer& from) {
-        f.expect("");
-        return changes_json(taken(r.reload(who_is(from))));
+    static json configuration(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return r.changes_.configuration(f);
+    }
+    /// One that changes what runs, or its file.
+    template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>
+    static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return (r.changes_.*Make)(f, from);
     }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("");
@@ -124,16 +83,26 @@ struct request_table {
         return {{"cleared", "counters"}};
     }
 
-    static const row rows[7];
+    static const row rows[14];
 };
 
-const request_table::row request_table::rows[7] = {
+const request_table::row request_table::rows[14] = {
     {"help", help, "what there is"},
     {"show", show_what, "what runs; what: one of those below"},
     {"check", check, "whether a configuration is whole"},
     {"diff", diff, "what it would change"},
-    {"apply", apply, "become what it says: all of it, or nothing"},
-    {"reload", reload, "apply the file that turnpike was started with, as SIGHUP does"},
+    {"apply", by<&change_requests::apply>, "become what it says: all of it, or nothing"},
+    {"change", by<&change_requests::change>,
+     "add, replace or del objects, set settings: all of them, or none"},
+    {"routes", by<&change_requests::routes>, "many changes of routes, as lines, in parts"},
+    {"reload", by<&change_requests::reload>,
+     "apply the file that turnpike was started with, as SIGHUP does"},
+    {"confirm", by<&change_requests::confirm>, "a change that would be undone is to stay"},
+    {"rollback", by<&change_requests::rollback>, "become what ran so many changes back"},
+    {"states", states, "the states that a rollback can go back to"},
+    {"save", by<&change_requests::save>,
+     "write what runs to the file that turnpike was started with"},
+    {"configuration", configuration, "what save would write, by the page"},
     {"clear", clear, "what: counters; what `show` counts begins at 0 again"},
 };
 
@@ -167,17 +136,6 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
     }
 }
 
-result<state::changes> requests::reload(const std::string& who) {
-    auto wanted = sources::load(file_);
-    auto applied =
-        wanted ? controller_.apply(std::make_unique<const state::desired>(std::move(*wanted)))
-               : result<state::changes>(tl::unexpected<error>(wanted.error()));
-    const std::string by = who.empty() ? "" : who + ": ";
-    if (applied)
-        observe::say(by + "reloaded " + file_ + ": " + applied->text() + " changed");
-    else
-        observe::say(by + "not reloaded, what runs stays: " + applied.error().message());
-    return applied;
-}
+result<state::changes> requests::reload(const std::string& by) { return changes_.reload(by); }
 
 }  // namespace turnpike::control

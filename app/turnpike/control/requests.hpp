@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/change_requests.hpp"
 #include "control/controller.hpp"
 #include "sources/socket.hpp"
 
@@ -17,7 +18,7 @@ namespace turnpike::control {
 class requests {
   public:
     /// file  the configuration that reload() reads
-    requests(controller& c, std::string file) : controller_(c), file_(std::move(file)) {}
+    requests(controller& c, std::string file) : controller_(c), changes_(c, std::move(file)) {}
 
     /// What a client is told first.
     [[nodiscard]] static std::string greeting();
@@ -28,13 +29,17 @@ class requests {
     [[nodiscard]] static std::string refusal(const error& why);
 
     /// Read the file again and become what it says; what runs stays where that cannot be. The log
-    /// says which, and `who` wanted it, where that is not empty.
-    [[nodiscard]] result<state::changes> reload(const std::string& who = {});
+    /// says which, and who wanted it.
+    [[nodiscard]] result<state::changes> reload(const std::string& by);
+    /// To be called often: what was not confirmed in time is undone.
+    void tick() noexcept { changes_.tick(); }
+    /// A client's connection has ended.
+    void gone(const sources::socket_peer& p) noexcept { changes_.forget(p.connection); }
 
   private:
     friend struct request_table;
     controller& controller_;
-    std::string file_;
+    change_requests changes_;
 };
 
 }  // namespace turnpike::control

@@ -184,6 +184,12 @@ std::string request_fields::text(std::string_view name) const {
     return at->get<std::string>();
 }
 
+std::string request_fields::json_text(std::string_view name) const {
+    const auto at = all_.find(name);
+    if (at == all_.end()) refuse(name, "is missing");
+    return at->dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 bool request_fields::truth_or(std::string_view name, bool otherwise) const {
     const auto at = all_.find(name);
     if (at == all_.end()) return otherwise;

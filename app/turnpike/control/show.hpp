@@ -19,6 +19,8 @@ class request_fields {
     explicit request_fields(const nlohmann::json& all) : all_(all) {}
     [[nodiscard]] bool has(std::string_view name) const { return all_.contains(name); }
     [[nodiscard]] std::string text(std::string_view name) const;
+    /// Of any kind, as JSON.
+    [[nodiscard]] std::string json_text(std::string_view name) const;
     [[nodiscard]] bool truth_or(std::string_view name, bool otherwise) const;
     [[nodiscard]] uint64_t number_or(std::string_view name, uint64_t otherwise, uint64_t least,
                                      uint64_t most) const;

@@ -48,7 +48,7 @@ void edit_route(desired& into, verb v, const reader& from) {
     state::neighbour_finder find(into);
     const auto [to, target] = read_route(from, into, find);
     if (v == add && into.routes.at(to) != nullptr) is_there(from, "the route to " + to.text());
-    into.routes.set(to, into.routes.target_index(target));
+    into.routes.set(to, target);
 }
 
 void edit_neighbour(desired& into, verb v, const reader& from) {

@@ -34,17 +34,21 @@ bool is_one(const std::array<std::string_view, N>& words, std::string_view word)
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-result<ip_prefix> parse_destination(std::string_view word) {
+tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
+
+}  // namespace
+
+result<ip_prefix> parse_destination(std::string_view text) {
+    std::string_view left = text;
+    const std::string_view word = take_word(left);
+    if (!take_word(left).empty())
+        return refuse(fmt::format("should be alone, not '{}'", text.substr(0, 80)));
     if (word == "default") return ip_prefix{};
     if (word.find('/') != std::string_view::npos) return parse_prefix(word);
     const auto host = parse_address(word);
     if (!host) return tl::unexpected<error>(host.error());
     return ip_prefix{*host, static_cast<uint8_t>(host->bits())};
 }
-
-tl::unexpected<error> refuse(std::string text) { return fail(EINVAL, "", std::move(text)); }
-
-}  // namespace
 
 result<route_line> parse_route_line(std::string_view line) {
     route_line out;
@@ -88,73 +92,58 @@ result<route_line> parse_route_line(std::string_view line) {
     return out;
 }
 
-namespace {
+bool says_nothing(std::string_view line) noexcept {
+    const auto first = line.find_first_not_of(" \t\r");
+    return first == std::string_view::npos || line[first] == '#';
+}
 
-/// Lines, one after the other, to routes of a set.
-class line_reader {
-  public:
-    line_reader(state::neighbour_finder& neighbours, state::route_set& into,
-                const route_taker& take)
-        : neighbours_(neighbours), into_(into), take_(take) {}
-
-    /// Errors  EINVAL with a sentence, no object
-    result<void> read(std::string_view line, uint32_t number) {
-        if (const auto first = line.find_first_not_of(" \t\r");
-            first == std::string_view::npos || line[first] == '#')
-            return {};
-        const auto parsed = parse_route_line(line);
-        if (!parsed) return refuse(parsed.error().text);
-        if (auto good = state::check_routed_prefix(parsed->to); !good)
-            return refuse("the route's prefix " + good.error().text);
-        if (last_index_ == UINT32_MAX || parsed->type != last_.type || parsed->via != last_.via ||
-            parsed->dev != last_dev_) {
-            last_ = {.type = parsed->type, .via = parsed->via};
-            last_dev_ = parsed->dev;
-            if (parsed->type == route_type::unicast) {
-                auto found = neighbours_.interface_of(parsed->via, parsed->dev);
-                if (!found) return refuse("via " + found.error().text);
-                last_.interface = *found;
-            }
-            last_index_ = into_.target_index(last_);
+result<state::route> route_line_reader::read(std::string_view line) {
+    const auto parsed = parse_route_line(line);
+    if (!parsed) return refuse(parsed.error().text);
+    if (auto good = state::check_routed_prefix(parsed->to); !good)
+        return refuse("the route's prefix " + good.error().text);
+    if (last_index_ == UINT32_MAX || parsed->type != last_.type || parsed->via != last_.via ||
+        parsed->dev != last_dev_) {
+        last_ = {.type = parsed->type, .via = parsed->via};
+        last_dev_ = parsed->dev;
+        last_index_ = UINT32_MAX;
+        if (parsed->type == route_type::unicast) {
+            auto found = neighbours_.interface_of(parsed->via, parsed->dev);
+            if (!found) return refuse("via " + found.error().text);
+            last_.interface = *found;
         }
-        take_(parsed->to, last_index_, number);
-        return {};
+        last_index_ = targets_.target_index(last_);
     }
-
-  private:
-    state::neighbour_finder& neighbours_;
-    state::route_set& into_;
-    const route_taker& take_;
-    state::route_target last_{};  ///< of the route before: mostly this one's, too
-    uint32_t last_index_ = UINT32_MAX;
-    std::string last_dev_{};
-};
-
-}  // namespace
+    return state::route{parsed->to, last_index_};
+}
 
 result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
                              state::route_set& into, const route_taker& take) {
     auto file = config::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
-    line_reader reader(neighbours, into, take);
+    route_line_reader reader(neighbours, into);
     for (uint32_t number = 1;; ++number) {
         const auto line = file->next();
         if (!line) return tl::unexpected<error>(line.error());
         if (!*line) return {};
-        if (auto read = reader.read(**line, number); !read)
-            return fail(EINVAL, file->where(), read.error().text);
+        if (says_nothing(**line)) continue;
+        const auto route = reader.read(**line);
+        if (!route) return fail(EINVAL, file->where(), route.error().text);
+        take(route->to, route->target, number);
     }
 }
 
 result<void> read_route_lines(std::string_view text, uint32_t first_line, const std::string& name,
                               state::neighbour_finder& neighbours, state::route_set& into,
                               const route_taker& take) {
-    line_reader reader(neighbours, into, take);
+    route_line_reader reader(neighbours, into);
     for (uint32_t number = first_line; !text.empty(); ++number) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        if (auto read = reader.read(text.substr(0, end), number); !read)
-            return fail(EINVAL, fmt::format("{}:{}", name, number), read.error().text);
-        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (says_nothing(line)) continue;
+        const auto route = reader.read(line);
+        if (!route) return fail(EINVAL, fmt::format("{}:{}", name, number), route.error().text);
+        take(route->to, route->target, number);
     }
     return {};
 }

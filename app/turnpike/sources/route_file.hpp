@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -12,6 +13,9 @@
 #include "state/routes.hpp"
 
 namespace turnpike::sources {
+
+/// A prefix, an address, or "default". Errors: EINVAL with a sentence, no object.
+[[nodiscard]] result<ip_prefix> parse_destination(std::string_view text);
 
 /// One line's route.
 struct route_line {
@@ -24,6 +28,26 @@ struct route_line {
 /// Words that `ip route` prints besides (proto, scope, metric, onlink, ...) are passed over.
 /// Errors  EINVAL with a sentence, no object
 [[nodiscard]] result<route_line> parse_route_line(std::string_view line);
+
+/// Empty, or a # comment.
+[[nodiscard]] bool says_nothing(std::string_view line) noexcept;
+
+/// Lines, one after the other, to routes: what they lead to is looked for once, not once a line.
+class route_line_reader {
+  public:
+    /// targets  gets the targets
+    route_line_reader(state::neighbour_finder& neighbours, state::route_set& targets)
+        : neighbours_(neighbours), targets_(targets) {}
+    /// Errors  EINVAL with a sentence, no object
+    [[nodiscard]] result<state::route> read(std::string_view line);
+
+  private:
+    state::neighbour_finder& neighbours_;
+    state::route_set& targets_;
+    state::route_target last_{};  ///< of the route before: mostly this one's, too
+    uint32_t last_index_ = UINT32_MAX;
+    std::string last_dev_{};
+};
 
 /// Called for each route with its target's index in the set and the line's number; complains by throwing.
 using route_taker = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;

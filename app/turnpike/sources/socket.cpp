@@ -153,6 +153,7 @@ void line_socket::adopt(owned_fd connection) {
     socklen_t size = sizeof who;
     if (::getsockopt(c.fd.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
         c.who = {who.pid, who.uid, who.gid};
+    c.who.connection = ++connections_;
     epoll_event event{.events = 0, .data = {.ptr = &c}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, c.fd.get(), &event) != 0)
         return drop(find(&c), nullptr);
@@ -251,6 +252,7 @@ void line_socket::refuse(const owned_fd& fd, const error& why) const {
 
 void line_socket::drop(client_list::iterator c, const char* why) {
     const int pid = c->who.pid;
+    if (c->asked && around_.gone) around_.gone(c->who);
     clients_.erase(c);  // and epoll forgets a descriptor that is closed
     if (why != nullptr) let_go("process " + std::to_string(pid) + " " + why);
 }

@@ -22,6 +22,7 @@ namespace turnpike::sources {
 struct socket_peer {
     int pid = 0;
     unsigned uid = 0, gid = 0;
+    uint64_t connection = 0;  ///< another one's number is another
 };
 
 struct socket_limits {
@@ -41,6 +42,8 @@ class line_socket {
         answer_function answer{};
         /// An answer that is not to a line: why a client is refused or let go.
         std::function<std::string(const error&)> refusal{};
+        /// A client whose line was answered is no more; may be empty.
+        std::function<void(const socket_peer&)> gone{};
         /// A line for the log: clients that were let go, at most one a second.
         std::function<void(const std::string&)> say{};
     };
@@ -106,7 +109,7 @@ class line_socket {
     bool owns_folder_ = false;
     client_list clients_{};  ///< the next to be answered first
     clock::time_point now_{}, said_{};
-    uint64_t unsaid_ = 0;
+    uint64_t unsaid_ = 0, connections_ = 0;
     std::string unsaid_why_{};  ///< the last one's
 };
 

@@ -88,7 +88,10 @@ route_set::part& route_set::own(size_t p) {
     return *routes;
 }
 
-void route_set::set(const ip_prefix& to, uint32_t target) {
+void route_set::set(const ip_prefix& to, const route_target& leads) {
+    if (last_ >= targets_.size() || uses_[last_] == 0 || targets_[last_] != leads)
+        last_ = target_index(leads);
+    const uint32_t target = last_;
     if (parts_.empty()) {
         parts_.push_back({to, std::make_shared<part>(1, route{to, target})});
         use(target);

@@ -86,7 +86,7 @@ class route_set {
     std::optional<ip_prefix> finish();
 
     /// A route that is new, or leads elsewhere now.
-    void set(const ip_prefix& to, uint32_t target);
+    void set(const ip_prefix& to, const route_target& target);
     /// False: there is none.
     bool remove(const ip_prefix& to);
 
@@ -121,6 +121,7 @@ class route_set {
     std::vector<uint32_t> uses_;       ///< by target: routes
     std::vector<uint32_t> by_target_;  ///< indices into targets_, sorted by what they name
     std::vector<uint32_t> unused_;     ///< indices into targets_, not in by_target_
+    uint32_t last_ = 0;                ///< the target that was set last: mostly the next one's, too
 };
 
 /// What makes one set of another. Spans and indices are those of the two sets.

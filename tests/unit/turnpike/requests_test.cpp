@@ -1,74 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an operator asks of a router that forwards: answers are what the tables hold, and nothing that is
 // wrong changes anything.
-#include "control/requests.hpp"
-
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "lib/eal.hpp"
-#include "reload_lab.hpp"
+#include "request_lab.hpp"
 
 namespace turnpike {
 namespace {
 
 using namespace test;
-using nlohmann::json;
-
-class requests : public testing::Test {
-  protected:
-    requests()
-        : file_(std::filesystem::temp_directory_path() /
-                ("turnpike-requests-" + std::to_string(::getpid()) + ".yaml")) {
-        // The devices of a lab are its rings: a configuration names them, and a lab's only worker.
-        write(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}"));
-    }
-    ~requests() override { std::filesystem::remove(file_); }
-
-    /// As the lab's own state has it: what differs from what runs is what the test changes.
-    std::string named(std::string text) {
-        const auto& ports = l_.controller().running().ports;
-        for (const char* const name : {"west", "east"}) {
-            const std::string device = name == std::string("west") ? "device: d0" : "device: d1";
-            text.replace(text.find(device), device.size(), "device: " + ports.at(name).device);
-        }
-        return "workers: [1]\nmempool: {buffers: 8191, ops: ring_mp_mc}\n" + text;
-    }
-    void write(const std::string& text) { std::ofstream(file_) << named(text); }
-
-    json ask(const json& request) { return told(request.dump()); }
-    json told(std::string_view line) {
-        l_.worker().pause();  // as it is between two of its rounds
-        const std::string answer = asked_.answer(line, {.pid = 7, .uid = 8, .gid = 9});
-        l_.worker().resume();
-        EXPECT_EQ(answer.find('\n'), std::string::npos);
-        json out = json::parse(answer);
-        EXPECT_EQ(out.size(), 1U) << answer;
-        return out;
-    }
-    json shown(const std::string& what, json more = json::object()) {
-        more["request"] = "show";
-        more["what"] = what;
-        json out = ask(more);
-        EXPECT_TRUE(out.contains("result")) << what << ": " << out;
-        return out["result"];
-    }
-    json refused(const json& request) {
-        json out = ask(request);
-        EXPECT_TRUE(out.contains("error")) << request << ": " << out;
-        return out["error"];
-    }
-
-    lab l_{router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.9.9.0/24, type: blackhole}")};
-    std::string file_;
-    control::requests asked_{l_.controller(), file_};
-};
+using requests = request_lab;
 
 std::vector<std::string> column(const json& rows, const char* name) {
     std::vector<std::string> out;
@@ -81,7 +22,8 @@ TEST_F(requests, greeting_and_help_name_all_there_is) {
     EXPECT_EQ(hello["schema"], "turnpike.control/1");
     EXPECT_TRUE(hello["version"].is_string());
     const json help = ask({{"request", "help"}})["result"];
-    for (const char* name : {"help", "show", "check", "diff", "apply", "reload", "clear"})
+    for (const char* name : {"help", "show", "check", "diff", "apply", "change", "routes", "reload",
+                             "confirm", "rollback", "states", "save", "configuration", "clear"})
         EXPECT_TRUE(help["requests"].contains(name)) << name;
     for (const auto& [what, text] : help["show"].items())
         if (what != "route") {

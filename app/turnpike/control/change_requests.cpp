@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/change_requests.hpp"
+
+#include <fmt/format.h>
+
+#include "config/write_file.hpp"
+#include "observe/console.hpp"
+#include "sources/edits.hpp"
+#include "sources/yaml.hpp"
+#include "sources/yaml_writer.hpp"
+#include "version.hpp"
+
+namespace turnpike::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr uint64_t longest_undo_s = 24 * 3600;
+/// Of all connections together.
+constexpr size_t most_staged = 2 * sources::route_stream::most;
+
+json counts(size_t removed, size_t added, size_t changed) {
+    return {{"removed", removed}, {"added", added}, {"changed", changed}};
+}
+json names_of(const state::change_list<std::string>& l) {
+    return {{"removed", l.removed}, {"added", l.added}, {"changed", l.changed}};
+}
+
+/// What differs: few things by name, many by number.
+json changes_json(const state::changes& c) {
+    return {{"text", c.text()},
+            {"ports", names_of(c.ports)},
+            {"interfaces", names_of(c.interfaces)},
+            {"acls", names_of(c.acls)},
+            {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
+                                  c.neighbours.changed.size())},
+            {"routes", {{"removed", c.routes.removed.size()}, {"set", c.routes.set.size()}}},
+            {"settings", c.settings}};
+}
+
+template <class T>
+T taken(result<T> r) {
+    if (!r) throw r.error();
+    return std::move(*r);
+}
+
+void taken(const result<void>& r) {
+    if (!r) throw r.error();
+}
+
+/// The configuration of a request: a text under a name, or a file of this machine.
+state::desired wanted_by(const request_fields& f) {
+    if (f.has("file") == f.has("text"))
+        throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
+    if (f.has("file")) return taken(sources::load(f.text("file")));
+    return taken(sources::load_text(f.text("text"), f.text("name")));
+}
+
+/// What runs, to be changed: parts are copied as they are.
+std::shared_ptr<state::desired> copy_of(const state::desired& d) {
+    return std::make_shared<state::desired>(d);
+}
+
+std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
+    if (!f.has("confirm")) return std::nullopt;
+    return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
+}
+
+}  // namespace
+
+std::string who_is(const sources::socket_peer& p) {
+    return fmt::format("uid {} (process {})", p.uid, p.pid);
+}
+
+json change_requests::check(const request_fields& f) const {
+    f.expect("text name file");
+    return {{"valid", wanted_by(f).file}};
+}
+
+json change_requests::diff(const request_fields& f) const {
+    f.expect("text name file");
+    return changes_json(taken(state::diff(*running(), wanted_by(f))));
+}
+
+json change_requests::apply(const request_fields& f, const peer& from) {
+    f.expect("text name file confirm");
+    auto wanted = std::make_shared<const state::desired>(wanted_by(f));
+    const std::string what = "apply " + wanted->file;
+    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f))));
+}
+
+/// One object or several, all or none.
+json change_requests::change(const request_fields& f, const peer& from) {
+    f.expect("do confirm");
+    const std::string list = f.json_text("do");
+    auto wanted = copy_of(*running());
+    taken(sources::edit(*wanted, list));
+    constexpr size_t longest = 200;  // of the log's line
+    const std::string what =
+        "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
+    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f))));
+}
+
+/// Lines of routes, in parts; made together with the last one.
+json change_requests::routes(const request_fields& f, const peer& from) {
+    f.expect("lines more");
+    size_t staged = 0;
+    for (const auto& [connection, s] : streams_) staged += s.size();
+    try {
+        sources::route_stream& all = streams_[from.connection];
+        if (staged > most_staged)
+            throw error{ENOSPC, {}, "too many changes of routes wait for their last parts"};
+        taken(all.take(f.text("lines"), *running()));
+        if (f.truth_or("more", false)) return {{"taken", all.size()}};
+        auto wanted = copy_of(*running());
+        taken(all.make(*wanted));
+        const std::string what =
+            fmt::format("{} route line{}", all.size(), all.size() == 1 ? "" : "s");
+        streams_.erase(from.connection);
+        return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what)));
+    } catch (...) {
+        streams_.erase(from.connection);
+        throw;
+    }
+}
+
+json change_requests::reload(const request_fields& f, const peer& from) {
+    f.expect("");
+    return changes_json(taken(reload(who_is(from))));
+}
+
+result<state::changes> change_requests::reload(const std::string& by) {
+    auto wanted = sources::load(file_);
+    if (!wanted) {
+        observe::say(by + ": reload: refused, what runs stays: " + wanted.error().message());
+        return tl::unexpected<error>(wanted.error());
+    }
+    auto changed = history_.apply(std::make_shared<const state::desired>(std::move(*wanted)), by,
+                                  "reload " + file_);
+    if (changed) history_.saved();
+    return changed;
+}
+
+json change_requests::rollback(const request_fields& f, const peer& from) {
+    f.expect("back");
+    return changes_json(
+        taken(history_.rollback(f.number_or("back", 1, 1, history::kept), who_is(from))));
+}
+
+json change_requests::confirm(const request_fields& f, const peer& from) {
+    f.expect("");
+    taken(history_.confirm(who_is(from)));
+    return {{"confirmed", history_.states().front().what}};
+}
+
+json change_requests::states(const request_fields& f) const {
+    f.expect("");
+    json list = json::array();
+    size_t back = 0;
+    for (const past_state& s : history_.states())
+        list.push_back({{"back", back++}, {"by", s.by}, {"what", s.what}, {"when", s.when}});
+    const auto left = history_.undone_in();
+    return {{"states", std::move(list)},
+            {"unsaved", history_.unsaved()},
+            {"undone_in_s", left ? json(left->count()) : json(nullptr)}};
+}
+
+namespace {
+
+std::string file_text(const state::desired& d) {
+    return fmt::format("# Written by turnpike {}.\n", version) + sources::to_yaml(d);
+}
+
+}  // namespace
+
+json change_requests::save(const request_fields& f, const peer& from) {
+    f.expect("");
+    taken(config::write_file(file_, file_text(*running())));
+    history_.saved();
+    observe::say(who_is(from) + ": saved as " + file_);
+    return {{"saved", file_}};
+}
+
+/// What save() would write, by the page.
+json change_requests::configuration(const request_fields& f) {
+    f.expect("from");
+    constexpr size_t page = 512 * 1024;
+    const uint64_t at = f.number_or("from", 0, 0, UINT64_MAX);
+    if (at == 0) {
+        written_ = running();
+        text_ = file_text(*written_);
+    }
+    if (written_ != running() || at > text_.size())
+        throw error{EBUSY, "from", "the configuration has changed meanwhile; begin anew"};
+    json out = {{"text", text_.substr(at, page)}, {"next", nullptr}};
+    if (at + page < text_.size()) {
+        out["next"] = at + page;
+    } else {
+        written_.reset();
+        std::string().swap(text_);
+    }
+    return out;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/history.hpp"
+
+#include <fmt/format.h>
+
+#include "observe/console.hpp"
+
+namespace turnpike::control {
+
+history::history(controller& c) : controller_(c), saved_(c.running_state()) {
+    states_.push_back({saved_, "the start", saved_->file, std::time(nullptr)});
+}
+
+/// The log's line of a change, whether it is one or is refused.
+result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
+                                          const std::string& by, const std::string& what) {
+    past_state next{wanted, by, what, std::time(nullptr)};
+    auto changed = controller_.apply(std::move(wanted));
+    observe::say(by + ": " + what + ": " +
+                 (changed ? changed->text() + " changed"
+                          : "refused, what runs stays: " + changed.error().message()));
+    // What is the same makes no state of its own, but the file may say it now.
+    if (!changed || controller_.running_state() == states_.front().state) return changed;
+    states_.push_front(std::move(next));
+    if (states_.size() > kept + 1) states_.pop_back();
+    return changed;
+}
+
+result<state::changes> history::apply(std::shared_ptr<const state::desired> wanted,
+                                      const std::string& by, const std::string& what,
+                                      std::optional<std::chrono::seconds> undo_after) {
+    if (const auto left = undone_in())
+        return fail(EBUSY, {},
+                    fmt::format("the last change is undone in {} s unless it is confirmed: confirm "
+                                "it, or roll it back, first",
+                                left->count()));
+    const auto before = states_.front().state;
+    auto changed = change_to(std::move(wanted), by, what);
+    if (changed && undo_after && states_.front().state != before)
+        undo_at_ = clock::now() + *undo_after;
+    return changed;
+}
+
+result<state::changes> history::rollback(size_t back, const std::string& by) {
+    if (back == 0 || back >= states_.size())
+        return fail(EINVAL, "back",
+                    states_.size() == 1
+                        ? "nothing has changed since the start"
+                        : fmt::format("is {}; so many changes back is none of the {} states that "
+                                      "are kept",
+                                      back, states_.size() - 1));
+    auto changed = change_to(states_[back].state, by, fmt::format("rollback {}", back));
+    if (changed) undo_at_.reset();
+    return changed;
+}
+
+result<void> history::confirm(const std::string& by) {
+    if (!undo_at_) return fail(ENOENT, {}, "no change waits to be confirmed");
+    undo_at_.reset();
+    observe::say(by + ": confirmed: " + states_.front().what);
+    return {};
+}
+
+void history::tick() noexcept {
+    constexpr std::chrono::seconds again{1};
+    if (!undo_at_ || clock::now() < *undo_at_) return;
+    try {
+        undo_at_ = clock::now() + again;  // where it cannot be done now
+        if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
+    } catch (const std::exception&) {  // no memory
+    }
+}
+
+std::optional<std::chrono::seconds> history::undone_in() const noexcept {
+    if (!undo_at_) return std::nullopt;
+    return std::max(std::chrono::ceil<std::chrono::seconds>(*undo_at_ - clock::now()),
+                    std::chrono::seconds(0));
+}
+
+}  // namespace turnpike::control

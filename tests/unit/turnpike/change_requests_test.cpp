@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an operator changes of a router that forwards: objects, many routes at once; and how it is undone,
+// kept and saved.
+#include <sys/stat.h>
+
+#include "request_lab.hpp"
+#include "sources/yaml.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+class change_requests : public request_lab {
+  protected:
+    json change(const std::string& edits, json more = json::object()) {
+        more["request"] = "change";
+        more["do"] = json::parse(edits);
+        return ask(more);
+    }
+    json changed(const std::string& edits, json more = json::object()) {
+        json out = change(edits, std::move(more));
+        EXPECT_TRUE(out.contains("result")) << out;
+        return out["result"];
+    }
+    json lines(const std::string& text, bool more = false) {
+        return ask({{"request", "routes"}, {"lines", text}, {"more", more}});
+    }
+    std::string runs() { return ask({{"request", "configuration"}})["result"]["text"]; }
+    json states() { return ask({{"request", "states"}})["result"]; }
+    /// A little of the clock that what waits is undone by.
+    void wait_a_second() {
+        const auto end = control::history::clock::now() + std::chrono::milliseconds(1050);
+        while (control::history::clock::now() < end) l_.settle();
+        l_.worker().pause();
+        asked_.tick();
+        l_.worker().resume();
+    }
+};
+
+TEST_F(change_requests, objects_one_by_one) {
+    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+    EXPECT_EQ(changed(R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])")["text"],
+              "1 route");
+    EXPECT_EQ(l_.way("10.7.0.1"), 1);
+    changed(R"([{"replace": {"route": {"to": "10.7.0.0/16", "type": "blackhole"}}}])");
+    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt);
+    changed(R"([{"del": {"route": {"to": "10.7.0.0/16"}}}])");
+    EXPECT_EQ(shown("route", {{"address", "10.7.0.1"}})["reason"], "no_route");
+
+    EXPECT_EQ(shown("route", {{"address", "10.0.2.3"}})["type"], "glean");
+    changed(R"([{"add": {"neighbour": {"address": "10.0.2.3", "mac": "02:00:00:00:00:03"}}}])");
+    EXPECT_EQ(shown("route", {{"address", "10.0.2.3"}})["mac"], "02:00:00:00:00:03");
+    changed(R"([{"del": {"neighbour": {"address": "10.0.2.3"}}}])");
+    EXPECT_EQ(shown("route", {{"address", "10.0.2.3"}})["type"], "glean");
+
+    changed(R"([{"add": {"address": {"port": "west", "address": "10.0.4.1/24"}}}])");
+    EXPECT_EQ(shown("route", {{"address", "10.0.4.1"}})["type"], "local");
+    changed(R"([{"replace": {"port": {"name": "east", "mtu": 1400}}}])");
+    EXPECT_EQ(shown("ports")["ports"][1]["mtu"], 1400);
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    changed(R"([{"add": {"acl": {"name": "l", "default": "permit", "rules": []}}},
+                {"replace": {"port": {"name": "west", "acl": {"in": "l"}}}}])");
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    changed(R"([{"add": {"rule": {"list": "l", "rule": {"action": "deny", "name": "n"}}}}])");
+    EXPECT_EQ(l_.way("10.9.0.1"), std::nullopt);
+    changed(R"([{"del": {"rule": {"list": "l", "name": "n"}}}])");
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_TRUE(changed(R"([{"set": {"tx": {"drain_us": 9}}}])")["settings"]);
+    EXPECT_EQ(l_.controller().running().sending.drain_us, 9U);
+}
+
+TEST_F(change_requests, all_or_none_and_where_is_said) {
+    const std::string before = runs();
+    const json e = change(R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}},
+                              {"del": {"route": {"to": "10.6.0.0/16"}}}])")["error"];
+    EXPECT_EQ(e["code"], "ENOENT");
+    EXPECT_EQ(e["where"], "socket:1");
+    EXPECT_EQ(e["what"], "the route to 10.6.0.0/16 is not there");
+    EXPECT_EQ(change(R"([{"add": {"port": {"name": "n", "device": "net_nonesuch7",
+                                           "addresses": ["10.0.9.1/24"]}}}])")["error"]["where"],
+              "socket:1: port 'n'");
+    EXPECT_EQ(ask({{"request", "change"}})["error"]["where"], "do");
+    EXPECT_EQ(runs(), before);
+    EXPECT_EQ(states()["states"].size(), 1U);
+    EXPECT_FALSE(states()["unsaved"]);
+}
+
+TEST_F(change_requests, lines_in_parts_come_together) {
+    EXPECT_EQ(lines("add 10.7.0.0/16 via 10.0.2.2\n# none\n\nreplace 10.9.0.0/16 via 10.0.2.3\n",
+                    true)["result"]["taken"],
+              2);
+    EXPECT_EQ(l_.way("10.7.0.1"), std::nullopt) << "not before the last part";
+    const json done = lines(
+        "del 10.9.9.0/24\n2001:db8:7::/48 via fe80::9 dev east\n"
+        "add 10.6.0.0/16 via 10.0.2.2 dev east\ndel 10.6.0.0/16");
+    EXPECT_EQ(done["result"]["routes"], (json{{"removed", 1}, {"set", 3}})) << done;
+    EXPECT_EQ(l_.way("10.7.0.1"), 1);
+    EXPECT_EQ(shown("route", {{"address", "10.9.9.1"}})["via"], "10.0.2.3");
+    EXPECT_EQ(shown("route", {{"address", "2001:db8:7::1"}})["via"], "fe80::9");
+    EXPECT_EQ(states()["states"][0]["what"], "6 route lines");
+}
+
+TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
+    const std::string before = runs();
+    const struct {
+        const char *text, *where, *what, *code;
+    } rows[] = {
+        {"add 10.7.0.0/16 via 10.99.0.1", "line 2", "via is 10.99.0.1, which is on no port's",
+         "EINVAL"},
+        {"\nadd 10.7.0.0/16", "line 3", "says not where packets go", "EINVAL"},
+        {"dle 10.7.0.0/16", "line 2", "the route's prefix", "EINVAL"},
+        {"del 10.7.0.0/16 via 10.0.2.2", "line 2", "the route's prefix should be alone", "EINVAL"},
+        {"del 10.7.0.0/16", "line 2", "the route to 10.7.0.0/16 is not there", "ENOENT"},
+        {"add 10.9.0.0/16 via 10.0.2.2", "line 2", "the route to 10.9.0.0/16 is there already",
+         "EEXIST"},
+        {"add 10.0.1.0/24 via 10.0.2.2", "lab.yaml", "routes: 10.0.1.0/24 is there twice",
+         "EINVAL"},
+    };
+    for (const auto& r : rows) {
+        EXPECT_TRUE(lines("add 10.5.0.0/16 via 10.0.2.2\n", true).contains("result"));
+        const json e = lines(r.text)["error"];
+        EXPECT_EQ(e["where"], r.where) << r.text;
+        EXPECT_EQ(e["what"].get<std::string>().substr(0, std::string(r.what).size()), r.what);
+        EXPECT_EQ(e["code"], r.code) << r.text;
+        EXPECT_EQ(lines("")["result"]["text"], "nothing") << "what came before is gone";
+    }
+    EXPECT_EQ(runs(), before);
+    // Another connection's parts are its own, and go with it.
+    lines("add 10.5.0.0/16 via 10.0.2.2\n", true);
+    asked_.gone(client_);
+    EXPECT_EQ(lines("")["result"]["text"], "nothing");
+    lines("add 10.5.0.0/16 via 10.0.2.2\n", true);
+    client_.connection = 2;
+    EXPECT_EQ(lines("")["result"]["text"], "nothing");
+    client_.connection = 1;
+    EXPECT_EQ(lines("")["result"]["text"], "1 route");
+}
+
+TEST_F(change_requests, back_to_what_ran_before) {
+    std::vector<std::string> was = {runs()};
+    for (int i = 0; i < 13; ++i) {
+        changed(R"([{"set": {"tx": {"drain_us": )" + std::to_string(100 + i) + "}}}]");
+        was.push_back(runs());
+    }
+    const json kept = states()["states"];
+    ASSERT_EQ(kept.size(), control::history::kept + 1);
+    EXPECT_EQ(kept[0]["by"], "uid 8 (process 7)");
+    EXPECT_EQ(kept[10]["back"], 10);
+    EXPECT_EQ(refused({{"request", "rollback"}, {"back", 11}})["where"], "back");
+    EXPECT_EQ(ask({{"request", "rollback"}, {"back", 10}})["result"]["text"], "settings");
+    EXPECT_EQ(runs(), was[3]);
+    EXPECT_EQ(ask({{"request", "rollback"}})["result"]["text"], "settings");
+    EXPECT_EQ(runs(), was[13]) << "a rollback is a change, too";
+    EXPECT_TRUE(states()["unsaved"]);
+}
+
+TEST_F(change_requests, there_is_nothing_before_the_start) {
+    EXPECT_EQ(refused({{"request", "rollback"}})["what"], "nothing has changed since the start");
+    EXPECT_EQ(refused({{"request", "confirm"}})["code"], "ENOENT");
+}
+
+constexpr const char* seven = R"([{"add": {"route": {"to": "10.7.0.0/16", "via": "10.0.2.2"}}}])";
+constexpr const char* six = R"([{"add": {"route": {"to": "10.6.0.0/16", "via": "10.0.2.2"}}}])";
+
+TEST_F(change_requests, unconfirmed_it_is_undone) {
+    const std::string before = runs();
+    const json other = {
+        {"request", "apply"}, {"text", named(router())}, {"name", "o.yaml"}, {"confirm", 1}};
+    EXPECT_EQ(ask(other)["result"]["text"], "2 routes");
+    EXPECT_EQ(shown("route", {{"address", "10.9.0.1"}})["reason"], "no_route");
+    EXPECT_EQ(states()["undone_in_s"], 1);
+    EXPECT_EQ(change(seven)["error"]["code"], "EBUSY") << "nothing else meanwhile";
+    EXPECT_EQ(refused({{"request", "reload"}})["code"], "EBUSY");
+    asked_.tick();
+    EXPECT_EQ(states()["undone_in_s"], 1) << "not before its time";
+    wait_a_second();
+    EXPECT_EQ(runs(), before);
+    EXPECT_EQ(l_.way("10.9.0.1"), 1);
+    EXPECT_EQ(states()["undone_in_s"], nullptr);
+    EXPECT_EQ(states()["states"][0]["what"], "rollback 1");
+    EXPECT_TRUE(change(seven).contains("result"));
+}
+
+TEST_F(change_requests, confirmed_or_rolled_back_it_is_not) {
+    changed(seven, {{"confirm", 1}});
+    EXPECT_TRUE(ask({{"request", "confirm"}})["result"]["confirmed"].get<std::string>().starts_with(
+        "change [{\"add\""));
+    const std::string after = runs();
+    wait_a_second();
+    EXPECT_EQ(runs(), after);
+    changed(six, {{"confirm", 1}});
+    EXPECT_EQ(ask({{"request", "rollback"}})["result"]["text"], "1 route");
+    wait_a_second();
+    EXPECT_EQ(runs(), after);
+    // What changes nothing has nothing to be undone.
+    changed("[]", {{"confirm", 1}});
+    EXPECT_EQ(states()["undone_in_s"], nullptr);
+    EXPECT_EQ(change(six, {{"confirm", 0}})["error"]["where"], "confirm");
+}
+
+TEST_F(change_requests, saved_it_is_loaded_as_it_runs) {
+    ::chmod(file_.c_str(), 0640);
+    changed(seven);
+    changed(R"([{"add": {"acl": {"name": "l", "rules": [{"action": "permit", "dscp": 3}]}}},
+                {"replace": {"port": {"name": "west", "acl": {"in": "l"}}}}])");
+    EXPECT_TRUE(states()["unsaved"]);
+    EXPECT_EQ(ask({{"request", "save"}})["result"]["saved"], file_);
+    EXPECT_FALSE(states()["unsaved"]);
+    struct stat made {};
+    EXPECT_EQ(::stat(file_.c_str(), &made), 0);
+    EXPECT_EQ(made.st_mode & 07777, 0640U);
+    const auto loaded = sources::load(file_);
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    const auto differs = state::diff(l_.controller().running(), *loaded);
+    ASSERT_TRUE(differs) << differs.error().message();
+    EXPECT_TRUE(differs->empty()) << differs->text();
+    EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "nothing");
+    changed(six);
+    EXPECT_TRUE(states()["unsaved"]);
+    EXPECT_EQ(ask({{"request", "reload"}})["result"]["text"], "1 route");
+    EXPECT_FALSE(states()["unsaved"]);
+}
+
+TEST_F(change_requests, what_cannot_be_saved_is_as_it_was) {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("turnpike-save-" + std::to_string(::getpid()));
+    control::requests elsewhere(l_.controller(), (folder / "none" / "c.yaml").string());
+    const json e = json::parse(elsewhere.answer(R"({"request": "save"})", client_))["error"];
+    EXPECT_EQ(e["code"], "ENOENT");
+    EXPECT_EQ(e["where"], (folder / "none" / "c.yaml").string());
+    EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_F(change_requests, a_long_configuration_by_the_page) {
+    std::string many;
+    for (unsigned i = 0; i < 30000; ++i)
+        many += "172." + std::to_string(16 + i / 4096) + "." + std::to_string(i / 16 % 256) + "." +
+                std::to_string(i % 16 * 16) + "/28 via 10.0.2.2\n";
+    EXPECT_EQ(lines(many)["result"]["routes"]["set"], 30000);
+    std::string text;
+    json from = 0;
+    int pages = 0;
+    while (!from.is_null()) {
+        const json page = ask({{"request", "configuration"}, {"from", from}})["result"];
+        text += page["text"].get<std::string>();
+        from = page["next"];
+        ++pages;
+    }
+    EXPECT_GT(pages, 1);
+    const auto loaded = sources::load_text(text, "pages.yaml");
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    EXPECT_TRUE(state::diff(l_.controller().running(), *loaded)->empty());
+    from = ask({{"request", "configuration"}})["result"]["next"];
+    changed(seven);
+    EXPECT_EQ(refused({{"request", "configuration"}, {"from", from}})["code"], "EBUSY");
+    EXPECT_EQ(l_.way("172.16.0.1"), 1);
+}
+
+}  // namespace
+}  // namespace turnpike
