@@ -10,6 +10,7 @@
 #include "base/arguments.hpp"
 #include "complete.hpp"
 #include "manual.hpp"
+#include "objects.hpp"
 #include "print.hpp"
 #include "watch.hpp"
 
@@ -44,10 +45,23 @@ result<json> with_file(const given& g) {
     if (text.empty()) return fail(EINVAL, file, "is empty");
     const std::string path = std::filesystem::absolute(file).lexically_normal().string();
     json request = {{"request", name}, {"text", text}, {"name", path}};
+    add_confirm(g, request);
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (line.size() >= most_request_bytes) request = {{"request", name}, {"file", path}};
+    if (line.size() >= most_request_bytes) {
+        request.erase("text");
+        request.erase("name");
+        request["file"] = path;
+    }
     return request;
 }
+
+result<json> roll_back(const given& g) {
+    json request = {{"request", "rollback"}};
+    if (g.has("NUMBER")) request["back"] = std::stoul(g.value("NUMBER"));
+    return request;
+}
+
+result<json> show_states(const given&) { return json{{"request", "states"}}; }
 
 /// The request of that name, and no more.
 result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
@@ -89,6 +103,10 @@ std::string would_change(const given&, const json& result) {
 }
 std::string changed(const given&, const json& result) { return "changed: " + changes_text(result); }
 
+std::string confirmed(const given&, const json& result) {
+    return "stays: " + result.value("confirmed", std::string()) + "\n";
+}
+
 constexpr command local(std::string_view usage, std::string_view help, int (*run)(const given&)) {
     return {usage, help, nullptr, nullptr, {}, {}, run};
 }
@@ -115,12 +133,66 @@ constexpr command table[] = {
     {"show isa", "the kernels that were chosen", show},
     {"show workers", "which lcore polls which queues", show, nullptr, "workers", "lcore rx_queues"},
     {"show config", "the configuration that runs, and how often it changed", show},
+    {"show states", "what a rollback can go back to, and what waits to be confirmed", show_states,
+     nullptr, "states", "back when by what"},
     {"show memory", "buffers, tables, neighbours", show},
     {"show help", "what this turnpike can be asked", show},
     {"check FILE", "whether a configuration is whole", with_file, valid},
     {"diff FILE", "what it would change", with_file, would_change},
-    {"apply FILE", "become what it says: all of it, or nothing", with_file, changed},
+    {"apply FILE [--confirm SECONDS]", "become what it says: all of it, or nothing", with_file,
+     changed},
     {"reload", "apply the file that turnpike was started with", bare, changed},
+    {"confirm", "what was changed with --confirm is to stay", bare, confirmed},
+    {"rollback [NUMBER]", "become what ran so many changes ago (1), of `show states`", roll_back,
+     changed},
+    local("save [FILE]",
+          "write what runs to the file that turnpike was started with, or to another (-: print it)",
+          save),
+    {"route add|replace PREFIX via ADDRESS [port PORT] [--confirm SECONDS]",
+     "a route by a neighbour", change_route, changed},
+    {"route add|replace PREFIX blackhole|unreachable [--confirm SECONDS]",
+     "a route that leads nowhere", change_route, changed},
+    {"route del PREFIX [--confirm SECONDS]", "and take it away", change_route, changed},
+    local("routes FILE", "lines \"add|replace|del ROUTE\", all of them or none (-: standard input)",
+          send_routes),
+    {"neighbour add|replace ADDRESS mac MAC [port PORT] [--confirm SECONDS]",
+     "a neighbour that is never asked", change_neighbour, changed},
+    {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "and ask for it again",
+     change_neighbour, changed},
+    {"address add|del PORT CIDR [--confirm SECONDS]", "an address of ours", change_address,
+     changed},
+    {"address replace PORT CIDR... [--confirm SECONDS]", "all addresses of a port, at once",
+     change_address, changed},
+    {"port add PORT device DEVICE [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
+     "[addresses CIDRS] [acl_in LIST] [acl_out LIST] [--confirm SECONDS]",
+     "open a device", change_port, changed},
+    {"port replace PORT [device DEVICE] [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
+     "[addresses CIDRS] [acl_in LIST] [acl_out LIST] [--confirm SECONDS]",
+     "what is said of it replaces what was; acl_in none: no list", change_port, changed},
+    {"port del PORT [--confirm SECONDS]", "close it", change_port, changed},
+    {"patch add|replace|del PORT PORT [--confirm SECONDS]", "two ports, each frame to the other",
+     change_patch, changed},
+    {"acl add|replace LIST [default permit|deny] [rules FILE permit|deny] [--confirm SECONDS]",
+     "an access list; FILE has ClassBench's lines", change_acl, changed},
+    {"acl del LIST [--confirm SECONDS]", "one that is bound nowhere", change_acl, changed},
+    {"rule add LIST permit|deny|count [at NUMBER] [name NAME] [family ipv4|ipv6] "
+     "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
+     "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
+     "[dscp NUMBER] [vlan NUMBER] [fragments true|false] [--confirm SECONDS]",
+     "a rule at the end of a list, or at a place from 1 on", change_rule, changed},
+    {"rule replace LIST RULE permit|deny|count [name NAME] [family ipv4|ipv6] "
+     "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
+     "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
+     "[dscp NUMBER] [vlan NUMBER] [fragments true|false] [--confirm SECONDS]",
+     "RULE: its name, or its place", change_rule, changed},
+    {"rule del LIST RULE [--confirm SECONDS]", "RULE: its name, or its place", change_rule,
+     changed},
+    {"set KEY VALUE [--confirm SECONDS]",
+     "a number of tx, icmp or neighbours, as tx.drain_us or neighbours.limit", change_setting,
+     changed},
+    {"batch FILE [--confirm SECONDS]",
+     "lines of such commands, from \"route\" to \"set\", all of them or none (-: standard input)",
+     change_many, changed},
     {"clear counters", "what `show` counts begins at 0 again; the report's totals go on", clear,
      cleared},
     local("watch drops|cost|ports [--interval SECONDS]",
@@ -139,7 +211,14 @@ constexpr common_option options[] = {
     {"--version", "", "print the version"},
 };
 
-constexpr topic first_words[] = {{"show", "what runs, as a table"}};
+constexpr topic first_words[] = {{"show", "what runs, as a table"},
+                                 {"route", "a route"},
+                                 {"neighbour", "a static neighbour"},
+                                 {"address", "addresses of ports"},
+                                 {"port", "ports and their devices"},
+                                 {"patch", "ports that are joined"},
+                                 {"acl", "access lists"},
+                                 {"rule", "one rule of an access list"}};
 
 const char* no_seconds(const std::string& text) {
     const size_t point = std::min(text.find('.'), text.size());
@@ -151,6 +230,12 @@ const char* no_seconds(const std::string& text) {
     return good ? nullptr : "should be seconds, as 2 or 0.5, up to 86400";
 }
 
+const char* no_number(const std::string& text) {
+    uint32_t number = 0;
+    return read_number<uint32_t>(text, 0, UINT32_MAX, number) ? nullptr
+                                                              : "should be a whole number";
+}
+
 constexpr value_kind kinds[] = {
     {"FILE", "a file's name", true, {}, {}, {}, nullptr},
     {"PATH", "a file's name", true, {}, {}, {}, nullptr},
@@ -158,6 +243,20 @@ constexpr value_kind kinds[] = {
     {"ADDRESS", "an IPv4 or IPv6 address", false, "neighbours", "neighbours", "address", nullptr},
     {"PREFIX", "a network, as 10.9.0.0/16, or an address", false, "routes", "routes", "to",
      nullptr},
+    {"PORT", "a port's name", false, "ports", "ports", "name", nullptr},
+    {"LIST", "an access list's name", false, "acl", "acl", "list", nullptr},
+    {"CIDR", "an address with its network's length, as 10.0.1.1/24", false, {}, {}, {}, nullptr},
+    {"CIDRS", "such addresses, with commas between", false, {}, {}, {}, nullptr},
+    {"MAC", "as 02:00:00:00:00:01", false, {}, {}, {}, nullptr},
+    {"DEVICE", "an EAL vdev with its arguments, or a PCI address", false, {}, {}, {}, nullptr},
+    {"NUMBER", "a whole number", false, {}, {}, {}, no_number},
+    {"NAME", "a name", false, {}, {}, {}, nullptr},
+    {"RULE", "a rule's name, or its place from 1 on", false, {}, {}, {}, nullptr},
+    {"PROTOCOL", "tcp, udp, icmp..., or a number", false, {}, {}, {}, nullptr},
+    {"PORTS", "80, or 1024-65535", false, {}, {}, {}, nullptr},
+    {"FLAGS", "as \"+syn -ack\"", false, {}, {}, {}, nullptr},
+    {"KEY", "as tx.drain_us", false, {}, {}, {}, nullptr},
+    {"VALUE", "what it is to be", false, {}, {}, {}, nullptr},
     {"WORD", "a word", false, {}, {}, {}, nullptr},
 };
 

@@ -33,6 +33,8 @@ class reader {
     /// Its line in the file, from 1.
     [[nodiscard]] uint32_t line() const noexcept { return node_.line(); }
 
+    /// No value, or null.
+    [[nodiscard]] bool is_nothing() const noexcept { return node_.kind() == node_kind::nothing; }
     [[nodiscard]] bool is_map() const noexcept { return node_.kind() == node_kind::map; }
     /// Of a list or a map: elements, or keys.
     [[nodiscard]] size_t size() const noexcept;

@@ -114,6 +114,7 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others) 
 }
 
 std::string list_name(const desired& in, const reader& from) {
+    if (from.is_nothing()) return {};
     const std::string name = from.text();
     if (in.acls.find(name) == nullptr)
         from.refuse(
@@ -168,8 +169,6 @@ void edit_list(acl_list& list, const reader& from, list_edit how) {
 
 void read_bindings(const desired& in, const reader& from, interface& into) {
     from.expect_map({"in", "out"});
-    into.acl_in.clear();
-    into.acl_out.clear();
     if (from.has("in")) into.acl_in = list_name(in, from.at("in"));
     if (from.has("out")) into.acl_out = list_name(in, from.at("out"));
 }

@@ -14,7 +14,7 @@ void read_acl(const config::reader& from, state::desired& into);
 enum class list_edit { insert, exchange, erase };
 /// One rule of a list. from  "rule", not to erase; "at", from 1, or the "name" of the one that is there
 void edit_list(state::acl_list& list, const config::reader& from, list_edit how);
-/// ports[].acl, all of it; needs the lists read already.
+/// ports[].acl: the directions that it names; null: no list. Needs the lists read already.
 void read_bindings(const state::desired& in, const config::reader& from, state::interface& into);
 
 }  // namespace turnpike::sources

@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
                  R"([{"replace": {"port": {"name": "west", "mtu": 1300}}}])", "mtu: 1400",
                  "mtu: 1300"},
         edit_row{"a port's lists",
-                 R"([{"replace": {"port": {"name": "west", "acl": {"out": "in-list"}}}}])",
+                 R"([{"replace": {"port": {"name": "west", "acl": {"in": null, "out": "in-list"}}}}])",
                  "{in: in-list, out: bare}", "{out: in-list}"},
         edit_row{
             "add a port",

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""turnpikectl's commands that change, undo and save: what they ask of turnpike: ctl_change_test.py PROGRAM [TEST...]"""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from lib import tap  # noqa: E402
+from lib.control_server import PROGRAM, Server, output, run  # noqa: E402
+
+CHANGED = {"result": {"text": "1 route"}}
+
+
+def asked_by(*words):
+    server = Server(CHANGED)
+    assert output(server, *words) == "changed: 1 route\n"
+    assert len(server.asked) == 1
+    return server.asked[0]
+
+
+def test_objects():
+    for line, do in {
+        "route add 10.9.0.0/16 via 10.0.2.2": {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}},
+        "route replace ::/0 via fe80::2 port east":
+            {"replace": {"route": {"to": "::/0", "via": "fe80::2", "port": "east"}}},
+        "route add 192.0.2.0/24 blackhole": {"add": {"route": {"to": "192.0.2.0/24", "type": "blackhole"}}},
+        "route del 10.9.0.0/16": {"del": {"route": {"to": "10.9.0.0/16"}}},
+        "neighbour add 10.0.2.9 mac 02:00:00:00:00:09":
+            {"add": {"neighbour": {"address": "10.0.2.9", "mac": "02:00:00:00:00:09"}}},
+        "neighbour del fe80::9 port west": {"del": {"neighbour": {"address": "fe80::9", "port": "west"}}},
+        "address add west 10.0.1.2/24": {"add": {"address": {"port": "west", "address": "10.0.1.2/24"}}},
+        "address replace west 10.0.1.2/24 2001:db8::1/64":
+            {"replace": {"address": {"port": "west", "addresses": ["10.0.1.2/24", "2001:db8::1/64"]}}},
+        "port add new device net_tap0,iface=x addresses 10.0.5.1/24,2001:db8::1/64 mtu 1400 acl_in l":
+            {"add": {"port": {"name": "new", "device": "net_tap0,iface=x", "mtu": "1400",
+                              "addresses": ["10.0.5.1/24", "2001:db8::1/64"], "acl": {"in": "l"}}}},
+        "port replace west acl_in none acl_out l":
+            {"replace": {"port": {"name": "west", "acl": {"in": None, "out": "l"}}}},
+        "port del west": {"del": {"port": {"name": "west"}}},
+        "patch add a b": {"add": {"patch": ["a", "b"]}},
+        "acl add l default permit": {"add": {"acl": {"name": "l", "default": "permit", "rules": []}}},
+        "acl replace l default deny": {"replace": {"acl": {"name": "l", "default": "deny"}}},
+        "acl del l": {"del": {"acl": {"name": "l"}}},
+        "rule add l deny at 2 name n protocol tcp destination_ports 80-81 fragments false":
+            {"add": {"rule": {"list": "l", "at": "2", "rule": {
+                "action": "deny", "name": "n", "protocol": "tcp", "destination_ports": "80-81",
+                "fragments": "false"}}}},
+        "rule replace l 3 count source 10.0.0.0/8":
+            {"replace": {"rule": {"list": "l", "at": "3", "rule": {"action": "count", "source": "10.0.0.0/8"}}}},
+        "rule del l n": {"del": {"rule": {"list": "l", "name": "n"}}},
+        "set tx.drain_us 20": {"set": {"tx": {"drain_us": "20"}}},
+    }.items():
+        assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line
+    flags = asked_by("rule", "add", "l", "deny", "protocol", "tcp", "tcp_flags", "+syn -ack")
+    assert flags["do"][0]["add"]["rule"]["rule"]["tcp_flags"] == "+syn -ack"
+
+
+def test_rules_of_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        rules = os.path.join(folder, "rules")
+        text = "@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t0 : 65535\t0x06/0xFF\t0x0000/0x0000\n"
+        pathlib.Path(rules).write_text(text, encoding="utf-8")
+        assert asked_by("acl", "replace", "l", "rules", rules, "deny")["do"] == [
+            {"replace": {"acl": {"name": "l", "rules": [{"action": "deny", "lines": text}]}}}]
+        pathlib.Path(rules).write_text(text * 20000, encoding="utf-8")
+        done = Server(CHANGED).run("acl", "replace", "l", "rules", rules, "deny")
+        assert done.returncode == 1 and "too long for a request" in done.stderr, done
+        assert Server(CHANGED).run("acl", "add", "l", "rules", rules + "x", "deny").returncode == 1
+
+
+def test_confirm_rollback_and_states():
+    assert asked_by("set", "tx.drain_us", "20", "--confirm", "60")["confirm"] == 60
+    assert asked_by("--confirm", "0.2", "route", "del", "::/0")["confirm"] == 1, "whole seconds"
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write("ports: []\n")
+        file.flush()
+        request = asked_by("apply", file.name, "--confirm", "9")
+        assert request == {"request": "apply", "text": "ports: []\n", "name": file.name, "confirm": 9}, request
+        file.write("#" * (1 << 20))
+        file.flush()
+        assert asked_by("apply", file.name, "--confirm", "9") == {
+            "request": "apply", "file": file.name, "confirm": 9}
+    assert asked_by("rollback") == {"request": "rollback"}
+    assert asked_by("rollback", "3") == {"request": "rollback", "back": 3}
+    assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "stays: apply x\n"
+    shown = output(Server({"result": {"states": [{"back": 0, "by": "uid 0", "what": "apply x", "when": 7}],
+                                      "unsaved": True}}), "show", "states")
+    assert "apply x" in shown and "uid 0" in shown, shown
+
+
+def test_a_batch_is_one_change():
+    lines = '# two ports that are joined\nport add a device net_tap0\n\nport add b device "net_tap1,iface=x y"\n' \
+            "patch add a b\n"
+    wanted = [{"add": {"port": {"name": "a", "device": "net_tap0"}}},
+              {"add": {"port": {"name": "b", "device": "net_tap1,iface=x y"}}}, {"add": {"patch": ["a", "b"]}}]
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(lines)
+        file.flush()
+        assert asked_by("batch", file.name, "--confirm", "5") == {
+            "request": "change", "do": wanted, "confirm": 5}
+        for wrong, said in {"port ad a": f"{file.name}:6: port:", "show ports": f"{file.name}:6: show: changes no",
+                            'route del "x': f"{file.name}:6: a quote", "rollback": f"{file.name}:6: rollback: changes",
+                            "route del ::/0 --confirm 5": f"{file.name}:6: a line has no options"}.items():
+            file.seek(len(lines))
+            file.truncate()
+            file.write(wrong + "\n")
+            file.flush()
+            done = Server(CHANGED).run("batch", file.name)
+            assert done.returncode == 1 and said in done.stderr, done
+    server = Server(CHANGED)
+    done = subprocess.run([PROGRAM, "--socket", server.path, "batch", "-"], input=lines, text=True,
+                          capture_output=True, timeout=20, check=False)
+    assert done.returncode == 0 and server.asked[0]["do"] == wanted, done
+
+
+def test_routes_go_in_parts():
+    lines = [f"add 10.{i >> 8 & 255}.{i & 255}.0/24 via 10.0.2.2 dev east" for i in range(30000)]
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("\n".join(lines))
+        file.flush()
+        server = Server({"result": {"taken": 1}}, CHANGED)
+        assert output(server, "routes", file.name) == "changed: 1 route\n"
+        assert [r.get("more", False) for r in server.asked] == [True, False]
+        assert all(len(json.dumps(r)) < 1 << 20 for r in server.asked)
+        assert "".join(r["lines"] for r in server.asked).splitlines() == lines
+        refused = Server({"error": {"code": "EEXIST", "where": "line 7", "what": "is there"}}).run("routes", file.name)
+        assert refused.returncode == 1 and "line 7: is there (EEXIST)" in refused.stderr, refused
+        file.write("\n" + "x" * 70000)
+        file.flush()
+        done = Server(CHANGED, CHANGED).run("routes", file.name)
+        assert done.returncode == 1 and "too long" in done.stderr, done
+    assert run("routes", "/no/such").returncode == 1
+    server = Server(CHANGED)
+    subprocess.run([PROGRAM, "--socket", server.path, "routes", "-"], stdin=subprocess.DEVNULL, timeout=20, check=True,
+                   stdout=subprocess.DEVNULL)
+    assert server.asked == [{"request": "routes", "lines": ""}], server.asked
+
+
+def test_save():
+    assert output(Server({"result": {"saved": "/etc/t.yaml"}}), "save") == "saved as /etc/t.yaml\n"
+    pages = ({"result": {"text": "# one\n", "next": 6}}, {"result": {"text": "two: ü\n", "next": None}})
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "saved.yaml")
+        server = Server(*pages)
+        assert output(server, "save", path) == f"saved as {path}\n"
+        assert [r.get("from") for r in server.asked] == [None, 6]
+        assert pathlib.Path(path).read_text(encoding="utf-8") == "# one\ntwo: ü\n"
+        # What is there is replaced whole, with its mode, and where a link leads to.
+        os.chmod(path, 0o640)
+        link = os.path.join(folder, "link.yaml")
+        os.symlink(path, link)
+        assert output(Server({"result": {"text": "x\n", "next": None}}), "save", link) == f"saved as {link}\n"
+        assert os.path.islink(link) and pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
+        # What is refused half-way leaves what was.
+        half = Server(pages[0], {"error": {"code": "EBUSY", "where": "from", "what": "begin anew"}})
+        assert half.run("save", path).returncode == 1
+        assert pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
+        nowhere = Server(*pages).run("save", os.path.join(folder, "none", "x"))
+        assert nowhere.returncode == 1 and "No such file" in nowhere.stderr, nowhere
+        assert sorted(os.listdir(folder)) == ["link.yaml", "saved.yaml"]
+    assert output(Server(*pages), "save", "-") == "# one\ntwo: ü\n"
+
+
+def test_wrong_words_ask_nothing():
+    for line in ("route add 10.9.0.0/16", "route add 10.9.0.0/16 via", "rule add l drop", "address del west",
+                 "rollback x", "rollback -1", "set tx.drain_us", "port add p", "confirm now", "save a b",
+                 "route del ::/0 --confirm", "route del ::/0 --confirm 0", "show states --confirm 5"):
+        server = Server(CHANGED)
+        done = server.run(*line.split())
+        assert done.returncode == 2 and done.stderr and not server.asked, (line, done)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
