@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "frames.hpp"
+#include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
 
 namespace turnpike::packet {

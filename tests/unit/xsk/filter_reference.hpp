@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_order.hpp"
 #include "lib/packet_bytes.hpp"
 
 namespace turnpike::test {
