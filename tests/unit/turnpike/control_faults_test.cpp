@@ -3,6 +3,8 @@
 // time the change is refused whole, what runs goes on, and nothing is lost of buffers or hops.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "lib/eal.hpp"
 #include "lib/failing_new.hpp"
 #include "lib/path_lab.hpp"
@@ -59,7 +61,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     ASSERT_EQ(forwards(), 1U);
     unsigned refused = 0;
     for (long nth = 1;; ++nth) {
-        auto wanted = l.read(small(true));
+        std::shared_ptr<const state::desired> wanted = l.read(small(true));
         l.worker().pause();
         fail_at(nth);
         const auto applied = l.controller().apply(std::move(wanted));
@@ -126,7 +128,7 @@ TEST(control_faults, a_rule_is_changed_whole_or_not_at_all) {
     ASSERT_EQ(passes(), before);
     unsigned refused = 0, completed = 0;
     for (long n = 1;; ++n) {
-        auto wanted = l.read(config(true));
+        std::shared_ptr<const state::desired> wanted = l.read(config(true));
         l.worker().pause();
         has_failed = fails_once = false;
         allocations_until_failure = n;
