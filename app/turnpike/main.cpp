@@ -20,6 +20,7 @@
 #include "control/eal.hpp"
 #include "control/open_socket.hpp"
 #include "control/requests.hpp"
+#include "control/telemetry.hpp"
 #include "observe/console.hpp"
 #include "observe/report.hpp"
 #include "observe/service.hpp"
@@ -106,6 +107,7 @@ class caretaker {
             if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
             if (socket_ != nullptr) socket_->serve();
             requests_.tick();
+            telemetry_.serve();
             if (&controller_.running() != said_of_) service_.status(status());
             service_.look([this] { return pulse_.beats(); });
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
@@ -140,6 +142,7 @@ class caretaker {
     control::controller& controller_;
     control::requests& requests_;
     sources::line_socket* const socket_;
+    control::telemetry telemetry_{controller_};
     observe::service service_;
     pulse pulse_;
     const state::desired* said_of_ = nullptr;

@@ -18,6 +18,7 @@ from lib import tap  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, settle, start  # noqa: E402
+from lib.telemetry import Telemetry  # noqa: E402
 
 DEFAULT = "/run/turnpike/control.sock"
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
@@ -194,6 +195,69 @@ def test_counters_are_cleared():
         settle()
         assert running.stop()["balance"]["rx"] >= books["rx"] + 6
         assert f"uid {os.getuid()}" in running.output() and "cleared what `show` counts" in running.output()
+
+
+def test_telemetry_says_the_same():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        west, dut, _east = cabled(lab)
+        path = socket_in(folder)
+        running = start(lab, dut, control={"socket": path})
+        ping(west, EAST[0])
+        assert not answers(west, "203.0.113.9")
+        settle()
+        operator, telemetry = Operator(path), Telemetry("rte")
+        assert {"/turnpike/ports", "/turnpike/drops", "/turnpike/cost", "/turnpike/pcie"} <= set(telemetry.ask("/"))
+
+        def between(said, before, after):
+            """What a thing says between two looks, at which nothing but its counters may differ."""
+            for name, value in before.items():
+                if isinstance(value, str):
+                    assert said[name] == value, (name, said[name], value)
+                elif isinstance(value, int) and not isinstance(value, bool):
+                    assert value <= said[name] <= after[name], (name, value, said[name], after[name])
+
+        def shown():
+            by_name = {p["name"]: p for p in operator.show("ports")["ports"]}
+            worker, = operator.show("cost")["workers"]
+            return by_name, operator.show("drops"), worker
+
+        for _ in range(2):
+            ports, drops, worker = shown()
+            assert ports["west"]["rx_packets"] >= 3 and drops["drops"]["no_route"] >= 1 and worker["packets"] >= 6
+            all_ports, all_drops = telemetry.ask("/turnpike/ports"), telemetry.ask("/turnpike/drops")
+            one_port, cost = telemetry.ask("/turnpike/ports,west"), telemetry.ask(f"/turnpike/cost,{worker['lcore']}")
+            later = shown()
+            assert set(all_ports) == {"west", "east", "since_s"}, all_ports
+            for name in ("west", "east"):
+                between(all_ports[name], ports[name], later[0][name])
+            between(one_port, ports["west"], later[0]["west"])
+            between(all_drops["all"], drops["drops"], later[1]["drops"])
+            between(all_drops["west"], drops["ports"]["west"], later[1]["ports"]["west"])
+            between(cost, worker, later[2])
+            assert float(cost["cpp"]) > 1 and str(worker["lcore"]) in telemetry.ask("/turnpike/cost")
+            assert telemetry.ask("/turnpike/pcie")["west"]["why_modelled"]
+            operator.result("clear", what="counters")
+            ping(west, EAST[0])
+            assert not answers(west, "203.0.113.9")
+            settle()
+        for nobody in ("/turnpike/ports,nowhere", "/turnpike/cost,x"):
+            assert telemetry.ask(nobody) == {}
+        shown = subprocess.run(["dpdk-telemetry.py", "-f", "rte"], input="/turnpike/ports,west\n", text=True, check=True,
+                               capture_output=True, timeout=20).stdout
+        assert json.loads(shown)["/turnpike/ports"]["name"] == "west", shown
+        running.stop()
+        telemetry.close()
+
+        null = patch_config("net_null0", "net_null1", eal="-l 0-1 --no-pci --in-memory --no-telemetry")
+        null["eal"]["hugepages"] = "optional"
+        quiet = Turnpike(lab, dut, null)
+        asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            asked.connect("/var/run/dpdk/rte/dpdk_telemetry.v2")
+            raise AssertionError("somebody answers in spite of --no-telemetry")
+        except (FileNotFoundError, ConnectionRefusedError):
+            asked.close()
+        quiet.stop()
 
 
 def test_what_systemd_hears():
