@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "observe/log.hpp"
+
 namespace turnpike {
 
 constexpr int exit_failed = 1, exit_refused = 2;
@@ -14,6 +16,8 @@ struct options {
     double duration_s = 0;        ///< 0: until stopped
     double stats_interval_s = 0;  ///< 0: no table while running
     bool check = false;
+    observe::log_format log_format = observe::log_format::text;
+    observe::log_level log_level = observe::log_level::notice;
     std::vector<std::string> eal;
 };
 

@@ -18,6 +18,7 @@
 #include "command_line.hpp"
 #include "control/controller.hpp"
 #include "control/eal.hpp"
+#include "control/eal_log.hpp"
 #include "control/open_socket.hpp"
 #include "control/requests.hpp"
 #include "control/telemetry.hpp"
@@ -41,7 +42,7 @@ bool write_report(const observe::report& r, const std::string& path) {
     std::ofstream file(path);
     file << text;
     file.close();
-    if (!file) observe::say("cannot write the report to " + path);
+    if (!file) observe::log(observe::log_level::error, "cannot write the report to " + path);
     return static_cast<bool>(file);
 }
 
@@ -51,8 +52,8 @@ bool report_can_be_written(const std::string& path) {
     if (path.empty() || path == "-") return true;
     const bool there = ::access(path.c_str(), F_OK) == 0;
     if (!std::ofstream(path, std::ios::app)) {
-        std::fprintf(stderr, "turnpike: --report %s: %s; name a file that can be written\n",
-                     path.c_str(), std::strerror(errno));
+        observe::log(observe::log_level::error, "--report " + path + ": " + std::strerror(errno) +
+                                                    "; name a file that can be written");
         return false;
     }
     if (!there) ::unlink(path.c_str());
@@ -60,7 +61,7 @@ bool report_can_be_written(const std::string& path) {
 }
 
 int complain(const error& e, int code) {
-    observe::say(e.message());
+    observe::log(observe::log_level::error, e.message());
     return code;
 }
 
@@ -112,7 +113,7 @@ class caretaker {
             service_.look([this] { return pulse_.beats(); });
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
         } catch (const std::exception& e) {  // no memory
-            observe::say(std::string_view(e.what()));
+            observe::log(observe::log_level::error, e.what());
         }
     }
 
@@ -154,13 +155,15 @@ class caretaker {
 /// Every packet and buffer is accounted for at the end.
 int check_books(const observe::report& r) {
     if (!r.total().holds()) {
-        observe::say("the balance does not hold: a packet was lost or counted twice");
+        observe::log(observe::log_level::error,
+                     "the balance does not hold: a packet was lost or counted twice");
         return exit_failed;
     }
     if (const uint32_t missing =
             r.mempool.in_use - r.mempool.kept_by_drivers - r.mempool.in_use_at_start;
         missing != 0) {
-        observe::say(std::to_string(missing) + " buffers did not come back to the pool");
+        observe::log(observe::log_level::error,
+                     std::to_string(missing) + " buffers did not come back to the pool");
         return exit_failed;
     }
     return 0;
@@ -207,6 +210,7 @@ void set_signals() {
 int run(int argc, char** argv) {
     options chosen;
     if (const int code = read_command_line(argc, argv, chosen); code >= 0) return code;
+    observe::set_log(chosen.log_format, chosen.log_level);
     auto wanted = sources::load(chosen.config);
     if (!wanted) return complain(wanted.error(), exit_refused);
     if (chosen.check) {
@@ -219,6 +223,7 @@ int run(int argc, char** argv) {
         return complain(started.error(), exit_failed);
     observe::the_console().start();
     const int code = forward(std::move(*wanted), chosen);
+    control::give_eal_log_back();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();
     // Whoever holds standard output must not hold us: its buffer cannot be flushed.

@@ -31,11 +31,11 @@ def cabled(lab, kernels=True):
     return west, dut, east
 
 
-def start(lab, dut, routes=(), mtu=(1500, 1500), queues=1, **more):
+def start(lab, dut, routes=(), mtu=(1500, 1500), queues=1, options=(), wait=True, **more):
     device = "net_af_packet{},iface={}" + (f",qpairs={queues}" if queues > 1 else "")
     devices = {name: ({"device": device.format(n, interface), "mtu": mtu[n], "rx_queues": queues}, OURS[name])
                for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
-    return Turnpike(lab, dut, router_config(devices, routes, **more))
+    return Turnpike(lab, dut, router_config(devices, routes, **more), options=options, wait=wait)
 
 
 def ping(host, address, options="", check=True, count=3, wait=5):

@@ -98,6 +98,10 @@ void controller::register_handlers() {
                     } catch (const std::exception&) {  // no memory: nobody is told
                     }
                     p.drop(why);
+                },
+            .tell =
+                [this](const neighbour_event& e) {
+                    events_.neighbour(interfaces_->name_of(e.whose.interface), e, tools_->now_ms);
                 }});
     tools_ = std::make_unique<slow_path::tools>(
         slow_path::tools{published_, *outlet_, *neighbours_, *routes_, *hops_});

@@ -133,8 +133,9 @@ json change_requests::reload(const request_fields& f, const peer& from) {
 result<state::changes> change_requests::reload(const std::string& by) {
     auto wanted = sources::load(file_);
     if (!wanted) {
-        observe::say(by + ": reload: refused, what runs stays: " + wanted.error().message());
-        return tl::unexpected<error>(wanted.error());
+        const auto refused = tl::unexpected<error>(wanted.error());
+        log_change(refused, by, "reload", running()->file, file_);
+        return refused;
     }
     auto changed = history_.apply(std::make_shared<const state::desired>(std::move(*wanted)), by,
                                   "reload " + file_);
@@ -178,7 +179,8 @@ json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
     taken(config::write_file(file_, file_text(*running())));
     history_.saved();
-    observe::say(who_is(from) + ": saved as " + file_);
+    observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
+                 {{"who", who_is(from)}, {"what", "save"}, {"to", file_}});
     return {{"saved", file_}};
 }
 

@@ -82,7 +82,8 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
 /// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
 void controller::complete() {
     const bool done = apply(std::make_unique<const state::desired>(*running_)).has_value();
-    observe::say(done ? "routes and access lists are as before the refused change again"
+    observe::log(done ? observe::log_level::notice : observe::log_level::error,
+                 done ? "routes and access lists are as before the refused change again"
                       : "no memory to take back all of a refused change; it is tried again");
 }
 
@@ -114,6 +115,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         own_groups_->tick();  // first: neighbours are asked for by addresses that are ours
         neighbours_->tick(now_ms);
         rcu_->reclaim();
+        events_.look(now_ms);
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
             next_link_look_ms_ = now_ms + link_look_ms;
@@ -140,7 +142,7 @@ void controller::look_at_links(uint64_t now_ms) {
         const bool up = port->device.link_up();
         const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
         if (up == was) continue;
-        observe::say("port '" + port->name + "': link " + (up ? "up" : "down"));
+        events_.link(port->name, up, now_ms);
         link_changed(port->place, up);
     }
 }
@@ -184,7 +186,7 @@ void controller::introduce_changed(const state::changes& what,
                     introduce(place);
             }
     } catch (const std::bad_alloc&) {
-        observe::say("no memory to announce addresses that changed");
+        observe::log(observe::log_level::error, "no memory to announce addresses that changed");
     }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "control/acls.hpp"
+#include "control/events.hpp"
 #include "control/interfaces.hpp"
 #include "control/neighbours.hpp"
 #include "control/outlet.hpp"
@@ -126,6 +127,7 @@ class controller {
     std::unique_ptr<rcu::qsbr> rcu_;
     std::vector<owner*> owners_;
 
+    events events_;
     std::unique_ptr<slow_path::tools> tools_;
     slow_path::slow_path slow_path_;
     slow_path::message_rate message_rate_;

@@ -13,8 +13,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "control/eal_log.hpp"
 #include "control/hugepages.hpp"
 #include "control/packet_pool.hpp"
+#include "observe/console.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -113,9 +115,8 @@ result<void> check_hugepages(const state::desired& wanted, std::vector<std::stri
                     shortfall +
                         "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
                         "optional}' in the configuration");
-    std::fprintf(stderr,
-                 "turnpike: hugepages: %s\nturnpike: going on without (hugepages: optional)\n",
-                 shortfall.c_str());
+    observe::log(observe::log_level::warning, "hugepages: " + shortfall);
+    observe::log(observe::log_level::warning, "going on without (hugepages: optional)");
     // EAL refuses --no-huge beside --in-memory; --no-shconf leaves as few files behind.
     std::erase(options, "--in-memory");
     options.insert(options.end(), {"--no-huge", "--no-shconf"});
@@ -173,6 +174,7 @@ result<void> start_eal(const state::desired& wanted, const std::vector<std::stri
     std::vector<char*> argv;
     argv.reserve(options.size());
     for (std::string& word : options) argv.push_back(word.data());
+    take_eal_log();
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",
                     "does not start; its own message stands above. Its options were: " +

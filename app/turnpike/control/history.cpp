@@ -7,18 +7,24 @@
 
 namespace turnpike::control {
 
+void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
+                const std::string& from, const std::string& to) {
+    const std::string outcome =
+        came ? came->text() + " changed" : "refused, what runs stays: " + came.error().message();
+    observe::log(came ? observe::log_level::notice : observe::log_level::warning,
+                 by + ": " + what + ": " + outcome,
+                 {{"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}});
+}
+
 history::history(controller& c) : controller_(c), saved_(c.running_state()) {
     states_.push_back({saved_, "the start", saved_->file, std::time(nullptr)});
 }
 
-/// The log's line of a change, whether it is one or is refused.
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
                                           const std::string& by, const std::string& what) {
     past_state next{wanted, by, what, std::time(nullptr)};
     auto changed = controller_.apply(std::move(wanted));
-    observe::say(by + ": " + what + ": " +
-                 (changed ? changed->text() + " changed"
-                          : "refused, what runs stays: " + changed.error().message()));
+    log_change(changed, by, what, states_.front().state->file, next.state->file);
     // What is the same makes no state of its own, but the file may say it now.
     if (!changed || controller_.running_state() == states_.front().state) return changed;
     states_.push_front(std::move(next));
@@ -57,7 +63,8 @@ result<state::changes> history::rollback(size_t back, const std::string& by) {
 result<void> history::confirm(const std::string& by) {
     if (!undo_at_) return fail(ENOENT, {}, "no change waits to be confirmed");
     undo_at_.reset();
-    observe::say(by + ": confirmed: " + states_.front().what);
+    observe::log(observe::log_level::notice, by + ": confirmed: " + states_.front().what,
+                 {{"who", by}, {"what", "confirm"}});
     return {};
 }
 

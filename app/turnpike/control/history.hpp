@@ -21,6 +21,11 @@ struct past_state {
     std::time_t when = 0;
 };
 
+/// The log's line of a change, whether it is one or was refused.
+/// from, to  the configurations
+void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
+                const std::string& from, const std::string& to);
+
 /// Threads  control.
 class history {
   public:

@@ -236,8 +236,11 @@ bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
 
 /// Workers forward by the hop from here on, through the host route or as a gateway.
 void neighbours::set_mac(entry& e, const mac_address& mac) {
-    e.mac = mac;
     datapath::next_hop& hop = hops_[e.hop];
+    const bool known = hop.kind.load(std::memory_order_relaxed) == hop_kind::adjacency;
+    const mac_address was = std::exchange(e.mac, mac);
+    if (!e.fixed && (!known || was != mac))
+        actions_.tell({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
     hop.kind.store(hop_kind::adjacency, std::memory_order_release);
     // Without memory for its route, control forwards to it.
@@ -266,7 +269,9 @@ void neighbours::become_stale(entry& e, uint64_t now_ms) {
 }
 
 void neighbours::fail(entry& e, uint64_t now_ms) {
+    const bool known = e.state == nud::probe;
     e.state = nud::failed;
+    actions_.tell({shown(e), known ? std::optional(e.mac) : std::nullopt, std::nullopt});
     lose_mac(e);
     rank(e);
     set_timer(e, now_ms + limits_.failed_ms);

@@ -43,23 +43,6 @@ enum class neighbour_state : uint8_t { incomplete, reachable, stale, probe, fail
 inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reachable", "stale",
                                                              "probe", "failed"};
 
-/// What the state machine asks of its surroundings. All are called from within its own functions.
-struct neighbour_actions {
-    /// Ask who has the address; to `known` alone where it is not null. False: not yet, ask again.
-    std::function<bool(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
-    /// A packet that waited can go: its next hop is ready.
-    std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
-    /// A packet that waited, or came, cannot go.
-    std::function<void(rte_mbuf*, packet::drop_reason)> give_up;
-};
-
-/// What an answer or announcement says (RFC 4861 section 4.4).
-struct neighbour_claim {
-    std::optional<mac_address> mac{};  ///< none: its address is not said, and stays
-    bool solicited = false;            ///< an answer to us: it proves that the neighbour hears us
-    bool overrides = true;             ///< may replace another MAC address
-};
-
 /// One that is known or asked for, as it is now.
 struct known_neighbour {
     uint16_t interface = 0;  ///< place
@@ -69,6 +52,31 @@ struct known_neighbour {
     bool gateway = false, fixed = false;
     std::optional<mac_address> mac{};
     size_t held = 0;  ///< packets that wait for it
+};
+
+/// Its MAC address became known, another one, or does not answer any more.
+struct neighbour_event {
+    known_neighbour whose{};
+    std::optional<mac_address> from{}, to{};
+};
+
+/// What the state machine asks of its surroundings. All are called from within its own functions.
+struct neighbour_actions {
+    /// Ask who has the address; to `known` alone where it is not null. False: not yet, ask again.
+    std::function<bool(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
+    /// A packet that waited can go: its next hop is ready.
+    std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
+    /// A packet that waited, or came, cannot go.
+    std::function<void(rte_mbuf*, packet::drop_reason)> give_up;
+    /// For the log.
+    std::function<void(const neighbour_event&)> tell = [](const neighbour_event&) {};
+};
+
+/// What an answer or announcement says (RFC 4861 section 4.4).
+struct neighbour_claim {
+    std::optional<mac_address> mac{};  ///< none: its address is not said, and stays
+    bool solicited = false;            ///< an answer to us: it proves that the neighbour hears us
+    bool overrides = true;             ///< may replace another MAC address
 };
 
 /// Threads  control. Times in milliseconds of a clock that does not go back.

@@ -19,7 +19,7 @@ result<std::unique_ptr<sources::line_socket>> open_socket(
         .answer = std::move(answer),
         .refusal = requests::refusal,
         .gone = std::move(gone),
-        .say = [](const std::string& text) { observe::say(text); }});
+        .say = [](const std::string& text) { observe::log(observe::log_level::warning, text); }});
     const std::string path = says.path.empty() ? default_socket : says.path;
     // Where that fails, so does what follows, and says why.
     const bool made =
@@ -31,7 +31,7 @@ result<std::unique_ptr<sources::line_socket>> open_socket(
     }
     // A group that is not there is a mistake in the file, wherever the socket is to be.
     if (!says.path.empty() || !says.group.empty()) return tl::unexpected<error>(listens.error());
-    observe::say("no control socket: " + listens.error().message());
+    observe::log(observe::log_level::warning, "no control socket: " + listens.error().message());
     return nullptr;
 }
 

@@ -48,7 +48,8 @@ class ports::staged_ports : public staged {
             } catch (const std::bad_alloc&) {  // nor could it say why
             }
             // No text is made here: memory may be what is missing.
-            observe::say("a port keeps the mtu of a refused change; reload");
+            observe::log(observe::log_level::error,
+                         "a port keeps the mtu of a refused change; reload");
         }
     }
 
@@ -263,7 +264,8 @@ void ports::listen(const datapath::view& v) noexcept {
             const bool patched = v.interfaces[v.port[port->place].untagged].kind ==
                                  datapath::interface_kind::patched;
             if (auto set = port->device.set_promiscuous(patched); !set)
-                observe::say(set.error().message());
+                observe::log(observe::log_level::error, set.error().message(),
+                             {{"port", port->name}});
             std::vector<mac_address> groups;
             for (const datapath::interface& i : v.interfaces)
                 if (i.kind == datapath::interface_kind::routed && i.port == port->place)
@@ -272,7 +274,8 @@ void ports::listen(const datapath::view& v) noexcept {
             if (!groups.empty()) port->device.listen_to(groups);
         }
     } catch (const std::bad_alloc&) {  // tried again with the next change
-        observe::say("no memory to tell the ports which addresses to take");
+        observe::log(observe::log_level::error,
+                     "no memory to tell the ports which addresses to take");
     }
 }
 

@@ -79,7 +79,8 @@ struct request_table {
         if (f.text("what") != "counters")
             throw error{EINVAL, "what", "only \"counters\" can be cleared"};
         r.controller_.clear_counters();
-        observe::say(who_is(from) + " cleared what `show` counts");
+        observe::log(observe::log_level::notice, who_is(from) + " cleared what `show` counts",
+                     {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};
     }
 
@@ -123,6 +124,10 @@ std::string requests::answer(std::string_view line, const sources::socket_peer& 
         const json request = parse(line);
         const request_fields fields(request);
         const std::string name = fields.text("request");
+        if (observe::logs(observe::log_level::debug))
+            observe::log(observe::log_level::debug,
+                         who_is(from) + " asks: " + printable(line.substr(0, 200)),
+                         {{"who", who_is(from)}, {"what", printable(name)}});
         for (const request_table::row& r : request_table::rows)
             if (r.name == name) return text_of({{"result", r.make(*this, fields, from)}});
         return refusal({EINVAL, "request",

@@ -7,25 +7,49 @@
 
 namespace turnpike::observe {
 
+namespace {
+
+void write_lines(const std::deque<log_line>& lines, uint64_t lost) noexcept {
+    try {
+        for (const log_line& l : lines) write_log_line(l);
+        if (lost != 0)
+            write_log_line({std::chrono::system_clock::now(),
+                            log_level::warning,
+                            std::to_string(lost) + " lines of this log were lost: nobody read them",
+                            {{"lost", std::to_string(lost)}}});
+    } catch (const std::exception&) {
+        std::fputs("turnpike: no memory to write what was said\n", stderr);
+    }
+}
+
+}  // namespace
+
 void console::start() {
     shared_ = std::make_shared<shared>();
     thread_ = std::thread([s = shared_] { write(s); });
 }
 
-void console::line(std::string_view text) noexcept {
+void console::line(log_line l) noexcept {
+    try {
+        if (shared_ == nullptr) return write_log_line(l);
+        const std::lock_guard hold(shared_->lock);
+        if (shared_->lines.size() < most_lines)
+            shared_->lines.push_back(std::move(l));
+        else
+            ++shared_->lines_lost;
+        shared_->changed.notify_one();
+    } catch (const std::exception&) {
+        line_is_lost();
+    }
+}
+
+void console::line_is_lost() noexcept {
     if (shared_ == nullptr) {
-        std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+        std::fputs("turnpike: no memory to say what happened\n", stderr);
         return;
     }
     const std::lock_guard hold(shared_->lock);
-    try {
-        if (shared_->lines.size() < most_lines)
-            shared_->lines.emplace_back(text);
-        else
-            ++shared_->lines_lost;
-    } catch (const std::bad_alloc&) {
-        ++shared_->lines_lost;
-    }
+    ++shared_->lines_lost;
     shared_->changed.notify_one();
 }
 
@@ -44,7 +68,9 @@ void console::table(std::string text) noexcept {
 void console::write(const std::shared_ptr<shared>& s) noexcept {
     std::unique_lock hold(s->lock);
     for (;;) {
-        s->changed.wait(hold, [&] { return s->stop || !s->lines.empty() || !s->table.empty(); });
+        s->changed.wait(hold, [&] {
+            return s->stop || !s->lines.empty() || s->lines_lost != 0 || !s->table.empty();
+        });
         const auto lines = std::exchange(s->lines, {});
         const std::string table = std::exchange(s->table, {});
         const uint64_t lost = std::exchange(s->lines_lost, 0);
@@ -52,10 +78,7 @@ void console::write(const std::shared_ptr<shared>& s) noexcept {
         s->busy = true;
         const bool last = s->stop;
         hold.unlock();
-        for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
-        if (lost != 0)
-            std::fprintf(stderr, "turnpike: %llu lines of this log were lost: nobody read them\n",
-                         static_cast<unsigned long long>(lost));
+        write_lines(lines, lost);
         if (skipped != 0)
             std::fprintf(stdout, "(%llu tables skipped: nobody read them)\n",
                          static_cast<unsigned long long>(skipped));
@@ -89,14 +112,6 @@ bool console::finish(std::chrono::milliseconds patience) noexcept {
 console& the_console() noexcept {
     static console one;
     return one;
-}
-
-void say(std::string_view text) noexcept {
-    try {
-        the_console().line("turnpike: " + std::string(text));
-    } catch (const std::bad_alloc&) {
-        the_console().line("turnpike: no memory to say what happened");
-    }
 }
 
 }  // namespace turnpike::observe

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <thread>
 
+#include "observe/log.hpp"
+
 namespace turnpike::observe {
 
 /// Threads  any.
@@ -26,8 +28,10 @@ class console {
 
     /// Until then, and after finish(), lines are written by whoever says them. Throws system_error.
     void start();
-    /// A line for the log, without its end. Lost where memory or patience ends.
-    void line(std::string_view text) noexcept;
+    /// A line for the log. Lost where memory or patience ends.
+    void line(log_line l) noexcept;
+    /// One was lost before it came here.
+    void line_is_lost() noexcept;
     /// A table; one that still waits gives way to it.
     void table(std::string text) noexcept;
     /// Write what waits. False: it could not be written in that time, and the thread is left to itself.
@@ -39,7 +43,7 @@ class console {
     struct shared {
         std::mutex lock;
         std::condition_variable changed;
-        std::deque<std::string> lines;
+        std::deque<log_line> lines;
         std::string table;
         uint64_t lines_lost = 0, tables_skipped = 0;
         bool stop = false, ended = false, busy = false;
@@ -53,7 +57,7 @@ class console {
 /// The program's one console.
 console& the_console() noexcept;
 
-/// "turnpike: TEXT" to the log.
-void say(std::string_view text) noexcept;
+/// A notice for the log.
+inline void say(std::string_view text) noexcept { log(log_level::notice, text); }
 
 }  // namespace turnpike::observe

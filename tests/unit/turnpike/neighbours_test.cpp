@@ -72,6 +72,11 @@ class machine : public ::testing::Test {
                                   [this](rte_mbuf* m, drop_reason why) {
                                       ++gave_up[why];
                                       rte_pktmbuf_free(m);
+                                  },
+                              .tell =
+                                  [this](const neighbour_event& e) {
+                                      last_told = e.whose;
+                                      told.emplace_back(e.from, e.to);
                                   }});
         ASSERT_TRUE(apply());
     }
@@ -135,10 +140,12 @@ class machine : public ::testing::Test {
     std::unique_ptr<routes> table;
     std::unique_ptr<datapath::view> view;
     std::unique_ptr<neighbours> n;
+    known_neighbour last_told;
     bool may_ask = true;
     int asked_all = 0, asked_one = 0;
     std::vector<mac_address> sent;
     std::map<drop_reason, int> gave_up;
+    std::vector<std::pair<std::optional<mac_address>, std::optional<mac_address>>> told;
     uint64_t now = 1000;
 };
 
@@ -154,6 +161,35 @@ TEST_F(machine, a_try_that_may_not_be_made_is_none) {
     pass(wanted.limits.retransmit_ms * wanted.limits.attempts);
     EXPECT_EQ(asked_all, static_cast<int>(wanted.limits.attempts));
     EXPECT_EQ(n->held(), 0U);
+}
+
+/// What the log hears: that it is found, moves and is lost, and nothing of what goes on between.
+TEST_F(machine, what_happens_to_it_is_told_once) {
+    packet_for(host);
+    EXPECT_TRUE(told.empty());
+    answer(mac_a);
+    answer(mac_a);
+    n->learn(here, host, mac_a, true, now);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(last_told.address, host);
+    EXPECT_EQ(last_told.interface, here);
+    EXPECT_EQ(told[0], std::pair(std::optional<mac_address>{}, std::optional(mac_a)));
+    n->learn(here, host, mac_b, true, now);
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_EQ(told[1], std::pair(std::optional(mac_a), std::optional(mac_b)));
+    for (int i = 0; i < 20 && told.size() < 3; ++i) {
+        mac_address seen;
+        (void)worker_sees(seen);
+        pass(100);
+    }
+    ASSERT_EQ(told.size(), 3U);
+    EXPECT_EQ(told[2], std::pair(std::optional(mac_b), std::optional<mac_address>{}));
+    pass(2 * wanted.limits.failed_ms);
+    packet_for(host);
+    pass(400);
+    ASSERT_EQ(told.size(), 4U) << "it never answered";
+    EXPECT_EQ(told[3].first, std::nullopt);
+    EXPECT_EQ(told[3].second, std::nullopt);
 }
 
 TEST_F(machine, packets_wait_for_the_answer_and_then_go) {

@@ -89,8 +89,11 @@ bool own_groups::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept
 void own_groups::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) {
     if (by == tools_.interface(place).mac || tentative_.erase({place, a}) == 0) return;
     duplicates_.insert({place, a});
-    observe::say("address " + ip_address::from_v6(a).text() + " is used by " + by.text() +
-                 " already: it is not used until its link goes down and up again");
+    const std::string address = ip_address::from_v6(a).text();
+    observe::log(observe::log_level::error,
+                 "address " + address + " is used by " + by.text() +
+                     " already: it is not used until its link goes down and up again",
+                 {{"what", "duplicate"}, {"address", address}, {"mac", by.text()}});
 }
 
 /// RFC 3810 section 6.2: at a random time within what the router said. One that is due earlier does.

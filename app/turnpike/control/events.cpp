@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/events.hpp"
+
+#include <fmt/format.h>
+
+namespace turnpike::control {
+
+using observe::log_level;
+
+void events::link(const std::string& port, bool up, uint64_t now_ms) {
+    if (!observe::logs(log_level::notice) || !links_.take(now_ms)) return;
+    const char *is = up ? "up" : "down", *was = up ? "down" : "up";
+    observe::log(log_level::notice, fmt::format("port '{}': link {}", port, is),
+                 {{"what", "link"}, {"port", port}, {"from", was}, {"to", is}});
+}
+
+/// Who moves may be an impostor, and a gateway that is gone takes routes along; the rest is everyday life.
+void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) {
+    const log_level level = e.from && e.to             ? log_level::notice
+                            : e.whose.gateway && !e.to ? log_level::warning
+                            : e.whose.gateway          ? log_level::notice
+                                                       : log_level::info;
+    if (!observe::logs(level) || !neighbours_.take(now_ms)) return;
+    const std::string address = e.whose.address.text(), from = e.from ? e.from->text() : "",
+                      to = e.to ? e.to->text() : "";
+    const std::string what = !e.to     ? "does not answer"
+                             : !e.from ? "is " + to
+                                       : fmt::format("was {} and is {}", from, to);
+    observe::log(
+        level,
+        fmt::format("{} {} on {} {}", e.whose.gateway ? "gateway" : "neighbour", address, on, what),
+        {{"what", "neighbour"},
+         {"interface", on},
+         {"address", address},
+         {"from", from},
+         {"to", to}});
+}
+
+void events::look(uint64_t now_ms) noexcept {
+    links_.look(now_ms);
+    neighbours_.look(now_ms);
+}
+
+}  // namespace turnpike::control

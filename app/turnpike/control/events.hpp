@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happens on links, said in the log, as often as somebody can read it.
+#pragma once
+
+#include <string>
+
+#include "control/neighbours.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+
+/// Threads  control. Times in milliseconds of a clock that does not go back.
+class events {
+  public:
+    void link(const std::string& port, bool up, uint64_t now_ms);
+    /// on  its interface
+    void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
+    /// To be called often.
+    void look(uint64_t now_ms) noexcept;
+
+  private:
+    observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"};
+};
+
+}  // namespace turnpike::control
