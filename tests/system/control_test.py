@@ -114,7 +114,7 @@ def test_show_diff_and_apply_under_traffic():
         print(f"# {changes} configurations applied under traffic, 300 pings offered, 0 lost")
         assert changes > 50, changes
         assert operator.result("reload")["routes"] == {"removed": 2, "set": 0}
-        assert f"uid {os.getuid()} (process {os.getpid()}) applied more.yaml: 1 route changed" in running.output()
+        assert f"uid {os.getuid()} (process {os.getpid()}): apply more.yaml: 1 route changed" in running.output()
         settle()
         running.stop()
         assert not os.path.exists(path)

@@ -31,7 +31,7 @@ def rewrite(running, change):
 def reload(running):
     said = len(running.output())
     running.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "reloaded" in running.output()[said:], "it answers")
+    wait_until(lambda: "SIGHUP: reload" in running.output()[said:], "it answers")
     return running.output()[said:]
 
 
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_refused_whole():
             with open(running.config, "w", encoding="utf-8") as file:
                 file.write(text)
             said = reload(running)
-            assert "not reloaded, what runs stays: " in said and "turnpike.yaml" in said, said
+            assert "refused, what runs stays: " in said and "turnpike.yaml" in said, said
             assert answers(west, EAST[0])
         os.unlink(running.config)
         assert "No such file" in reload(running)
