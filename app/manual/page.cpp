@@ -31,8 +31,11 @@ std::string styled(std::string_view usage) {
         usage.remove_prefix(marks);
         if (usage.empty()) break;
         const std::string_view word = usage.substr(0, usage.find_first_of(" []|."));
-        const bool value =
-            std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+        const auto any = [word](char first, char last) {
+            return std::any_of(word.begin(), word.end(),
+                               [=](char c) { return c >= first && c <= last; });
+        };
+        const bool value = any('A', 'Z') && !any('a', 'z');
         out += (value ? "\\fI" : "\\fB") + escaped(word) + "\\fR";
         usage.remove_prefix(word.size());
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "manual/page.hpp"
 #include "version.hpp"
 
 namespace turnpike {
@@ -31,35 +32,82 @@ size_t place_in(const std::string_view (&names)[N], const std::string& name) {
     return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - names);
 }
 
+struct raw_options {
+    options& into;
+    std::string format{}, level{};
+};
+
+/// The one list of them: command line, --help and manual page.
+void add_options(CLI::App& app, raw_options& to) {
+    app.set_help_flag("-h,--help", "print this");
+    app.set_version_flag("--version", std::string(version), "print the version");
+    app.add_option("--config", to.into.config, "YAML file that says what to forward")
+        ->required()
+        ->type_name("FILE");
+    app.add_option("--duration", to.into.duration_s, "stop after so many seconds (default: never)")
+        ->check(CLI::Range(0.0, 1e9))
+        ->type_name("S");
+    app.add_option("--stats-interval", to.into.stats_interval_s, "print the bill every so often")
+        ->check(CLI::Range(0.0, 1e9))
+        ->type_name("S");
+    app.add_option("--report", to.into.report,
+                   "write the report (JSON) here at the end; - is stdout")
+        ->type_name("FILE");
+    app.add_option(
+           "--log-format", to.format,
+           "how the log is written: text (default), json, or journald, for systemd's journal")
+        ->check(CLI::IsMember(list_of(observe::log_format_names)))
+        ->type_name("FORMAT");
+    app.add_option("--log-level", to.level,
+                   "write this and what is worse: error, warning, notice (default), info or debug")
+        ->check(CLI::IsMember(list_of(observe::log_level_names)))
+        ->type_name("LEVEL");
+    app.add_flag("--check", to.into.check, "validate the configuration and end");
+}
+
 }  // namespace
+
+std::string manual_page() {
+    options none;
+    raw_options raw{none};
+    CLI::App app;
+    add_options(app, raw);
+    manual::page p("turnpike", version,
+                   "an L2/L3 forwarder that puts every packet's cost on the bill");
+    p.section("Synopsis");
+    p.usage("turnpike [EAL... --] --config FILE [OPTION...]");
+    p.section("Description");
+    p.paragraph(
+        "turnpike forwards packets between DPDK ports as its configuration says, and reports what "
+        "each packet cost. EAL stands for options of DPDK's EAL, as -l 0-2; they may stand in the "
+        "configuration instead.");
+    p.paragraph(
+        "SIGHUP has it read the configuration again and become what it says, without a packet "
+        "lost; SIGINT and SIGTERM stop it. turnpikectl(1) asks and changes it while it runs.");
+    p.section("Options");
+    for (const CLI::Option* o : app.get_options()) {
+        const std::string type = o->get_type_name();  // with what may stand there behind it
+        const std::string value = type.substr(0, type.find(':'));
+        const bool flag = o->get_expected_max() == 0;
+        p.item(o->get_name(false, true) + (flag ? "" : " " + value), o->get_description() + ".");
+    }
+    p.section("Exit status");
+    p.item("0", "stopped as it was told to, and every packet and buffer is accounted for.");
+    p.item("1", "a device, memory or the like is missing, or the books do not balance.");
+    p.item("2", "wrong options, or a configuration that is not whole: nothing was started.");
+    p.section("Files");
+    p.item("/run/turnpike/control.sock", "where turnpikectl asks.");
+    p.section("See also");
+    p.usage("turnpikectl");
+    return p.text();
+}
 
 int read_command_line(int argc, char** argv, options& into) {
     CLI::App app{
         "turnpike: an L2/L3 forwarder that puts every packet's cost on the bill\n"
         "usage: turnpike [EAL options --] --config FILE [options]"};
-    app.set_version_flag("--version", std::string(version));
-    app.add_option("--config", into.config, "YAML file that says what to forward")
-        ->required()
-        ->type_name("FILE");
-    app.add_option("--duration", into.duration_s, "stop after so many seconds (default: never)")
-        ->check(CLI::Range(0.0, 1e9))
-        ->type_name("S");
-    app.add_option("--stats-interval", into.stats_interval_s, "print the bill every so often")
-        ->check(CLI::Range(0.0, 1e9))
-        ->type_name("S");
-    app.add_option("--report", into.report, "write the report (JSON) here at the end; - is stdout")
-        ->type_name("FILE");
-    std::string format, level;
-    app.add_option(
-           "--log-format", format,
-           "how the log is written: text (default), json, or journald, for systemd's journal")
-        ->check(CLI::IsMember(list_of(observe::log_format_names)))
-        ->type_name("FORMAT");
-    app.add_option("--log-level", level,
-                   "write this and what is worse: error, warning, notice (default), info or debug")
-        ->check(CLI::IsMember(list_of(observe::log_level_names)))
-        ->type_name("LEVEL");
-    app.add_flag("--check", into.check, "validate the configuration and end");
+    raw_options raw{into};
+    add_options(app, raw);
     std::vector<std::string> ours = split_eal(argc, argv, into.eal);
     std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its back
     try {
@@ -67,13 +115,13 @@ int read_command_line(int argc, char** argv, options& into) {
     } catch (const CLI::ParseError& e) {
         return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_refused;
     }
-    if (!format.empty())
+    if (!raw.format.empty())
         into.log_format =
-            static_cast<observe::log_format>(place_in(observe::log_format_names, format));
-    if (!level.empty())
+            static_cast<observe::log_format>(place_in(observe::log_format_names, raw.format));
+    if (!raw.level.empty())
         into.log_level =
             static_cast<observe::log_level>(static_cast<size_t>(observe::log_level::error) +
-                                            place_in(observe::log_level_names, level));
+                                            place_in(observe::log_level_names, raw.level));
     return -1;
 }
 

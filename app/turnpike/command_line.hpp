@@ -21,6 +21,9 @@ struct options {
     std::vector<std::string> eal;
 };
 
+/// turnpike(1), as roff.
+[[nodiscard]] std::string manual_page();
+
 /// Fills `into`; returns an exit code where the program is to end here, -1 where it goes on.
 int read_command_line(int argc, char** argv, options& into);
 

@@ -149,16 +149,21 @@ def test_fish_completes():
         assert set(asked(f"turnpikectl --socket {server.path} show route 2001:")) == {"2001:db8::2"}
 
 
-def test_the_manual_page():
-    page = run("manual").stdout
+def check_manual_page(page, *holds):
     for words in (["mandoc", "-Tlint", "-Wstyle"], ["groff", "-man", "-ww", "-Tutf8"]):
         done = subprocess.run(words, input=page, capture_output=True, text=True, check=False, timeout=20)
         said = done.stdout if words[0] == "mandoc" else done.stderr
         assert done.returncode == 0 and said == "", done
     shown = subprocess.run(["mandoc", "-Tascii"], input=page, capture_output=True, text=True, check=True).stdout
     plain = re.sub(".\b", "", shown)
-    for said in ("show routes [PREFIX [longer]]", "--timeout SECONDS", "completion bash|zsh|fish"):
+    for said in holds:
         assert said in plain, plain
+
+
+def test_the_manual_pages():
+    check_manual_page(run("manual").stdout, "show routes [PREFIX [longer]]", "--timeout SECONDS", "completion bash|zsh|fish")
+    with open(os.path.join(os.path.dirname(PROGRAM), "../turnpike/turnpike.1"), encoding="utf-8") as file:
+        check_manual_page(file.read(), "--config FILE", "--log-format FORMAT\n", "[EAL... --]")
 
 
 def test_nobody_answers():

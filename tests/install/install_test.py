@@ -40,7 +40,7 @@ def test_install():
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", _folder.name)
     for program in ("turnpike", "turnpikectl"):
         assert os.access(f"{PREFIX}/bin/{program}", os.X_OK), program
-    for made in ("share/man/man1/turnpikectl.1", "share/bash-completion/completions/turnpikectl",
+    for made in ("share/man/man1/turnpike.1", "share/man/man1/turnpikectl.1", "share/bash-completion/completions/turnpikectl",
                  "share/zsh/site-functions/_turnpikectl", "share/fish/vendor_completions.d/turnpikectl.fish"):
         assert os.path.getsize(f"{PREFIX}/{made}") > 500, made
 
