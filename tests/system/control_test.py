@@ -371,6 +371,12 @@ def test_two_do_not_take_each_others():
         nobody = Turnpike(lab, dut, {**null, "control": {"socket": socket_in(folder), "group": "no-such"}}, wait=False)
         assert nobody.finish() == 1
         assert "'no-such'" in nobody.output(), nobody.output()
+        theirs = Turnpike(lab, dut, {**null, "control": {"socket": socket_in(folder), "group": "4321", "owner": "nobody"}})
+        made = os.stat(socket_in(folder))
+        assert (made.st_uid, made.st_gid, stat.S_IMODE(made.st_mode)) == (65534, 4321, 0o660), made
+        theirs.stop()
+        nobody = Turnpike(lab, dut, {**null, "control": {"owner": "no-such"}}, wait=False)
+        assert nobody.finish() == 1 and "owner 'no-such'" in nobody.output(), nobody.output()
         wait_until(lambda: not os.path.exists(DEFAULT), "it is removed")
 
 

@@ -24,13 +24,13 @@ result<std::unique_ptr<sources::line_socket>> open_socket(
     // Where that fails, so does what follows, and says why.
     const bool made =
         says.path.empty() && ::mkdir(std::filesystem::path(path).parent_path().c_str(), 0755) == 0;
-    auto listens = socket->listen(path, says.group);
+    auto listens = socket->listen(path, says.group, says.owner);
     if (listens) {
         if (made) socket->owns_folder();
         return socket;
     }
-    // A group that is not there is a mistake in the file, wherever the socket is to be.
-    if (!says.path.empty() || !says.group.empty()) return tl::unexpected<error>(listens.error());
+    // An owner or a group that is not there is a mistake in the file, wherever the socket is to be.
+    if (says != state::control_socket{}) return tl::unexpected<error>(listens.error());
     observe::log(observe::log_level::warning, "no control socket: " + listens.error().message());
     return nullptr;
 }

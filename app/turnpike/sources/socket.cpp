@@ -58,8 +58,9 @@ line_socket::~line_socket() {
     if (owns_folder_) ::rmdir(path_.substr(0, path_.rfind('/')).c_str());
 }
 
-result<void> line_socket::listen(const std::string& path, const std::string& group) {
-    auto fd = listen_at(path, group);
+result<void> line_socket::listen(const std::string& path, const std::string& group,
+                                 const std::string& owner) {
+    auto fd = listen_at(path, group, owner);
     if (!fd) return tl::unexpected<error>(fd.error());
     struct stat made {};
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};

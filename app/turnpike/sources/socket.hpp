@@ -55,9 +55,10 @@ class line_socket {
     line_socket& operator=(const line_socket&) = delete;
 
     /// Listen at a path that did not exist, or whose process is gone; mode 0660 from the first moment.
-    /// group   its group, by name or number; empty: the process's
+    /// group, owner  its group and owner, by name or number; empty: the process's
     /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENOENT: the folder, the group...
-    [[nodiscard]] result<void> listen(const std::string& path, const std::string& group);
+    [[nodiscard]] result<void> listen(const std::string& path, const std::string& group,
+                                      const std::string& owner = {});
     /// The folder of its file was made for it: it goes too, where nothing else is in it by then.
     void owns_folder() noexcept { owns_folder_ = true; }
     /// A connection that is there already becomes a client.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +30,16 @@ result<std::optional<gid_t>> group_of(const std::string& group) {
     if (const ::group* g = ::getgrnam(group.c_str())) return g->gr_gid;
     return fail(errno != 0 ? errno : ENOENT, "group '" + group + "'",
                 "there is no group of that name");
+}
+
+result<std::optional<uid_t>> user_of(const std::string& user) {
+    if (user.empty()) return std::nullopt;
+    uid_t number = 0;
+    if (read_number<uid_t>(user, 0, UINT32_MAX - 1, number)) return number;
+    errno = 0;
+    if (const ::passwd* p = ::getpwnam(user.c_str())) return p->pw_uid;
+    return fail(errno != 0 ? errno : ENOENT, "owner '" + user + "'",
+                "there is no user of that name");
 }
 
 result<sockaddr_un> address_of(const std::string& path) {
@@ -76,11 +87,14 @@ result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
 
 }  // namespace
 
-result<owned_fd> listen_at(const std::string& path, const std::string& group) {
+result<owned_fd> listen_at(const std::string& path, const std::string& group,
+                           const std::string& owner) {
     const auto at = address_of(path);
     if (!at) return tl::unexpected<error>(at.error());
-    const auto owner = group_of(group);
-    if (!owner) return tl::unexpected<error>(owner.error());
+    const auto gid = group_of(group);
+    if (!gid) return tl::unexpected<error>(gid.error());
+    const auto uid = user_of(owner);
+    if (!uid) return tl::unexpected<error>(uid.error());
     const owned_fd lock = lock_folder_of(path);
     if (auto clear = clear_the_place(path, *at); !clear)
         return tl::unexpected<error>(clear.error());
@@ -96,9 +110,11 @@ result<owned_fd> listen_at(const std::string& path, const std::string& group) {
         ::unlink(path.c_str());
         return fail(code, path, text);
     };
-    // Until it listens, nobody can connect: by then it is its group's.
-    if (*owner && ::lchown(path.c_str(), static_cast<uid_t>(-1), **owner) != 0)
-        return give_up("cannot be given to the group");
+    // Until it listens, nobody can connect: by then it is its owner's and its group's.
+    constexpr uid_t as_it_is = UINT32_MAX;
+    if ((*gid || *uid) &&
+        ::lchown(path.c_str(), uid->value_or(as_it_is), gid->value_or(as_it_is)) != 0)
+        return give_up("cannot be given to its owner and group");
     if (::listen(fd.get(), backlog) != 0) return give_up("cannot listen");
     return fd;
 }

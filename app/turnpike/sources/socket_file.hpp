@@ -11,9 +11,10 @@ namespace turnpike::sources {
 
 /// A non-blocking stream socket that listens at `path`, mode 0660; a file that a dead process left is
 /// replaced.
-/// group   by name or number; empty: the process's
+/// group, owner  by name or number; empty: the process's
 /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENAMETOOLONG; ENOENT: the folder or
-///         the group; EACCES...
-[[nodiscard]] result<owned_fd> listen_at(const std::string& path, const std::string& group);
+///         the group, the owner; EPERM: only root gives it to others; EACCES...
+[[nodiscard]] result<owned_fd> listen_at(const std::string& path, const std::string& group,
+                                         const std::string& owner);
 
 }  // namespace turnpike::sources

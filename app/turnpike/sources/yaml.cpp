@@ -66,7 +66,7 @@ state::mempool read_mempool(const reader& from) {
 }
 
 state::control_socket read_control(const reader& from) {
-    from.expect_map({"socket", "group"});
+    from.expect_map({"socket", "group", "owner"});
     state::control_socket out;
     if (from.has("socket")) {
         out.path = from.at("socket").text();
@@ -75,6 +75,7 @@ state::control_socket read_control(const reader& from) {
                 "should be a whole path, from / on, of at most 107 characters");
     }
     if (from.has("group")) out.group = from.at("group").text();
+    if (from.has("owner")) out.owner = from.at("owner").text();
     return out;
 }
 

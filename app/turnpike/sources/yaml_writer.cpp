@@ -67,12 +67,13 @@ class writer {
         add("buffer_size: {}", p.pool.buffer_size);
         if (!p.pool.ops.empty()) add(", ops: {}", quoted(p.pool.ops));
         add("}}\n");
-        if (!p.control.path.empty() || !p.control.group.empty()) {
-            add("control: {{");
-            if (!p.control.path.empty()) add("socket: {}", quoted(p.control.path));
-            if (!p.control.group.empty())
-                add("{}group: {}", p.control.path.empty() ? "" : ", ", quoted(p.control.group));
-            add("}}\n");
+        if (p.control != state::control_socket{}) {
+            std::vector<std::string> members;
+            for (const auto& [name, value] : {std::pair("socket", &p.control.path),
+                                              {"group", &p.control.group},
+                                              {"owner", &p.control.owner}})
+                if (!value->empty()) members.push_back(fmt::format("{}: {}", name, quoted(*value)));
+            add("control: {{{}}}\n", fmt::join(members, ", "));
         }
         if (!p.pcie_profiles.empty()) add("pcie_profiles: {}\n", quoted(p.pcie_profiles));
     }

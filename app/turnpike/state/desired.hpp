@@ -37,6 +37,7 @@ struct mempool {
 struct control_socket {
     std::string path{};   ///< empty: the default one, or none where that cannot be
     std::string group{};  ///< by name or number; empty: the process's
+    std::string owner{};  ///< likewise
     bool operator==(const control_socket&) const = default;
 };
 

@@ -18,7 +18,7 @@ constexpr const char* whole = R"(
 eal: {args: "-l 0-1 --no-pci '--vdev=net_ring0,x=a b'", hugepages: optional}
 workers: [1]
 mempool: {buffers: 16384, buffer_size: 2200, ops: stack}
-control: {socket: /run/x.sock, group: "0"}
+control: {socket: /run/x.sock, group: "0", owner: nobody}
 tx: {drain_us: 7}
 acl:
   - name: in-list

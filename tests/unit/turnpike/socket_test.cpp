@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -278,6 +279,25 @@ TEST_F(socket_file, is_made_with_its_mode_and_group_and_goes_with_us) {
     EXPECT_TRUE(a.ended());
 }
 
+TEST_F(socket_file, is_its_owners) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
+    struct stat s {};
+    const passwd* nobody = ::getpwnam("nobody");
+    ASSERT_NE(nobody, nullptr);
+    for (const std::string& owner : {std::string("nobody"), std::to_string(nobody->pw_uid)}) {
+        line_socket one({.greeting = "hello"});
+        ASSERT_TRUE(one.listen(path_, "", owner));
+        ASSERT_EQ(::lstat(path_.c_str(), &s), 0);
+        EXPECT_EQ(s.st_uid, nobody->pw_uid);
+        EXPECT_EQ(s.st_gid, ::getegid()) << "nothing was said of it";
+        EXPECT_EQ(s.st_mode & 07777, 0660U);
+    }
+    ASSERT_TRUE(socket_->listen(path_, "12345", "54321"));
+    ASSERT_EQ(::lstat(path_.c_str(), &s), 0);
+    EXPECT_EQ(s.st_uid, 54321U);
+    EXPECT_EQ(s.st_gid, 12345U);
+}
+
 TEST_F(socket_file, is_not_taken_from_who_lives_and_is_from_who_is_gone) {
     ASSERT_TRUE(socket_->listen(path_, ""));
     line_socket second({.greeting = "second"});
@@ -320,6 +340,9 @@ TEST_F(socket_file, errors_say_what_is_wrong) {
     const auto group = socket_->listen(path_, "no-such-group");
     ASSERT_FALSE(group);
     EXPECT_NE(group.error().object.find("no-such-group"), std::string::npos);
+    const auto owner = socket_->listen(path_, "", "no-such-user");
+    ASSERT_FALSE(owner);
+    EXPECT_NE(owner.error().object.find("no-such-user"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
