@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 /// Somebody waits at a prompt.
-constexpr std::chrono::milliseconds patience{1000};
+constexpr std::chrono::milliseconds prompt_patience{1000};
 
 class candidates {
   public:
@@ -31,7 +31,7 @@ class candidates {
         if (kind.is_file && !files_) std::fputs("\tfile\n", stdout);
         files_ |= kind.is_file;
         if (kind.what.empty()) return;
-        auto asked = connection::open(socket, patience);
+        auto asked = connection::open(socket, prompt_patience);
         if (!asked) return;
         const auto answer = asked->ask({{"request", "show"}, {"what", kind.what}});
         if (!answer || !answer->is_object() || !answer->contains("result")) return;
