@@ -68,12 +68,13 @@ int complain(const error& e, int code) {
 /// That every worker has gone through rounds since the last time it was asked.
 class pulse {
   public:
-    explicit pulse(control::controller& c) : controller_(c), seen_(c.threads().all().size()) {}
+    explicit pulse(control::controller& c) : controller_(c), seen_(control::most_workers()) {}
     [[nodiscard]] bool beats() noexcept {
+        const auto& seats = controller_.threads().all();
         bool all = true;
-        for (size_t w = 0; w < seen_.size(); ++w) {
-            const uint64_t now = controller_.threads().all()[w]->meter().total_cycles.read();
-            all = all && now != seen_[w];
+        for (size_t w = 0; w < seats.size(); ++w) {
+            const uint64_t now = seats[w]->worker.meter().total_cycles.read();
+            all = all && (now != seen_[w] || !seats[w]->forwards);
             seen_[w] = now;
         }
         return all;

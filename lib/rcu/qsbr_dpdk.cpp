@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <rte_malloc.h>
 #include <rte_pause.h>
+#include <sched.h>
 
 #include <new>
 
@@ -62,7 +63,10 @@ void qsbr::reclaim() noexcept {
 void qsbr::synchronize() noexcept {
     // By the inline functions: TSan sees through those.
     const uint64_t token = rte_rcu_qsbr_start(variable_);
-    while (rte_rcu_qsbr_check(variable_, token, false) != 1) rte_pause();
+    // A reader may share our CPU, as in tests: then it has to be let.
+    constexpr unsigned patience = 1000;
+    for (unsigned looks = 0; rte_rcu_qsbr_check(variable_, token, false) != 1; ++looks)
+        looks < patience ? rte_pause() : static_cast<void>(sched_yield());
     reclaim();
 }
 

@@ -20,6 +20,8 @@ constexpr driver_facts table[] = {
     {.driver = "net_xsk", .rx_headroom_bytes = 256, .rx_buffer_most_bytes = 4096},
     // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
     {.driver = "net_af_packet", .understates_mtu = true},
+    // tap_dev_configure() of rte_eth_tap.c.
+    {.driver = "net_tap", .queues_in_pairs = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
     {.driver = "net_af_xdp", .keeps_buffers = true},
 };

@@ -21,6 +21,8 @@ struct driver_facts {
 
     /// It reports 1,518 bytes as its longest frame but carries what its interface's MTU permits.
     bool understates_mtu = false;
+    /// It takes as many TX queues as RX queues, and no other number.
+    bool queues_in_pairs = false;
     /// It does not give the buffers of its rings back to the pool when it is closed.
     bool keeps_buffers = false;
 };

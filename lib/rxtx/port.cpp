@@ -108,8 +108,9 @@ result<void> port::configure(const port_settings& settings) {
     several_buffers_ = settings.several_buffers;
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
-    tx_queues_ =
-        std::max(settings.tx_queues, std::min(settings.tx_queues_wanted, info.max_tx_queues));
+    const uint16_t more =
+        facts_of(driver_).queues_in_pairs ? settings.rx_queues : settings.tx_queues_wanted;
+    tx_queues_ = std::max(settings.tx_queues, std::min(more, info.max_tx_queues));
     room_bytes_ = rte_pktmbuf_data_room_size(settings.pool) - RTE_PKTMBUF_HEADROOM;
     if (const int code = rte_eth_dev_configure(id_, settings.rx_queues, tx_queues_, &conf);
         code != 0)

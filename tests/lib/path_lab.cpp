@@ -39,7 +39,8 @@ std::unique_ptr<state::desired> path_lab::read(const std::string& configuration)
         p.device = "net_ring_" + name_ + name;
         p.rx_queues = queues_;
     }
-    for (uint16_t w = 0; w < workers_; ++w) wanted->fixed.workers.push_back(w + 1U);
+    if (wanted->workers.empty())
+        for (uint16_t w = 0; w < workers_; ++w) wanted->workers.push_back(w + 1U);
     wanted->fixed.pool.ops = "ring_mp_mc";
     if (wanted->fixed.pool.buffers == 0) wanted->fixed.pool.buffers = 8191;
     return wanted;
@@ -50,10 +51,10 @@ result<state::changes> path_lab::apply(const std::string& configuration) {
     for (const auto& [name, port] : wanted->ports)
         if (place_of(name) == none) open_port(name);
     if (!threads_)
-        for (const auto& w : control_->threads().all()) w->pause();
+        for (const auto& s : control_->threads().all()) s->worker.pause();
     auto applied = control_->apply(std::move(wanted));
     if (!threads_)
-        for (const auto& w : control_->threads().all()) w->resume();
+        for (const auto& s : control_->threads().all()) s->worker.resume();
     return applied;
 }
 

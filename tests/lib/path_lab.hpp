@@ -64,7 +64,9 @@ class path_lab {
     [[nodiscard]] uint64_t dropped(packet::drop_reason why);
     void check_balance();
 
-    [[nodiscard]] datapath::worker& worker(size_t w = 0) { return *control_->threads().all()[w]; }
+    [[nodiscard]] datapath::worker& worker(size_t w = 0) {
+        return control_->threads().all()[w]->worker;
+    }
     [[nodiscard]] control::controller& controller() { return *control_; }
     [[nodiscard]] std::vector<observe::acl_report> acls();
     [[nodiscard]] const datapath::view& view() const { return control_->view(); }

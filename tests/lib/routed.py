@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A router between kernels: west 10.0.1.2 -- turnpike -- 10.0.2.2 east, and 2001:db8:1::2, 2001:db8:2::2."""
 import json
+import signal
 import time
+
+import yaml
 
 from lib.dut import Turnpike, router_config
 from lib.hosts import wait_until
@@ -36,6 +39,23 @@ def start(lab, dut, routes=(), mtu=(1500, 1500), queues=1, options=(), wait=True
     devices = {name: ({"device": device.format(n, interface), "mtu": mtu[n], "rx_queues": queues}, OURS[name])
                for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
     return Turnpike(lab, dut, router_config(devices, routes, **more), options=options, wait=wait)
+
+
+def rewrite(running, change):
+    """Let change(configuration as data) edit the file, and say so to turnpike; its answer."""
+    with open(running.config, encoding="utf-8") as file:
+        config = yaml.safe_load(file)
+    change(config)
+    with open(running.config, "w", encoding="utf-8") as file:
+        file.write(yaml.safe_dump(config))
+    return reload(running)
+
+
+def reload(running):
+    said = len(running.output())
+    running.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "SIGHUP: reload" in running.output()[said:] and running.output().endswith("\n"), "it answers")
+    return running.output()[said:]
 
 
 def ping(host, address, options="", check=True, count=3, wait=5):

@@ -15,24 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from lib import tap  # noqa: E402
 from lib.dut import Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, WEST, answers, cabled, ping, settle, start  # noqa: E402
-
-
-def rewrite(running, change):
-    """Let change(configuration as data) edit the file, and say so to turnpike; its answer."""
-    with open(running.config, encoding="utf-8") as file:
-        config = yaml.safe_load(file)
-    change(config)
-    with open(running.config, "w", encoding="utf-8") as file:
-        file.write(yaml.safe_dump(config))
-    return reload(running)
-
-
-def reload(running):
-    said = len(running.output())
-    running.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "SIGHUP: reload" in running.output()[said:], "it answers")
-    return running.output()[said:]
+from lib.routed import EAST, WEST, answers, cabled, ping, reload, rewrite, settle, start  # noqa: E402
 
 
 def test_routes_lists_and_addresses():

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 
 namespace turnpike::control {
 namespace {
@@ -29,18 +30,23 @@ bool denies(const state::acl_list& l, size_t place) {
 acls::~acls() = default;
 
 /// Throws std::bad_alloc.
-std::unique_ptr<acls::binding> acls::make(const list& of, const binding* before) const {
+std::unique_ptr<acls::binding> acls::make(const list& of, size_t workers, const binding* before) {
     auto b = std::make_unique<binding>();
     b->live.list = of;
     constexpr size_t line_apart = 64 / sizeof(datapath::acl_counter);
     const uint32_t ids = of->id_limit();
-    for (uint32_t w = 0; w < workers_; ++w)
+    for (size_t w = 0; w < workers; ++w)
         b->live.counters.push_back(std::make_unique<datapath::acl_counter[]>(ids + line_apart));
-    b->earlier.assign(workers_, std::vector<count>(ids));
+    b->earlier.assign(workers, std::vector<count>(ids));
     b->before_id.assign(ids, nowhere);
     b->life = before == nullptr ? observe::new_life() : before->life;
     for (uint32_t id = 0; id < ids; ++id) b->rule_life.push_back(observe::new_life());
     if (before == nullptr) return b;
+    if (before->live.list == of) {
+        std::iota(b->before_id.begin(), b->before_id.end(), 0U);
+        b->rule_life = before->rule_life;
+        return b;
+    }
     const auto there = ids_by_name(*before->live.list);
     for (const auto& [name, id] : ids_by_name(*of))
         if (const auto same = there.find(name); same != there.end()) {
@@ -54,7 +60,7 @@ class acls::staged_acls : public staged {
     using one_rule = datapath::acl_list::one_rule;
 
   public:
-    explicit staged_acls(acls& of) : of_(of) {}
+    staged_acls(acls& of, size_t workers) : of_(of), workers_(workers) {}
     ~staged_acls() override {
         if (committed_ || changed_ == nullptr) return;
         try {
@@ -137,11 +143,11 @@ class acls::staged_acls : public staged {
         });
         next_.reserve(next_.size() + 1);
         was_.push_back(at == now.end() ? none : static_cast<size_t>(at - now.begin()));
-        if (at != now.end() && (*at)->live.list == by) {
+        if (at != now.end() && (*at)->live.list == by && (*at)->live.counters.size() == workers_) {
             next_.emplace_back();
             return &(*at)->live;
         }
-        auto fresh = of_.make(by, at == now.end() ? nullptr : at->get());
+        auto fresh = make(by, workers_, at == now.end() ? nullptr : at->get());
         fresh->interface = place;
         fresh->interface_name = name;
         fresh->out = out;
@@ -150,6 +156,7 @@ class acls::staged_acls : public staged {
     }
 
     acls& of_;
+    const size_t workers_;  ///< for which there are counters
     std::map<std::string, list, std::less<>> lists_;
     std::vector<std::unique_ptr<binding>> next_;
     std::vector<size_t> was_;  ///< of each in next_: the one that it goes on from
@@ -159,13 +166,14 @@ class acls::staged_acls : public staged {
 };
 
 result<std::unique_ptr<staged>> acls::prepare(change& c) {
-    auto ready = std::make_unique<staged_acls>(*this);
+    auto ready = std::make_unique<staged_acls>(*this, c.workers.size());
     if (auto done = ready->compile_lists(c); !done) return tl::unexpected<error>(done.error());
     ready->bind(c);
     return ready;
 }
 
 acls::count acls::binding::counted(size_t worker, uint32_t id) const noexcept {
+    if (worker >= live.counters.size()) return {};  // it came later
     const datapath::acl_counter& c = live.counters[worker][id];
     count sum = earlier[worker][id];
     sum.packets += c.packets.read();
@@ -222,7 +230,7 @@ observe::acl_report acls::report_of(const binding& b) const {
             r.where = rule.where.text;
         }
         r.life = b.rule_life[b.live.list->id_at(place)];
-        for (uint32_t w = 0; w < workers_; ++w) {
+        for (size_t w = 0; w < b.live.counters.size(); ++w) {
             const count c = b.counted(w, b.live.list->id_at(place));
             r.packets += c.packets;
             r.bytes += c.bytes;

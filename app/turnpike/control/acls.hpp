@@ -6,7 +6,8 @@
 //   one rule:     added to or taken out of the list that is there (lib/acl), nothing else changes
 //
 // Counters of a rule with a name go on in another list's rule of that name, and so do the default's
-// and those of turnpike's own rules; all others start at 0.
+// and those of turnpike's own rules; all others start at 0. Where a worker comes, the list is bound anew with
+// counters for it, and all go on.
 #pragma once
 
 #include <map>
@@ -23,10 +24,10 @@ namespace turnpike::control {
 /// Threads  control.
 class acls : public owner {
   public:
-    acls(rcu::qsbr& rcu, uint32_t workers) : rcu_(rcu), workers_(workers) {}
+    explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
-    /// Needs interface_place; gives view.interfaces[].acl_in and acl_out. A list that no interface
+    /// Needs interface_place and workers; gives view.interfaces[].acl_in and acl_out. A list that no interface
     /// names is not compiled.
     /// Errors  ENOMEM: a list does not fit in what it may use
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
@@ -66,11 +67,11 @@ class acls : public owner {
     };
     class staged_acls;
 
-    [[nodiscard]] std::unique_ptr<binding> make(const list& of, const binding* before) const;
+    [[nodiscard]] static std::unique_ptr<binding> make(const list& of, size_t workers,
+                                                       const binding* before);
     [[nodiscard]] observe::acl_report report_of(const binding& b) const;
 
     rcu::qsbr& rcu_;
-    const uint32_t workers_;
     std::map<std::string, list, std::less<>> lists_;  ///< that are bound
     std::vector<std::unique_ptr<binding>> bindings_;
     bool incomplete_ = false;

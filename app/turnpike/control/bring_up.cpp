@@ -40,32 +40,30 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     auto profiles = pcie_profiles(*wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
     pcie_profiles_ = std::move(*profiles);
-    const auto lcores = choose_lcores(wanted->fixed.workers, wanted->file);
+    const auto lcores = choose_lcores(wanted->workers, wanted->file);
     if (!lcores) return tl::unexpected<error>(lcores.error());
-    const auto count = static_cast<uint32_t>(lcores->size());
-    auto pool = make_packet_pool(*wanted, count);
+    auto pool = make_packet_pool(*wanted, static_cast<uint32_t>(lcores->size()));
     if (!pool) return tl::unexpected<error>(pool.error());
     pool_ = *pool;
     pool_facts_ = facts_of(*pool_);
 
-    auto domain = rcu::qsbr::create("tables", count);
+    auto domain = rcu::qsbr::create("tables", most_workers());
     if (!domain) return tl::unexpected<error>(domain.error());
     rcu_ = std::move(*domain);
     auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
-    auto threads = workers::create(*lcores, published_, *rcu_);
-    if (!threads) return tl::unexpected<error>(threads.error());
-    workers_ = std::move(*threads);
+    workers_ = std::make_unique<workers>(published_, *rcu_, pool_);
     auto table = routes::create(*rcu_);
     if (!table) return tl::unexpected<error>(table.error());
     routes_ = std::move(*table);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
-    ports_ = std::make_unique<ports>(pool_, count, [this](uint16_t p) { return counted(p); });
+    ports_ = std::make_unique<ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<interfaces>(*hops_);
-    acls_ = std::make_unique<acls>(*rcu_, count);
+    acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
-    owners_ = {ports_.get(), interfaces_.get(), acls_.get(), neighbours_.get(), routes_.get()};
+    owners_ = {workers_.get(), ports_.get(),      interfaces_.get(),
+               acls_.get(),    neighbours_.get(), routes_.get()};
 
     auto empty = std::make_unique<state::desired>();
     empty->fixed = wanted->fixed;
@@ -211,12 +209,13 @@ observe::report controller::report_since(const observe::baseline& then) {
         r.ports.push_back({.name = "(removed)", .driver = "-", .totals = removed_});
     std::vector<std::string_view> names;
     for (const auto& row : datapath::stage_table) names.push_back(row.name);
-    for (const auto& worker : workers_->all()) {
+    for (const auto& seat : workers_->all()) {
         observe::worker_report& w = r.workers.emplace_back();
-        w.lcore = worker->parts().lcore;
+        w.lcore = seat->worker.parts().lcore;
+        w.forwards = seat->forwards;
         w.tsc_hz = hz;
         w.duration_s = r.duration_s;
-        w.add(worker->meter(), names);
+        w.add(seat->worker.meter(), names);
     }
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["plain_ipv4"] = plain_ipv4_->name;

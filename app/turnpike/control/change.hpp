@@ -28,10 +28,18 @@ struct change {
     std::unique_ptr<datapath::view> view = std::make_unique<datapath::view>();  ///< to be published
 
     // What owners tell those behind them.
+    struct worker {
+        unsigned lcore = 0;
+        bool forwards = false;
+    };
+    std::vector<worker> workers{};  ///< by number
     using places = std::map<std::string, uint16_t, std::less<>>;
     places port_place{}, interface_place{};
     std::map<ip_prefix, uint32_t> derived{};  ///< routes that follow from addresses: hops
     std::vector<uint32_t> hop_of_target{};    ///< by index into after.routes.targets()
+
+    /// By worker, for a view to be published before `view`, where queues change hands (queues.hpp).
+    std::vector<datapath::worker_queues> hand_over{};
 };
 
 /// What an owner has ready. Destroyed without commit(): undone.

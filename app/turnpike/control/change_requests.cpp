@@ -36,6 +36,7 @@ json changes_json(const state::changes& c) {
             {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
                                   c.neighbours.changed.size())},
             {"routes", {{"removed", c.routes.removed.size()}, {"set", c.routes.set.size()}}},
+            {"workers", c.workers},
             {"settings", c.settings}};
 }
 

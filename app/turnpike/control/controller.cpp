@@ -60,18 +60,24 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
         if (!prepared) return tl::unexpected<error>(prepared.error());
         ready.push_back(std::move(*prepared));
     }
+    std::unique_ptr<datapath::view> between;
+    if (!c.hand_over.empty()) {
+        between = std::make_unique<datapath::view>(*c.view);
+        between->queues = std::move(c.hand_over);
+    }
     message_rate_.set(wanted->limits.rate);
     // The last first: what neighbours take out of the tables is judged by the routes that are.
     for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->commit();
     icmp_errors_->set_rate(wanted->messages.rate);
     local_->set_rate(wanted->messages.rate);
     std::unique_ptr<datapath::view> before = std::move(view_);
+    if (between != nullptr) {
+        published_.store(between.get(), std::memory_order_release);
+        let_workers_move_on();
+    }
     publish(std::move(c.view));
     const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
-    // A round that began with the old view may end the first grace period; in the round behind it a
-    // worker adopts the new one and sends what it still has for ports that go.
-    rcu_->synchronize();
-    rcu_->synchronize();
+    let_workers_move_on();
     for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->retire();
     ports_->listen(*view_);
     introduce_changed(*what, *was);
@@ -94,6 +100,13 @@ bool controller::incomplete() const noexcept {
 void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
     view_ = std::move(next);
     published_.store(view_.get(), std::memory_order_release);
+}
+
+/// A round that began with the old view may end the first grace period; in the round behind it a worker
+/// adopts the new one and sends what it still has for ports and queues that go.
+void controller::let_workers_move_on() noexcept {
+    rcu_->synchronize();
+    rcu_->synchronize();
 }
 
 void controller::run(const outside& o) {

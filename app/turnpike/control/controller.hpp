@@ -2,9 +2,9 @@
 // The controller: owns everything, takes change sets through the owners, ends what workers punt, and
 // looks at links, timers and the pool. Enter control here.
 //
-//   ports -> interfaces -> acls -> neighbours -> routes      prepare, in this order
-//                                                            commit, publish the view
-//   routes -> ... -> ports                                   retire, when workers have moved on
+//   workers -> ports -> interfaces -> acls -> neighbours -> routes      prepare, in this order
+//                                                                       commit, publish the view
+//   routes -> ... -> workers                                            retire, when workers have moved on
 #pragma once
 
 #include <atomic>
@@ -94,6 +94,7 @@ class controller {
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     void publish(std::unique_ptr<datapath::view> next) noexcept;
+    void let_workers_move_on() noexcept;
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);

@@ -162,7 +162,7 @@ std::vector<unsigned> lcores_named(const std::vector<std::string>& options) {
 }
 
 uint32_t workers_expected(const state::desired& wanted, const std::vector<unsigned>& lcores) {
-    if (!wanted.fixed.workers.empty()) return static_cast<uint32_t>(wanted.fixed.workers.size());
+    if (!wanted.workers.empty()) return static_cast<uint32_t>(wanted.workers.size());
     const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
     return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <new>
 
+#include "control/queues.hpp"
+#include "control/workers.hpp"
 #include "observe/console.hpp"
 #include "packet/ipv6.hpp"
 
@@ -36,10 +38,8 @@ bool reaches(const state::desired& in, const std::string& from, const std::strin
 
 class ports::staged_ports : public staged {
   public:
-    staged_ports(ports& of, change& c) : of_(of), c_(c), after_(c.after) {
-        queues_.resize(of.workers_);
-        for (auto& q : queues_) q.tx.fill(-1);
-    }
+    staged_ports(ports& of, change& c)
+        : of_(of), c_(c), after_(c.after), queues_(c.workers, c.running, c.what.workers) {}
     ~staged_ports() override {
         if (committed_) return;
         for (const auto& [port, mtu] : mtu_before_) {
@@ -53,8 +53,7 @@ class ports::staged_ports : public staged {
         }
     }
 
-    /// Ports that stay keep their places and queues; workers take new queues by turns, those with
-    /// the fewest first.
+    /// Ports that stay keep their places.
     result<void> plan() {
         std::vector<bool> used(max_ports);
         for (const auto& p : of_.open_) used[p->place] = true;
@@ -78,18 +77,19 @@ class ports::staged_ports : public staged {
                 open_.push_back(nullptr);
             }
             c_.port_place.emplace(name, place);
-            assign_rx(place, wanted.rx_queues, there != of_.open_.end());
+            plan_.push_back({name, place, &wanted});
         }
-        return {};
+        return queues_.share_rx(plan_);
     }
 
     result<void> open_devices() {
         for (const auto& [name, wanted] : after_.ports)
             several_buffers_ |= rxtx::takes_several_buffers(wanted.device, wanted.mtu, of_.pool_);
-        size_t at = 0;
-        for (const auto& [name, wanted] : after_.ports) {
-            auto& port = open_[at++];
-            const uint16_t place = c_.port_place.at(name);
+        for (size_t i = 0; i < plan_.size(); ++i) {
+            auto& port = open_[i];
+            const std::string name(plan_[i].name);
+            const uint16_t place = plan_[i].place;
+            const state::port& wanted = *plan_[i].wanted;
             const auto senders = senders_to(name);
             if (port == nullptr) {
                 auto opened = open(name, wanted, static_cast<uint16_t>(senders.size()));
@@ -108,11 +108,14 @@ class ports::staged_ports : public staged {
                 if (auto changed = port->device.change_mtu(wanted.mtu); !changed) return changed;
                 mtu_before_.emplace_back(port.get(), port->wanted.mtu);
             }
-            if (auto assigned = assign_tx(*port, wanted, senders); !assigned) return assigned;
+            if (auto shared = queues_.share_tx(plan_[i], port->device.tx_queues(), senders);
+                !shared)
+                return shared;
             c_.view->port[place] = {
                 .state = &port->state, .ethdev_id = port->device.id(), .mac = port->device.mac()};
         }
-        c_.view->queues = queues_;
+        c_.view->queues = queues_.after();
+        c_.hand_over = queues_.hand_over();
         wanted_.reserve(after_.ports.size());
         for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
         return {};
@@ -132,34 +135,13 @@ class ports::staged_ports : public staged {
     }
 
   private:
-    void assign_rx(uint16_t place, uint16_t queues, bool stays) {
-        for (uint16_t q = 0; q < queues; ++q) {
-            const datapath::rx_queue queue{place, q};
-            auto to = std::min_element(
-                queues_.begin(), queues_.end(),
-                [](const auto& a, const auto& b) { return a.rx.size() < b.rx.size(); });
-            if (stays)
-                for (size_t w = 0; w < queues_.size(); ++w) {
-                    const auto& had = c_.running->queues[w].rx;
-                    if (std::find(had.begin(), had.end(), queue) != had.end())
-                        to = queues_.begin() + static_cast<std::ptrdiff_t>(w);
-                }
-            to->rx.push_back(queue);
-        }
-    }
-
     /// The workers whose packets may leave by a port.
     std::vector<size_t> senders_to(const std::string& port) const {
-        std::vector<size_t> out;
-        for (size_t w = 0; w < queues_.size(); ++w)
-            for (const datapath::rx_queue& rx : queues_[w].rx) {
-                const auto from = std::find_if(c_.port_place.begin(), c_.port_place.end(),
-                                               [&](const auto& p) { return p.second == rx.port; });
-                if (!reaches(after_, from->first, port)) continue;
-                out.push_back(w);
-                break;
-            }
-        return out;
+        return queues_.senders([&](uint16_t place) {
+            const auto from = std::find_if(plan_.begin(), plan_.end(),
+                                           [&](const auto& p) { return p.place == place; });
+            return reaches(after_, std::string(from->name), port);
+        });
     }
 
     result<std::shared_ptr<open_port>> open(const std::string& name, const state::port& wanted,
@@ -171,7 +153,7 @@ class ports::staged_ports : public staged {
             .mtu = wanted.mtu,
             .rx_queues = wanted.rx_queues,
             .tx_queues = std::max<uint16_t>(1, senders),
-            .tx_queues_wanted = static_cast<uint16_t>(queues_.size()),
+            .tx_queues_wanted = static_cast<uint16_t>(most_workers()),
             .descriptors = wanted.descriptors,
             .promiscuous = !is_routed(after_, name),
             .several_buffers = several_buffers_,
@@ -186,56 +168,13 @@ class ports::staged_ports : public staged {
         return port;
     }
 
-    /// With a queue for each worker, each has the one of its number; else those that send share out
-    /// what there is.
-    result<void> assign_tx(const open_port& port, const state::port& wanted,
-                           const std::vector<size_t>& senders) {
-        const bool for_all = port.device.tx_queues() >= queues_.size();
-        if (!for_all && senders.size() > port.device.tx_queues())
-            return fail(
-                EBUSY, wanted.where.text,
-                fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
-                            "there now; take the port away first, or restart",
-                            port.name, port.device.tx_queues(), senders.size()));
-        const uint16_t place = c_.port_place.at(port.name);
-        if (for_all) {
-            for (size_t w = 0; w < queues_.size(); ++w)
-                queues_[w].tx[place] = static_cast<int32_t>(w);
-            return {};
-        }
-        return share_tx(port, wanted, senders, place);
-    }
-    /// Whoever has a queue keeps it, and nobody gets one that another worker may still send by.
-    result<void> share_tx(const open_port& port, const state::port& wanted,
-                          const std::vector<size_t>& senders, uint16_t place) {
-        const bool stays = c_.running != nullptr && c_.running->port[place].state == &port.state;
-        const auto had = [&](size_t w) { return stays ? c_.running->queues[w].tx[place] : -1; };
-        std::vector<bool> used(port.device.tx_queues());
-        for (size_t w = 0; w < queues_.size(); ++w)
-            if (had(w) >= 0) used[static_cast<size_t>(had(w))] = true;
-        for (const size_t w : senders) {
-            auto queue = static_cast<size_t>(had(w));
-            if (had(w) < 0) {
-                queue =
-                    static_cast<size_t>(std::find(used.begin(), used.end(), false) - used.begin());
-                if (queue == used.size())
-                    return fail(EBUSY, wanted.where.text,
-                                fmt::format("port '{}': its {} TX queues are other workers' until "
-                                            "this change is made; make it in two steps",
-                                            port.name, used.size()));
-                used[queue] = true;
-            }
-            queues_[w].tx[place] = static_cast<int32_t>(queue);
-        }
-        return {};
-    }
-
     ports& of_;
     change& c_;
     const state::desired& after_;
     std::vector<std::shared_ptr<open_port>> open_;
     std::vector<state::port> wanted_;
-    std::vector<datapath::worker_queues> queues_;
+    std::vector<queue_plan::port> plan_;  ///< as open_
+    queue_plan queues_;
     std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
     bool several_buffers_ = false;  ///< frames of the longest MTU take them
     bool committed_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ports: devices, opened and closed while workers run, and which worker polls which queue.
+// The ports: devices, opened and closed while workers run. Whose their queues are: queues.hpp.
 //
 // A port has a place as long as it is open; workers' counters are by place. When a place is given to
 // another port, what was counted there before stays in the books under "(removed)".
@@ -38,10 +38,9 @@ class ports : public owner {
     /// counted  everything that was counted at a place, by all workers and control
     using count_function = std::function<observe::port_totals(uint16_t place)>;
 
-    ports(rte_mempool* pool, uint32_t workers, count_function counted)
-        : pool_(pool), workers_(workers), counted_(std::move(counted)) {}
+    ports(rte_mempool* pool, count_function counted) : pool_(pool), counted_(std::move(counted)) {}
 
-    /// Gives port_place, view.port, view.queues.
+    /// Needs workers; gives port_place, view.port, view.queues, hand_over.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Those that are open, in the order of the configuration.
@@ -59,7 +58,6 @@ class ports : public owner {
     class staged_ports;
 
     rte_mempool* pool_;
-    const uint32_t workers_;
     count_function counted_;
     std::vector<std::shared_ptr<open_port>> open_;
 };

@@ -42,6 +42,7 @@ json show_ports(controller& c, const request_fields& f) {
         p["device"] = wanted.device;
         p["mtu"] = wanted.mtu;
         p["rx_queues"] = wanted.rx_queues;
+        p["rx_workers"] = wanted.rx_workers;
         p["descriptors"] = wanted.descriptors;
         p["mac"] = c.view().port[(*at)->place].mac.text();
     }
@@ -114,11 +115,13 @@ json show_workers(controller& c, const request_fields& f) {
     std::map<uint16_t, std::string> names;
     for (const auto& p : c.devices().open()) names[p->place] = p->name;
     json all = json::array();
-    for (const auto& w : c.threads().all()) {
+    for (const auto& seat : c.threads().all()) {
+        if (!seat->forwards) continue;
+        const datapath::worker_parts& w = seat->worker.parts();
         json queues = json::array();
-        for (const datapath::rx_queue& q : c.view().queues[w->parts().number].rx)
+        for (const datapath::rx_queue& q : c.view().queues[w.number].rx)
             queues.push_back({{"port", names[q.port]}, {"queue", q.queue_id}});
-        all.push_back({{"lcore", w->parts().lcore}, {"rx_queues", std::move(queues)}});
+        all.push_back({{"lcore", w.lcore}, {"rx_queues", std::move(queues)}});
     }
     return {{"workers", std::move(all)}};
 }

@@ -7,25 +7,40 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 #include <rte_ring.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace turnpike::control {
 namespace {
 
 constexpr long nap_ns = 200'000;
 
-struct launch {
-    datapath::worker* worker;
-    const std::atomic<bool>* stop;
-};
-
 int run_worker(void* argument) {
-    const auto* l = static_cast<const launch*>(argument);
-    l->worker->run(*l->stop);
+    auto& s = *static_cast<workers::seat*>(argument);
+    s.worker.run(s.stop);
+    // Buffers that only this lcore could take.
+    if (rte_mempool_cache* cache = rte_mempool_default_cache(s.pool, rte_lcore_id()))
+        rte_mempool_cache_flush(cache, s.pool);
     return 0;
+}
+
+/// A ring between control and one worker.
+result<rte_ring*> make_ring(const char* what, size_t worker) {
+    const std::string name = fmt::format("{}{}", what, worker);
+    rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
+                                     RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
+    return ring;
+}
+
+void free_rings(const datapath::worker_parts& parts) noexcept {
+    for (rte_ring* ring : {parts.from_control, parts.to_control, parts.neighbours_to_control})
+        rte_ring_free(ring);
 }
 
 }  // namespace
@@ -53,49 +68,131 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
     return lcores;
 }
 
-/// A ring between control and one worker.
-result<rte_ring*> workers::make_ring(const char* what, size_t worker) {
-    const std::string name = fmt::format("{}{}", what, worker);
-    rings_.reserve(rings_.size() + 1);
-    rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
-                                     RING_F_SP_ENQ | RING_F_SC_DEQ);
-    if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
-    rings_.push_back(ring);
-    return ring;
-}
+uint32_t most_workers() noexcept { return std::max(rte_lcore_count(), 2U) - 1; }
 
-result<std::unique_ptr<workers>> workers::create(
-    const std::vector<unsigned>& lcores, const std::atomic<const datapath::view*>& published,
-    rcu::qsbr& rcu) {
-    std::unique_ptr<workers> made(new workers(published));
-    for (size_t i = 0; i < lcores.size(); ++i) {
-        datapath::worker_parts parts{.lcore = lcores[i],
-                                     .number = static_cast<uint32_t>(i),
-                                     .published = &published,
-                                     .dry = &made->dry_,
-                                     .rcu = &rcu};
-        const std::pair<rte_ring**, const char*> rings[control_rings] = {
-            {&parts.from_control, "from_control"},
-            {&parts.to_control, "to_control"},
-            {&parts.neighbours_to_control, "neighbours"}};
-        for (auto [ring, what] : rings) {
-            auto ready = made->make_ring(what, i);
-            if (!ready) return tl::unexpected<error>(ready.error());
-            *ring = *ready;
+/// A worker with nothing to do yet.
+result<void> workers::make_seat(unsigned lcore) {
+    datapath::worker_parts parts{.lcore = lcore,
+                                 .number = static_cast<uint32_t>(seats_.size()),
+                                 .published = &published_,
+                                 .dry = &dry_,
+                                 .rcu = &rcu_};
+    const std::pair<rte_ring**, const char*> rings[control_rings] = {
+        {&parts.from_control, "from_control"},
+        {&parts.to_control, "to_control"},
+        {&parts.neighbours_to_control, "neighbours"}};
+    struct undo {
+        datapath::worker_parts& parts;
+        bool done = false;
+        ~undo() {
+            if (!done) free_rings(parts);
         }
-        made->workers_.push_back(std::make_unique<datapath::worker>(parts));
+    } at_the_end{parts};
+    for (auto [ring, what] : rings) {
+        auto ready = make_ring(what, parts.number);
+        if (!ready) return tl::unexpected<error>(ready.error());
+        *ring = *ready;
     }
-    return made;
+    seats_.push_back(std::make_unique<seat>(parts, pool_));
+    at_the_end.done = true;
+    return {};
 }
 
-workers::~workers() {
-    for (rte_ring* ring : rings_) rte_ring_free(ring);
+void workers::drop_seats_from(size_t number) noexcept {
+    while (seats_.size() > number) {
+        free_rings(seats_.back()->worker.parts());
+        seats_.pop_back();
+    }
+}
+
+workers::~workers() { drop_seats_from(0); }
+
+class workers::staged_workers : public staged {
+  public:
+    explicit staged_workers(workers& of) : of_(of), were_(of.seats_.size()) {}
+    ~staged_workers() override {
+        if (!committed_) of_.drop_seats_from(were_);
+    }
+
+    result<void> choose(change& c) {
+        const auto lcores = choose_lcores(c.after.workers, c.after.file);
+        if (!lcores) return tl::unexpected<error>(lcores.error());
+        if (were_ != 0)
+            if (auto good = check_main(*lcores, c.after.file); !good) return good;
+        forward_.assign(were_, false);
+        for (const unsigned lcore : *lcores) {
+            const auto at = std::find_if(of_.seats_.begin(), of_.seats_.end(), [&](const auto& s) {
+                return s->worker.parts().lcore == lcore;
+            });
+            const auto number = static_cast<size_t>(at - of_.seats_.begin());
+            if (at == of_.seats_.end()) {
+                if (auto made = of_.make_seat(lcore); !made) return made;
+                forward_.push_back(false);
+            }
+            forward_[number] = true;
+            if (of_.running_ && !of_.seats_[number]->launched &&
+                rte_eal_get_lcore_state(lcore) != WAIT)
+                return fail(EBUSY, c.after.file,
+                            fmt::format("workers: lcore {} does something else already", lcore));
+        }
+        for (size_t w = 0; w < forward_.size(); ++w)
+            c.workers.push_back({of_.seats_[w]->worker.parts().lcore, forward_[w]});
+        return {};
+    }
+
+    void commit() noexcept override {
+        committed_ = true;
+        for (size_t w = 0; w < forward_.size(); ++w) {
+            seat& s = *of_.seats_[w];
+            s.forwards = forward_[w];
+            if (s.forwards && of_.running_) of_.launch(s);
+        }
+    }
+    void retire() noexcept override {
+        for (const auto& s : of_.seats_)
+            if (!s->forwards) end(*s);
+    }
+
+  private:
+    /// One that has control on its lcore waits for control: it cannot have others beside it.
+    result<void> check_main(const std::vector<unsigned>& lcores, const std::string& file) const {
+        const unsigned main = rte_get_main_lcore();
+        const bool was = of_.seats_[0]->worker.parts().lcore == main, is = lcores[0] == main;
+        if (was == is) return {};
+        return fail(EBUSY, file,
+                    fmt::format("workers: lcore {} {} control; only a restart can change that",
+                                main, was ? "forwards beside" : "cannot forward while it runs"));
+    }
+
+    workers& of_;
+    const size_t were_;
+    std::vector<bool> forward_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> workers::prepare(change& c) {
+    auto ready = std::make_unique<staged_workers>(*this);
+    if (auto done = ready->choose(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+void workers::launch(seat& s) noexcept {
+    if (s.launched) return;
+    s.stop.store(false, std::memory_order_relaxed);
+    s.launched = rte_eal_remote_launch(run_worker, &s, s.worker.parts().lcore) == 0;
+}
+
+void workers::end(seat& s) noexcept {
+    if (!s.launched) return;
+    s.stop.store(true, std::memory_order_relaxed);
+    rte_eal_wait_lcore(s.worker.parts().lcore);
+    s.launched = false;
 }
 
 void workers::run(const std::function<bool()>& done, const std::function<void()>& between) {
-    if (workers_.size() == 1 && workers_[0]->parts().lcore == rte_get_main_lcore()) {
+    if (seats_[0]->worker.parts().lcore == rte_get_main_lcore()) {
         // One lcore: control between rounds, when the worker holds nothing.
-        datapath::worker& only = *workers_[0];
+        datapath::worker& only = seats_[0]->worker;
         const uint64_t nap = rte_get_tsc_hz() / 1'000'000 * (nap_ns / 1000);
         uint64_t next = 0;
         only.start();
@@ -110,18 +207,18 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
         only.finish();
         return;
     }
-    stop_.store(false, std::memory_order_relaxed);
-    std::vector<launch> launches;
-    for (const auto& w : workers_) launches.push_back({w.get(), &stop_});
-    for (launch& l : launches) rte_eal_remote_launch(run_worker, &l, l.worker->parts().lcore);
     // Whatever happens in control, workers are stopped in order.
     struct stopper {
-        std::atomic<bool>& stop;
+        workers& all;
         ~stopper() {
-            stop.store(true, std::memory_order_relaxed);
-            rte_eal_mp_wait_lcore();
+            all.running_ = false;
+            for (const auto& s : all.seats_) s->stop.store(true, std::memory_order_relaxed);
+            for (const auto& s : all.seats_) end(*s);
         }
-    } at_the_end{stop_};
+    } at_the_end{*this};
+    running_ = true;
+    for (const auto& s : seats_)
+        if (s->forwards) launch(*s);
     while (!done()) {
         between();
         const timespec nap{0, nap_ns};
@@ -132,16 +229,17 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
 rte_ring* workers::ring_to(uint16_t port) const noexcept {
     const datapath::view* v = published_.load(std::memory_order_relaxed);
     if (v == nullptr) return nullptr;
-    for (const auto& w : workers_)
-        if (v->queues[w->parts().number].tx[port] >= 0) return w->parts().from_control;
+    for (size_t w = 0; w < v->queues.size(); ++w)
+        if (v->queues[w].tx[port] >= 0) return seats_[w]->worker.parts().from_control;
     return nullptr;
 }
 
 void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
-    for (const auto& w : workers_)
-        for (rte_ring* ring : {w->parts().neighbours_to_control, w->parts().to_control}) {
+    for (const auto& s : seats_)
+        for (rte_ring* ring :
+             {s->worker.parts().neighbours_to_control, s->worker.parts().to_control}) {
             const unsigned n = rte_ring_sc_dequeue_burst(
                 ring, reinterpret_cast<void**>(packets.data()), most, nullptr);
             for (unsigned i = 0; i < n; ++i) take(packets[i]);
@@ -150,19 +248,20 @@ void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
 
 void workers::empty(const std::function<void(rte_mbuf*)>& punted,
                     const std::function<void(rte_mbuf*)>& unsent) {
-    for (const auto& w : workers_) w->empty_receive_rings();
-    for (const auto& w : workers_) {
+    for (const auto& s : seats_)
+        if (s->forwards) s->worker.empty_receive_rings();
+    for (const auto& s : seats_) {
+        const datapath::worker_parts& parts = s->worker.parts();
         void* m = nullptr;
-        for (rte_ring* ring : {w->parts().neighbours_to_control, w->parts().to_control})
+        for (rte_ring* ring : {parts.neighbours_to_control, parts.to_control})
             while (rte_ring_sc_dequeue(ring, &m) == 0) punted(static_cast<rte_mbuf*>(m));
-        while (rte_ring_sc_dequeue(w->parts().from_control, &m) == 0)
-            unsent(static_cast<rte_mbuf*>(m));
+        while (rte_ring_sc_dequeue(parts.from_control, &m) == 0) unsent(static_cast<rte_mbuf*>(m));
     }
 }
 
 observe::port_totals workers::counted(uint16_t place) const noexcept {
     observe::port_totals sum;
-    for (const auto& w : workers_) sum.add(w->port(place));
+    for (const auto& s : seats_) sum.add(s->worker.port(place));
     return sum;
 }
 

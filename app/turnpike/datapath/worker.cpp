@@ -27,16 +27,26 @@ void worker::start() noexcept {
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
-/// Another view: send queues of ports that are gone are emptied, and new ones opened.
+/// Another view. Whoever gets a queue of ours after this round finds nothing of ours still on its way:
+/// what control gave us is sent by the queues that we had, and what waits to be sent is.
 void worker::adopt(const view* now) noexcept {
-    const worker_queues& queues = now->queues[parts_.number];
+    if (context_.view != nullptr)
+        while (take_from_control() != 0) {
+        }
+    flush();
+    static const worker_queues none = [] {
+        worker_queues q;
+        q.tx.fill(-1);
+        return q;
+    }();
+    const worker_queues& queues =
+        parts_.number < now->queues.size() ? now->queues[parts_.number] : none;
+    queues_ = &queues;
     for (uint16_t p = 0; p < max_ports; ++p) {
         const bool here = now->port[p].state != nullptr && queues.tx[p] >= 0;
         const uint16_t id = now->port[p].ethdev_id, queue = static_cast<uint16_t>(queues.tx[p]);
-        if (context_.tx[p].usable() && (!here || !context_.tx[p].is(id, queue))) {
-            context_.tx[p].flush();
+        if (context_.tx[p].usable() && (!here || !context_.tx[p].is(id, queue)))
             context_.tx[p] = {};
-        }
         if (here && !context_.tx[p].usable())
             context_.tx[p] = rxtx::tx_queue(id, queue, context_.counters[p]);
         const packet_mask one = packet_mask{1} << p;
@@ -61,8 +71,7 @@ void worker::poll() noexcept {
     }
     context_.now = last_;
     uint32_t received = 0;
-    for (const rx_queue& from : context_.view->queues[parts_.number].rx)
-        received += take_burst(from);
+    for (const rx_queue& from : queues_->rx) received += take_burst(from);
     const uint32_t from_control = take_from_control();
     // A round that brought nothing has nothing to coalesce with: send what waits at once.
     const uint64_t drain = received + from_control == 0 ? 0 : context_.view->drain_cycles;
@@ -116,10 +125,12 @@ void worker::empty_receive_rings() noexcept {
     constexpr uint32_t most =
         65536;  // a ring's worth and more; traffic that goes on cannot hold us
     std::array<rte_mbuf*, burst_max> packets;
-    for (const rx_queue& from : context_.view->queues[parts_.number].rx)
+    if (queues_ == nullptr) return;  // never started
+    const view& v = *parts_.published->load(std::memory_order_acquire);
+    for (const rx_queue& from : queues_->rx)
         for (uint32_t taken = 0; taken < most;) {
-            const uint16_t n = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id,
-                                                from.queue_id, packets.data(), burst_max);
+            const uint16_t n = rte_eth_rx_burst(v.port[from.port].ethdev_id, from.queue_id,
+                                                packets.data(), burst_max);
             if (n == 0) break;
             cost::port_counters& counted = context_.counters[from.port];
             for (uint16_t i = 0; i < n; ++i) counted.rx_bytes.add(packets[i]->pkt_len);
@@ -131,7 +142,8 @@ void worker::empty_receive_rings() noexcept {
 }
 
 void worker::finish() noexcept {
-    if (running_) adopt(parts_.published->load(std::memory_order_acquire));
+    if (!running_) return;
+    adopt(parts_.published->load(std::memory_order_acquire));
     while (take_from_control() != 0) {
     }
     pause();

@@ -41,7 +41,7 @@ class worker {
     void start() noexcept;
     /// One round: every RX queue once, the control ring once, what is due is sent.
     void poll() noexcept;
-    /// Send what is waiting and what control still has for us. Ports must still run.
+    /// Send what is waiting and what control still has for us. Ports that we may send by must still run.
     void finish() noexcept;
     /// Take what still lies in the receive rings and drop it as `stopping`: a driver need not give
     /// it back (net_ring does not). After every worker's finish(); ports must still run.
@@ -50,8 +50,9 @@ class worker {
     /// Control's, between rounds, where control runs on the worker's own lcore: nothing is held.
     void pause() noexcept {
         if (!running_) return;
-        for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
+        flush();
         parts_.rcu->offline(parts_.number);
+        context_.view = nullptr;  // it may go meanwhile
     }
     void resume() noexcept {
         if (running_) parts_.rcu->online(parts_.number);
@@ -65,12 +66,16 @@ class worker {
 
   private:
     void adopt(const view* now) noexcept;
+    void flush() noexcept {
+        for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
+    }
     void give_back_sent() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
 
     worker_parts parts_;
     context context_;
+    const worker_queues* queues_ = nullptr;  ///< ours in context_.view
     burst burst_;  ///< under way; between bursts none of its masks has a bit
     cost::meter meter_;
     bool running_ = false;

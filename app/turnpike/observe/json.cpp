@@ -31,6 +31,7 @@ json text_or_null(const std::string& text) { return text.empty() ? json(nullptr)
 json worker_json(const worker_report& w) {
     json out = json_of(worker_metrics(), w);
     out["lcore"] = w.lcore;
+    out["forwards"] = w.forwards;
     out["bursts"] = json::object();
     for (size_t i = 0; i < cost::burst_bins; ++i)
         out["bursts"][std::string(cost::burst_bin_names[i])] = w.bursts[i];

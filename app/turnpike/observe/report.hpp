@@ -32,6 +32,7 @@ struct balance {
 
 struct worker_report {
     unsigned lcore = 0;
+    bool forwards = true;  ///< false: it did, and was taken away
     uint64_t packets = 0, busy_cycles = 0, total_cycles = 0;
     std::array<uint64_t, cost::burst_bins> bursts{};
     struct stage_cycles {

@@ -21,8 +21,6 @@ using config::complaint;
 using config::reader;
 using state::desired;
 
-constexpr unsigned max_lcore = 1023;
-
 state::eal read_eal(const reader& from) {
     from.expect_map({"args", "hugepages"});
     state::eal out;
@@ -41,7 +39,7 @@ state::eal read_eal(const reader& from) {
 std::vector<unsigned> read_workers(const reader& from) {
     std::vector<unsigned> out;
     for (const reader& element : from.list("lcores")) {
-        const auto lcore = static_cast<unsigned>(element.number(0, max_lcore));
+        const auto lcore = static_cast<unsigned>(element.number(0, state::max_lcore));
         if (std::find(out.begin(), out.end(), lcore) != out.end())
             element.refuse(fmt::format("names lcore {} again", lcore));
         out.push_back(lcore);
@@ -85,7 +83,7 @@ desired read_all(const reader& from, const std::string& name) {
     desired out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
-    if (from.has("workers")) out.fixed.workers = read_workers(from.at("workers"));
+    if (from.has("workers")) out.workers = read_workers(from.at("workers"));
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
     if (from.has("control")) out.fixed.control = read_control(from.at("control"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"), out.sending);

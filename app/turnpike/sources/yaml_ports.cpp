@@ -45,8 +45,8 @@ std::string one_spelling(const std::string& device) {
 /// What is said of a port and of its interface.
 void read_members(const reader& from, const desired& in, state::port& port,
                   state::interface& on_it) {
-    from.expect_map(
-        {"name", "device", "mtu", "rx_queues", "descriptors", "addresses", "pcie", "acl"});
+    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors", "addresses",
+                     "pcie", "acl"});
     if (from.has("device")) {
         port.device = from.at("device").text();
         if (port.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
@@ -55,6 +55,11 @@ void read_members(const reader& from, const desired& in, state::port& port,
     port.mtu = from.number_or("mtu", port.mtu, 68, 65535 - 18);
     port.rx_queues = from.number_or("rx_queues", port.rx_queues, 1, 1024);
     port.descriptors = from.number_or("descriptors", port.descriptors, 32, 32768);
+    if (from.has("rx_workers")) {
+        port.rx_workers.clear();
+        for (const reader& lcore : from.at("rx_workers").list("lcores"))
+            port.rx_workers.push_back(static_cast<unsigned>(lcore.number(0, state::max_lcore)));
+    }
     if (from.has("pcie")) port.bill = read_pcie(from.at("pcie"));
     if (from.has("addresses")) on_it.addresses = read_addresses(from.at("addresses"));
     if (from.has("acl")) read_bindings(in, from.at("acl"), on_it);

@@ -61,7 +61,7 @@ class writer {
         add("eal: {{hugepages: {}", p.eal_options.hugepages_optional ? "optional" : "required");
         if (!p.eal_options.args.empty()) add(", args: {}", quoted(joined(p.eal_options.args)));
         add("}}\n");
-        if (!p.workers.empty()) add("workers: [{}]\n", fmt::join(p.workers, ", "));
+        if (!d_.workers.empty()) add("workers: [{}]\n", fmt::join(d_.workers, ", "));
         add("mempool: {{");
         if (p.pool.buffers != 0) add("buffers: {}, ", p.pool.buffers);
         add("buffer_size: {}", p.pool.buffer_size);
@@ -105,6 +105,7 @@ class writer {
             add("  - name: {}\n    device: {}\n", quoted(name), quoted(p.device));
             add("    mtu: {}\n    rx_queues: {}\n    descriptors: {}\n", p.mtu, p.rx_queues,
                 p.descriptors);
+            if (!p.rx_workers.empty()) add("    rx_workers: [{}]\n", fmt::join(p.rx_workers, ", "));
             bill(p.bill);
             const state::interface& i = d_.interfaces.at(name);
             if (!i.addresses.empty()) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 namespace turnpike::state {
 namespace {
@@ -56,12 +57,12 @@ result<void> check_ports(const desired& before, const desired& after) {
 
 result<changes> diff(const desired& before, const desired& after) {
     if (!(before.fixed == after.fixed))
-        return fail(
-            EBUSY, after.file,
-            "eal, workers, mempool, control and pcie_profiles differ from what runs, and only a "
-            "restart can change them");
+        return fail(EBUSY, after.file,
+                    "eal, mempool, control and pcie_profiles differ from what runs, and only a "
+                    "restart can change them");
     if (auto good = check_ports(before, after); !good) return tl::unexpected<error>(good.error());
     changes out;
+    out.workers = before.workers != after.workers;
     out.ports = diff_named(before.ports, after.ports);
     out.interfaces = diff_named(before.interfaces, after.interfaces);
     out.acls = diff_named(before.acls, after.acls);
@@ -84,7 +85,8 @@ std::string changes::text() const {
     say(acls.size(), "access list");
     say(neighbours.size(), "neighbour");
     say(routes.removed.size() + routes.set.size(), "route");
-    if (settings) out += out.empty() ? "settings" : ", settings";
+    for (const auto& [differs, what] : {std::pair{workers, "workers"}, {settings, "settings"}})
+        if (differs) out += fmt::format("{}{}", out.empty() ? "" : ", ", what);
     return out.empty() ? "nothing" : out;
 }
 

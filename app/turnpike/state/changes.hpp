@@ -24,11 +24,12 @@ struct changes {
     change_list<std::string> ports, interfaces, acls;
     change_list<neighbour_name> neighbours;
     route_changes routes;
+    bool workers = false;
     bool settings = false;  ///< sending, messages or limits
 
     [[nodiscard]] bool empty() const noexcept {
         return ports.empty() && interfaces.empty() && acls.empty() && neighbours.empty() &&
-               routes.removed.empty() && routes.set.empty() && !settings;
+               routes.removed.empty() && routes.set.empty() && !workers && !settings;
     }
     /// "2 routes, 1 access list", for the log.
     [[nodiscard]] std::string text() const;

@@ -44,7 +44,6 @@ struct control_socket {
 /// What a running process cannot change.
 struct process {
     eal eal_options{};
-    std::vector<unsigned> workers{};  ///< lcores; empty: all but the main one
     mempool pool{};
     control_socket control{};
     std::string pcie_profiles{};  ///< file of the operator's own; empty: none
@@ -60,6 +59,7 @@ struct pcie {
 };
 
 inline constexpr size_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
+inline constexpr unsigned max_lcore = 1023;
 
 /// A device and its queues; what is done with its packets is its interfaces'.
 struct port {
@@ -67,6 +67,8 @@ struct port {
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;  ///< per queue, both ways
+    /// Lcores: queue i is polled by the one at i modulo their number; empty: by turns.
+    std::vector<unsigned> rx_workers{};
     state::pcie bill{};
     origin where{};
     bool operator==(const port&) const = default;
@@ -130,6 +132,7 @@ struct neighbour_limits {
 struct desired {
     std::string file{};
     process fixed{};
+    std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's but the main one
     tx sending{};
     icmp messages{};
     neighbour_limits limits{};

@@ -15,9 +15,27 @@ result<void> refuse(const origin& where, std::string text) {
     return fail(EINVAL, where.text, std::move(text));
 }
 
+/// An lcore may poll several queues of a port. Which lcores there are where `workers` names none, only
+/// EAL knows.
+result<void> check_rx_workers(const desired& in, const std::string& name, const port& p) {
+    if (p.rx_workers.size() > p.rx_queues)
+        return refuse(p.where, fmt::format("port '{}': rx_workers names {} lcores for {} queues",
+                                           name, p.rx_workers.size(), p.rx_queues));
+    for (const unsigned lcore : p.rx_workers)
+        if (!in.workers.empty() &&
+            std::find(in.workers.begin(), in.workers.end(), lcore) == in.workers.end())
+            return refuse(p.where,
+                          fmt::format("port '{}': rx_workers names lcore {}, which is none of "
+                                      "the workers",
+                                      name, lcore));
+    return {};
+}
+
 result<void> check_ports(const desired& in) {
     if (in.ports.empty())
         return fail(EINVAL, in.file, "ports is empty; there is nothing to forward");
+    for (const auto& [name, p] : in.ports)
+        if (auto good = check_rx_workers(in, name, p); !good) return good;
     std::map<std::string, std::string> whose;
     for (const auto& [name, p] : in.ports)
         if (const auto [there, fresh] = whose.emplace(device_name(p.device), name); !fresh)

@@ -30,7 +30,7 @@ TEST(config, a_whole_file) {
     EXPECT_EQ(m->fixed.eal_options.args,
               (std::vector<std::string>{"-l", "0-1", "--no-pci", "--in-memory"}));
     EXPECT_TRUE(m->fixed.eal_options.hugepages_optional);
-    EXPECT_EQ(m->fixed.workers, std::vector<unsigned>{1});
+    EXPECT_EQ(m->workers, std::vector<unsigned>{1});
     EXPECT_EQ(m->fixed.pool.buffers, 16384U);
     EXPECT_EQ(m->fixed.pool.ops, "stack");
     EXPECT_EQ(m->sending.drain_us, 20U);
@@ -127,6 +127,10 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{"port in no patch", with("[[west, east]]", "[]"),
               "f.yaml:6: port 'west' has no addresses and is in no patch"},
         wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},
+        wrong{"rx_workers that are none", with("mtu: 1500", "rx_workers: [2]"),
+              "f.yaml:6: port 'west': rx_workers names lcore 2, which is none of the workers"},
+        wrong{"more rx_workers than queues", with("mtu: 1500", "rx_workers: [1, 1]"),
+              "f.yaml:6: port 'west': rx_workers names 2 lcores for 1 queues"},
         wrong{"hugepages", with("optional", "maybe"),
               "f.yaml:1: eal.hugepages should be required or optional, not 'maybe'"},
         wrong{"eal with --", with("--in-memory", "-- --config"), "f.yaml:1: eal.args holds '--'"},

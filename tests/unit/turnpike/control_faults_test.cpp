@@ -27,10 +27,11 @@ bool failed_meanwhile() {
 }
 
 std::string small(bool more) {
-    return std::string("acl:\n  - {name: a, default: permit, rules: [") +
+    return std::string("workers: ") + (more ? "[1, 2]" : "[1]") +
+           "\nacl:\n  - {name: a, default: permit, rules: [" +
            (more ? "{action: deny, protocol: tcp}, {action: deny, protocol: 47}, " : "") +
            "{action: deny, protocol: udp, destination_ports: 7}]}\n" +
-           "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24" +
+           "ports:\n  - {name: west, device: d0, rx_workers: [1], addresses: [10.0.1.254/24" +
            (more ? ", 10.0.7.1/24" : "") +
            "], acl: {in: a}}\n"
            "  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
@@ -48,7 +49,7 @@ byte_vector datagram(uint32_t destination) {
 }
 
 TEST(control_faults, every_allocation_of_a_change_may_fail) {
-    path_lab l(small(false));
+    path_lab l(small(false), 2);
     l.links(true);
     l.worker().start();
     const auto forwards = [&] {
@@ -83,6 +84,8 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         ASSERT_TRUE(l.apply(small(false))) << nth;
     }
     EXPECT_GT(refused, 50U);
+    EXPECT_EQ(l.controller().threads().all().size(), 2U);
+    EXPECT_EQ(l.view().queues[1].rx.size(), 2U) << "east's";
     EXPECT_EQ(l.view().hops[l.controller().table().lookup(*parse_address("10.8.0.1"))].kind,
               datapath::hop_kind::adjacency);
     l.worker().finish();

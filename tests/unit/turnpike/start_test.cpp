@@ -56,7 +56,7 @@ TEST(workers_expected, are_all_lcores_but_the_main_one) {
     ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
     const auto allowed = static_cast<uint32_t>(CPU_COUNT(&set));
     EXPECT_EQ(workers_expected(wanted, {}), std::max(allowed, 2U) - 1);
-    wanted.fixed.workers = {2, 3};
+    wanted.workers = {2, 3};
     EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 2U);
 }
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/queues.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace turnpike::control {
+
+using datapath::max_ports, datapath::rx_queue, datapath::worker_queues;
+
+queue_plan::queue_plan(const std::vector<change::worker>& workers, const datapath::view* running,
+                       bool even_out)
+    : workers_(workers), running_(running), even_out_(even_out), after_(workers.size()) {
+    for (worker_queues& q : after_) q.tx.fill(-1);
+}
+
+bool queue_plan::polled(size_t worker, const rx_queue& q) const noexcept {
+    if (running_ == nullptr || worker >= running_->queues.size()) return false;
+    const auto& had = running_->queues[worker].rx;
+    return std::find(had.begin(), had.end(), q) != had.end();
+}
+
+bool queue_plan::polled_by_another(size_t worker, const rx_queue& q) const noexcept {
+    for (size_t w = 0; w < workers_.size(); ++w)
+        if (w != worker && polled(w, q)) return true;
+    return false;
+}
+
+int32_t queue_plan::sent_by(size_t worker, uint16_t place) const noexcept {
+    const bool there = running_ != nullptr && worker < running_->queues.size() &&
+                       running_->port[place].state != nullptr;
+    return there ? running_->queues[worker].tx[place] : -1;
+}
+
+/// The worker with the fewest RX queues, of those that forward: there is one.
+size_t queue_plan::fewest() const noexcept {
+    size_t best = workers_.size();
+    for (size_t w = 0; w < workers_.size(); ++w)
+        if (workers_[w].forwards &&
+            (best == workers_.size() || after_[w].rx.size() < after_[best].rx.size()))
+            best = w;
+    return best;
+}
+
+/// The worker that the port's rx_workers name for a queue.
+result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
+    const unsigned lcore = p.wanted->rx_workers[queue % p.wanted->rx_workers.size()];
+    const auto at = std::find_if(workers_.begin(), workers_.end(), [&](const change::worker& w) {
+        return w.lcore == lcore && w.forwards;
+    });
+    if (at == workers_.end())
+        return fail(
+            EINVAL, p.wanted->where.text,
+            fmt::format("port '{}': rx_workers names lcore {}, which is none of the workers",
+                        p.name, lcore));
+    return static_cast<size_t>(at - workers_.begin());
+}
+
+result<void> queue_plan::share_rx(std::span<const port> ports) {
+    std::vector<rx_queue> nobodys;
+    std::vector<movable> free;
+    for (const port& p : ports)
+        for (uint16_t q = 0; q < p.wanted->rx_queues; ++q) {
+            const rx_queue queue{p.place, q};
+            if (!p.wanted->rx_workers.empty()) {
+                const auto worker = named(p, q);
+                if (!worker) return tl::unexpected<error>(worker.error());
+                after_[*worker].rx.push_back(queue);
+                continue;
+            }
+            size_t w = 0;
+            while (w < workers_.size() && !(workers_[w].forwards && polled(w, queue))) ++w;
+            if (w == workers_.size()) {
+                nobodys.push_back(queue);
+                continue;
+            }
+            after_[w].rx.push_back(queue);
+            free.push_back({w, queue});
+        }
+    for (const rx_queue& queue : nobodys) {
+        const size_t w = fewest();
+        after_[w].rx.push_back(queue);
+        free.push_back({w, queue});
+    }
+    if (even_out_) even_out(free);
+    return {};
+}
+
+/// One by one from whoever has the most to whoever has the fewest; of a port whose queues it has
+/// several of, where there is one: so each gets a share of each port.
+void queue_plan::even_out(std::vector<movable>& free) {
+    const auto of_port = [&](size_t worker, uint16_t place) {
+        return std::count_if(after_[worker].rx.begin(), after_[worker].rx.end(),
+                             [&](const rx_queue& q) { return q.port == place; });
+    };
+    for (;;) {
+        const size_t to = fewest();
+        const auto weight = [&](const movable& m) {
+            return std::pair(after_[m.worker].rx.size(),
+                             of_port(m.worker, m.queue.port) - of_port(to, m.queue.port));
+        };
+        const auto from = std::max_element(
+            free.begin(), free.end(),
+            [&](const movable& a, const movable& b) { return weight(a) < weight(b); });
+        if (from == free.end() || after_[from->worker].rx.size() <= after_[to].rx.size() + 1)
+            return;
+        std::erase(after_[from->worker].rx, from->queue);
+        after_[to].rx.push_back(from->queue);
+        from->worker = to;
+    }
+}
+
+std::vector<size_t> queue_plan::senders(const std::function<bool(uint16_t)>& reaches) const {
+    std::vector<size_t> out;
+    for (size_t w = 0; w < after_.size(); ++w)
+        if (std::any_of(after_[w].rx.begin(), after_[w].rx.end(),
+                        [&](const rx_queue& rx) { return reaches(rx.port); }))
+            out.push_back(w);
+    return out;
+}
+
+result<void> queue_plan::share_tx(const port& p, uint16_t queues,
+                                  const std::vector<size_t>& senders) {
+    if (queues >= workers_.size()) {
+        for (size_t w = 0; w < workers_.size(); ++w)
+            if (workers_[w].forwards) after_[w].tx[p.place] = static_cast<int32_t>(w);
+        return {};
+    }
+    if (senders.size() > queues)
+        return fail(EBUSY, p.wanted->where.text,
+                    fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
+                                "there now; take the port away first, or restart",
+                                p.name, queues, senders.size()));
+    std::vector<bool> kept(queues), had(queues);
+    for (size_t w = 0; w < workers_.size(); ++w)
+        if (const int32_t q = sent_by(w, p.place); q >= 0) had[static_cast<size_t>(q)] = true;
+    for (const size_t w : senders) {
+        const int32_t q = sent_by(w, p.place);
+        if (q < 0) continue;
+        after_[w].tx[p.place] = q;
+        kept[static_cast<size_t>(q)] = true;
+    }
+    for (const size_t w : senders) {
+        if (after_[w].tx[p.place] >= 0) continue;
+        // One that nobody has to let go of first, where there is one.
+        auto q = std::find(had.begin(), had.end(), false) - had.begin();
+        if (q == queues) q = std::find(kept.begin(), kept.end(), false) - kept.begin();
+        had[static_cast<size_t>(q)] = kept[static_cast<size_t>(q)] = true;
+        after_[w].tx[p.place] = static_cast<int32_t>(q);
+    }
+    return {};
+}
+
+std::vector<worker_queues> queue_plan::hand_over() const {
+    std::vector<worker_queues> out = after_;
+    bool differs = false;
+    for (size_t w = 0; w < out.size(); ++w) {
+        bool waits = false;
+        for (uint16_t place = 0; place < max_ports; ++place) {
+            int32_t& queue = out[w].tx[place];
+            for (size_t other = 0; other < out.size() && queue >= 0; ++other)
+                if (other != w && sent_by(other, place) == queue) queue = -1;
+            waits = waits || queue != after_[w].tx[place];
+        }
+        const size_t all = out[w].rx.size();
+        std::erase_if(out[w].rx,
+                      [&](const rx_queue& q) { return waits || polled_by_another(w, q); });
+        differs = differs || waits || out[w].rx.size() != all;
+    }
+    return differs ? out : std::vector<worker_queues>{};
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Workers, queues and ports change while generators offer half of what the path can; every frame has a sequence
+number, and is looked for."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from lib import tap  # noqa: E402
+from lib.dpdk_program import file_prefix, wait_for_hugepages  # noqa: E402
+from lib.dut import BUILD, LONG, Turnpike  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import rewrite, settle  # noqa: E402
+from lib.telemetry import Telemetry  # noqa: E402
+
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
+# Control and the second worker on one CPU: there may be no third. 4,096 frames wait where a worker is late.
+EAL = "--lcores=0@0,1@1,2@0 --no-pci --in-memory --file-prefix="
+DESCRIPTORS = 4096
+WRONG = ("gen_duplicated", "gen_reordered", "gen_damaged", "gen_foreign")
+FAULTS = ("fault_translation", "fault_descriptor", "fault_tail")
+
+
+def port(name, rate, **more):
+    number = "abcdef".index(name)
+    return {"name": name, "device": f"net_simnic{number},wire=gen,l3flows=64,rate={rate}", "descriptors": DESCRIPTORS,
+            **more}
+
+
+class Patched:
+    """A turnpike that patches pairs of generators, and what their devices count."""
+
+    def __init__(self, lab, names, rate, workers):
+        wait_for_hugepages()
+        prefix = file_prefix("live")
+        ports = [port(name, rate) for name in names]
+        self.dut = Turnpike(lab, lab.host("dut"), {
+            "eal": {"args": EAL + prefix}, "workers": workers, "mempool": {"buffers": 65535},
+            "ports": ports, "patches": [list(pair) for pair in zip(names[::2], names[1::2])]})
+        self.telemetry = Telemetry(prefix)
+
+    def counts(self, names):
+        """By device; those that are not there are left out."""
+        out = {}
+        for number in self.telemetry.ask("/ethdev/list"):
+            about = self.telemetry.ask(f"/ethdev/info,{number}")
+            name = "abcdef"[int(about["name"].removeprefix("net_simnic"))]
+            if name in names:
+                out[name] = self.telemetry.ask(f"/ethdev/xstats,{number}")
+        return out
+
+    def judge(self, names, what):
+        """Stops. What these ports saw: offered, lost beyond full rings, wrong, lost to full rings; printed."""
+        settle(0.5)
+
+        def refused():
+            by_port = self.ask("drops")["ports"]
+            return sum(by_port[name].get("tx_refused", 0) for name in names)
+
+        def seen():
+            """With no frame refused meanwhile."""
+            before, ports = refused(), self.counts(names).values()
+            return (before, ports) if refused() == before else None
+
+        # A device that nobody serves for long refuses frames: whoever does so may not have a CPU.
+        full, ports = wait_until(seen, "no frame is refused for a moment")
+        assert len(ports) == len(names)
+        total = {key: sum(p.get(key, 0) for p in ports) for key in
+                 ("gen_sent", "gen_lost", "rx_missed_errors", *WRONG, *FAULTS)}
+        assert not any(total[key] for key in FAULTS), total
+        full += total["rx_missed_errors"]
+        report = self.stop()
+        lost, wrong = total["gen_lost"] - full, sum(total[key] for key in WRONG)
+        print(f"# {what}: offered {total['gen_sent']}, lost {lost}, wrong {wrong} (full rings: {full})")
+        return report, total["gen_sent"], lost, wrong, full
+
+    @staticmethod
+    def ask(what):
+        done = subprocess.run([CTL, "--json", "show", what], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def stop(self):
+        self.telemetry.close()
+        return self.dut.stop()
+
+
+_capacity = []
+
+
+def half_rate(ports):
+    """A port's share of half of what one worker can patch here."""
+    if not _capacity:
+        with Lab() as lab:
+            patched = Patched(lab, "ab", 0, [1])
+            wait_until(lambda: sum(p["gen_received"] for p in patched.counts("ab").values()) > 0, "it forwards")
+            before = sum(p["gen_received"] for p in patched.counts("ab").values())
+            time.sleep(1)
+            _capacity.append(sum(p["gen_received"] for p in patched.counts("ab").values()) - before)
+            patched.stop()
+        print(f"# one worker patches {_capacity[0]} packets a second")
+    return _capacity[0] // 2 // ports
+
+
+def change_workers(rate, times, pause):
+    with Lab() as lab:
+        patched = Patched(lab, "abcd", rate, [1, 2])
+        settle(0.5)
+        began = time.monotonic()
+        for _ in range(times):
+            for workers, polled_by in (([1], []), ([1, 2], []), ([2], []), ([1, 2], [1]), ([1, 2], [2])):
+                def change(config, workers=workers, polled_by=polled_by):
+                    config["workers"] = workers
+                    for p in config["ports"][:2]:
+                        p.pop("rx_workers", None)
+                        if polled_by:
+                            p["rx_workers"] = list(polled_by)
+                said = rewrite(patched.dut, change)
+                assert "changed" in said and "nothing" not in said, said
+                settle(pause)
+        took = time.monotonic() - began
+        report, offered, lost, wrong, full = patched.judge(
+            "abcd", f"{5 * times} changes of workers and queues in {took:.1f} s")
+        assert lost == 0 and wrong == 0
+        assert report["changes"] == 1 + 5 * times
+        assert [(w["lcore"], w["forwards"]) for w in report["workers"]] == [(1, True), (2, True)]
+        assert sum(w["packets"] for w in report["workers"]) == report["balance"]["rx"]
+        assert set(report["drops"]) <= {"stopping", "tx_refused"}, report["drops"]
+        return offered, full
+
+
+def test_a_worker_is_taken_away_and_comes_back():
+    """And so do queues, by workers' names: nothing is lost but in rings that overflow."""
+    offered, full = change_workers(half_rate(4), 60 if LONG else 20, 0.02)
+    assert full <= offered / 50
+
+
+def test_workers_change_while_rings_suffice():
+    """So slow that no ring overflows though two workers and control share two CPUs: nothing is lost at all."""
+    offered, full = change_workers(20_000, 40 if LONG else 12, 0.05)
+    assert full == 0 and offered > 100_000
+
+
+def test_a_port_is_removed_and_added():
+    times = 100
+    with Lab() as lab:
+        patched = Patched(lab, "abcd", half_rate(4), [1])
+        settle(0.5)
+        kept = []
+
+        def take_away(config):
+            kept[:] = config["ports"][2:]
+            del config["ports"][2:]
+            del config["patches"][1:]
+
+        def bring_back(config):
+            config["ports"] += kept
+            config["patches"].append(["c", "d"])
+
+        began = time.monotonic()
+        in_use = []
+        for _ in range(times):
+            assert "2 ports, 2 interfaces changed" in rewrite(patched.dut, take_away)
+            assert list(patched.counts("cd")) == []
+            in_use.append(patched.ask("memory")["mempool"]["in_use"])
+            assert "2 ports, 2 interfaces changed" in rewrite(patched.dut, bring_back)
+            wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
+        took = time.monotonic() - began
+        print(f"# buffers in use without them: {in_use[0]} at first, {in_use[-1]} at last, {max(in_use)} at most")
+        # Two rings full, what waits to be sent and freed, and caches.
+        assert max(in_use) <= 2 * 2 * DESCRIPTORS + 2048, in_use
+        report, offered, lost, wrong, full = patched.judge(
+            "ab", f"others, while two ports went and came {times} times in {took:.1f} s")
+        assert lost == 0 and wrong == 0 and full <= offered / 100
+        assert report["changes"] == 1 + 2 * times
+        assert set(report["drops"]) <= {"stopping", "tx_refused", "port_down"}, report["drops"]
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Workers come and go: what they have in hand is sent, what they counted stays.
+#include <gtest/gtest.h>
+#include <rte_lcore.h>
+#include <rte_mempool.h>
+
+#include "lib/any_cpu.hpp"
+#include "lib/eal.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+constexpr uint16_t both[] = {0, 1};
+
+std::string with_workers(const char* which) {
+    return "workers: " + std::string(which) + "\n" + router();
+}
+
+/// Two workers that the test turns, links up, announcements taken.
+class two_workers : public path_lab {
+  public:
+    explicit two_workers(const std::string& configuration) : path_lab(configuration, 2) {
+        for (size_t w : {0, 1}) worker(w).start();
+        links(true);
+        control(1000);
+        turn();
+        for (const uint16_t p : both) sent(p);
+    }
+    ~two_workers() {
+        for (size_t w : {0, 1}) worker(w).finish();
+    }
+    void turn() {
+        for (int i = 0; i < 4; ++i) {
+            for (size_t w : {0, 1}) worker(w).poll();
+            control();
+        }
+    }
+};
+
+TEST(workers, that_go_leave_their_queues_and_their_books) {
+    two_workers l(with_workers("[1, 2]"));
+    for (const uint16_t q : both) ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202), q));
+    l.turn();
+    ASSERT_EQ(l.sent(1).size(), 2U);
+    const auto before = l.controller().report();
+    ASSERT_EQ(before.workers.size(), 2U);
+    EXPECT_EQ(before.workers[1].packets, 1U);
+    const auto gone = l.apply(with_workers("[1]"));
+    ASSERT_TRUE(gone) << gone.error().message();
+    EXPECT_EQ(gone->text(), "workers");
+    for (const uint16_t q : both) ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202), q));
+    l.turn();
+    EXPECT_EQ(l.sent(1).size(), 2U);
+    const auto after = l.controller().report();
+    EXPECT_EQ(after.workers[0].packets, before.workers[0].packets + 2);
+    EXPECT_EQ(after.workers[1].packets, before.workers[1].packets) << "kept";
+    EXPECT_TRUE(after.workers[0].forwards);
+    EXPECT_FALSE(after.workers[1].forwards);
+    EXPECT_EQ(after.total().rx, 4U);
+    // And back: the same one.
+    ASSERT_TRUE(l.apply(with_workers("[1, 2]")));
+    const auto& queues = l.view().queues[1].rx;
+    ASSERT_EQ(queues.size(), 2U) << "half of the four";
+    byte_vector frame = datagram(0x0a00'0202);
+    frame[5] = static_cast<uint8_t>(0x0b + queues[0].port);
+    ASSERT_TRUE(l.offer(queues[0].port, frame, queues[0].queue_id));
+    l.turn();
+    ASSERT_EQ(l.controller().report().workers.size(), 2U);
+    EXPECT_EQ(l.controller().report().workers[1].packets, 2U);
+}
+
+/// What a worker punted is ended by control, though it has gone.
+TEST(workers, that_go_leave_what_they_punted_to_control) {
+    two_workers l(with_workers("[1, 2]"));
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209), 1));  // somebody to be asked for
+    l.worker(1).poll();
+    ASSERT_TRUE(l.apply(with_workers("[1]")));
+    l.control();
+    EXPECT_EQ(l.controller().known().held(), 1U);
+    l.worker(0).poll();
+    l.worker(0).poll();
+    EXPECT_EQ(l.sent(1).size(), 1U) << "asked by the one that stays";
+}
+
+/// A list that is not replaced goes on counting by every worker, also by one that comes.
+TEST(workers, that_come_count_for_lists_too) {
+    const auto listed = [](const char* workers) {
+        return "workers: " + std::string(workers) +
+               "\nacl:\n  - {name: a, rules: [{action: permit, protocol: udp}]}\n"
+               "ports:\n  - {name: west, device: d0, acl: {in: a}}\n  - {name: east, device: d1}\n"
+               "patches: [[west, east]]\nneighbours: {limit: 64}\n";
+    };
+    path_lab l(listed("[1]"), 2);
+    l.worker(0).start();
+    l.links(true);
+    const auto of_udp = [&] {
+        std::vector<uint64_t> out;
+        const auto lists = l.acls();
+        for (const auto& r : lists[0].rules)  // the first are turnpike's own, perhaps
+            if (!r.where.empty() && r.action == "permit") out = r.by_worker;
+        return out;
+    };
+    for (const uint16_t q : both) ASSERT_TRUE(l.offer(0, datagram(0x0a09'0001), q));
+    l.worker(0).poll();
+    l.worker(0).poll();
+    EXPECT_EQ(of_udp(), (std::vector<uint64_t>{2}));
+    ASSERT_TRUE(l.apply(listed("[1, 2]")));
+    l.worker(1).start();
+    for (const uint16_t q : both) ASSERT_TRUE(l.offer(0, datagram(0x0a09'0001), q));
+    for (size_t w : {0, 1, 0, 1}) l.worker(w).poll();
+    EXPECT_EQ(of_udp(), (std::vector<uint64_t>{3, 1}))
+        << "unnamed rules go on, too: it is the same list";
+    EXPECT_EQ(l.acls()[0].permitted, 4U);
+    ASSERT_TRUE(l.apply(listed("[2]")));
+    for (size_t w : {0, 1}) l.worker(w).poll();
+    EXPECT_EQ(of_udp(), (std::vector<uint64_t>{3, 1}));
+    EXPECT_EQ(l.sent(1).size(), 4U);
+    for (size_t w : {0, 1}) l.worker(w).finish();
+}
+
+TEST(workers, that_cannot_be_are_refused_with_the_reason) {
+    path_lab l(with_workers("[1, 2]"), 2);
+    const auto refusal = [&](const char* which) {
+        const auto refused = l.apply(with_workers(which));
+        return refused ? "applied" : refused.error().message();
+    };
+    EXPECT_NE(refusal("[1, 7]").find("lcore 7, which EAL was not given (-l)"), std::string::npos);
+    EXPECT_NE(refusal("[0]").find("only a restart"), std::string::npos) << refusal("[0]");
+    EXPECT_NE(refusal("[0, 1]").find("the main lcore"), std::string::npos);
+    EXPECT_EQ(l.controller().threads().all().size(), 2U);
+}
+
+/// Real lcores, started and ended while packets pass: each comes out once, in order.
+TEST(workers, come_and_go_under_traffic) {
+    const auto patched = [](const char* workers, const char* polled_by = "") {
+        return "workers: " + std::string(workers) + "\nports:\n  - {name: west, device: d0" +
+               polled_by +
+               "}\n  - {name: east, device: d1}\npatches: [[west, east]]\nneighbours: {limit: "
+               "64}\n";
+    };
+    path_lab l(patched("[1]"), 1);
+    l.workers_have_threads();
+    const std::string states[] = {patched("[1, 2]", ", rx_workers: [2]"), patched("[1, 2]"),
+                                  patched("[2]"), patched("[1, 2]", ", rx_workers: [1]"),
+                                  patched("[1]")};
+    constexpr uint32_t changes = 100;
+    uint32_t offered[2] = {}, taken[2] = {}, wrong = 0, applied = 0;
+    l.links(true);
+    const auto take = [&] {
+        for (const uint16_t from : both)
+            while (rte_mbuf* m = l.take(1 - from)) {
+                const uint8_t* at = rte_pktmbuf_mtod_offset(m, const uint8_t*, 42);
+                wrong += load_be<uint32_t>(at) != taken[from]++;
+                rte_pktmbuf_free(m);
+            }
+    };
+    const auto between = [&] {
+        for (const uint16_t from : both)
+            for (int i = 0; i < 32; ++i) {
+                byte_vector frame = datagram(0x0a09'0001);
+                store_be(&frame[42], offered[from]);
+                offered[from] += l.offer(from, frame);
+            }
+        take();
+        if (applied < changes) {
+            const auto done = l.controller().apply(l.read(states[applied % std::size(states)]));
+            ASSERT_TRUE(done) << done.error().message();
+            ASSERT_FALSE(done->empty());
+            ++applied;
+            const auto& seats = l.controller().threads().all();
+            for (const auto& s : seats) {
+                if (s->forwards) continue;
+                const unsigned lcore = s->worker.parts().lcore;
+                EXPECT_EQ(rte_eal_get_lcore_state(lcore), WAIT);
+                const auto* cache = rte_mempool_default_cache(l.controller().pool(), lcore);
+                EXPECT_EQ(cache->len, 0U) << "buffers that only it could take";
+            }
+        }
+        take();
+    };
+    l.controller().run({.done =
+                            [&] {
+                                take();
+                                return testing::Test::HasFailure() ||
+                                       (applied == changes && taken[0] == offered[0] &&
+                                        taken[1] == offered[1]);
+                            },
+                        .between =
+                            [&] {
+                                if (applied < changes) between();
+                            }});
+    take();
+    EXPECT_GT(offered[0], 32 * changes / 2);
+    EXPECT_EQ(taken[0], offered[0]);
+    EXPECT_EQ(taken[1], offered[1]);
+    EXPECT_EQ(wrong, 0U);
+    EXPECT_EQ(l.controller().report().total().rx, offered[0] + offered[1]);
+}
+
+}  // namespace
+}  // namespace turnpike
