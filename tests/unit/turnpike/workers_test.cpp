@@ -4,6 +4,9 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
+#include <atomic>
+#include <thread>
+
 #include "lib/any_cpu.hpp"
 #include "lib/eal.hpp"
 #include "reload_lab.hpp"
@@ -82,6 +85,33 @@ TEST(workers, that_go_leave_what_they_punted_to_control) {
     l.worker(0).poll();
     l.worker(0).poll();
     EXPECT_EQ(l.sent(1).size(), 1U) << "asked by the one that stays";
+}
+
+/// Control had given it something to send when its queues went to another.
+TEST(workers, that_go_send_what_control_gave_them) {
+    path_lab l(with_workers("[2]"), 2);
+    l.worker().start();
+    l.links(true);
+    l.control(1000);
+    l.settle();
+    for (const uint16_t p : both) l.sent(p);
+    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // somebody to be asked for
+    l.worker().poll();
+    l.control();
+    l.workers_have_threads();
+    std::atomic<bool> done{false};
+    std::thread change([&] {
+        EXPECT_TRUE(l.apply(with_workers("[1]")));
+        done = true;
+    });
+    while (!done) {
+        l.worker().poll();
+        std::this_thread::yield();
+    }
+    change.join();
+    l.worker().finish();
+    EXPECT_EQ(l.sent(1).size(), 1U) << "the question";
+    EXPECT_EQ(l.dropped(packet::drop_reason::port_down), 0U);
 }
 
 /// A list that is not replaced goes on counting by every worker, also by one that comes.
