@@ -31,7 +31,16 @@ struct ip_address {
     bool v6 = false;
     std::array<uint8_t, 16> bytes{};
 
-    auto operator<=>(const ip_address&) const = default;
+    /// IPv4 before IPv6. In words: a million routes are kept in this order.
+    constexpr std::strong_ordering operator<=>(const ip_address& other) const noexcept {
+        if (v6 != other.v6) return v6 <=> other.v6;
+        const auto a = std::bit_cast<words>(bytes), b = std::bit_cast<words>(other.bytes);
+        if (a[0] != b[0]) return in_order(a[0]) <=> in_order(b[0]);
+        return in_order(a[1]) <=> in_order(b[1]);
+    }
+    constexpr bool operator==(const ip_address& other) const noexcept {
+        return v6 == other.v6 && std::bit_cast<words>(bytes) == std::bit_cast<words>(other.bytes);
+    }
     [[nodiscard]] unsigned bits() const noexcept { return v6 ? 128 : 32; }
     [[nodiscard]] uint32_t v4() const noexcept;  ///< host order
     [[nodiscard]] ipv6_address v6_bytes() const noexcept;
@@ -42,6 +51,13 @@ struct ip_address {
     static ip_address from_v4(uint32_t host_order) noexcept;
     static ip_address from_v6(const uint8_t* bytes) noexcept;
     static ip_address from_v6(const ipv6_address& a) noexcept { return from_v6(a.bytes); }
+
+  private:
+    using words = std::array<uint64_t, 2>;
+    /// Of eight bytes, the first ones count the most.
+    static constexpr uint64_t in_order(uint64_t word) noexcept {
+        return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
+    }
 };
 
 struct ip_prefix {

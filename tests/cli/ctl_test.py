@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from lib import tap  # noqa: E402
-from lib.control_server import GREETING, PROGRAM, Server, output, run  # noqa: E402
+from lib.control_server import PROGRAM, Server, output, run  # noqa: E402
 from lib.terminal import Screen, Terminal  # noqa: E402
 
 

@@ -140,9 +140,10 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
 std::vector<routes::write> routes::writes_for(const change& c) const {
     std::vector<write> out;
     const auto add = [&](const ip_prefix& to, std::optional<uint32_t> operators) {
-        const auto wanted = effective(to, operators, c.derived);
-        if (wanted != get(to)) out.push_back({to, wanted});
+        const auto wanted = effective(to, operators, c.derived), there = get(to);
+        if (wanted != there) out.push_back({to, wanted, there});
     };
+    out.reserve(c.what.routes.removed.size() + c.what.routes.set.size());
     for (const ip_prefix& to : c.what.routes.removed) add(to, std::nullopt);
     for (const state::route& r : c.what.routes.set) add(r.to, hop_of(c.hop_of_target, r));
     const auto operators_after = [&](const ip_prefix& to) -> std::optional<uint32_t> {
@@ -200,23 +201,23 @@ class routes::staged_routes : public staged {
         if (committed_) return;
         bool good = !loaded_ || load_what_was();
         for (auto w = undo_.rbegin(); w != undo_.rend(); ++w)
-            good &= of_.set(w->to, w->hop).has_value();
+            good &= of_.set(w->to, w->before).has_value();
         if (good) return;
         of_.incomplete_ = true;
     }
     result<void> show(const change& c) {
+        const size_t of_operator = c.what.routes.removed.size() + c.what.routes.set.size();
+        if (of_.incomplete_ || are_many(of_operator)) return load();
         const auto writes = of_.writes_for(c);
-        const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
-        if (of_.incomplete_ || (writes.size() > many_writes && writes.size() > there / 4)) {
-            loaded_ = true;
-            return of_.load(after_.routes, hop_of_target_, derived_);
-        }
+        if (are_many(writes.size())) return load();
         undo_.reserve(writes.size());
-        for (const write& w : writes) {
-            const auto before = of_.get(w.to);
-            if (before == w.hop) continue;  // a prefix that is there for two reasons
+        for (size_t i = 0; i < writes.size(); ++i) {
+            write w = writes[i];
+            // The first are of the operator's routes, each prefix once; others may be there again.
+            if (i >= of_operator) w.before = of_.get(w.to);
+            if (w.before == w.hop) continue;
             if (auto done = of_.set(w.to, w.hop); !done) return done;
-            undo_.push_back({w.to, before});
+            undo_.push_back(w);
         }
         return {};
     }
@@ -229,6 +230,14 @@ class routes::staged_routes : public staged {
     }
 
   private:
+    [[nodiscard]] bool are_many(size_t writes) const {
+        const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
+        return writes > many_writes && writes > there / 4;
+    }
+    result<void> load() {
+        loaded_ = true;
+        return of_.load(after_.routes, hop_of_target_, derived_);
+    }
     [[nodiscard]] bool load_what_was() const noexcept {
         try {
             static const state::route_set none;

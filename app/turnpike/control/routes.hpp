@@ -54,7 +54,8 @@ class routes : public owner {
     using hops = std::map<ip_prefix, uint32_t>;
     struct write {
         ip_prefix to;
-        std::optional<uint32_t> hop;  ///< none: removed
+        std::optional<uint32_t> hop;     ///< none: removed
+        std::optional<uint32_t> before;  ///< what is there
     };
     class staged_routes;
 
