@@ -15,6 +15,7 @@ import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, answers, cabled, ping, settle, start  # noqa: E402
@@ -22,46 +23,6 @@ from lib.telemetry import Telemetry  # noqa: E402
 
 DEFAULT = "/run/turnpike/control.sock"
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
-
-
-class Operator:
-    """A connection to a control socket."""
-
-    def __init__(self, path, seconds=10):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(seconds)
-        self.socket.connect(path)
-        self.lines = self.socket.makefile("rb")
-        self.greeting = self.hear()
-
-    def hear(self):
-        line = self.lines.readline()
-        assert line.endswith(b"\n"), line
-        return json.loads(line)
-
-    def say(self, raw):
-        self.socket.sendall(raw)
-        return self.hear()
-
-    def ask(self, request, **members):
-        return self.say(json.dumps({"request": request, **members}).encode() + b"\n")
-
-    def result(self, request, **members):
-        answer = self.ask(request, **members)
-        assert "result" in answer, answer
-        return answer["result"]
-
-    def show(self, what, **members):
-        return self.result("show", what=what, **members)
-
-    def error(self, request, **members):
-        answer = self.ask(request, **members)
-        assert "error" in answer, answer
-        return answer["error"]
-
-    def close(self):
-        self.lines.close()
-        self.socket.close()
 
 
 def socket_in(folder):

@@ -186,9 +186,10 @@ INSTANTIATE_TEST_SUITE_P(
         edit_row{"a port's mtu stays apart from the rest",
                  R"([{"replace": {"port": {"name": "west", "mtu": 1300}}}])", "mtu: 1400",
                  "mtu: 1300"},
-        edit_row{"a port's lists",
-                 R"([{"replace": {"port": {"name": "west", "acl": {"in": null, "out": "in-list"}}}}])",
-                 "{in: in-list, out: bare}", "{out: in-list}"},
+        edit_row{
+            "a port's lists",
+            R"([{"replace": {"port": {"name": "west", "acl": {"in": null, "out": "in-list"}}}}])",
+            "{in: in-list, out: bare}", "{out: in-list}"},
         edit_row{
             "add a port",
             R"([{"add": {"port": {"name": "new", "device": "net_ring7", "addresses": ["10.0.5.1/24"]}}}])",

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An operator at a control socket, without turnpikectl between."""
+import json
+import socket
+
+
+class Operator:
+    """A connection to a control socket."""
+
+    def __init__(self, path, seconds=10):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(seconds)
+        self.socket.connect(path)
+        self.lines = self.socket.makefile("rb")
+        self.greeting = self.hear()
+
+    def hear(self):
+        line = self.lines.readline()
+        assert line.endswith(b"\n"), line
+        return json.loads(line)
+
+    def say(self, raw):
+        self.socket.sendall(raw)
+        return self.hear()
+
+    def ask(self, request, **members):
+        return self.say(json.dumps({"request": request, **members}).encode() + b"\n")
+
+    def result(self, request, **members):
+        answer = self.ask(request, **members)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def show(self, what, **members):
+        return self.result("show", what=what, **members)
+
+    def error(self, request, **members):
+        answer = self.ask(request, **members)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def close(self):
+        self.lines.close()
+        self.socket.close()
