@@ -34,7 +34,7 @@ class Steered:
         self.prefix = f"steer{os.getpid()}"
         self.socket = f"/run/turnpike-steer-{os.getpid()}.sock"
         devices = {f"p{n}": (device(n), [f"10.0.{n}.1/24", f"2001:db8:{n}::1/64"]) for n in range(2)}
-        devices["p2"] = ({"device": "net_simnic2,wire=gen,rate=1,dst=203.0.113.0", "descriptors": 1024}, ["10.0.2.1/24"])
+        devices["p2"] = ({"device": "net_simnic2,wire=gen,rate=1,l3flows=1,dst=10.0.2.1", "descriptors": 1024}, ["10.0.2.1/24"])
         static = [{"address": f"10.0.{n}.{host}", "mac": f"02:00:00:00:{host:02x}:{n:02x}"}
                   for n in range(3) for host in range(2, 6)]
         routes = more.pop("routes", [{"to": f"198.18.{n}.0/24", "via": f"10.0.{n}.2"} for n in range(2)])
