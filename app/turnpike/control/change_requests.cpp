@@ -115,9 +115,9 @@ json change_requests::routes(const request_fields& f, const peer& from) {
         taken(all.take(f.text("lines"), *running()));
         if (f.truth_or("more", false)) return {{"taken", all.size()}};
         auto wanted = copy_of(*running());
+        const size_t count = all.size();
         taken(all.make(*wanted));
-        const std::string what =
-            fmt::format("{} route line{}", all.size(), all.size() == 1 ? "" : "s");
+        const std::string what = fmt::format("{} route line{}", count, count == 1 ? "" : "s");
         streams_.erase(from.connection);
         return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what)));
     } catch (...) {

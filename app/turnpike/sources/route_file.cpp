@@ -15,12 +15,12 @@ using state::route_type;
 
 /// The next word of a line, which loses it.
 std::string_view take_word(std::string_view& line) {
-    constexpr std::string_view blank = " \t\r";
-    const size_t start = line.find_first_not_of(blank);
-    if (start == std::string_view::npos) return line = {};
-    line.remove_prefix(start);
-    const std::string_view word = line.substr(0, line.find_first_of(blank));
-    line.remove_prefix(word.size());
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+    const auto start = std::find_if_not(line.begin(), line.end(), is_blank);
+    const auto end = std::find_if(start, line.end(), is_blank);
+    const std::string_view word =
+        line.substr(static_cast<size_t>(start - line.begin()), static_cast<size_t>(end - start));
+    line.remove_prefix(static_cast<size_t>(end - line.begin()));
     return word;
 }
 

@@ -59,20 +59,28 @@ result<void> route_stream::take(std::string_view lines, const state::desired& in
     return {};
 }
 
-result<void> route_stream::make(state::desired& into) const {
-    const auto refuse_there = [](const change& c, int code, const char* what) {
-        return refuse(code, c.line, fmt::format("the route to {} is {}", c.route.to.text(), what));
-    };
-    for (const change& c : changes_) {
-        if (c.what == verb::del) {
-            if (!into.routes.remove(c.route.to)) return refuse_there(c, ENOENT, "not there");
-            continue;
+result<void> route_stream::make(state::desired& into) {
+    // By prefix, since neighbours in the set are near each other in memory; each prefix's in their order.
+    std::vector<change> all = std::move(changes_);
+    changes_.clear();
+    std::stable_sort(all.begin(), all.end(),
+                     [](const change& a, const change& b) { return a.route.to < b.route.to; });
+    const change* wrong = nullptr;
+    for (const change& c : all) {
+        const bool there = c.what != verb::replace && into.routes.at(c.route.to) != nullptr;
+        if ((c.what == verb::add && there) || (c.what == verb::del && !there)) {
+            if (wrong == nullptr || c.line < wrong->line) wrong = &c;
+        } else if (c.what == verb::del) {
+            into.routes.remove(c.route.to);
+        } else {
+            into.routes.set(c.route.to, targets_.targets()[c.route.target]);
         }
-        if (c.what == verb::add && into.routes.at(c.route.to) != nullptr)
-            return refuse_there(c, EEXIST, "there already");
-        into.routes.set(c.route.to, targets_.targets()[c.route.target]);
     }
-    return state::validate(into);
+    if (wrong == nullptr) return state::validate(into);
+    const bool add = wrong->what == verb::add;
+    return refuse(add ? EEXIST : ENOENT, wrong->line,
+                  fmt::format("the route to {} is {}", wrong->route.to.text(),
+                              add ? "there already" : "not there"));
 }
 
 }  // namespace turnpike::sources

@@ -24,9 +24,10 @@ class route_stream {
     /// in      says which ports' networks there are
     /// Errors  EINVAL with "line N", counted from the first part on; ENOSPC
     [[nodiscard]] result<void> take(std::string_view lines, const state::desired& in);
-    /// In the order in which they came.
-    /// Errors  EEXIST, ENOENT with "line N"; EINVAL: the state cannot be; `into` is then of no use
-    [[nodiscard]] result<void> make(state::desired& into) const;
+    /// As in the order in which they came.
+    /// Errors  EEXIST, ENOENT with "line N", the first; EINVAL: the state cannot be; `into` is then of no
+    ///         use. Whether or not: all that was taken is gone
+    [[nodiscard]] result<void> make(state::desired& into);
 
     [[nodiscard]] size_t size() const noexcept { return changes_.size(); }
 

@@ -71,10 +71,15 @@ std::optional<ip_prefix> route_set::finish() {
 
 /// The part that has the prefix, or would: the first one for what is before all.
 size_t route_set::part_of(const ip_prefix& to) const noexcept {
+    // Who asks in order asks for the same part again, or for the next one.
+    for (size_t p = last_part_; p < std::min(last_part_ + 2, parts_.size()); ++p)
+        if (!(to < parts_[p].first) && (p + 1 == parts_.size() || to < parts_[p + 1].first))
+            return last_part_ = p;
     const auto behind = std::upper_bound(
         parts_.begin(), parts_.end(), to,
         [](const ip_prefix& p, const placed_part& other) { return p < other.first; });
-    return static_cast<size_t>(std::max<std::ptrdiff_t>(behind - parts_.begin(), 1)) - 1;
+    return last_part_ =
+               static_cast<size_t>(std::max<std::ptrdiff_t>(behind - parts_.begin(), 1)) - 1;
 }
 
 /// A part that is to be changed: no other set's.

@@ -121,6 +121,7 @@ class route_set {
     std::vector<uint32_t> uses_;       ///< by target: routes
     std::vector<uint32_t> by_target_;  ///< indices into targets_, sorted by what they name
     std::vector<uint32_t> unused_;     ///< indices into targets_, not in by_target_
+    mutable size_t last_part_ = 0;     ///< that part_of() found
     uint32_t last_ = 0;                ///< the target that was set last: mostly the next one's, too
 };
 
