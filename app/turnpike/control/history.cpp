@@ -22,27 +22,34 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
 
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
                                           const std::string& by, const std::string& what) {
-    past_state next{wanted, by, what, std::time(nullptr)};
-    auto changed = controller_.apply(std::move(wanted));
-    log_change(changed, by, what, states_.front().state->file, next.state->file);
+    const auto before = controller_.running_state();
+    // First what needs memory: what runs and what is kept are the same then, whatever fails.
+    states_.push_front({wanted, by, what, std::time(nullptr)});
+    auto changed = controller_.apply(wanted);
     // What is the same makes no state of its own, but the file may say it now.
-    if (!changed || controller_.running_state() == states_.front().state) return changed;
-    states_.push_front(std::move(next));
-    if (states_.size() > kept + 1) states_.pop_back();
+    if (!changed || controller_.running_state() == before)
+        states_.pop_front();
+    else if (states_.size() > kept + 1)
+        states_.pop_back();
+    log_change(changed, by, what, before->file, wanted->file);
     return changed;
 }
 
 result<state::changes> history::apply(std::shared_ptr<const state::desired> wanted,
                                       const std::string& by, const std::string& what,
                                       std::optional<std::chrono::seconds> undo_after) {
-    if (const auto left = undone_in())
-        return fail(EBUSY, {},
-                    fmt::format("the last change is undone in {} s unless it is confirmed: confirm "
-                                "it, or roll it back, first",
-                                left->count()));
-    const auto before = states_.front().state;
+    if (const auto left = undone_in()) {
+        const auto refused = fail(
+            EBUSY, "confirm",
+            fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
+                        "or roll it back, first",
+                        left->count()));
+        log_change(refused, by, what, states_.front().state->file, wanted->file);
+        return refused;
+    }
+    const auto before = controller_.running_state();
     auto changed = change_to(std::move(wanted), by, what);
-    if (changed && undo_after && states_.front().state != before)
+    if (changed && undo_after && controller_.running_state() != before)
         undo_at_ = clock::now() + *undo_after;
     return changed;
 }
