@@ -122,6 +122,8 @@ def compare(seed):
                    for n, (name, interface) in enumerate(SIDES)}
         running = Turnpike(lab, hosts["dut"], router_config(devices, NETWORK["routes"], icmp={"rate": 10_000_000}))
 
+        time.sleep(1.5)  # for a second our IPv6 addresses are tentative, and no neighbour is asked for
+
         def frames_of(to, me):
             maker = Maker(seed, to, me)
             return [maker.frame(n) for n in range(1, FRAMES + 1)]

@@ -183,7 +183,7 @@ def test_every_packet_is_judged_by_the_old_list_or_the_new():
         assert judged["denied"] == 0, judged["denied"]
         count = next(r for r in judged["rules"] if r["name"] == "all")
         assert count["packets"] == judged["permitted"] > 1000, (count["packets"], judged["permitted"])
-        assert set(report["drops"]) <= {"no_route"}, report["drops"]  # what p2 sends
+        assert set(report["drops"]) <= {"local_protocol"}, report["drops"]  # what p2 sends
 
 
 def everything_shown(operator):
