@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "lib/eal.hpp"
+#include "lib/eal_environment.hpp"
 
 #include <rte_eal.h>
 

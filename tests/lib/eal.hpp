@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL for unit tests: no hugepages, no devices, no files, three lcores on whichever CPU is free, so that such
-// tests run beside each other.
+// A program that includes this runs its tests with EAL.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "lib/eal_environment.hpp"
 
 namespace turnpike::test {
-
-class eal_environment : public ::testing::Environment {
-  public:
-    void SetUp() override;
-    void TearDown() override;
-
-  private:
-    std::vector<std::string> words_;
-};
 
 inline const ::testing::Environment* const eal =
     ::testing::AddGlobalTestEnvironment(new eal_environment);
