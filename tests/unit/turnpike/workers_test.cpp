@@ -98,6 +98,8 @@ TEST(workers, that_go_send_what_control_gave_them) {
     ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // somebody to be asked for
     l.worker().poll();
     l.control();
+    // Who asks the lab for its worker while control makes another one looks into what control changes.
+    datapath::worker& worker = l.worker();
     l.workers_have_threads();
     std::atomic<bool> done{false};
     std::thread change([&] {
@@ -105,11 +107,11 @@ TEST(workers, that_go_send_what_control_gave_them) {
         done = true;
     });
     while (!done) {
-        l.worker().poll();
+        worker.poll();
         std::this_thread::yield();
     }
     change.join();
-    l.worker().finish();
+    worker.finish();
     EXPECT_EQ(l.sent(1).size(), 1U) << "the question";
     EXPECT_EQ(l.dropped(packet::drop_reason::port_down), 0U);
 }
