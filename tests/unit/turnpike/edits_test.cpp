@@ -388,5 +388,26 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"no JSON and no YAML", "[", "socket:1: "}),
     test_name_of<refusal_row>);
 
+/// Each goes through the whole list: control would do nothing else for minutes.
+TEST(edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
+    std::string rules;
+    for (unsigned i = 0; i < 20000; ++i)
+        rules += "      - {action: deny, source: 11." + std::to_string(i >> 8) + "." +
+                 std::to_string(i & 255) + ".0/24}\n";
+    state::desired d = loaded("acl:\n  - name: l\n    rules:\n" + rules +
+                              "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    const auto edits = [](unsigned n) {
+        std::string out = "[";
+        for (unsigned i = 0; i < n; ++i)
+            out += std::string(i == 0 ? "" : ",") + R"({"del": {"rule": {"list": "l", "at": 1}}})";
+        return out + "]";
+    };
+    state::desired few = d;
+    EXPECT_TRUE(edit(few, edits(100)));
+    const auto many = edit(d, edits(5000));
+    ASSERT_FALSE(many);
+    EXPECT_NE(many.error().text.find("replace the list's rules"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace turnpike::sources
