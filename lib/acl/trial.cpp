@@ -9,9 +9,10 @@
 namespace turnpike::acl {
 namespace {
 
-// Cycles of the kernel's steps on Zen 4, from turnpike-bench-acl.
-constexpr double tree_cycles = 4, node_cycles = 9, leaf_cycles = 11, scan_cycles = 8,
-                 scan_all_cycles = 22;
+/// Cycles of the kernel's steps on Zen 4, from turnpike-bench-acl.
+namespace step {
+constexpr double tree = 4, node = 9, leaf = 11, scan = 8, scan_all = 22;
+}
 constexpr uint32_t scan_step = 8;
 constexpr unsigned drawn = 384, random = 128;
 
@@ -65,13 +66,13 @@ struct trial {
             return x;
         };
         const uint8_t* tops = rules + 8 * t.stored_words * count;
-        cycles += leaf_cycles;
+        cycles += step::leaf;
         for (uint32_t i = 0; i < count; ++i) {
             uint64_t top;
             std::memcpy(&top, tops + 8 * i, sizeof top);
             if (i % scan_step == 0) {
                 if (i != 0 && top <= least()) return;
-                cycles += t.categories != 0 ? scan_cycles : scan_all_cycles;
+                cycles += t.categories != 0 ? step::scan : step::scan_all;
             }
             bool match = true;
             const unsigned plain = t.stored_words - 1u;
@@ -91,7 +92,7 @@ struct trial {
 
     void tree(unsigned number) {
         uint32_t granule = t.roots + number;
-        cycles += tree_cycles;
+        cycles += step::tree;
         for (bool root = true;; root = false) {
             const uint64_t word = load(t, granule, 0), data = load(t, granule, 8);
             const auto info = static_cast<uint32_t>(word);
@@ -102,7 +103,7 @@ struct trial {
                 if ((filtered & data >> 32) == static_cast<uint32_t>(data)) leaf(granule, info);
                 return;
             }
-            if (!root) cycles += node_cycles;
+            if (!root) cycles += step::node;
             if ((info & layout::indirect_bit) == 0) granule += cut::from(data).index(key);
         }
     }

@@ -11,7 +11,7 @@ namespace turnpike::datapath {
 namespace {
 
 constexpr int any_socket = -1;
-constexpr acl::rule_id none = UINT32_MAX;
+constexpr acl::rule_id no_id = UINT32_MAX;
 /// Rules that may come one by one before the list is compiled anew.
 constexpr uint32_t spare_ids = 256;
 
@@ -28,7 +28,7 @@ template <class Classifier>
 result<void> acl_list::build(std::unique_ptr<Classifier>& to, std::vector<acl::rule_id>& ids,
                              bool v6, uint64_t max_bytes, rcu::defer_free defer_free) {
     std::vector<acl::rule> rules;
-    ids.assign(priority_.size(), none);
+    ids.assign(priority_.size(), no_id);
     for (size_t place = 0; place < ids_.size(); ++place) {
         const state::acl_rule& r = says_->rules[place];
         if (!(v6 ? r.ipv6 : r.ipv4)) continue;
@@ -96,13 +96,13 @@ bool acl_list::insert(const state::acl_rule& r, uint32_t id) {
 }
 
 bool acl_list::take_out(uint32_t id) {
-    if (known_as_.v4[id] != none) {
+    if (known_as_.v4[id] != no_id) {
         if (!v4_->remove(known_as_.v4[id])) return false;
-        known_as_.v4[id] = none;
+        known_as_.v4[id] = no_id;
     }
-    if (known_as_.v6[id] != none) {
+    if (known_as_.v6[id] != no_id) {
         if (!v6_->remove(known_as_.v6[id])) return false;
-        known_as_.v6[id] = none;
+        known_as_.v6[id] = no_id;
     }
     return true;
 }

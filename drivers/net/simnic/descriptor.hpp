@@ -90,6 +90,7 @@ constexpr uint32_t tx_bytes(uint64_t command) noexcept {
 
 /// The longest frame that the device moves, without FCS.
 inline constexpr uint32_t max_frame_bytes = 9728;
+inline constexpr uint32_t fcs_bytes = 4;  ///< the frame check sequence, which no buffer holds
 /// The shortest that Ethernet carries, without FCS; the device pads what is shorter.
 inline constexpr uint32_t min_frame_bytes = 60;
 

@@ -10,7 +10,6 @@
 namespace turnpike::simnic {
 namespace {
 
-constexpr uint32_t fcs_bytes = 4;
 constexpr uint32_t longest_generated_bytes = max_frame_bytes + fcs_bytes;
 constexpr uint32_t most_flows = 1u << 24;
 

@@ -14,7 +14,7 @@
 namespace turnpike::simnic {
 namespace {
 
-constexpr uint32_t fcs_bytes = 4, vlan_bytes = 4;
+constexpr uint32_t vlan_bytes = 4;
 constexpr uint32_t least_buffer_bytes = 512;  // so that the longest frame takes at most 20
 constexpr uint64_t checksum_offloads =
     RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;

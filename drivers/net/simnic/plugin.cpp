@@ -85,14 +85,14 @@ void complain(const char* name, const char* what) noexcept {
     SIMNIC_LOG(ERR, "%s: %s\n", name, what);
 }
 
-constexpr vdev::driver<device> ours{.make = make_device,
-                                    .operations = operations,
-                                    .complain = complain,
-                                    .rx_burst = vdev::burst<rx_queue>,
-                                    .tx_burst = vdev::burst<tx_queue>,
-                                    .tx_prepare = tx_prepare};
+constexpr vdev::driver<device> vdev_driver{.make = make_device,
+                                           .operations = operations,
+                                           .complain = complain,
+                                           .rx_burst = vdev::burst<rx_queue>,
+                                           .tx_burst = vdev::burst<tx_queue>,
+                                           .tx_prepare = tx_prepare};
 
-int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(ours, vdev); }
+int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(vdev_driver, vdev); }
 
 /// The device finds memory by itself when it meets it: nothing to be told.
 int dma_map(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }

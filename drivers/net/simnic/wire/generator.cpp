@@ -13,7 +13,6 @@ namespace {
 
 using namespace packet;
 
-constexpr uint32_t fcs_bytes = 4;
 constexpr uint8_t udp = 17;
 constexpr uint16_t discard_port = 9;  // RFC 2544 section C.2.6.4 uses 7 and 9
 constexpr uint16_t payload_word = 0x5aa5;
