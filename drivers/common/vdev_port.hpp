@@ -28,6 +28,8 @@ struct driver {
     eth_rx_burst_t rx_burst = nullptr;
     eth_tx_burst_t tx_burst = nullptr;
     eth_tx_prep_t tx_prepare = nullptr;
+    /// RTE_ETH_DEV_... of a device, beside those of all.
+    uint32_t (*flags)(const Device&) noexcept = nullptr;
 };
 
 /// A driver's queues as ethdev calls them.
@@ -59,6 +61,7 @@ int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
     try {
         auto made = d.make(name, rte_vdev_device_args(vdev), dev->data->port_id);
         if (made) {
+            if (d.flags != nullptr) dev->data->dev_flags |= d.flags(**made);
             dev->data->mac_addrs = &(*made)->ether_mac;
             dev->data->dev_private = made->release();
             dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;

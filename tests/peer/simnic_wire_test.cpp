@@ -69,6 +69,30 @@ TEST(link, flaps_as_told) {
     EXPECT_EQ(c["gen_damaged"] + c["gen_duplicated"] + c["gen_reordered"], 0);
 }
 
+TEST(link, vanishes_as_told) {
+    test::port b({.arguments = "wire=gen,vanish=20"});
+    rte_eth_dev_info info;
+    ASSERT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
+    EXPECT_NE(*info.dev_flags & RTE_ETH_DEV_INTR_RMV, 0U);
+    b.start();
+    rte_eth_link link{};
+    ASSERT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
+    ASSERT_EQ(link.link_status, RTE_ETH_LINK_UP);
+    const uint64_t give_up = rte_rdtsc() + 10 * rte_get_tsc_hz();
+    while (link.link_status == RTE_ETH_LINK_UP && rte_rdtsc() < give_up) {
+        forward_all_due(b);
+        ASSERT_EQ(rte_eth_link_get_nowait(b.id(), &link), 0);
+    }
+    forward_all_due(b);
+    const auto sent = b.xstats()["gen_sent"];
+    EXPECT_GT(sent, 0);
+    forward_all_due(b);
+    EXPECT_EQ(b.xstats()["gen_sent"], sent);
+    EXPECT_EQ(rte_eth_dev_set_link_up(b.id()), -ENODEV);
+    ASSERT_EQ(rte_eth_dev_stop(b.id()), 0);
+    EXPECT_EQ(rte_eth_dev_start(b.id()), -ENODEV);
+}
+
 TEST(captures, are_recorded_and_played_with_other_addresses) {
     std::string name = std::filesystem::temp_directory_path() / "turnpike-wire-XXXXXX";
     const std::filesystem::path folder = ::mkdtemp(name.data());

@@ -181,6 +181,10 @@ constexpr std::array table{
              [](std::string_view v, device_arguments& a) {
                  return read_pair(v, 1'000'000, a.impaired.up_ms, a.impaired.down_ms);
              }},
+    argument{"vanish", "milliseconds after the start, 1 to 1000000", any_wire,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, 1'000'000, a.vanish_ms);
+             }},
 };
 
 uint64_t bit_of(std::string_view key) {

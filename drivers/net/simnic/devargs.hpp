@@ -28,6 +28,7 @@ struct device_arguments {
     std::string wire_name{};  ///< of a peer, an interface or a file
     simnic::traffic traffic{};
     impairments impaired{};
+    uint32_t vanish_ms = 0;     ///< after a start; 0: it stays
     packet::mac_address mac{};  ///< zero: one is made from the port's number
 };
 

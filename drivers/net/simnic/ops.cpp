@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ethdev asks of the port, queues and counters aside.
 #include <ethdev_driver.h>
+#include <rte_alarm.h>
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -96,7 +97,9 @@ int set_link(rte_eth_dev* dev, bool up) noexcept {
     (void)link_update(dev, 0);  // says whether anything changed
     return 0;
 }
-int set_link_up(rte_eth_dev* dev) noexcept { return set_link(dev, true); }
+int set_link_up(rte_eth_dev* dev) noexcept {
+    return device_of(dev).nic->gone() ? -ENODEV : set_link(dev, true);
+}
 int set_link_down(rte_eth_dev* dev) noexcept { return set_link(dev, false); }
 
 int set_promiscuous(rte_eth_dev* dev, bool on) noexcept {
@@ -202,8 +205,19 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
         [&](uint16_t q) { return static_cast<tx_queue*>(data.tx_queues[q])->running(); });
 }
 
+/// Pulled out, as a driver sees it: in EAL's interrupt thread.
+void vanish(void* argument) noexcept {
+    auto* dev = static_cast<rte_eth_dev*>(argument);
+    device_of(dev).nic->vanish();
+    (void)link_update(dev, 0);
+    SIMNIC_LOG(NOTICE, "%s: the device is gone (vanish=)\n", dev->data->name);
+    if (dev->data->dev_conf.intr_conf.rmv != 0)
+        rte_eth_dev_callback_process(dev, RTE_ETH_EVENT_INTR_RMV, nullptr);
+}
+
 int start(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
+    if (d.nic->gone()) return -ENODEV;
     bool good = true;
     d.nic->set_link(true);
     d.nic->exclusively([&] {
@@ -238,12 +252,15 @@ int start(rte_eth_dev* dev) noexcept {
             dev->data->scattered_rx = 1;
     show_queue_states(dev);
     link_update(dev, 0);
+    if (d.arguments.vanish_ms != 0)
+        rte_eal_alarm_set(uint64_t{d.arguments.vanish_ms} * 1000, vanish, dev);
     return 0;
 }
 
 int stop(rte_eth_dev* dev) noexcept {
     device& d = device_of(dev);
     if (!d.started) return 0;
+    if (d.arguments.vanish_ms != 0) rte_eal_alarm_cancel(vanish, dev);
     if (d.thread) d.thread->stop();
     d.nic->drain();
     detach_rings(dev);

@@ -85,12 +85,17 @@ void complain(const char* name, const char* what) noexcept {
     SIMNIC_LOG(ERR, "%s: %s\n", name, what);
 }
 
+uint32_t device_flags(const device& d) noexcept {
+    return d.arguments.vanish_ms != 0 ? RTE_ETH_DEV_INTR_RMV : 0;
+}
+
 constexpr vdev::driver<device> vdev_driver{.make = make_device,
                                            .operations = operations,
                                            .complain = complain,
                                            .rx_burst = vdev::burst<rx_queue>,
                                            .tx_burst = vdev::burst<tx_queue>,
-                                           .tx_prepare = tx_prepare};
+                                           .tx_prepare = tx_prepare,
+                                           .flags = device_flags};
 
 int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(vdev_driver, vdev); }
 
@@ -127,5 +132,6 @@ RTE_PMD_REGISTER_PARAM_STRING(
     "mac=<mac> "
     "wire=<sink|gen|peer:NAME|tap:NAME|pcap:FILE|record:FILE> size=<64|imix|a-b> l2flows=<n> "
     "l3flows=<n> ip=<4|6> dst_mac=<mac> src=<ipv4> dst=<ipv4> rate=<pps> loss=<share> "
-    "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms>");
+    "duplicate=<share> reorder=<share> corrupt=<share> delay=<us> seed=<n> flap=<up-down ms> "
+    "vanish=<ms>");
 #endif

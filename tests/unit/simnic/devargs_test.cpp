@@ -133,7 +133,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,loss=0.6,corrupt=0.6", "loss", "at most 1"},
         refused{"wire=gen,delay=1s", "delay", "microseconds"},
         refused{"wire=gen,seed=-1", "seed", "number"}, refused{"flap=500", "flap", "500-100"},
-        refused{"flap=0-100", "flap", "500-100"}));
+        refused{"flap=0-100", "flap", "500-100"}, refused{"vanish=0", "vanish", "milliseconds"},
+        refused{"vanish=10s", "vanish", "milliseconds"}));
 
 TEST(simnic_arguments, mutations_do_no_harm) {
     const std::string good =

@@ -77,6 +77,7 @@ void engine::set_queues(uint16_t rx, uint16_t tx) noexcept {
 
 void engine::set_link(bool up) noexcept {
     exclusively([&] {
+        up = up && !gone();
         if (link_.exchange(up, std::memory_order_relaxed) == up || !up) return;
         advance_clock(cost::tsc());
         wire_->resume(wire_time_);

@@ -82,6 +82,12 @@ class engine {
     /// Control: a link that is down brings nothing in, and what the host sends is lost on it. What has
     /// come already stays. Once this has returned, no poll goes on as before.
     void set_link(bool up) noexcept;
+    /// Pulled out: the link does not come up again.
+    void vanish() noexcept {
+        gone_.store(true, std::memory_order_relaxed);
+        set_link(false);
+    }
+    [[nodiscard]] bool gone() const noexcept { return gone_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool link_up() const noexcept {
         return link_.load(std::memory_order_relaxed) && wire_->up();
     }
@@ -127,6 +133,7 @@ class engine {
     simnic::rss rss_{};
     std::atomic<bool> report_hash_{false};
     std::atomic<bool> link_{true};  // written under the lock
+    std::atomic<bool> gone_{false};
     pace tx_pace_{};
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;
