@@ -22,9 +22,27 @@ namespace {
 /// By ethdev id: a port of ours has it. ethdev itself lets anybody take a device that runs.
 std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> open_devices;
 
+/// By ethdev id: its driver has said that the device is gone. Drivers say so in EAL's interrupt thread,
+/// where a port must not be closed.
+std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> gone_devices;
+
+int note_gone(uint16_t id, rte_eth_event_type, void*, void*) noexcept {
+    gone_devices[id].store(true, std::memory_order_release);
+    return 0;
+}
+
 constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
+
+/// The kernel's interface that a virtual device is on; empty: none is named.
+std::string_view kernel_interface(std::string_view device) {
+    constexpr std::string_view key = ",iface=";
+    const size_t at = device.find(key);
+    if (at == std::string_view::npos) return {};
+    const std::string_view name = device.substr(at + key.size());
+    return name.substr(0, name.find(','));
+}
 
 result<uint16_t> find_port(const std::string& device) {
     const std::string name = device_name(device);
@@ -53,6 +71,11 @@ result<uint16_t> probe(const std::string& device) {
 
 }  // namespace
 
+bool same_hardware(const std::string& a, const std::string& b) {
+    const std::string_view on = kernel_interface(a);
+    return device_name(a) == device_name(b) || (!on.empty() && on == kernel_interface(b));
+}
+
 result<port> port::open(const port_settings& settings) {
     port p;
     p.name_ = settings.name;
@@ -66,6 +89,11 @@ result<port> port::open(const port_settings& settings) {
                         "' is open already, as another port; take that away first");
     p.id_ = *id;
     p.device_ = settings.device;
+    gone_devices[*id].store(false, std::memory_order_relaxed);
+    if (const int code =
+            rte_eth_dev_callback_register(*id, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
+        code != 0)
+        return fail(-code, p.where_, "cannot listen to the device's events");
     if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
@@ -74,11 +102,8 @@ result<port> port::open(const port_settings& settings) {
     return p;
 }
 
-result<void> port::configure(const port_settings& settings) {
-    rte_eth_dev_info info;
-    if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
-        return fail(-code, where_, "the driver says nothing about the device");
-    driver_ = info.driver_name;
+result<void> port::check(const port_settings& settings, const rte_eth_dev_info& info,
+                         bool& scatter) const {
     if (settings.rx_queues > info.max_rx_queues || settings.tx_queues > info.max_tx_queues)
         return fail(EINVAL, where_,
                     driver_ + " gives it " + std::to_string(info.max_rx_queues) + " RX and " +
@@ -88,10 +113,31 @@ result<void> port::configure(const port_settings& settings) {
                         " are needed (a TX queue for each worker that may send there): use fewer "
                         "workers or queues, or give the device more (an argument of its driver)");
 
-    bool scatter = false;
     if (const std::string shortage = frame_room_shortage(settings, info, scatter);
         !shortage.empty())
         return fail(EINVAL, where_, shortage);
+    return {};
+}
+
+result<void> port::could_have(const port_settings& settings) const {
+    rte_eth_dev_info info;
+    if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
+        return fail(-code, where_, "the driver says nothing about the device");
+    bool scatter = false;
+    if (auto good = check(settings, info, scatter); !good) return good;
+    uint16_t rx = settings.descriptors, tx = settings.descriptors;
+    if (const int code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx); code != 0)
+        return fail(-code, where_, driver_ + " takes no such number of descriptors");
+    return {};
+}
+
+result<void> port::configure(const port_settings& settings) {
+    rte_eth_dev_info info;
+    if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
+        return fail(-code, where_, "the driver says nothing about the device");
+    driver_ = info.driver_name;
+    bool scatter = false;
+    if (auto good = check(settings, info, scatter); !good) return good;
 
     rte_eth_conf conf{};
     conf.rxmode.mtu = std::min(settings.mtu, largest_mtu(info));
@@ -106,6 +152,7 @@ result<void> port::configure(const port_settings& settings) {
     if (settings.several_buffers)
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     several_buffers_ = settings.several_buffers;
+    conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
     rx_offloads_ = conf.rxmode.offloads;
     tx_offloads_ = conf.txmode.offloads;
     const uint16_t more =
@@ -180,6 +227,7 @@ void port::quiet() noexcept {
 }
 
 result<void> port::set_promiscuous(bool on) {
+    if (id_ == none) return {};
     const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
     // A driver without the switch (net_ring, net_null) takes every frame it is given.
     if (code != 0 && code != -ENOTSUP)
@@ -204,6 +252,7 @@ void port::close() noexcept {
     stop();
     rte_eth_dev_info info;
     const bool known = rte_eth_dev_info_get(id_, &info) == 0;
+    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
     rte_eth_dev_close(id_);
     open_devices[id_].store(false);
     if (known && info.device != nullptr) rte_dev_remove(info.device);
@@ -234,6 +283,7 @@ port& port::operator=(port&& other) noexcept {
 port::~port() { close(); }
 
 void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
+    if (id_ == none) return;
     static_assert(sizeof(mac_address) == sizeof(rte_ether_addr));
     auto* list =
         const_cast<rte_ether_addr*>(reinterpret_cast<const rte_ether_addr*>(groups.data()));
@@ -243,7 +293,7 @@ void port::listen_to(std::span<const packet::mac_address> groups) noexcept {
 
 std::string port::pci_address() const {
     rte_eth_dev_info info;
-    if (rte_eth_dev_info_get(id_, &info) != 0 || info.device == nullptr) return {};
+    if (id_ == none || rte_eth_dev_info_get(id_, &info) != 0 || info.device == nullptr) return {};
     const rte_bus* bus = rte_dev_bus(info.device);
     if (bus == nullptr || std::string_view(rte_bus_name(bus)) != "pci") return {};
     return rte_dev_name(info.device);
@@ -251,24 +301,30 @@ std::string port::pci_address() const {
 
 packet::mac_address port::mac() const noexcept {
     rte_ether_addr address{};
-    rte_eth_macaddr_get(id_, &address);
+    if (id_ != none) rte_eth_macaddr_get(id_, &address);
     packet::mac_address out;
     std::copy_n(address.addr_bytes, RTE_ETHER_ADDR_LEN, out.bytes);
     return out;
 }
 
+bool port::vanished() const noexcept {
+    return id_ != none && gone_devices[id_].load(std::memory_order_acquire);
+}
+
 bool port::link_up() const noexcept {
     rte_eth_link link{};
-    return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+    return id_ != none && rte_eth_link_get_nowait(id_, &link) == 0 &&
+           link.link_status == RTE_ETH_LINK_UP;
 }
 
 uint64_t port::rx_missed() const noexcept {
     rte_eth_stats stats{};
-    return rte_eth_stats_get(id_, &stats) == 0 ? stats.imissed + stats.rx_nombuf : 0;
+    const bool known = id_ != none && rte_eth_stats_get(id_, &stats) == 0;
+    return known ? stats.imissed + stats.rx_nombuf : 0;
 }
 
 std::map<std::string, uint64_t> port::xstats(std::string_view prefix) const {
-    const int n = rte_eth_xstats_get_names(id_, nullptr, 0);
+    const int n = id_ == none ? 0 : rte_eth_xstats_get_names(id_, nullptr, 0);
     if (n <= 0) return {};
     std::vector<rte_eth_xstat_name> names(static_cast<size_t>(n));
     std::vector<rte_eth_xstat> values(static_cast<size_t>(n));

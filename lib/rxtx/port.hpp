@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "packet/headers.hpp"
 
+struct rte_eth_dev_info;
 struct rte_mempool;
 
 namespace turnpike::rxtx {
@@ -29,6 +30,10 @@ struct port_settings {
     rte_mempool* pool = nullptr;   ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };
 
+/// Do two device strings mean one thing that only one port can have: the same device, or two on one of the
+/// kernel's interfaces ("iface=")?
+[[nodiscard]] bool same_hardware(const std::string& a, const std::string& b);
+
 /// Does a frame of a device's MTU take more than one buffer of a pool?
 [[nodiscard]] bool takes_several_buffers(const std::string& device, uint16_t mtu,
                                          rte_mempool* pool) noexcept;
@@ -43,6 +48,12 @@ class port {
 
     /// Errors  the driver's
     [[nodiscard]] result<void> start();
+    /// Could the device as it is, with its arguments, be opened with these settings instead? What only
+    /// the driver knows is not asked.
+    /// Errors  EINVAL: it cannot do what the settings ask
+    [[nodiscard]] result<void> could_have(const port_settings& settings) const;
+    /// The device says that it is gone (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound.
+    [[nodiscard]] bool vanished() const noexcept;
     /// Receive these multicast addresses; a driver that cannot choose receives all.
     void listen_to(std::span<const packet::mac_address> groups) noexcept;
     /// Another MTU, while it runs. Errors  EBUSY: its buffers were set up for shorter frames; the
@@ -55,6 +66,9 @@ class port {
     void quiet() noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
     void stop() noexcept;
+    /// Stop, and give the device back. What is asked of it afterwards is answered as of one that has no
+    /// link and counts nothing; what it is told is passed over.
+    void close() noexcept;
 
     port(port&& other) noexcept;
     port& operator=(port&& other) noexcept;
@@ -79,10 +93,11 @@ class port {
     static constexpr uint16_t none = UINT16_MAX;
 
     port() = default;
+    result<void> check(const port_settings& settings, const rte_eth_dev_info& info,
+                       bool& scatter) const;
     result<void> configure(const port_settings& settings);
     result<void> set_up_queues(const port_settings& settings);
     result<void> set_mtu(uint16_t mtu);
-    void close() noexcept;
 
     uint16_t id_ = none;
     bool started_ = false;

@@ -178,5 +178,85 @@ def test_a_port_is_removed_and_added():
         assert set(report["drops"]) <= {"stopping", "tx_refused", "port_down"}, report["drops"]
 
 
+def test_a_port_is_opened_anew_under_its_name():
+    """With other queues, descriptors or arguments, by turns; others lose nothing."""
+    times = 60 if LONG else 10
+    with Lab() as lab:
+        patched = Patched(lab, "abcd", half_rate(4), [1])
+        settle(0.5)
+        device = port("c", half_rate(4))["device"]
+        forms = [{"rx_queues": 2}, {"descriptors": 2048}, {"device": device + ",seed=7"},
+                 {"rx_queues": 4, "descriptors": 1024, "device": device + ",mac=02:00:00:00:0c:0c"}, {}]
+        began = time.monotonic()
+        for _ in range(times):
+            for form in forms:
+                def change(config, form=form):
+                    for p in config["ports"][2:4]:
+                        p["descriptors"], p["rx_queues"] = DESCRIPTORS, 1
+                    config["ports"][2].update({"device": device, **form})
+                assert "1 port changed" in rewrite(patched.dut, change)
+                shown = next(p for p in patched.ask("ports")["ports"] if p["name"] == "c")
+                assert all(shown[key] == value for key, value in form.items()), shown
+                wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
+        took = time.monotonic() - began
+        assert shown["mac"] != "02:00:00:00:0c:0c"
+        report, offered, lost, wrong, full = patched.judge(
+            "ab", f"others, while a port was opened anew {len(forms) * times} times in {took:.1f} s")
+        assert lost == 0 and wrong == 0 and full <= offered / 100
+        assert report["changes"] == 1 + len(forms) * times
+        assert set(report["drops"]) <= {"stopping", "tx_refused", "port_down"}, report["drops"]
+
+
+def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
+    with Lab() as lab:
+        patched = Patched(lab, "abcd", half_rate(4), [1])
+        settle(0.5)
+
+        def sent(name):
+            return patched.counts(name)[name]["gen_sent"]
+
+        def to(**form):
+            def change(config):
+                config["ports"][2].update(form)
+            return rewrite(patched.dut, change)
+
+        right = port("c", half_rate(4))["device"]
+        # What can be known before is: nothing is closed, and the generator goes on where it was.
+        before = sent("c")
+        said = to(rx_queues=9)
+        assert "turnpike.yaml:" in said and "gives it 4 RX and 4 TX queues; 9 and 1" in said, said
+        assert "opened again" not in said and sent("c") > before
+        for wrong in ("profile=none", "queues=0", "wire=tap:" + "x" * 40):
+            before = sent("c")
+            said = to(rx_queues=1, device=f"net_simnic2,{wrong}")
+            assert "net_simnic2" in said and "as before runs, opened again: 'c'" in said, said
+            wait_until(lambda: 0 < sent("c"), "it is open")
+            wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
+            shown = next(p for p in patched.ask("ports")["ports"] if p["name"] == "c")
+            assert shown["device"] == right and shown["link"] == "up", shown
+        report, _, lost, wrong, _ = patched.judge("ab", "others, while a port did not open")
+        assert lost == 0 and wrong == 0 and report["changes"] == 1
+        assert set(report["drops"]) <= {"stopping", "tx_refused", "port_down"}, report["drops"]
+
+
+def test_ports_swap_their_devices():
+    """Each has what the other needs."""
+    with Lab() as lab:
+        patched = Patched(lab, "abcd", half_rate(4), [1])
+        settle(0.3)
+
+        def swap(config):
+            one, other = config["ports"][2:4]
+            one["device"], other["device"] = other["device"], one["device"]
+
+        for _ in range(3):
+            assert "2 ports changed" in rewrite(patched.dut, swap)
+            wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
+        shown = {p["name"]: p["device"].split(",")[0] for p in patched.ask("ports")["ports"] if "device" in p}
+        assert shown["c"] == "net_simnic3" and shown["d"] == "net_simnic2", shown
+        _, _, lost, wrong, _ = patched.judge("ab", "others, while two swapped devices")
+        assert lost == 0 and wrong == 0
+
+
 if __name__ == "__main__":
     tap.main(globals())

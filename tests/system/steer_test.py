@@ -54,7 +54,7 @@ class Steered:
         counts = [self.counts(port) for port in range(3)]
         wrong = sum(c[f"gen_{kind}"] for c in counts[:2] for kind in ("duplicated", "reordered", "damaged"))
         return (sum(c["gen_sent"] for c in counts[:2]), sum(c["gen_lost"] for c in counts[:2]),
-                wrong + counts[2]["gen_received"])
+                wrong + (counts[2] or {}).get("gen_received", 0))
 
     def settle(self):
         """What is under way arrives."""
@@ -283,6 +283,48 @@ def test_after_random_changes_it_is_as_if_started_from_what_it_saves():
         assert looked_up(operator, count) == found
         operator.close()
         fresh.stop()
+
+
+def test_a_device_vanishes_and_is_there_again():
+    """Nothing is lost but what was to leave there, and that is counted."""
+    with Lab() as lab:
+        s = Steered(lab)
+
+        def shown():
+            return next(p for p in s.operator.show("ports")["ports"] if p["name"] == "p2")
+
+        def refused():
+            return s.operator.show("drops")["ports"]["p0"].get("port_down", 0)
+
+        def ask(**more):
+            return s.operator.result("change", do=[{"replace": {"port": {"name": "p2", **more}}}])
+
+        plain = s.config["ports"][2]["device"]
+        others = some_prefixes(100)
+        with Nothing(s, "a device vanishes twice, and others' routes change meanwhile"):
+            assert ask(device=plain + ",vanish=200")["reopened"] == ["p2"]
+            wait_until(lambda: shown()["link"] == "removed", "it vanishes")
+            s.operator.result("routes", lines=lines_of("add", others))
+            s.operator.result("routes", lines=lines_of("del", others))
+            assert shown()["link"] == "removed", "nobody asked for it"
+            assert ask()["reopened"] == ["p2"]
+            wait_until(lambda: shown()["link"] == "up", "it is there again")
+            wait_until(lambda: shown()["link"] == "removed", "and not")
+            # Asked for, and not there: refused, and what is there goes on.
+            bad = json.dumps(s.config).replace(plain, plain + ",vanish=no")
+            assert "vanish=no' cannot be opened" in s.operator.error("apply", name="bad.yaml", text=bad)["what"]
+            assert shown()["link"] == "removed"
+        before = refused()
+        s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])
+        wait_until(lambda: refused() > before + 100, "what is to leave there is dropped")
+        assert s.operator.result("reload")["reopened"] == ["p2"]
+        wait_until(lambda: shown()["link"] == "up", "it is as in the file")
+        s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])
+        wait_until(lambda: shown()["tx_packets"] > 100, "it is sent by")
+        said = s.turnpike.output()
+        assert said.count(f"port 'p2': its device {plain},vanish=200 is gone") == 2, said
+        report = s.stop()
+        assert set(report["drops"]) <= {"port_down", "local_protocol", "outlet_busy"}, report["drops"]
 
 
 def test_killed_it_forwards_again_in_three_seconds():

@@ -68,7 +68,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     auto empty = std::make_unique<state::desired>();
     empty->fixed = wanted->fixed;
     running_ = std::move(empty);
-    if (auto applied = try_apply(std::move(wanted)); !applied)
+    if (auto applied = try_apply(std::move(wanted), {}); !applied)
         return tl::unexpected<error>(applied.error());
     return {};
 }
@@ -154,9 +154,10 @@ void controller::look_at_ports() {
         seen.facts.life = port->life;
         seen.facts.driver = port->device.driver();
         seen.facts.link_up = port->device.link_up();
-        seen.facts.rx_missed = port->device.rx_missed();
+        seen.facts.removed = port->lost;
+        seen.facts.rx_missed = port->rx_missed();
         seen.pci_address = port->device.pci_address();
-        seen.facts.pcie.counts = port->device.xstats("pcie_");
+        seen.facts.pcie.counts = port->pcie_counts();
         seen.bill = port->wanted.bill;
         seen.place = port->place;
         seen.rx_queues = port->wanted.rx_queues;

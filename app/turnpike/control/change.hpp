@@ -4,11 +4,14 @@
 //
 //   prepare  allocates, opens, compiles; may fail or throw, and then nothing has happened: what was
 //            prepared is undone by being destroyed, the last first
+//   exchange only where a port must be closed before another can be opened: when all is ready. May fail;
+//            then what was closed is opened again
 //   commit   cannot fail. The view is published right after
 //   retire   when no worker can hold what was there before
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +22,8 @@
 #include "state/changes.hpp"
 
 namespace turnpike::control {
+
+struct open_port;
 
 struct change {
     const state::desired& before;
@@ -40,6 +45,12 @@ struct change {
 
     /// By worker, for a view to be published before `view`, where queues change hands (queues.hpp).
     std::vector<datapath::worker_queues> hand_over{};
+
+    /// To be closed, out of the workers' sight, before open_rest(); empty: nothing is.
+    std::vector<std::shared_ptr<open_port>> closes_first{};
+    /// Open what then can be, and complete the view's ports and queues. False: a MAC address is not the one
+    /// that the view had, by which others have prepared.
+    std::function<result<bool>()> open_rest{};
 };
 
 /// What an owner has ready. Destroyed without commit(): undone.

@@ -31,6 +31,7 @@ json names_of(const state::change_list<std::string>& l) {
 json changes_json(const state::changes& c) {
     return {{"text", c.text()},
             {"ports", names_of(c.ports)},
+            {"reopened", c.reopened},
             {"interfaces", names_of(c.interfaces)},
             {"acls", names_of(c.acls)},
             {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
@@ -68,6 +69,16 @@ std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
     return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
 }
 
+/// The ports that edits are of; the list is one.
+std::vector<std::string> ports_in(const std::string& list) {
+    std::vector<std::string> out;
+    for (const json& one : json::parse(list))
+        for (const json& what : one)
+            if (const auto port = what.find("port"); port != what.end() && port->contains("name"))
+                out.push_back(port->at("name").get<std::string>());
+    return out;
+}
+
 }  // namespace
 
 std::string who_is(const sources::socket_peer& p) {
@@ -88,7 +99,8 @@ json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm");
     auto wanted = std::make_shared<const state::desired>(wanted_by(f));
     const std::string what = "apply " + wanted->file;
-    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f))));
+    return changes_json(
+        taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
 }
 
 /// One object or several, all or none.
@@ -100,7 +112,8 @@ json change_requests::change(const request_fields& f, const peer& from) {
     constexpr size_t longest = 200;  // of the log's line
     const std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
-    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f))));
+    return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f),
+                                             {.named = ports_in(list)})));
 }
 
 /// Lines of routes, in parts; made together with the last one.
@@ -139,7 +152,7 @@ result<state::changes> change_requests::reload(const std::string& by) {
         return refused;
     }
     auto changed = history_.apply(std::make_shared<const state::desired>(std::move(*wanted)), by,
-                                  "reload " + file_);
+                                  "reload " + file_, std::nullopt, {.all = true});
     if (changed) history_.saved();
     return changed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Change sets and the main loop; bring_up.cpp makes and ends it all.
+// The main loop. apply.cpp: change sets; bring_up.cpp makes and ends it all.
 #include "control/controller.hpp"
 
 #include <rte_cycles.h>
@@ -19,95 +19,6 @@ constexpr uint64_t link_look_ms = 100, pool_look_ms = 10, complete_ms = 1000;
 uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
 }  // namespace
-
-result<state::changes> controller::apply(std::shared_ptr<const state::desired> wanted) noexcept {
-    try {
-        return try_apply(std::move(wanted));
-    } catch (const std::exception&) {
-        // Short texts: they need no memory themselves.
-        return fail(ENOMEM, {}, "nothing changed");
-    }
-}
-
-result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted) {
-    auto what = state::diff(*running_, *wanted);
-    if (!what) return what;
-    // What runs stays the very object that owners know, though lines of the file may have moved.
-    if (what->empty() && view_ != nullptr && !incomplete()) return what;
-    for (const auto& [name, port] : wanted->ports)
-        if (auto good = check_bill(name, port, pcie_profiles_); !good)
-            return tl::unexpected<error>(good.error());
-    if (const uint32_t least = buffers_least(*wanted); pool_facts_.buffers < least)
-        return fail(ENOMEM, wanted->file,
-                    "the ports' receive rings alone would hold " + std::to_string(least) +
-                        " of the " + std::to_string(pool_facts_.buffers) +
-                        " buffers that there are; restart, or use fewer descriptors");
-    change c{.before = *running_, .after = *wanted, .what = *what, .running = view_.get()};
-    c.view->hops = hops_->table();
-    c.view->ipv4_sum = ipv4_sum_->function;
-    c.view->plain_ipv4 = plain_ipv4_->function;
-    c.view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted->sending.drain_us;
-    std::vector<std::unique_ptr<staged>> ready;
-    struct undo {  // the last first
-        std::vector<std::unique_ptr<staged>>& all;
-        ~undo() {
-            while (!all.empty()) all.pop_back();
-        }
-    } at_the_end{ready};
-    for (owner* o : owners_) {
-        ready.reserve(ready.size() + 1);
-        auto prepared = o->prepare(c);
-        if (!prepared) return tl::unexpected<error>(prepared.error());
-        ready.push_back(std::move(*prepared));
-    }
-    std::unique_ptr<datapath::view> between;
-    if (!c.hand_over.empty()) {
-        between = std::make_unique<datapath::view>(*c.view);
-        between->queues = std::move(c.hand_over);
-    }
-    message_rate_.set(wanted->limits.rate);
-    // The last first: what neighbours take out of the tables is judged by the routes that are.
-    for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->commit();
-    icmp_errors_->set_rate(wanted->messages.rate);
-    local_->set_rate(wanted->messages.rate);
-    std::unique_ptr<datapath::view> before = std::move(view_);
-    if (between != nullptr) {
-        published_.store(between.get(), std::memory_order_release);
-        let_workers_move_on();
-    }
-    publish(std::move(c.view));
-    const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
-    let_workers_move_on();
-    for (auto s = ready.rbegin(); s != ready.rend(); ++s) (*s)->retire();
-    ports_->listen(*view_);
-    introduce_changed(*what, *was);
-    ++changes_;
-    return what;
-}
-
-/// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
-void controller::complete() {
-    const bool done = apply(std::make_unique<const state::desired>(*running_)).has_value();
-    observe::log(done ? observe::log_level::notice : observe::log_level::error,
-                 done ? "routes and access lists are as before the refused change again"
-                      : "no memory to take back all of a refused change; it is tried again");
-}
-
-bool controller::incomplete() const noexcept {
-    return routes_->incomplete() || acls_->incomplete();
-}
-
-void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
-    view_ = std::move(next);
-    published_.store(view_.get(), std::memory_order_release);
-}
-
-/// A round that began with the old view may end the first grace period; in the round behind it a worker
-/// adopts the new one and sends what it still has for ports and queues that go.
-void controller::let_workers_move_on() noexcept {
-    rcu_->synchronize();
-    rcu_->synchronize();
-}
 
 void controller::run(const outside& o) {
     started_ = rte_rdtsc();
@@ -129,6 +40,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         neighbours_->tick(now_ms);
         rcu_->reclaim();
         events_.look(now_ms);
+        look_for_vanished();
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
             next_link_look_ms_ = now_ms + link_look_ms;
@@ -147,6 +59,16 @@ void controller::tick(uint64_t now_ms) noexcept {
 
 void controller::take_punted() noexcept {
     workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *tools_); });
+}
+
+/// Devices that went by themselves: their ports stay, without one, and nothing is reached by them.
+void controller::look_for_vanished() {
+    for (const auto& port : ports_->open()) {
+        if (!port->device.vanished()) continue;
+        static_cast<void>(take_out({port}));
+        events_.device_gone(port->name, port->wanted.device);
+        link_changed(port->place, false);
+    }
 }
 
 void controller::look_at_links(uint64_t now_ms) {

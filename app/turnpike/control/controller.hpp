@@ -3,6 +3,7 @@
 // looks at links, timers and the pool. Enter control here.
 //
 //   workers -> ports -> interfaces -> acls -> neighbours -> routes      prepare, in this order
+//                                                                       exchange (change.hpp)
 //                                                                       commit, publish the view
 //   routes -> ... -> workers                                            retire, when workers have moved on
 #pragma once
@@ -53,9 +54,10 @@ class controller {
 
     /// Become another state, while workers run or not. All of it, or nothing.
     /// Answers  what differed
-    /// Errors   with the place; what runs stays as it is
-    [[nodiscard]] result<state::changes> apply(
-        std::shared_ptr<const state::desired> wanted) noexcept;
+    /// Errors   with the place; what runs stays as it is. Where ports had been closed for the change, and do
+    ///          not open as they were either, they are lost: the text says so
+    [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::desired> wanted,
+                                               const lost_ports& lost = {}) noexcept;
     [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
     /// The same, to be kept.
     [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
@@ -90,7 +92,18 @@ class controller {
   private:
     controller() = default;
     result<void> make(std::unique_ptr<const state::desired> wanted);
-    result<state::changes> try_apply(std::shared_ptr<const state::desired> wanted);
+    struct under_way;
+    result<state::changes> attempt(std::shared_ptr<const state::desired> wanted,
+                                   const lost_ports& lost) noexcept;
+    result<state::changes> try_apply(std::shared_ptr<const state::desired> wanted,
+                                     const lost_ports& lost);
+    [[nodiscard]] result<void> check(const state::desired& wanted) const;
+    [[nodiscard]] std::unique_ptr<datapath::view> new_view(const state::desired& wanted) const;
+    result<void> prepare(under_way& u);
+    result<void> exchange(under_way& u);
+    std::unique_ptr<datapath::view> take_out(const std::vector<std::shared_ptr<open_port>>& some);
+    void bring_back(error& why) noexcept;
+    void look_for_vanished();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     void publish(std::unique_ptr<datapath::view> next) noexcept;

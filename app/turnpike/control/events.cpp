@@ -14,6 +14,14 @@ void events::link(const std::string& port, bool up, uint64_t now_ms) {
                  {{"what", "link"}, {"port", port}, {"from", was}, {"to", is}});
 }
 
+void events::device_gone(const std::string& port, const std::string& device) {
+    observe::log(log_level::error,
+                 fmt::format("port '{}': its device {} is gone; when it is there again, reload, or "
+                             "replace the port",
+                             port, device),
+                 {{"what", "removed"}, {"port", port}, {"device", device}});
+}
+
 /// Who moves may be an impostor, and a gateway that is gone takes routes along; the rest is everyday life.
 void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) {
     const log_level level = e.from && e.to             ? log_level::notice

@@ -13,6 +13,8 @@ namespace turnpike::control {
 class events {
   public:
     void link(const std::string& port, bool up, uint64_t now_ms);
+    /// A port's device went by itself.
+    static void device_gone(const std::string& port, const std::string& device);
     /// on  its interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
     /// To be called often.

@@ -21,11 +21,12 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
-                                          const std::string& by, const std::string& what) {
+                                          const std::string& by, const std::string& what,
+                                          const lost_ports& lost) {
     const auto before = controller_.running_state();
     // First what needs memory: what runs and what is kept are the same then, whatever fails.
     states_.push_front({wanted, by, what, std::time(nullptr)});
-    auto changed = controller_.apply(wanted);
+    auto changed = controller_.apply(wanted, lost);
     // What is the same makes no state of its own, but the file may say it now.
     if (!changed || controller_.running_state() == before)
         states_.pop_front();
@@ -37,7 +38,8 @@ result<state::changes> history::change_to(std::shared_ptr<const state::desired> 
 
 result<state::changes> history::apply(std::shared_ptr<const state::desired> wanted,
                                       const std::string& by, const std::string& what,
-                                      std::optional<std::chrono::seconds> undo_after) {
+                                      std::optional<std::chrono::seconds> undo_after,
+                                      const lost_ports& lost) {
     if (const auto left = undone_in()) {
         const auto refused = fail(
             EBUSY, "confirm",
@@ -48,7 +50,7 @@ result<state::changes> history::apply(std::shared_ptr<const state::desired> want
         return refused;
     }
     const auto before = controller_.running_state();
-    auto changed = change_to(std::move(wanted), by, what);
+    auto changed = change_to(std::move(wanted), by, what, lost);
     if (changed && undo_after && controller_.running_state() != before)
         undo_at_ = clock::now() + *undo_after;
     return changed;
@@ -62,7 +64,7 @@ result<state::changes> history::rollback(size_t back, const std::string& by) {
                         : fmt::format("is {}; so many changes back is none of the {} states that "
                                       "are kept",
                                       back, states_.size() - 1));
-    auto changed = change_to(states_[back].state, by, fmt::format("rollback {}", back));
+    auto changed = change_to(states_[back].state, by, fmt::format("rollback {}", back), {});
     if (changed) undo_at_.reset();
     return changed;
 }

@@ -40,7 +40,8 @@ class history {
     /// Errors      those of controller::apply; EBUSY: another change waits to be confirmed
     [[nodiscard]] result<state::changes> apply(
         std::shared_ptr<const state::desired> wanted, const std::string& by,
-        const std::string& what, std::optional<std::chrono::seconds> undo_after = std::nullopt);
+        const std::string& what, std::optional<std::chrono::seconds> undo_after = std::nullopt,
+        const lost_ports& lost = {});
     /// Become the state that ran `back` changes ago; 1: the last one. Undoes what waits to be confirmed,
     /// too.
     /// Errors  EINVAL: so many are not kept; those of controller::apply
@@ -62,7 +63,8 @@ class history {
 
   private:
     result<state::changes> change_to(std::shared_ptr<const state::desired> wanted,
-                                     const std::string& by, const std::string& what);
+                                     const std::string& by, const std::string& what,
+                                     const lost_ports& lost);
 
     controller& controller_;
     std::deque<past_state> states_;

@@ -57,73 +57,63 @@ class ports::staged_ports : public staged {
     result<void> plan() {
         std::vector<bool> used(max_ports);
         for (const auto& p : of_.open_) used[p->place] = true;
+        rows_.reserve(after_.ports.size());
         for (const auto& [name, wanted] : after_.ports) {
-            const auto there = std::find_if(
-                of_.open_.begin(), of_.open_.end(), [n = &name, w = &wanted](const auto& p) {
-                    return p->name == *n && p->wanted.device == w->device;
-                });
-            uint16_t place = 0;
-            if (there != of_.open_.end()) {
-                place = (*there)->place;
-                open_.push_back(*there);
-            } else {
-                place = static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
-                                              used.begin());
-                if (place == max_ports)
-                    return fail(ENOSPC, wanted.where.text,
-                                fmt::format("more than {} ports at a time, those that go counted",
-                                            max_ports));
-                used[place] = true;
-                open_.push_back(nullptr);
-            }
-            c_.port_place.emplace(name, place);
-            plan_.push_back({name, place, &wanted});
+            row& r = rows_.emplace_back();
+            r.name = name;
+            r.wanted = &wanted;
+            r.port = staying(name);
+            r.place = r.port != nullptr
+                          ? r.port->place
+                          : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
+                                                  used.begin());
+            if (r.place == max_ports)
+                return fail(
+                    ENOSPC, wanted.where.text,
+                    fmt::format("more than {} ports at a time, those that go counted", max_ports));
+            used[r.place] = true;
+            c_.port_place.emplace(name, r.place);
         }
-        return queues_.share_rx(plan_);
+        std::vector<queue_plan::port> polled;
+        for (row& r : rows_) {
+            if (r.port == nullptr) find_holders(r);
+            if (!r.has_no_device()) polled.push_back(r.in_plan());
+        }
+        return queues_.share_rx(polled);
     }
 
     result<void> open_devices() {
         for (const auto& [name, wanted] : after_.ports)
             several_buffers_ |= rxtx::takes_several_buffers(wanted.device, wanted.mtu, of_.pool_);
-        for (size_t i = 0; i < plan_.size(); ++i) {
-            auto& port = open_[i];
-            const std::string name(plan_[i].name);
-            const uint16_t place = plan_[i].place;
-            const state::port& wanted = *plan_[i].wanted;
-            const auto senders = senders_to(name);
-            if (port == nullptr) {
-                auto opened = open(name, wanted, static_cast<uint16_t>(senders.size()));
-                if (!opened) return tl::unexpected<error>(opened.error());
-                port = *opened;
-                port->place = place;
-            } else if (several_buffers_ && !port->device.sends_several_buffers()) {
-                return fail(
-                    EBUSY, wanted.where.text,
-                    fmt::format("port '{}' was opened when every frame fitted one buffer, and "
-                                "one of the MTUs is longer now; restart, or choose a larger "
-                                "mempool.buffer_size",
-                                name));
-            } else if (port->wanted.mtu != wanted.mtu) {
-                mtu_before_.reserve(mtu_before_.size() + 1);
-                if (auto changed = port->device.change_mtu(wanted.mtu); !changed) return changed;
-                mtu_before_.emplace_back(port.get(), port->wanted.mtu);
-            }
-            if (auto shared = queues_.share_tx(plan_[i], port->device.tx_queues(), senders);
-                !shared)
-                return shared;
-            c_.view->port[place] = {
-                .state = &port->state, .ethdev_id = port->device.id(), .mac = port->device.mac()};
-        }
-        c_.view->queues = queues_.after();
-        c_.hand_over = queues_.hand_over();
-        wanted_.reserve(after_.ports.size());
+        open_.resize(rows_.size());
         for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
+        for (row& r : rows_) {
+            auto& to = c_.view->port[r.place];
+            if (r.has_no_device()) {
+                to = {.state = &r.port->state, .mac = c_.running->port[r.place].mac};
+                continue;
+            }
+            if (r.waits_for != nullptr) {
+                if (auto good = check_ahead(r); !good) return good;
+                to.mac = c_.running->port[r.waits_for->place].mac;
+                continue;
+            }
+            if (auto done = r.port == nullptr ? open(r) : keep(r); !done) return done;
+            if (auto done = show(r); !done) return done;
+        }
+        if (!c_.closes_first.empty())
+            c_.open_rest = [this] { return open_rest(); };
+        else
+            share_queues();
         return {};
     }
 
     void commit() noexcept override {
         committed_ = true;
-        for (size_t i = 0; i < open_.size(); ++i) std::swap(open_[i]->wanted, wanted_[i]);
+        for (size_t i = 0; i < rows_.size(); ++i) {
+            std::swap(rows_[i].port->wanted, wanted_[i]);
+            open_[i] = rows_[i].port;
+        }
         of_.open_.swap(open_);
     }
     /// Those that went are closed here: no worker knows them any more.
@@ -135,56 +125,201 @@ class ports::staged_ports : public staged {
     }
 
   private:
+    /// A port of the state that comes.
+    struct row {
+        std::string_view name;
+        uint16_t place = 0;
+        const state::port* wanted = nullptr;
+        std::shared_ptr<open_port> port{};       ///< null: it is to be opened
+        std::shared_ptr<open_port> waits_for{};  ///< one that is to be closed before
+
+        [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
+        [[nodiscard]] queue_plan::port in_plan() const noexcept { return {name, place, wanted}; }
+    };
+
+    /// Null: it is to be opened, or opened anew.
+    std::shared_ptr<open_port> staying(const std::string& name) const {
+        const auto& anew = c_.what.reopened;
+        if (std::find(anew.begin(), anew.end(), name) != anew.end()) return nullptr;
+        const auto there = std::find_if(of_.open_.begin(), of_.open_.end(),
+                                        [&](const auto& p) { return p->name == name; });
+        return there == of_.open_.end() ? nullptr : *there;
+    }
+    /// Those that go and have what is to be opened.
+    void find_holders(row& r) {
+        auto& all = c_.closes_first;
+        for (const auto& p : of_.open_) {
+            const auto stays = std::any_of(rows_.begin(), rows_.end(),
+                                           [&](const row& other) { return other.port == p; });
+            if (stays || p->lost || !rxtx::same_hardware(p->wanted.device, r.wanted->device))
+                continue;
+            if (r.waits_for == nullptr || p->device.id() < r.waits_for->device.id())
+                r.waits_for = p;
+            if (std::find(all.begin(), all.end(), p) == all.end()) all.push_back(p);
+        }
+    }
+
     /// The workers whose packets may leave by a port.
-    std::vector<size_t> senders_to(const std::string& port) const {
+    std::vector<size_t> senders_to(std::string_view port) const {
         return queues_.senders([&](uint16_t place) {
-            const auto from = std::find_if(plan_.begin(), plan_.end(),
-                                           [&](const auto& p) { return p.place == place; });
-            return reaches(after_, std::string(from->name), port);
+            const auto from = std::find_if(rows_.begin(), rows_.end(),
+                                           [&](const row& r) { return r.place == place; });
+            return reaches(after_, std::string(from->name), std::string(port));
         });
     }
 
-    result<std::shared_ptr<open_port>> open(const std::string& name, const state::port& wanted,
-                                            uint16_t senders) {
-        const rxtx::port_settings settings{
-            .name = name,
-            .where = wanted.where.text,
-            .device = wanted.device,
-            .mtu = wanted.mtu,
-            .rx_queues = wanted.rx_queues,
-            .tx_queues = std::max<uint16_t>(1, senders),
+    rxtx::port_settings settings_of(const row& r) const {
+        return {
+            .name = std::string(r.name),
+            .where = r.wanted->where.text,
+            .device = r.wanted->device,
+            .mtu = r.wanted->mtu,
+            .rx_queues = r.wanted->rx_queues,
+            .tx_queues = std::max<uint16_t>(1, static_cast<uint16_t>(senders_to(r.name).size())),
             .tx_queues_wanted = static_cast<uint16_t>(most_workers()),
-            .descriptors = wanted.descriptors,
-            .promiscuous = !is_routed(after_, name),
+            .descriptors = r.wanted->descriptors,
+            .promiscuous = !is_routed(after_, std::string(r.name)),
             .several_buffers = several_buffers_,
             .pool = of_.pool_};
-        auto device = rxtx::port::open(settings);
+    }
+
+    /// What can be known before the device is closed. Of other arguments only the driver knows what they
+    /// are good for.
+    result<void> check_ahead(const row& r) const {
+        if (r.waits_for->wanted.device != r.wanted->device) return {};
+        auto good = r.waits_for->device.could_have(settings_of(r));
+        if (good) return good;
+        return fail(good.error().code, fmt::format("{}: port '{}'", r.wanted->where.text, r.name),
+                    good.error().text);
+    }
+
+    result<void> open(row& r) {
+        auto device = rxtx::port::open(settings_of(r));
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
-        port->name = name;
-        port->before = of_.counted_(c_.port_place.at(name));
-        if (auto started = port->device.start(); !started)
-            return tl::unexpected<error>(started.error());
-        return port;
+        port->name = r.name;
+        port->place = r.place;
+        port->before = of_.counted_(r.place);
+        if (auto started = port->device.start(); !started) return started;
+        r.port = std::move(port);
+        return {};
+    }
+
+    /// What of an open device changes.
+    result<void> keep(row& r) {
+        open_port& port = *r.port;
+        if (several_buffers_ && !port.device.sends_several_buffers())
+            return fail(EBUSY, r.wanted->where.text,
+                        fmt::format("port '{}' was opened when every frame fitted one buffer, and "
+                                    "one of the MTUs is longer now; restart, or choose a larger "
+                                    "mempool.buffer_size",
+                                    r.name));
+        if (port.wanted.mtu == r.wanted->mtu) return {};
+        mtu_before_.reserve(mtu_before_.size() + 1);
+        if (auto changed = port.device.change_mtu(r.wanted->mtu); !changed) return changed;
+        mtu_before_.emplace_back(&port, port.wanted.mtu);
+        return {};
+    }
+
+    /// To the workers.
+    result<void> show(const row& r) {
+        const rxtx::port& device = r.port->device;
+        if (auto shared = queues_.share_tx(r.in_plan(), device.tx_queues(), senders_to(r.name));
+            !shared)
+            return shared;
+        // Which interfaces it leads to is perhaps there already, and stays.
+        datapath::port_view& to = c_.view->port[r.place];
+        to.state = &r.port->state;
+        to.ethdev_id = device.id();
+        to.mac = device.mac();
+        return {};
+    }
+    void share_queues() {
+        c_.view->queues = queues_.after();
+        c_.hand_over = queues_.hand_over();
+    }
+
+    /// ethdev gives the lowest number that is free, and drivers make addresses of it: in the order of
+    /// those before, each gets its own again.
+    result<bool> open_rest() {
+        std::vector<row*> rest;
+        for (row& r : rows_)
+            if (r.waits_for != nullptr) rest.push_back(&r);
+        std::sort(rest.begin(), rest.end(), [](const row* a, const row* b) {
+            return a->waits_for->last.id < b->waits_for->last.id;
+        });
+        bool same_addresses = true;
+        for (row* r : rest) {
+            const mac_address expected = c_.view->port[r->place].mac;
+            if (auto done = open(*r); !done) return tl::unexpected<error>(done.error());
+            if (auto done = show(*r); !done) return tl::unexpected<error>(done.error());
+            same_addresses &= c_.view->port[r->place].mac == expected;
+        }
+        share_queues();
+        return same_addresses;
     }
 
     ports& of_;
     change& c_;
     const state::desired& after_;
-    std::vector<std::shared_ptr<open_port>> open_;
+    std::vector<row> rows_;  ///< as after_.ports
+    std::vector<std::shared_ptr<open_port>>
+        open_;  ///< room for those to come; then those that were
     std::vector<state::port> wanted_;
-    std::vector<queue_plan::port> plan_;  ///< as open_
     queue_plan queues_;
     std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
     bool several_buffers_ = false;  ///< frames of the longest MTU take them
     bool committed_ = false;
 };
 
+void open_port::lose() noexcept {
+    last.id = device.id();
+    last.rx_missed = device.rx_missed();
+    try {
+        last.pcie_counts = device.xstats("pcie_");
+    } catch (const std::bad_alloc&) {  // none are known then
+    }
+    device.close();
+    state.link_up.store(false, std::memory_order_relaxed);
+    lost = true;
+}
+
 result<std::unique_ptr<staged>> ports::prepare(change& c) {
     auto ready = std::make_unique<staged_ports>(*this, c);
     if (auto done = ready->plan(); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->open_devices(); !done) return tl::unexpected<error>(done.error());
     return ready;
+}
+
+void ports::add_lost(state::changes& what, const state::desired& after,
+                     const lost_ports& open) const {
+    const auto add = [](std::vector<std::string>& to, const std::string& name) {
+        if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
+    };
+    for (const auto& p : open_) {
+        const state::port* wanted = p->lost ? after.ports.find(p->name) : nullptr;
+        if (wanted == nullptr) continue;
+        const bool asked = open.all || std::find(open.named.begin(), open.named.end(), p->name) !=
+                                           open.named.end();
+        if (!asked && !p->to_come_back && p->wanted == *wanted) continue;
+        add(what.ports.changed, p->name);
+        add(what.reopened, p->name);
+    }
+}
+
+bool ports::any_to_come_back() const noexcept {
+    return std::any_of(open_.begin(), open_.end(), [](const auto& p) { return p->to_come_back; });
+}
+
+std::vector<std::shared_ptr<open_port>> ports::give_up() {
+    std::vector<std::shared_ptr<open_port>> out;
+    for (const auto& p : open_) {
+        if (p->to_come_back) out.push_back(p);
+        p->to_come_back = false;
+    }
+    std::sort(out.begin(), out.end(),
+              [](const auto& a, const auto& b) { return a->last.id < b->last.id; });
+    return out;
 }
 
 /// All that was counted at a place before the port that is there now.

@@ -49,7 +49,7 @@ json port_json(const port_report& p) {
     json out = json_of(port_metrics(), p);
     out["name"] = p.name;
     out["driver"] = p.driver;
-    out["link"] = p.link_up ? "up" : "down";
+    out["link"] = link_of(p);
     out["drops"] = drops_of(p.totals);
     out["pcie"] = {{"modelled", parsed_or_null(p.pcie.modelled)},
                    {"counted", parsed_or_null(p.pcie.counted)},

@@ -69,4 +69,8 @@ std::map<std::string, uint64_t> report::drops() const {
     return all;
 }
 
+std::string_view link_of(const port_report& p) noexcept {
+    return p.removed ? "removed" : p.link_up ? "up" : "down";
+}
+
 }  // namespace turnpike::observe

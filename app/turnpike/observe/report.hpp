@@ -64,6 +64,7 @@ struct port_report {
     std::string name{}, driver{};
     uint64_t life = 0;  ///< 0: all that were removed
     bool link_up = false;
+    bool removed = false;  ///< its device is gone
     uint64_t rx_missed = 0;
     port_totals totals{};
     pcie_report pcie{};
@@ -123,6 +124,8 @@ struct report {
 };
 /// The same of one port.
 [[nodiscard]] std::map<std::string, uint64_t> drops_of(const port_totals& p);
+/// "up", "down", or "removed": there is no device.
+[[nodiscard]] std::string_view link_of(const port_report& p) noexcept;
 
 /// The report as turnpike.report/1.
 [[nodiscard]] nlohmann::json to_json(const report& r);

@@ -67,7 +67,7 @@ constexpr std::pair<std::string_view, int> port_columns[] = {
     {"rx_packets", 12}, {"tx_packets", 12}, {"rx_bytes", 14}, {"tx_bytes", 14}, {"rx_missed", 10}};
 
 void add_ports(std::string& out, const report& r) {
-    out += fmt::format("{:<12}{:<16}{:<6}", "port", "driver", "link");
+    out += fmt::format("{:<12}{:<16}{:<8}", "port", "driver", "link");
     for (const auto& [name, width] : port_columns) {
         std::string title(name == "rx_missed" ? "missed" : name);
         std::replace(title.begin(), title.end(), '_', ' ');
@@ -75,7 +75,7 @@ void add_ports(std::string& out, const report& r) {
     }
     out += "  drops\n";
     for (const auto& p : r.ports) {
-        out += fmt::format("{:<12}{:<16}{:<6}", p.name, p.driver, p.link_up ? "up" : "down");
+        out += fmt::format("{:<12}{:<16}{:<8}", p.name, p.driver, link_of(p));
         for (const auto& [name, width] : port_columns)
             out += fmt::format(
                 "{:>{}}", std::get<uint64_t>(find_metric(port_metrics(), name).read(p)), width);

@@ -38,19 +38,13 @@ change_list<neighbour_name> diff_neighbours(const desired& before, const desired
     return out;
 }
 
-/// A device that stays open has the queues and arguments that it was opened with.
-result<void> check_ports(const desired& before, const desired& after) {
-    for (const auto& [name, b] : before.ports) {
-        const port* a = after.ports.find(name);
-        if (a == nullptr || device_name(a->device) != device_name(b.device)) continue;
-        if (a->device != b.device || a->rx_queues != b.rx_queues || a->descriptors != b.descriptors)
-            return fail(
-                EBUSY, a->where.text,
-                fmt::format("port '{}': arguments, queues and descriptors of an open device "
-                            "cannot change; take the port away first, or restart",
-                            name));
-    }
-    return {};
+/// What a device was opened with it keeps as long as it is open.
+std::vector<std::string> find_reopened(const desired& before, const desired& after) {
+    std::vector<std::string> out;
+    for (const auto& [name, b] : before.ports)
+        if (const port* a = after.ports.find(name); a != nullptr && !a->opens_like(b))
+            out.push_back(name);
+    return out;
 }
 
 }  // namespace
@@ -60,10 +54,10 @@ result<changes> diff(const desired& before, const desired& after) {
         return fail(EBUSY, after.file,
                     "eal, mempool, control and pcie_profiles differ from what runs, and only a "
                     "restart can change them");
-    if (auto good = check_ports(before, after); !good) return tl::unexpected<error>(good.error());
     changes out;
     out.workers = before.workers != after.workers;
     out.ports = diff_named(before.ports, after.ports);
+    out.reopened = find_reopened(before, after);
     out.interfaces = diff_named(before.interfaces, after.interfaces);
     out.acls = diff_named(before.acls, after.acls);
     out.neighbours = diff_neighbours(before, after);

@@ -22,6 +22,8 @@ struct change_list {
 
 struct changes {
     change_list<std::string> ports, interfaces, acls;
+    /// Of the ports that changed: those that are closed and opened anew.
+    std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours;
     route_changes routes;
     bool workers = false;

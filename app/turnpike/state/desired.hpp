@@ -72,6 +72,11 @@ struct port {
     state::pcie bill{};
     origin where{};
     bool operator==(const port&) const = default;
+    /// A device that is open as the one is open as the other.
+    [[nodiscard]] bool opens_like(const port& other) const noexcept {
+        return device == other.device && rx_queues == other.rx_queues &&
+               descriptors == other.descriptors;
+    }
 };
 
 /// "net_tap0" of "net_tap0,iface=x".

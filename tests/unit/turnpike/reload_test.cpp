@@ -163,9 +163,6 @@ TEST(reload, what_only_a_restart_can_change_is_refused_whole) {
     const auto refused = l.apply("mempool: {buffers: 4000}\n" + router());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EBUSY);
-    std::string queues = router();
-    queues.replace(queues.find("device: d0"), 10, "device: d0, descriptors: 64");
-    EXPECT_FALSE(l.apply(queues));
     EXPECT_EQ(l.way("10.9.0.1"), 1) << "what runs stays";
 }
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The controller's change sets: doc/design/0009-change-sets.md.
+#include <rte_cycles.h>
+
+#include <algorithm>
+
+#include "control/controller.hpp"
+#include "control/packet_pool.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+
+result<state::changes> controller::apply(std::shared_ptr<const state::desired> wanted,
+                                         const lost_ports& lost) noexcept {
+    auto came = attempt(std::move(wanted), lost);
+    if (!came && ports_ != nullptr && ports_->any_to_come_back()) bring_back(came.error());
+    return came;
+}
+
+result<state::changes> controller::attempt(std::shared_ptr<const state::desired> wanted,
+                                           const lost_ports& lost) noexcept {
+    try {
+        return try_apply(std::move(wanted), lost);
+    } catch (const std::exception&) {
+        // Short texts: they need no memory themselves.
+        return fail(ENOMEM, {}, "nothing changed");
+    }
+}
+
+/// A change on its way. What is not committed is undone, the last first.
+struct controller::under_way {
+    change c;
+    std::unique_ptr<datapath::view> before_exchange{};  ///< that owners have prepared by
+    std::vector<std::unique_ptr<staged>> ready{};
+
+    void undo_from(size_t owner) noexcept {
+        while (ready.size() > owner) ready.pop_back();
+    }
+    ~under_way() { undo_from(0); }
+};
+
+result<void> controller::check(const state::desired& wanted) const {
+    for (const auto& [name, port] : wanted.ports)
+        if (auto good = check_bill(name, port, pcie_profiles_); !good) return good;
+    const uint32_t least = buffers_least(wanted);
+    if (pool_facts_.buffers >= least) return {};
+    return fail(ENOMEM, wanted.file,
+                "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
+                    std::to_string(pool_facts_.buffers) +
+                    " buffers that there are; restart, or use fewer descriptors");
+}
+
+std::unique_ptr<datapath::view> controller::new_view(const state::desired& wanted) const {
+    auto view = std::make_unique<datapath::view>();
+    view->hops = hops_->table();
+    view->ipv4_sum = ipv4_sum_->function;
+    view->plain_ipv4 = plain_ipv4_->function;
+    view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
+    return view;
+}
+
+/// The owners that have nothing ready yet.
+result<void> controller::prepare(under_way& u) {
+    while (u.ready.size() < owners_.size()) {
+        u.ready.reserve(owners_.size());
+        auto prepared = owners_[u.ready.size()]->prepare(u.c);
+        if (!prepared) return tl::unexpected<error>(prepared.error());
+        u.ready.push_back(std::move(*prepared));
+    }
+    return {};
+}
+
+/// Everything is ready but ports whose devices others still have.
+result<void> controller::exchange(under_way& u) {
+    u.before_exchange = take_out(u.c.closes_first);
+    for (const auto& port : u.c.closes_first) port->to_come_back = true;
+    const auto same_addresses = u.c.open_rest();
+    if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
+    if (*same_addresses) return {};
+    // What follows from a device's MAC address is made again.
+    constexpr size_t behind_ports = 2;
+    u.undo_from(behind_ports);
+    auto view = new_view(u.c.after);
+    view->queues = u.c.view->queues;
+    for (size_t place = 0; place < datapath::max_ports; ++place) {
+        const datapath::port_view& p = u.c.view->port[place];
+        view->port[place] = {.state = p.state, .ethdev_id = p.ethdev_id, .mac = p.mac};
+    }
+    u.c.view = std::move(view);
+    u.c.interface_place.clear();
+    u.c.derived.clear();
+    u.c.hop_of_target.clear();
+    return prepare(u);
+}
+
+result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted,
+                                             const lost_ports& lost) {
+    auto what = state::diff(*running_, *wanted);
+    if (!what) return what;
+    ports_->add_lost(*what, *wanted, lost);
+    // What runs stays the very object that owners know, though lines of the file may have moved.
+    if (what->empty() && view_ != nullptr && !incomplete()) return what;
+    if (auto good = check(*wanted); !good) return tl::unexpected<error>(good.error());
+    under_way u{.c = {.before = *running_,
+                      .after = *wanted,
+                      .what = *what,
+                      .running = view_.get(),
+                      .view = new_view(*wanted)}};
+    if (auto done = prepare(u); !done) return tl::unexpected<error>(done.error());
+    if (u.c.open_rest)
+        if (auto done = exchange(u); !done) return tl::unexpected<error>(done.error());
+    std::unique_ptr<datapath::view> between;
+    if (!u.c.hand_over.empty()) {
+        between = std::make_unique<datapath::view>(*u.c.view);
+        between->queues = std::move(u.c.hand_over);
+    }
+    message_rate_.set(wanted->limits.rate);
+    // The last first: what neighbours take out of the tables is judged by the routes that are.
+    for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();
+    icmp_errors_->set_rate(wanted->messages.rate);
+    local_->set_rate(wanted->messages.rate);
+    std::unique_ptr<datapath::view> before = std::move(view_);
+    if (between != nullptr) {
+        published_.store(between.get(), std::memory_order_release);
+        let_workers_move_on();
+    }
+    publish(std::move(u.c.view));
+    const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
+    let_workers_move_on();
+    for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
+    ports_->listen(*view_);
+    introduce_changed(*what, *was);
+    ++changes_;
+    return what;
+}
+
+/// Ports out of the workers' sight, and closed.
+/// Answers  the view before
+std::unique_ptr<datapath::view> controller::take_out(
+    const std::vector<std::shared_ptr<open_port>>& some) {
+    auto next = std::make_unique<datapath::view>(*view_);
+    for (datapath::worker_queues& q : next->queues)
+        for (const auto& port : some) {
+            std::erase_if(q.rx, [&](const auto& rx) { return rx.port == port->place; });
+            q.tx[port->place] = -1;
+        }
+    std::unique_ptr<datapath::view> before = std::move(view_);
+    publish(std::move(next));
+    let_workers_move_on();
+    for (const auto& port : some) port->lose();
+    return before;
+}
+
+/// A change failed when ports had been closed for it: each is opened as it was, or stays without a device.
+void controller::bring_back(error& why) noexcept {
+    try {
+        std::string again, lost;
+        const auto closed = ports_->give_up();
+        for (const auto& port : closed) {
+            port->to_come_back = true;
+            const auto came = attempt(running_, {});
+            port->to_come_back = false;
+            if (came) {
+                --changes_;  // nothing is other than before
+                again += (again.empty() ? "'" : ", '") + port->name + "'";
+                continue;
+            }
+            link_changed(port->place, false);
+            lost += "; port '" + port->name +
+                    "' has no device now, since it cannot be opened as it " +
+                    "was either: " + came.error().text;
+        }
+        if (!again.empty()) again = "; as before runs, opened again: " + again;
+        why.text += again + lost;
+    } catch (const std::bad_alloc&) {  // as far as it came
+    }
+}
+
+/// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
+void controller::complete() {
+    const bool done = apply(std::make_unique<const state::desired>(*running_)).has_value();
+    observe::log(done ? observe::log_level::notice : observe::log_level::error,
+                 done ? "routes and access lists are as before the refused change again"
+                      : "no memory to take back all of a refused change; it is tried again");
+}
+
+bool controller::incomplete() const noexcept {
+    return routes_->incomplete() || acls_->incomplete();
+}
+
+void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
+    view_ = std::move(next);
+    published_.store(view_.get(), std::memory_order_release);
+}
+
+/// A round that began with the old view may end the first grace period; in the round behind it a worker
+/// adopts the new one and sends what it still has for ports and queues that go.
+void controller::let_workers_move_on() noexcept {
+    rcu_->synchronize();
+    rcu_->synchronize();
+}
+
+}  // namespace turnpike::control

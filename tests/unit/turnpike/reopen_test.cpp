@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ports that are closed and opened anew under their names. net_null makes up another MAC address each time that
+// it is probed, so all that follows from one is made again, too.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/failing_new.hpp"
+#include "packet/ipv6.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+/// Two ports between rings, and one that is no more than there.
+class null_lab : public lab {
+  public:
+    null_lab() : lab(router("{to: 10.9.0.0/16, via: 10.0.2.2}")) {}
+    ~null_lab() {
+        EXPECT_TRUE(apply(router()));  // and its buffers come back
+        settle();
+    }
+
+    std::shared_ptr<state::desired> with(const std::string& arguments, uint16_t rx_queues = 1,
+                                         const std::string& name = "north") {
+        auto wanted = read(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
+        wanted->ports.add(name,
+                          {.device = "net_null_n,no-rx=1" + arguments, .rx_queues = rx_queues});
+        wanted->interfaces.add(name, {.port = name, .addresses = {*parse_prefix("10.0.3.254/24")}});
+        return wanted;
+    }
+    result<state::changes> become(std::shared_ptr<const state::desired> wanted,
+                                  const control::lost_ports& lost = {}) {
+        worker().pause();
+        auto done = controller().apply(std::move(wanted), lost);
+        worker().resume();
+        controller().look_at_links(1);
+        settle();
+        for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);
+        return done;
+    }
+    const control::open_port& port(const std::string& name) const {
+        for (const auto& p : control_->devices().open())
+            if (p->name == name) return *p;
+        REQUIRE(false);
+        std::abort();
+    }
+    /// It is open as it is wanted, and all that there is of it is of this device.
+    void expect_open(const std::string& name, const std::string& arguments, uint16_t rx_queues) {
+        const control::open_port& p = port(name);
+        EXPECT_FALSE(p.lost);
+        EXPECT_EQ(p.wanted.device, "net_null_n,no-rx=1" + arguments);
+        EXPECT_TRUE(p.state.link_up.load());
+        const auto& shown = view().port[p.place];
+        EXPECT_EQ(shown.ethdev_id, p.device.id());
+        EXPECT_EQ(shown.mac, p.device.mac());
+        const auto& on = view().interfaces[shown.untagged];
+        EXPECT_EQ(on.port, p.place);
+        EXPECT_EQ(on.mac, p.device.mac());
+        ASSERT_NE(on.addresses, nullptr);
+        EXPECT_EQ(on.addresses->v6.front(), packet::link_local(p.device.mac()));
+        size_t polled = 0;
+        for (const auto& q : view().queues)
+            polled += static_cast<size_t>(std::count_if(
+                q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.place; }));
+        EXPECT_EQ(polled, rx_queues);
+        EXPECT_EQ(controller().table().lookup(*parse_address("10.0.3.254")),
+                  datapath::fixed_hop::local);
+        const auto glean = controller().table().lookup(*parse_address("10.0.3.9"));
+        EXPECT_EQ(view().hops[glean].out.port, p.place);
+        EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";
+    }
+};
+
+TEST(reopen, with_other_queues_and_arguments) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    l.expect_open("north", "", 1);
+    const auto west = l.port("west").life;
+    const auto queues = l.become(l.with("", 2));
+    ASSERT_TRUE(queues) << queues.error().message();
+    EXPECT_EQ(queues->reopened, std::vector<std::string>{"north"});
+    l.expect_open("north", "", 2);
+    ASSERT_TRUE(l.become(l.with(",size=256", 1)));
+    l.expect_open("north", ",size=256", 1);
+    EXPECT_EQ(l.port("west").life, west) << "and is the same port";
+}
+
+TEST(reopen, under_another_name) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    const auto renamed = l.become(l.with("", 1, "up"));
+    ASSERT_TRUE(renamed) << renamed.error().message();
+    l.expect_open("up", "", 1);
+    EXPECT_EQ(l.controller().devices().open().size(), 3U);
+}
+
+TEST(reopen, as_it_was_where_the_new_form_cannot_be) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    const auto changes = l.controller().report().changes;
+    const auto refused = l.become(l.with(",bogus=1"));
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().text.find("bogus=1' cannot be opened"), std::string::npos)
+        << refused.error().text;
+    EXPECT_NE(refused.error().text.find("opened again: 'north'"), std::string::npos)
+        << refused.error().text;
+    EXPECT_EQ(l.controller().report().changes, changes);
+    l.expect_open("north", "", 1);
+}
+
+TEST(reopen, every_allocation_of_it_may_fail) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    unsigned refused = 0;
+    for (long nth = 1;; ++nth) {
+        auto wanted = l.with(",size=256", 2);
+        l.worker().pause();
+        has_failed = false;
+        fails_once = true;
+        allocations_until_failure = nth - 1;
+        const auto applied = l.controller().apply(std::move(wanted));
+        allocations_until_failure = never;
+        l.worker().resume();
+        l.controller().look_at_links(1);
+        l.expect_open("north", applied ? ",size=256" : "", applied ? 2 : 1);
+        if (::testing::Test::HasFailure()) FAIL() << nth;
+        if (!has_failed) {
+            ASSERT_TRUE(applied) << applied.error().message();
+            break;
+        }
+        refused += !applied;
+        if (applied) {
+            ASSERT_TRUE(l.become(l.with(""))) << nth;
+        }
+    }
+    EXPECT_GT(refused, 50U);
+}
+
+}  // namespace
+}  // namespace turnpike
