@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table as a DPDK application makes it: rte_malloc's memory, EAL's SIMD width.
+#pragma once
+
+#include "exact/store.hpp"
+
+namespace turnpike::exact {
+
+/// socket  the NUMA node of the table's readers; SOCKET_ID_ANY (-1): any
+config eal_config(std::string name, int socket);
+
+}  // namespace turnpike::exact

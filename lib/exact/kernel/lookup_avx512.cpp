@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exact/kernel/lookup.hpp"
+#include "exact/kernel/lookup.inl.hpp"
+#include "exact/kernel/words_avx512.hpp"
+
+namespace turnpike::exact::avx512 {
+
+uint64_t lookup(const view& t, const void* keys, void* values, uint32_t n) noexcept {
+    return lookup_burst<words_avx512>(t, static_cast<const uint8_t*>(keys), values, n);
+}
+
+}  // namespace turnpike::exact::avx512

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The words of lookup.inl.hpp, 256 bits. What each means: words_scalar.hpp.
+#pragma once
+
+#include <immintrin.h>
+
+#include "exact/kernel/words_scalar.hpp"
+
+namespace {
+
+struct words_avx2 {
+    static constexpr unsigned lanes = 4;
+    __m256i v;
+
+    static words_avx2 all(uint64_t x) noexcept {
+        return {_mm256_set1_epi64x(static_cast<int64_t>(x))};
+    }
+    static void store(uint64_t* to, words_avx2 a) noexcept {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a.v);
+    }
+    static words_avx2 add32(words_avx2 a, words_avx2 b) noexcept {
+        return {_mm256_add_epi32(a.v, b.v)};
+    }
+    static words_avx2 add(words_avx2 a, words_avx2 b) noexcept {
+        return {_mm256_add_epi64(a.v, b.v)};
+    }
+    static words_avx2 mask(words_avx2 a, words_avx2 b) noexcept {
+        return {_mm256_and_si256(a.v, b.v)};
+    }
+    static words_avx2 multiply(words_avx2 a, words_avx2 b) noexcept {
+        return {_mm256_mul_epu32(a.v, b.v)};
+    }
+    static words_avx2 high(words_avx2 a) noexcept { return {_mm256_srli_epi64(a.v, 32)}; }
+    static words_avx2 swap(words_avx2 a) noexcept { return {_mm256_shuffle_epi32(a.v, 0xb1)}; }
+    template <unsigned Words>
+    static words_avx2 key_words(const uint8_t* keys, unsigned w) noexcept {
+        if constexpr (Words == 1) return {load(keys)};
+        const auto word = [&](unsigned j) {
+            return static_cast<int64_t>(word_at(keys + 8 * (Words * j + w)));
+        };
+        return {_mm256_set_epi64x(word(3), word(2), word(1), word(0))};
+    }
+    template <unsigned Lanes, unsigned Words>
+    static uint32_t equal_words(const uint8_t* line, const uint8_t* key) noexcept {
+        const line_copy seen(line);
+        const __m256i wanted = Words == 1 ? _mm256_set1_epi64x(static_cast<int64_t>(word_at(key)))
+                                          : _mm256_broadcastsi128_si256(_mm_loadu_si128(
+                                                reinterpret_cast<const __m128i*>(key)));
+        const auto same = [&](unsigned byte) {
+            const __m256i equal = _mm256_cmpeq_epi64(load(seen.at(byte)), wanted);
+            return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+        };
+        return Lanes <= 4 ? same(0) : same(0) | same(32) << 4;
+    }
+    static uint32_t equal_tags(const uint8_t* line, uint16_t tag) noexcept {
+        const line_copy seen(line);
+        const __m256i wanted = _mm256_set1_epi16(static_cast<int16_t>(tag));
+        const __m256i both = _mm256_packs_epi16(_mm256_cmpeq_epi16(load(seen.at(0)), wanted),
+                                                _mm256_cmpeq_epi16(load(seen.at(32)), wanted));
+        return static_cast<uint32_t>(
+            _mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8)));  // packs goes by halves
+    }
+    template <unsigned Words>
+    static bool equal_key(const uint8_t* a, const uint8_t* b) noexcept {
+        const line_copy seen(a, Words);
+        if constexpr (Words == 2) {
+            const __m128i differ =
+                _mm_xor_si128(_mm_loadu_si128(static_cast<const __m128i*>(seen.at())),
+                              _mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
+            return _mm_testz_si128(differ, differ);
+        } else {
+            const __m256i first = _mm256_xor_si256(load(seen.at()), load(b));
+            const __m256i last = _mm256_castsi128_si256(
+                _mm_xor_si128(_mm_loadl_epi64(static_cast<const __m128i*>(seen.at(32))),
+                              _mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 32))));
+            const __m256i differ = _mm256_or_si256(first, last);
+            return _mm256_testz_si256(differ, differ);
+        }
+    }
+    static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
+
+    // not a word
+    static __m256i load(const void* from) noexcept {
+        return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+    }
+};
+
+}  // namespace

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The words of lookup.inl.hpp in plain C++: their meaning. Each words_<isa>.hpp defines the same.
+//
+//   lanes                    64-bit lanes in a vector
+//   all(x)                   every lane x
+//   store(to, a)             lanes to memory, any alignment
+//   add32, add, mask         per 32-bit half; per lane; bits of both
+//   multiply(a, b)           product of the low halves of each lane
+//   high(a), swap(a)         the high half of each lane, as a lane; its halves exchanged
+//   key_words<Words>(k, w)   lane j = word w of the key at k + 8 * Words * j
+//   equal_words<Lanes, Words>(line, key)   bit i, below Lanes: u64 i of the line is word i % Words of key
+//   equal_tags(line, tag)    bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
+//   equal_key<Words>(a, b)   are the Words u64 at a and b equal
+//   prefetch(at)             the line of `at`, into all caches
+// Lines are aligned to 64 bytes and may be written meanwhile: each aligned u64 is read at once.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+inline uint64_t word_at(const uint8_t* at) noexcept {
+    uint64_t x;
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+inline uint64_t shared_word_at(const uint8_t* at) noexcept {
+    return __atomic_load_n(reinterpret_cast<const uint64_t*>(at), __ATOMIC_ACQUIRE);
+}
+
+/// One line, as vectors may read it: itself; for TSan, which does not know that a vector's u64 are each
+/// read at once, a copy made of such reads.
+struct line_copy {
+#ifdef __SANITIZE_THREAD__
+    alignas(64) uint64_t copy[8];
+    explicit line_copy(const uint8_t* line, unsigned count = 8) noexcept {
+        for (unsigned i = 0; i < count; ++i) copy[i] = shared_word_at(line + 8 * i);
+    }
+    const void* at(unsigned byte = 0) const noexcept {
+        return reinterpret_cast<const uint8_t*>(copy) + byte;
+    }
+#else
+    const uint8_t* line;
+    explicit line_copy(const uint8_t* of, unsigned = 8) noexcept : line(of) {}
+    const void* at(unsigned byte = 0) const noexcept { return line + byte; }
+#endif
+};
+
+struct words_scalar {
+    static constexpr unsigned lanes = 1;
+    uint64_t v;
+
+    static words_scalar all(uint64_t x) noexcept { return {x}; }
+    static void store(uint64_t* to, words_scalar a) noexcept { *to = a.v; }
+    static words_scalar add32(words_scalar a, words_scalar b) noexcept {
+        return {((a.v + (b.v & ~0xffffffffULL)) & ~0xffffffffULL) |
+                static_cast<uint32_t>(a.v + b.v)};
+    }
+    static words_scalar add(words_scalar a, words_scalar b) noexcept { return {a.v + b.v}; }
+    static words_scalar mask(words_scalar a, words_scalar b) noexcept { return {a.v & b.v}; }
+    static words_scalar multiply(words_scalar a, words_scalar b) noexcept {
+        return {uint64_t{static_cast<uint32_t>(a.v)} * static_cast<uint32_t>(b.v)};
+    }
+    static words_scalar high(words_scalar a) noexcept { return {a.v >> 32}; }
+    static words_scalar swap(words_scalar a) noexcept { return {a.v << 32 | a.v >> 32}; }
+    template <unsigned Words>
+    static words_scalar key_words(const uint8_t* keys, unsigned w) noexcept {
+        return {word_at(keys + 8 * w)};
+    }
+    template <unsigned Lanes, unsigned Words>
+    static uint32_t equal_words(const uint8_t* line, const uint8_t* key) noexcept {
+        uint32_t equal = 0;
+        for (unsigned i = 0; i < Lanes; ++i)
+            equal |= uint32_t{shared_word_at(line + 8 * i) == word_at(key + 8 * (i % Words))} << i;
+        return equal;
+    }
+    static uint32_t equal_tags(const uint8_t* line, uint16_t tag) noexcept {
+        constexpr uint64_t ones = 0x0001000100010001, low15 = 0x7fff * ones;
+        const uint64_t pattern = tag * ones;
+        uint32_t equal = 0;
+        for (unsigned i = 0; i < 7; ++i) {
+            const uint64_t differ = shared_word_at(line + 8 * i) ^ pattern;
+            const uint64_t same = ~(((differ & low15) + low15) | differ | low15);
+            // The four highest bits of 16, beside each other.
+            equal |= static_cast<uint32_t>((same >> 15) * 0x1000200040008 >> 48 & 15) << (4 * i);
+        }
+        return equal;
+    }
+    template <unsigned Words>
+    static bool equal_key(const uint8_t* a, const uint8_t* b) noexcept {
+        uint64_t differ = 0;
+        for (unsigned i = 0; i < Words; ++i)
+            differ |= shared_word_at(a + 8 * i) ^ word_at(b + 8 * i);
+        return differ == 0;
+    }
+    static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
+};
+
+}  // namespace
