@@ -19,8 +19,8 @@
 #include "control/controller.hpp"
 #include "control/eal.hpp"
 #include "control/eal_log.hpp"
-#include "control/open_socket.hpp"
 #include "control/requests.hpp"
+#include "control/socket_owner.hpp"
 #include "control/telemetry.hpp"
 #include "observe/console.hpp"
 #include "observe/report.hpp"
@@ -88,9 +88,8 @@ class pulse {
 /// Tables every so often, reloads, what operators ask, and what the service manager is told.
 class caretaker {
   public:
-    /// socket  null: there is none
     caretaker(const options& chosen, control::controller& c, control::requests& asked,
-              sources::line_socket* socket)
+              control::socket_owner& socket)
         : chosen_(chosen), controller_(c), requests_(asked), socket_(socket), pulse_(c) {
         service_.ready(status());
     }
@@ -107,7 +106,7 @@ class caretaker {
     void look() noexcept {
         try {
             if (reload.exchange(false, std::memory_order_relaxed)) reload_file();
-            if (socket_ != nullptr) socket_->serve();
+            socket_.serve();
             requests_.tick();
             telemetry_.serve();
             if (&controller_.running() != said_of_) service_.status(status());
@@ -143,7 +142,7 @@ class caretaker {
     const options& chosen_;
     control::controller& controller_;
     control::requests& requests_;
-    sources::line_socket* const socket_;
+    control::socket_owner& socket_;
     control::telemetry telemetry_{controller_};
     observe::service service_;
     pulse pulse_;
@@ -174,7 +173,7 @@ int check_books(const observe::report& r) {
 int forward(state::desired wanted, const options& chosen) {
     std::unique_ptr<control::requests> asked;
     // First: where another turnpike answers there, its devices are perhaps the same, too.
-    auto socket = control::open_socket(
+    auto socket = control::socket_owner::open(
         wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
         [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
@@ -182,10 +181,11 @@ int forward(state::desired wanted, const options& chosen) {
         control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
+    c.also(**socket);
     asked = std::make_unique<control::requests>(c, chosen.config);
     observe::say("forwarding");
     {
-        caretaker around(chosen, c, *asked, socket->get());
+        caretaker around(chosen, c, *asked, **socket);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
     }
     socket->reset();

@@ -341,5 +341,43 @@ def test_two_do_not_take_each_others():
         wait_until(lambda: not os.path.exists(DEFAULT), "it is removed")
 
 
+def test_the_socket_moves():
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        here, there = (os.path.join(folder, name) for name in ("a.sock", "b.sock"))
+        config = patch_config("net_null0", "net_null1", eal="-l 0-1 --no-pci --in-memory", control={"socket": here})
+        config["eal"]["hugepages"] = "optional"
+        running = Turnpike(lab, lab.host("dut", True), config)
+        stays = Operator(here)
+
+        def text(**control):
+            return json.dumps({**config, "control": control})
+
+        def is_as(path, uid, gid):
+            made = os.stat(path)
+            assert (made.st_uid, made.st_gid, stat.S_IMODE(made.st_mode)) == (uid, gid, 0o660), made
+            assert Operator(path).show("config")["file"] == stays.show("config")["file"]
+            return made.st_ino
+
+        assert stays.result("apply", text=text(socket=there, group="4321"), name="moved.yaml")["settings"]
+        assert not os.path.exists(here)
+        inode = is_as(there, os.geteuid(), 4321)
+        stays.result("apply", text=text(socket=there, owner="nobody"), name="given.yaml")
+        assert is_as(there, 65534, os.getegid()) == inode
+        # What cannot be is refused whole, and leaves nothing.
+        for code, control in (("ENOENT", {"socket": os.path.join(folder, "none", "c.sock")}), ("EEXIST", {"socket": running.config}),
+                              ("ENOENT", {"socket": there, "group": "no-such"}), ("ENOENT", {"socket": here, "owner": "no-such"})):
+            assert stays.error("apply", text=text(**control), name="wrong.yaml")["code"] == code, control
+        for control in ({"socket": here}, {"socket": there, "group": "4321"}):
+            stays.error("apply", text=text(**control).replace("net_null0", "net_none0"), name="wrong.yaml")
+            assert not os.path.exists(here) and is_as(there, 65534, os.getegid()) == inode
+        stays.result("rollback")
+        assert is_as(there, os.geteuid(), 4321) == inode
+        stays.result("rollback", back=3)
+        assert not os.path.exists(there)
+        is_as(here, os.geteuid(), os.getegid())
+        running.stop()
+        assert not os.path.exists(here)
+
+
 if __name__ == "__main__":
     tap.main(globals())

@@ -13,6 +13,7 @@ import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, WEST, answers, cabled, ping, reload, rewrite, settle, start  # noqa: E402
@@ -157,6 +158,45 @@ def test_a_pager_that_is_not_read_stops_nothing():
             wait_until(lambda: "nothing changed" in said(), "control was not held up", seconds=5)
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0, said()
+
+
+def test_pcie_profiles_are_read_again():
+    """By what they say: another text at the same place is a change, the same one is none."""
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        mine = os.path.join(folder, "mine.yaml")
+
+        def says(name, packets):
+            with open(mine, "w", encoding="utf-8") as file:
+                yaml.safe_dump({"profiles": [{"name": name, "base": "ixgbe",
+                                              "rx": {"doorbell": {"policy": "every", "packets": packets}}}]}, file)
+
+        says("mine", 32)
+        bill = {"pcie": {"profile": "mine", "link": "gen3x8"}}
+        config = patch_config({"device": "net_simnic0,wire=gen,rate=10k", **bill}, {"device": "net_simnic1,wire=gen,rate=10k"},
+                              eal="-l 0-1 --no-pci --in-memory", pcie_profiles=mine)
+        running = Turnpike(lab, lab.host("dut", True), config)
+
+        def doorbells():
+            operator = Operator("/run/turnpike/control.sock")
+            west = operator.show("pcie")["ports"][0]
+            operator.close()
+            return west["modelled"] and west["modelled"]["per_packet"]["lines"]["wil"]
+
+        before = wait_until(doorbells, "packets")
+        assert "nothing changed" in reload(running)
+        says("mine", 1)
+        assert "settings changed" in reload(running)
+        assert doorbells() > before * 1.5, (before, doorbells())
+        says("other", 1)
+        said = reload(running)
+        assert "port 'west': pcie" in said and "there are: other, " in said, said
+        with open(mine, "w", encoding="utf-8") as file:
+            file.write("profiles: 7")
+        assert f"{mine}:1" in reload(running)
+        os.unlink(mine)
+        said = reload(running)
+        assert f"pcie_profiles is {mine}, which cannot be read" in said, said
+        running.stop()
 
 
 if __name__ == "__main__":

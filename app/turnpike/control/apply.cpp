@@ -39,15 +39,21 @@ struct controller::under_way {
     ~under_way() { undo_from(0); }
 };
 
-result<void> controller::check(const state::desired& wanted) const {
-    for (const auto& [name, port] : wanted.ports)
-        if (auto good = check_bill(name, port, pcie_profiles_); !good) return good;
+result<void> controller::check_buffers(const state::desired& wanted) const {
     const uint32_t least = buffers_least(wanted);
     if (pool_facts_.buffers >= least) return {};
     return fail(ENOMEM, wanted.file,
                 "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
                     std::to_string(pool_facts_.buffers) +
                     " buffers that there are; restart, or use fewer descriptors");
+}
+
+/// Empty: those that there are do.
+result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
+    const state::changes& what, const state::desired& wanted) const {
+    if (what.ports.empty() && running_->pcie_profiles == wanted.pcie_profiles)
+        return std::vector<pcie::nic_profile>{};
+    return pcie_profiles(wanted);
 }
 
 std::unique_ptr<datapath::view> controller::new_view(const state::desired& wanted) const {
@@ -78,8 +84,8 @@ result<void> controller::exchange(under_way& u) {
     if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
     if (*same_addresses) return {};
     // What follows from a device's MAC address is made again.
-    constexpr size_t behind_ports = 2;
-    u.undo_from(behind_ports);
+    const auto ports = std::find(owners_.begin(), owners_.end(), ports_.get());
+    u.undo_from(static_cast<size_t>(ports - owners_.begin()) + 1);
     auto view = new_view(u.c.after);
     view->queues = u.c.view->queues;
     for (size_t place = 0; place < datapath::max_ports; ++place) {
@@ -100,7 +106,9 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     ports_->add_lost(*what, *wanted, lost);
     // What runs stays the very object that owners know, though lines of the file may have moved.
     if (what->empty() && view_ != nullptr && !incomplete()) return what;
-    if (auto good = check(*wanted); !good) return tl::unexpected<error>(good.error());
+    auto profiles = pcie_profiles_for(*what, *wanted);
+    if (!profiles) return tl::unexpected<error>(profiles.error());
+    if (auto good = check_buffers(*wanted); !good) return tl::unexpected<error>(good.error());
     under_way u{.c = {.before = *running_,
                       .after = *wanted,
                       .what = *what,
@@ -114,6 +122,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
         between = std::make_unique<datapath::view>(*u.c.view);
         between->queues = std::move(u.c.hand_over);
     }
+    if (!profiles->empty()) pcie_profiles_.swap(*profiles);
     message_rate_.set(wanted->limits.rate);
     // The last first: what neighbours take out of the tables is judged by the routes that are.
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();

@@ -37,9 +37,9 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
         isa::choose(packet::plain_ipv4_kernels(), "plain_ipv4", eal::max_simd_bitwidth());
     if (!plain) return tl::unexpected<error>(plain.error());
     plain_ipv4_ = *plain;
-    auto profiles = pcie_profiles(*wanted);
-    if (!profiles) return tl::unexpected<error>(profiles.error());
-    pcie_profiles_ = std::move(*profiles);
+    // Said before anything is opened; kept when it is applied.
+    if (const auto profiles = pcie_profiles(*wanted); !profiles)
+        return tl::unexpected<error>(profiles.error());
     const auto lcores = choose_lcores(wanted->workers, wanted->file);
     if (!lcores) return tl::unexpected<error>(lcores.error());
     auto pool = make_packet_pool(*wanted, static_cast<uint32_t>(lcores->size()));
@@ -67,6 +67,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
 
     auto empty = std::make_unique<state::desired>();
     empty->fixed = wanted->fixed;
+    empty->control = wanted->control;
     running_ = std::move(empty);
     if (auto applied = try_apply(std::move(wanted), {}); !applied)
         return tl::unexpected<error>(applied.error());

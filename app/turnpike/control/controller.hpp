@@ -64,6 +64,8 @@ class controller {
         return running_;
     }
 
+    /// Another owner, from the next change on, of what the start has made already. It prepares first.
+    void also(owner& o) { owners_.insert(owners_.begin(), &o); }
     /// Forward until `o.done`. Workers are stopped when it returns; what they had in hand is sent.
     void run(const outside& o);
     /// What run() does between two rounds of workers.
@@ -97,7 +99,9 @@ class controller {
                                    const lost_ports& lost) noexcept;
     result<state::changes> try_apply(std::shared_ptr<const state::desired> wanted,
                                      const lost_ports& lost);
-    [[nodiscard]] result<void> check(const state::desired& wanted) const;
+    [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
+        const state::changes& what, const state::desired& wanted) const;
+    [[nodiscard]] result<void> check_buffers(const state::desired& wanted) const;
     [[nodiscard]] std::unique_ptr<datapath::view> new_view(const state::desired& wanted) const;
     result<void> prepare(under_way& u);
     result<void> exchange(under_way& u);

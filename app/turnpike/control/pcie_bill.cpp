@@ -126,8 +126,6 @@ nlohmann::json relative_difference(const nlohmann::json& counts, const nlohmann:
     return out;
 }
 
-}  // namespace
-
 result<void> check_bill(const std::string& name, const state::port& port,
                         const std::vector<pcie::nic_profile>& profiles) {
     const std::string object = port.where.text + ": port '" + name + "': pcie";
@@ -140,10 +138,12 @@ result<void> check_bill(const std::string& name, const state::port& port,
     return {};
 }
 
+}  // namespace
+
 result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted) {
     std::vector<pcie::nic_profile> profiles;
-    if (!wanted.fixed.pcie_profiles.empty()) {
-        auto own = pcie::load_profiles(wanted.fixed.pcie_profiles);
+    if (!wanted.pcie_profiles.file.empty()) {
+        auto own = pcie::parse_profiles(wanted.pcie_profiles.text, wanted.pcie_profiles.file);
         if (!own) return tl::unexpected<error>(own.error());
         profiles = std::move(*own);
     }

@@ -16,10 +16,6 @@ namespace turnpike::control {
 /// and link in the configuration is one.
 /// Errors  of the profiles' file, or EINVAL with the port's place
 [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted);
-/// The last, for one port that comes later.
-[[nodiscard]] result<void> check_bill(const std::string& name, const state::port& port,
-                                      const std::vector<pcie::nic_profile>& profiles);
-
 /// Fill port.pcie: modelled from what the port did, its driver's profile and its link; counted from
 /// what its driver counted (port.pcie.counts), with the relative difference of each number that both
 /// have.

@@ -3,15 +3,12 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <utility>
-
-#include "sources/socket_file.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -50,34 +47,35 @@ line_socket::line_socket(surroundings s, const socket_limits& l)
     around_.greeting += '\n';
 }
 
-line_socket::~line_socket() {
-    struct stat there {};
-    if (!path_.empty() && ::lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ &&
-        there.st_ino == inode_)
-        ::unlink(path_.c_str());
-    if (owns_folder_) ::rmdir(path_.substr(0, path_.rfind('/')).c_str());
-}
+line_socket::~line_socket() = default;
 
 result<void> line_socket::listen(const std::string& path, const std::string& group,
                                  const std::string& owner) {
-    auto fd = listen_at(path, group, owner);
-    if (!fd) return tl::unexpected<error>(fd.error());
-    struct stat made {};
-    epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-    if (::lstat(path.c_str(), &made) != 0 ||
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0) {
-        const int why = errno;
-        ::unlink(path.c_str());
-        return fail(why, path, "cannot be listened to");
-    }
-    listening_ = std::move(*fd);
-    path_ = path;
-    device_ = made.st_dev;
-    inode_ = made.st_ino;
+    auto made = listener::at(path, group, owner);
+    if (!made) return tl::unexpected<error>(made.error());
+    if (auto ready = get_ready(*made); !ready) return ready;
+    listen_by(std::move(*made));
     return {};
 }
 
+result<void> line_socket::get_ready(const listener& next) {
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, next.fd(), &event) != 0)
+        return fail(errno, next.path(), "cannot be listened to");
+    return {};
+}
+
+void line_socket::listen_by(listener next) noexcept {
+    try {
+        while (listens() && accept_some()) {
+        }
+    } catch (const std::exception&) {  // no memory for them: they see the end of the connection
+    }
+    std::swap(listening_, next);
+}
+
 void line_socket::serve() noexcept {
+    if (!listens() && clients_.empty()) return;
     try {
         look();
         answer_one();
@@ -115,12 +113,13 @@ void line_socket::look() {
         if (events[static_cast<size_t>(i)].data.ptr == nullptr) accept_some();
 }
 
-void line_socket::accept_some() {
+bool line_socket::accept_some() {
     for (int i = 0; i < most_accepted; ++i) {
-        owned_fd fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd.get() < 0) return;
+        owned_fd fd(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (fd.get() < 0) return false;
         adopt(std::move(fd));
     }
+    return true;
 }
 
 /// Who has asked nothing for the longest goes for somebody new: idle clients lock nobody out. Those that

@@ -15,6 +15,7 @@
 
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
+#include "sources/socket_file.hpp"
 
 namespace turnpike::sources {
 
@@ -59,8 +60,15 @@ class line_socket {
     /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENOENT: the folder, the group...
     [[nodiscard]] result<void> listen(const std::string& path, const std::string& group,
                                       const std::string& owner = {});
-    /// The folder of its file was made for it: it goes too, where nothing else is in it by then.
-    void owns_folder() noexcept { owns_folder_ = true; }
+    /// Where it listens; to be told of its folder or its owner.
+    [[nodiscard]] listener& place() noexcept { return listening_; }
+    /// Ready to listen by another one.
+    /// Errors  of epoll
+    [[nodiscard]] result<void> get_ready(const listener& next);
+    /// Listen by one that is ready, and no more by that before, whose file goes. Whoever connected there is a
+    /// client, and those that are stay.
+    void listen_by(listener next) noexcept;
+    [[nodiscard]] bool listens() const noexcept { return listening_.fd() >= 0; }
     /// A connection that is there already becomes a client.
     void adopt(owned_fd connection);
 
@@ -91,7 +99,8 @@ class line_socket {
     using client_list = std::list<client>;
 
     void look();
-    void accept_some();
+    /// Whether there may be more.
+    bool accept_some();
     bool make_room();
     bool hear(client& c);
     bool speak(client& c);
@@ -104,10 +113,8 @@ class line_socket {
 
     surroundings around_;
     socket_limits limits_;
-    owned_fd epoll_{}, listening_{};
-    std::string path_{};
-    uint64_t device_ = 0, inode_ = 0;  ///< of the socket's file
-    bool owns_folder_ = false;
+    owned_fd epoll_{};
+    listener listening_{};
     client_list clients_{};  ///< the next to be answered first
     clock::time_point now_{}, said_{};
     uint64_t unsaid_ = 0, connections_ = 0;

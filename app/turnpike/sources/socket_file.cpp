@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/arguments.hpp"
 
@@ -87,8 +88,8 @@ result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
 
 }  // namespace
 
-result<owned_fd> listen_at(const std::string& path, const std::string& group,
-                           const std::string& owner) {
+result<listener> listener::at(const std::string& path, const std::string& group,
+                              const std::string& owner) {
     const auto at = address_of(path);
     if (!at) return tl::unexpected<error>(at.error());
     const auto gid = group_of(group);
@@ -116,7 +117,46 @@ result<owned_fd> listen_at(const std::string& path, const std::string& group,
         ::lchown(path.c_str(), uid->value_or(as_it_is), gid->value_or(as_it_is)) != 0)
         return give_up("cannot be given to its owner and group");
     if (::listen(fd.get(), backlog) != 0) return give_up("cannot listen");
-    return fd;
+    struct stat made {};
+    if (::lstat(path.c_str(), &made) != 0) return give_up("was made, and is not there");
+    listener out;
+    out.fd_ = std::move(fd);
+    out.path_ = path;
+    out.device_ = made.st_dev;
+    out.inode_ = made.st_ino;
+    return out;
+}
+
+listener::listener(listener&& other) noexcept { *this = std::move(other); }
+
+listener& listener::operator=(listener&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    path_.swap(other.path_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
+    std::swap(owns_folder_, other.owns_folder_);
+    return *this;
+}
+
+listener::~listener() {
+    if (has_its_file()) ::unlink(path_.c_str());
+    if (owns_folder_) ::rmdir(path_.substr(0, path_.rfind('/')).c_str());
+}
+
+bool listener::has_its_file() const noexcept {
+    struct stat there {};
+    return !path_.empty() && ::lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ &&
+           there.st_ino == inode_;
+}
+
+result<void> listener::give_to(const std::string& group, const std::string& owner) const {
+    const auto gid = group_of(group);
+    if (!gid) return tl::unexpected<error>(gid.error());
+    const auto uid = user_of(owner);
+    if (!uid) return tl::unexpected<error>(uid.error());
+    if (::lchown(path_.c_str(), uid->value_or(::geteuid()), gid->value_or(::getegid())) != 0)
+        return fail(errno, path_, "cannot be given to its owner and group");
+    return {};
 }
 
 }  // namespace turnpike::sources

@@ -77,6 +77,22 @@ state::control_socket read_control(const reader& from) {
     return out;
 }
 
+/// From the configuration's folder, as a list's file is.
+state::pcie_profiles read_profiles(const reader& from, const std::string& name) {
+    constexpr size_t most_bytes = 1u << 20;
+    state::pcie_profiles out;
+    out.file = std::filesystem::absolute(std::filesystem::path(name).parent_path() / from.text())
+                   .lexically_normal()
+                   .string();
+    auto text = config::read_file(out.file);
+    if (!text)
+        from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
+    if (text->size() > most_bytes)
+        from.refuse(fmt::format("is {}, which is longer than 1 MiB", out.file));
+    out.text = std::move(*text);
+    return out;
+}
+
 desired read_all(const reader& from, const std::string& name) {
     from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "acl", "ports", "patches",
                      "routes", "icmp", "neighbours", "control"});
@@ -85,14 +101,10 @@ desired read_all(const reader& from, const std::string& name) {
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
     if (from.has("workers")) out.workers = read_workers(from.at("workers"));
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
-    if (from.has("control")) out.fixed.control = read_control(from.at("control"));
+    if (from.has("control")) out.control = read_control(from.at("control"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"), out.sending);
-    if (from.has("pcie_profiles"))  // from the configuration's folder, as a list's file is
-        out.fixed.pcie_profiles =
-            std::filesystem::absolute(std::filesystem::path(name).parent_path() /
-                                      from.at("pcie_profiles").text())
-                .lexically_normal()
-                .string();
+    if (from.has("pcie_profiles"))
+        out.pcie_profiles = read_profiles(from.at("pcie_profiles"), name);
     if (from.has("acl")) read_lists(from.at("acl"), out);
     for (const reader& port : from.at("ports").list("ports")) read_port(port, out);
     if (from.has("patches"))

@@ -67,15 +67,16 @@ class writer {
         add("buffer_size: {}", p.pool.buffer_size);
         if (!p.pool.ops.empty()) add(", ops: {}", quoted(p.pool.ops));
         add("}}\n");
-        if (p.control != state::control_socket{}) {
+        if (d_.control != state::control_socket{}) {
             std::vector<std::string> members;
-            for (const auto& [name, value] : {std::pair("socket", &p.control.path),
-                                              {"group", &p.control.group},
-                                              {"owner", &p.control.owner}})
+            for (const auto& [name, value] : {std::pair("socket", &d_.control.path),
+                                              {"group", &d_.control.group},
+                                              {"owner", &d_.control.owner}})
                 if (!value->empty()) members.push_back(fmt::format("{}: {}", name, quoted(*value)));
             add("control: {{{}}}\n", fmt::join(members, ", "));
         }
-        if (!p.pcie_profiles.empty()) add("pcie_profiles: {}\n", quoted(p.pcie_profiles));
+        if (const std::string& file = d_.pcie_profiles.file; !file.empty())
+            add("pcie_profiles: {}\n", quoted(file));
     }
 
     void settings() {

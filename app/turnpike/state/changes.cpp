@@ -52,8 +52,8 @@ std::vector<std::string> find_reopened(const desired& before, const desired& aft
 result<changes> diff(const desired& before, const desired& after) {
     if (!(before.fixed == after.fixed))
         return fail(EBUSY, after.file,
-                    "eal, mempool, control and pcie_profiles differ from what runs, and only a "
-                    "restart can change them");
+                    "eal or mempool differ from what runs: EAL has its arguments, and ports their "
+                    "buffers, from the start; only a restart can change that");
     changes out;
     out.workers = before.workers != after.workers;
     out.ports = diff_named(before.ports, after.ports);
@@ -63,7 +63,8 @@ result<changes> diff(const desired& before, const desired& after) {
     out.neighbours = diff_neighbours(before, after);
     out.routes = diff(before.routes, after.routes);
     out.settings = !(before.sending == after.sending) || !(before.messages == after.messages) ||
-                   !(before.limits == after.limits);
+                   !(before.limits == after.limits) || !(before.control == after.control) ||
+                   !(before.pcie_profiles == after.pcie_profiles);
     return out;
 }
 

@@ -27,7 +27,7 @@ struct changes {
     change_list<neighbour_name> neighbours;
     route_changes routes;
     bool workers = false;
-    bool settings = false;  ///< sending, messages or limits
+    bool settings = false;  ///< sending, messages, limits, control or pcie_profiles
 
     [[nodiscard]] bool empty() const noexcept {
         return ports.empty() && interfaces.empty() && acls.empty() && neighbours.empty() &&

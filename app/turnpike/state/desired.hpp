@@ -45,9 +45,14 @@ struct control_socket {
 struct process {
     eal eal_options{};
     mempool pool{};
-    control_socket control{};
-    std::string pcie_profiles{};  ///< file of the operator's own; empty: none
     bool operator==(const process&) const = default;
+};
+
+/// The operator's own NIC profiles: lib/pcie/profile_yaml.hpp.
+struct pcie_profiles {
+    std::string file{};  ///< empty: none
+    std::string text{};  ///< what it says
+    bool operator==(const pcie_profiles&) const = default;
 };
 
 /// What the PCIe bill of a port is to be made for, where turnpike cannot see it or should not.
@@ -137,6 +142,8 @@ struct neighbour_limits {
 struct desired {
     std::string file{};
     process fixed{};
+    control_socket control{};
+    state::pcie_profiles pcie_profiles{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's but the main one
     tx sending{};
     icmp messages{};

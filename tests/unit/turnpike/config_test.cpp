@@ -66,8 +66,8 @@ TEST(config, the_control_socket) {
     const auto m = load_text(
         std::string(whole) + "control: {socket: /a/b.sock, group: staff, owner: www}\n", "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
-    EXPECT_EQ(m->fixed.control, (state::control_socket{"/a/b.sock", "staff", "www"}));
-    EXPECT_EQ(load_text(whole, "f.yaml")->fixed.control, state::control_socket{});
+    EXPECT_EQ(m->control, (state::control_socket{"/a/b.sock", "staff", "www"}));
+    EXPECT_EQ(load_text(whole, "f.yaml")->control, state::control_socket{});
     for (const char* path : {"b.sock", "/a/", "''"})
         EXPECT_NE(complaint_about(std::string(whole) + "control: {socket: " + path + "}\n")
                       .find("f.yaml:9: "),

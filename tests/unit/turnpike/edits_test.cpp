@@ -77,7 +77,7 @@ state::desired loaded(const std::string& text) {
 }
 
 void expect_same(const state::desired& a, const state::desired& b) {
-    EXPECT_EQ(a.fixed.pcie_profiles, b.fixed.pcie_profiles);
+    EXPECT_EQ(a.pcie_profiles.file, b.pcie_profiles.file);
     EXPECT_EQ(a.fixed.eal_options.args, b.fixed.eal_options.args);
     EXPECT_TRUE(a.fixed == b.fixed);
     const auto differ = state::diff(a, b);
@@ -105,9 +105,10 @@ TEST(yaml_writer, other_files_are_in_it) {
     std::ofstream(folder / "routes") << "10.9.0.0/16 via 10.0.1.2\nblackhole 10.10.0.0/16\n";
     std::ofstream(folder / "rules")
         << "@10.0.0.0/8 10.0.0.0/8 0 : 65535 80 : 80 0x06/0xFF 0x0000/0x0200\n";
+    std::ofstream(folder / "mine.yaml") << "profiles: []\n";
     std::ofstream(folder / "c.yaml")
         << "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n"
-           "pcie_profiles: mine.json\n"
+           "pcie_profiles: mine.yaml\n"
            "acl: [{name: l, rules: [{action: deny, file: rules}]}]\nroutes: {file: routes}\n";
     const auto d = load(folder / "c.yaml");
     ASSERT_TRUE(d) << d.error().message();

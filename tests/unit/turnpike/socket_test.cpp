@@ -279,6 +279,31 @@ TEST_F(socket_file, is_made_with_its_mode_and_group_and_goes_with_us) {
     EXPECT_TRUE(a.ended());
 }
 
+/// Those that are connected stay, whether they were heard yet or not.
+TEST_F(socket_file, moves_under_its_clients) {
+    ASSERT_TRUE(socket_->listen(path_, ""));
+    asker a{connect()};
+    rounds();
+    EXPECT_EQ(a.received(), "hello\n");
+    asker waits{connect()};
+    const std::string first = path_, next = folder_ + "/next";
+    ASSERT_TRUE(socket_->listen(next, ""));
+    EXPECT_FALSE(std::filesystem::exists(first));
+    rounds();
+    EXPECT_EQ(waits.received(), "hello\n");
+    EXPECT_EQ(ask(a, "one\n") + ask(waits, "two\n"), "<one>\n<two>\n");
+    path_ = next;
+    asker b{connect()};
+    rounds();
+    EXPECT_EQ(b.received(), "hello\n");
+    // One that cannot be changes nothing.
+    EXPECT_FALSE(socket_->listen(folder_ + "/none/socket", ""));
+    asker c{connect()};
+    rounds();
+    EXPECT_EQ(c.received(), "hello\n");
+    EXPECT_EQ(socket_->clients(), 4U);
+}
+
 TEST_F(socket_file, is_its_owners) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
     struct stat s {};
