@@ -18,26 +18,43 @@ namespace layout = turnpike::exact::layout;
 
 constexpr uint32_t burst_keys = 64;
 
-/// first, second  [n] out: hashed, with more bits above the lowest 32
+/// The keys of a burst, and where they may be.
+struct burst {
+    uint64_t first[burst_keys], second[burst_keys];  ///< hashed, with more bits above the lowest 32
+    uint64_t address[burst_keys];                    ///< of its bucket
+    bool old[burst_keys];                            ///< in view::before; only where there is one
+    uint32_t mask;                                   ///< of buckets in a region
+
+    const uint8_t* line(unsigned i) const noexcept {
+        return reinterpret_cast<const uint8_t*>(address[i]);
+    }
+};
+
+/// Hash as many keys as fill vectors, from number `at` on, and find their first buckets in t.now.
+/// Returns the number of the first one that is left.
 template <class V, unsigned Words>
-inline uint32_t hash_whole_vectors(const exact::secret& s, const uint8_t* keys, uint32_t n,
-                                   uint64_t* first, uint64_t* second) noexcept {
+inline uint32_t hash_whole_vectors(const exact::view& t, const uint8_t* keys, uint32_t at,
+                                   uint32_t n, burst& b) noexcept {
+    const exact::secret& s = t.keys;
     V add[7], low[6], high[6];
     for (unsigned i = 0; i < 7; ++i)
         add[i] = V::all(s.add[2 * i] | uint64_t{s.add[2 * i + 1]} << 32);
     for (unsigned i = 0; i < 6; ++i)
         low[i] = V::all(s.multiply[i]), high[i] = V::all(s.multiply[i] >> 32);
+    const V lines = V::all(reinterpret_cast<uintptr_t>(t.now.lines));
+    const V regions = V::all(t.now.regions), mask = V::all(b.mask);
+    const V region_bytes = V::all(uint64_t{layout::line_bytes} << t.now.region_bits);
+    const V bucket_bytes = V::all(layout::line_bytes);
     const auto product = [&](V x, unsigned i) {
         const V both = V::add32(x, add[i]);
         return V::multiply(both, V::high(both));
     };
-    // (multiply[i] * a + multiply[i + 1] * b + multiply[i + 2]) >> 32, of 32-bit a and b
-    const auto mix = [&](V a, V b, unsigned i) {
+    // (multiply[i] * x + multiply[i + 1] * y + multiply[i + 2]) >> 32, of 32-bit x and y
+    const auto mix = [&](V x, V y, unsigned i) {
         const V least =
-            V::add(V::add(V::multiply(low[i], a), V::multiply(low[i + 1], b)), low[i + 2]);
-        return V::add(V::high(least), V::add(V::multiply(high[i], a), V::multiply(high[i + 1], b)));
+            V::add(V::add(V::multiply(low[i], x), V::multiply(low[i + 1], y)), low[i + 2]);
+        return V::add(V::high(least), V::add(V::multiply(high[i], x), V::multiply(high[i + 1], y)));
     };
-    uint32_t at = 0;
     for (; at + V::lanes <= n; at += V::lanes) {
         const uint8_t* const of = keys + at * (8 * Words);
         V sum = V::all(0);
@@ -47,20 +64,15 @@ inline uint32_t hash_whole_vectors(const exact::secret& s, const uint8_t* keys, 
         }
         sum = V::add(product(sum, 5), V::swap(sum));
         sum = V::add(product(sum, 6), V::swap(sum));
-        const V top = V::high(sum);
-        V::store(first + at, mix(sum, top, 0));
-        V::store(second + at, mix(sum, top, 3));
+        const V top = V::high(sum), first = mix(sum, top, 0), second = mix(sum, top, 3);
+        V::store(b.first + at, first);
+        V::store(b.second + at, second);
+        const V region = V::high(V::multiply(first, regions));
+        const V bucket = V::multiply(V::mask(second, mask), bucket_bytes);
+        const V line = V::add(V::add(lines, V::multiply(region, region_bytes)), bucket);
+        V::store(b.address + at, line);
     }
     return at;
-}
-
-template <class V, unsigned Words>
-inline void hash_keys(const exact::secret& s, const uint8_t* keys, uint32_t n, uint64_t* first,
-                      uint64_t* second) noexcept {
-    const uint32_t at = hash_whole_vectors<V, Words>(s, keys, n, first, second);
-    if (V::lanes > 1 && at < n)
-        hash_whole_vectors<words_scalar, Words>(s, keys + at * (8 * Words), n - at, first + at,
-                                                second + at);
 }
 
 template <class V, class B, bool Growing>
@@ -69,14 +81,7 @@ struct lookup_way {
     using meta = typename B::meta;
     static constexpr uint32_t key_bytes = 8 * B::words;
     static constexpr uint64_t bucket_entries_bytes = uint64_t{B::slots} * B::entry_bytes;
-
-    /// The keys of a burst, and where they may be.
-    struct burst {
-        uint64_t first[burst_keys], second[burst_keys];
-        const uint8_t* line[burst_keys];
-        const uint8_t* entry[B::tagged ? burst_keys : 1];  ///< of the line's slot 0
-        uint32_t mask;                                     ///< of buckets in a region
-    };
+    static_assert(bucket_entries_bytes % layout::line_bytes == 0);
 
     static meta meta_of(const uint8_t* line) noexcept {
         return __atomic_load_n(reinterpret_cast<const meta*>(line + B::meta_at), __ATOMIC_ACQUIRE);
@@ -109,19 +114,42 @@ struct lookup_way {
         }
     }
 
-    static void locate(const exact::view& t, uint32_t n, burst& b) noexcept {
-        const uint32_t moved = Growing ? __atomic_load_n(t.moved, __ATOMIC_ACQUIRE) : 0;
+    /// Hash the keys, find their first buckets, and ask for them.
+    static void locate(const exact::view& t, const uint8_t* keys, uint32_t n, burst& b) noexcept {
         b.mask = (1U << t.now.region_bits) - 1;
+        const uint32_t rest = hash_whole_vectors<V, B::words>(t, keys, 0, n, b);
+        if (V::lanes > 1 && rest < n)
+            hash_whole_vectors<words_scalar, B::words>(t, keys, rest, n, b);
+        if constexpr (Growing) locate_old(t, n, b);
+        for (uint32_t i = 0; i < n; ++i) V::prefetch(b.line(i));
+    }
+
+    /// What was not moved yet is where it was.
+    static void locate_old(const exact::view& t, uint32_t n, burst& b) noexcept {
+        const uint32_t moved = __atomic_load_n(t.moved, __ATOMIC_ACQUIRE);
         for (uint32_t i = 0; i < n; ++i) {
-            const auto first = static_cast<uint32_t>(b.first[i]);
-            const exact::buckets* in = &t.now;
-            if (Growing && layout::region_of(first, t.before.regions) >= moved) in = &t.before;
+            const uint64_t region =
+                layout::region_of(static_cast<uint32_t>(b.first[i]), t.before.regions);
+            b.old[i] = region >= moved;
+            if (!b.old[i]) continue;
             const uint64_t number =
-                (layout::region_of(first, in->regions) << in->region_bits) |
+                (region << t.before.region_bits) |
                 layout::first_bucket(static_cast<uint32_t>(b.second[i]), b.mask);
-            b.line[i] = in->lines + number * layout::line_bytes;
-            if constexpr (B::tagged) b.entry[i] = in->entries + number * bucket_entries_bytes;
-            V::prefetch(b.line[i]);
+            b.address[i] =
+                reinterpret_cast<uintptr_t>(t.before.lines) + number * layout::line_bytes;
+        }
+    }
+
+    /// Slot 0's, of the bucket that the key's address says.
+    static const uint8_t* entry_of([[maybe_unused]] const exact::view& t,
+                                   [[maybe_unused]] const burst& b,
+                                   [[maybe_unused]] unsigned i) noexcept {
+        if constexpr (!B::tagged) {
+            return nullptr;
+        } else {
+            const exact::buckets& in = Growing && b.old[i] ? t.before : t.now;
+            const uint64_t bytes = b.address[i] - reinterpret_cast<uintptr_t>(in.lines);
+            return in.entries + bytes * (bucket_entries_bytes / layout::line_bytes);
         }
     }
 
@@ -145,75 +173,98 @@ struct lookup_way {
         return found;
     }
 
-    /// First buckets of inline keys. `others`: whose other bucket is to be looked at.
+    /// The n lowest bits.
+    static uint64_t all(uint32_t n) noexcept {
+        return n < 64 ? (uint64_t{1} << n) - 1 : ~uint64_t{0};
+    }
+
+    /// First buckets of inline keys.
     static uint64_t first_inline(const burst& b, const uint8_t* keys, value* values, uint32_t n,
-                                 uint64_t& others, meta& changed) noexcept {
-        uint64_t hits = 0;
+                                 meta& changed) noexcept {
+        uint8_t found[burst_keys];  // the slots, as bits
+#pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
-            const uint8_t* const line = b.line[i];
+            const uint8_t* const line = b.line(i);
             const meta before = meta_of(line);
-            const meta m = matches(line, keys + i * key_bytes, b.first[i], before);
-            const bool found = m != 0;
+            const meta m = matches(line, keys + i * key_bytes, 0, before);
+            found[i] = static_cast<uint8_t>(m);
             const unsigned slot = B::slot_of(lowest(m | B::slot_bit(B::slots - 1)));
-            const value v = value_at(line + B::values_at + slot * sizeof(value));
-            values[i] = found ? v : 0;
+            values[i] = value_at(line + B::values_at + slot * sizeof(value));
             changed |= before ^ meta_again(line);
-            hits |= uint64_t{found} << i;
-            others |= static_cast<uint64_t>(!found & displaced(before, b.second[i])) << i;
         }
-        return hits;
+        return V::nonzero_bytes(found) & all(n);
     }
 
-    /// First buckets of tagged keys: all tags and the entries asked for, then all entries.
-    static uint64_t first_tagged(const burst& b, const uint8_t* keys, value* values, uint32_t n,
-                                 uint64_t& others, meta& changed) noexcept {
-        uint64_t hits = 0;
-        meta before[burst_keys];
-        uint32_t candidates[burst_keys];
+    /// First buckets of tagged keys: all tags; the entries of those that may be there are asked for, and
+    /// then compared.
+    static uint64_t first_tagged(const exact::view& t, const burst& b, const uint8_t* keys,
+                                 value* values, uint32_t n, meta& changed) noexcept {
+        meta before[burst_keys], candidates[burst_keys];
+        uint8_t number[burst_keys + 1];  // of keys that have candidates
         const uint8_t* entry[burst_keys];
+        uint32_t count = 0;
+#pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
-            before[i] = meta_of(b.line[i]);
-            const meta m = matches(b.line[i], nullptr, b.first[i], before[i]);
-            const unsigned slot = lowest(m | B::slot_bit(B::slots - 1));
-            candidates[i] = static_cast<uint32_t>(m);
-            // Of none the bucket itself: it is here already, and it is not believed.
-            entry[i] = m != 0 ? b.entry[i] + slot * B::entry_bytes : b.line[i];
-            V::prefetch(entry[i]);
+            const uint8_t* const line = b.line(i);
+            before[i] = meta_of(line);
+            candidates[i] = matches(line, nullptr, b.first[i], before[i]);
+            changed |= before[i] ^ meta_again(line);
+            number[count] = static_cast<uint8_t>(i);
+            count += candidates[i] != 0;
         }
-        for (uint32_t i = 0; i < n; ++i) {
-            const uint8_t* const key = keys + i * key_bytes;
-            bool found = V::template equal_key<B::words>(entry[i], key) & (candidates[i] != 0);
-            value v = value_at(entry[i] + B::value_in_entry);
-            const uint32_t more = candidates[i] & (candidates[i] - 1);
-            if (__builtin_expect(!found && candidates[i] != 0 && more != 0, 0))
-                found = probe(b.line[i], b.entry[i], key, b.first[i], v, changed);
-            values[i] = found ? v : 0;
-            changed |= before[i] ^ meta_again(b.line[i]);
-            hits |= uint64_t{found} << i;
-            others |= static_cast<uint64_t>(!found & displaced(before[i], b.second[i])) << i;
+        for (uint32_t k = 0; k < count; ++k) {
+            const uint32_t i = number[k];
+            entry[k] = entry_of(t, b, i) + lowest(candidates[i]) * B::entry_bytes;
+            V::prefetch(entry[k]);
+        }
+        uint64_t hits = 0, several = 0;  // several: whose first candidate is another key
+        for (uint32_t k = 0; k < count; ++k) {
+            const uint32_t i = number[k];
+            const bool equal = V::template equal_key<B::words>(entry[k], keys + i * key_bytes);
+            values[i] = value_at(entry[k] + B::value_in_entry);
+            const meta more = candidates[i] & (candidates[i] - 1);
+            hits |= static_cast<uint64_t>(equal) << i;
+            several |= static_cast<uint64_t>(!equal & (more != 0)) << i;
+            changed |= before[i] ^ meta_again(b.line(i));
+        }
+        for (; several != 0; several &= several - 1) {
+            const auto i = static_cast<unsigned>(__builtin_ctzll(several));
+            const bool found = probe(b.line(i), entry_of(t, b, i), keys + i * key_bytes, b.first[i],
+                                     values[i], changed);
+            hits |= static_cast<uint64_t>(found) << i;
         }
         return hits;
     }
 
-    static uint64_t other_buckets(burst& b, const uint8_t* keys, value* values, uint64_t others,
-                                  meta& changed) noexcept {
+    /// Of the keys that their first buckets do not have, those that may be in their other one. The rest
+    /// get their values: 0.
+    static uint64_t not_done(const burst& b, value* values, uint64_t misses) noexcept {
+        uint64_t others = 0;
+        for (; misses != 0; misses &= misses - 1) {
+            const auto i = static_cast<unsigned>(__builtin_ctzll(misses));
+            values[i] = 0;
+            others |= static_cast<uint64_t>(displaced(meta_of(b.line(i)), b.second[i])) << i;
+        }
+        return others;
+    }
+
+    static uint64_t other_buckets(const exact::view& t, burst& b, const uint8_t* keys,
+                                  value* values, uint64_t others, meta& changed) noexcept {
         for (uint64_t left = others; left != 0; left &= left - 1) {
             const unsigned i = static_cast<unsigned>(__builtin_ctzll(left));
             const auto second = static_cast<uint32_t>(b.second[i]);
             const uint32_t here = layout::first_bucket(second, b.mask);
             const auto step = static_cast<int64_t>(here ^ layout::way_to_other(second, b.mask)) -
                               static_cast<int64_t>(here);
-            b.line[i] += step * static_cast<int64_t>(layout::line_bytes);
-            if constexpr (B::tagged)
-                b.entry[i] += step * static_cast<int64_t>(bucket_entries_bytes);
-            V::prefetch(b.line[i]);
+            b.address[i] += static_cast<uint64_t>(step * static_cast<int64_t>(layout::line_bytes));
+            V::prefetch(b.line(i));
         }
         uint64_t hits = 0;
         for (uint64_t left = others; left != 0; left &= left - 1) {
             const unsigned i = static_cast<unsigned>(__builtin_ctzll(left));
             value v = 0;
-            const bool found = probe(b.line[i], b.entry[B::tagged ? i : 0], keys + i * key_bytes,
-                                     b.first[i], v, changed);
+            const bool found =
+                probe(b.line(i), entry_of(t, b, i), keys + i * key_bytes, b.first[i], v, changed);
             values[i] = v;
             hits |= uint64_t{found} << i;
         }
@@ -226,15 +277,14 @@ struct lookup_way {
         burst b;
         const uint64_t changes = __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);
         meta changed = 0;
-        uint64_t others = 0;
-        hash_keys<V, B::words>(t.keys, keys, n, b.first, b.second);
-        locate(t, n, b);
+        locate(t, keys, n, b);
         uint64_t hits = 0;
         if constexpr (B::tagged)
-            hits = first_tagged(b, keys, values, n, others, changed);
+            hits = first_tagged(t, b, keys, values, n, changed);
         else
-            hits = first_inline(b, keys, values, n, others, changed);
-        if (others != 0) hits |= other_buckets(b, keys, values, others, changed);
+            hits = first_inline(b, keys, values, n, changed);
+        const uint64_t others = not_done(b, values, ~hits & all(n));
+        if (others != 0) hits |= other_buckets(t, b, keys, values, others, changed);
         // The meta words were read with acquire, before this.
         clean = changed == 0 && changes == __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);
         return hits;

@@ -35,10 +35,26 @@ struct words_avx2 {
     template <unsigned Words>
     static words_avx2 key_words(const uint8_t* keys, unsigned w) noexcept {
         if constexpr (Words == 1) return {load(keys)};
-        const auto word = [&](unsigned j) {
-            return static_cast<int64_t>(word_at(keys + 8 * (Words * j + w)));
-        };
-        return {_mm256_set_epi64x(word(3), word(2), word(1), word(0))};
+        if constexpr (Words == 2) {
+            const __m256i first = load(keys), second = load(keys + 32);
+            return {_mm256_permute4x64_epi64(w == 0 ? _mm256_unpacklo_epi64(first, second)
+                                                    : _mm256_unpackhi_epi64(first, second),
+                                             0xd8)};
+        }
+        if (w == 4) {
+            const auto word = [&](unsigned j) {
+                return static_cast<int64_t>(word_at(keys + 8 * (Words * j + w)));
+            };
+            return {_mm256_set_epi64x(word(3), word(2), word(1), word(0))};
+        }
+        // Four rows of four words, turned.
+        const auto row = [&](unsigned j) { return load(keys + 8 * Words * j); };
+        const __m256i low = w % 2 == 0 ? _mm256_unpacklo_epi64(row(0), row(1))
+                                       : _mm256_unpackhi_epi64(row(0), row(1));
+        const __m256i high = w % 2 == 0 ? _mm256_unpacklo_epi64(row(2), row(3))
+                                        : _mm256_unpackhi_epi64(row(2), row(3));
+        return {w < 2 ? _mm256_permute2x128_si256(low, high, 0x20)
+                      : _mm256_permute2x128_si256(low, high, 0x31)};
     }
     template <unsigned Lanes, unsigned Words>
     static uint32_t equal_words(const uint8_t* line, const uint8_t* key) noexcept {
@@ -76,6 +92,13 @@ struct words_avx2 {
             const __m256i differ = _mm256_or_si256(first, last);
             return _mm256_testz_si256(differ, differ);
         }
+    }
+    static uint64_t nonzero_bytes(const uint8_t* from) noexcept {
+        const auto zero = [&](unsigned byte) {
+            const __m256i none = _mm256_cmpeq_epi8(load(from + byte), _mm256_setzero_si256());
+            return uint64_t{static_cast<uint32_t>(_mm256_movemask_epi8(none))};
+        };
+        return ~(zero(0) | zero(32) << 32);
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 

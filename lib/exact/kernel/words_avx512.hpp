@@ -35,11 +35,18 @@ struct words_avx512 {
     template <unsigned Words>
     static words_avx512 key_words(const uint8_t* keys, unsigned w) noexcept {
         if constexpr (Words == 1) return {_mm512_loadu_si512(keys)};
-        const auto word = [&](unsigned j) {
-            return static_cast<int64_t>(word_at(keys + 8 * (Words * j + w)));
-        };
-        return {_mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1),
-                                 word(0))};
+        // Lane j is u64 number Words * j + w of the Words vectors that the keys lie in.
+        const __m512i number = _mm512_add_epi64(
+            _mm512_set1_epi64(w), _mm512_set_epi64(7 * Words, 6 * Words, 5 * Words, 4 * Words,
+                                                   3 * Words, 2 * Words, Words, 0));
+        const auto part = [&](unsigned k) { return _mm512_loadu_si512(keys + 64 * k); };
+        __m512i out = _mm512_permutex2var_epi64(part(0), number, part(1));
+        for (unsigned k = 2; k < Words; ++k) {
+            // Lanes from vector k on: the last one that sets a lane has it.
+            const __mmask8 here = _mm512_cmpge_epu64_mask(number, _mm512_set1_epi64(8 * k));
+            out = _mm512_mask_permutexvar_epi64(out, here, number, part(k));
+        }
+        return {out};
     }
     template <unsigned Lanes, unsigned Words>
     static uint32_t equal_words(const uint8_t* line, const uint8_t* key) noexcept {
@@ -61,6 +68,10 @@ struct words_avx512 {
         constexpr __mmask8 part = (1u << Words) - 1;
         return _mm512_mask_cmpneq_epi64_mask(part, _mm512_maskz_loadu_epi64(part, seen.at()),
                                              _mm512_maskz_loadu_epi64(part, b)) == 0;
+    }
+    static uint64_t nonzero_bytes(const uint8_t* from) noexcept {
+        const __m512i all = _mm512_loadu_si512(from);
+        return _mm512_test_epi8_mask(all, all);
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 };

@@ -11,6 +11,7 @@
 //   equal_words<Lanes, Words>(line, key)   bit i, below Lanes: u64 i of the line is word i % Words of key
 //   equal_tags(line, tag)    bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
 //   equal_key<Words>(a, b)   are the Words u64 at a and b equal
+//   nonzero_bytes(from)      bit i: the i-th of 64 bytes is not 0
 //   prefetch(at)             the line of `at`, into all caches
 // Lines are aligned to 64 bytes and may be written meanwhile: each aligned u64 is read at once.
 #pragma once
@@ -94,6 +95,16 @@ struct words_scalar {
         for (unsigned i = 0; i < Words; ++i)
             differ |= shared_word_at(a + 8 * i) ^ word_at(b + 8 * i);
         return differ == 0;
+    }
+    static uint64_t nonzero_bytes(const uint8_t* from) noexcept {
+        constexpr uint64_t low7 = 0x7f7f7f7f7f7f7f7f, low1 = 0x0101010101010101;
+        uint64_t nonzero = 0;
+        for (unsigned i = 0; i < 8; ++i) {
+            const uint64_t x = word_at(from + 8 * i);
+            const uint64_t each = (((x & low7) + low7) | x) >> 7 & low1;
+            nonzero |= (each * 0x0102040810204080 >> 56) << (8 * i);  // beside each other
+        }
+        return nonzero;
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 };

@@ -73,6 +73,14 @@ struct words_sse42 {
         }
         return _mm_testz_si128(differ, differ);
     }
+    static uint64_t nonzero_bytes(const uint8_t* from) noexcept {
+        uint64_t zero = 0;
+        for (unsigned i = 0; i < 4; ++i) {
+            const __m128i none = _mm_cmpeq_epi8(load(from + 16 * i), _mm_setzero_si128());
+            zero |= uint64_t{static_cast<uint32_t>(_mm_movemask_epi8(none))} << (16 * i);
+        }
+        return ~zero;
+    }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 
     // not a word

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// turnpike-bench-exact: lib/exact beside rte_hash, in one process, the same keys in the same order;
+// doc/bench-exact.md says how to read it.
+#include <fmt/format.h>
+#include <rte_cycles.h>
+#include <rte_memory.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "exact/exact_dpdk.hpp"
+#include "exact/table.hpp"
+#include "exact_peer.hpp"
+#include "harness.hpp"
+
+namespace turnpike::bench {
+namespace {
+
+template <size_t Bytes>
+struct key {
+    std::array<uint64_t, Bytes / 8> words;
+};
+
+/// Key number n: as stations of few vendors in few domains, tunnels and flows have them, what differs
+/// lies in few bytes. No two numbers have one key.
+template <class Key>
+Key numbered(uint64_t n) {
+    Key k{};
+    k.words[0] = 0x0002'5e00'0000'0000 + (n & 0xffffff) + (n >> 24 << 48);
+    for (size_t w = 1; w < k.words.size(); ++w) k.words[w] = 0x2001'0db8'0000'0000 + (n % (w + 3));
+    return k;
+}
+
+/// Which keys are asked for: `hit_percent` of them are among the first `keys`.
+template <class Key>
+std::vector<Key> traffic(uint32_t keys, unsigned hit_percent, bool zipf, size_t lookups) {
+    std::mt19937_64 random(keys + hit_percent);
+    std::uniform_real_distribution<double> unit(0, 1);
+    std::vector<Key> out;
+    out.reserve(lookups);
+    for (size_t i = 0; i < lookups; ++i) {
+        // Zipf(1): the rank's logarithm is even, nearly.
+        const double u = unit(random);
+        auto n = static_cast<uint64_t>(zipf ? std::pow(keys, u) - 1 : u * keys);
+        n = std::min<uint64_t>(n, keys - 1) * 0x9e3779b1 % 0xffff'fffb %
+            keys;  // ranks are anywhere
+        out.push_back(numbered<Key>(random() % 100 < hit_percent ? n : n + keys));
+    }
+    return out;
+}
+
+double seconds(uint64_t cycles) {
+    return static_cast<double>(cycles) / static_cast<double>(rte_get_tsc_hz());
+}
+
+/// The first half untimed, the second timed. Cycles per lookup of one burst after the other.
+template <class Lookup>
+double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
+    const size_t half = keys / 2 / burst * burst;
+    const auto pass = [&](size_t from) {
+        for (size_t i = from; i < from + half; i += burst) lookup(i);
+    };
+    pass(0);
+    const uint64_t start = rte_rdtsc_precise();
+    pass(half);
+    return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
+}
+
+struct width {
+    uint16_t bits;
+    std::string kernel;  ///< what is chosen at it
+};
+
+/// What is measured on one table of one shape.
+template <class Key, class Value>
+class comparison {
+  public:
+    comparison(harness& h, uint32_t keys, std::vector<width> widths)
+        : harness_(h), keys_(keys), widths_(std::move(widths)) {}
+
+    /// False: it could not be set up (said why).
+    bool load(std::span<const std::unique_ptr<hash_peer>> peers) {
+        peers_ = peers;
+        auto config = exact::eal_config("bench", SOCKET_ID_ANY);
+        config.keys = exact::secret::of(1);
+        config.max_entries = config.expected_entries = keys_;
+        auto made = exact::table<Key, Value>::create(config);
+        if (!made) return harness_.say(made.error().message()), false;
+        ours_ = std::move(*made);
+        for (uint32_t n = 0; n < keys_; ++n)
+            if (auto ok = ours_->put(numbered<Key>(n), static_cast<Value>(n)); !ok)
+                return harness_.say(ok.error().message()), false;
+        return true;
+    }
+
+    void measure(unsigned hit_percent, bool zipf, uint32_t burst) {
+        const auto keys = traffic<Key>(keys_, hit_percent, zipf, lookups);
+        std::vector<const void*> pointers;
+        for (const Key& k : keys) pointers.push_back(&k);
+        std::vector<contender> all;
+        for (const auto& peer : peers_)
+            if (peer->valid())
+                all.push_back({peer == peers_[0] ? "rte_hash" : "rte_hash lock-free", [&] {
+                                   int32_t positions[64];
+                                   return cycles_per_key(keys.size(), burst, [&](size_t i) {
+                                       peer->lookup(&pointers[i], burst, positions);
+                                       asm volatile("" ::"r"(positions) : "memory");
+                                   });
+                               }});
+        const size_t first_ours = all.size();
+        const auto ours = [&](const isa::kernel<exact::lookup_function>& row) {
+            all.push_back({std::string(row.name), [&, f = row.function] {
+                               alignas(64) Value values[64];
+                               return cycles_per_key(keys.size(), burst, [&](size_t i) {
+                                   const uint64_t hits =
+                                       f(*ours_->readers_view(), &keys[i], values, burst);
+                                   asm volatile("" ::"r"(values), "r"(hits) : "memory");
+                               });
+                           }});
+        };
+        for (const auto& row : exact::lookup_kernels())
+            if (isa::may_run(row, isa::any_simd_bitwidth)) ours(row);
+        const size_t again = all.size();
+        for (const auto& w : widths_)
+            for (const auto& row : exact::lookup_kernels())
+                if (row.name == w.kernel) ours(row);
+        const auto cycles = interleave(all, harness_.repetitions());
+        for (size_t i = first_ours; i < again; ++i)
+            for (size_t w = 0; w < widths_.size(); ++w) {
+                const bool chosen = all[i].name == widths_[w].kernel;
+                if (!chosen && w != 0) continue;  // other kernels are measured once
+                auto cell = cell_of(hit_percent, zipf, burst);
+                cell["isa"] = all[i].name;
+                cell["chosen"] = chosen;
+                cell["width_bits"] = chosen ? nlohmann::json(widths_[w].bits) : nullptr;
+                cell["cycles"] = cycles[i];
+                cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / cycles[i] / 1e6;
+                if (chosen) cell["noise"] = std::abs(cycles[again + w] / cycles[i] - 1);
+                add_peers(cell, {all.data(), first_ours}, cycles);
+                report(std::move(cell));
+            }
+    }
+
+    exact::statistics stats() const { return ours_->stats(); }
+
+  private:
+    static constexpr size_t lookups = 1 << 18;
+
+    nlohmann::json cell_of(unsigned hit_percent, bool zipf, uint32_t burst) const {
+        return {
+            {"key_bytes", sizeof(Key)}, {"value_bytes", sizeof(Value)},         {"keys", keys_},
+            {"hit_rate", hit_percent},  {"traffic", zipf ? "zipf" : "uniform"}, {"burst", burst}};
+    }
+
+    void add_peers(nlohmann::json& cell, std::span<const contender> peers,
+                   const std::vector<double>& cycles) const {
+        cell["peer"] = nullptr;
+        if (peers.empty()) {
+            cell["why"] = peers_[0]->why();
+            return;
+        }
+        for (size_t p = 0; p < peers.size(); ++p) {
+            cell["peers"][peers[p].name] = cycles[p];
+            if (!cell["peer"].is_null() && cycles[p] >= cell["peer_cycles"].get<double>()) continue;
+            cell["peer"] = peers[p].name;
+            cell["peer_cycles"] = cycles[p];
+        }
+    }
+
+    void report(nlohmann::json cell) {
+        const auto& added = harness_.add_cell(std::move(cell));
+        if (!added["chosen"].get<bool>() || !added["ratio"].is_number()) return;
+        harness_.say(
+            fmt::format("{:2} B {} B {:8} keys {:3} % {:7} burst {}  {:6} {:6.1f}  {:18} {:6.1f}  "
+                        "x{:.2f} noise {:.3f}",
+                        sizeof(Key), sizeof(Value), keys_, added["hit_rate"].get<unsigned>(),
+                        added["traffic"].get<std::string>(), added["burst"].get<unsigned>(),
+                        added["isa"].get<std::string>(), added["cycles"].get<double>(),
+                        added["peer"].get<std::string>(), added["peer_cycles"].get<double>(),
+                        added["ratio"].get<double>(), added["noise"].get<double>()));
+    }
+
+    harness& harness_;
+    uint32_t keys_;
+    std::vector<width> widths_;
+    std::unique_ptr<exact::table<Key, Value>> ours_;
+    std::span<const std::unique_ptr<hash_peer>> peers_;
+};
+
+template <class Key, class Value>
+void measure_shape(harness& h, uint32_t keys, const std::vector<width>& widths,
+                   std::span<const std::unique_ptr<hash_peer>> peers) {
+    comparison<Key, Value> c(h, keys, widths);
+    if (!c.load(peers)) return;
+    for (const bool zipf : {false, true})
+        for (const unsigned hit_percent : {0U, 50U, 100U})
+            for (const uint32_t burst : {32U, 64U})
+                if (sizeof(Value) == 4 || (burst == 64 && !zipf))
+                    c.measure(hit_percent, zipf, burst);
+}
+
+/// Additions from nothing, through every growth; the longest one alone, and how full it was then.
+template <class Key, class Value>
+void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
+    auto config = exact::eal_config("adds", SOCKET_ID_ANY);
+    config.keys = exact::secret::of(2);
+    config.max_entries = keys;
+    auto made = exact::table<Key, Value>::create(config);
+    if (!made) return h.say(made.error().message());
+    auto& t = **made;
+    uint64_t longest = 0, longest_allocation = 0, growths = 0;
+    double least_load = 1;
+    const uint64_t start = rte_rdtsc_precise();
+    uint64_t before = start;
+    for (uint32_t n = 0; n < keys; ++n) {
+        if (auto ok = t.put(numbered<Key>(n), static_cast<Value>(n)); !ok)
+            return h.say(ok.error().message());
+        const uint64_t now = rte_rdtsc();
+        const auto s = t.stats();
+        const bool began = s.growths != growths;
+        if (began && s.places > 100'000) least_load = std::min(least_load, s.load_at_growth);
+        growths = s.growths;
+        (began ? longest_allocation : longest) =
+            std::max(began ? longest_allocation : longest, now - before);
+        before = rte_rdtsc();
+    }
+    const double rate = keys / seconds(rte_rdtsc_precise() - start);
+    into.push_back({{"key_bytes", sizeof(Key)},
+                    {"value_bytes", sizeof(Value)},
+                    {"keys", keys},
+                    {"adds_per_s", rate},
+                    {"longest_add_us", seconds(longest) * 1e6},
+                    {"longest_growth_us", seconds(longest_allocation) * 1e6},
+                    {"load_at_resize", least_load},
+                    {"bytes", t.stats().bytes},
+                    {"moves", t.stats().moves}});
+    h.say(fmt::format(
+        "{} B {} B {} adds: {:.2f} M/s, longest {:.0f} us, at a growth's begin {:.0f} us, "
+        "full before growth {:.3f}",
+        sizeof(Key), sizeof(Value), keys, rate / 1e6, seconds(longest) * 1e6,
+        seconds(longest_allocation) * 1e6, least_load));
+}
+
+template <class Key>
+void measure_keys(harness& h, uint32_t keys, const std::vector<width>& widths) {
+    std::vector<std::unique_ptr<hash_peer>> peers;
+    double peer_seconds = 0;
+    for (const bool lock_free : {false, true}) {
+        auto peer = std::make_unique<hash_peer>(sizeof(Key), keys, lock_free);
+        if (!peer->valid()) h.say(fmt::format("{} keys: {}", keys, peer->why()));
+        const uint64_t start = rte_rdtsc_precise();
+        uint32_t refused = 0;
+        for (uint32_t n = 0; n < keys && peer->valid(); ++n) {
+            const Key k = numbered<Key>(n);
+            refused += !peer->add(&k);
+        }
+        if (refused != 0) h.say(fmt::format("rte_hash refused {} of {} keys", refused, keys));
+        if (!lock_free) peer_seconds = seconds(rte_rdtsc_precise() - start);
+        peers.push_back(std::move(peer));
+    }
+    h.say(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
+                      keys / peer_seconds / 1e6));
+    measure_shape<Key, uint32_t>(h, keys, widths, peers);
+    measure_shape<Key, uint64_t>(h, keys, widths, peers);
+}
+
+void summarise(harness& h, const std::vector<width>& widths, const nlohmann::json& adds) {
+    const auto put = [](nlohmann::json& into, const char* name, std::optional<double> value) {
+        into[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    };
+    for (const auto& w : widths) {
+        nlohmann::json s;
+        const auto ratios = bench::summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
+            return c["chosen"] == true && c["width_bits"] == w.bits;
+        });
+        put(s, "geomean", ratios.geomean);
+        put(s, "min", ratios.least);
+        double rate = 0, load = 0;
+        for (const auto& a : adds) {
+            rate = rate == 0 ? a["adds_per_s"].get<double>()
+                             : std::min(rate, a["adds_per_s"].get<double>());
+            load = load == 0 ? a["load_at_resize"].get<double>()
+                             : std::min(load, a["load_at_resize"].get<double>());
+        }
+        s["adds_per_s"] = rate;
+        s["load_at_resize"] = load;
+        h.summary()[std::to_string(w.bits)] = s;
+    }
+    h.summary()["adds"] = adds;
+}
+
+int run(int argc, char** argv) {
+    harness h("exact", "exact match of fixed keys beside rte_hash");
+    int only_bytes = 0, only_keys = 0;
+    bool no_adds = false;
+    h.add_option("--key-bytes", only_bytes, "only keys of 8, 16 or 40 bytes");
+    h.add_option("--keys", only_keys, "only tables of so many keys");
+    h.add_flag("--no-adds", no_adds, "lookups only");
+    if (const auto code = h.start(argc, argv, 6144)) return *code;
+    std::vector<width> widths;
+    for (const uint16_t bits : {uint16_t{256}, uint16_t{512}}) {
+        const auto row = isa::choose(exact::lookup_kernels(), "bench", bits);
+        if (bits != 512 || (*row)->simd_bitwidth == 512)
+            widths.push_back({bits, std::string((*row)->name)});
+    }
+    const std::vector<int> sizes = only_keys != 0
+                                       ? std::vector<int>{only_keys}
+                                       : std::vector<int>{3'125, 62'500, 1'000'000, 16'000'000};
+    nlohmann::json adds = nlohmann::json::array();
+    const auto wanted = [&](int bytes) { return only_bytes == 0 || only_bytes == bytes; };
+    for (const int n : sizes) {
+        const auto keys = static_cast<uint32_t>(n);
+        if (wanted(8)) measure_keys<key<8>>(h, keys, widths);
+        if (wanted(16)) measure_keys<key<16>>(h, keys, widths);
+        if (wanted(40)) measure_keys<key<40>>(h, keys, widths);
+    }
+    if (!no_adds) {
+        const auto most = static_cast<uint32_t>(sizes.back());
+        if (wanted(8)) measure_adds<key<8>, uint32_t>(h, most, adds);
+        if (wanted(16)) measure_adds<key<16>, uint64_t>(h, most, adds);
+        if (wanted(40)) measure_adds<key<40>, uint64_t>(h, most, adds);
+    }
+    summarise(h, widths, adds);
+    return h.finish();
+}
+
+}  // namespace
+}  // namespace turnpike::bench
+
+int main(int argc, char** argv) {
+    return turnpike::bench::guarded("turnpike-bench-exact", turnpike::bench::run, argc, argv);
+}
