@@ -80,17 +80,23 @@ struct bucket {
     }
     void empty(unsigned slot) const noexcept { write(read() & ~B::slot_bit(slot)); }
 
+    /// May keys of this bucket, of the class of h, lie in their other one?
+    bool sends_away(hashed h) const noexcept {
+        return (read() >> counter_shift(h) & layout::filter_counter_max) != 0;
+    }
     /// One more, or one less, of this bucket's keys lies in its other one. A counter that was full is
     /// never less: a miss then looks there in vain.
     void count_displaced(hashed h, bool more) const noexcept {
-        const unsigned shift =
-            B::filter_shift + layout::filter_counter_bits * layout::filter_class(h.second);
+        const unsigned shift = counter_shift(h);
         const meta m = read();
         if ((m >> shift & layout::filter_counter_max) == layout::filter_counter_max) return;
         write(more ? m + (meta{1} << shift) : m - (meta{1} << shift));
     }
 
   private:
+    static unsigned counter_shift(hashed h) noexcept {
+        return B::filter_shift + layout::filter_counter_bits * layout::filter_class(h.second);
+    }
     static constexpr unsigned values_at() noexcept {
         if constexpr (B::tagged)
             return 0;

@@ -46,6 +46,7 @@ class region_writer {
         const bucket<B> first = at(where, where.first);
         if (const unsigned slot = first.find(key, where.h); slot != B::slots)
             return {first, slot, false};
+        if (!first.sends_away(where.h)) return {first, B::slots, false};
         const bucket<B> other = at(where, where.other);
         return {other, other.find(key, where.h), true};
     }

@@ -78,6 +78,7 @@ struct words_avx2 {
     }
     template <unsigned Words>
     static bool equal_key(const uint8_t* a, const uint8_t* b) noexcept {
+        if constexpr (Words == 1) return shared_word_at(a) == word_at(b);
         const line_copy seen(a, Words);
         if constexpr (Words == 2) {
             const __m128i differ =

@@ -62,6 +62,7 @@ struct words_sse42 {
     }
     template <unsigned Words>
     static bool equal_key(const uint8_t* a, const uint8_t* b) noexcept {
+        if constexpr (Words == 1) return shared_word_at(a) == word_at(b);
         const line_copy seen(a, Words);
         __m128i differ = _mm_xor_si128(load(seen.at()), load(b));
         if constexpr (Words == 5) {
