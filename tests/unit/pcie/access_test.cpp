@@ -100,7 +100,8 @@ void expect_read_as_cut(const link& l, uint64_t address, uint64_t bytes) {
 TEST(access, every_size_from_notable_addresses) {
     for (const auto& l : links())
         for (const uint64_t address : {0, 1, 52, 63, 64, 100, 128, 4032, 4080, 4095})
-            for (uint64_t bytes = 0; bytes <= 1600; bytes += (bytes < 300 ? 1 : 13) * (test::sanitized ? 5 : 1)) {
+            for (uint64_t bytes = 0; bytes <= 1600;
+                 bytes += (bytes < 300 ? 1 : 13) * (test::sanitized ? 5 : 1)) {
                 expect_write_as_cut(l, address, bytes);
                 expect_read_as_cut(l, address, bytes);
                 if (HasFatalFailure()) return;

@@ -142,7 +142,8 @@ TEST(simnic_arguments, mutations_do_no_harm) {
         "l2flows=3125,dst_mac=02:11:22:33:44:55,rate=1.5M,src=10.0.0.1,loss=0.1,duplicate=1e-3,"
         "reorder=0.2,corrupt=0.3,delay=20,seed=7,flap=500-100";
     std::mt19937 random(7);
-    for (uint32_t round = 0; round < test::rounds(turnpike::test::sanitized ? 20'000 : 200'000); ++round) {
+    for (uint32_t round = 0; round < test::rounds(turnpike::test::sanitized ? 20'000 : 200'000);
+         ++round) {
         std::string text = good;
         for (unsigned n = 1 + random() % 4; n > 0; --n) {
             const size_t at = random() % text.size();
