@@ -204,10 +204,10 @@ bool table::build_whole(rebuild_reason why) {
         return false;
     }
     next->settle();
-    view_.store(next->published(), std::memory_order_release);
     ++rebuilds_;
-    retire(generation_);
-    generation_ = std::move(next);
+    generation_.swap(next);
+    show();
+    retire(next);
     return true;
 }
 

@@ -7,6 +7,13 @@
 
 namespace turnpike::fib {
 
+/// Intervals of 64 address bits. Nodes of eight bounds, level by level: 1, 9, 81 of them.
+struct tree {
+    const int64_t* bounds;  ///< where the interval behind it begins, less one, as tree_key() has it
+    const uint32_t* entries;  ///< [9^levels], of a leaf or layout::node_bit | number of a tree << 1
+    uint32_t levels;          ///< 1 to layout::tree_levels
+};
+
 /// What one lookup needs; never changed once published.
 struct view {
     const uint32_t* root;
@@ -15,6 +22,9 @@ struct view {
     uint8_t id_bytes;      ///< 1, 2 or 4: of the ids in IPv4 blocks
     bool network_order;    ///< IPv4 addresses come as they lie in the packet
     bool prefetch;         ///< the nodes are more than the nearest caches hold
+    /// IPv6: all routes of a short table, trees[0] of the first 64 bits, the others of the last 64 bits of
+    /// those that need them. nullptr: the table is not short.
+    const tree* trees;
 };
 
 namespace layout {
@@ -52,6 +62,18 @@ constexpr uint32_t uniform_page_shift = 8;
 constexpr unsigned byte_node_after_at = 32;
 constexpr unsigned byte_node_entries_at = 40;
 constexpr unsigned byte_node_words = 4;
+
+// Trees of short tables.
+constexpr unsigned tree_node_bounds = 8, tree_ways = tree_node_bounds + 1;
+constexpr unsigned tree_levels = 3;
+/// Words of a tree's bounds above `level`; of all of them at level == levels.
+constexpr unsigned tree_bounds_at(unsigned level) {
+    unsigned nodes = 0, wide = 1;
+    for (; level > 0; --level, wide *= tree_ways) nodes += wide;
+    return nodes * tree_node_bounds;
+}
+/// 64 bits of an address so that signed numbers are in their order.
+constexpr int64_t tree_key(uint64_t bits) { return static_cast<int64_t>(bits ^ uint64_t{1} << 63); }
 
 constexpr unsigned max_node_bytes = byte_node_entries_at + 256 * 4;
 

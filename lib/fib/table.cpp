@@ -13,12 +13,14 @@ table::table(const config& c, shape s, bool ipv4)
       shape_(s),
       ipv4_(ipv4),
       rib_(std::make_unique<rib>(s)),
-      hops_(std::make_unique<next_hops>()) {
+      hops_(std::make_unique<next_hops>()),
+      short_(ipv4 ? 0 : c.short_routes) {
     config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
 }
 
 // Items that the hook still keeps write into both: they go behind those.
 table::~table() {
+    retire(trees_);
     retire(generation_);
     retire(hops_);
 }
@@ -95,6 +97,16 @@ void table::roll_back(change& c, generation& g) noexcept {
     c.clear();
 }
 
+void table::show() noexcept {
+    short_.know(*rib_);
+    auto made = short_.build(config_.allocator, *generation_, *hops_, default_handle_);
+    const view* const now = made ? &made->seen : generation_->published();
+    if (now == view_.load(std::memory_order_relaxed)) return;
+    view_.store(now, std::memory_order_release);
+    retire(trees_);
+    trees_ = std::move(made);
+}
+
 /// Show readers what changed in the RIB; by a rebuild where the arena is full. False: neither
 /// worked, and nothing was shown.
 bool table::apply(const address& a, unsigned length, const rib::path& p,
@@ -113,6 +125,7 @@ bool table::apply(const address& a, unsigned length, const rib::path& p,
                 const rib_node& node = *gone->pruned[i];
                 if (node.entry != rib_node::unbuilt) free_block(node.entry, node.units);
             }
+            show();
             return true;
         }
     } catch (const std::bad_alloc&) {
@@ -151,6 +164,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
                 throw;
             }
         }
+        short_.put(a, length, handle);
         if (fits ? apply(a, length, p) : rebuild(rebuild_reason::growth)) {
             if (present != nullptr) release_handle(before);
             return {};
@@ -159,6 +173,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
             *present = before;
         else
             (void)rib_->erase(a, length);
+        short_.forget();  // and known again with the next change
         release_handle(handle);
     } catch (const std::bad_alloc&) {
     }
@@ -171,7 +186,9 @@ result<void> table::remove(const address& a, unsigned length) {
     if (present == nullptr) return fail(ENOENT, config_.name, "there is no such route");
     const uint32_t handle = *present;
     rib::removed gone = rib_->erase(a, length);
+    short_.erase(a, length);
     if (!apply(a, length, gone.kept, &gone)) {
+        short_.forget();
         rib_->restore(a, length, gone);  // with what readers see of the pruned nodes
         return out_of_memory();
     }
@@ -206,6 +223,7 @@ result<void> table::load(std::vector<entry> routes) {
             acquired.push_back(hops_->acquire(routes[i].next_hop));
             rib_->append(routes[i].prefix, routes[i].length, acquired.back());
         }
+        short_.forget();
         if (rib_->size() <= config_.max_routes && rebuild(rebuild_reason::load)) {
             old_rib->for_each([&](const address&, unsigned, uint32_t h) { release_handle(h); });
             return {};
@@ -214,6 +232,7 @@ result<void> table::load(std::vector<entry> routes) {
     }
     const uint32_t wanted = rib_->size();
     rib_.swap(old_rib);
+    short_.forget();
     for (const uint32_t handle : acquired) release_handle(handle);
     if (wanted > config_.max_routes)
         return fail(

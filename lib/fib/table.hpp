@@ -20,6 +20,7 @@
 #include "base/result.hpp"
 #include "fib/generation.hpp"
 #include "fib/rib.hpp"
+#include "fib/short_table.hpp"
 #include "isa/isa.hpp"
 #include "rcu/defer.hpp"
 
@@ -38,6 +39,8 @@ struct config {
     rcu::defer_free defer_free = {};  ///< needed where lookups run beside changes
     uint64_t max_bytes =
         arena::max_bytes;  ///< of nodes; a change that needs more fails with ENOMEM
+    /// IPv6: up to so many routes, a table is also kept as intervals, which are found faster.
+    uint32_t short_routes = short_table::most_routes;
 };
 
 struct statistics {
@@ -123,6 +126,8 @@ class table {
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
     void roll_back(change& c, generation& g) noexcept;
+    /// What readers look into from now on: the trees where the table is short, else the nodes.
+    void show() noexcept;
     bool rebuild(rebuild_reason why) noexcept;
     bool build_whole(rebuild_reason why);
     uint64_t arena_bytes_needed(const id_coding& coding, rebuild_reason why) const;
@@ -145,7 +150,9 @@ class table {
     std::unique_ptr<next_hops> hops_;
     uint32_t default_handle_ = 0;
     std::unique_ptr<generation> generation_;
-    change change_;  // empty between updates; kept for its vectors' room
+    short_table short_;
+    std::unique_ptr<interval_trees> trees_;  // what readers see of it
+    change change_;                          // empty between updates; kept for its vectors' room
     std::atomic<const view*> view_{nullptr};
     uint64_t rebuilds_ = 0;
 };

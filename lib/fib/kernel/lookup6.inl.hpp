@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6: root, page, then byte nodes. A chunk goes down together, one level a pass, so that its
+// IPv6. A short table is a tree of intervals, two or three nodes deep, that lies in the nearest cache.
+// Others: root, page, then byte nodes. A chunk goes down together, one level a pass, so that its
 // loads overlap; who met a leaf leaves the work list, which is compacted without a branch.
 
 #include "fib/kernel/common.inl.hpp"
@@ -74,6 +75,55 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
     }
 }
 
+template <class V, unsigned Levels>
+inline uint64_t interval_entry(const fib::tree& t, int64_t key) noexcept {
+    uint64_t at = V::count_below(t.bounds, key);
+    if constexpr (Levels > 1)
+        at = at * layout::tree_ways +
+             V::count_below(t.bounds + layout::tree_bounds_at(1) + at * layout::tree_node_bounds,
+                            key);
+    if constexpr (Levels > 2)
+        at = at * layout::tree_ways +
+             V::count_below(t.bounds + layout::tree_bounds_at(2) + at * layout::tree_node_bounds,
+                            key);
+    return t.entries[at];
+}
+
+inline int64_t tree_key(const uint8_t* bits) noexcept {
+    return layout::tree_key(__builtin_bswap64(load_word(bits)));
+}
+
+/// met  [n] out: the leaf of each address
+template <class V, unsigned Levels>
+inline void lookup6_intervals(const fib::tree* trees, const uint8_t* dst, uint64_t* met,
+                              uint64_t n) noexcept {
+    const fib::tree top = trees[0];
+    uint8_t list[chunk6 + 1];
+    uint64_t left = 0;
+#pragma GCC unroll 4
+    for (uint64_t i = 0; i < n; ++i) {
+        met[i] = interval_entry<V, Levels>(top, tree_key(dst + i * address_bytes));
+        list[left] = static_cast<uint8_t>(i);
+        left += met[i] & layout::node_bit;
+    }
+    for (uint64_t k = 0; k < left; ++k) {
+        const uint64_t i = list[k];
+        const fib::tree& low = trees[met[i] >> 1];
+        const int64_t key = tree_key(dst + i * address_bytes + 8);
+        met[i] = low.levels == 1   ? interval_entry<V, 1>(low, key)
+                 : low.levels == 2 ? interval_entry<V, 2>(low, key)
+                                   : interval_entry<V, 3>(low, key);
+    }
+}
+
+template <class V>
+inline void lookup6_short(const fib::tree* trees, const uint8_t* dst, uint64_t* met,
+                          uint64_t n) noexcept {
+    if (trees[0].levels == 1) return lookup6_intervals<V, 1>(trees, dst, met, n);
+    if (trees[0].levels == 2) return lookup6_intervals<V, 2>(trees, dst, met, n);
+    lookup6_intervals<V, 3>(trees, dst, met, n);
+}
+
 /// Leaves to next hops, in place.
 inline void resolve6(const uint64_t* hops, uint64_t* hop, uint32_t n) noexcept {
     if (hops != nullptr) {
@@ -92,7 +142,9 @@ inline void lookup6_chunk(const fib::view& t, const uint8_t* dst, uint64_t* hop,
                           uint32_t n) noexcept {
     const uint32_t all = n;
     if (n > 1 && train<V, address_bytes>(dst, n, ~uint32_t{0})) n = 1;
-    if (t.prefetch)
+    if (t.trees != nullptr)
+        lookup6_short<V>(t.trees, dst, hop, n);
+    else if (t.prefetch)
         lookup6_leaves<V, true>(t, dst, hop, n);
     else
         lookup6_leaves<V, false>(t, dst, hop, n);

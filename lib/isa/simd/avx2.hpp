@@ -140,6 +140,14 @@ struct avx2 {
         a.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(firsts, 0xd8), i.v);
         b.v = _mm256_permutevar8x32_epi32(_mm256_permute4x64_epi64(seconds, 0xd8), i.v);
     }
+    static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
+        const __m256i wanted = _mm256_set1_epi64x(key);
+        const auto* four = reinterpret_cast<const __m256i*>(at);
+        const __m256i halves =
+            _mm256_packs_epi32(_mm256_cmpgt_epi64(wanted, _mm256_load_si256(four)),
+                               _mm256_cmpgt_epi64(wanted, _mm256_load_si256(four + 1)));
+        return popcount(static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(halves))));
+    }
     static uint32_t lowest(avx2 a) noexcept {
         const __m128i four =
             _mm_min_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));

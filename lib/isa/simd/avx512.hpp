@@ -36,9 +36,15 @@ struct avx512 {
         return {_mm512_srli_epi32(a.v, Bits)};
     }
     static avx512 load_u32_each(const uint8_t* const* from, unsigned offset) noexcept {
-        int x[16];
-        for (unsigned i = 0; i < 16; ++i) std::memcpy(&x[i], from[i] + offset, 4);
-        return {_mm512_loadu_si512(x)};
+        // Written out: a compiler that keeps a loop goes by way of memory, and what was stored word by word
+        // is not forwarded to a load of 64 bytes.
+        const auto x = [&](unsigned i) {
+            int word;
+            std::memcpy(&word, from[i] + offset, 4);
+            return word;
+        };
+        return {_mm512_setr_epi32(x(0), x(1), x(2), x(3), x(4), x(5), x(6), x(7), x(8), x(9), x(10),
+                                  x(11), x(12), x(13), x(14), x(15))};
     }
     static avx512 sum_halves_each(const uint8_t* const* from) noexcept {
         // Blocks i, i + 4, i + 8, i + 12 go together (one a quarter register), so that the
@@ -138,6 +144,9 @@ struct avx512 {
         const __m512i twice = _mm512_add_epi32(i.v, i.v);
         a.v = _mm512_permutexvar_epi32(twice, pairs);
         b.v = _mm512_permutexvar_epi32(_mm512_add_epi32(twice, _mm512_set1_epi32(1)), pairs);
+    }
+    static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
+        return popcount(_mm512_cmplt_epi64_mask(_mm512_load_si512(at), _mm512_set1_epi64(key)));
     }
     static uint32_t lowest(avx512 a) noexcept {
         return static_cast<uint32_t>(_mm512_reduce_min_epi32(a.v));

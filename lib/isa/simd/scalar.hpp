@@ -119,6 +119,11 @@ struct scalar {
         std::memcpy(&a.v, at + 8 * n, 4);
         std::memcpy(&b.v, at + 8 * n + 4, 4);
     }
+    static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
+        uint64_t count = 0;
+        for (unsigned i = 0; i < 8; ++i) count += at[i] < key;
+        return count;
+    }
     static uint32_t lowest(scalar a) noexcept { return a.v; }
     static uint32_t keep_low(uint32_t x, uint32_t n) noexcept {
         return n < 32 ? x & ((1u << n) - 1) : x;

@@ -28,6 +28,7 @@
 //   lowest_bit(a)                the number of each lane's lowest set bit; below 2^24; of 0 anything
 //   pick_pairs(at, there, i, a, b)   lanes of a, b = the two u32 of pair number i (low three bits) of
 //                                the eight at `at`, of which `there` mean anything
+//   count_below(at, key)         how many of the eight i64 at `at`, 64-byte aligned, are below key
 //   lowest(a)                    the lowest lane, as signed numbers
 //   keep_low(x, n)               the n lowest bits of x; n below 256
 //   sign_bits(a)                 bit i = the highest bit of lane i
@@ -171,6 +172,16 @@ struct sse42 {
         }
         a = load(first);
         b = load(second);
+    }
+    static uint64_t count_below(const int64_t* at, int64_t key) noexcept {
+        const __m128i wanted = _mm_set1_epi64x(key);
+        const auto below = [&](int i) {
+            return _mm_cmpgt_epi64(wanted,
+                                   _mm_load_si128(reinterpret_cast<const __m128i*>(at) + i));
+        };
+        const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(below(0), below(1)),
+                                              _mm_packs_epi32(below(2), below(3)));
+        return popcount(static_cast<uint32_t>(_mm_movemask_epi8(bytes))) / 2;
     }
     static uint32_t lowest(sse42 a) noexcept {
         const __m128i two = _mm_min_epi32(a.v, _mm_unpackhi_epi64(a.v, a.v));

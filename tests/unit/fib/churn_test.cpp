@@ -29,9 +29,10 @@ address prefix_of(uint32_t group) {
 }
 
 template <class Family>
-void churn() {
+void churn(uint32_t short_routes = 0) {
     turnpike::test::epochs<reader_count> domain;
-    auto table = *Family::table_type::create({.next_hop_bytes = 8, .defer_free = domain.hook()});
+    auto table = *Family::table_type::create(
+        {.next_hop_bytes = 8, .defer_free = domain.hook(), .short_routes = short_routes});
     // The version announced last. Whether a /24 or /28 is there a reader cannot know, but a /16
     // always is, so the default next hop never shows.
     std::atomic<uint64_t> newest[groups][3] = {};
@@ -66,7 +67,7 @@ void churn() {
     std::vector<std::thread> readers;
     for (unsigned id = 0; id < reader_count; ++id) readers.emplace_back(read, id);
     prefixes<Family> random(51);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     // In turns: parent, child, grandchild replaced; child and grandchild away and back.
     while (std::chrono::steady_clock::now() < end || answers.load() < 1000) {
         const auto g = static_cast<uint32_t>(random() % groups);
@@ -89,6 +90,9 @@ void churn() {
 }
 TEST(fib4_churn, nested_prefixes_answer_old_or_new) { churn<ipv4>(); }
 TEST(fib6_churn, nested_prefixes_answer_old_or_new) { churn<ipv6>(); }
+TEST(fib6_churn, a_short_table_too) { churn<ipv6>(short_table::most_routes); }
+/// 64 to 192 routes: it is short, and is not, and is again.
+TEST(fib6_churn, a_table_that_is_short_at_times) { churn<ipv6>(150); }
 
 }  // namespace
 }  // namespace turnpike::fib::test

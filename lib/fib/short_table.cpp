@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/short_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <tuple>
+
+namespace turnpike::fib {
+namespace {
+
+/// From here on, up to the next one.
+struct interval {
+    address from;
+    uint32_t handle;
+};
+
+struct interval64 {
+    uint64_t from;
+    slot_entry entry;
+};
+
+/// The last address of a prefix.
+address last_of(const address& a, unsigned length) {
+    const auto rest = [](unsigned bits) {
+        return bits == 0 ? ~uint64_t{0} : bits >= 64 ? 0 : ~uint64_t{0} >> bits;
+    };
+    return {a.high | rest(length), a.low | rest(length <= 64 ? 0 : length - 64)};
+}
+
+/// The one behind it; 0 behind the last.
+address next_of(const address& a) { return {a.high + (a.low == ~uint64_t{0}), a.low + 1}; }
+
+/// Appends; equal neighbours are one, and of several that begin alike the last counts.
+template <class Intervals, class Interval>
+void append(Intervals& to, const Interval& i) {
+    if (!to.empty() && to.back().from == i.from) to.pop_back();
+    to.push_back(i);
+}
+
+unsigned levels_for(size_t intervals) {
+    unsigned levels = 1;
+    for (size_t room = layout::tree_ways; room < intervals; room *= layout::tree_ways) ++levels;
+    return levels;
+}
+
+constexpr size_t entries_of(unsigned levels) {
+    size_t n = 1;
+    for (; levels > 0; --levels) n *= layout::tree_ways;
+    return n;
+}
+
+constexpr size_t in_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+size_t bytes_of(unsigned levels) {
+    return layout::tree_bounds_at(levels) * sizeof(int64_t) +
+           in_lines(entries_of(levels) * sizeof(uint32_t));
+}
+
+/// Writes a tree to `at`.
+tree lay(std::span<const interval64> intervals, uint8_t* at) {
+    const unsigned levels = levels_for(intervals.size());
+    auto* const bounds = reinterpret_cast<int64_t*>(at);
+    auto* const entries = reinterpret_cast<uint32_t*>(bounds + layout::tree_bounds_at(levels));
+    const size_t room = entries_of(levels);
+    for (size_t i = 0; i < room; ++i)
+        entries[i] = intervals[std::min(i, intervals.size() - 1)].entry;
+    size_t below = room;  // entries behind a node of the level
+    for (unsigned level = 0; level < levels; ++level) {
+        int64_t* to = bounds + layout::tree_bounds_at(level);
+        for (size_t first = 0; first < room; first += below)
+            for (size_t i = 1; i < layout::tree_ways; ++i) {
+                const size_t behind = first + i * (below / layout::tree_ways);
+                // No key is above the last one of all.
+                *to++ = layout::tree_key(behind < intervals.size() ? intervals[behind].from - 1
+                                                                   : ~uint64_t{0});
+            }
+        below /= layout::tree_ways;
+    }
+    return {bounds, entries, levels};
+}
+
+}  // namespace
+
+std::vector<short_table::route>::iterator short_table::position(const address& a,
+                                                                unsigned length) noexcept {
+    return std::lower_bound(routes_.begin(), routes_.end(), std::tuple(a.high, a.low, length),
+                            [](const route& r, const auto& key) {
+                                return std::tuple(r.prefix.high, r.prefix.low, r.length) < key;
+                            });
+}
+
+void short_table::know(const rib& all) noexcept {
+    if (known_ || all.size() > most_ / 2) return;
+    try {
+        routes_.reserve(all.size());
+        all.for_each([&](const address& a, unsigned length, uint32_t handle) {
+            routes_.push_back({a, length, handle});
+        });
+        known_ = true;
+    } catch (const std::bad_alloc&) {
+        forget();
+    }
+}
+
+void short_table::forget() noexcept {
+    known_ = false;
+    std::vector<route>().swap(routes_);
+}
+
+void short_table::put(const address& a, unsigned length, uint32_t handle) noexcept {
+    if (!known_) return;
+    const auto at = position(a, length);
+    if (at != routes_.end() && at->prefix == a && at->length == length) {
+        at->handle = handle;
+    } else if (routes_.size() == most_) {
+        forget();
+    } else {
+        try {
+            routes_.insert(at, {a, length, handle});
+        } catch (const std::bad_alloc&) {
+            forget();
+        }
+    }
+}
+
+void short_table::erase(const address& a, unsigned length) noexcept {
+    if (!known_) return;
+    const auto at = position(a, length);
+    if (at != routes_.end() && at->prefix == a && at->length == length) routes_.erase(at);
+}
+
+std::unique_ptr<interval_trees> short_table::build(const memory& from, generation& g,
+                                                   const next_hops& hops,
+                                                   uint32_t default_handle) const noexcept try {
+    if (!known_ || most_ == 0) return nullptr;
+    // Prefixes one in another, the innermost last: where one ends, the one around it goes on.
+    struct open {
+        address last;
+        uint32_t handle;
+    };
+    std::array<open, 129> around;
+    size_t depth = 0;
+    std::vector<interval> all;
+    all.reserve(2 * routes_.size() + 1);
+    all.push_back({{}, default_handle});
+    const auto close = [&] {
+        const address behind = next_of(around[--depth].last);
+        if (behind != address{})
+            append(all, interval{behind, depth > 0 ? around[depth - 1].handle : default_handle});
+    };
+    for (const route& r : routes_) {
+        const auto behind = [&](const address& last) {
+            return std::tuple(r.prefix.high, r.prefix.low) > std::tuple(last.high, last.low);
+        };
+        while (depth > 0 && behind(around[depth - 1].last)) close();
+        append(all, interval{r.prefix, r.handle});
+        around[depth++] = {last_of(r.prefix, r.length), r.handle};
+    }
+    while (depth > 0) close();
+
+    const auto leaf = [&](uint32_t handle) { return g.leaf(handle, hops.value(handle)); };
+    std::vector<std::vector<interval64>> trees(1);
+    uint32_t before = default_handle;
+    for (size_t i = 0; i < all.size();) {
+        const uint64_t high = all[i].from.high;
+        size_t end = i + 1;
+        while (end < all.size() && all[end].from.high == high) ++end;
+        if (end == i + 1 && all[i].from.low == 0) {
+            append(trees[0], interval64{high, leaf(all[i].handle)});
+        } else {
+            append(trees[0],
+                   interval64{high, static_cast<slot_entry>(trees.size()) << 1 | layout::node_bit});
+            std::vector<interval64>& low = trees.emplace_back();
+            if (all[i].from.low != 0) low.push_back({0, leaf(before)});
+            for (size_t k = i; k < end; ++k) low.push_back({all[k].from.low, leaf(all[k].handle)});
+            if (high != ~uint64_t{0}) trees[0].push_back({high + 1, leaf(all[end - 1].handle)});
+        }
+        before = all[end - 1].handle;
+        i = end;
+    }
+    size_t bytes = in_lines(trees.size() * sizeof(tree));
+    for (const auto& t : trees) {
+        if (t.size() > entries_of(layout::tree_levels)) return nullptr;
+        bytes += bytes_of(levels_for(t.size()));
+    }
+    auto* const block = static_cast<uint8_t*>(from.allocate(from.context, bytes, 64));
+    if (block == nullptr) return nullptr;
+    std::unique_ptr<interval_trees> made;
+    try {
+        made = std::make_unique<interval_trees>(from, block);
+    } catch (const std::bad_alloc&) {
+        from.release(from.context, block);
+        return nullptr;
+    }
+    uint8_t* at = block + in_lines(trees.size() * sizeof(tree));
+    for (size_t i = 0; i < trees.size(); ++i) {
+        new (block + i * sizeof(tree)) tree(lay(trees[i], at));
+        at += bytes_of(levels_for(trees[i].size()));
+    }
+    made->seen = *g.published();
+    made->seen.trees = reinterpret_cast<const tree*>(block);
+    return made;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+}  // namespace turnpike::fib
