@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "config/reader.hpp"
 #include "config/yaml_file.hpp"
@@ -37,6 +39,25 @@ constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "d
 [[noreturn]] void is_missing(const reader& from, const std::string& what) {
     refuse(from, ENOENT, what + " is not there");
 }
+
+/// A state under way. Rules of a list are taken out of it by its first edit, and put back, and what counts is
+/// divided, once.
+struct editing {
+    desired& into;
+    std::map<std::string, std::vector<state::acl_rule>, std::less<>> rules{};
+
+    /// How many rules a list has now.
+    [[nodiscard]] size_t rules_of(const std::string& list) const {
+        const auto there = rules.find(list);
+        if (there != rules.end()) return there->second.size();
+        const auto* const known = into.acls.find(list);
+        return known == nullptr ? 0 : (*known)->rules.size();
+    }
+    void put_back() {
+        for (auto& [list, all] : rules) put_rules(into.acls.find(list)->edit(), std::move(all));
+        rules.clear();
+    }
+};
 
 void edit_route(desired& into, verb v, const reader& from) {
     if (v == del) {
@@ -160,9 +181,9 @@ void edit_acl(desired& into, verb v, const reader& from) {
 }
 
 /// One rule, by its name or its place among those that the operator wrote, from 1.
-void edit_rule(desired& into, verb v, const reader& from) {
+void edit_rule(editing& now, verb v, const reader& from) {
     const std::string name = from.at("list").text();
-    state::shared<state::acl_list>* const list = into.acls.find(name);
+    state::shared<state::acl_list>* const list = now.into.acls.find(name);
     if (list == nullptr)
         from.at("list").refuse(
             fmt::format("names '{}', which is not an access list", name.substr(0, 80)));
@@ -172,10 +193,12 @@ void edit_rule(desired& into, verb v, const reader& from) {
         from.expect_map({"list", "at", "rule"});
     else
         from.expect_map({"list", "at", "name", "rule"});
-    edit_list(list->edit(), from,
-              v == add       ? list_edit::insert
-              : v == replace ? list_edit::exchange
-                             : list_edit::erase);
+    auto at = now.rules.find(name);
+    if (at == now.rules.end()) at = now.rules.emplace(name, take_rules(list->edit())).first;
+    edit_rules(at->second, from,
+               v == add       ? list_edit::insert
+               : v == replace ? list_edit::exchange
+                              : list_edit::erase);
 }
 
 void edit_settings(desired& into, std::string_view kind, const reader& from) {
@@ -195,12 +218,11 @@ struct kind {
 };
 constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
                           {"address", edit_address}, {"port", edit_port},
-                          {"patch", edit_patch},     {"acl", edit_acl},
-                          {"rule", edit_rule}};
+                          {"patch", edit_patch},     {"acl", edit_acl}};
 constexpr std::string_view settings[] = {"tx", "icmp", "neighbours"};
 
 /// {verb: {kind: object}}, each alone in its map.
-void make_edit(desired& into, const reader& from) {
+void make_edit(editing& now, const reader& from) {
     from.expect_map({verb_names[add], verb_names[replace], verb_names[del], verb_names[set]});
     const auto v = std::find_if(verb_names.begin(), verb_names.end(),
                                 [&](std::string_view name) { return from.has(name); });
@@ -210,22 +232,22 @@ void make_edit(desired& into, const reader& from) {
     if (*v == verb_names[set]) {
         what.expect_map({settings[0], settings[1], settings[2]});
         for (const std::string_view name : settings)
-            if (what.has(name)) edit_settings(into, name, what.at(name));
+            if (what.has(name)) edit_settings(now.into, name, what.at(name));
         return;
     }
     what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule"});
+    const auto does = static_cast<verb>(v - verb_names.begin());
+    if (what.has("rule")) return edit_rule(now, does, what.at("rule"));
+    if (what.has("acl")) now.put_back();
     for (const kind& k : kinds)
-        if (what.has(k.name))
-            k.make(into, static_cast<verb>(v - verb_names.begin()), what.at(k.name));
+        if (what.has(k.name)) k.make(now.into, does, what.at(k.name));
 }
 
 /// How many rules an edit goes through; 0: it is of no rule.
-size_t rules_of(const desired& in, const reader& from) {
-    for (const std::string_view v : verb_names) {
-        if (!from.has(v) || !from.at(v).has("rule") || !from.at(v).at("rule").has("list")) continue;
-        const auto* const list = in.acls.find(from.at(v).at("rule").at("list").text());
-        return list == nullptr ? 0 : (*list)->rules.size();
-    }
+size_t rules_of(const editing& now, const reader& from) {
+    for (const std::string_view v : verb_names)
+        if (from.has(v) && from.at(v).has("rule") && from.at(v).at("rule").has("list"))
+            return now.rules_of(from.at(v).at("rule").at("list").text());
     return 0;
 }
 
@@ -233,7 +255,7 @@ size_t rules_of(const desired& in, const reader& from) {
 
 result<void> edit(desired& into, std::string_view list) {
     constexpr size_t most = 65536;
-    // Of all edits together: 40 million took control two seconds, in which it does nothing else.
+    // Of all edits together: 40 million take control 0.4 s, in which it does nothing else.
     constexpr size_t most_rules = 50'000'000;
     const auto root = config::parse_yaml(list, source_name, "do");
     if (!root) return tl::unexpected<error>(root.error());
@@ -242,14 +264,16 @@ result<void> edit(desired& into, std::string_view list) {
         if (edits.size() > most)
             return fail(EINVAL, source_name, fmt::format("more than {} changes in one", most));
         size_t rules = 0;
+        editing now{into};
         for (const reader& one : edits) {
-            make_edit(into, one);
-            rules += rules_of(into, one);
+            make_edit(now, one);
+            rules += rules_of(now, one);
             if (rules > most_rules)
                 refuse(one, EINVAL,
                        "so many changes of single rules in a list so long would hold up all else; "
                        "replace the list's rules instead");
         }
+        now.put_back();
     } catch (const complaint& c) {
         return tl::unexpected<error>(c.what);
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sources/yaml_acl_rule.hpp"
 
@@ -146,8 +147,15 @@ void read_acl(const reader& from, desired& into) {
     into.acls.add(std::move(name), std::move(list));
 }
 
-void edit_list(acl_list& list, const reader& from, list_edit how) {
-    std::vector<acl_rule> rules = operators_rules(list);
+std::vector<acl_rule> take_rules(acl_list& list) {
+    std::vector<acl_rule> out = std::exchange(list.rules, {});
+    std::erase_if(out, [](const acl_rule& r) { return r.where.text.empty(); });
+    return out;
+}
+
+void put_rules(acl_list& list, std::vector<acl_rule> rules) { fill(list, std::move(rules)); }
+
+void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how) {
     if (how == list_edit::insert) {
         const size_t at =
             from.has("at") ? from.at("at").number(1, rules.size() + 1) - 1 : rules.size();
@@ -155,16 +163,15 @@ void edit_list(acl_list& list, const reader& from, list_edit how) {
             from.refuse(fmt::format("makes more rules than {}", max_list_rules));
         acl_rule r = read_one_rule(from.at("rule"), rules);
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(at), std::move(r));
-    } else {
-        const auto at = rules.begin() + static_cast<std::ptrdiff_t>(place_of(from, rules));
-        if (how == list_edit::erase) {
-            rules.erase(at);
-        } else {
-            at->name.clear();  // may be the new one's
-            *at = read_one_rule(from.at("rule"), rules);
-        }
+        return;
     }
-    fill(list, std::move(rules));
+    const auto at = rules.begin() + static_cast<std::ptrdiff_t>(place_of(from, rules));
+    if (how == list_edit::erase) {
+        rules.erase(at);
+    } else {
+        at->name.clear();  // may be the new one's
+        *at = read_one_rule(from.at("rule"), rules);
+    }
 }
 
 void read_bindings(const desired& in, const reader& from, interface& into) {

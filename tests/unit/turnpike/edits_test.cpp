@@ -389,6 +389,49 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"no JSON and no YAML", "[", "socket:1: "}),
     test_name_of<refusal_row>);
 
+/// Rules are taken out of their list once, whatever is edited between them: each edit finds what those before
+/// have left, and the list is whole for what is asked of it.
+TEST(edits, of_rules_and_lists_by_turns) {
+    state::desired d = loaded(
+        "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"
+        "  - {name: other, rules: []}\n"
+        "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    const state::desired before = d;
+    const auto names = [&](const char* list) {
+        std::string out;
+        for (const auto& r : d.acls.at(list)->rules)
+            if (!r.where.text.empty()) out += (out.empty() ? "" : " ") + r.name;
+        return out;
+    };
+    const auto rule = [](const char* verb, const char* list, const std::string& rest) {
+        return std::string("{\"") + verb + R"(": {"rule": {"list": ")" + list + "\", " + rest +
+               "}}}";
+    };
+    const std::string two = R"("rule": {"action": "count", "name": "two"})";
+    const auto done = edit(
+        d, "[" + rule("add", "l", two) + "," + rule("add", "other", two) + "," +
+               R"({"replace": {"acl": {"name": "l", "default": "deny"}}},)" +
+               rule("add", "l", R"("at": 2, "rule": {"action": "count", "name": "three"})") + "," +
+               R"({"add": {"acl": {"name": "third", "rules": []}}},)" +
+               rule("del", "l", R"("name": "one")") + "," +
+               rule("replace", "l", R"("at": 2, "rule": {"action": "deny", "name": "one"})") + "]");
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(names("l"), "three one");
+    EXPECT_EQ(names("other"), "two");
+    EXPECT_FALSE(d.acls.at("l")->default_permits);
+    EXPECT_EQ(d.acls.at("l")->rules.size(), 4U) << "and turnpike's own";
+    EXPECT_EQ(before.acls.at("l")->rules.size(), 2U) << "what shared it has it as it was";
+    // A list that is gone takes no rule; one that is new does.
+    d = before;
+    EXPECT_FALSE(edit(d, "[" + rule("add", "other", two) +
+                             R"(, {"del": {"acl": {"name": "other"}}}, )" +
+                             rule("add", "other", two) + "]"));
+    d = before;
+    ASSERT_TRUE(edit(d, R"([{"add": {"acl": {"name": "third", "rules": []}}}, )" +
+                            rule("add", "third", two) + "]"));
+    EXPECT_EQ(names("third"), "two");
+}
+
 /// Each goes through the whole list: control would do nothing else for minutes.
 TEST(edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     std::string rules;
@@ -405,6 +448,7 @@ TEST(edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     };
     state::desired few = d;
     EXPECT_TRUE(edit(few, edits(100)));
+    EXPECT_EQ(few.acls.at("l")->rules.size(), d.acls.at("l")->rules.size() - 100);
     const auto many = edit(d, edits(5000));
     ASSERT_FALSE(many);
     EXPECT_NE(many.error().text.find("replace the list's rules"), std::string::npos);
