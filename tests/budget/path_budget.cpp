@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The datapath's own work on recorded bursts, for an instruction counter: path-budget SIMD_BITS
+// The datapath's own work on recorded bursts, for an instruction counter: path-budget SIMD_BITS [--cycles]
 // The real worker between two rings, round by round, each with the same 32 packets, path after path. What is
 // to be counted is called measured_round; behind each path the counter is told to write what it has, and the
-// program says which path that was and how many packets came by.
+// program says which path that was and how many packets came by. With --cycles it takes huge pages, goes many
+// more rounds and says TSC cycles a packet: of the tenth fastest of a hundred rounds, and the median.
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <valgrind/callgrind.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "lib/path_lab.hpp"
 
@@ -18,7 +22,13 @@ namespace {
 
 using namespace test;
 
-constexpr uint32_t burst = 32, warm_rounds = 16, rounds = 64;
+constexpr uint32_t burst = 32;
+
+struct amount {
+    uint32_t warm_rounds, rounds;
+    bool timed;
+};
+constexpr amount counted_rounds{16, 64, false}, timed_rounds{2'000, 30'000, true};
 
 struct workload {
     std::string configuration;
@@ -87,7 +97,15 @@ void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte
     }
 }
 
-void count(const std::string& name, const workload& what) {
+void print_cycles(const std::string& name, std::vector<uint64_t>& of_rounds) {
+    std::sort(of_rounds.begin(), of_rounds.end());
+    const auto at = [&](size_t tenth) {
+        return static_cast<double>(of_rounds[of_rounds.size() * tenth / 10]) / burst;
+    };
+    std::printf("%s: %.1f %.1f\n", name.c_str(), at(1), at(5));
+}
+
+void count(const std::string& name, const workload& what, const amount& much) {
     path_lab l(what.configuration);
     l.worker().start();
     l.links(true);
@@ -102,31 +120,36 @@ void count(const std::string& name, const workload& what) {
         frames.push_back(what.frame(i));
         packets.push_back(l.packet_of(frames.back()));
     }
-    for (uint32_t round = 0; round < warm_rounds + rounds; ++round) {
+    std::vector<uint64_t> cycles;
+    for (uint32_t round = 0; round < much.warm_rounds + much.rounds; ++round) {
         refill(l, packets, frames);
-        if (round < warm_rounds)
+        const uint64_t start = rte_rdtsc_precise();
+        if (round < much.warm_rounds)
             l.worker().poll();
         else
             measured_round(l.worker());
+        if (round >= much.warm_rounds) cycles.push_back(rte_rdtsc_precise() - start);
         l.worker().poll();  // sends what a round left
         for (uint32_t i = 0; i < burst; ++i) REQUIRE((packets[i] = l.take(1)) != nullptr);
     }
     for (rte_mbuf* m : packets) rte_pktmbuf_free(m);
     l.worker().finish();
+    if (much.timed) return print_cycles(name, cycles);
     CALLGRIND_DUMP_STATS_AT(name.c_str());
-    std::printf("%s: %u packets\n", name.c_str(), rounds * burst);
+    std::printf("%s: %u packets\n", name.c_str(), much.rounds * burst);
 }
 
 }  // namespace
 }  // namespace turnpike
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: path-budget SIMD_BITS\n");
+    const bool timed = argc == 3 && std::string(argv[2]) == "--cycles";
+    if (argc != 2 && !timed) {
+        std::fprintf(stderr, "usage: path-budget SIMD_BITS [--cycles]\n");
         return 2;
     }
     std::string words[] = {"path-budget",
-                           "--no-huge",
+                           timed ? "--in-memory" : "--no-huge",
                            "--no-shconf",
                            "--no-pci",
                            "--no-telemetry",
@@ -138,5 +161,6 @@ int main(int argc, char** argv) {
     std::vector<char*> eal;
     for (std::string& word : words) eal.push_back(word.data());
     if (rte_eal_init(static_cast<int>(eal.size()), eal.data()) < 0) return 1;
-    for (const auto& [name, what] : turnpike::workloads) turnpike::count(name, what);
+    for (const auto& [name, what] : turnpike::workloads)
+        turnpike::count(name, what, timed ? turnpike::timed_rounds : turnpike::counted_rounds);
 }
