@@ -30,11 +30,12 @@ class Machine:
         cpus = sorted(os.sched_getaffinity(0))
         self.all_cpus, self.control_cpu, self.worker_cpu = cpus, cpus[0], cpus[-1] if len(cpus) < 2 else cpus[1]
 
-    def check(self):
-        """Why nothing can be measured at all; None: it can."""
+    def check(self, inputs=True):
+        """Why nothing can be measured at all; None: it can.
+        inputs: those that turnpike-bench-forward-inputs makes are needed"""
         if not self.turnpike or not os.access(self.turnpike, os.X_OK):
             return f"{self.turnpike or 'turnpike'}: no such program beside this one"
-        if not self.inputs:
+        if inputs and not self.inputs:
             return "turnpike-bench-forward-inputs: no such program beside this one"
         if os.geteuid() != 0:
             return "run as root: huge pages and DPDK's run-time folder are root's"
@@ -44,6 +45,11 @@ class Machine:
             return (f"{free_hugepages()} huge pages of 2 MB are free, 200 are the least (full tables: 700): "
                     "echo 1024 > /proc/sys/vm/nr_hugepages")
         return None
+
+    @staticmethod
+    def cpu_name():
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
 
     def environment(self):
         """EAL refuses a plug-in by a path with a world-writable folder in it; a bare name goes to the dynamic
