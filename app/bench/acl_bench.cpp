@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "acl/acl.hpp"
 #include "acl/acl_dpdk.hpp"
 #include "acl_peer.hpp"
 #include "acl_updates.hpp"
 #include "harness.hpp"
+#include "widths.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -45,8 +47,12 @@ double cycles_per_packet(const std::vector<const uint8_t*>& data, uint32_t burst
 template <class Key>
 class comparison {
   public:
-    comparison(harness& h, const rule_set& set, unsigned categories)
-        : harness_(h), set_(set), categories_(categories) {
+    comparison(harness& h, std::span<const uint16_t> widths, const rule_set& set,
+               unsigned categories)
+        : harness_(h),
+          widths_(judged_widths(acl::classify_kernels(), widths)),
+          set_(set),
+          categories_(categories) {
         for (acl::rule& r : set_.rules)  // several categories: rules are in some of them
             r.categories = categories == 1 ? 1 : 1 + r.user_data * 2654435761U % 15;
         auto made = acl::classifier<Key>::create(acl::eal_config("bench", SOCKET_ID_ANY));
@@ -89,78 +95,75 @@ class comparison {
 
   private:
     void measure(const char* traffic, const std::vector<const uint8_t*>& data, uint32_t burst) {
-        std::vector<contender> all;
+        std::vector<side> peers, ours;
         for (const acl_peer& peer : peers_)
             for (const auto& way : peer.ways)
-                all.push_back(
-                    {way.name, [this, &peer, &way, &data, burst] {
-                         const auto alg = static_cast<enum rte_acl_classify_alg>(way.algorithm);
-                         return cycles_per_packet(data, burst,
-                                                  [&](const uint8_t** d, uint32_t* r, uint32_t n) {
-                                                      rte_acl_classify_alg(peer.context.get(), d, r,
-                                                                           n, categories_, alg);
-                                                  });
-                     }});
-        const size_t first_ours = all.size();
+                peers.push_back(
+                    {{way.name,
+                      [this, &peer, &way, &data, burst] {
+                          const auto alg = static_cast<enum rte_acl_classify_alg>(way.algorithm);
+                          return cycles_per_packet(data, burst,
+                                                   [&](const uint8_t** d, uint32_t* r, uint32_t n) {
+                                                       rte_acl_classify_alg(peer.context.get(), d,
+                                                                            r, n, categories_, alg);
+                                                   });
+                      }},
+                     way.bits});
+        const auto chosen = [&](std::string_view name) {
+            return std::any_of(widths_.begin(), widths_.end(),
+                               [&](const judged_width& w) { return w.kernel == name; });
+        };
         for (const auto& row : acl::classify_kernels())
-            if (isa::choose(acl::classify_kernels(), "bench", isa::any_simd_bitwidth, row.name) &&
-                (row.name == ours_->kernel() || (burst == 32 && categories_ == 1)))
-                all.push_back({std::string(row.name), [this, f = row.function, &data, burst] {
-                                   const acl::view& view = *ours_->readers_view();
-                                   return cycles_per_packet(
-                                       data, burst,
-                                       [&](const uint8_t** d, uint32_t* r, uint32_t n) {
-                                           f(view, d, r, n, categories_);
-                                       });
-                               }});
-        const auto cycles = interleave(all, harness_.repetitions());
-        const auto best = static_cast<size_t>(
-            std::min_element(cycles.begin(), cycles.begin() + static_cast<long>(first_ours)) -
-            cycles.begin());
-        for (size_t i = first_ours; i < all.size(); ++i)
-            report(traffic, burst, all, cycles, i, first_ours == 0 ? all.size() : best);
+            if (isa::may_run(row, isa::any_simd_bitwidth) &&
+                (chosen(row.name) || (burst == 32 && categories_ == 1)))
+                ours.push_back({{std::string(row.name),
+                                 [this, f = row.function, &data, burst] {
+                                     const acl::view& view = *ours_->readers_view();
+                                     return cycles_per_packet(
+                                         data, burst,
+                                         [&](const uint8_t** d, uint32_t* r, uint32_t n) {
+                                             f(view, d, r, n, categories_);
+                                         });
+                                 }},
+                                row.simd_bitwidth});
+        for (const verdict& v : judge(peers, ours, widths_, harness_.repetitions()))
+            report(traffic, burst, v, peers);
     }
 
-    void report(const char* traffic, uint32_t burst, const std::vector<contender>& all,
-                const std::vector<double>& cycles, size_t i, size_t best) {
-        const bool chosen = all[i].name == ours_->kernel();
+    void report(const char* traffic, uint32_t burst, const verdict& v,
+                const std::vector<side>& peers) {
         const auto stats = ours_->stats();
-        nlohmann::json cell{{"set", set_.name},
-                            {"family", set_.kind == acl::family::ipv4 ? 4 : 6},
-                            {"rules", set_.rules.size()},
-                            {"traffic", traffic},
-                            {"burst", burst},
-                            {"categories", categories_},
-                            {"isa", all[i].name},
-                            {"chosen", chosen},
-                            {"cycles", cycles[i]},
-                            {"build_ms", build_ms_},
-                            {"bytes", stats.bytes()},
-                            {"replication", stats.replication}};
-        if (best < all.size()) {
-            cell["peer"] = all[best].name;
-            cell["peer_cycles"] = cycles[best];
+        nlohmann::json cell = cell_of(v, peers, why_not_);
+        cell["set"] = set_.name;
+        cell["family"] = set_.kind == acl::family::ipv4 ? 4 : 6;
+        cell["rules"] = set_.rules.size();
+        cell["traffic"] = traffic;
+        cell["burst"] = burst;
+        cell["categories"] = categories_;
+        cell["build_ms"] = build_ms_;
+        cell["bytes"] = stats.bytes();
+        cell["replication"] = stats.replication;
+        if (v.peer) {
             const auto fewest = std::min_element(
                 peers_.begin(), peers_.end(),
                 [](const acl_peer& a, const acl_peer& b) { return a.bytes < b.bytes; });
             cell["peer_build_ms"] = fewest->build_ms;
             cell["peer_bytes"] = fewest->bytes;
-        } else {
-            cell["peer"] = nullptr;
-            cell["why"] = why_not_;
         }
         const auto& added = harness_.add_cell(std::move(cell));
-        if (chosen)
+        if (v.width_bits)
             harness_.say(fmt::format(
-                "{:9} {:6} {:6} burst {:2} cat {}  {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  build "
-                "{:.1f} ms",
-                set_.name, set_.rules.size(), traffic, burst, categories_, all[i].name, cycles[i],
-                best < all.size() ? all[best].name : "none", best < all.size() ? cycles[best] : 0,
-                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0,
+                "{:9} {:6} {:6} burst {:2} cat {}  {:3} bits {:9} {:6.1f}  {:21} {:6.1f}  x{:.2f}  "
+                "noise {:.2f}  build {:.1f} ms",
+                set_.name, set_.rules.size(), traffic, burst, categories_, *v.width_bits, v.isa,
+                v.cycles, v.peer ? peers[*v.peer].what.name : "none",
+                v.peer ? v.of_peers[*v.peer] : 0.0,
+                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0, *v.noise,
                 build_ms_));
     }
 
     harness& harness_;
+    std::vector<judged_width> widths_;
     rule_set set_;
     unsigned categories_;
     std::unique_ptr<acl::classifier<Key>> ours_;
@@ -169,38 +172,48 @@ class comparison {
     std::string why_not_;
 };
 
-void summarise_all(harness& h) {
+void summarise_width(harness& h, uint16_t bits, nlohmann::json& into) {
     const auto rules = [](const nlohmann::json& c) { return c["rules"].get<size_t>(); };
     const auto put = [&](const std::string& key, std::optional<double> value) {
-        h.summary()[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+        into[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    };
+    const auto chosen = [bits](const nlohmann::json& c, int family) {
+        return c["width_bits"] == bits && c["family"] == family;
     };
     const struct {
         const char* name;
         size_t from, below;
     } sizes[] = {{"1k", 0, 3000}, {"10k", 3000, 20'000}, {"concat", 20'000, ~size_t{0}}};
     for (const auto& size : sizes) {
-        const auto pick = [&](const nlohmann::json& c) {
-            return c["chosen"] == true && c["family"] == 4 && rules(c) >= size.from &&
-                   rules(c) < size.below;
+        const auto of_size = [&](const nlohmann::json& c) {
+            return chosen(c, 4) && rules(c) >= size.from && rules(c) < size.below;
         };
-        const auto m = summarise(h.cells(), "ratio", pick);
+        const auto m = summarise(h.cells(), "ratio", of_size);
         const std::string name = size.name;
         put(name == "concat" ? "concat_geomean" : "geomean_" + name, m.geomean);
         if (name != "concat") put("min_" + name, m.least);
+        for (const int categories : {1, 4}) {
+            const auto one = summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
+                return of_size(c) && c["categories"] == categories;
+            });
+            const std::string which = fmt::format("{}_{}_categories", name, categories);
+            put("geomean_" + which, one.geomean);
+            put("min_" + which, one.least);
+        }
         double build = 0;
         for (const auto& c : h.cells())
-            if (pick(c)) build = std::max(build, c["build_ms"].get<double>());
-        if (build != 0) h.summary()["max_build_ms_" + name] = build;
+            if (of_size(c)) build = std::max(build, c["build_ms"].get<double>());
+        if (build != 0) into["max_build_ms_" + name] = build;
     }
-    put("v6_geomean", summarise(h.cells(), "ratio", [](const nlohmann::json& c) {
-                          return c["chosen"] == true && c["family"] == 6;
+    put("v6_geomean", summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
+                          return chosen(c, 6);
                       }).geomean);
     double bytes_ratio = 0;
     for (const auto& c : h.cells())
         if (c.contains("peer_bytes"))
             bytes_ratio =
                 std::max(bytes_ratio, c["bytes"].get<double>() / c["peer_bytes"].get<double>());
-    h.summary()["max_bytes_ratio"] = bytes_ratio;
+    into["max_bytes_ratio"] = bytes_ratio;
 }
 
 /// Can rte_acl build this within the time? Asked of a child, which can be stopped. Empty: it can.
@@ -216,9 +229,10 @@ std::string probe_peer(const harness& h, const std::vector<std::string>& self, c
 }
 
 template <class Key>
-void measure_set(harness& h, const rule_set& set, const std::string& no_peer) {
+void measure_set(harness& h, std::span<const uint16_t> widths, const rule_set& set,
+                 const std::string& no_peer) {
     for (const unsigned categories : {1U, 4U}) {
-        comparison<Key> c(h, set, categories);
+        comparison<Key> c(h, widths, set, categories);
         c.add_peers(no_peer);
         c.measure();
     }
@@ -234,6 +248,7 @@ int run(int argc, char** argv) {
     h.add_flag("--no-updates", no_updates, "without the updates beside a reader");
     h.add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
+    const auto widths = h.permit_widths();
     std::vector<rule_set> sets = files.empty() ? generate_sets() : std::vector<rule_set>{};
     for (const auto& path : files) {
         auto file = acl::read_rules(path);
@@ -263,10 +278,13 @@ int run(int argc, char** argv) {
         });
     for (const rule_set* s : each) {
         const auto no_peer = probe_peer(h, {"/proc/self/exe"}, *s, files);
-        s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, *s, no_peer)
-                                     : measure_set<acl::key6>(h, *s, no_peer);
+        s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, widths, *s, no_peer)
+                                     : measure_set<acl::key6>(h, widths, *s, no_peer);
     }
-    summarise_all(h);
+    // What does not depend on the width (updates) is said for each.
+    const nlohmann::json common = std::exchange(h.summary(), nlohmann::json::object());
+    for (const uint16_t bits : widths)
+        summarise_width(h, bits, h.summary()[std::to_string(bits)] = common);
     return h.finish();
 }
 

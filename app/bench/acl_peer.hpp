@@ -21,6 +21,7 @@ struct acl_peer {
     struct way {
         std::string name;
         int algorithm;
+        uint16_t bits;  ///< the narrowest permitted width at which it may run
     };
     std::vector<way> ways;  ///< algorithms that the CPU and EAL permit
 };

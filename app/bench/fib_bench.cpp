@@ -5,6 +5,7 @@
 #include <rte_memory.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/byte_order.hpp"
 #include "eal/memory.hpp"
@@ -13,6 +14,7 @@
 #include "fib/fib_dpdk.hpp"
 #include "fib_updates.hpp"
 #include "lookup_cell.hpp"
+#include "widths.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -46,8 +48,10 @@ struct family6 {
 template <class Family>
 class comparison {
   public:
-    comparison(harness& h, std::string name, routes table, unsigned width_bytes, uint64_t distinct)
+    comparison(harness& h, std::span<const uint16_t> widths, std::string name, routes table,
+               unsigned width_bytes, uint64_t distinct)
         : harness_(h),
+          widths_(judged_widths(Family::kernels(), widths)),
           name_(std::move(name)),
           table_(std::move(table)),
           width_(width_bytes),
@@ -65,7 +69,6 @@ class comparison {
         auto made = Family::table_type::create(config);
         if (!made) return harness_.say(made.error().message()), false;
         ours_ = std::move(*made);
-        chosen_ = std::string(ours_->kernel());
         const uint64_t start = rte_rdtsc();
         if (auto ok = ours_->load(ours_routes_); !ok)
             return harness_.say(ok.error().message()), false;
@@ -82,30 +85,29 @@ class comparison {
             for (const auto& a : make_traffic(table_, Family::number, traffic_kind, lookups))
                 traffic_.push_back(Family::from(a));
         }
-        std::vector<contender> all;
+        std::vector<side> peers, ours;
         for (const auto& peer : peers_)
             for (const auto& way : peer.ways)
-                all.push_back(
-                    {way.name, [this, &way, burst] { return way.cycles(traffic_, burst); }});
-        const size_t first_ours = all.size();
+                peers.push_back(
+                    {{way.name, [this, &way, burst] { return way.cycles(traffic_, burst); }},
+                     way.bits});
         for (const auto& row : Family::kernels())
-            if (fib::fib4::create({.kernel = std::string(row.name)}))  // the CPU has it
-                all.push_back({std::string(row.name), [this, f = row.function, burst] {
-                                   const fib::view& view = *ours_->readers_view();
-                                   return cycles_per_lookup(
-                                       traffic_, burst,
-                                       [f, &view](const auto* dst, uint64_t* hop, uint32_t n) {
-                                           f(view,
-                                             reinterpret_cast<const std::conditional_t<
-                                                 Family::number == 4, uint32_t, uint8_t>*>(dst),
-                                             hop, n);
-                                       });
-                               }});
-        const auto cycles = interleave(all, harness_.repetitions());
-        const auto best =
-            std::min_element(cycles.begin(), cycles.begin() + static_cast<long>(first_ours));
-        for (size_t i = first_ours; i < all.size(); ++i)
-            report(all, cycles, i, best - cycles.begin(), burst);
+            if (isa::may_run(row, isa::any_simd_bitwidth))  // the CPU has it
+                ours.push_back({{std::string(row.name),
+                                 [this, f = row.function, burst] {
+                                     const fib::view& view = *ours_->readers_view();
+                                     return cycles_per_lookup(
+                                         traffic_, burst,
+                                         [f, &view](const auto* dst, uint64_t* hop, uint32_t n) {
+                                             f(view,
+                                               reinterpret_cast<const std::conditional_t<
+                                                   Family::number == 4, uint32_t, uint8_t>*>(dst),
+                                               hop, n);
+                                         });
+                                 }},
+                                row.simd_bitwidth});
+        for (const verdict& v : judge(peers, ours, widths_, harness_.repetitions()))
+            report(v, peers, burst);
     }
 
     uint64_t bytes() const { return ours_->stats().bytes(); }
@@ -117,48 +119,36 @@ class comparison {
   private:
     static constexpr size_t lookups = Family::number == 4 ? 1 << 21 : 1 << 20;
 
-    void report(const std::vector<contender>& all, const std::vector<double>& cycles, size_t i,
-                long best, uint32_t burst) {
-        const bool chosen = all[i].name == chosen_;
-        nlohmann::json cell{{"family", Family::number},
-                            {"width_bytes", width_},
-                            {"next_hops", distinct_},
-                            {"table", name_},
-                            {"traffic", traffic_kind_},
-                            {"burst", burst},
-                            {"isa", all[i].name},
-                            {"chosen", chosen},
-                            {"cycles", cycles[i]},
-                            {"mlookups", static_cast<double>(rte_get_tsc_hz()) / cycles[i] / 1e6}};
-        if (best < static_cast<long>(i) && !peers_[0].ways.empty()) {
-            cell["peer"] = all[static_cast<size_t>(best)].name;
-            cell["peer_cycles"] = cycles[static_cast<size_t>(best)];
-            nlohmann::json every;
-            for (size_t p = 0; p < all.size() && p < i; ++p)
-                if (all[p].name.rfind("rte_", 0) == 0) every[all[p].name] = cycles[p];
-            cell["peers"] = every;
-        } else {
-            cell["peer"] = nullptr;
-            cell["why"] = peers_[0].why_not;
-        }
+    void report(const verdict& v, const std::vector<side>& peers, uint32_t burst) {
+        nlohmann::json cell = cell_of(v, peers, peers_[0].why_not);
+        cell["family"] = Family::number;
+        cell["width_bytes"] = width_;
+        cell["next_hops"] = distinct_;
+        cell["table"] = name_;
+        cell["traffic"] = traffic_kind_;
+        cell["burst"] = burst;
+        cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / v.cycles / 1e6;
         if (peers_[0].refused != 0) cell["peer_refused_routes"] = peers_[0].refused;
         const auto& added = harness_.add_cell(std::move(cell));
-        if (chosen)
+        if (v.width_bits)
             harness_.say(fmt::format(
-                "v{} {:5} {}B {:5} hops {:7} burst {:3}  {:6} {:6.2f}  {:22} {:6.2f}  x{:.2f}",
-                Family::number, name_, width_, distinct_, traffic_kind_, burst, all[i].name,
-                cycles[i], all[static_cast<size_t>(best)].name, cycles[static_cast<size_t>(best)],
-                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0));
+                "v{} {:5} {}B {:5} hops {:7} burst {:3}  {:3} bits {:6} {:6.2f}  {:22} {:6.2f}  "
+                "x{:.2f}  noise {:.2f}",
+                Family::number, name_, width_, distinct_, traffic_kind_, burst, *v.width_bits,
+                v.isa, v.cycles, v.peer ? peers[*v.peer].what.name : "none",
+                v.peer ? v.of_peers[*v.peer] : 0.0,
+                added["ratio"].is_number() ? added["ratio"].template get<double>() : 0.0,
+                *v.noise));
     }
 
     harness& harness_;
+    std::vector<judged_width> widths_;
     std::string name_;
     routes table_;
     unsigned width_;
     uint64_t distinct_;
     std::vector<typename Family::route_type> ours_routes_;
     std::unique_ptr<typename Family::table_type> ours_;
-    std::string chosen_;
     std::vector<peer_table<typename Family::address_type>> peers_;
     std::string traffic_kind_;
     std::vector<typename Family::address_type> traffic_;
@@ -188,9 +178,10 @@ double limit_cycles(uint64_t bytes, unsigned repetitions) {
 }
 
 template <class Family>
-void measure_table(harness& h, const std::string& name, const routes& table, unsigned width,
-                   uint64_t distinct, const std::string& only_traffic) {
-    comparison<Family> c(h, name, table, width, distinct);
+void measure_table(harness& h, std::span<const uint16_t> widths, const std::string& name,
+                   const routes& table, unsigned width, uint64_t distinct,
+                   const std::string& only_traffic) {
+    comparison<Family> c(h, widths, name, table, width, distinct);
     if (!c.load()) return;
     const bool full = name == "full";
     const std::string prefix = Family::number == 4 ? "v4_" : "v6_";
@@ -208,25 +199,30 @@ void measure_table(harness& h, const std::string& name, const routes& table, uns
         if constexpr (Family::number == 4) measure_updates(h, c.table());
 }
 
-void summarise_ratios(harness& h) {
-    const auto put = [&](const char* key, std::optional<double> value) {
-        h.summary()[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-    };
-    for (const int family : {4, 6}) {
-        const auto spread = [family](const nlohmann::json& c) {
-            return c["chosen"] == true && c["family"] == family && c["table"] == "full" &&
-                   c["traffic"] != "one";
+/// What does not depend on the width is said for each.
+void summarise_by_width(harness& h, std::span<const uint16_t> widths) {
+    const nlohmann::json common = std::exchange(h.summary(), nlohmann::json::object());
+    for (const uint16_t bits : widths) {
+        nlohmann::json& s = h.summary()[std::to_string(bits)] = common;
+        const auto put = [&](const char* key, std::optional<double> value) {
+            s[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
         };
-        const auto m = summarise(h.cells(), "ratio", spread);
-        put(family == 4 ? "v4_geomean" : "v6_geomean", m.geomean);
-        put(family == 4 ? "v4_min" : "v6_min", m.least);
+        const auto chosen = [bits](const nlohmann::json& c) { return c["width_bits"] == bits; };
+        for (const int family : {4, 6}) {
+            const auto m = summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
+                return chosen(c) && c["family"] == family && c["table"] == "full" &&
+                       c["traffic"] != "one";
+            });
+            put(family == 4 ? "v4_geomean" : "v6_geomean", m.geomean);
+            put(family == 4 ? "v4_min" : "v6_min", m.least);
+            const auto narrow = summarise(h.cells(), "ratio", [&](const nlohmann::json& c) {
+                return chosen(c) && c["family"] == family &&
+                       (c["table"] == "8" || c["traffic"] == "one");
+            });
+            put(family == 4 ? "narrow_min" : "v6_narrow_min", narrow.least);
+        }
+        if (common.contains("v4_limit_cycles")) s["limit_cycles"] = common["v4_limit_cycles"];
     }
-    put("narrow_min", summarise(h.cells(), "ratio", [](const nlohmann::json& c) {
-                          return c["chosen"] == true && c["family"] == 4 &&
-                                 (c["table"] == "8" || c["traffic"] == "one");
-                      }).least);
-    if (h.summary().contains("v4_limit_cycles"))
-        h.summary()["limit_cycles"] = h.summary()["v4_limit_cycles"];
 }
 
 int run(int argc, char** argv) {
@@ -238,6 +234,7 @@ int run(int argc, char** argv) {
     h.add_option("--family", only_family, "only 4 or 6");
     h.add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one; or only updates");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
+    const auto widths = h.permit_widths();
     struct shape {
         unsigned width;
         uint64_t distinct;
@@ -248,19 +245,19 @@ int run(int argc, char** argv) {
         for (const shape s :
              {shape{2, 200}, shape{4, 200}, shape{4, 60'000}, shape{8, 200}, shape{8, 60'000}})
             if (!full.empty())
-                measure_table<family4>(h, "full", full, s.width, s.distinct, only_traffic);
+                measure_table<family4>(h, widths, "full", full, s.width, s.distinct, only_traffic);
         for (const unsigned width : {2U, 4U, 8U})
-            measure_table<family4>(h, "8", eight_routes(4), width, 200, only_traffic);
+            measure_table<family4>(h, widths, "8", eight_routes(4), width, 200, only_traffic);
     }
     if (only_family != 4) {
         const routes full = file.empty() ? generate_routes(6, 160'000) : read_routes(file, 6);
         h.summary()["v6_routes"] = full.size();
         for (const shape s : {shape{4, 200}, shape{4, 60'000}, shape{8, 200}, shape{8, 60'000}})
             if (!full.empty())
-                measure_table<family6>(h, "full", full, s.width, s.distinct, only_traffic);
-        measure_table<family6>(h, "8", eight_routes(6), 4, 200, only_traffic);
+                measure_table<family6>(h, widths, "full", full, s.width, s.distinct, only_traffic);
+        measure_table<family6>(h, widths, "8", eight_routes(6), 4, 200, only_traffic);
     }
-    summarise_ratios(h);
+    summarise_by_width(h, widths);
     return h.finish();
 }
 

@@ -45,16 +45,16 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
     for (const auto& r : table)
         peer.refused += rte_fib_add(fib, host4(r.prefix), r.length, r.next_hop) != 0;
     peer.load_seconds = seconds_since(start);
-    const std::pair<const char*, rte_fib_lookup_type> types[] = {
-        {"rte_fib scalar macro", RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO},
-        {"rte_fib scalar inline", RTE_FIB_LOOKUP_DIR24_8_SCALAR_INLINE},
-        {"rte_fib scalar uni", RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI},
-        {"rte_fib avx512", RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}};
-    for (const auto& [name, type] : types) {
+    const std::tuple<const char*, uint16_t, rte_fib_lookup_type> types[] = {
+        {"rte_fib scalar macro", 64, RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO},
+        {"rte_fib scalar inline", 64, RTE_FIB_LOOKUP_DIR24_8_SCALAR_INLINE},
+        {"rte_fib scalar uni", 64, RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI},
+        {"rte_fib avx512", 512, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}};
+    for (const auto& [name, bits, type] : types) {
         if (rte_fib_select_lookup(fib, type) != 0)
             continue;  // this CPU or width does not permit it
         peer.ways.push_back(
-            {name, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
+            {name, bits, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
                  rte_fib_select_lookup(fib, type);
                  return cycles_per_lookup(traffic, burst,
                                           [fib](const uint32_t* dst, uint64_t* hop, uint32_t n) {
@@ -91,24 +91,24 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
     }
     peer.load_seconds = seconds_since(start);
     peer.ways.push_back(
-        {"rte_lpm bulk", [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
+        {"rte_lpm bulk", 64, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
              return cycles_per_lookup(
                  traffic, burst, [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
                      rte_lpm_lookup_bulk(lpm, dst, reinterpret_cast<uint32_t*>(hop), n);
                  });
          }});
-    peer.ways.push_back({"rte_lpm x4", [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
-                             return cycles_per_lookup(
-                                 traffic, burst,
-                                 [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
-                                     auto* out = reinterpret_cast<uint32_t*>(hop);
-                                     for (uint32_t i = 0; i < n; i += 4) {
-                                         xmm_t four;
-                                         std::memcpy(&four, dst + i, sizeof four);
-                                         rte_lpm_lookupx4(lpm, four, out + i, 0);
-                                     }
-                                 });
-                         }});
+    peer.ways.push_back(
+        {"rte_lpm x4", 128, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
+             return cycles_per_lookup(traffic, burst,
+                                      [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
+                                          auto* out = reinterpret_cast<uint32_t*>(hop);
+                                          for (uint32_t i = 0; i < n; i += 4) {
+                                              xmm_t four;
+                                              std::memcpy(&four, dst + i, sizeof four);
+                                              rte_lpm_lookupx4(lpm, four, out + i, 0);
+                                          }
+                                      });
+         }});
     return peer;
 }
 
@@ -130,13 +130,14 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
         peer.refused +=
             rte_fib6_add(fib, fib6_address(bytes6(r.prefix).bytes), r.length, r.next_hop) != 0;
     peer.load_seconds = seconds_since(start);
-    const std::pair<const char*, rte_fib6_lookup_type> types[] = {
-        {"rte_fib6 scalar", RTE_FIB6_LOOKUP_TRIE_SCALAR},
-        {"rte_fib6 avx512", RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512}};
-    for (const auto& [name, type] : types) {
+    const std::tuple<const char*, uint16_t, rte_fib6_lookup_type> types[] = {
+        {"rte_fib6 scalar", 64, RTE_FIB6_LOOKUP_TRIE_SCALAR},
+        {"rte_fib6 avx512", 512, RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512}};
+    for (const auto& [name, bits, type] : types) {
         if (rte_fib6_select_lookup(fib, type) != 0) continue;
         peer.ways.push_back(
-            {name, [fib, type = type](const std::vector<ipv6_address>& traffic, uint32_t burst) {
+            {name, bits,
+             [fib, type = type](const std::vector<ipv6_address>& traffic, uint32_t burst) {
                  rte_fib6_select_lookup(fib, type);
                  return cycles_per_lookup(
                      traffic, burst, [fib](const ipv6_address* dst, uint64_t* hop, uint32_t n) {

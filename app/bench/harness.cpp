@@ -141,6 +141,15 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
 
 uint16_t harness::max_simd_bitwidth() const { return eal::max_simd_bitwidth(); }
 
+std::vector<uint16_t> harness::permit_widths() {
+    const bool wide = (isa::detect() & isa::feature_avx512) != 0;
+    std::vector<uint16_t> widths;
+    for (const uint16_t bits : {uint16_t{256}, uint16_t{512}})
+        if ((bits < 512 || wide) && eal::permit_simd_bitwidth(bits)) widths.push_back(bits);
+    if (widths.empty()) widths.push_back(max_simd_bitwidth());
+    return widths;
+}
+
 void harness::say(const std::string& line) const { fmt::print(stderr, "{}\n", line); }
 
 nlohmann::json& harness::add_cell(nlohmann::json cell) {

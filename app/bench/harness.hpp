@@ -77,6 +77,9 @@ class harness {
     bool quick() const noexcept { return quick_; }
     unsigned repetitions() const noexcept { return quick_ ? 5 : 9; }
     uint16_t max_simd_bitwidth() const;
+    /// The SIMD widths that a run is judged at: 256 and, where the CPU has AVX-512, 512 bits, or the one that
+    /// --force-max-simd-bitwidth says. The widest is permitted from here on.
+    std::vector<uint16_t> permit_widths();
 
     /// A line for people, on standard error.
     void say(const std::string& line) const;

@@ -38,6 +38,7 @@ template <class Address>
 struct peer_table {
     struct way {
         std::string name;
+        uint16_t bits;  ///< the narrowest permitted width at which it may run
         std::function<double(const std::vector<Address>&, uint32_t burst)> cycles;
     };
     std::shared_ptr<void> keep;
