@@ -40,24 +40,6 @@ std::string field_of(const char* file, const std::string& field) {
 
 }  // namespace
 
-double median(std::vector<double> seen) {
-    const auto middle = seen.begin() + static_cast<long>(seen.size() / 2);
-    std::nth_element(seen.begin(), middle, seen.end());
-    return *middle;
-}
-
-std::vector<double> interleave(std::span<const contender> all, unsigned repetitions) {
-    std::vector<std::vector<double>> seen(all.size());
-    for (unsigned r = 0; r < repetitions; ++r)
-        for (size_t turn = 0; turn < all.size(); ++turn) {
-            const size_t i = (turn + r) % all.size();
-            seen[i].push_back(all[i].run());
-        }
-    std::vector<double> medians;
-    for (auto& s : seen) medians.push_back(median(std::move(s)));
-    return medians;
-}
-
 child_result run_child(const std::vector<std::string>& argv, std::chrono::seconds deadline) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) return {-1, ""};

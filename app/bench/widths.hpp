@@ -3,7 +3,10 @@
 // peer and the kernel that it permits.
 #pragma once
 
-#include "harness.hpp"
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "interleave.hpp"
 #include "isa/isa.hpp"
 
 namespace turnpike::bench {
