@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes on for long: looking at everything a hundred times a second costs workers next to nothing and no packet,
+and a million changes leave memory as it was."""
+import os
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.dut import LONG  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from live_test import WRONG, Patched  # noqa: E402
+from steer_test import Nothing, Steered, lines_of, some_prefixes  # noqa: E402
+
+HZ, SUBJECTS = 100, ("ports", "drops", "cost")
+
+
+def look(operator, seconds):
+    """Each of the subjects so often a second; how many were shown."""
+    begin, shown = time.monotonic(), 0
+    while (now := time.monotonic()) < begin + seconds:
+        for what in SUBJECTS:
+            operator.show(what)
+        shown += len(SUBJECTS)
+        time.sleep(max(0, begin + shown / len(SUBJECTS) / HZ - now))
+    return shown
+
+
+def test_looking_loses_nothing_and_costs_next_to_nothing():
+    """Cycles a packet of a worker that is always busy, in windows by turns with and without an operator who looks.
+    Others on the machine only add to some, so the cheaper windows are compared; where they leave no quiet ones, what
+    looking costs is not judged."""
+    windows, seconds, most, enough = (100, 0.2, 1.01, 40) if LONG else (12, 0.2, 1.05, 6)
+    with Lab() as lab:
+        patched = Patched(lab, "ab", 0, [1])
+        wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("ab").values()), "they forward")
+        operator = Operator("/run/turnpike/control.sock", 60)
+
+        def cycles_a_packet(looks):
+            """None: somebody else had the CPU of the worker or of control."""
+            def counted():
+                worker = operator.show("report")["workers"][0]
+                return worker["busy_cycles"], worker["packets"]
+            before = counted()
+            shown = look(operator, seconds) if looks else time.sleep(seconds)
+            busy, packets = (now - was for now, was in zip(counted(), before))
+            late = looks and shown < 0.8 * HZ * len(SUBJECTS) * seconds
+            return None if late or packets == 0 else busy / packets
+
+        costs = {False: [], True: []}
+        for n in range(2 * windows):
+            cost = cycles_a_packet(n % 2 == 1)
+            if cost is not None:
+                costs[n % 2 == 1].append(cost)
+        total = {key: sum(p[key] for p in patched.counts("ab").values()) for key in ("gen_lost", *WRONG)}
+        operator.close()
+        report = patched.stop()
+        assert not any(total.values()) and set(report["drops"]) <= {"stopping"}, (total, report["drops"])
+        if min(map(len, costs.values())) < enough:
+            tap.skip("others have the CPUs, too: what looking costs cannot be told")
+        quiet = {looks: sorted(some)[:max(1, len(some) // 5)] for looks, some in costs.items()}
+        without, with_it = (statistics.median(quiet[looks]) for looks in (False, True))
+        print(f"# a packet costs {with_it:.1f} cycles looked at {HZ} times a second, {without:.1f} else: {with_it / without:.4f}")
+        # Either kind by itself: what looking costs is in all of its windows.
+        if any(max(some) > 1.1 * min(some) for some in quiet.values()):
+            tap.skip("others have the CPUs, too: equal windows differ too much")
+        assert with_it / without < most
+
+
+def test_memory_after_many_changes():
+    """Routes come and go, lead elsewhere, and are rolled back; lists and addresses change between them."""
+    routes, each = (1000, 1000) if LONG else (100, 400)  # changes of routes: requests, lines of each
+    with Lab() as lab:
+        s = Steered(lab)
+        prefixes = [some_prefixes(each, seed) for seed in range(5)]
+
+        def resident_kb():
+            with open(f"/proc/{s.turnpike.process.pid}/status", encoding="utf-8") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+        def used():
+            """Of the process, of EAL's heap, and of the tables, once what waits for workers is given back."""
+            time.sleep(0.1)
+            memory = s.operator.show("memory")
+            return {"resident_kb": resident_kb(), "heap": s.telemetry.ask("/eal/heap_info,0")["Alloc_size"],
+                    "fib4": memory["fib4"]["live_bytes"], "next_hops": memory["next_hops"]["in_use"]}
+
+        def change(n):
+            chosen = prefixes[n % len(prefixes)]
+            s.operator.result("routes", lines=lines_of("add", chosen))
+            s.operator.result("routes", lines=lines_of("replace", chosen, port=1))
+            if n % 10 == 0:
+                s.operator.result("rollback")
+            rule = {"list": "l", "rule": {"action": "count", "protocol": n % 250}}
+            s.operator.result("change", do=[{"add": {"acl": {"name": "l", "default": "permit", "rules": []}}},
+                                            {"add": {"rule": rule}}, {"replace": {"port": {"name": "p2", "acl": {"in": "l"}}}},
+                                            {"add": {"address": {"port": "p2", "address": f"10.77.{n % 250}.1/24"}}}])
+            s.operator.result("change", do=[{"replace": {"port": {"name": "p2", "acl": {"in": None}}}}, {"del": {"acl": {"name": "l"}}},
+                                            {"del": {"address": {"port": "p2", "address": f"10.77.{n % 250}.1/24"}}}])
+            s.operator.result("routes", lines=lines_of("del", chosen))
+
+        requests = routes // 3
+        with Nothing(s, f"{3 * requests * each} changes of routes"):
+            began = time.monotonic()
+            for n in range(requests // 5):
+                change(n)
+            early = used()
+            for n in range(requests // 5, requests):
+                change(n)
+            took = time.monotonic() - began
+        late = used()
+        print(f"# in {took:.1f} s; a fifth of the way {early}, at the end {late}")
+        s.stop()
+        assert late["fib4"] == early["fib4"] and late["next_hops"] == early["next_hops"]
+        assert late["resident_kb"] <= early["resident_kb"] + 2048, (early, late)
+        assert late["heap"] <= early["heap"] + 262144, (early, late)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
