@@ -96,11 +96,8 @@ struct lookup_way {
     static value value_at(const uint8_t* at) noexcept {
         return __atomic_load_n(reinterpret_cast<const value*>(at), __ATOMIC_ACQUIRE);
     }
-    static bool displaced(meta m, uint64_t second) noexcept {
-        const uint32_t counter = layout::filter_class(static_cast<uint32_t>(second));
-        return (m >> (B::filter_shift + layout::filter_counter_bits * counter) &
-                layout::filter_counter_max) != 0;
-    }
+    static_assert(layout::class_shift == 30 && layout::filter_counter_bits == 4 &&
+                  layout::filter_counter_max == 15);  // as nonzero_counters has it
     static unsigned lowest(meta m) noexcept { return static_cast<unsigned>(__builtin_ctzll(m)); }
     /// The slots, by their bits in meta, that may have (tags) or have (keys) what is looked for.
     static meta matches(const uint8_t* line, const uint8_t* key, uint64_t first, meta m) noexcept {
@@ -180,12 +177,12 @@ struct lookup_way {
 
     /// First buckets of inline keys.
     static uint64_t first_inline(const burst& b, const uint8_t* keys, value* values, uint32_t n,
-                                 meta& changed) noexcept {
+                                 meta* metas, meta& changed) noexcept {
         uint8_t found[burst_keys];  // the slots, as bits
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
             const uint8_t* const line = b.line(i);
-            const meta before = meta_of(line);
+            const meta before = metas[i] = meta_of(line);
             const meta m = matches(line, keys + i * key_bytes, 0, before);
             found[i] = static_cast<uint8_t>(m);
             const unsigned slot = B::slot_of(lowest(m | B::slot_bit(B::slots - 1)));
@@ -198,17 +195,17 @@ struct lookup_way {
     /// First buckets of tagged keys: all tags; the entries of those that may be there are asked for, and
     /// then compared.
     static uint64_t first_tagged(const exact::view& t, const burst& b, const uint8_t* keys,
-                                 value* values, uint32_t n, meta& changed) noexcept {
-        meta before[burst_keys], candidates[burst_keys];
+                                 value* values, uint32_t n, meta* metas, meta& changed) noexcept {
+        meta candidates[burst_keys];
         uint8_t number[burst_keys + 1];  // of keys that have candidates
         const uint8_t* entry[burst_keys];
         uint32_t count = 0;
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
             const uint8_t* const line = b.line(i);
-            before[i] = meta_of(line);
-            candidates[i] = matches(line, nullptr, b.first[i], before[i]);
-            changed |= before[i] ^ meta_again(line);
+            metas[i] = meta_of(line);
+            candidates[i] = matches(line, nullptr, b.first[i], metas[i]);
+            changed |= metas[i] ^ meta_again(line);
             number[count] = static_cast<uint8_t>(i);
             count += candidates[i] != 0;
         }
@@ -225,7 +222,7 @@ struct lookup_way {
             const meta more = candidates[i] & (candidates[i] - 1);
             hits |= static_cast<uint64_t>(equal) << i;
             several |= static_cast<uint64_t>(!equal & (more != 0)) << i;
-            changed |= before[i] ^ meta_again(b.line(i));
+            changed |= metas[i] ^ meta_again(b.line(i));
         }
         for (; several != 0; several &= several - 1) {
             const auto i = static_cast<unsigned>(__builtin_ctzll(several));
@@ -236,16 +233,11 @@ struct lookup_way {
         return hits;
     }
 
-    /// Of the keys that their first buckets do not have, those that may be in their other one. The rest
-    /// get their values: 0.
-    static uint64_t not_done(const burst& b, value* values, uint64_t misses) noexcept {
-        uint64_t others = 0;
-        for (; misses != 0; misses &= misses - 1) {
-            const auto i = static_cast<unsigned>(__builtin_ctzll(misses));
-            values[i] = 0;
-            others |= static_cast<uint64_t>(displaced(meta_of(b.line(i)), b.second[i])) << i;
-        }
-        return others;
+    /// Keys that their first buckets do not have: their values are 0. Those that may be in their other one.
+    static uint64_t not_done(const burst& b, value* values, uint64_t misses, const meta* metas,
+                             uint32_t n) noexcept {
+        for (uint64_t left = misses; left != 0; left &= left - 1) values[__builtin_ctzll(left)] = 0;
+        return misses & V::template nonzero_counters<B::filter_shift>(metas, b.second, n);
     }
 
     static uint64_t other_buckets(const exact::view& t, burst& b, const uint8_t* keys,
@@ -278,12 +270,14 @@ struct lookup_way {
         const uint64_t changes = __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);
         meta changed = 0;
         locate(t, keys, n, b);
+        meta metas[burst_keys];
         uint64_t hits = 0;
         if constexpr (B::tagged)
-            hits = first_tagged(t, b, keys, values, n, changed);
+            hits = first_tagged(t, b, keys, values, n, metas, changed);
         else
-            hits = first_inline(b, keys, values, n, changed);
-        const uint64_t others = not_done(b, values, ~hits & all(n));
+            hits = first_inline(b, keys, values, n, metas, changed);
+        const uint64_t misses = ~hits & all(n);
+        const uint64_t others = misses != 0 ? not_done(b, values, misses, metas, n) : 0;
         if (others != 0) hits |= other_buckets(t, b, keys, values, others, changed);
         // The meta words were read with acquire, before this.
         clean = changed == 0 && changes == __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);

@@ -101,6 +101,27 @@ struct words_avx2 {
         };
         return ~(zero(0) | zero(32) << 32);
     }
+    template <unsigned Shift, class Meta>
+    static uint64_t nonzero_counters(const Meta* metas, const uint64_t* second,
+                                     uint32_t n) noexcept {
+        uint64_t nonzero = 0;
+        for (uint32_t i = 0; i < n; i += lanes) {
+            __m256i meta;
+            if constexpr (sizeof(Meta) == 4)
+                meta = _mm256_cvtepu32_epi64(
+                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(metas + i)));
+            else
+                meta = load(metas + i);
+            const __m256i shift = _mm256_add_epi64(
+                _mm256_and_si256(_mm256_srli_epi64(load(second + i), 28), _mm256_set1_epi64x(12)),
+                _mm256_set1_epi64x(Shift));
+            const __m256i counter =
+                _mm256_and_si256(_mm256_srlv_epi64(meta, shift), _mm256_set1_epi64x(15));
+            const __m256i sign = _mm256_cmpgt_epi64(counter, _mm256_setzero_si256());
+            nonzero |= static_cast<uint64_t>(_mm256_movemask_pd(_mm256_castsi256_pd(sign))) << i;
+        }
+        return nonzero;
+    }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 
     // not a word

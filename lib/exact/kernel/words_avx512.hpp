@@ -73,6 +73,26 @@ struct words_avx512 {
         const __m512i all = _mm512_loadu_si512(from);
         return _mm512_test_epi8_mask(all, all);
     }
+    template <unsigned Shift, class Meta>
+    static uint64_t nonzero_counters(const Meta* metas, const uint64_t* second,
+                                     uint32_t n) noexcept {
+        uint64_t nonzero = 0;
+        for (uint32_t i = 0; i < n; i += lanes) {
+            __m512i meta;
+            if constexpr (sizeof(Meta) == 4)
+                meta = _mm512_cvtepu32_epi64(
+                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(metas + i)));
+            else
+                meta = _mm512_loadu_si512(metas + i);
+            const __m512i shift = _mm512_add_epi64(
+                _mm512_and_si512(_mm512_srli_epi64(_mm512_loadu_si512(second + i), 28),
+                                 _mm512_set1_epi64(12)),
+                _mm512_set1_epi64(Shift));
+            const __m512i counter = _mm512_srlv_epi64(meta, shift);
+            nonzero |= uint64_t{_mm512_test_epi64_mask(counter, _mm512_set1_epi64(15))} << i;
+        }
+        return nonzero;
+    }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 };
 

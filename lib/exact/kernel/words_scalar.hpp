@@ -12,6 +12,9 @@
 //   equal_tags(line, tag)    bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
 //   equal_key<Words>(a, b)   are the Words u64 at a and b equal
 //   nonzero_bytes(from)      bit i: the i-th of 64 bytes is not 0
+//   nonzero_counters<Shift>(metas, second, n)   bit i, below n: the filter of metas[i], which begins at
+//                            bit Shift, counts keys of the class of second[i] (layout.hpp). Bits from n
+//                            on mean nothing; arrays have room for whole vectors
 //   prefetch(at)             the line of `at`, into all caches
 // Lines are aligned to 64 bytes and may be written meanwhile: each aligned u64 is read at once.
 #pragma once
@@ -104,6 +107,16 @@ struct words_scalar {
             const uint64_t each = (((x & low7) + low7) | x) >> 7 & low1;
             nonzero |= (each * 0x0102040810204080 >> 56) << (8 * i);  // beside each other
         }
+        return nonzero;
+    }
+    template <unsigned Shift, class Meta>
+    static uint64_t nonzero_counters(const Meta* metas, const uint64_t* second,
+                                     uint32_t n) noexcept {
+        uint64_t nonzero = 0;
+        for (uint32_t i = 0; i < n; ++i)
+            nonzero |=
+                static_cast<uint64_t>((metas[i] >> ((second[i] >> 28 & 12) + Shift) & 15) != 0)
+                << i;
         return nonzero;
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }

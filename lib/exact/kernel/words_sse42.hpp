@@ -82,6 +82,11 @@ struct words_sse42 {
         }
         return ~zero;
     }
+    template <unsigned Shift, class Meta>
+    static uint64_t nonzero_counters(const Meta* metas, const uint64_t* second,
+                                     uint32_t n) noexcept {
+        return words_scalar::nonzero_counters<Shift>(metas, second, n);  // no shifts by lanes
+    }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 
     // not a word
