@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_memory.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -53,6 +54,13 @@ std::vector<Key> traffic(uint32_t keys, unsigned hit_percent, bool zipf, size_t 
 
 double seconds(uint64_t cycles) {
     return static_cast<double>(cycles) / static_cast<double>(rte_get_tsc_hz());
+}
+
+/// What this thread has computed, without what others took of its CPU.
+double thread_seconds() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
 /// The first half untimed, the second timed. Cycles per lookup of one burst after the other.
@@ -212,8 +220,8 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
     auto& t = **made;
     uint64_t longest = 0, longest_allocation = 0, growths = 0;
     double least_load = 1;
-    const uint64_t start = rte_rdtsc_precise();
-    uint64_t before = start;
+    const double start = thread_seconds();
+    uint64_t before = rte_rdtsc();
     for (uint32_t n = 0; n < keys; ++n) {
         if (auto ok = t.put(numbered<Key>(n), static_cast<Value>(n)); !ok)
             return h.say(ok.error().message());
@@ -226,7 +234,7 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
             std::max(began ? longest_allocation : longest, now - before);
         before = rte_rdtsc();
     }
-    const double rate = keys / seconds(rte_rdtsc_precise() - start);
+    const double rate = keys / (thread_seconds() - start);
     into.push_back({{"key_bytes", sizeof(Key)},
                     {"value_bytes", sizeof(Value)},
                     {"keys", keys},
@@ -250,14 +258,14 @@ void measure_keys(harness& h, uint32_t keys, const std::vector<width>& widths) {
     for (const bool lock_free : {false, true}) {
         auto peer = std::make_unique<hash_peer>(sizeof(Key), keys, lock_free);
         if (!peer->valid()) h.say(fmt::format("{} keys: {}", keys, peer->why()));
-        const uint64_t start = rte_rdtsc_precise();
+        const double start = thread_seconds();
         uint32_t refused = 0;
         for (uint32_t n = 0; n < keys && peer->valid(); ++n) {
             const Key k = numbered<Key>(n);
             refused += !peer->add(&k);
         }
         if (refused != 0) h.say(fmt::format("rte_hash refused {} of {} keys", refused, keys));
-        if (!lock_free) peer_seconds = seconds(rte_rdtsc_precise() - start);
+        if (!lock_free) peer_seconds = thread_seconds() - start;
         peers.push_back(std::move(peer));
     }
     h.say(fmt::format("{} B {} keys: rte_hash adds {:.2f} M/s", sizeof(Key), keys,
@@ -294,11 +302,15 @@ void summarise(harness& h, const std::vector<width>& widths, const nlohmann::jso
 int run(int argc, char** argv) {
     harness h("exact", "exact match of fixed keys beside rte_hash");
     int only_bytes = 0, only_keys = 0;
-    bool no_adds = false;
+    std::string only;
     h.add_option("--key-bytes", only_bytes, "only keys of 8, 16 or 40 bytes");
     h.add_option("--keys", only_keys, "only tables of so many keys");
-    h.add_flag("--no-adds", no_adds, "lookups only");
+    h.add_option("--only", only, "only lookups or adds");
     if (const auto code = h.start(argc, argv, 6144)) return *code;
+    if (!only.empty() && only != "lookups" && only != "adds") {
+        h.say("turnpike-bench-exact: --only is lookups or adds, not '" + only + "'");
+        return 2;
+    }
     std::vector<width> widths;
     for (const uint16_t bits : {uint16_t{256}, uint16_t{512}}) {
         const auto row = isa::choose(exact::lookup_kernels(), "bench", bits);
@@ -311,12 +323,13 @@ int run(int argc, char** argv) {
     nlohmann::json adds = nlohmann::json::array();
     const auto wanted = [&](int bytes) { return only_bytes == 0 || only_bytes == bytes; };
     for (const int n : sizes) {
+        if (only == "adds") break;
         const auto keys = static_cast<uint32_t>(n);
         if (wanted(8)) measure_keys<key<8>>(h, keys, widths);
         if (wanted(16)) measure_keys<key<16>>(h, keys, widths);
         if (wanted(40)) measure_keys<key<40>>(h, keys, widths);
     }
-    if (!no_adds) {
+    if (only != "lookups") {
         const auto most = static_cast<uint32_t>(sizes.back());
         if (wanted(8)) measure_adds<key<8>, uint32_t>(h, most, adds);
         if (wanted(16)) measure_adds<key<16>, uint64_t>(h, most, adds);
