@@ -71,6 +71,7 @@ inline uint32_t hash_whole_vectors(const exact::view& t, const uint8_t* keys, ui
         const V bucket = V::multiply(V::mask(second, mask), bucket_bytes);
         const V line = V::add(V::add(lines, V::multiply(region, region_bytes)), bucket);
         V::store(b.address + at, line);
+        for (unsigned i = 0; i < V::lanes; ++i) V::prefetch(b.line(at + i));
     }
     return at;
 }
@@ -118,7 +119,6 @@ struct lookup_way {
         if (V::lanes > 1 && rest < n)
             hash_whole_vectors<words_scalar, B::words>(t, keys, rest, n, b);
         if constexpr (Growing) locate_old(t, n, b);
-        for (uint32_t i = 0; i < n; ++i) V::prefetch(b.line(i));
     }
 
     /// What was not moved yet is where it was.
@@ -134,6 +134,7 @@ struct lookup_way {
                 layout::first_bucket(static_cast<uint32_t>(b.second[i]), b.mask);
             b.address[i] =
                 reinterpret_cast<uintptr_t>(t.before.lines) + number * layout::line_bytes;
+            V::prefetch(b.line(i));
         }
     }
 
@@ -175,28 +176,60 @@ struct lookup_way {
         return n < 64 ? (uint64_t{1} << n) - 1 : ~uint64_t{0};
     }
 
-    /// First buckets of inline keys.
-    static uint64_t first_inline(const burst& b, const uint8_t* keys, value* values, uint32_t n,
-                                 meta* metas, meta& changed) noexcept {
-        uint8_t found[burst_keys];  // the slots, as bits
-#pragma GCC unroll 4
-        for (uint32_t i = 0; i < n; ++i) {
-            const uint8_t* const line = b.line(i);
-            const meta before = metas[i] = meta_of(line);
-            const meta m = matches(line, keys + i * key_bytes, 0, before);
-            found[i] = static_cast<uint8_t>(m);
-            const unsigned slot = B::slot_of(lowest(m | B::slot_bit(B::slots - 1)));
-            values[i] = value_at(line + B::values_at + slot * sizeof(value));
-            changed |= before ^ meta_again(line);
+    /// Of keys that their first buckets do not have, those that may be in their other ones, which are
+    /// asked for. The values of all of them are 0 yet.
+    /// filters  bit i: the first bucket of key i sends keys like it away
+    static uint64_t ask_others(burst& b, value* values, uint64_t misses,
+                               uint64_t filters) noexcept {
+        for (uint64_t left = misses; left != 0; left &= left - 1) values[__builtin_ctzll(left)] = 0;
+        for (uint64_t left = misses & filters; left != 0; left &= left - 1) {
+            const unsigned i = static_cast<unsigned>(__builtin_ctzll(left));
+            const auto second = static_cast<uint32_t>(b.second[i]);
+            const uint32_t here = layout::first_bucket(second, b.mask);
+            const auto step = static_cast<int64_t>(here ^ layout::way_to_other(second, b.mask)) -
+                              static_cast<int64_t>(here);
+            b.address[i] += static_cast<uint64_t>(step * static_cast<int64_t>(layout::line_bytes));
+            V::prefetch(b.line(i));
         }
-        return V::nonzero_bytes(found) & all(n);
+        return misses & filters;
+    }
+
+    /// First buckets of inline keys, a part of the burst at a time: while the next part is compared the
+    /// other buckets of this one are on their way.
+    static uint64_t first_inline(burst& b, const uint8_t* keys, value* values, uint32_t n,
+                                 uint64_t& others, meta& changed) noexcept {
+        constexpr uint32_t part_keys = 16;
+        meta metas[burst_keys];
+        uint8_t found[burst_keys];  // the slots, as bits
+        uint64_t hits = 0;
+        for (uint32_t at = 0; at < n; at += part_keys) {
+            const uint32_t end = n - at < part_keys ? n : at + part_keys;
+#pragma GCC unroll 4
+            for (uint32_t i = at; i < end; ++i) {
+                const uint8_t* const line = b.line(i);
+                const meta before = metas[i] = meta_of(line);
+                const meta m = matches(line, keys + i * key_bytes, 0, before);
+                found[i] = static_cast<uint8_t>(m);
+                const unsigned slot = B::slot_of(lowest(m | B::slot_bit(B::slots - 1)));
+                values[i] = value_at(line + B::values_at + slot * sizeof(value));
+                changed |= before ^ meta_again(line);
+            }
+            const uint64_t part = all(end - at) << at;
+            hits |= V::nonzero_bytes(found) & part;
+            const uint64_t misses = part & ~hits;
+            if (misses == 0) continue;
+            const uint64_t filters =
+                V::template nonzero_counters<B::filter_shift>(metas + at, b.second + at, end - at);
+            others |= ask_others(b, values, misses, filters << at);
+        }
+        return hits;
     }
 
     /// First buckets of tagged keys: all tags; the entries of those that may be there are asked for, and
     /// then compared.
-    static uint64_t first_tagged(const exact::view& t, const burst& b, const uint8_t* keys,
-                                 value* values, uint32_t n, meta* metas, meta& changed) noexcept {
-        meta candidates[burst_keys];
+    static uint64_t first_tagged(const exact::view& t, burst& b, const uint8_t* keys, value* values,
+                                 uint32_t n, uint64_t& others, meta& changed) noexcept {
+        meta metas[burst_keys], candidates[burst_keys];
         uint8_t number[burst_keys + 1];  // of keys that have candidates
         const uint8_t* entry[burst_keys];
         uint32_t count = 0;
@@ -230,27 +263,15 @@ struct lookup_way {
                                      values[i], changed);
             hits |= static_cast<uint64_t>(found) << i;
         }
+        const uint64_t misses = all(n) & ~hits;
+        if (misses != 0)
+            others = ask_others(b, values, misses,
+                                V::template nonzero_counters<B::filter_shift>(metas, b.second, n));
         return hits;
     }
 
-    /// Keys that their first buckets do not have: their values are 0. Those that may be in their other one.
-    static uint64_t not_done(const burst& b, value* values, uint64_t misses, const meta* metas,
-                             uint32_t n) noexcept {
-        for (uint64_t left = misses; left != 0; left &= left - 1) values[__builtin_ctzll(left)] = 0;
-        return misses & V::template nonzero_counters<B::filter_shift>(metas, b.second, n);
-    }
-
-    static uint64_t other_buckets(const exact::view& t, burst& b, const uint8_t* keys,
+    static uint64_t other_buckets(const exact::view& t, const burst& b, const uint8_t* keys,
                                   value* values, uint64_t others, meta& changed) noexcept {
-        for (uint64_t left = others; left != 0; left &= left - 1) {
-            const unsigned i = static_cast<unsigned>(__builtin_ctzll(left));
-            const auto second = static_cast<uint32_t>(b.second[i]);
-            const uint32_t here = layout::first_bucket(second, b.mask);
-            const auto step = static_cast<int64_t>(here ^ layout::way_to_other(second, b.mask)) -
-                              static_cast<int64_t>(here);
-            b.address[i] += static_cast<uint64_t>(step * static_cast<int64_t>(layout::line_bytes));
-            V::prefetch(b.line(i));
-        }
         uint64_t hits = 0;
         for (uint64_t left = others; left != 0; left &= left - 1) {
             const unsigned i = static_cast<unsigned>(__builtin_ctzll(left));
@@ -270,14 +291,11 @@ struct lookup_way {
         const uint64_t changes = __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);
         meta changed = 0;
         locate(t, keys, n, b);
-        meta metas[burst_keys];
-        uint64_t hits = 0;
+        uint64_t hits = 0, others = 0;
         if constexpr (B::tagged)
-            hits = first_tagged(t, b, keys, values, n, metas, changed);
+            hits = first_tagged(t, b, keys, values, n, others, changed);
         else
-            hits = first_inline(b, keys, values, n, metas, changed);
-        const uint64_t misses = ~hits & all(n);
-        const uint64_t others = misses != 0 ? not_done(b, values, misses, metas, n) : 0;
+            hits = first_inline(b, keys, values, n, others, changed);
         if (others != 0) hits |= other_buckets(t, b, keys, values, others, changed);
         // The meta words were read with acquire, before this.
         clean = changed == 0 && changes == __atomic_load_n(t.changes, __ATOMIC_ACQUIRE);
