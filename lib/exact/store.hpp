@@ -62,6 +62,7 @@ class store {
 
     [[nodiscard]] virtual result<bool> put(const void* key, uint64_t value) = 0;
     virtual bool erase(const void* key) noexcept = 0;
+    virtual void prefetch(const void* key) const noexcept = 0;
     [[nodiscard]] virtual std::optional<uint64_t> find(const void* key) const noexcept = 0;
     using visitor = std::function<void(const void* key, uint64_t value)>;
     virtual void for_each(const visitor& visit) const = 0;

@@ -56,6 +56,9 @@ class table {
     }
     /// False: it was not there.
     bool erase(const Key& key) noexcept { return store_->erase(&key); }
+    /// Ask for the memory where this key is or will be: worth it some changes ahead, where many are made
+    /// at once. Writer's thread.
+    void prefetch(const Key& key) const noexcept { store_->prefetch(&key); }
     /// Writer's thread.
     [[nodiscard]] std::optional<Value> find(const Key& key) const noexcept {
         const auto found = store_->find(&key);

@@ -63,6 +63,11 @@ class writer final : public store {
         return true;
     }
 
+    void prefetch(const void* key) const noexcept override {
+        const home where = home_of(hash<B::words>(keys_, key));
+        __builtin_prefetch(region_writer<B>::at(where, where.first).line);
+    }
+
     [[nodiscard]] std::optional<uint64_t> find(const void* key) const noexcept override {
         const auto it = region_writer<B>::find(home_of(hash<B::words>(keys_, key)), key);
         if (!it) return std::nullopt;
