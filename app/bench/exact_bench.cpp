@@ -63,20 +63,27 @@ double thread_seconds() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// The first half untimed, the second timed in short slices, of which the median counts: what takes the
-/// CPU away meanwhile is in few of them. Cycles per lookup.
+/// What is timed of the traffic, at its end; what is before it warms the caches: so many lookups that a
+/// table which fits them is in them, whoever used them before.
+constexpr size_t timed_lookups = 1 << 17;
+size_t lookups_for(uint32_t keys) {
+    return timed_lookups * (keys > timed_lookups && keys <= 1'000'000 ? 9 : 2);
+}
+
+/// Timed in short slices, of which the median counts: what takes the CPU away meanwhile is in few of
+/// them. Cycles per lookup.
 template <class Lookup>
 double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
-    constexpr size_t slices = 32;
-    const size_t slice = keys / 2 / slices / burst * burst;
-    const auto pass = [&](size_t from) {
-        for (size_t i = from; i < from + slice; i += burst) lookup(i);
+    constexpr size_t slice = timed_lookups / 32;
+    const auto pass = [&](size_t from, size_t end) {
+        for (size_t i = from; i < end; i += burst) lookup(i);
     };
-    for (size_t n = 0; n < slices; ++n) pass(n * slice);
+    size_t at = keys - timed_lookups;
+    pass(0, at);
     std::vector<double> seen;
-    for (size_t n = slices; n < 2 * slices; ++n) {
+    for (; at < keys; at += slice) {
         const uint64_t start = rte_rdtsc_precise();
-        pass(n * slice);
+        pass(at, at + slice);
         seen.push_back(static_cast<double>(rte_rdtsc_precise() - start));
     }
     return median(std::move(seen)) / static_cast<double>(slice);
@@ -110,7 +117,7 @@ class comparison {
     }
 
     void measure(unsigned hit_percent, bool zipf, uint32_t burst) {
-        const auto keys = traffic<Key>(keys_, hit_percent, zipf, lookups);
+        const auto keys = traffic<Key>(keys_, hit_percent, zipf, lookups_for(keys_));
         std::vector<const void*> pointers;
         for (const Key& k : keys) pointers.push_back(&k);
         std::vector<contender> all;
@@ -160,8 +167,6 @@ class comparison {
     exact::statistics stats() const { return ours_->stats(); }
 
   private:
-    static constexpr size_t lookups = 1 << 18;
-
     nlohmann::json cell_of(unsigned hit_percent, bool zipf, uint32_t burst) const {
         return {
             {"key_bytes", sizeof(Key)}, {"value_bytes", sizeof(Value)},         {"keys", keys_},
