@@ -70,13 +70,14 @@ inline bool train(const void* addresses, uint32_t n, uint32_t mask) noexcept {
     return all_repeat<V>(at, (n - 1) * (Bytes / 4), Bytes, mask);
 }
 
-/// hop[1, n) = hop[0].
+/// All n > 1 are hop[0].
 inline void repeat(uint64_t* hop, uint32_t n) noexcept {
     const uint64_t first = hop[0];
-    uint32_t i = 1;
-    for (; i + 8 <= n; i += 8)
-        for (uint32_t k = 0; k < 8; ++k) hop[i + k] = first;  // the compiler makes vectors of it
-    for (; i < n; ++i) hop[i] = first;
+    // By pointers: of an index of 32 bits, which may wrap, the compiler makes scattered stores.
+    uint64_t* const end = hop + n;
+    for (; end - hop >= 8; hop += 8)
+        for (int k = 0; k < 8; ++k) hop[k] = first;
+    for (; hop != end; ++hop) *hop = first;
 }
 
 }  // namespace
