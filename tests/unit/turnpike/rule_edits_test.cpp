@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Edits of single rules of lists, many in a request.
+#include <gtest/gtest.h>
+
+#include "sources/edits.hpp"
+#include "sources/yaml.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+state::desired state_with(const std::string& text) {
+    auto d = load_text(text, "f.yaml");
+    EXPECT_TRUE(d) << d.error().message();
+    return d ? std::move(*d) : state::desired{};
+}
+
+/// Rules are taken out of their list once, whatever is edited between them: each edit finds what those before
+/// have left, and the list is whole for what is asked of it.
+TEST(rule_edits, of_rules_and_lists_by_turns) {
+    state::desired d = state_with(
+        "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"
+        "  - {name: other, rules: []}\n"
+        "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    const state::desired before = d;
+    const auto names = [&](const char* list) {
+        std::string out;
+        for (const auto& r : d.acls.at(list)->rules)
+            if (!r.where.text.empty()) out += (out.empty() ? "" : " ") + r.name;
+        return out;
+    };
+    const auto rule = [](const char* verb, const char* list, const std::string& rest) {
+        return std::string("{\"") + verb + R"(": {"rule": {"list": ")" + list + "\", " + rest +
+               "}}}";
+    };
+    const std::string two = R"("rule": {"action": "count", "name": "two"})";
+    const auto done = edit(
+        d, "[" + rule("add", "l", two) + "," + rule("add", "other", two) + "," +
+               R"({"replace": {"acl": {"name": "l", "default": "deny"}}},)" +
+               rule("add", "l", R"("at": 2, "rule": {"action": "count", "name": "three"})") + "," +
+               R"({"add": {"acl": {"name": "third", "rules": []}}},)" +
+               rule("del", "l", R"("name": "one")") + "," +
+               rule("replace", "l", R"("at": 2, "rule": {"action": "deny", "name": "one"})") + "]");
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(names("l"), "three one");
+    EXPECT_EQ(names("other"), "two");
+    EXPECT_FALSE(d.acls.at("l")->default_permits);
+    EXPECT_EQ(d.acls.at("l")->rules.size(), 4U) << "and turnpike's own";
+    EXPECT_EQ(before.acls.at("l")->rules.size(), 2U) << "what shared it has it as it was";
+    // A list that is gone takes no rule; one that is new does.
+    d = before;
+    EXPECT_FALSE(edit(d, "[" + rule("add", "other", two) +
+                             R"(, {"del": {"acl": {"name": "other"}}}, )" +
+                             rule("add", "other", two) + "]"));
+    d = before;
+    ASSERT_TRUE(edit(d, R"([{"add": {"acl": {"name": "third", "rules": []}}}, )" +
+                            rule("add", "third", two) + "]"));
+    EXPECT_EQ(names("third"), "two");
+}
+
+/// Each goes through the whole list: control would do nothing else for minutes.
+TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
+    std::string rules;
+    for (unsigned i = 0; i < 20000; ++i)
+        rules += "      - {action: deny, source: 11." + std::to_string(i >> 8) + "." +
+                 std::to_string(i & 255) + ".0/24}\n";
+    state::desired d =
+        state_with("acl:\n  - name: l\n    rules:\n" + rules +
+                   "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    const auto edits = [](unsigned n) {
+        std::string out = "[";
+        for (unsigned i = 0; i < n; ++i)
+            out += std::string(i == 0 ? "" : ",") + R"({"del": {"rule": {"list": "l", "at": 1}}})";
+        return out + "]";
+    };
+    state::desired few = d;
+    EXPECT_TRUE(edit(few, edits(100)));
+    EXPECT_EQ(few.acls.at("l")->rules.size(), d.acls.at("l")->rules.size() - 100);
+    const auto many = edit(d, edits(5000));
+    ASSERT_FALSE(many);
+    EXPECT_NE(many.error().text.find("replace the list's rules"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace turnpike::sources
