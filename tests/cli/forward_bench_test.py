@@ -57,10 +57,19 @@ def needs_a_machine():
     wait_for_hugepages()
 
 
+def our_priority():
+    """Of the session's scheduling group, which children share until they have a session of their own."""
+    try:
+        return pathlib.Path("/proc/self/autogroup").read_text("utf-8")
+    except OSError:
+        return None  # a kernel without such groups
+
+
 def measured(*arguments, **environment):
     needs_a_machine()
-    run = Run(*SHORT, *arguments, **environment)
+    run, before = Run(*SHORT, *arguments, **environment), our_priority()
     assert run.finish() == 0, run.stderr
+    assert our_priority() == before, f"{before} is {our_priority()} now"
     assert not run.left_behind(), run.left_behind()
     return json.loads(run.stdout), run.stderr
 
