@@ -15,6 +15,7 @@
 #include "exact/table.hpp"
 #include "exact_peer.hpp"
 #include "harness.hpp"
+#include "widths.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -89,16 +90,11 @@ double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
     return median(std::move(seen)) / static_cast<double>(slice);
 }
 
-struct width {
-    uint16_t bits;
-    std::string kernel;  ///< what is chosen at it
-};
-
 /// What is measured on one table of one shape.
 template <class Key, class Value>
 class comparison {
   public:
-    comparison(harness& h, uint32_t keys, std::vector<width> widths)
+    comparison(harness& h, uint32_t keys, std::vector<judged_width> widths)
         : harness_(h), keys_(keys), widths_(std::move(widths)) {}
 
     /// False: it could not be set up (said why).
@@ -120,48 +116,36 @@ class comparison {
         const auto keys = traffic<Key>(keys_, hit_percent, zipf, lookups_for(keys_));
         std::vector<const void*> pointers;
         for (const Key& k : keys) pointers.push_back(&k);
-        std::vector<contender> all;
+        std::vector<side> peers, ours;
         for (const auto& peer : peers_)
             if (peer->valid())
-                all.push_back({peer == peers_[0] ? "rte_hash" : "rte_hash lock-free", [&] {
-                                   int32_t positions[64];
-                                   return cycles_per_key(keys.size(), burst, [&](size_t i) {
-                                       peer->lookup(&pointers[i], burst, positions);
-                                       asm volatile("" ::"r"(positions) : "memory");
-                                   });
-                               }});
-        const size_t first_ours = all.size();
-        const auto ours = [&](const isa::kernel<exact::lookup_function>& row) {
-            all.push_back({std::string(row.name), [&, f = row.function] {
-                               alignas(64) Value values[64];
-                               return cycles_per_key(keys.size(), burst, [&](size_t i) {
-                                   const uint64_t hits =
-                                       f(*ours_->readers_view(), &keys[i], values, burst);
-                                   asm volatile("" ::"r"(values), "r"(hits) : "memory");
-                               });
-                           }});
-        };
+                peers.push_back({{peer == peers_[0] ? "rte_hash" : "rte_hash lock-free",
+                                  [&] {
+                                      int32_t positions[64];
+                                      return cycles_per_key(keys.size(), burst, [&](size_t i) {
+                                          peer->lookup(&pointers[i], burst, positions);
+                                          asm volatile("" ::"r"(positions) : "memory");
+                                      });
+                                  }},
+                                 64});
         for (const auto& row : exact::lookup_kernels())
-            if (isa::may_run(row, isa::any_simd_bitwidth)) ours(row);
-        const size_t again = all.size();
-        for (const auto& w : widths_)
-            for (const auto& row : exact::lookup_kernels())
-                if (row.name == w.kernel) ours(row);
-        const auto cycles = interleave(all, harness_.repetitions());
-        for (size_t i = first_ours; i < again; ++i)
-            for (size_t w = 0; w < widths_.size(); ++w) {
-                const bool chosen = all[i].name == widths_[w].kernel;
-                if (!chosen && w != 0) continue;  // other kernels are measured once
-                auto cell = cell_of(hit_percent, zipf, burst);
-                cell["isa"] = all[i].name;
-                cell["chosen"] = chosen;
-                cell["width_bits"] = chosen ? nlohmann::json(widths_[w].bits) : nullptr;
-                cell["cycles"] = cycles[i];
-                cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / cycles[i] / 1e6;
-                if (chosen) cell["noise"] = std::abs(cycles[again + w] / cycles[i] - 1);
-                add_peers(cell, {all.data(), first_ours}, cycles);
-                report(std::move(cell));
-            }
+            if (isa::may_run(row, isa::any_simd_bitwidth))
+                ours.push_back({{std::string(row.name),
+                                 [&, f = row.function] {
+                                     alignas(64) Value values[64];
+                                     return cycles_per_key(keys.size(), burst, [&](size_t i) {
+                                         const uint64_t hits =
+                                             f(*ours_->readers_view(), &keys[i], values, burst);
+                                         asm volatile("" ::"r"(values), "r"(hits) : "memory");
+                                     });
+                                 }},
+                                row.simd_bitwidth});
+        for (const verdict& v : judge(peers, ours, widths_, harness_.repetitions())) {
+            auto cell = bench::cell_of(v, peers, peers_[0]->why());
+            cell.update(cell_of(hit_percent, zipf, burst));
+            cell["mlookups"] = static_cast<double>(rte_get_tsc_hz()) / v.cycles / 1e6;
+            report(std::move(cell));
+        }
     }
 
     exact::statistics stats() const { return ours_->stats(); }
@@ -173,43 +157,29 @@ class comparison {
             {"hit_rate", hit_percent},  {"traffic", zipf ? "zipf" : "uniform"}, {"burst", burst}};
     }
 
-    void add_peers(nlohmann::json& cell, std::span<const contender> peers,
-                   const std::vector<double>& cycles) const {
-        cell["peer"] = nullptr;
-        if (peers.empty()) {
-            cell["why"] = peers_[0]->why();
-            return;
-        }
-        for (size_t p = 0; p < peers.size(); ++p) {
-            cell["peers"][peers[p].name] = cycles[p];
-            if (!cell["peer"].is_null() && cycles[p] >= cell["peer_cycles"].get<double>()) continue;
-            cell["peer"] = peers[p].name;
-            cell["peer_cycles"] = cycles[p];
-        }
-    }
-
     void report(nlohmann::json cell) {
         const auto& added = harness_.add_cell(std::move(cell));
         if (!added["chosen"].get<bool>() || !added["ratio"].is_number()) return;
-        harness_.say(
-            fmt::format("{:2} B {} B {:8} keys {:3} % {:7} burst {}  {:6} {:6.1f}  {:18} {:6.1f}  "
-                        "x{:.2f} noise {:.3f}",
-                        sizeof(Key), sizeof(Value), keys_, added["hit_rate"].get<unsigned>(),
-                        added["traffic"].get<std::string>(), added["burst"].get<unsigned>(),
-                        added["isa"].get<std::string>(), added["cycles"].get<double>(),
-                        added["peer"].get<std::string>(), added["peer_cycles"].get<double>(),
-                        added["ratio"].get<double>(), added["noise"].get<double>()));
+        harness_.say(fmt::format(
+            "{:2} B {} B {:8} keys {:3} % {:7} burst {}  {:3} bits {:9} {:6.1f}  {:18} {:6.1f}  "
+            "x{:.2f} noise {:.3f}",
+            sizeof(Key), sizeof(Value), keys_, added["hit_rate"].get<unsigned>(),
+            added["traffic"].get<std::string>(), added["burst"].get<unsigned>(),
+            added["width_bits"].get<unsigned>(), added["isa"].get<std::string>(),
+            added["cycles"].get<double>(), added["peer"].get<std::string>(),
+            added["peer_cycles"].get<double>(), added["ratio"].get<double>(),
+            added["noise"].get<double>()));
     }
 
     harness& harness_;
     uint32_t keys_;
-    std::vector<width> widths_;
+    std::vector<judged_width> widths_;
     std::unique_ptr<exact::table<Key, Value>> ours_;
     std::span<const std::unique_ptr<hash_peer>> peers_;
 };
 
 template <class Key, class Value>
-void measure_shape(harness& h, uint32_t keys, const std::vector<width>& widths,
+void measure_shape(harness& h, uint32_t keys, const std::vector<judged_width>& widths,
                    std::span<const std::unique_ptr<hash_peer>> peers) {
     comparison<Key, Value> c(h, keys, widths);
     if (!c.load(peers)) return;
@@ -278,7 +248,7 @@ void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
 }
 
 template <class Key>
-void measure_keys(harness& h, uint32_t keys, const std::vector<width>& widths) {
+void measure_keys(harness& h, uint32_t keys, const std::vector<judged_width>& widths) {
     std::vector<std::unique_ptr<hash_peer>> peers;
     double peer_seconds = 0;
     for (const bool lock_free : {false, true}) {
@@ -300,7 +270,7 @@ void measure_keys(harness& h, uint32_t keys, const std::vector<width>& widths) {
     measure_shape<Key, uint64_t>(h, keys, widths, peers);
 }
 
-void summarise(harness& h, const std::vector<width>& widths, const nlohmann::json& adds) {
+void summarise(harness& h, const std::vector<judged_width>& widths, const nlohmann::json& adds) {
     const auto put = [](nlohmann::json& into, const char* name, std::optional<double> value) {
         into[name] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
     };
@@ -311,15 +281,12 @@ void summarise(harness& h, const std::vector<width>& widths, const nlohmann::jso
         });
         put(s, "geomean", ratios.geomean);
         put(s, "min", ratios.least);
-        double rate = 0, load = 0;
-        for (const auto& a : adds) {
-            rate = rate == 0 ? a["adds_per_s"].get<double>()
-                             : std::min(rate, a["adds_per_s"].get<double>());
-            load = load == 0 ? a["load_at_resize"].get<double>()
-                             : std::min(load, a["load_at_resize"].get<double>());
+        for (const char* key : {"adds_per_s", "load_at_resize"}) {
+            std::optional<double> least;
+            for (const auto& a : adds)
+                least = std::min(least.value_or(a[key].get<double>()), a[key].get<double>());
+            put(s, key, least);
         }
-        s["adds_per_s"] = rate;
-        s["load_at_resize"] = load;
         h.summary()[std::to_string(w.bits)] = s;
     }
     h.summary()["adds"] = adds;
@@ -337,12 +304,7 @@ int run(int argc, char** argv) {
         h.say("turnpike-bench-exact: --only is lookups or adds, not '" + only + "'");
         return 2;
     }
-    std::vector<width> widths;
-    for (const uint16_t bits : {uint16_t{256}, uint16_t{512}}) {
-        const auto row = isa::choose(exact::lookup_kernels(), "bench", bits);
-        if (bits != 512 || (*row)->simd_bitwidth == 512)
-            widths.push_back({bits, std::string((*row)->name)});
-    }
+    const auto widths = judged_widths(exact::lookup_kernels(), h.permit_widths());
     const std::vector<int> sizes = only_keys != 0
                                        ? std::vector<int>{only_keys}
                                        : std::vector<int>{3'125, 62'500, 1'000'000, 16'000'000};

@@ -3,33 +3,23 @@
 import argparse
 import json
 import os
-import signal
 import sys
 import tempfile
 import time
 
 from appliance import Appliance, Failed, request_of, write
 from changes import one_by_one, prefixes, shuffled, together, via
+from command_line import clean_up_at_signals, number
 from machine import Machine
 
 NO_PEER = "no other forwarder here is changed by a stream of routes"
-
-
-def number(least):
-    def parse(text):
-        value = int(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"'{text}': {least} is the least")
-        return value
-    parse.__name__ = "number"
-    return parse
 
 
 def parse_options(words):
     p = argparse.ArgumentParser(prog="turnpike-bench-control", allow_abbrev=False, description=__doc__)
     p.add_argument("--json", action="store_true", help="print one JSON object (turnpike.bench/1) on standard output")
     p.add_argument("--quick", action="store_true", help="the same cells with a fifth of the changes")
-    p.add_argument("--routes", type=number(20_000), default=1_000_000, metavar="N", help="in the table (1,000,000)")
+    p.add_argument("--routes", type=number(20_000, int), default=1_000_000, metavar="N", help="in the table (1,000,000)")
     p.add_argument("--rate", default="500k", help="packets a second at each of two ports, as simnic has it (500k)")
     p.add_argument("--max-simd-bitwidth", type=int, choices=(64, 128, 256, 512), help="EAL's")
     p.add_argument("--turnpike", metavar="PROGRAM", help="another build of ours")
@@ -163,10 +153,6 @@ def measure(machine, options, folder):
                 "cells": bench.cells, "summary": bench.summary()}
 
 
-def end_by_signal(number_of_signal, _frame):
-    raise SystemExit(128 + number_of_signal)
-
-
 def main():
     options = parse_options(sys.argv[1:])
     machine = Machine(options.turnpike, options.max_simd_bitwidth)
@@ -174,8 +160,7 @@ def main():
     if why:
         print(f"turnpike-bench-control: {why}", file=sys.stderr)
         return 2
-    for number_of_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number_of_signal, end_by_signal)
+    clean_up_at_signals()
     os.sched_setaffinity(0, {machine.control_cpu})
     try:
         with tempfile.TemporaryDirectory(prefix="turnpike-control-") as folder:

@@ -5,29 +5,19 @@ import argparse
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 
 import picture
 import report
+from command_line import clean_up_at_signals, number
 from machine import Machine
 from measurement import Bench, measure_group
 from workloads import Condition, groups
 
 QUICK = (Condition(), Condition(memory="cold"))
 WHOLE = (Condition(), Condition(memory="cold"), Condition(frame="imix"), Condition(load=0.5))
-
-
-def number(least, kind):
-    def parse(text):
-        value = kind(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"'{text}': {least} is the least")
-        return value
-    parse.__name__ = "number"
-    return parse
 
 
 def pattern(text):
@@ -127,10 +117,6 @@ def measure(machine, options, wanted, into):
     return envelope
 
 
-def end_by_signal(number_of_signal, _frame):
-    raise SystemExit(128 + number_of_signal)
-
-
 def main():
     parser, options = parse_options(sys.argv[1:])
     wanted = chosen(options)
@@ -144,8 +130,7 @@ def main():
     if why:
         say(f"turnpike-bench-forward: {why}")
         return 2
-    for number_of_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number_of_signal, end_by_signal)
+    clean_up_at_signals()
     os.sched_setaffinity(0, {machine.control_cpu})
     with tempfile.TemporaryDirectory(prefix="turnpike-forward-") as into:
         envelope = measure(machine, options, wanted, into)
