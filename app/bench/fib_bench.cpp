@@ -182,8 +182,12 @@ void measure_table(harness& h, std::span<const uint16_t> widths, const std::stri
                    const routes& table, unsigned width, uint64_t distinct,
                    const std::string& only_traffic) {
     comparison<Family> c(h, widths, name, table, width, distinct);
-    if (!c.load()) return;
     const bool full = name == "full";
+    if constexpr (Family::number == 4)
+        if (full && width == 4 && distinct == 60'000 &&
+            (only_traffic.empty() || only_traffic == "updates"))
+            measure_updates(h, c.table());
+    if (only_traffic == "updates" || !c.load()) return;
     const std::string prefix = Family::number == 4 ? "v4_" : "v6_";
     if (full && width == 4 && distinct == 60'000) {
         h.summary()[prefix + "bytes_4B"] = c.bytes();
@@ -194,9 +198,6 @@ void measure_table(harness& h, std::span<const uint16_t> widths, const std::stri
     for (const char* traffic : {"uniform", "prefix", "zipf", "one"})
         for (const uint32_t burst : {32U, 64U, 256U})
             if (only_traffic.empty() || only_traffic == traffic) c.measure(traffic, burst);
-    if (full && width == 4 && distinct == 60'000 && Family::number == 4 &&
-        (only_traffic.empty() || only_traffic == "updates"))
-        if constexpr (Family::number == 4) measure_updates(h, c.table());
 }
 
 /// What does not depend on the width is said for each.

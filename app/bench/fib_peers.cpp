@@ -9,6 +9,7 @@
 #include "base/byte_order.hpp"
 #include "fib6_compat.hpp"
 #include "lookup_cell.hpp"
+#include "seconds.hpp"
 
 namespace turnpike::bench {
 namespace {
@@ -20,10 +21,6 @@ ipv6_address bytes6(const fib::address& a) {
     store_be(out.bytes, a.high);
     store_be(out.bytes + 8, a.low);
     return out;
-}
-
-double seconds_since(uint64_t start) {
-    return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
 }
 
 unsigned log2_of(unsigned width_bytes) { return static_cast<unsigned>(__builtin_ctz(width_bytes)); }

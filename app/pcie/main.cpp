@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-pcie: the model of lib/pcie as tables and pictures (doc/pcie.md).
+// turnpike-pcie: the model of lib/pcie as tables and pictures (doc/pcie.md), and `measure`, which counts
+// (doc/measure.md).
 #include <fmt/core.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "cell.hpp"
 #include "figure.hpp"
+#include "measure.hpp"
 #include "options.hpp"
 #include "print.hpp"
 
@@ -54,6 +57,10 @@ int run(const request& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == "measure") {
+        const auto asked = read_measure_command_line(argc - 1, argv + 1);
+        return asked.run ? measure(asked.wanted) : asked.exit_code;
+    }
     const auto line = read_command_line(argc, argv);
     return line.wanted ? run(*line.wanted) : line.exit_code;
 }

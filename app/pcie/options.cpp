@@ -33,7 +33,7 @@ struct arguments {
 
 constexpr const char* about =
     "turnpike-pcie: what a packet costs on PCIe, by NIC, driver, link and frame size.\n"
-    "A model: nothing is measured, no device is touched.\n\n"
+    "A model: nothing is measured, no device is touched; turnpike-pcie measure --help counts.\n\n"
     "  turnpike-pcie --profile ixgbe,i40e --frame 64,1518\n"
     "  turnpike-pcie --profile niantic-dpdk --link gen3x8 --mps 256 --mrrs 512 --frame 64-1500 "
     "--json\n"

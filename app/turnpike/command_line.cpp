@@ -62,6 +62,13 @@ void add_options(CLI::App& app, raw_options& to) {
                    "write this and what is worse: error, warning, notice (default), info or debug")
         ->check(CLI::IsMember(list_of(observe::log_level_names)))
         ->type_name("LEVEL");
+    app.add_option(
+           "--counters", to.into.counters,
+           "the machine's own counters: auto (default: where there are any), off, or a file "
+           "with a recording of them")
+        ->type_name("WHICH");
+    app.add_option("--sysfs", to.into.sysfs, "where PMUs are described (default: /sys)")
+        ->type_name("FOLDER");
     app.add_flag("--check", to.into.check, "validate the configuration and end");
 }
 

@@ -16,6 +16,8 @@ struct options {
     double duration_s = 0;        ///< 0: until stopped
     double stats_interval_s = 0;  ///< 0: no table while running
     bool check = false;
+    std::string counters = "auto";  ///< auto, off, or a file with a recording
+    std::string sysfs = "/sys";
     observe::log_format log_format = observe::log_format::text;
     observe::log_level log_level = observe::log_level::notice;
     std::vector<std::string> eal;

@@ -169,6 +169,13 @@ int check_books(const observe::report& r) {
     return 0;
 }
 
+control::counters_choice counters_of(const options& chosen) {
+    const bool recorded = chosen.counters != "auto" && chosen.counters != "off";
+    return {.off = chosen.counters == "off",
+            .recorded = recorded ? chosen.counters : std::string(),
+            .sysfs = chosen.sysfs};
+}
+
 /// Bring up, forward, take down.
 int forward(state::desired wanted, const options& chosen) {
     std::unique_ptr<control::requests> asked;
@@ -177,8 +184,8 @@ int forward(state::desired wanted, const options& chosen) {
         wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
         [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
-    auto made =
-        control::controller::create(std::make_unique<const state::desired>(std::move(wanted)));
+    auto made = control::controller::create(
+        std::make_unique<const state::desired>(std::move(wanted)), counters_of(chosen));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
     c.also(**socket);

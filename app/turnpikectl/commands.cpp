@@ -12,6 +12,7 @@
 #include "manual.hpp"
 #include "objects.hpp"
 #include "print.hpp"
+#include "transfer.hpp"
 #include "watch.hpp"
 
 namespace turnpike::ctl {
@@ -22,6 +23,23 @@ using nlohmann::json;
 /// A line's bound; a file that does not fit is read by turnpike itself.
 constexpr size_t most_request_bytes = 1u << 20;
 
+/// Which stations are meant; numbers go as numbers.
+void add_stations(const given& g, json& request) {
+    for (const auto& [word, kind] :
+         {std::pair("bridge", "BRIDGE"), {"port", "PORT"}, {"mac", "MAC"}})
+        if (g.has(word)) request[word] = g.value(kind);
+    if (g.has("vlan")) request["vlan"] = std::stoul(g.value("NUMBER"));
+}
+
+result<json> flush(const given& g) {
+    json request = {{"request", "flush"}, {"what", "fdb"}};
+    add_stations(g, request);
+    return request;
+}
+std::string flushed(const given&, const json& result) {
+    return "flushed: " + std::to_string(result.value("flushed", 0U)) + " stations\n";
+}
+
 result<json> show(const given& g) {
     const std::string& what = g.words.at(1).second;
     if (what == "help") return json{{"request", "help"}};
@@ -29,6 +47,8 @@ result<json> show(const given& g) {
     if (g.has("ADDRESS")) request["address"] = g.value("ADDRESS");
     if (g.has("PREFIX")) request["to"] = g.value("PREFIX");
     if (g.has("longer")) request["longer"] = true;
+    if (g.has("VRF")) request["vrf"] = g.value("VRF");
+    add_stations(g, request);
     return request;
 }
 
@@ -81,12 +101,20 @@ std::string pcie_text(const given&, const json& result) {
             const json lines =
                 port.value(json::json_pointer("/" + std::string(source) + "/per_packet/lines"),
                            json::object());
-            const auto of = [&](const char* what) { return lines.value(what, 0.0); };
+            const auto sum = [&](std::initializer_list<const char*> names) {
+                double n = 0;
+                for (const char* what : names) {
+                    const auto at = lines.find(what);
+                    if (at == lines.end() || !at->is_number()) return json();
+                    n += at->get<double>();
+                }
+                return json(n);
+            };
             if (!lines.empty()) {
-                row["reads"] = of("rd_cur");
-                row["writes"] = of("itom") + of("rfo");
-                row["partial"] = of("rfo");
-                row["mmio"] = of("wil") + of("prd");
+                row["reads"] = sum({"rd_cur"});
+                row["writes"] = sum({"itom", "rfo"});
+                row["partial"] = sum({"rfo"});
+                row["mmio"] = sum({"wil", "prd"});
             }
             row["why"] = port.value(json::json_pointer("/why/" + std::string(source)), json());
             rows.push_back(std::move(row));
@@ -94,6 +122,25 @@ std::string pcie_text(const given&, const json& result) {
     json whole = result;
     whole["rows"] = std::move(rows);
     return shown_text("rows", "name source reads writes partial mmio why", whole);
+}
+constexpr std::string_view cost_columns =
+    "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz";
+
+/// The workers, what bounds them, and how far everything is from being full.
+std::string cost_text(const given&, const json& result) {
+    std::string out = shown_text("workers", cost_columns, result);
+    const json v = result.value("verdict", json::object());
+    if (!v.contains("bound")) return out;
+    json rows = json::array();
+    for (const auto& [name, of] : v["headroom"].items()) {
+        json row = of;
+        row["bound"] = name;
+        rows.push_back(std::move(row));
+    }
+    out += "verdict: " + v["bound"].get<std::string>() + " (" + v["from"].get<std::string>() +
+           "): " + v["says"].get<std::string>() + "\n";
+    return out +
+           shown_text("headroom", "bound of from used pps why", {{"headroom", std::move(rows)}});
 }
 std::string valid(const given&, const json& result) {
     return result.value("valid", std::string()) + ": valid\n";
@@ -116,19 +163,29 @@ constexpr command table[] = {
     {"show ports", "devices, their settings and counters", show, nullptr, "ports",
      "name driver link mtu mac rx_packets tx_packets rx_missed drops"},
     {"show interfaces", "addresses, patches and access lists", show, nullptr, "interfaces",
-     "name kind port mtu mac addresses peer acl_in acl_out"},
-    {"show routes [PREFIX [longer]]", "routes that count: all, a prefix's, or those below it too",
-     show, nullptr, "routes", "to origin type reason interface via mac"},
-    {"show route ADDRESS", "what a lookup of an address gives", show},
+     "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out"},
+    {"show routes [PREFIX [longer]] [vrf VRF]",
+     "routes that count: all, a prefix's, or those below it too", show, nullptr, "routes",
+     "to origin protocol type reason interface via mac"},
+    {"show route ADDRESS [vrf VRF]", "what a lookup of an address gives", show},
+    {"show vrfs", "VRFs, and how many routes each has", show, nullptr, "vrfs",
+     "name table interfaces ipv4 ipv6"},
     {"show neighbours", "who is known or asked for", show, nullptr, "neighbours",
      "interface address state mac gateway static held next_hop"},
     {"show next-hops", "what routes lead to", show, nullptr, "next_hops",
      "next_hop type reason interface via mac mtu"},
+    {"show control-plane", "interfaces that the kernel has, too, and what was heard of it", show,
+     nullptr, "interfaces", "name index carrier given taken not_taken"},
+    {"show bridges", "bridges, and what their stations did", show, nullptr, "bridges",
+     "name stations learnt moves aged held refused ageing_s max_addresses"},
+    {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "stations that bridges know",
+     show, nullptr, "fdb", "bridge vlan mac port kind age_s"},
+    {"show tunnels", "tunnels, and what went through each", show, nullptr, "tunnels",
+     "name vni local remote vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show acl", "access lists where they are bound, with what they counted", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
     {"show drops", "packets that went no further, by reason", show},
-    {"show cost", "cycles a packet, by worker", show, nullptr, "workers",
-     "lcore packets pps cpp utilisation headroom_pps"},
+    {"show cost", "cycles a packet, by worker, and what bounds them", show, cost_text},
     {"show pcie", "PCIe transactions a packet, by port", show, pcie_text},
     {"show isa", "the kernels that were chosen", show},
     {"show workers", "which lcore polls which queues", show, nullptr, "workers", "lcore rx_queues"},
@@ -148,13 +205,21 @@ constexpr command table[] = {
     local("save [FILE]",
           "write what runs to the file that turnpike was started with, or to another (-: print it)",
           save),
-    {"route add|replace PREFIX via ADDRESS [port PORT] [--confirm SECONDS]",
+    {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [vrf VRF] [--confirm SECONDS]",
      "a route by a neighbour", change_route, changed},
-    {"route add|replace PREFIX blackhole|unreachable [--confirm SECONDS]",
+    {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
+     "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [vrf VRF] [--confirm SECONDS]",
+     "a route that neighbours share, by flow", change_shared_route, changed},
+    {"route add|replace PREFIX blackhole|unreachable|prohibit [vrf VRF] [--confirm SECONDS]",
      "a route that leads nowhere", change_route, changed},
-    {"route del PREFIX [--confirm SECONDS]", "and take it away", change_route, changed},
-    local("routes FILE", "lines \"add|replace|del ROUTE\", all of them or none (-: standard input)",
-          send_routes),
+    {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "and take it away", change_route, changed},
+    local("routes FILE [vrf VRF]",
+          "lines \"add|replace|del ROUTE\", all of them or none (-: standard input)", send_routes),
+    {"vrf add NAME [table NUMBER] [--confirm SECONDS]", "routes apart from all others", change_vrf,
+     changed},
+    {"vrf replace VRF table NUMBER [--confirm SECONDS]", "another number for it", change_vrf,
+     changed},
+    {"vrf del VRF [--confirm SECONDS]", "and its routes with it", change_vrf, changed},
     {"neighbour add|replace ADDRESS mac MAC [port PORT] [--confirm SECONDS]",
      "a neighbour that is never asked", change_neighbour, changed},
     {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "and ask for it again",
@@ -164,32 +229,65 @@ constexpr command table[] = {
     {"address replace PORT CIDR... [--confirm SECONDS]", "all addresses of a port, at once",
      change_address, changed},
     {"port add PORT device DEVICE [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[addresses CIDRS] [acl_in LIST] [acl_out LIST] [--confirm SECONDS]",
+     "[addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] [l2_in LIST] [l2_out LIST] "
+     "[--confirm SECONDS]",
      "open a device", change_port, changed},
     {"port replace PORT [device DEVICE] [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[addresses CIDRS] [acl_in LIST] [acl_out LIST] [--confirm SECONDS]",
+     "[addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] [l2_in LIST] [l2_out LIST] "
+     "[--confirm SECONDS]",
      "what is said of it replaces what was; acl_in none: no list", change_port, changed},
     {"port del PORT [--confirm SECONDS]", "close it", change_port, changed},
     {"patch add|replace|del PORT PORT [--confirm SECONDS]", "two ports, each frame to the other",
      change_patch, changed},
-    {"acl add|replace LIST [default permit|deny] [rules FILE permit|deny] [--confirm SECONDS]",
-     "an access list; FILE has ClassBench's lines", change_acl, changed},
+    {"interface add|replace PORT NUMBER addresses CIDRS [vrf VRF] [acl_in LIST] [acl_out LIST] "
+     "[--confirm SECONDS]",
+     "a VLAN of a port, routed", change_interface, changed},
+    {"interface del PORT NUMBER [--confirm SECONDS]", "and no more", change_interface, changed},
+    {"bridge add NAME members NAMES [addresses CIDRS] [vrf VRF] [mac MAC] [ageing_s NUMBER] "
+     "[max_addresses NUMBER] [--confirm SECONDS]",
+     "ports that learn who is where; with addresses it routes, too", change_bridge, changed},
+    {"bridge del BRIDGE [--confirm SECONDS]", "its ports are nobody's then", change_bridge,
+     changed},
+    {"member add|replace BRIDGE PORT "
+     "[mode access|trunk|native-tagged|native-untagged|dot1q-tunnel] [vlan NUMBER] [trunks VLANS] "
+     "[ethertype 802.1q|802.1ad] [learning true|false] [flood_unknown true|false] "
+     "[locked true|false] [isolation NUMBER] [max_addresses NUMBER] [translate PAIRS] "
+     "[storm_broadcast NUMBER] [storm_multicast NUMBER] [storm_unknown NUMBER] "
+     "[--confirm SECONDS]",
+     "a port of a bridge", change_member, changed},
+    {"member del BRIDGE PORT [--confirm SECONDS]", "and no more", change_member, changed},
+    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [vrf VRF] [mtu NUMBER] "
+     "[ttl NUMBER] [dscp VALUE] [dont_fragment true|false] [checksum true|false] "
+     "[ignore_reserved true|false] [--confirm SECONDS]",
+     "VXLAN to a remote endpoint, for a bridge to have as a member", change_tunnel, changed},
+    {"tunnel del NAME [--confirm SECONDS]", "one that is no member", change_tunnel, changed},
+    {"fdb add|replace BRIDGE MAC port PORT [vlan NUMBER] [--confirm SECONDS]",
+     "a station that does not move or age", change_station, changed},
+    {"fdb del BRIDGE MAC [vlan NUMBER] [--confirm SECONDS]", "it is learnt again", change_station,
+     changed},
+    {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]",
+     "forget stations that were learnt", flush, flushed},
+    {"acl add|replace LIST [layer 2|3] [default permit|deny] [rules FILE permit|deny] "
+     "[--confirm SECONDS]",
+     "an access list; FILE has ClassBench's lines, of IP packets: layer 3", change_acl, changed},
     {"acl del LIST [--confirm SECONDS]", "one that is bound nowhere", change_acl, changed},
     {"rule add LIST permit|deny|count [at NUMBER] [name NAME] [family ipv4|ipv6] "
      "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
      "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
-     "[dscp NUMBER] [vlan NUMBER] [fragments true|false] [--confirm SECONDS]",
+     "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
+     "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
      "a rule at the end of a list, or at a place from 1 on", change_rule, changed},
     {"rule replace LIST RULE permit|deny|count [name NAME] [family ipv4|ipv6] "
      "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
      "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
-     "[dscp NUMBER] [vlan NUMBER] [fragments true|false] [--confirm SECONDS]",
+     "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
+     "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
      "RULE: its name, or its place", change_rule, changed},
     {"rule del LIST RULE [--confirm SECONDS]", "RULE: its name, or its place", change_rule,
      changed},
     {"set KEY VALUE [--confirm SECONDS]",
-     "a number of tx, icmp or neighbours, as tx.drain_us or neighbours.limit", change_setting,
-     changed},
+     "a value of tx, idle, icmp, ecmp or neighbours, as tx.drain_us or neighbours.limit",
+     change_setting, changed},
     {"batch FILE [--confirm SECONDS]",
      "lines of such commands, from \"route\" to \"set\", all of them or none (-: standard input)",
      change_many, changed},
@@ -211,14 +309,14 @@ constexpr common_option options[] = {
     {"--version", "", "print the version"},
 };
 
-constexpr topic first_words[] = {{"show", "what runs, as a table"},
-                                 {"route", "a route"},
-                                 {"neighbour", "a static neighbour"},
-                                 {"address", "addresses of ports"},
-                                 {"port", "ports and their devices"},
-                                 {"patch", "ports that are joined"},
-                                 {"acl", "access lists"},
-                                 {"rule", "one rule of an access list"}};
+constexpr topic first_words[] = {
+    {"show", "what runs, as a table"},       {"route", "a route"},
+    {"neighbour", "a static neighbour"},     {"address", "addresses of ports"},
+    {"port", "ports and their devices"},     {"patch", "ports that are joined"},
+    {"interface", "VLANs of ports"},         {"bridge", "bridges"},
+    {"member", "ports of bridges"},          {"fdb", "stations of bridges"},
+    {"tunnel", "VXLAN to remote endpoints"}, {"acl", "access lists"},
+    {"rule", "one rule of an access list"}};
 
 const char* no_seconds(const std::string& text) {
     const size_t point = std::min(text.find('.'), text.size());
@@ -245,9 +343,29 @@ constexpr value_kind kinds[] = {
      nullptr},
     {"PORT", "a port's name", false, "ports", "ports", "name", nullptr},
     {"LIST", "an access list's name", false, "acl", "acl", "list", nullptr},
+    {"VRF", "a VRF's name; main: where routes of none are", false, "vrfs", "vrfs", "name", nullptr},
+    {"BRIDGE", "a bridge's name", false, "bridges", "bridges", "name", nullptr},
+    {"NAMES", "names, with commas between", false, {}, {}, {}, nullptr},
+    {"VLANS", "VLANs and ranges, as 10,20-29", false, {}, {}, {}, nullptr},
+    {"VLAN", "a VLAN's number, or untagged", false, {}, {}, {}, nullptr},
+    {"PAIRS",
+     "a VLAN's number on the wire and in the bridge, as 110:20,111:21",
+     false,
+     {},
+     {},
+     {},
+     nullptr},
     {"CIDR", "an address with its network's length, as 10.0.1.1/24", false, {}, {}, {}, nullptr},
     {"CIDRS", "such addresses, with commas between", false, {}, {}, {}, nullptr},
     {"MAC", "as 02:00:00:00:00:01", false, {}, {}, {}, nullptr},
+    {"MACS",
+     "such an address, or with a mask: 02:00:00:00:00:00/ff:ff:ff:00:00:00",
+     false,
+     {},
+     {},
+     {},
+     nullptr},
+    {"TYPE", "an EtherType, as 0x88b5, or ipv4, arp, ipv6, lldp, llc", false, {}, {}, {}, nullptr},
     {"DEVICE", "an EAL vdev with its arguments, or a PCI address", false, {}, {}, {}, nullptr},
     {"NUMBER", "a whole number", false, {}, {}, {}, no_number},
     {"NAME", "a name", false, {}, {}, {}, nullptr},

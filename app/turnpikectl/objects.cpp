@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "objects.hpp"
 
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "ask.hpp"
 #include "command_line.hpp"
-#include "config/write_file.hpp"
-#include "connection.hpp"
 #include "print.hpp"
 
 namespace turnpike::ctl {
@@ -47,12 +43,36 @@ json change(const given& g, json object) {
 
 /// Members of the configuration's "acl: {in, out}" as this program's words have them.
 void gather_lists(json& port) {
-    for (const auto& [word, member] : {std::pair("acl_in", "in"), std::pair("acl_out", "out")}) {
+    for (const auto& [word, member] : {std::pair("acl_in", "in"),
+                                       {"acl_out", "out"},
+                                       {"l2_in", "l2_in"},
+                                       {"l2_out", "l2_out"}}) {
         if (!port.contains(word)) continue;
         if (!port.contains("acl")) port["acl"] = json::object();
         port["acl"][member] = port[word] == "none" ? json() : port[word];
         port.erase(word);
     }
+}
+
+/// A member's "storm: {broadcast, multicast, unknown}" likewise.
+void gather_storm(json& member) {
+    for (const char* kind : {"broadcast", "multicast", "unknown"}) {
+        const std::string word = std::string("storm_") + kind;
+        if (!member.contains(word)) continue;
+        member["storm"][kind] = member[word];
+        member.erase(word);
+    }
+}
+
+/// "110:20,111:21": [{wire, vlan}]
+json pairs_of(const std::string& text) {
+    json out = json::array();
+    for (const std::string pair : list_of(text)) {
+        const size_t colon = std::min(pair.find(':'), pair.size());
+        out.push_back({{"wire", pair.substr(0, colon)},
+                       {"vlan", pair.substr(std::min(colon + 1, pair.size()))}});
+    }
+    return out;
 }
 
 /// A file of rules as text; longer ones do not fit a request.
@@ -77,14 +97,53 @@ void add_confirm(const given& g, json& request) {
         request["confirm"] = (g.seconds(confirm, 0).count() + 999) / 1000;
 }
 
+namespace {
+
+/// "main" is told as any other: where routes of none are.
+void add_vrf(const given& g, json& to) {
+    if (g.has("VRF")) to["vrf"] = g.value("VRF");
+}
+
+}  // namespace
+
+result<json> change_vrf(const given& g) {
+    return change(g, members(g, 3, {{"name", g.words[2].second}}));
+}
+
 result<json> change_route(const given& g) {
     json route = {{"to", g.value("PREFIX")}};
-    for (const char* type : {"blackhole", "unreachable"})
+    for (const char* type : {"blackhole", "unreachable", "prohibit"})
         if (g.has(type)) {
             route["type"] = type;
+            add_vrf(g, route);
             return change(g, std::move(route));
         }
-    return change(g, members(g, 3, std::move(route)));
+    // It stands alone, where others have a value behind them.
+    given pairs = g;
+    if (std::erase_if(pairs.words, [](const auto& w) { return w.first == "onlink"; }) != 0)
+        route["onlink"] = true;
+    return change(g, members(pairs, 3, std::move(route)));
+}
+
+/// route add PREFIX nexthop via ADDRESS ... nexthop ...
+result<json> change_shared_route(const given& g) {
+    json all = json::array();
+    for (size_t i = 3; i < g.words.size(); ++i) {
+        if (g.words[i].first == "nexthop") {
+            all.push_back(json::object());
+            continue;
+        }
+        if (g.words[i].first == "vrf") break;
+        if (g.words[i].first == "onlink") {
+            all.back()["onlink"] = true;
+            continue;
+        }
+        all.back()[std::string(g.words[i].first)] = g.words[i + 1].second;
+        ++i;
+    }
+    json route = {{"to", g.value("PREFIX")}, {"via", std::move(all)}};
+    add_vrf(g, route);
+    return change(g, std::move(route));
 }
 
 result<json> change_neighbour(const given& g) {
@@ -110,10 +169,49 @@ result<json> change_port(const given& g) {
 
 result<json> change_patch(const given& g) { return change(g, g.values("PORT")); }
 
+/// bridge add NAME members PORTS, which look at no VLANs; what else there is says "member".
+result<json> change_bridge(const given& g) {
+    json bridge = members(g, 3, {{"name", g.words[2].second}});
+    if (bridge.contains("members")) {
+        json all = json::array();
+        for (const json& port : list_of(bridge["members"])) all.push_back({{"port", port}});
+        bridge["members"] = std::move(all);
+    }
+    if (bridge.contains("addresses")) bridge["addresses"] = list_of(bridge["addresses"]);
+    return change(g, std::move(bridge));
+}
+
+result<json> change_member(const given& g) {
+    json member = members(g, 4, {{"bridge", g.words[2].second}, {"port", g.words[3].second}});
+    if (member.contains("trunks")) member["trunks"] = list_of(member["trunks"]);
+    if (member.contains("translate")) member["translate"] = pairs_of(member["translate"]);
+    gather_storm(member);
+    return change(g, std::move(member));
+}
+
+/// tunnel add NAME ...
+result<json> change_tunnel(const given& g) {
+    return change(g, members(g, 3, {{"name", g.words[2].second}}));
+}
+
+/// fdb add BRIDGE MAC ...
+result<json> change_station(const given& g) {
+    return change(g, members(g, 4, {{"bridge", g.words[2].second}, {"mac", g.words[3].second}}));
+}
+
+/// interface add PORT VLAN ...
+result<json> change_interface(const given& g) {
+    json i = members(g, 4, {{"port", g.words[2].second}, {"vlan", g.words[3].second}});
+    if (i.contains("addresses")) i["addresses"] = list_of(i["addresses"]);
+    gather_lists(i);
+    return change(g, std::move(i));
+}
+
 result<json> change_acl(const given& g) {
     json list = {{"name", g.value("LIST")}};
     for (size_t i = 3; i + 1 < g.words.size(); ++i) {
-        if (g.words[i].first == "default") list["default"] = g.words[i + 1].second;
+        for (const char* key : {"layer", "default"})
+            if (g.words[i].first == key) list[key] = g.words[i + 1].second;
         if (g.words[i].first != "rules") continue;
         const auto text = text_of_file(g.value("FILE"));
         if (!text) return tl::unexpected<error>(text.error());
@@ -210,110 +308,6 @@ result<json> change_many(const given& g) {
     json request = {{"request", "change"}, {"do", std::move(changes)}};
     add_confirm(g, request);
     return request;
-}
-
-namespace {
-
-/// The result of a request, or an exit code behind what was said.
-std::optional<json> result_of(connection& c, const json& request, int& code) {
-    const auto answer = c.ask(request);
-    if (!answer) {
-        code = complain(answer.error(), exit_no_connection);
-        return std::nullopt;
-    }
-    if (!answer->is_object() || !answer->contains("result")) {
-        code = complain(refusal_of(*answer), exit_refused);
-        return std::nullopt;
-    }
-    return (*answer)["result"];
-}
-
-result<connection> connect(const given& g) {
-    return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
-}
-
-/// Whole lines of a stream, as many as a request holds.
-class line_parts {
-  public:
-    explicit line_parts(std::istream& in) : in_(in) {}
-    /// Errors  a line that no request holds
-    result<std::string> next() {
-        constexpr size_t most = 700'000;  // escapes make it longer
-        std::string part;
-        for (std::string line; part.size() < most && std::getline(in_, line);) {
-            if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");
-            part += line + "\n";
-        }
-        last_ = !in_ || in_.peek() == std::istream::traits_type::eof();
-        return part;
-    }
-    [[nodiscard]] bool last() const noexcept { return last_; }
-
-  private:
-    std::istream& in_;
-    bool last_ = false;
-};
-
-}  // namespace
-
-int send_routes(const given& g) {
-    const std::string file = g.value("FILE");
-    std::ifstream named;
-    if (file != "-") {
-        named.open(file);
-        if (!named)
-            return complain({errno != 0 ? errno : EIO, file, "cannot be read"}, exit_refused);
-    }
-    auto asked = connect(g);
-    if (!asked) return complain(asked.error(), exit_no_connection);
-    line_parts parts(file == "-" ? std::cin : named);
-    int code = 0;
-    while (true) {
-        auto lines = parts.next();
-        if (!lines) return complain({EINVAL, file, lines.error().text}, exit_refused);
-        json request = {{"request", "routes"}, {"lines", std::move(*lines)}};
-        if (!parts.last()) request["more"] = true;
-        const auto result = result_of(*asked, request, code);
-        if (!result) return code;
-        if (!parts.last()) continue;
-        std::fputs(g.as_json() ? (result->dump() + "\n").c_str()
-                               : ("changed: " + changes_text(*result)).c_str(),
-                   stdout);
-        return 0;
-    }
-}
-
-int save(const given& g) {
-    auto asked = connect(g);
-    if (!asked) return complain(asked.error(), exit_no_connection);
-    int code = 0;
-    std::string file = g.value("FILE");
-    if (file.empty()) {
-        const auto saved = result_of(*asked, {{"request", "save"}}, code);
-        if (!saved) return code;
-        file = saved->value("saved", std::string());
-    } else {
-        std::string text;
-        json request = {{"request", "configuration"}};
-        do {
-            const auto page = result_of(*asked, request, code);
-            if (!page) return code;
-            text += page->value("text", std::string());
-            request["from"] = page->value("next", json());
-        } while (!request["from"].is_null());
-        if (file == "-") {
-            const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-            return written ? 0
-                           : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
-        }
-        if (const auto written = config::write_file(file, text); !written)
-            return complain(written.error(), exit_refused);
-    }
-    if (!g.as_json())
-        std::printf("saved as %s\n", file.c_str());
-    else
-        std::printf("%s\n", json{{"saved", file}}.dump().c_str());
-    return 0;
 }
 
 }  // namespace turnpike::ctl

@@ -107,7 +107,7 @@ std::string shown_text(std::string_view list, std::string_view columns, const js
 
 std::string changes_text(const json& result) {
     std::string out = cell(result.value("text", json())) + "\n";
-    for (const char* kind : {"ports", "interfaces", "acls"})
+    for (const char* kind : {"ports", "interfaces", "bridges", "acls"})
         for (const char* how : {"removed", "added", "changed"})
             for (const json& name : result.value(kind, json::object()).value(how, json::array()))
                 out += fmt::format("  {} {}: {}\n", kind, how, cell(name));

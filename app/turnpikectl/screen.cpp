@@ -66,12 +66,12 @@ void screen::leave() noexcept {
     if (keys_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
-bool screen::draw(const std::string& title, const std::vector<std::string>& table) {
+bool screen::draw(const std::string& title, const std::vector<std::string>& rows) {
     winsize size{};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
         size = {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
     std::vector<std::string> lines = {title};
-    lines.insert(lines.end(), table.begin(), table.end());
+    lines.insert(lines.end(), rows.begin(), rows.end());
     if (lines.size() > size.ws_row) {
         const size_t left = lines.size() - size.ws_row + 1;
         lines.resize(size.ws_row);

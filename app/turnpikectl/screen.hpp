@@ -27,7 +27,7 @@ class screen {
 
     /// In place of what is there, as much as fits: the first line, then a heading, then the rest.
     /// False: nobody reads it.
-    bool draw(const std::string& title, const std::vector<std::string>& table);
+    bool draw(const std::string& title, const std::vector<std::string>& rows);
 
   private:
     bool terminal_ = false, keys_ = false, entered_ = false;

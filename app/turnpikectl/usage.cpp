@@ -43,6 +43,8 @@ std::vector<part> read_parts(std::string_view& text, usage& into, bool inside) {
             part group;
             group.inner = read_parts(text, into, true);
             if (!group.inner.empty()) out.push_back(std::move(group));  // else it was an option
+        } else if (token == "..." && !out.empty()) {
+            out.back().repeats = true;
         } else if (token.starts_with("--")) {
             usage_option& o = into.options.emplace_back(usage_option{token});
             std::string_view value = next_token(text);
@@ -83,7 +85,7 @@ void reading::open(const way& from, std::vector<way>& into) {
         way w{.words = from.words};
         for (const part& p : (*taken)->inner) w.rest.push_back(&p);
         for (auto p = begin; p != from.rest.end(); ++p)
-            if (p != taken) w.rest.push_back(*p);
+            if (p != taken || (*p)->repeats) w.rest.push_back(*p);
         open(w, into);
     }
     into.push_back({{end, from.rest.end()}, from.words});

@@ -5,6 +5,7 @@
 //   route add|replace PREFIX [via ADDRESS]   capital letters: a value of that kind; |: one of these
 //   watch drops [--interval SECONDS]         an option, which may stand anywhere
 //   set KEY WORD...                          once or more
+//   route add [nexthop via ADDRESS]...       any number of times
 //
 // What stands in brackets may be left out; brackets side by side come in any order.
 #pragma once

@@ -32,7 +32,10 @@ std::string reader::where() const { return place(node_); }
 
 void reader::refuse(const std::string& text) const { complain(node_, node_, text); }
 
-void reader::expect_map(std::initializer_list<std::string_view> keys) const {
+void reader::expect_map(std::initializer_list<std::string_view> some,
+                        std::span<const std::string_view> and_those) const {
+    std::vector<std::string_view> keys(some);
+    keys.insert(keys.end(), and_those.begin(), and_those.end());
     if (!is_map())
         refuse(fmt::format("should be a map with {}, not {}", fmt::join(keys, ", "), kind(node_)));
     for (const node key : node_.children())

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,10 +37,12 @@ class reader {
     /// No value, or null.
     [[nodiscard]] bool is_nothing() const noexcept { return node_.kind() == node_kind::nothing; }
     [[nodiscard]] bool is_map() const noexcept { return node_.kind() == node_kind::map; }
+    [[nodiscard]] bool is_list() const noexcept { return node_.kind() == node_kind::list; }
     /// Of a list or a map: elements, or keys.
     [[nodiscard]] size_t size() const noexcept;
     /// This node is a map and has no key beyond these.
-    void expect_map(std::initializer_list<std::string_view> keys) const;
+    void expect_map(std::initializer_list<std::string_view> keys,
+                    std::span<const std::string_view> and_those = {}) const;
     [[nodiscard]] bool has(std::string_view key) const noexcept {
         return node_.find(key).has_value();
     }

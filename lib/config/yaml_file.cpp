@@ -199,6 +199,8 @@ result<std::string> read_file(const std::filesystem::path& path) {
     struct stat status {};
     if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot look at the file");
     if (!S_ISREG(status.st_mode)) return fail(EINVAL, path, "is not a regular file");
+    if (static_cast<uint64_t>(status.st_size) > max_file_bytes)
+        return fail(EINVAL, path, too_large());
     std::string text;
     char chunk[65536];
     while (true) {
@@ -207,7 +209,8 @@ result<std::string> read_file(const std::filesystem::path& path) {
         if (got < 0) return fail(errno, path, "cannot read the file");
         if (got == 0) break;
         text.append(chunk, static_cast<size_t>(got));
-        if (text.size() > max_file_bytes) return fail(EINVAL, path, too_large());
+        if (text.size() > max_file_bytes)  // it grew
+            return fail(EINVAL, path, too_large());
     }
     return text;
 }

@@ -53,6 +53,12 @@ class meter {
         packets.add(received);
     }
 
+    /// Between two iterations it slept, as nothing came.
+    void slept(uint64_t cycles) noexcept {
+        total_cycles.add(cycles);
+        slept_cycles.add(cycles);
+    }
+
     /// Whether the stages of the next burst are to be sampled.
     [[nodiscard]] bool sample_next() const noexcept { return burst_number_ % sample_every == 0; }
 
@@ -71,7 +77,7 @@ class meter {
     struct stage_sample {
         counter packets, cycles;
     };
-    counter packets, busy_cycles, total_cycles;
+    counter packets, busy_cycles, slept_cycles, total_cycles;
     std::array<counter, burst_bins> bursts;
     std::array<stage_sample, max_stages> sampled;
 

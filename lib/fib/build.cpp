@@ -60,7 +60,8 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
         [&](uint32_t last, uint32_t handle) { add(last, g.leaf(handle, hops_->value(handle))); },
         [&](const rib_node::child& child, uint32_t handle) {
             rib_node& below = *child.node;
-            if (built && (all || below.entry == rib_node::unbuilt || below.background != handle))
+            if (built && (all || below.entry == rib_node::unbuilt || below.changed ||
+                          below.background != handle))
                 built = build(below, level + 1, handle, all, g, c);
             add(child.slot, below.entry | layout::node_bit);
         });
@@ -78,6 +79,7 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     node.entry = offset;
     node.units = units;
     node.background = background;
+    node.changed = false;
     return true;
 }
 
@@ -112,28 +114,27 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
             std::fill(root + from, root + end, entry);  // nobody reads it yet
             return;
         }
-        while (from < end && root[from] == entry) ++from;
-        while (from < end && root[end - 1] == entry) --end;
-        if (from < end) c.stores.push_back({root + from, end - from, entry});
+        c.stores.push_back({root + from, end - from, entry});
     };
     bool built = true;
-    rib_->walk_root(
-        first, count, default_handle_, [&](uint32_t at, uint32_t last, uint32_t handle) {
-            for (; built && at <= last; ++at) {
-                if (rib_node* child = rib_->root_child(at)) {
-                    if (all || child->entry == rib_node::unbuilt || child->background != handle)
-                        built = build(*child, 1, handle, all, g, c);
-                    if (built) store(at, at + 1, child->entry);
-                    continue;
-                }
-                uint32_t end = at + 1;
-                while (end <= last && rib_->root_child(end) == nullptr) ++end;
-                const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_->value(handle)));
-                built = leaf != arena::none;
-                if (built) store(at, end, leaf);
-                at = end - 1;
-            }
-        });
+    rib_->walk_root(first, count, default_handle_,
+                    [&](uint32_t at, uint32_t last, uint32_t handle) {
+                        for (; built && at <= last; ++at) {
+                            if (rib_node* child = rib_->root_child(at)) {
+                                if (all || child->entry == rib_node::unbuilt || child->changed ||
+                                    child->background != handle)
+                                    built = build(*child, 1, handle, all, g, c);
+                                if (built) store(at, at + 1, child->entry);
+                                continue;
+                            }
+                            uint32_t end = at + 1;
+                            while (end <= last && rib_->root_child(end) == nullptr) ++end;
+                            const uint32_t leaf = g.root_leaf(g.leaf(handle, hops_->value(handle)));
+                            built = leaf != arena::none;
+                            if (built) store(at, end, leaf);
+                            at = end - 1;
+                        }
+                    });
     return built;
 }
 
@@ -144,13 +145,19 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
     const unsigned known = p.count - p.made;
     const uint32_t root_slot = a.bits(0, shape_.root_bits);
     if (known == 0) return build_root(root_slot, 1, false, g, c);
-    rib_node& node = *p.nodes[known - 1];
-    if (!build(node, known, node.background, false, g, c)) return false;
-    uint32_t* link = g.root() + root_slot;
+    return build_known(a, *p.nodes[known - 1], known > 1 ? p.nodes[known - 2] : nullptr, known, c);
+}
+
+/// Build a node that readers know, and lead them to it.
+bool table::build_known(const address& a, rib_node& node, const rib_node* parent_node,
+                        unsigned level, change& c) {
+    generation& g = *generation_;
+    if (!build(node, level, node.background, false, g, c)) return false;
+    uint32_t* link = g.root() + a.bits(0, shape_.root_bits);
     uint32_t entry = node.entry;
-    if (known > 1) {
-        const unsigned above = known - 1;
-        uint8_t* parent = g.nodes.base() + p.nodes[above - 1]->entry;
+    if (parent_node != nullptr) {
+        const unsigned above = level - 1;
+        uint8_t* parent = g.nodes.base() + parent_node->entry;
         const uint32_t slot = a.bits(shape_.start(above), shape_.stride(above));
         link = node_link(kind(above), parent, g.coding().bytes, slot);
         entry |= layout::node_bit;

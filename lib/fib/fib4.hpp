@@ -25,6 +25,13 @@ struct route4 {
     uint64_t next_hop;
 };
 
+/// What a prefix is to lead to, for exchange().
+struct change4 {
+    uint32_t address;
+    uint8_t length;
+    std::optional<uint64_t> next_hop;  ///< none: it is to have no route
+};
+
 /// Threads  one writer (everything that is not const) beside many readers (lookup_bulk), each of
 ///          which reports quiescence between its calls; doc/design/0004-fib.md.
 class fib4 {
@@ -38,6 +45,11 @@ class fib4 {
     [[nodiscard]] result<void> add(uint32_t address, unsigned length, uint64_t next_hop);
     /// Errors  ENOENT, EINVAL; ENOMEM: the table is exactly as it was
     [[nodiscard]] result<void> remove(uint32_t address, unsigned length);
+    /// Many changes as one, made as if in this order; fastest where they are sorted. Readers see each of them
+    /// or none at all. A route that is to go need not be there. Each change becomes what takes it back: made
+    /// again in the opposite order, they undo it.
+    /// Errors  EINVAL, ENOSPC, ENOMEM: the table and the changes are exactly as they were
+    [[nodiscard]] result<void> exchange(std::span<change4> changes);
     /// Replace the whole table at once; readers see the old one or the new one.
     /// Errors  as add(); the table is exactly as it was
     [[nodiscard]] result<void> load(std::span<const route4> routes);

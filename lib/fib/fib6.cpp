@@ -58,6 +58,20 @@ result<void> fib6::remove(const ipv6_address& address, unsigned length) {
     return table_.remove(left_aligned(address), length);
 }
 
+result<void> fib6::exchange(std::span<change6> changes) {
+    std::vector<route_change> all;
+    try {
+        all.reserve(changes.size());
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    }
+    for (const change6& c : changes) all.push_back({left_aligned(c.address), c.length, c.next_hop});
+    auto made = table_.exchange(all);
+    if (made)
+        for (size_t i = 0; i < all.size(); ++i) changes[i].next_hop = all[i].next_hop;
+    return made;
+}
+
 result<void> fib6::load(std::span<const route6> routes) {
     std::vector<entry> entries;
     try {

@@ -2,8 +2,8 @@
 // The distinct next hops of a table, each under a small dense handle (control side).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace turnpike::fib {
@@ -13,6 +13,12 @@ class next_hops {
   public:
     /// The handle of `value`, with one more reference. Throws std::bad_alloc; then nothing changed.
     uint32_t acquire(uint64_t value);
+    /// What acquire() will read comes nearer.
+    void expect(uint64_t value) const noexcept {
+        if (!slots_.empty()) __builtin_prefetch(&slots_[home(value)]);
+    }
+    /// What value() and release() will.
+    void expect_handle(uint32_t handle) const noexcept { __builtin_prefetch(&entries_[handle]); }
     /// One reference less; true: it was the last, so drop() it once no reader can hold the handle.
     bool release(uint32_t handle) noexcept {
         entry& e = entries_[handle];
@@ -35,9 +41,28 @@ class next_hops {
         uint32_t references;
         uint32_t pending;  // release() said true, drop() has not come yet
     };
+    /// Of the hash table: each is at its home or behind it, with no free one between.
+    struct slot {
+        uint64_t value;
+        uint32_t handle;
+        bool taken;
+    };
+
+    size_t home(uint64_t value) const noexcept {
+        return static_cast<size_t>(value * 0x9e37'79b9'7f4a'7c15 >> 32) & (slots_.size() - 1);
+    }
+    size_t behind(size_t s) const noexcept { return (s + 1) & (slots_.size() - 1); }
+    /// The slot of a value, or the free one where it would be.
+    size_t find(uint64_t value) const noexcept {
+        size_t s = home(value);
+        while (slots_[s].taken && slots_[s].value != value) s = behind(s);
+        return s;
+    }
+    void grow();
+
     std::vector<entry> entries_;
     std::vector<uint32_t> free_;
-    std::unordered_map<uint64_t, uint32_t> handles_;
+    std::vector<slot> slots_;  // a power of two, or none; half of them free
 };
 
 }  // namespace turnpike::fib

@@ -2,6 +2,7 @@
 #include "fib/rib.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace turnpike::fib {
 
@@ -51,16 +52,16 @@ uint32_t rib::key(const address& a, unsigned length, unsigned level) const noexc
     return a.bits(start, shape_.stride(level)) << 8 | (length - start);
 }
 
-uint32_t* rib::find(const address& a, unsigned length) noexcept {
+uint32_t* rib::find(const address& a, unsigned length, path& way) noexcept {
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     if (level == 0) {
         const auto found = root_routes_.find(k);
         return found == root_routes_.end() ? nullptr : &found->second;
     }
-    const path p = nodes_to(a, length);
-    if (p.count < level) return nullptr;
-    rib_node& node = *p.nodes[level - 1];
+    way = nodes_to(a, length);
+    if (way.count < level) return nullptr;
+    rib_node& node = *way.nodes[level - 1];
     const auto at = node.find(k);
     return at != node.routes.end() && at->key == k ? &at->handle : nullptr;
 }
@@ -80,15 +81,39 @@ rib::path rib::nodes_to(const address& a, unsigned length) noexcept {
     return p;
 }
 
-rib::path rib::insert(const address& a, unsigned length, uint32_t handle) {
+const rib_node* rib::expect(const address& a, unsigned step) const noexcept {
+    constexpr size_t line = 64, lines = 6;  // of the routes: those of most nodes
+    const auto& slot = children_[a.bits(0, shape_.root_bits)];
+    if (step == 0) {
+        __builtin_prefetch(&slot);
+        return nullptr;
+    }
+    const rib_node* const node = slot.get();
+    if (node == nullptr || step > 2) return node;
+    if (step == 1) {
+        __builtin_prefetch(node);
+        __builtin_prefetch(&node->changed);
+        return node;
+    }
+    const auto bring = [](const void* from, size_t bytes) {
+        for (size_t at = 0; at < std::min(bytes, lines * line); at += line)
+            __builtin_prefetch(static_cast<const char*>(from) + at);
+    };
+    bring(node->routes.data(), node->routes.size() * sizeof(node_route));
+    bring(node->children.data(), node->children.size() * sizeof(rib_node::child));
+    return node;
+}
+
+rib::path rib::insert(const address& a, unsigned length, uint32_t handle, const path& way) {
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     if (level == 0) {
         root_routes_.emplace(k, handle);
+        ++root_lengths_[length];
         ++size_;
         return {};
     }
-    path p = nodes_to(a, length);
+    path p = way;
     // The missing nodes are made as a chain of their own, so that running out of memory leaks
     // nothing.
     const unsigned have = p.count;
@@ -124,6 +149,7 @@ void rib::append(const address& a, unsigned length, uint32_t handle) {
     const unsigned level = shape_.level_of(length);
     if (level == 0) {
         root_routes_.emplace_hint(root_routes_.end(), key(a, length, 0), handle);
+        ++root_lengths_[length];
         ++size_;
         return;
     }
@@ -143,16 +169,17 @@ void rib::append(const address& a, unsigned length, uint32_t handle) {
     ++size_;
 }
 
-rib::removed rib::erase(const address& a, unsigned length) noexcept {
+rib::removed rib::erase(const address& a, unsigned length, const path& way) noexcept {
     removed r;
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     --size_;
     if (level == 0) {
         r.root_route = root_routes_.extract(k);
+        --root_lengths_[length];
         return r;
     }
-    path& p = r.kept = nodes_to(a, length);
+    path& p = r.kept = way;
     rib_node& node = *p.nodes[level - 1];
     const auto route = node.find(k);
     r.handle = route->handle;
@@ -177,6 +204,7 @@ void rib::restore(const address& a, unsigned length, removed& r) noexcept {
     ++size_;
     if (level == 0) {
         root_routes_.insert(std::move(r.root_route));
+        ++root_lengths_[length];
         return;
     }
     path& p = r.kept;
@@ -205,11 +233,14 @@ void rib::walk_root(uint32_t first, uint32_t count, uint32_t fallback, const roo
     unsigned depth = 0;
     cover[0] = {first + count - 1, fallback};
     // What covers the whole range: the longest route that starts at or before it and spans it.
-    for (unsigned length = 0; length <= bits; ++length) {
+    for (unsigned length = bits - static_cast<unsigned>(std::countr_zero(count)) + 1;
+         length-- > 0;) {
+        if (root_lengths_[length] == 0) continue;
         const uint32_t span = 1u << (bits - length);
-        if (span < count) break;
         const auto at = root_routes_.find((first & ~(span - 1)) << 8 | length);
-        if (at != root_routes_.end()) cover[0].handle = at->second;
+        if (at == root_routes_.end()) continue;
+        cover[0].handle = at->second;
+        break;
     }
     uint32_t at = first;
     const auto emit_to = [&](uint32_t last) {

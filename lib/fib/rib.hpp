@@ -48,6 +48,7 @@ struct rib_node {
     uint32_t background = 0;   ///< handle of what covers the whole node
     uint32_t entry = unbuilt;  ///< offset of its node in the lookup table
     uint32_t units = 0;        ///< and that node's size, in arena units
+    bool changed = false;      ///< since it was built
 
     std::vector<node_route>::iterator find(uint32_t key);
     std::vector<child>::iterator child_at(uint32_t slot);
@@ -101,17 +102,26 @@ class rib {
         unsigned pruned_count = 0;
     };
 
-    uint32_t* find(const address& a, unsigned length) noexcept;
-    /// Add a route that is not there.
-    path insert(const address& a, unsigned length, uint32_t handle);
+    /// Null: it is not there. way: the nodes that are on the way to it, or to where it would be.
+    uint32_t* find(const address& a, unsigned length, path& way) noexcept;
+    uint32_t* find(const address& a, unsigned length) noexcept {
+        path way;
+        return find(a, length, way);
+    }
+    /// Add a route that is not there; `way` as find() answered.
+    path insert(const address& a, unsigned length, uint32_t handle, const path& way);
     /// Append a route that sorts after all others (bulk load).
     void append(const address& a, unsigned length, uint32_t handle);
     /// The existing nodes on the way to a route's own.
     path nodes_to(const address& a, unsigned length) noexcept;
-    /// Take away a route that is there.
-    removed erase(const address& a, unsigned length) noexcept;
+    /// Take away a route that is there; `way` as find() answered.
+    removed erase(const address& a, unsigned length, const path& way) noexcept;
     /// Put it back; nothing else changed meanwhile. The vectors it came from kept their room.
     void restore(const address& a, unsigned length, removed& r) noexcept;
+
+    /// What find() will read comes nearer: step 0 first, 1 and 2 each when the one before it has had time.
+    /// Answers the root's child from step 1 on; after step 2 its routes are there.
+    const rib_node* expect(const address& a, unsigned step) const noexcept;
 
     /// What covers the root slots [first, first + count), a prefix's or one: run(first slot, last slot,
     /// handle), in order.
@@ -137,6 +147,7 @@ class rib {
     shape shape_;
     std::map<uint32_t, uint32_t> root_routes_;  // key as in node_route -> handle
     std::vector<std::unique_ptr<rib_node>> children_;
+    std::array<uint32_t, 33> root_lengths_{};  // routes of each length in root_routes_
     uint32_t size_ = 0;
 };
 

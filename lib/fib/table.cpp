@@ -63,6 +63,14 @@ result<void> table::check(const address& a, unsigned length) const {
     return {};
 }
 
+result<void> table::check_next_hop(uint64_t next_hop) const {
+    if (config_.next_hop_bytes < 8 && next_hop >> (8 * config_.next_hop_bytes) != 0)
+        return fail(EINVAL, config_.name,
+                    "next hop " + std::to_string(next_hop) + " does not fit " +
+                        std::to_string(config_.next_hop_bytes) + " bytes");
+    return {};
+}
+
 void table::free_block(uint32_t offset, uint32_t units) noexcept {
     config_.defer_free({[](void* owner, uint64_t what) {
                             static_cast<arena*>(owner)->release(static_cast<uint32_t>(what),
@@ -81,7 +89,8 @@ void table::release_handle(uint32_t handle) noexcept {
 
 void table::commit(change& c) noexcept {
     for (const slot_store& s : c.stores)
-        for (uint32_t i = 0; i < s.count; ++i) publish(s.at + i, s.entry);
+        for (uint32_t i = 0; i < s.count; ++i)
+            if (s.at[i] != s.entry) publish(s.at + i, s.entry);
     for (const node_before& b : c.log)
         if (b.entry != rib_node::unbuilt) free_block(b.entry, b.units);
     c.clear();
@@ -136,11 +145,9 @@ bool table::apply(const address& a, unsigned length, const rib::path& p,
 
 result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
     if (auto ok = check(a, length); !ok) return ok;
-    if (config_.next_hop_bytes < 8 && next_hop >> (8 * config_.next_hop_bytes) != 0)
-        return fail(EINVAL, config_.name,
-                    "next hop " + std::to_string(next_hop) + " does not fit " +
-                        std::to_string(config_.next_hop_bytes) + " bytes");
-    uint32_t* const present = rib_->find(a, length);
+    if (auto ok = check_next_hop(next_hop); !ok) return ok;
+    rib::path p;
+    uint32_t* const present = rib_->find(a, length, p);
     if (present == nullptr && rib_->size() >= config_.max_routes)
         return fail(ENOSPC, config_.name,
                     "all of its " + std::to_string(config_.max_routes) + " routes are there");
@@ -152,13 +159,11 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
         }
         const bool fits = generation_->coding().holds(handle, next_hop);
         const uint32_t before = present != nullptr ? *present : 0;
-        rib::path p;
         if (present != nullptr) {
             *present = handle;
-            p = rib_->nodes_to(a, length);
         } else {
             try {
-                p = rib_->insert(a, length, handle);
+                p = rib_->insert(a, length, handle, p);
             } catch (const std::bad_alloc&) {
                 release_handle(handle);
                 throw;
@@ -172,7 +177,7 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
         if (present != nullptr)
             *present = before;
         else
-            (void)rib_->erase(a, length);
+            take_out(a, length);
         short_.forget();  // and known again with the next change
         release_handle(handle);
     } catch (const std::bad_alloc&) {
@@ -180,12 +185,20 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
     return out_of_memory();
 }
 
+/// A route that is to be as if it had never come.
+void table::take_out(const address& a, unsigned length) noexcept {
+    rib::path way;
+    (void)rib_->find(a, length, way);
+    (void)rib_->erase(a, length, way);
+}
+
 result<void> table::remove(const address& a, unsigned length) {
     if (auto ok = check(a, length); !ok) return ok;
-    const uint32_t* const present = rib_->find(a, length);
+    rib::path way;
+    const uint32_t* const present = rib_->find(a, length, way);
     if (present == nullptr) return fail(ENOENT, config_.name, "there is no such route");
     const uint32_t handle = *present;
-    rib::removed gone = rib_->erase(a, length);
+    rib::removed gone = rib_->erase(a, length, way);
     short_.erase(a, length);
     if (!apply(a, length, gone.kept, &gone)) {
         short_.forget();
@@ -203,8 +216,7 @@ result<void> table::load(std::vector<entry> routes) {
     const auto before = [&](const entry& a, const entry& b) { return position(a) < position(b); };
     for (const entry& e : routes) {
         if (auto ok = check(e.prefix, e.length); !ok) return ok;
-        if (config_.next_hop_bytes < 8 && e.next_hop >> (8 * config_.next_hop_bytes) != 0)
-            return fail(EINVAL, config_.name, "a next hop does not fit next_hop_bytes");
+        if (auto ok = check_next_hop(e.next_hop); !ok) return ok;
     }
     if (!std::is_sorted(routes.begin(), routes.end(), before))
         std::stable_sort(routes.begin(), routes.end(), before);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,13 @@ struct entry {
     uint64_t next_hop;
 };
 
+/// One route for exchange().
+struct route_change {
+    address prefix;
+    uint8_t length;
+    std::optional<uint64_t> next_hop;  ///< none: the prefix has no route
+};
+
 /// Bytes of the root [0] and of the nodes of each level below it; the rest of live_bytes is the nodes
 /// that root slots without longer routes share.
 using level_bytes = std::array<uint64_t, rib::max_levels + 1>;
@@ -79,6 +87,11 @@ class table {
     [[nodiscard]] result<void> add(const address& a, unsigned length, uint64_t next_hop);
     /// ENOENT: there is no such route. ENOMEM: the table is as it was.
     [[nodiscard]] result<void> remove(const address& a, unsigned length);
+    /// Many changes as one: readers see each of them or none at all. In this order, so of equal prefixes the
+    /// last counts; fastest where neighbours follow each other. A route that is to go need not be there.
+    /// Each change becomes the one that takes it back, to be made in the opposite order.
+    /// EINVAL, ENOSPC, ENOMEM: the table and the changes are as they were.
+    [[nodiscard]] result<void> exchange(std::span<route_change> changes);
     /// Replace everything; of equal prefixes the last counts. Sorts `routes` unless sorted.
     [[nodiscard]] result<void> load(std::vector<entry> routes);
 
@@ -122,6 +135,10 @@ class table {
                      const id_coding& coding) const;
     bool build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c);
     bool build_path(const address& a, const rib::path& p, change& c);
+    bool build_known(const address& a, rib_node& node, const rib_node* parent_node, unsigned level,
+                     change& c);
+    void take_out(const address& a, unsigned length) noexcept;
+    class exchange_under_way;
     bool apply(const address& a, unsigned length, const rib::path& p,
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
@@ -141,6 +158,7 @@ class table {
     }
     void free_block(uint32_t offset, uint32_t units) noexcept;
     [[nodiscard]] result<void> check(const address& a, unsigned length) const;
+    [[nodiscard]] result<void> check_next_hop(uint64_t next_hop) const;
     [[nodiscard]] tl::unexpected<error> out_of_memory() const noexcept;
 
     config config_;

@@ -14,7 +14,7 @@
     /* Ethernet */                                                                            \
     X(runt, "shorter than an Ethernet header")                                                \
     X(no_interface, "no interface takes frames of its port with its tag")                     \
-    X(too_many_passes, "more tunnels in each other than are taken off")                       \
+    X(too_many_passes, "by more tunnels, and bridges that route, than may be on one way")     \
     X(ether_source_group, "from a multicast or broadcast MAC address")                        \
     X(ether_type_unknown, "neither IPv4, IPv6 nor ARP")                                       \
     /* VLAN */                                                                                \
@@ -37,6 +37,7 @@
     X(ipv4_ttl, "time to live used up")                                                       \
     X(ipv4_source, "from an address no packet may be from")                                   \
     X(ipv4_destination, "to an address no packet may be sent on to")                          \
+    X(ipv4_source_routed, "its sender says by whom it is to go (RFC 7126), and may not here") \
     X(ipv4_source_is_destination, "from and to the same address")                             \
     /* IPv6 */                                                                                \
     X(ipv6_cut, "ends inside the header or before the payload length")                        \
@@ -72,12 +73,16 @@
     X(other_mac, "unicast to a MAC address that is not the port's")                           \
     X(group_mac, "a unicast IP packet in a broadcast or multicast frame")                     \
     X(vlan_on_routed_port, "tagged, and the port has no sub-interfaces")                      \
+    X(reverse_path, "its source is not behind the interface that it came in by (urpf)")       \
     X(no_route, "no route to its destination")                                                \
     X(route_blackhole, "its route says so")                                                   \
     X(route_unreachable, "its route says so")                                                 \
+    X(special_purpose, "to an address that is not forwarded (RFC 6890)")                      \
+    X(route_prohibited, "its route says that it may not go there")                            \
     X(directed_broadcast, "to a connected network's broadcast or network address")            \
     X(ipv4_too_big, "over the link's MTU, don't-fragment set")                                \
-    X(ipv4_needs_fragmenting, "over the link's MTU, don't-fragment clear")                    \
+    X(ipv4_needs_fragmenting, "over the link's MTU, and would be more than 120 fragments")    \
+    X(fragment_memory, "a fragment: no buffer was free")                                      \
     X(ipv6_too_big, "over the link's MTU")                                                    \
     X(headers_scattered, "headers lie in segments that cannot be put together")               \
     X(link_local, "to an IPv6 address that is good on its own link only")                     \
@@ -89,11 +94,42 @@
     X(neighbour_rate, "ARP or neighbour discovery beyond the rate of its interface")          \
     X(acl_deny, "an access list said so on its way in")                                       \
     X(acl_deny_out, "an access list said so on its way out")                                  \
+    X(acl_l2_deny, "an L2 list said so on its way in")                                        \
+    X(acl_l2_deny_out, "an L2 list said so on its way out")                                   \
+    /* Bridging */                                                                            \
+    X(bridge_vlan, "its member of the bridge takes no frames of that VLAN")                   \
+    X(bridge_source_own, "from the MAC address of its bridge's own routing interface")        \
+    X(bridge_locked, "from a station that a locked member does not know")                     \
+    X(bridge_moving, "from a station that moved too often, and not where it is held")         \
+    X(bridge_same_port, "its destination is where it came from")                              \
+    X(bridge_isolated, "between two members of one isolation group")                          \
+    X(bridge_reserved, "to a group address that bridges do not forward (01-80-c2-00-00-0x)")  \
+    X(bridge_storm_broadcast, "more broadcast than its member may bring")                     \
+    X(bridge_storm_multicast, "more multicast than its member may bring")                     \
+    X(bridge_storm_unknown, "more to unknown stations than its member may bring")             \
+    X(bridge_nobody, "flooded, and its domain has no other member whose link is up")          \
+    X(flood_memory, "a copy of what is flooded: no buffer was free")                          \
+    X(vlan_room, "no room in front of the frame for a tag")                                   \
+    /* Tunnels */                                                                             \
+    X(vxlan_cut, "ends inside the UDP or VXLAN header, or is longer than its packet")         \
+    X(vxlan_checksum, "its UDP checksum is wrong, or 0 where that is not agreed on")          \
+    X(vxlan_flags, "without the flag that it has a network identifier")                       \
+    X(vxlan_reserved, "with reserved bits set: an extension that its tunnel does not know")   \
+    X(vxlan_network, "of a network identifier that ends nowhere here")                        \
+    X(vxlan_endpoint, "of a network that we know, from an endpoint that we do not")           \
+    X(vxlan_inner_runt, "what is in it is shorter than an Ethernet header")                   \
+    X(vxlan_congested, "marked as congested on its way, and its sender cannot be told")       \
+    X(tunnel_too_big, "longer than its tunnel takes")                                         \
+    X(tunnel_room, "no room in front of the frame for a tunnel's headers")                    \
+    X(tunnel_to_self, "its tunnel's other end is an address of ours")                         \
+    X(walk_depth, "copies of copies: a flood in a tunnel in a flood")                         \
     /* For us */                                                                              \
     X(local_protocol, "nobody here takes that protocol or port")                              \
     X(local_fragment, "a fragment for us: nobody reassembles")                                \
     X(duplicate_address, "to an address of ours that somebody else has, too")                 \
     X(icmp_rate, "an echo request beyond the rate of our replies")                            \
+    X(host_rate, "for the kernel, beyond the rate of its interface")                          \
+    X(host_refused, "for the kernel, which took it not: its interface is down there")         \
     X(control_busy, "the ring to control was full")                                           \
     X(outlet_busy, "the ring from control to the worker was full")                            \
     X(own_no_route, "a message of ours, and there is no route to its receiver")               \

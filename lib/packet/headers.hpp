@@ -34,7 +34,8 @@ struct ethernet_header {
     mac_address source;
     be16 type;
 };
-static_assert(sizeof(ethernet_header) == 14 && offsetof(ethernet_header, type) == 12);
+inline constexpr uint32_t ethernet_bytes = 14;
+static_assert(sizeof(ethernet_header) == ethernet_bytes && offsetof(ethernet_header, type) == 12);
 
 /// What follows a vlan or service ether type (IEEE 802.1Q section 9.6).
 struct vlan_tag {
@@ -166,6 +167,15 @@ struct udp_header {
     be16 checksum;
 };
 static_assert(sizeof(udp_header) == 8);
+
+/// RFC 7348 section 5. Behind UDP.
+struct vxlan_header {
+    be32 flags;  ///< vxlan_has_vni; the other bits are reserved
+    be32 vni;    ///< 24 bits; the last byte is reserved
+};
+static_assert(sizeof(vxlan_header) == 8);
+inline constexpr uint16_t vxlan_port = 4789;
+inline constexpr uint32_t vxlan_has_vni = 0x0800'0000;
 
 /// RFC 9293 section 3.1.
 struct tcp_header {

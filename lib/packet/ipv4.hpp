@@ -13,6 +13,9 @@ inline constexpr uint32_t ipv4_limited_broadcast = 0xffff'ffff;
 
 constexpr bool is_ipv4_multicast(uint32_t address) noexcept { return address >> 28 == 0xe; }
 
+/// 224.0.0.0/24: on one link only, never forwarded (RFC 5771 section 4): where routing protocols speak.
+constexpr bool is_ipv4_local_group(uint32_t address) noexcept { return address >> 8 == 0xe0'00'00; }
+
 /// No host may have it and nothing may be forwarded to or from it: network 0 and network 127
 /// (RFC 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT
 /// forward"), multicast is not a host (RFC 1112 section 4; we route none), 240/4 is reserved and

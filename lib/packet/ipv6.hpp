@@ -18,6 +18,11 @@ inline constexpr ipv6_address ipv6_all_nodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0
 /// RFC 4291 section 2.7.
 constexpr bool is_multicast(const ipv6_address& a) noexcept { return a.bytes[0] == 0xff; }
 
+/// RFC 4291 section 2.7: of link-local scope, whether well known or not.
+constexpr bool is_link_local_group(const ipv6_address& a) noexcept {
+    return is_multicast(a) && (a.bytes[1] & 0x0f) == 2;
+}
+
 /// RFC 4291 section 2.5.6: fe80::/10.
 constexpr bool is_link_local(const ipv6_address& a) noexcept {
     return a.bytes[0] == 0xfe && (a.bytes[1] & 0xc0) == 0x80;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "packet/nd.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "packet/icmp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/rewrite.hpp"
@@ -158,6 +161,48 @@ uint32_t write_neighbour_advertisement(std::span<uint8_t> frame, const nd_host& 
     message.icmp.rest = to_all ? flags & ~nd_flag_solicited : flags;
     return write_nd(frame, mac, sender.mac, sender.address, address, message,
                     nd_option_target_link);
+}
+
+uint32_t write_redirect(std::span<uint8_t> packet, std::span<const uint8_t> lead, const parsed& p,
+                        const nd_redirect& says, const ipv6_address& source) noexcept {
+    constexpr uint8_t option_redirected = 4;  // RFC 4861 section 4.6.3
+    struct redirect {
+        icmp_header icmp;
+        ipv6_address target, destination;
+    };
+    struct redirected {
+        uint8_t type, length_units, reserved[6];
+    };
+    constexpr uint32_t fixed_bytes = sizeof(ipv6_header) + sizeof(redirect);
+    if (p.l3 != l3_kind::ipv6 || !may_report(lead, p, {icmp6_redirect, 0})) return 0;
+    const uint32_t link_bytes = says.mac != nullptr ? sizeof(nd_link_option) : 0;
+    const uint32_t own_bytes = fixed_bytes + link_bytes + uint32_t{sizeof(redirected)};
+    const auto room = static_cast<uint32_t>(std::min<size_t>(packet.size(), icmp6_error_max_bytes));
+    if (room < own_bytes + sizeof(ipv6_header)) return 0;
+    const auto held = static_cast<uint32_t>(std::min<size_t>(lead.size() - p.l2_bytes, p.l3_bytes));
+    // Options are of eights: what does not fill one is left away.
+    const uint32_t quoted = std::min(held, room - own_bytes) & ~7U;
+    auto& header = view<ipv6_header>(packet.data());
+    header.version_class_flow = 6U << 28;
+    header.payload_bytes = static_cast<uint16_t>(own_bytes - sizeof header + quoted);
+    header.next_header = protocol_icmpv6;
+    header.hop_limit = nd_hop_limit;
+    header.source = source;
+    const auto& about = view<ipv6_header>(&lead[p.l2_bytes]);
+    header.destination = about.source;
+    const auto message = packet.subspan(sizeof header, own_bytes - sizeof header + quoted);
+    view<redirect>(message.data()) = {{icmp6_redirect, 0, {}, {}}, says.target, about.destination};
+    uint8_t* option = &message[sizeof(redirect)];
+    if (says.mac != nullptr) {
+        view<nd_link_option>(option) = {nd_option_target_link, 1, *says.mac};
+        option += sizeof(nd_link_option);
+    }
+    view<redirected>(option) = {
+        option_redirected, static_cast<uint8_t>((sizeof(redirected) + quoted) / 8), {}};
+    std::memcpy(option + sizeof(redirected), &lead[p.l2_bytes], quoted);
+    const uint16_t sum = icmp6_sum(header.source, header.destination, message);
+    store_be(&message[offsetof(icmp_header, checksum)], static_cast<uint16_t>(~sum));
+    return own_bytes + quoted;
 }
 
 }  // namespace turnpike::packet

@@ -55,4 +55,17 @@ uint32_t write_neighbour_probe(std::span<uint8_t> frame, const nd_host& sender,
 uint32_t write_neighbour_advertisement(std::span<uint8_t> frame, const nd_host& sender,
                                        const nd_host& destination, uint32_t flags) noexcept;
 
+/// Where a host had better send what it sends by us: RFC 4861 section 4.5.
+struct nd_redirect {
+    ipv6_address target;     ///< another router's link-local address, or the destination itself
+    const mac_address* mac;  ///< the target's; null: not known
+};
+
+/// Write the whole IP packet of a redirect from `source` (our link-local address) to the sender of the packet that
+/// it is about, quoting as much of it as `lead` holds and the message may have.
+/// packet   out; icmp6_error_max_bytes suffice
+/// Answers  the bytes written; 0 where may_report says no, or there is no room
+uint32_t write_redirect(std::span<uint8_t> packet, std::span<const uint8_t> lead, const parsed& p,
+                        const nd_redirect& says, const ipv6_address& source) noexcept;
+
 }  // namespace turnpike::packet

@@ -22,6 +22,8 @@ constexpr driver_facts table[] = {
     {.driver = "net_af_packet", .understates_mtu = true},
     // tap_dev_configure() of rte_eth_tap.c.
     {.driver = "net_tap", .queues_in_pairs = true},
+    // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACP's frames wait for a TX burst.
+    {.driver = "net_bonding", .sends_its_own = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
     {.driver = "net_af_xdp", .keeps_buffers = true},
 };

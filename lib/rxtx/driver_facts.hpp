@@ -25,7 +25,13 @@ struct driver_facts {
     bool queues_in_pairs = false;
     /// It does not give the buffers of its rings back to the pool when it is closed.
     bool keeps_buffers = false;
+    /// It sends frames of its own, from buffers of its own, when it is called to send: each TX queue wants a
+    /// call within tx_call_ms, be there packets or not, and buffers of its queues have several pools.
+    bool sends_its_own = false;
 };
+
+/// How often drivers that send their own are called: net_bonding says every 100 ms at least.
+inline constexpr uint64_t tx_call_ms = 20;
 
 /// What is known of `driver`; all defaults where nothing is. Threads: any. Errors: none.
 const driver_facts& facts_of(std::string_view driver) noexcept;

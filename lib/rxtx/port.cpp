@@ -146,11 +146,16 @@ result<void> port::configure(const port_settings& settings) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
-    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold. Asked for
-    // several buffers, ixgbe, i40e and ice leave their vector paths.
-    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold, but where the
+    // driver sends its own. Asked for several buffers, ixgbe, i40e and ice leave their vector paths.
+    if (!sends_its_own())
+        conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (settings.several_buffers)
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    if (settings.tags) {
+        conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+        conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+    }
     several_buffers_ = settings.several_buffers;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
     rx_offloads_ = conf.rxmode.offloads;
@@ -220,6 +225,23 @@ result<void> port::change_mtu(uint16_t mtu) {
                     "was opened for frames in one buffer, and mtu " + std::to_string(mtu) +
                         " needs several; take the port away first, or restart");
     return set_mtu(mtu);
+}
+
+bool port::sends_its_own() const noexcept { return facts_of(driver_).sends_its_own; }
+
+result<void> port::take_tags_out(bool on) {
+    if (id_ == none || (rx_offloads_ & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) == 0) return {};
+    const int now = rte_eth_dev_get_vlan_offload(id_);
+    if (now < 0 || ((now & RTE_ETH_VLAN_STRIP_OFFLOAD) != 0) == on) return {};
+    if (rte_eth_dev_set_vlan_offload(id_, now ^ RTE_ETH_VLAN_STRIP_OFFLOAD) == 0 || on) return {};
+    return fail(EBUSY, where_,
+                driver_ +
+                    " takes VLAN tags out of frames since the port was opened, and cannot "
+                    "leave them in now; take the port away first, or restart");
+}
+
+bool port::puts_tags_in() const noexcept {
+    return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
 }
 
 void port::quiet() noexcept {
@@ -315,6 +337,18 @@ bool port::link_up() const noexcept {
     rte_eth_link link{};
     return id_ != none && rte_eth_link_get_nowait(id_, &link) == 0 &&
            link.link_status == RTE_ETH_LINK_UP;
+}
+
+int port::node() const noexcept {
+    // Virtual devices say the node of whoever made them: they are on no bus.
+    return id_ == none || pci_address().empty() ? -1 : rte_eth_dev_socket_id(id_);
+}
+
+uint32_t port::link_mbps() const noexcept {
+    rte_eth_link link{};
+    const bool known = id_ != none && rte_eth_link_get_nowait(id_, &link) == 0 &&
+                       link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
+    return known ? link.link_speed : 0;
 }
 
 uint64_t port::rx_missed() const noexcept {

@@ -27,7 +27,8 @@ struct port_settings {
     uint16_t descriptors = 1024;    ///< per queue, rounded as the driver asks
     bool promiscuous = false;
     bool several_buffers = false;  ///< it is given packets in more than one, from any port
-    rte_mempool* pool = nullptr;   ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
+    bool tags = false;  ///< 802.1Q tags are taken out and put in by the device, where it can
+    rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };
 
 /// Do two device strings mean one thing that only one port can have: the same device, or two on one of the
@@ -62,6 +63,12 @@ class port {
     /// Take every frame, or only those to its own addresses; a driver without the switch takes all.
     /// Errors  the driver's
     [[nodiscard]] result<void> set_promiscuous(bool on);
+    /// Have the device take 802.1Q tags out of frames (RTE_MBUF_F_RX_VLAN_STRIPPED), or not. One that was not
+    /// opened for tags, or cannot, leaves them in.
+    /// Errors  EBUSY: it was opened for tags, and its driver cannot leave them in while it runs
+    result<void> take_tags_out(bool on);
+    /// The device puts tags into frames that ask for it (RTE_MBUF_F_TX_VLAN).
+    [[nodiscard]] bool puts_tags_in() const noexcept;
     /// Let nothing more in, where the driver can; for the end.
     void quiet() noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
@@ -76,6 +83,8 @@ class port {
 
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
+    /// Its TX queues are to be called every tx_call_ms (driver_facts.hpp), with packets or without.
+    [[nodiscard]] bool sends_its_own() const noexcept;
     /// May it be given packets in several buffers?
     [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -84,6 +93,10 @@ class port {
     [[nodiscard]] std::string pci_address() const;
     [[nodiscard]] packet::mac_address mac() const noexcept;
     [[nodiscard]] bool link_up() const noexcept;
+    /// NUMA; -1: the device is on no bus that has nodes, or the kernel does not say.
+    [[nodiscard]] int node() const noexcept;
+    /// As the device says; 0: it does not.
+    [[nodiscard]] uint32_t link_mbps() const noexcept;
     /// Packets the device dropped because nobody took them or no buffer was there.
     [[nodiscard]] uint64_t rx_missed() const noexcept;
     /// The driver's extended statistics whose names begin with `prefix`.

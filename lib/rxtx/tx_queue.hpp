@@ -63,6 +63,9 @@ class tx_queue {
         if (waiting_ != 0) send(packets_.data(), std::exchange(waiting_, uint16_t{0}));
     }
 
+    /// Call the driver with no packet: it may have its own to send.
+    void call() const noexcept { rte_eth_tx_burst(port_id_, queue_id_, nullptr, 0); }
+
     /// Have the driver free what it has sent, where it can be asked.
     void clean_up() const noexcept { rte_eth_tx_done_cleanup(port_id_, queue_id_, 0); }
 

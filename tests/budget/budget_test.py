@@ -36,8 +36,8 @@ def instructions(isa):
     """{path: instructions a packet}"""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--toggle-collect=*measured_round*", "--collect-atstart=no",
-             f"--callgrind-out-file={folder}/out", PROGRAM, str(ISAS[isa])],
+            ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
+             "--toggle-collect=*measured_round*", f"--callgrind-out-file={folder}/out", PROGRAM, str(ISAS[isa])],
             capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         packets = dict(re.findall(r"^(\w+): (\d+) packets", done.stdout, re.M))
@@ -63,7 +63,7 @@ def check(path, isa):
 
 
 def write():
-    found = {path: {isa: round(instructions(isa)[path], 1) for isa in ISAS} for path in instructions("scalar")}
+    found = {path: {isa: round(instructions(isa)[path], 1) for isa in ISAS} for path in sorted(instructions("scalar"))}
     with open(FIGURES, "w", encoding="utf-8") as file:
         json.dump({"compiler": COMPILER, "instructions": found}, file, indent=1)
         file.write("\n")

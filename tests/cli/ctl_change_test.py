@@ -28,6 +28,24 @@ def test_objects():
         "route add 10.9.0.0/16 via 10.0.2.2": {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}},
         "route replace ::/0 via fe80::2 port east":
             {"replace": {"route": {"to": "::/0", "via": "fe80::2", "port": "east"}}},
+        "route add 10.9.0.0/16 nexthop via 10.0.2.2 port east weight 2 nexthop via 10.0.3.2 nexthop via 10.0.4.2": {
+            "add": {"route": {"to": "10.9.0.0/16", "via": [{"via": "10.0.2.2", "port": "east", "weight": "2"},
+                                                           {"via": "10.0.3.2"}, {"via": "10.0.4.2"}]}}},
+        "route add 10.9.0.0/16 via 10.255.0.2 port east onlink vrf red": {
+            "add": {"route": {"to": "10.9.0.0/16", "via": "10.255.0.2", "port": "east", "onlink": True, "vrf": "red"}}},
+        "route add 10.9.0.0/16 nexthop via 10.255.0.2 port east onlink weight 2 nexthop via 10.0.3.2": {
+            "add": {"route": {"to": "10.9.0.0/16", "via": [
+                {"via": "10.255.0.2", "port": "east", "onlink": True, "weight": "2"}, {"via": "10.0.3.2"}]}}},
+        "route add 10.9.0.0/16 via 10.0.2.2 vrf red":
+            {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2", "vrf": "red"}}},
+        "route add 10.9.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.3.2 vrf red":
+            {"add": {"route": {"to": "10.9.0.0/16", "via": [{"via": "10.0.2.2"}, {"via": "10.0.3.2"}], "vrf": "red"}}},
+        "route add 192.0.2.0/24 blackhole vrf red":
+            {"add": {"route": {"to": "192.0.2.0/24", "type": "blackhole", "vrf": "red"}}},
+        "route del 10.9.0.0/16 vrf red": {"del": {"route": {"to": "10.9.0.0/16", "vrf": "red"}}},
+        "vrf add red table 10": {"add": {"vrf": {"name": "red", "table": "10"}}},
+        "vrf del red": {"del": {"vrf": {"name": "red"}}},
+        "route add 192.0.2.0/24 prohibit": {"add": {"route": {"to": "192.0.2.0/24", "type": "prohibit"}}},
         "route add 192.0.2.0/24 blackhole": {"add": {"route": {"to": "192.0.2.0/24", "type": "blackhole"}}},
         "route del 10.9.0.0/16": {"del": {"route": {"to": "10.9.0.0/16"}}},
         "neighbour add 10.0.2.9 mac 02:00:00:00:00:09":
@@ -41,9 +59,21 @@ def test_objects():
                               "addresses": ["10.0.5.1/24", "2001:db8::1/64"], "acl": {"in": "l"}}}},
         "port replace west acl_in none acl_out l":
             {"replace": {"port": {"name": "west", "acl": {"in": None, "out": "l"}}}},
+        "port replace west l2_in frames l2_out none":
+            {"replace": {"port": {"name": "west", "acl": {"l2_in": "frames", "l2_out": None}}}},
+        "member add lan up mode trunk trunks 10,20-29 translate 110:20,111:21 storm_broadcast 100 storm_unknown 9":
+            {"add": {"member": {"bridge": "lan", "port": "up", "mode": "trunk", "trunks": ["10", "20-29"],
+                                "translate": [{"wire": "110", "vlan": "20"}, {"wire": "111", "vlan": "21"}],
+                                "storm": {"broadcast": "100", "unknown": "9"}}}},
         "port del west": {"del": {"port": {"name": "west"}}},
         "patch add a b": {"add": {"patch": ["a", "b"]}},
         "acl add l default permit": {"add": {"acl": {"name": "l", "default": "permit", "rules": []}}},
+        "acl add l layer 2 default permit":
+            {"add": {"acl": {"name": "l", "layer": "2", "default": "permit", "rules": []}}},
+        "rule add l deny source_mac 02:00:00:00:00:00/ff:00:00:00:00:00 ethertype arp vlan untagged":
+            {"add": {"rule": {"list": "l", "rule": {
+                "action": "deny", "source_mac": "02:00:00:00:00:00/ff:00:00:00:00:00", "ethertype": "arp",
+                "vlan": "untagged"}}}},
         "acl replace l default deny": {"replace": {"acl": {"name": "l", "default": "deny"}}},
         "acl del l": {"del": {"acl": {"name": "l"}}},
         "rule add l deny at 2 name n protocol tcp destination_ports 80-81 fragments false":

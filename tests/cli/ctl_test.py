@@ -67,7 +67,8 @@ def test_what_may_be_next():
     assert candidates("sh") == {"show": "what runs, as a table"}
     assert set(candidates("show", "ro")) == {"routes", "route"}
     assert candidates("show", "dr")["drops"].startswith("packets that went no further")
-    assert candidates("show", "routes", "::/0", "") == {"longer": candidates("show", "routes", "::/0", "l")["longer"]}
+    assert set(candidates("show", "routes", "::/0", "")) == {"longer", "vrf"}
+    assert set(candidates("show", "routes", "::/0", "l")) == {"longer"}
     assert set(candidates("completion", "")) == {"bash", "zsh", "fish"}
     assert candidates("apply", "") == {"": "file"} == candidates("--socket", "")
     assert set(candidates("show", "--s")) == {"--socket"}
@@ -196,8 +197,8 @@ def test_pages_are_all_asked_for():
              {"result": {"routes": [route("10.1.0.0/16")], "next": None}})
     server = Server(*pages)
     said = output(server, "show", "routes", "10.0.0.0/8", "longer").splitlines()
-    assert said[0].split() == "to origin type reason interface via mac".split(), said
-    assert said[1].split() == ["10.0.0.0/8", "configured", "drop", "route_blackhole", "-", "-", "-"], said
+    assert said[0].split() == "to origin protocol type reason interface via mac".split(), said
+    assert said[1].split() == ["10.0.0.0/8", "configured", "-", "drop", "route_blackhole", "-", "-", "-"], said
     assert said[3].split()[0] == "10.1.0.0/16", said
     assert server.asked == [{"request": "show", "what": "routes", "to": "10.0.0.0/8", "longer": True},
                             {"request": "show", "what": "routes", "to": "10.0.0.0/8", "longer": True,
@@ -216,6 +217,18 @@ def test_tables_and_values():
     server = Server({"result": {"to": None, "reason": "no_route"}})
     assert output(server, "show", "route", "192.0.2.1").split() == ["reason", "no_route", "to", "-"]
     assert server.asked[0]["address"] == "192.0.2.1"
+
+
+def test_cost_says_what_bounds_it():
+    worker = {"lcore": 3, "packets": 10, "pps": 5.0, "cpp": 80.0, "utilisation": 0.99, "headroom_pps": 1.0, "ipc": 1.8}
+    verdict = {"bound": "l3", "from": "measured", "says": "33 % of cycles wait for L3",
+               "headroom": {"core": {"of": "worker 3", "from": "counted", "used": 0.99, "pps": 20.0, "why": None},
+                            "line_rate": {"of": None, "from": None, "used": None, "pps": None, "why": "no speed"}}}
+    shown = output(Server({"result": {"since_s": 2, "workers": [worker], "verdict": verdict}}), "show", "cost")
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[1] == "3 10 5 80 0.99 1 1.8 - - -".split(), shown
+    assert "verdict: l3 (measured): 33 % of cycles wait for L3\n" in shown, shown
+    assert "core worker 3 counted 0.99 20 -".split() in lines and "line_rate - - - - no speed".split() in lines, shown
 
 
 def test_cleared_counters_and_pcie():

@@ -104,7 +104,7 @@ def test_every_cell_has_a_name_of_its_own():
     names = run.stdout.split()
     assert len(names) > 200 and len(set(names)) == len(names)
     for name in ("patch/64/testpmd-io", "ip4_small/64-cold/l3fwd-lpm", "acl10k/imix/l3fwd-acl", "mixed/64-50%/turnpike",
-                 "bridge_1M/64/ovs-normal", "ip6_full_zipf/64/grout-routes", "ip4_small/64-ring_mp_mc/turnpike"):
+                 "bridge_1M/64/ovs-normal", "flood/64/ovs-normal", "learning/64/turnpike-new", "vlan/64/ovs-vlan-routes", "vxlan_out/imix/ovs-vxlan", "ip6_full_zipf/64/grout-routes", "ip4_small/64-ring_mp_mc/turnpike"):
         assert name in names, name
 
 
@@ -118,7 +118,7 @@ def check_cell(cell):
 @tap.limit(110)
 def test_cells_and_summary():
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
-        printed, said = measured("--only", "^patch/64/(turnpike|testpmd-mac|vpp)|^bridge_3125/64/turnpike|"
+        printed, said = measured("--only", "^patch/64/(turnpike|testpmd-mac|vpp)|^(bridge_3125|trunk|vlan|vxlan_in|vxlan_out)/64/turnpike|"
                                  "^(ip4_small|mixed)/64/(turnpike|l3fwd-lpm)", "--picture", f"{folder}/it's <one>.svg")
         for file in ("it's <one>.svg", "it's <one>-dark.svg"):
             assert xml.etree.ElementTree.parse(f"{folder}/{file}").getroot().tag.endswith("svg")
@@ -129,8 +129,11 @@ def test_cells_and_summary():
     assert {"cpu", "tsc_hz", "max_simd_bitwidth", "isas"} <= printed["host"].keys() and printed["host"]["tsc_hz"] > 1e8
     cells = {c["name"]: c for c in printed["cells"]}
     for name in ("patch/64/turnpike", "patch/64/testpmd-mac", "ip4_small/64/turnpike", "ip4_small/64/l3fwd-lpm",
-                 "mixed/64/turnpike", "mixed/64/l3fwd-lpm"):
+                 "mixed/64/turnpike", "mixed/64/l3fwd-lpm", "bridge_3125/64/turnpike", "trunk/64/turnpike",
+                 "vlan/64/turnpike", "vxlan_in/64/turnpike", "vxlan_out/64/turnpike"):
         check_cell(cells[name])
+    for name, is_long in (("vlan", 68), ("vxlan_in", 114), ("vxlan_out", 64)):
+        assert cells[f"{name}/64/turnpike"]["frame_bytes"] == is_long, name
     for name, peer in (("patch/64/turnpike", "testpmd mac"), ("ip4_small/64/turnpike", "l3fwd lpm")):
         cell = cells[name]
         assert cell["peer"] == peer and cell["cycles"] == cell["cpp_wall"] and cell["cpp_busy"] > 0, cell
@@ -141,9 +144,10 @@ def test_cells_and_summary():
     assert summary["ip4_small_vs_l3fwd_lpm"] > 0 and summary["ip4_full_vs_l3fwd_fib"] is None, summary
     assert "was not measured" in summary["why"]["ip4_full_vs_l3fwd_fib"]
     # What there is nothing of says so.
-    assert cells["bridge_3125/64/turnpike"]["why"] == "turnpike has no bridge yet"
     assert cells["patch/64/vpp-patch"]["why"] == "no --vpp PREFIX given" and cells["patch/64/vpp-patch"]["mpps"] is None
-    assert summary["bridge_vs_ovs_normal"] is None and "no bridge yet" in summary["why"]["bridge_vs_ovs_normal"]
+    expected = cells["bridge_3125/64/turnpike"]["cpp_wall"] / cells["patch/64/turnpike"]["cpp_wall"]
+    assert summary["bridge_vs_patch"] == expected, summary
+    assert summary["bridge_vs_ovs_normal"] is None and "was not measured" in summary["why"]["bridge_vs_ovs_normal"]
 
 
 def test_a_peer_that_is_missing_or_fails_is_named():
@@ -169,7 +173,7 @@ def interrupted(number):
     needs_a_machine()
     run = Run("--json", "--quick", "--seconds", "30", "--only", "^patch/64/(turnpike|testpmd-mac)")
     wait_until(lambda: len(run.forwarders()) == 2, "both forwarders", 30)
-    time.sleep(2)  # one is stopped now, the other measured
+    time.sleep(0.7)  # one is stopped now, the other measured
     run.process.send_signal(number)
     return run, run.finish()
 

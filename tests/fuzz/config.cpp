@@ -30,16 +30,37 @@ void check_list(const state::acl_list& l) {
 }
 
 void check_interface(const state::desired& m, const state::interface& i) {
-    REQUIRE(m.ports.find(i.port) != nullptr);
-    REQUIRE(i.acl_in.empty() || m.acls.find(i.acl_in) != nullptr);
-    REQUIRE(i.acl_out.empty() || m.acls.find(i.acl_out) != nullptr);
-    const bool patched = i.kind == state::interface_kind::patched;
-    REQUIRE(patched == i.addresses.empty());
-    REQUIRE(patched ? m.interfaces.find(i.peer) != nullptr : i.peer.empty());
+    using enum state::interface_kind;
+    const bool of_bridge = i.port.empty();
+    REQUIRE(of_bridge || m.ports.find(i.port) != nullptr);
+    REQUIRE(i.bridge.empty() || m.bridges.find(i.bridge) != nullptr);
+    for (const state::list_place& at : state::list_places) {
+        if ((i.*at.list).empty()) continue;
+        REQUIRE(m.acls.at(i.*at.list)->l2 == at.l2);
+        REQUIRE(!at.l2 || i.kind == bridged);
+    }
+    REQUIRE(i.kind == routed || i.addresses.empty());
+    REQUIRE(!i.addresses.empty() || i.vlan == 0);
+    REQUIRE(i.kind == patched ? m.interfaces.find(i.peer) != nullptr : i.peer.empty());
+    REQUIRE(i.bridge.empty() == (i.kind != bridged && !of_bridge));
+    REQUIRE(i.kind != bridged || m.bridges.at(i.bridge).member(i.port) != nullptr);
     for (const ip_prefix& a : i.addresses) {
         REQUIRE(a.length > 0 && a.length <= a.address.bits());
         REQUIRE(!a.address.is_multicast() && !a.address.is_link_local());
-        REQUIRE(!a.address.v6 || m.ports.at(i.port).mtu >= 1280);
+        REQUIRE(!a.address.v6 || m.mtu_of(i) >= 1280);
+    }
+}
+
+void check_routes(const state::desired& m, const state::route_set& routes) {
+    for (const state::route& r : routes) {
+        REQUIRE(r.to == r.to.network());
+        const state::route_target& t = routes.targets()[r.target];
+        REQUIRE(t.members.empty() == (t.type != state::route_type::unicast));
+        for (const state::route_member& hop : t.members) {
+            REQUIRE(hop.via.v6 || !r.to.address.v6);
+            REQUIRE(hop.weight >= 1 && hop.weight <= state::most_member_weight);
+            REQUIRE(m.interfaces.at(hop.interface).kind == state::interface_kind::routed);
+        }
     }
 }
 
@@ -51,13 +72,11 @@ void check_state(const state::desired& m) {
         REQUIRE(p.where.text.starts_with("fuzz.yaml:"));
     }
     for (const auto& [name, i] : m.interfaces) check_interface(m, i);
-    for (const state::route& r : m.routes) {
-        REQUIRE(r.to == r.to.network());
-        const state::route_target& t = m.routes.targets()[r.target];
-        if (t.type != state::route_type::unicast) continue;
-        REQUIRE(t.via.v6 == r.to.address.v6);
-        REQUIRE(m.interfaces.at(t.interface).kind == state::interface_kind::routed);
-    }
+    for (const auto& [name, b] : m.bridges)
+        for (const state::bridge_member& member : b.members)
+            REQUIRE(m.interfaces.at(member.port).bridge == name);
+    check_routes(m, m.routes);
+    for (const auto& [name, v] : m.vrfs) check_routes(m, v.routes);
     // What is the same makes no change.
     REQUIRE(state::diff(m, m)->empty());
     const auto written = load_text(to_yaml(m), "fuzz.yaml");

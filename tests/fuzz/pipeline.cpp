@@ -9,6 +9,7 @@
 // What must hold after each input: every packet has one fate, every mbuf is back, and what was sent
 // is sound: a packet that came in with one hop less, or a message of our own.
 
+#include "exact_segment.hpp"
 #include "lib/path_lab.hpp"
 #include "packet/arp.hpp"
 #include "packet/checksum.hpp"
@@ -39,10 +40,13 @@ acl:
       - {action: deny, protocol: icmpv6, icmp_type: 133}
   - {name: out, rules: [{action: deny, dscp: 9}, {action: permit}]}
 ports:
-  - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"], acl: {in: in}}
+  - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"], acl: {in: in},
+     redirects: true, macs: ["00:00:5e:00:01:07"]}
   - {name: east, device: net_ring1, mtu: 1400, addresses: [10.0.2.254/24, "2001:db8:2::fe/64"],
-     acl: {in: in, out: out}}
+     acl: {in: in, out: out}, urpf: loose}
 routes:
+  - {to: 10.8.0.0/16, via: 10.0.1.2}
+  - {to: "2001:db8:8::/48", via: "fe80::2", port: west}
   - {to: 10.9.0.0/16, via: 10.0.2.2}
   - {to: "2001:db8:9::/48", via: "fe80::2", port: east}
   - {to: 192.0.2.0/24, type: blackhole}
@@ -131,7 +135,7 @@ class lab : public test::path_lab {
         do {
             const uint8_t wish = head == nullptr ? first : others;
             size_t bytes = std::min<size_t>(frame.size() - at, wish == 0 ? 2048 : wish);
-            rte_mbuf* m = segment(frame.subspan(at, bytes), exact);
+            rte_mbuf* m = test::segment_of(controller().pool(), frame.subspan(at, bytes), exact);
             if (m == nullptr) {
                 rte_pktmbuf_free(head);
                 return nullptr;
@@ -147,28 +151,6 @@ class lab : public test::path_lab {
             head->pkt_len += static_cast<uint32_t>(bytes);
         } while (at < frame.size() && head->nb_segs < 200);
         return head;
-    }
-
-    rte_mbuf* segment(std::span<const uint8_t> bytes, bool exact) {
-        rte_mbuf* m = rte_pktmbuf_alloc(controller().pool());
-        if (m == nullptr) return nullptr;
-        const auto n = static_cast<uint16_t>(bytes.size());
-        if (exact && n != 0) {
-            // A heap block of exactly its size: ASan sees any byte too many.
-            auto* block = static_cast<uint8_t*>(std::malloc(n));
-            auto* shared = new rte_mbuf_ext_shared_info{};
-            shared->free_cb = [](void* memory, void* info) {
-                std::free(memory);
-                delete static_cast<rte_mbuf_ext_shared_info*>(info);
-            };
-            shared->fcb_opaque = shared;
-            rte_mbuf_ext_refcnt_set(shared, 1);
-            rte_pktmbuf_attach_extbuf(m, block, RTE_BAD_IOVA, n, shared);
-        }
-        if (n != 0) std::copy(bytes.begin(), bytes.end(), rte_pktmbuf_mtod(m, uint8_t*));
-        m->data_len = n;
-        m->pkt_len = n;
-        return m;
     }
 
     void offer(uint16_t port, rte_mbuf* m, std::span<const uint8_t> frame) {

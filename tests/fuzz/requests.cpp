@@ -105,6 +105,7 @@ class asked {
         const auto differ = state::diff(c.running(), *again);
         REQUIRE(differ.has_value() && differ->empty());
         REQUIRE(c.apply(first_).has_value());
+        lab_.control();  // next hops that are gone are given back
         REQUIRE(books() == books_);
     }
     static void hear(const owned_fd& client, std::string& heard) {

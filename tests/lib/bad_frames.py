@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that a router must survive, and what becomes of each: "forwarded", "consumed", or the name of the
-drop that it is counted under. `reply` is the (type, code) of the ICMP error that its sender gets, if any.
+"""Frames that a router must survive, and what becomes of each: "forwarded", "fragmented" (forwarded in
+pieces), "consumed", or the name of the drop that it is counted under. `reply` is the (type, code) of the ICMP error that its sender gets, if any.
 
 The network that they are made for is ROUTER below; they come in at its port west.
 """
@@ -87,8 +87,8 @@ def vlan_rows(t):
         for vid in range(1, tags):
             rest = tag(vid, VLAN, rest)
         t.add(f"{tags} VLAN tags", "vlan_on_routed_port", ethernet(t.to, t.me, VLAN, rest))
-    for tci in (0xE000, 0, 0x0FFF, 0xFFFF):
-        t.add(f"tag {tci:04x}", "vlan_on_routed_port",
+    for tci in (0xE000, 0, 0x0FFF, 0xFFFF):  # identifier 0 is only a priority
+        t.add(f"tag {tci:04x}", "vlan_on_routed_port" if tci & 0x0FFF else "forwarded",
               ethernet(t.to, t.me, VLAN, tag(tci, IPV6, ipv6(WEST6, EAST6, DATAGRAM))))
     t.add("service and customer tag", "vlan_on_routed_port",
           ethernet(t.to, t.me, SERVICE, tag(7, VLAN, tag(8, IPV4, inside))))
@@ -148,7 +148,7 @@ def ipv4_route_rows(t):
     t.ip("unreachable", "route_unreachable", to="198.51.100.1", reply=(3, 1))
     t.ip("1500 bytes", "forwarded", rest=bytes(1480), fragment=0x4000)
     t.ip("1501 bytes, do not fragment", "ipv4_too_big", rest=bytes(1481), fragment=0x4000, reply=(3, 4))
-    t.ip("1501 bytes", "ipv4_needs_fragmenting", rest=bytes(1481))
+    t.ip("1501 bytes", "fragmented", rest=bytes(1481))
     t.ip("longer than the receive slot", "ipv4_cut", rest=bytes(2800))
     t.ip("TTL 1, no route", "no_route", to="203.0.113.1", ttl=1, reply=(3, 0))
     # No error about an error, a later fragment, or a broadcast frame (RFC 1812 section 4.3.2.7).
@@ -332,7 +332,9 @@ def table(router_mac, sender_mac):
 
 
 def after_router(frame, router_mac, neighbour_mac):
-    """What a router makes of a good frame: padding cut, one hop less, new MAC addresses."""
+    """What a router makes of a good frame: priority tag and padding cut, one hop less, new MAC addresses."""
+    if frame[12:14] == struct.pack("!H", VLAN):
+        frame = frame[:12] + frame[16:]
     kind, packet = struct.unpack("!H", frame[12:14])[0], bytearray(frame[14:])
     if kind == IPV4:
         del packet[struct.unpack("!H", packet[2:4])[0]:]
@@ -344,6 +346,23 @@ def after_router(frame, router_mac, neighbour_mac):
         del packet[40 + struct.unpack("!H", packet[4:6])[0]:]
         packet[7] -= 1
     return ethernet(neighbour_mac, router_mac, kind, bytes(packet))
+
+
+def in_pieces(frame, mtu=1500):
+    """What a router makes of a good frame that its way out does not take whole: RFC 791 section 3.2. Options are
+    all copied, or none is there."""
+    packet = bytearray(frame[14:])
+    header = (packet[0] & 15) * 4
+    data, most, out = packet[header:], (mtu - header) & ~7, []
+    for at in range(0, len(data), most):
+        piece = packet[:header] + data[at:at + most]
+        more = 0x2000 if at + most < len(data) else 0
+        piece[2:4] = struct.pack("!H", len(piece))
+        piece[6:8] = struct.pack("!H", more | at // 8)
+        piece[10:12] = bytes(2)
+        piece[10:12] = struct.pack("!H", _sum(piece[:header]))
+        out.append(frame[:14] + bytes(piece))
+    return out
 
 
 def _sum(header):

@@ -11,6 +11,8 @@ import yaml
 
 BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
 PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
+# Many of us run on few CPUs, mostly waiting. What a test writes itself, as text, is what it says.
+IDLE = {"sleep_us": 1000}
 LONG = os.environ.get("TURNPIKE_LONG") == "1"
 
 
@@ -38,7 +40,7 @@ class Turnpike:
         self.report_file = os.path.join(self.folder.name, "report.json")
         self.log = os.path.join(self.folder.name, "log")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(config if isinstance(config, str) else yaml.safe_dump(config))
+            file.write(config if isinstance(config, str) else yaml.safe_dump({"idle": IDLE, **config}))
         command = [*under, PROGRAM]
         if eal:
             command += [*eal, "--"]

@@ -24,14 +24,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def wait_until(condition, what, seconds=10.0):
     """Poll until condition() is true; returns its value."""
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.001
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(0.02, 1.5 * pause)
 
 
 class Host:
@@ -100,6 +101,17 @@ def _setns(fd):
         raise OSError(ctypes.get_errno(), "setns")
 
 
+def with_tag(frame, extra):
+    """The frame that recvmsg() gave, its VLAN tag put back where the kernel took it out."""
+    for level, kind, data in extra:
+        if level == SOL_PACKET and kind == PACKET_AUXDATA:
+            status, _len, _snap, _mac, _net, tci, tpid = struct.unpack("=IIIHHHH", data[:20])
+            if status & 0x10:  # TP_STATUS_VLAN_VALID
+                tpid = tpid if status & 0x40 else 0x8100
+                return frame[:12] + struct.pack("!HH", tpid, tci) + frame[12:]
+    return frame
+
+
 def receive_frame(s, timeout=2.0):
     """One frame another host sent, its VLAN tag put back where the kernel took it out, or None."""
     end = time.monotonic() + timeout
@@ -111,13 +123,7 @@ def receive_frame(s, timeout=2.0):
             return None
         if address[2] == socket.PACKET_OUTGOING:
             continue
-        for level, kind, data in extra:
-            if level == SOL_PACKET and kind == PACKET_AUXDATA:
-                status, _len, _snap, _mac, _net, tci, tpid = struct.unpack("=IIIHHHH", data[:20])
-                if status & 0x10:  # TP_STATUS_VLAN_VALID
-                    tpid = tpid if status & 0x40 else 0x8100
-                    frame = frame[:12] + struct.pack("!HH", tpid, tci) + frame[12:]
-        return frame
+        return with_tag(frame, extra)
 
 
 class Lab:

@@ -4,12 +4,15 @@ a test of the frame that was sent, of what turnpike made of it, and of what Linu
 holds names the difference."""
 import dataclasses
 import ipaddress
+import os
+import re
 
 from lib.frames import ICMP, ICMPV6, ROUTING, TCP, UDP, checksum
 
 OURS4 = {ipaddress.ip_address(a) for a in ("10.0.1.1", "10.0.2.1")}
 OURS6 = {ipaddress.ip_address(a) for a in ("2001:db8:1::1", "2001:db8:2::1")}
 NETWORKS4 = [ipaddress.ip_network(a) for a in ("10.0.1.0/24", "10.0.2.0/24")]
+BEHIND_WEST = [ipaddress.ip_network(a) for a in ("10.0.1.0/24", "10.50.0.0/16", "2001:db8:1::/64", "2001:db8:50::/48", "fe80::/10")]
 ANYCAST = {ipaddress.ip_address(a) for a in ("2001:db8:1::", "2001:db8:2::")}
 UNREACHABLE6 = ipaddress.ip_network("2001:db8:c::/48")
 MARTIANS4 = [ipaddress.ip_network(a) for a in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")]
@@ -102,7 +105,7 @@ def _sort(frames):
         upper = p[(p[0] & 15) * 4:] if v4 else p[40:]
         icmp = p[9] == ICMP if v4 else p[6] == ICMPV6
         own = source in (OURS4 if v4 else OURS6) or source.is_link_local
-        if not v4 and icmp and upper[0] == 137:
+        if icmp and own and upper[0] == (5 if v4 else 137):
             out.redirects.append(f)
         elif own and icmp and upper[0] in ((3, 11, 12) if v4 else (1, 2, 3, 4)):
             out.errors.append((upper[0], upper[1]))
@@ -113,6 +116,10 @@ def _sort(frames):
         else:
             out.forwarded.append(f)
     return out
+
+
+def redirects_of(frames):
+    return _sort(frames).redirects
 
 
 def _is_broadcast(a):
@@ -198,19 +205,28 @@ def _hop_by_hop(f, us, linux):
 
 
 def _redirect(f, us, linux):
-    return linux.redirects and (us.forwarded or us.errors)
+    if us.redirects and linux.redirects:  # of IPv6 they quote as much as each likes
+        return all(a[14:54] == b[14:54] or a[54:56] + a[58:102] == b[54:56] + b[58:102]
+                   for a, b in zip(us.redirects, linux.redirects))
+    return (us.redirects or linux.redirects) and (us.forwarded == linux.forwarded or us.errors)
 
 
 def _icmp_unread(f, us, linux):
     return (f.later or len(f.upper) < 8) and f.protocol in (ICMPV6, ICMP) and us.nothing and linux.errors
 
 
-def _fragmenting(f, us, linux):
-    return f.v4 and not f.fragment & 0x4000 and f.total > 1500 and us.nothing and not linux.nothing
-
-
 def _options(f, us, linux):
     return f.v4 and f.header > 20 and (not us.nothing or linux.errors == [(12, 0)])
+
+
+def _reverse_path(f, us, linux):
+    if f.v4:
+        return us.nothing and linux.errors in ([(3, 0)], [(3, 1)]) and not _in(f.source, BEHIND_WEST)
+    return us.nothing and not _in(f.source, BEHIND_WEST)
+
+
+def _quoted_fragment(f, us, linux):
+    return f.v4 and f.total > 1500 and us.errors == linux.errors == [(3, 1)]
 
 
 KINDS = {
@@ -221,7 +237,8 @@ KINDS = {
     "unreachable_code": _unreachable_code, "anycast": _anycast, "upper_checksum": _upper_checksum,
     "transport_for_us": _transport_for_us, "next_header_for_us": _next_header_for_us,
     "extensions_for_us": _extensions_for_us, "hop_by_hop": _hop_by_hop, "redirect": _redirect,
-    "icmp_unread": _icmp_unread, "fragmenting": _fragmenting, "options": _options,
+    "icmp_unread": _icmp_unread, "options": _options, "reverse_path": _reverse_path,
+    "quoted_fragment": _quoted_fragment,
 }
 
 
@@ -231,3 +248,11 @@ def kind_of(frame, turnpike, linux):
         return None
     f, us, they = Frame(frame), _sort(turnpike), _sort(linux)
     return next((name for name, holds in KINDS.items() if holds(f, us, they)), None)
+
+
+def documented(part):
+    """The kinds that doc/linux-differences.md has rows for under the heading that ends so."""
+    path = os.path.join(os.path.dirname(__file__), "../../doc/linux-differences.md")
+    with open(path, encoding="utf-8") as file:
+        text = next(text for text in re.split(r"^#+ ", file.read(), flags=re.M) if text.split("\n")[0].endswith(part))
+    return re.findall(r"^\| `(\w+)` \|", text, re.M)

@@ -22,6 +22,9 @@ NETWORK = {
                {"to": "2001:db8:9:7::/64", "via": "2001:db8:2::3"},
                {"to": "2001:db8:b::/48", "type": "blackhole"}, {"to": "2001:db8:c::/48", "type": "unreachable"}],
 }
+# Loose and strict source routes, one of them used up; record route, timestamp, router alert; nothing, and a wrong length.
+OPTIONS4 = [b"\x83\7\4\n\0\2\3\0", b"\x89\7\4\n\0\2\3\0", b"\1\x83\7\x08\n\0\2\3", b"\7\7\4\0\0\0\0\0",
+            b"\x44\x08\5\0\0\0\0\0", b"\x94\4\0\0", b"\1\1\1\0", b"\7\0\4\0"]
 MARK = b"\xf0TPK"
 # (weight, address): "*" is a random number.
 TO4 = [(30, "10.0.2.2"), (10, "10.0.2.3"), (25, "10.9.*.*"), (5, "10.9.7.*"), (3, "10.0.2.*"), (3, "10.0.1.77"),
@@ -29,7 +32,8 @@ TO4 = [(30, "10.0.2.2"), (10, "10.0.2.3"), (25, "10.9.*.*"), (5, "10.9.7.*"), (3
        (1, "10.0.2.255"), (1, "10.0.2.0"), (1, "10.0.1.255"), (1, "255.255.255.255"), (1, "224.0.0.5"),
        (1, "239.1.2.*"),
        (1, "127.0.0.1"), (1, "0.0.0.0"), (1, "0.1.2.3"), (1, "169.254.1.1"), (1, "240.0.0.*"), (2, "*.*.*.*")]
-FROM4 = [(60, "10.0.1.2"), (20, "10.50.*.*"), (5, "10.0.1.77"), (1, "10.0.2.2"), (1, "10.0.1.1"), (1, "10.0.2.1"),
+# Behind others than west: 10.0.2.2, 10.9/16, 2001:db8:9::/48; nowhere: 203.0.113/24, 2001:db9::/32.
+FROM4 = [(60, "10.0.1.2"), (20, "10.50.*.*"), (5, "10.0.1.77"), (1, "10.0.2.2"), (1, "10.9.7.*"), (1, "203.0.113.*"), (1, "10.0.1.1"), (1, "10.0.2.1"),
          (1, "10.0.1.255"), (1, "10.0.1.0"), (1, "10.0.2.255"), (1, "127.0.0.1"), (1, "0.0.0.0"), (1, "0.1.2.3"),
          (1, "224.0.0.1"), (1, "255.255.255.255"), (1, "240.0.0.1"), (1, "169.254.1.1")]
 TO6 = [(30, "2001:db8:2::2"), (10, "2001:db8:2::3"), (25, "2001:db8:9:*::*"), (5, "2001:db8:9:7::*"),
@@ -38,6 +42,7 @@ TO6 = [(30, "2001:db8:2::2"), (10, "2001:db8:2::3"), (25, "2001:db8:9:*::*"), (5
        (3, "2001:db8:c::*"), (3, "2001:db9::*"), (1, "ff02::1:2"), (1, "ff05::*"), (1, "ff0e::*"), (1, "::1"),
        (1, "::"), (1, "::ffff:10.0.2.2"), (1, "fe80::*"), (1, "fec0::*"), (1, "2001:db8:2::"), (2, "*:*:*:*:*:*:*:*")]
 FROM6 = [(60, "2001:db8:1::2"), (20, "2001:db8:50::*"), (5, "2001:db8:1::77"), (1, "2001:db8:2::2"),
+         (1, "2001:db8:9:*::*"), (1, "2001:db9::*"),
          (1, "2001:db8:1::1"), (1, "2001:db8:2::1"), (1, "::1"), (1, "::"), (1, "ff02::1"), (1, "ff0e::1"),
          (1, "fe80::*"), (1, "::ffff:10.0.1.2"), (1, "fec0::1")]
 
@@ -84,8 +89,9 @@ class Maker:
         source, to = self.address(FROM4, 4), self.address(TO4, 4)
         protocol, rest = self.upper(n, source, to, 4)
         fragment = self.random.choices((0, 0x4000, 0x2000, 0x0010, 0x2010), (50, 40, 3, 3, 3))[0]
+        options = self.random.choices((b"", *OPTIONS4), (96, *[4 / len(OPTIONS4)] * len(OPTIONS4)))[0]
         return IPV4, ipv4(source, to, rest, protocol, self.ttl(), ident=n, fragment=fragment,
-                          tos=self.random.choice((0, 0, 0, 0xB8)))
+                          tos=self.random.choice((0, 0, 0, 0xB8)), options=options)
 
     def packet6(self, n):
         source, to = self.address(FROM6, 6), self.address(TO6, 6)
@@ -159,6 +165,11 @@ def _number_of_packet(kind, packet):
     if kind == b"\x86\xdd" and len(packet) >= 40:
         if packet[6] == ICMPV6 and packet[40:41] in (b"\1", b"\2", b"\3", b"\4"):
             return _number_of_packet(kind, packet[48:])
+        if packet[6] == ICMPV6 and packet[40:41] == b"\x89":  # a redirect quotes in an option
+            at = 80
+            while at + 8 <= len(packet) and packet[at] != 4 and packet[at + 1]:
+                at += packet[at + 1] * 8
+            return _number_of_packet(kind, packet[at + 8:])
         if packet[6] == TCP and packet[53:54] == b"\x14":
             return struct.unpack("!H", packet[42:44])[0] - 10000
         return struct.unpack("!I", packet[:4])[0] & 0xFFFFF or None

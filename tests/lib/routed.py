@@ -7,6 +7,7 @@ import time
 import yaml
 
 from lib.dut import Turnpike, router_config
+from lib.frames import mac, v6
 from lib.hosts import wait_until
 
 WEST, EAST = ("10.0.1.2", "2001:db8:1::2"), ("10.0.2.2", "2001:db8:2::2")
@@ -59,7 +60,7 @@ def reload(running):
 
 
 def ping(host, address, options="", check=True, count=3, wait=5):
-    return host.run(f"ping -n -c {count} -i 0.05 -W {wait} {options} {address}", check=check)
+    return host.run(f"ping -n -c {count} -i 0.01 -W {wait} {options} {address}", check=check)
 
 
 def answers(host, address):
@@ -67,12 +68,28 @@ def answers(host, address):
     return host.run(f"ping -n -c 1 -W 0.2 {address}", check=False).returncode == 0
 
 
-def iperf(lab, client, server, address, options="", seconds=1):
+def link_local(address):
+    """The IPv6 address that an interface with this MAC address makes itself."""
+    m = mac(address)
+    return v6("fe80::")[:8] + bytes((m[0] ^ 2, m[1], m[2], 0xFF, 0xFE)) + m[3:]
+
+
+TCP = "-n 20M"  # what iperf sends
+UDP = "-u -b 20M -l 1200 -k 2000"  # in a second; a worker that waits for its CPU loses some
+
+
+def iperf(lab, client, server, address, what=TCP):
+    """What iperf3 says of so many bytes by TCP, or datagrams."""
     listening = server.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
     wait_until(lambda: ":5201" in server.run("ss -ltn").stdout, "iperf3 listens")
-    done = client.run(f"iperf3 -J -c {address} -t {seconds} {options}", timeout=30)
+    done = client.run(f"iperf3 -J -c {address} {what}", timeout=30)
     lab.end(listening)
     return json.loads(done.stdout)["end"]
+
+
+def received(host):
+    """How many packets its kernel got by eth0."""
+    return int(host.run("cat /sys/class/net/eth0/statistics/rx_packets").stdout)
 
 
 def settle(seconds=0.2):

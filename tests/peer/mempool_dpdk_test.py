@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's programs with our mempool handler: its own tests of mempools and mbufs, beside ring_mp_mc in the
-same run (what fails with ours alone is ours); testpmd and l3fwd on net_simnic."""
+"""DPDK's own tests of mempools and mbufs with our mempool handler, beside ring_mp_mc in the same run: what fails
+with ours alone is ours."""
 import os
 import shutil
 import subprocess
@@ -10,9 +10,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
-from lib.testpmd import POOL_EAL, Testpmd, peer_environment  # noqa: E402
-import simnic_l3fwd_test  # noqa: E402
-import simnic_testpmd_test as simnic  # noqa: E402
+from lib.testpmd import peer_environment  # noqa: E402
 
 HANDLERS = ("ring_mp_mc", "cache_aware")
 # mempool_perf_autotest has 720 cells of 5 seconds by the TSC's rate; told a small one, it does them all.
@@ -60,30 +58,6 @@ def test_mempool_perf_autotest():
         subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=SHORT_SECONDS, text=True,
                        check=True)
         check("mempool_perf_autotest", 55, {"LD_PRELOAD": library})
-
-
-def test_testpmd():
-    simnic.check_forwarded(simnic.forward("mac", "size=64-1518", eal=POOL_EAL))
-
-
-def test_testpmd_with_virtual_addresses_and_odd_buffers():
-    simnic.check_forwarded(simnic.forward("io", "size=64", options=["--mbuf-size=4096"],
-                                          eal=[*POOL_EAL, "--iova-mode=va"]))
-
-
-def test_testpmd_in_external_memory():
-    for kind in ("native", "xmemhuge"):
-        simnic.check_forwarded(simnic.forward("io", "size=64", seconds=0.5, options=[f"--mp-alloc={kind}"],
-                                              eal=POOL_EAL))
-
-
-def test_testpmd_says_whose_pool_it_is():
-    with Testpmd(["net_simnic0,wire=gen,rate=1k", "net_simnic1,wire=gen,rate=1k"], eal=POOL_EAL) as pmd:
-        assert "cache_aware" in pmd.say("dump_mempool mb_pool_0"), pmd.log[-2000:]
-
-
-def test_l3fwd():
-    simnic_l3fwd_test.check("lpm", 200, eal=POOL_EAL)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ def check(lookup, flows, sources=("198.18.0.1", "198.18.1.1"), rules=(), eal=())
         for port in l3fwd.wait_for_frames(20_000):
             bad = unclean(port, UNCLEAN + ("gen_ttl_kept",))
             assert not bad, bad
-            assert port["gen_ttl_decremented"] == port["gen_received"]
+            # Read one after the other, while frames come.
+            assert port["gen_ttl_decremented"] >= port["gen_received"]
             assert port["pcie_lines_rd_cur"] > 0 and port["pcie_bytes_up"] > 0
 
 

@@ -22,7 +22,7 @@ def check_clean(stats, names):
     assert not bad, bad
 
 
-def forward(mode, arguments, seconds=1.0, options=(), eal=()):
+def forward(mode, arguments, seconds=0.4, options=(), eal=()):
     """Two generators face to face through testpmd; returns both ports' counts after a stop."""
     devices = [f"net_simnic{i},wire=gen,rate={RATE},{arguments}" for i in range(2)]
     with Testpmd(devices, mode, options, eal) as pmd:

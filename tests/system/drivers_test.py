@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
-from lib.dut import Turnpike, check_report, patch_config  # noqa: E402
+from lib.dut import Turnpike, check_report, patch_config, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 
 
@@ -45,6 +45,22 @@ def test_pcap_forwards_what_the_file_holds():
                            f"net_pcap1,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap", seconds=3)
         assert report["ports"][0]["rx_packets"] == report["ports"][1]["tx_packets"] == 1000
         assert [bytes(f) for f in rdpcap(f"{folder}/out.pcap")] == [bytes(f) for f in frames]
+
+
+def test_a_nic_lets_frames_to_a_second_address_in():
+    """net_simnic filters by MAC address, as NICs do."""
+    virtual = "00:00:5e:00:01:07"
+    west = {"device": f"net_simnic0,wire=gen,rate=10k,dst_mac={virtual},l3flows=9,src=10.0.1.2,dst=10.0.2.2"}
+    for macs, seen in (([virtual], True), (["00:00:5e:00:01:08"], False)):
+        config = router_config({"west": (west | {"macs": macs}, ["10.0.1.1/24"]),
+                                "east": ("net_null0,no-rx=1", ["10.0.2.1/24"])})
+        with Lab() as lab:
+            t = Turnpike(lab, lab.host("dut"), config, options=["--duration", "0.3"], wait=False)
+            assert t.finish(60) == 0, t.output()
+            with open(t.report_file, encoding="utf-8") as file:
+                report = check_report(json.load(file))
+        assert report["ports"][0]["rx_packets"] > 100
+        assert (report["drops"].get("other_mac", 0) == 0) == seen, report["drops"]
 
 
 def two_turnpikes(make_devices):

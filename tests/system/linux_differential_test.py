@@ -4,8 +4,8 @@
 and routes: what comes out is compared frame by frame. A difference must be of a kind that
 doc/linux-differences.md explains."""
 import collections
+import contextlib
 import os
-import re
 import struct
 import sys
 import time
@@ -28,7 +28,6 @@ def linux_router(lab):
     host = lab.host("linux")
     for key, value in (("ipv4.ip_forward", 1), ("ipv6.conf.all.forwarding", 1), ("ipv6.auto_flowlabels", 0),
                        ("ipv4.conf.all.rp_filter", 0), ("ipv4.conf.default.rp_filter", 0),
-                       ("ipv4.conf.all.send_redirects", 0), ("ipv4.conf.default.send_redirects", 0),
                        ("ipv4.icmp_ratelimit", 0), ("ipv4.icmp_ratemask", 0), ("ipv6.icmp.ratelimit", 0),
                        ("ipv6.icmp.ratemask", ""), ("ipv4.icmp_errors_use_inbound_ifaddr", 1)):
         host.run(["sysctl", "-qw", f"net.{key}={value}"])
@@ -37,6 +36,7 @@ def linux_router(lab):
 
 def configure_linux(host):
     for name, interface in SIDES:
+        host.run(f"sysctl -qw net.ipv4.conf.{interface}.rp_filter={1 if name == 'west' else 0}")
         for address in NETWORK["ports"][name]:
             host.run(f"ip addr add {address} dev {interface} " + ("nodad" if ":" in address else ""))
     for route in NETWORK["routes"]:
@@ -44,8 +44,9 @@ def configure_linux(host):
         host.run(f"ip route add {route.get('type', '')} {route['to']} {hop}")
 
 
-def drive(lab, host, prefix, frames_of):
-    """Send the frames and return {number: [(side, frame)]} and those that nobody can tell."""
+@contextlib.contextmanager
+def driven(lab, prefix, frames_of):
+    """Send the frames; yields them and {side: station}, which hear what comes of them meanwhile."""
     with Station(lab[f"{prefix}west"], "eth0", NETWORK["hosts"]["west"]) as west, \
             Station(lab[f"{prefix}east"], "eth0", NETWORK["hosts"]["east"]) as east:
         to = west.introduce("10.0.1.1")
@@ -56,16 +57,20 @@ def drive(lab, host, prefix, frames_of):
         for at in range(0, len(frames), 250):
             west.send(frames[at:at + 250])
             west.ping("10.0.1.1")
-        time.sleep(4.5)  # until the last neighbour that does not answer has been given up
+        yield frames, {"west": west, "east": east}
+
+
+def heard(stations, frames):
+    """{number: [(side, frame)]}, and those that nobody can tell."""
     out, strange = collections.defaultdict(list), []
-    for side, station in (("west", west), ("east", east)):
+    for side, station in stations.items():
         for frame in station.frames:
             n = number_of(frame)
             if n is None or not 0 < n <= len(frames):
                 strange.append((side, frame))
             else:
                 out[n].append((side, frame))
-    return frames, out, strange
+    return out, strange
 
 
 def essence(side, frame):
@@ -120,6 +125,7 @@ def compare(seed):
         configure_linux(hosts["linux"])
         devices = {name: ({"device": f"net_xsk{n},iface={interface}", "mtu": MTU[name]}, NETWORK["ports"][name])
                    for n, (name, interface) in enumerate(SIDES)}
+        devices["west"][0].update(urpf="strict", redirects=True)  # what rp_filter=1 and send_redirects are
         running = Turnpike(lab, hosts["dut"], router_config(devices, NETWORK["routes"], icmp={"rate": 10_000_000}))
 
         time.sleep(1.5)  # for a second our IPv6 addresses are tentative, and no neighbour is asked for
@@ -128,9 +134,11 @@ def compare(seed):
             maker = Maker(seed, to, me)
             return [maker.frame(n) for n in range(1, FRAMES + 1)]
 
-        frames, turnpike, strange = drive(hosts, hosts["dut"], "t", frames_of)
+        with driven(hosts, "t", frames_of) as (frames, ours), driven(hosts, "l", lambda *_: frames) as (_, theirs):
+            time.sleep(4.5)  # until the last neighbour that does not answer has been given up
         report = running.stop()
-        _, linux, linux_strange = drive(hosts, hosts["linux"], "l", lambda *_: frames)
+    turnpike, strange = heard(ours, frames)
+    linux, linux_strange = heard(theirs, frames)
     # A few whose numbers the mutations reached; Linux also has things to say of its own.
     known = [essence(*f) for f in linux_strange]
     for f in strange:
@@ -152,6 +160,11 @@ def compare(seed):
     print(f"# {time.monotonic() - started:.0f} s, drops: { {k: v for k, v in report['drops'].items() if v} }")
     assert not unexplained, f"{len(unexplained)} differences:\n" + "\n".join(unexplained[:25])
     assert kinds["same, something"] > FRAMES / 4, kinds
+    redirects = {who: sum(bool(linux_differences.redirects_of(out[n])) for n in range(1, FRAMES + 1))
+                 for who, out in (("turnpike", turnpike), ("linux", linux))}
+    assert min(redirects.values()) > 0, redirects
+    assert report["drops"]["ipv4_source_routed"] > FRAMES / 1000
+    assert report["drops"]["reverse_path"] > FRAMES / 100, report["drops"]
 
 
 def show(frames):
@@ -168,9 +181,7 @@ def check_own_messages(out):
 
 
 def test_the_document_has_every_kind():
-    path = os.path.join(os.path.dirname(__file__), "../../doc/linux-differences.md")
-    with open(path, encoding="utf-8") as file:
-        rows = re.findall(r"^\| `(\w+)` \|", file.read(), re.M)
+    rows = linux_differences.documented("Routing")
     assert rows == list(linux_differences.KINDS), (rows, list(linux_differences.KINDS))
 
 

@@ -46,12 +46,13 @@ def test_json():
             config = file.read()
         with open(other, "w", encoding="utf-8") as file:
             file.write(config.replace("routes: []", "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}]"))
-        subprocess.run([CTL, "--socket", path, "apply", other], check=True)
+        subprocess.run([CTL, "--socket", path, "apply", other], check=True, stdout=subprocess.DEVNULL)
         running.process.send_signal(signal.SIGHUP)
         wait_until(lambda: about("reload", entries(running)), "it is read again")
         with open(running.config, "w", encoding="utf-8") as file:
             file.write("ports: 7\n")
-        subprocess.run([CTL, "--socket", path, "reload"], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run([CTL, "--socket", path, "reload"], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
         wait_until(lambda: len(about("reload", entries(running))) == 2, "it is refused")
         said = entries(running)
         applied, = about("apply", said)

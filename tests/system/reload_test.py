@@ -30,7 +30,7 @@ def test_routes_lists_and_addresses():
         steady = west.start("ping -n -i 0.01 -c 300 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         said = rewrite(running, lambda c: c.update(routes=[{"to": "10.9.0.0/16", "via": EAST[0]}]))
         assert "1 route changed" in said, said
-        assert answers(west, "10.9.0.1")
+        ping(west, "10.9.0.1", count=1)
 
         def deny_ping_to_lo(config):
             config["acl"] = [{"name": "no", "default": "permit",
@@ -45,9 +45,9 @@ def test_routes_lists_and_addresses():
                                                  "destination": "10.9.0.0/16"})
 
         assert "1 access list changed" in rewrite(running, another_rule)
-        assert answers(west, "10.9.0.1")
+        ping(west, "10.9.0.1", count=1)
         rewrite(running, lambda c: c["ports"][1]["addresses"].append("10.0.7.1/24"))
-        assert answers(west, "10.0.7.1")
+        ping(west, "10.0.7.1", count=1)
         assert "nothing changed" in reload(running)
         out, _ = steady.communicate(timeout=20)
         assert " 0% packet loss" in out, out
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_refused_whole():
                 file.write(text)
             said = reload(running)
             assert "refused, what runs stays: " in said and "turnpike.yaml" in said, said
-            assert answers(west, EAST[0])
+            ping(west, EAST[0], count=1)
         os.unlink(running.config)
         assert "No such file" in reload(running)
         with open(running.config, "w", encoding="utf-8") as file:
@@ -92,13 +92,13 @@ def test_ports_come_and_go():
         for _ in range(3):
             rewrite(running, lambda c: c["ports"].append(
                 {"name": "north", "device": "net_af_packet7,iface=n0", "addresses": ["10.0.3.1/24"]}))
-            ping(west, "10.0.3.2")
+            wait_until(lambda: answers(west, "10.0.3.2"), "the new port's network is reached", 5)
             rewrite(running, lambda c: c["ports"].pop())
             assert not answers(west, "10.0.3.2")
-            assert answers(west, EAST[0])
+            ping(west, EAST[0], count=1)
         report = running.stop()
         assert [p["name"] for p in report["ports"]] == ["west", "east", "(removed)"], report["ports"]
-        assert report["ports"][2]["rx_packets"] >= 9, report["ports"][2]
+        assert report["ports"][2]["rx_packets"] >= 3, report["ports"][2]
 
 
 def test_routes_of_a_file():
@@ -116,12 +116,12 @@ def test_routes_of_a_file():
         began = time.monotonic()
         assert "90000 routes changed" in rewrite(running, lambda c: c.update(routes={"file": "routes.gz"}))
         print(f"# 90,000 routes in {time.monotonic() - began:.2f} s")
-        assert answers(west, "11.1.95.1")
+        ping(west, "11.1.95.1", count=1)
         with gzip.open(path, "wt") as file:
             file.write("\n".join(lines) + "\n10.9.0.0/16 over there\n")
         said = reload(running)
         assert "routes.gz:90001" in said and "'over'" in said, said
-        assert answers(west, "11.1.95.1")
+        ping(west, "11.1.95.1", count=1)
         report = running.stop()
         assert report["routes"]["ipv4"] > 90_000, report["routes"]
 

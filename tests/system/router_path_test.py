@@ -29,12 +29,14 @@ def test_path_mtu():
         for address in EAST:
             assert iperf(lab, west, east, address)["sum_received"]["bytes"] > 1_000_000
             assert "mtu 1300" in west.run(f"ip route get {address}").stdout
-        # The kernel sends these without the flag: nobody fragments them here.
-        out = ping(west, EAST[0], "-M dont -s 1400", check=False, count=2, wait=1).stdout
-        assert "100% packet loss" in out and "From" not in out, out
+        # What may be fragmented is: by us on the way there, by east on the way back.
+        west.run("ip route flush cache")
+        east.run("ip link set eth0 mtu 1300")
+        for size in (1273, 1400):
+            ping(west, EAST[0], f"-M dont -s {size}", count=2)
         drops = running.stop()["drops"]
         assert drops["ipv4_too_big"] >= 2 and drops["ipv6_too_big"] >= 2, drops
-        assert drops["ipv4_needs_fragmenting"] == 2, drops
+        assert not {"ipv4_needs_fragmenting", "fragment_memory"} & set(drops), drops
 
 
 NETWORKS = (1, 12, 23, 3)  # numbers of the networks along the path
@@ -84,7 +86,7 @@ def test_traceroute_and_mtr_over_three():
                 out = west.run(f"traceroute -n -q 1 -w 5 -m 8 -N 1 {options} {hops[-1]}").stdout
                 found = [line.split()[1] for line in out.splitlines()[1:]]
                 assert found == hops, out
-            out = west.run(f"mtr -n -r -c 3 -i 0.3 -G 3 {hops[-1]}").stdout
+            out = west.run(f"mtr -n -r -c 3 -i 0.3 -G 1 {hops[-1]}").stdout
             found = [line.split() for line in out.splitlines() if "|--" in line]
             assert [f[1] for f in found] == hops and {f[2] for f in found} == {"0.0%"}, out
             ping(west, hops[-1])

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.dut import PROGRAM, Turnpike, check_report, patch_config  # noqa: E402
 from lib.hosts import Lab  # noqa: E402
+from lib.sysfs_tree import unpack  # noqa: E402
 
 HUGEPAGES = "/proc/sys/vm/nr_hugepages"
 ISA_AT_WIDTH = {64: "scalar", 128: "sse42", 256: "avx2", 512: "avx512"}
@@ -174,6 +175,32 @@ def test_the_main_lcore_beside_others():
 def test_too_few_queues_say_how_many_there_are():
     config = patch_config({"device": "net_tap0,iface=t0", "rx_queues": 64}, "net_null0")
     refused_at_start(config, "port 'west'", "16 RX")
+
+
+def test_core_counters_of_a_recorded_machine():
+    data = os.path.join(os.path.dirname(__file__), "../data/pmu")
+    with tempfile.TemporaryDirectory() as folder:
+        sysfs = unpack(f"{data}/icelakex.tree", folder)
+        code, report, said = run_for(ring_to_null(), options=["--sysfs", sysfs, "--counters", f"{data}/icelakex.counts.yaml"])
+    assert code == 0, said
+    check_report(report)
+    worker = report["workers"][0]
+    assert report["counters"] == {"table": "icelakex", "why": None}, report["counters"]
+    # The recording's 11,160 instructions in 6,200 cycles, 6,200 of 5,200 at the TSC's rate; this run's packets.
+    assert worker["ipc"] == 1.8 and worker["core_cycles"] == 6_200_000_000, worker
+    assert abs(worker["ipp"] - 11_160_000_000 / worker["packets"]) < 1e-6 * worker["ipp"], worker
+    assert abs(worker["core_ghz"] - report["tsc_hz"] / 1e9 * 6.2 / 5.2) < 1e-6, worker["core_ghz"]
+    assert worker["core"]["says"] == "33 % of cycles wait for L3" and worker["core"]["why"] is None, worker["core"]
+    # net_null gives packets as fast as they are taken: the worker is busy, and its core waits.
+    assert report["verdict"]["bound"] == "l3" and report["verdict"]["from"] == "measured", report["verdict"]
+    assert "core of" in said and "verdict  l3 (measured)" in said, said
+
+
+def test_core_counters_that_are_off_are_said_to_be():
+    code, report, said = run_for(ring_to_null(), options=["--counters", "off"])
+    assert code == 0, said
+    assert report["counters"] == {"table": None, "why": "they are off (--counters off)"}, report["counters"]
+    assert report["workers"][0]["ipc"] is None and said.count("core counters  not read: they are off") == 1, said
 
 
 def test_pcie_bill_of_a_named_profile():

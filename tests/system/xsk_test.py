@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import iperf, received, settle  # noqa: E402
 
 WEST, EAST = "net_xsk0,iface=w0", "net_xsk1,iface=e0"
 
@@ -30,13 +30,6 @@ def ping(host, address, options="", count=5):
     host.run(f"ping -q -c {count} -i 0.01 -W 2 {options} {address}")
 
 
-def iperf(lab, client, server, seconds=2, options=""):
-    listening = server.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
-    wait_until(lambda: ":5201" in server.run("ss -ltn").stdout, "iperf3 listens")
-    client.run(f"iperf3 -c 10.0.0.2 -t {seconds} {options}", timeout=30)
-    lab.end(listening)
-
-
 def programs_on(host, interface):
     return [word for word in host.run(f"ip link show dev {interface}").stdout.split() if word.startswith("xdp")]
 
@@ -47,7 +40,7 @@ def test_jumbo_frames_in_small_buffers():
         running = Turnpike(lab, dut, patch_config({"device": WEST, "mtu": 9000}, {"device": EAST, "mtu": 9000}))
         ping(west, "10.0.0.2", "-M do -s 8972")
         ping(east, "2001:db8::1", "-M do -s 8952")
-        iperf(lab, west, east)
+        iperf(lab, west, east, "10.0.0.2")
         report = running.stop()
         assert report["balance"]["tx"] > 1000, report["balance"]
 
@@ -70,17 +63,18 @@ def test_fragments():
         running = Turnpike(lab, dut, patch_config(WEST, EAST))
         ping(west, "10.0.0.2", "-M dont -s 20000")
         ping(east, "2001:db8::1", "-s 20000")
-        iperf(lab, west, east, 1, "-u -b 20M -l 8000")
+        iperf(lab, west, east, "10.0.0.2", "-u -b 20M -l 8000 -k 150")
         report = running.stop()
-        assert report["balance"]["drops"] == 0, report["drops"]
+        # A kernel says something by itself at any moment (MLD, router solicitations), at the last one too.
+        assert set(report["drops"]) <= {"stopping"} and report["balance"]["drops"] < 10, report["drops"]
 
 
 def test_generic_mode_and_every_packet_on_the_bill():
     with Lab() as lab:
         west, dut, east = two_hosts(lab)
         running = Turnpike(lab, dut, patch_config(WEST + ",mode=skb", EAST + ",busy_budget=64"))
-        ping(west, "10.0.0.2", count=200)
-        iperf(lab, west, east, 1)
+        ping(west, "10.0.0.2", count=60)
+        iperf(lab, west, east, "10.0.0.2")
         report = running.stop()
         assert [p["driver"] for p in report["ports"]] == ["net_xsk", "net_xsk"]
 
@@ -111,17 +105,17 @@ def test_an_interface_that_goes_under_load_and_comes_back():
         server = east.start("iperf3 -s -p 5201", stdout=-3, stderr=-3)
         wait_until(lambda: ":5201" in east.run("ss -ltn").stdout, "iperf3 listens")
         client = west.start("iperf3 -c 10.0.0.2 -u -b 0 -l 200 -t 20", stdout=-3, stderr=-3)
-        time.sleep(1)
+        wait_until(lambda: received(east) > 10_000, "it forwards")
         dut.run("ip link del e0")
         running.wait_for("port 'east': link down")
-        time.sleep(0.5)
+        settle(0.3)
         lab.end(client)
         lab.end(server)
         lab.cable(east, "eth0", dut, "e0")
         east.run("ip addr add 10.0.0.2/24 dev eth0")
         wait_until(lambda: running.output().rfind("'east': link up") > running.output().rfind("'east': link down"),
                    "the link is up again")
-        wait_until(lambda: west.run("ping -q -c 1 -W 1 10.0.0.2", check=False).returncode == 0, "pings again")
+        wait_until(lambda: west.run("ping -q -c 1 -W 0.2 10.0.0.2", check=False).returncode == 0, "pings again")
         assert "interface e0 is gone" in running.output()
         running.stop()
 

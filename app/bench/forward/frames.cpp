@@ -2,7 +2,6 @@
 #include "frames.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -14,7 +13,7 @@ namespace {
 
 using namespace packet;
 
-constexpr uint32_t fcs_bytes = 4, largest_frame = 1518;
+constexpr uint32_t fcs_bytes = 4;
 constexpr uint32_t imix_turn[12] = {64, 570, 64, 570, 64, 64, 1518, 64, 570, 64, 570, 64};
 
 // The file's header and a frame's: pcap-savefile(5), in this machine's byte order.
@@ -74,19 +73,24 @@ capture_writer::capture_writer(const std::string& file, unsigned port, bool imix
     if (!file_) throw std::runtime_error(name_ + ": cannot write");
 }
 
-void capture_writer::add(const flow& f) {
-    std::array<uint8_t, largest_frame> frame{};
+stations capture_writer::to_device() const {
+    const auto port = static_cast<uint8_t>(port_);
+    return {.to = {{0x02, 0x53, 0x4e, 0, 0, port}}, .from = {{0x06, 0, port, 0, 0, 1}}};
+}
+
+std::vector<uint8_t> capture_writer::frame_of(const flow& f, const stations& between) {
     ethernet_header ether{};
-    ether.destination = {{0x02, 0x53, 0x4e, 0, 0, static_cast<uint8_t>(port_)}};
-    ether.source = {{0x06, 0, static_cast<uint8_t>(port_), 0, 0, 1}};
+    ether.destination = between.to;
+    ether.source = between.from;
     ether.type = f.family == 4 ? ether_type_ipv4 : ether_type_ipv6;
-    std::memcpy(frame.data(), &ether, sizeof ether);
     const uint32_t ip_bytes = f.family == 4 ? sizeof(ipv4_header) : sizeof(ipv6_header);
     const uint32_t l4_header = f.protocol == protocol_tcp ? 20 : 8;
     const uint32_t least = static_cast<uint32_t>(sizeof ether) + ip_bytes + l4_header;
     const uint32_t wanted = (imix_ ? imix_turn[count_++ % 12] : 64) - fcs_bytes;
-    const uint32_t bytes = std::max(wanted, least);
-    const uint32_t l4_bytes = bytes - static_cast<uint32_t>(sizeof ether) - ip_bytes;
+    std::vector<uint8_t> frame(std::max(wanted, least));
+    std::memcpy(frame.data(), &ether, sizeof ether);
+    const uint32_t l4_bytes =
+        static_cast<uint32_t>(frame.size()) - static_cast<uint32_t>(sizeof ether) - ip_bytes;
     uint8_t* l4 = frame.data() + sizeof ether + write_ip(f, frame.data() + sizeof ether, l4_bytes);
     store_be(l4, f.source_port);
     store_be(l4 + 2, f.destination_port);
@@ -95,8 +99,51 @@ void capture_writer::add(const flow& f) {
     else
         store_be(l4 + 4, static_cast<uint16_t>(l4_bytes));
     fill_checksum(f, {l4, l4_bytes});
+    return frame;
+}
+
+void capture_writer::write(std::span<const uint8_t> frame) {
+    const auto bytes = static_cast<uint32_t>(frame.size());
     put(file_, frame_header{.captured = bytes, .bytes = bytes});
     file_.write(reinterpret_cast<const char*>(frame.data()), bytes);
+}
+
+void capture_writer::add(const flow& f) { write(frame_of(f, to_device())); }
+
+void capture_writer::add(const flow& f, const stations& between) { write(frame_of(f, between)); }
+
+void capture_writer::add_tunnelled(const flow& f, const stations& between, uint32_t endpoint) {
+    const std::vector<uint8_t> inside = frame_of(f, between);
+    struct __attribute__((packed)) {
+        ethernet_header ether;
+        ipv4_header ip;
+        udp_header udp;
+        vxlan_header vxlan;
+    } outer{};
+    const stations link = to_device();
+    outer.ether.destination = link.to;
+    outer.ether.source = link.from;
+    outer.ether.source.bytes[5] = static_cast<uint8_t>(endpoint);
+    outer.ether.type = ether_type_ipv4;
+    const size_t udp_bytes = sizeof outer.udp + sizeof outer.vxlan + inside.size();
+    const uint32_t network = 0x0a000000 | port_ << 8;
+    outer.ip.version_ihl = 0x45;
+    outer.ip.total_bytes = static_cast<uint16_t>(sizeof outer.ip + udp_bytes);
+    outer.ip.fragment = ipv4_dont_fragment;
+    outer.ip.ttl = 64;
+    outer.ip.protocol = protocol_udp;
+    outer.ip.source = network | (2 + endpoint);
+    outer.ip.destination = network | 1;
+    outer.ip.checksum = checksum({reinterpret_cast<const uint8_t*>(&outer.ip), sizeof outer.ip});
+    outer.udp.source_port = static_cast<uint16_t>(49152 + count_ % 16384);
+    outer.udp.destination_port = vxlan_port;
+    outer.udp.bytes = static_cast<uint16_t>(udp_bytes);
+    outer.vxlan.flags = vxlan_has_vni;
+    outer.vxlan.vni = 100U << 8;
+    std::vector<uint8_t> frame(sizeof outer + inside.size());
+    std::memcpy(frame.data(), &outer, sizeof outer);
+    std::memcpy(frame.data() + sizeof outer, inside.data(), inside.size());
+    write(frame);
 }
 
 void capture_writer::close() {

@@ -6,6 +6,9 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "net/mac.hpp"
 
 namespace turnpike::bench {
 
@@ -17,6 +20,11 @@ struct flow {
     uint16_t source_port = 9, destination_port = 9;
 };
 
+/// Ethernet's addresses.
+struct stations {
+    mac_address to, from;
+};
+
 class capture_writer {
   public:
     /// port  the device that plays it: frames are addressed to 02:53:4e:00:00:PORT
@@ -25,10 +33,18 @@ class capture_writer {
     /// Throws std::runtime_error where the file cannot be written.
     capture_writer(const std::string& file, unsigned port, bool imix);
     void add(const flow& f);
+    /// Between two stations behind bridges.
+    void add(const flow& f, const stations& between);
+    /// The same in a VXLAN packet (RFC 7348) to the device: VNI 100, from 10.0.PORT.(2 + endpoint) to 10.0.PORT.1.
+    void add_tunnelled(const flow& f, const stations& between, uint32_t endpoint);
     /// Throws std::runtime_error where not everything could be written.
     void close();
 
   private:
+    std::vector<uint8_t> frame_of(const flow& f, const stations& between);
+    void write(std::span<const uint8_t> frame);
+    [[nodiscard]] stations to_device() const;
+
     std::string name_;
     std::ofstream file_;
     unsigned port_;

@@ -182,4 +182,25 @@ void write_rule_traffic(const rule_set& set, size_t frames, const std::string& p
     file.close();
 }
 
+void write_tunnel_traffic(const std::string& path, bool imix) {
+    constexpr uint32_t pairs = 3125, endpoints = 4;
+    const auto station = [](unsigned port, uint32_t n) {
+        return mac_address{{0x06, 0, static_cast<uint8_t>(port), 0, static_cast<uint8_t>(n >> 8),
+                            static_cast<uint8_t>(n)}};
+    };
+    for (unsigned port = 0; port < 2; ++port) {
+        capture_writer file(capture_name(path, imix, port), port, imix);
+        for (uint32_t n = 0; n < pairs * endpoints; ++n) {
+            const uint32_t pair = n % pairs;
+            const wire_address from = source_of(4, port, pair), to = source_of(4, 1 - port, pair);
+            const stations between{.to = station(1 - port, pair), .from = station(port, pair)};
+            if (port == 0)
+                file.add_tunnelled(flow_of(4, from, to), between, pair % endpoints);
+            else
+                file.add(flow_of(4, from, to), between);
+        }
+        file.close();
+    }
+}
+
 }  // namespace turnpike::bench

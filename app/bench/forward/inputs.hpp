@@ -4,7 +4,7 @@
 //
 //   TABLE.routes TABLE.l3fwd           small4 small6 full4 full6
 //   RULES.rules RULES.l3fwd            acl1k acl10k
-//   TRAFFIC-FRAME-PORT.pcap            small6 mixed full4-uniform full4-zipf ... acl1k acl10k; FRAME 64, imix
+//   TRAFFIC-FRAME-PORT.pcap            small6 mixed full4-uniform full4-zipf ... acl1k acl10k vxlan; FRAME 64, imix
 #pragma once
 
 #include <string>
@@ -30,6 +30,9 @@ void write_table_traffic(const routes& table, int family, const std::string& kin
                          const std::string& path, bool imix);
 /// TCP and UDP headers in the rules, at port 0 alone.
 void write_rule_traffic(const rule_set& set, size_t frames, const std::string& path, bool imix);
+
+/// 3,125 pairs of stations: at port 0 in VXLAN, behind four endpoints by turns, at port 1 the way back, as frames.
+void write_tunnel_traffic(const std::string& path, bool imix);
 
 /// Eight routes, four behind each port: /18 of 198.18.0.0/15, /64 of 2001:2::/48 (RFC 2544, 5180).
 routes small_table(int family);

@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
     wishes w;
     h.add_option("--into", w.folder, "the folder that files go to");
     h.add_option("--make", w.make, "what to make",
-                 {"small4", "small6", "mixed", "full4", "full6", "acl1k", "acl10k"});
+                 {"small4", "small6", "mixed", "full4", "full6", "acl1k", "acl10k", "vxlan"});
     h.add_option("--frame", w.frame, "sizes of the captures' frames", {"64", "imix"});
     h.add_option("--frames", w.frames,
                  "64-byte frames in a table's or a list's capture; of IMIX half");
@@ -89,6 +89,7 @@ int run(int argc, char** argv) {
     }
     for (const auto& frame : w.frame) {
         if (wanted(w, "small6")) write_small_traffic(6, w.folder + "/small6", frame == "imix");
+        if (wanted(w, "vxlan")) write_tunnel_traffic(w.folder + "/vxlan", frame == "imix");
         if (wanted(w, "mixed")) write_small_traffic(0, w.folder + "/mixed", frame == "imix");
     }
     for (const bool small : {true, false})

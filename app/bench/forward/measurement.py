@@ -8,7 +8,9 @@ import grout_vpp
 import ovs
 import peers
 import turnpike
+import workloads
 from machine import Unavailable
+from process import START_S, wait_until
 
 STARTS = {"turnpike": turnpike.start, "testpmd": peers.start_testpmd, "l2fwd": peers.start_l2fwd,
           "l3fwd": peers.start_l3fwd, "ovs": ovs.start, "grout": grout_vpp.start_grout, "vpp": grout_vpp.start_vpp}
@@ -39,8 +41,9 @@ def stolen_ns(cpu):
     return 0
 
 
-def take_window(bench, forwarder):
+def take_window(bench, forwarder, case):
     """One window: {cpp, mpps, lost, share, engine, per packet counts}."""
+    forwarder.before_window()
     time.sleep(SETTLE_S)
     cpu = bench.machine.worker_cpu
     ran, stolen, start = forwarder.ran_ns(), stolen_ns(cpu), time.monotonic()
@@ -50,14 +53,16 @@ def take_window(bench, forwarder):
     # Ports are asked in the same order both times: what asking takes is in both.
     after = forwarder.counts()
     grown = {key: sum(b.get(key, 0) - a.get(key, 0) for a, b in zip(before, after)) for key in after[0] | after[-1]}
-    return evaluate(grown, passed, bench.tsc_hz, (ran - (stolen_ns(cpu) - stolen)) / (passed * 1e9), after)
+    return evaluate(grown, passed, bench.tsc_hz, (ran - (stolen_ns(cpu) - stolen)) / (passed * 1e9), after,
+                    case.workload.numbers.get("copies", 1))
 
 
-def evaluate(grown, passed, tsc_hz, share, ports):
+def evaluate(grown, passed, tsc_hz, share, ports, copies):
+    """copies: so many packets come of each."""
     packets = grown["tx_good_packets"]
     if packets == 0:
         raise Unavailable("forwarded nothing in a window")
-    sent = grown.get("gen_sent", 0) + grown.get("pcap_sent", 0)
+    sent = copies * (grown.get("gen_sent", 0) + grown.get("pcap_sent", 0))
     # A sink counts nothing by itself.
     back = packets if any(not {"gen_sent", "pcap_sent"} & p.keys() for p in ports) else \
         grown.get("gen_received", 0) + grown.get("pcap_received", 0)
@@ -96,7 +101,10 @@ def start(bench, case, rate_pps=0):
     forwarder = STARTS[case.forwarder](bench, case, rate_pps)
     try:
         # Each address at each port is a flow, whose first packets a learning switch gets in its slow path.
-        forwarder.wait_until_it_forwards(4 * case.workload.numbers.get("l2flows", 0))
+        flows, teller = case.workload.numbers.get("l2flows", 0), workloads.teller(case)
+        forwarder.wait_until_it_forwards(4 * flows)
+        if teller is not None:
+            wait_until(lambda: forwarder.counts()[teller].get("rx_good_packets", 0) > 2 * flows, "it has heard of all", START_S)
     except BaseException:
         forwarder.stop()
         raise
@@ -128,7 +136,7 @@ def take_turn(bench, outcome, forwarder, pauses):
     try:
         if pauses:
             forwarder.resume()
-        outcome.windows.append(take_window(bench, forwarder))
+        outcome.windows.append(take_window(bench, forwarder, outcome.case))
         if pauses:
             forwarder.pause()
     except FAILURES as why:
@@ -158,7 +166,7 @@ def alone(bench, outcome, rate_pps=0, windows=1):
     for _ in range(windows):
         try:
             with start(bench, outcome.case, rate_pps) as forwarder:
-                window = take_window(bench, forwarder)
+                window = take_window(bench, forwarder, outcome.case)
                 if rate_pps:
                     outcome.windows.append(window)
                 elif outcome.case.ours:

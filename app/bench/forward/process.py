@@ -108,6 +108,9 @@ class Forwarder:
         while sent() < learning and time.monotonic() < end:
             time.sleep(0.1)
 
+    def before_window(self):
+        """What it is to do before it is measured."""
+
     def counts(self):
         return [self.telemetry.ask(f"/ethdev/xstats,{port}") for port in range(self.ports)]
 

@@ -3,7 +3,7 @@
 import statistics
 
 from measurement import BYTES, LINES, TLPS
-from workloads import WORKLOADS, Case, Condition
+from workloads import STRANGERS_PPS, WORKLOADS, Case, Condition
 
 NOT_MEASURED = "was not measured"
 
@@ -20,6 +20,10 @@ def pcie_of(outcome):
 def frame_bytes(case):
     if case.condition.frame == "imix":
         return "imix"
+    if case.workload.wire in ("trunk", "vlan"):
+        return 68
+    if case.workload.wire.startswith("vxlan-in"):
+        return 114
     # What the headers need, FCS included.
     return 66 if case.workload.wire.startswith(("small6", "full6")) else 64
 
@@ -82,6 +86,22 @@ def summary_of(seen):
         b = outcome(key, workload, *peer, **(theirs or {}))
         return a / b if a and b else None
 
+    def of_ours(key, workload, other):
+        """One workload of turnpike's beside another."""
+        a, b = (outcome(key, w, "turnpike") for w in (workload, other))
+        return a / b if a and b else None
+
+    def learning(key):
+        """What a packet of known flows takes while a million a second are learnt, those included, beside what it takes
+        while as many come that are known."""
+        if not all(outcome(key, "learning", "turnpike", mode) for mode in ("known", "new")):
+            return None
+        new, known = (seen[Case(by_name["learning"], "turnpike", mode, Condition()).name] for mode in ("new", "known"))
+
+        def cycles(o):
+            return o.median("cpp") * o.median("mpps") / (o.median("mpps") - STRANGERS_PPS / 1e6)
+        return cycles(new) / cycles(known)
+
     def worst(key, kinds, peer):
         found = [ratio(key, kind, peer) for kind in kinds]
         return max(found) if all(found) else None
@@ -94,6 +114,15 @@ def summary_of(seen):
         key = f"ip{family}_full_vs_l3fwd_fib"
         out[key] = worst(key, [f"ip{family}_full_uniform", f"ip{family}_full_zipf"], ("l3fwd", "fib"))
     out["bridge_vs_ovs_normal"] = ratio("bridge_vs_ovs_normal", "bridge_3125", ("ovs", "normal"))
+    out["bridge_vs_patch"] = of_ours("bridge_vs_patch", "bridge_3125", "patch")
+    out["bridge_16k_vs_3125"] = of_ours("bridge_16k_vs_3125", "bridge_16k", "bridge_3125")
+    out["bridge_1M_vs_3125"] = of_ours("bridge_1M_vs_3125", "bridge_1M", "bridge_3125")
+    out["trunk_vs_bridge"] = of_ours("trunk_vs_bridge", "trunk", "bridge_3125")
+    out["flood_copy_vs_patch"] = of_ours("flood_copy_vs_patch", "flood", "patch")
+    out["known_flows_while_learning"] = learning("known_flows_while_learning")
+    for way in ("vxlan_in", "vxlan_out"):
+        out[f"{way}_vs_ovs"] = ratio(f"{way}_vs_ovs", way, ("ovs", "vxlan"))
+        out[f"{way}_vs_bridge"] = of_ours(f"{way}_vs_bridge", way, "bridge_3125")
     out["acl10k_vs_l3fwd_acl"] = ratio("acl10k_vs_l3fwd_acl", "acl10k", ("l3fwd", "acl"))
     key = "unused_feature_cycles"
     if all(outcome(key, "unused", "turnpike", mode) for mode in ("without", "with")):

@@ -2,10 +2,11 @@
 """turnpike as a contestant: its configurations, and what its report says of busy cycles."""
 import json
 import os
+import socket
 
 from machine import Unavailable
 from process import Forwarder, wait_until
-from workloads import devices_of
+from workloads import ENDPOINTS, TUNNELS_MTU, VLANS, devices_of
 
 
 def ports_of(devices, routed=True):
@@ -24,6 +25,36 @@ def neighbours():
 
 def patch(_case, devices, _inputs):
     return {"ports": ports_of(devices, routed=False), "patches": [["p0", "p1"]]}
+
+
+def bridge(_case, devices, _inputs):
+    return {"ports": ports_of(devices, routed=False),
+            "bridges": [{"name": "lan", "max_addresses": 1_000_000, "members": [{"port": "p0"}, {"port": "p1"}]}]}
+
+
+def trunk(case, devices, inputs):
+    config = bridge(case, devices, inputs)
+    for member in config["bridges"][0]["members"]:
+        member["mode"] = "trunk"
+    return config
+
+
+def flood(_case, devices, _inputs):
+    return {"ports": ports_of(devices, routed=False),
+            "bridges": [{"name": "lan", "members": [{"port": f"p{n}"} for n in range(len(devices))]}]}
+
+
+def learning(case, devices, inputs):
+    config = bridge(case, devices, inputs)
+    config["bridges"][0]["members"].append({"port": "p2"})
+    return config
+
+
+def vlan(case, devices, inputs):
+    config = routing(case, devices, inputs)
+    config["interfaces"] = [{"port": port["name"], "vlan": VLANS[n], "addresses": port.pop("addresses")}
+                            for n, port in enumerate(config["ports"])]
+    return config
 
 
 def routing(case, devices, inputs):
@@ -52,19 +83,48 @@ def unused(case, devices, inputs):
     return config
 
 
-CONFIGURATIONS = {"patch": patch, "routing": routing, "acl": acl, "unused": unused}
+def vxlan(_case, devices, _inputs):
+    ports = ports_of(devices, routed=False)
+    ports[0] |= {"addresses": ["10.0.0.1/24"], "mtu": TUNNELS_MTU}
+    remotes = [f"10.0.0.{2 + n}" for n in range(ENDPOINTS)]
+    tunnels = [{"name": f"t{n}", "vni": 100, "local": "10.0.0.1", "remote": to, "mtu": 1500} for n, to in enumerate(remotes)]
+    return {"ports": ports, "tunnels": tunnels,
+            "neighbours": {"static": [{"address": to, "mac": f"02:00:00:00:00:{n:02x}"} for n, to in enumerate(remotes)]},
+            "bridges": [{"name": "lan", "members": [{"port": name} for name in ("p1", *(t["name"] for t in tunnels))]}]}
+
+
+CONFIGURATIONS = {"patch": patch, "bridge": bridge, "trunk": trunk, "flood": flood, "learning": learning,
+                  "routing": routing, "vlan": vlan, "acl": acl, "unused": unused, "vxlan": vxlan}
+
+
+class Learner(Forwarder):
+    """Before each window it forgets who is at the third port: all that come there are new to it."""
+
+    def before_window(self):
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.settimeout(30)
+            asked.connect(self.socket)
+            with asked.makefile("rw", encoding="utf-8") as lines:
+                lines.readline()  # its greeting
+                lines.write(json.dumps({"request": "flush", "what": "fdb", "port": "p2"}) + "\n")
+                lines.flush()
+                answer = json.loads(lines.readline())
+        if "result" not in answer:
+            raise Unavailable(f"cannot forget stations: {answer}")
 
 
 def start(bench, case, rate_pps=0):
-    if not case.workload.ours:
-        raise Unavailable(case.workload.why_not)
     devices = devices_of(case, bench.folder, rate_pps)
-    forwarder = Forwarder(bench.machine, bench.folder, "turnpike", len(devices))
+    new = (case.workload.name, case.mode) == ("learning", "new")
+    forwarder = (Learner if new else Forwarder)(bench.machine, bench.folder, "turnpike", len(devices))
     at = os.path.join(bench.folder, forwarder.prefix)
     config = CONFIGURATIONS[case.workload.ours](case, devices, bench.folder)
     machine = bench.machine
     config["workers"] = [machine.worker_cpu]
     config["eal"] = {"args": " ".join(machine.eal(forwarder.prefix, (), None))}
+    if new:
+        forwarder.socket = f"{at}.socket"
+        config["control"] = {"socket": forwarder.socket}
     if case.condition.pool:
         config["mempool"] = {"ops": case.condition.pool}
     with open(f"{at}.yaml", "w", encoding="utf-8") as file:

@@ -2,7 +2,11 @@
 """What is forwarded: traffic, tables, and who is asked to do it. A cell's name is WORKLOAD/CONDITION/FORWARDER."""
 from dataclasses import dataclass, field, replace
 
-MACS = ("02:53:4e:00:00:00", "02:53:4e:00:00:01", "02:53:4e:00:00:02")
+MACS = tuple(f"02:53:4e:00:00:{port:02x}" for port in range(9))
+VLANS = (100, 200)  # of the routed ports; a trunk has the first
+STRANGERS_PPS = 1e6
+ENDPOINTS = 4  # of tunnels, behind port 0
+TUNNELS_MTU = 1600  # of port 0: an IMIX frame's 1,500 bytes, and what they are wrapped in
 USUAL_POOL = "ring_mp_mc"  # DPDK's, where nobody says anything
 
 
@@ -25,12 +29,11 @@ class Workload:
     name: str
     what: str
     wire: str                  # what the devices' wires do: a key of WIRES
-    ours: str                  # what turnpike does, a key of turnpike.CONFIGURATIONS; "": nothing yet
+    ours: str                  # what turnpike does, a key of turnpike.CONFIGURATIONS
     peers: tuple = ()          # (forwarder, mode), the one that ours is held against first
     modes: tuple = ("",)       # of ours, where there are several
     tables: tuple = ("small4", "small6")
     inputs: tuple = ()
-    why_not: str = ""          # nothing of ours
     times: int = 1             # as many sittings: where the pages that a process gets are more than what is looked for
     numbers: dict = field(default_factory=dict)
 
@@ -38,12 +41,11 @@ class Workload:
 L3 = (("l3fwd", "lpm"), ("l3fwd", "fib"), ("ovs", "routes"), ("grout", "routes"), ("vpp", "routes"))
 FULL = (("l3fwd", "fib"), ("grout", "routes"), ("vpp", "routes"))
 ACL = (("l3fwd", "acl"),)
-NO_BRIDGE, NO_VLAN = "turnpike has no bridge yet", "turnpike has no VLAN sub-interfaces yet"
 
 
-def bridge(addresses, count):
-    return Workload(f"bridge_{addresses}", f"by MAC address, {count:,} on each side", "bridge", "",
-                    (("ovs", "normal"), ("vpp", "bridge")), why_not=NO_BRIDGE, numbers={"l2flows": count})
+def bridge(addresses, count, draw="turn"):
+    return Workload(f"bridge_{addresses}", f"by MAC address, {count:,} on each side, {draw}", "bridge", "bridge",
+                    (("ovs", "normal"), ("vpp", "bridge")), numbers={"l2flows": count, "draw": draw})
 
 
 def full(family, kind):
@@ -60,7 +62,13 @@ def acl(name, rules):
 WORKLOADS = [
     Workload("patch", "port to port, 62,500 flows", "gen4", "patch",
              (("testpmd", "mac"), ("testpmd", "io"), ("l2fwd", "mac"), ("ovs", "flows"), ("vpp", "patch"))),
-    bridge("3125", 3125), bridge("16k", 16384), bridge("1M", 1_000_000),
+    bridge("3125", 3125), bridge("16k", 16384, "zipf"), bridge("1M", 500_000, "zipf"),
+    Workload("trunk", "the same as bridge_3125 within a VLAN, between trunks", "trunk", "trunk", (("ovs", "normal"),),
+             numbers={"l2flows": 3125}),
+    Workload("flood", "broadcast from one port to eight: a packet is a copy", "flood", "flood", (("ovs", "normal"),),
+             numbers={"copies": 8}),
+    Workload("learning", "bridge_3125, and a million packets a second at a third port: from stations that are known, "
+             "and all from new ones", "learning", "learning", modes=("known", "new"), numbers={"l2flows": 3125}),
     Workload("ip4_small", "IPv4, 8 routes, 62,500 flows", "gen4", "routing", L3, inputs=("small4", "small6")),
     Workload("ip6_small", "IPv6, 8 routes, 62,500 flows", "small6", "routing", L3, inputs=("small4", "small6")),
     Workload("mixed", "IPv4 and IPv6 by turns, 8 routes each", "mixed", "routing", L3, inputs=("mixed",)),
@@ -68,7 +76,19 @@ WORKLOADS = [
     acl("acl1k", "1,000"), acl("acl10k", "10,000"),
     Workload("unused", "ip4_small with a third port where nothing comes: without a list there, and with", "gen4-idle",
              "unused", modes=("without", "with"), inputs=("small4", "small6", "acl10k"), times=3),
-    Workload("vlan", "VLAN sub-interfaces", "gen4", "", why_not=NO_VLAN),
+    Workload("vlan", "ip4_small between VLANs: tagged in, tagged out", "vlan", "vlan", (("ovs", "vlan-routes"),),
+             inputs=("small4", "small6")),
+]
+
+
+def vxlan(name, what, one_way):
+    """The other way, a few frames say where stations are."""
+    return Workload(name, what, f"{one_way}-one-way", "vxlan", (("ovs", "vxlan"),), inputs=("vxlan",), numbers={"l2flows": 3125})
+
+
+WORKLOADS += [
+    vxlan("vxlan_in", "out of VXLAN from four endpoints, and to 3,125 MAC addresses by a bridge", "vxlan-in"),
+    vxlan("vxlan_out", "to 3,125 MAC addresses by a bridge, and into VXLAN to four endpoints", "vxlan-out"),
 ]
 
 
@@ -91,8 +111,8 @@ class Case:
     @property
     def takes_turns(self):
         """A pause makes Open vSwitch believe that looking after its flows takes that long, and it keeps fewer: with a
-        flow for every pair of addresses that would be what is measured."""
-        return (self.forwarder, self.mode) != ("ovs", "normal")
+        flow for every pair of addresses that would be what is measured. A generator with a rate makes up for it."""
+        return (self.forwarder, self.mode) not in (("ovs", "normal"), ("ovs", "vxlan")) and self.workload.wire != "learning"
 
     @property
     def pool(self):
@@ -103,22 +123,49 @@ class Case:
         return replace(self, condition=replace(self.condition, **condition))
 
 
+def teller(case):
+    """The port whose few frames say where stations are, to whom the others' go; None: all ports' do."""
+    return {"vxlan-in-one-way": 1, "vxlan-out-one-way": 0}.get(case.workload.wire)
+
+
+def ports_of(case):
+    if case.workload.wire == "flood":
+        return 1 + case.workload.numbers["copies"]
+    return 3 if case.workload.wire == "learning" or case.workload.wire.endswith("-idle") else 2
+
+
+def wire_of(case, port, folder):
+    """What is at the other end of a port."""
+    c, wire, numbers = case.condition, case.workload.wire, case.workload.numbers
+    gen = f"wire=gen,size={c.frame}"
+    if wire == "flood":
+        return f"{gen},dst_mac=ff:ff:ff:ff:ff:ff" if port == 0 else "wire=sink"
+    if wire == "learning" and port == 2:  # as many as there can be are as good as new each time
+        flows = numbers["l2flows"] if case.mode == "known" else 1 << 24
+        return (f"{gen},l2flows={flows},l2peers={numbers['l2flows']},dst_mac=06:00:01:00:00:00,"
+                f"rate={STRANGERS_PPS / 1e3:.0f}k")
+    if wire.startswith("vxlan"):
+        slow = ",rate=10k" if port == teller(case) else ""
+        return f"wire=pcap:{folder}/vxlan-{c.frame}-{port}.pcap{slow}"
+    if port == 2 or (wire.endswith("-one-way") and port == 1):
+        return "wire=sink"
+    if wire.startswith("gen4") or wire == "vlan":
+        tag = f",vlan={VLANS[port]}" if wire == "vlan" else ""
+        return f"{gen},l3flows=62500,src=198.{18 + port}.0.0,dst=198.{19 - port}.0.0{tag}"
+    if "l2flows" in numbers:  # each to what the other sends from: 06:00:NN:00:00:00 upwards
+        more = f",vlan={VLANS[0]}" if wire == "trunk" else ""
+        return (f"{gen},l2flows={numbers['l2flows']},draw={numbers.get('draw', 'turn')},"
+                f"dst_mac=06:00:{1 - port:02x}:00:00:00{more}")
+    return f"wire=pcap:{folder}/{wire.removesuffix('-one-way')}-{c.frame}-{port}.pcap"
+
+
 def devices_of(case, folder, rate_pps=0):
     """EAL's device strings. rate_pps: of each port; 0: as fast as the forwarder takes."""
-    c, wire = case.condition, case.workload.wire
-    one_way, idle = wire.endswith("-one-way"), wire.endswith("-idle")
+    c = case.condition
     out = []
-    for port in range(3 if idle else 2):
-        if port == 2 or (one_way and port == 1):
-            words = "wire=sink"
-        elif wire.startswith("gen4"):
-            words = f"wire=gen,size={c.frame},l3flows=62500,src=198.{18 + port}.0.0,dst=198.{19 - port}.0.0"
-        elif wire == "bridge":  # each to what the other sends from: 06:00:NN:00:00:00 upwards
-            words = (f"wire=gen,size={c.frame},l2flows={case.workload.numbers['l2flows']},"
-                     f"dst_mac=06:00:{1 - port:02x}:00:00:00")
-        else:
-            words = f"wire=pcap:{folder}/{wire.removesuffix('-one-way')}-{c.frame}-{port}.pcap"
-        if rate_pps and not words.endswith("sink"):
+    for port in range(ports_of(case)):
+        words = wire_of(case, port, folder)
+        if rate_pps and not words.endswith("sink") and "rate=" not in words:
             words += f",rate={rate_pps / 1e3:.0f}k"
         cold = ",memory=cold" if c.memory == "cold" else ""
         out.append(f"net_simnic{port},mac={MACS[port]},{words}{cold}")
@@ -129,7 +176,7 @@ def groups(conditions, quick):
     """Cells that stand beside each other and are measured by turns: lists of cases."""
     for condition in conditions:
         for w in WORKLOADS:
-            if quick and (w.name in ("bridge_16k", "bridge_1M")
+            if quick and (w.name in ("bridge_16k", "bridge_1M", "flood", "learning")
                           or (condition != Condition() and w.name not in ("patch", "ip4_small"))):
                 continue
             group = [Case(w, "turnpike", mode, condition) for mode in w.modes]

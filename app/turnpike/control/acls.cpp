@@ -20,6 +20,11 @@ std::map<std::string, uint32_t> ids_by_name(const datapath::acl_list& l) {
     return out;
 }
 
+const datapath::bound_acl*& bound_at(const state::list_place& where, datapath::interface& on) {
+    if (where.l2) return where.out ? on.l2_out : on.l2_in;
+    return where.out ? on.acl_out : on.acl_in;
+}
+
 bool denies(const state::acl_list& l, size_t place) {
     return place < l.rules.size() ? l.rules[place].action == state::acl_action::deny
                                   : !l.default_permits;
@@ -72,7 +77,8 @@ class acls::staged_acls : public staged {
 
     result<void> compile_lists(const change& c) {
         for (const auto& [name, i] : c.after.interfaces)
-            for (const std::string& bound : {i.acl_in, i.acl_out}) {
+            for (const state::list_place& at : state::list_places) {
+                const std::string& bound = i.*at.list;
                 if (bound.empty() || lists_.contains(bound)) continue;
                 auto ready = ready_list(c, *c.after.acls.at(bound));
                 if (!ready) return tl::unexpected<error>(ready.error());
@@ -82,14 +88,12 @@ class acls::staged_acls : public staged {
     }
     void bind(change& c) {
         for (const auto& [name, i] : c.after.interfaces)
-            for (const bool out : {false, true}) {
-                const std::string& bound = out ? i.acl_out : i.acl_in;
+            for (const state::list_place& at : state::list_places) {
+                const std::string& bound = i.*at.list;
                 if (bound.empty()) continue;
-                const datapath::bound_acl* live =
-                    bind(name, c.interface_place.at(name), out, lists_.at(bound));
-                datapath::interface& to = c.view->interfaces[c.interface_place.at(name)];
-                (out ? to.acl_out : to.acl_in) = live;
-                c.view->out_lists |= out;
+                const uint16_t place = c.interface_place.at(name);
+                bound_at(at, c.view->interfaces[place]) = bind(name, place, at, lists_.at(bound));
+                c.view->out_lists |= at.out;
             }
     }
     void commit() noexcept override {
@@ -135,11 +139,12 @@ class acls::staged_acls : public staged {
         }
         return datapath::acl_list::compile(std::move(says), of_.rcu_.hook());
     }
-    const datapath::bound_acl* bind(const std::string& name, uint16_t place, bool out,
-                                    const list& by) {
+    const datapath::bound_acl* bind(const std::string& name, uint16_t place,
+                                    const state::list_place& where, const list& by) {
         const auto& now = of_.bindings_;
         const auto at = std::find_if(now.begin(), now.end(), [&](const auto& b) {
-            return b->interface == place && b->out == out && b->says().name == by->says().name;
+            return b->interface == place && b->direction == where.name &&
+                   b->says().name == by->says().name;
         });
         next_.reserve(next_.size() + 1);
         was_.push_back(at == now.end() ? none : static_cast<size_t>(at - now.begin()));
@@ -150,7 +155,7 @@ class acls::staged_acls : public staged {
         auto fresh = make(by, workers_, at == now.end() ? nullptr : at->get());
         fresh->interface = place;
         fresh->interface_name = name;
-        fresh->out = out;
+        fresh->direction = where.name;
         next_.push_back(std::move(fresh));
         return &next_.back()->live;
     }
@@ -214,7 +219,7 @@ observe::acl_report acls::report_of(const binding& b) const {
     const totals sum = b.judged();
     const state::acl_list& says = b.says();
     observe::acl_report out{.interface = b.interface_name,
-                            .direction = b.out ? "out" : "in",
+                            .direction = std::string(b.direction),
                             .list = says.name,
                             .life = b.life,
                             .permitted = sum.permitted,

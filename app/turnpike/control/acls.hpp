@@ -27,7 +27,7 @@ class acls : public owner {
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
-    /// Needs interface_place and workers; gives view.interfaces[].acl_in and acl_out. A list that no interface
+    /// Needs interface_place and workers; gives the lists of view.interfaces[]. A list that no interface
     /// names is not compiled.
     /// Errors  ENOMEM: a list does not fit in what it may use
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
@@ -50,7 +50,7 @@ class acls : public owner {
     /// One list at one interface, in one direction.
     struct binding {
         uint16_t interface = 0;
-        bool out = false;
+        std::string_view direction{};  ///< of state::list_places
         std::string interface_name{};
         datapath::bound_acl live{};
         std::unique_ptr<binding> before{};  ///< that this one replaced, while workers may hold it

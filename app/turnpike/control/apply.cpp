@@ -7,14 +7,29 @@
 #include "control/controller.hpp"
 #include "control/packet_pool.hpp"
 #include "observe/log.hpp"
+#include "rxtx/driver_facts.hpp"
 
 namespace turnpike::control {
 
 result<state::changes> controller::apply(std::shared_ptr<const state::desired> wanted,
                                          const lost_ports& lost) noexcept {
-    auto came = attempt(std::move(wanted), lost);
+    auto came = attempt(wanted, lost);
+    if (came) said_ = std::move(wanted);
     if (!came && ports_ != nullptr && ports_->any_to_come_back()) bring_back(came.error());
     return came;
+}
+
+result<void> controller::learn(const state::learned& now) noexcept {
+    state::learned before;
+    try {
+        before = std::exchange(learned_, now);
+    } catch (const std::bad_alloc&) {
+        return fail(ENOMEM, {}, "nothing changed");
+    }
+    const auto came = apply(said_);
+    if (came) return {};
+    std::swap(learned_, before);
+    return tl::unexpected<error>(came.error());
 }
 
 result<state::changes> controller::attempt(std::shared_ptr<const state::desired> wanted,
@@ -57,11 +72,16 @@ result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
 }
 
 std::unique_ptr<datapath::view> controller::new_view(const state::desired& wanted) const {
+    // Tunnels' interfaces have no link of their own: what becomes of their packets, the routes say.
+    static const datapath::port_state always_up{true};
     auto view = std::make_unique<datapath::view>();
+    view->port[datapath::tunnel_port].state = &always_up;
     view->hops = hops_->table();
     view->ipv4_sum = ipv4_sum_->function;
     view->plain_ipv4 = plain_ipv4_->function;
     view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
+    view->sleep_us = wanted.idle.sleep_us;
+    view->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
     return view;
 }
 
@@ -89,18 +109,25 @@ result<void> controller::exchange(under_way& u) {
     auto view = new_view(u.c.after);
     view->queues = u.c.view->queues;
     for (size_t place = 0; place < datapath::max_ports; ++place) {
-        const datapath::port_view& p = u.c.view->port[place];
-        view->port[place] = {.state = p.state, .ethdev_id = p.ethdev_id, .mac = p.mac};
+        datapath::port_view& to = view->port[place];
+        to = u.c.view->port[place];
+        // Which interfaces it leads to is found anew.
+        to.untagged = 0;
+        to.by_vlan = nullptr;
+        to.tag_type = packet::ether_type_vlan;
     }
     u.c.view = std::move(view);
     u.c.interface_place.clear();
-    u.c.derived.clear();
-    u.c.hop_of_target.clear();
+    u.c.tables.clear();
+    u.c.vrf_place.clear();
     return prepare(u);
 }
 
 result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted,
                                              const lost_ports& lost) {
+    // The kernel has what the operator has said before: what he says no more is not learned of it.
+    if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
+    wanted = state::with_learned(std::move(wanted), learned_);
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
     ports_->add_lost(*what, *wanted, lost);
@@ -128,6 +155,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();
     icmp_errors_->set_rate(wanted->messages.rate);
     local_->set_rate(wanted->messages.rate);
+    redirects_->set_rate(wanted->messages.rate);
     std::unique_ptr<datapath::view> before = std::move(view_);
     if (between != nullptr) {
         published_.store(between.get(), std::memory_order_release);
@@ -187,14 +215,14 @@ void controller::bring_back(error& why) noexcept {
 
 /// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
 void controller::complete() {
-    const bool done = apply(std::make_unique<const state::desired>(*running_)).has_value();
+    const bool done = apply(std::make_unique<const state::desired>(*said_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and access lists are as before the refused change again"
                       : "no memory to take back all of a refused change; it is tried again");
 }
 
 bool controller::incomplete() const noexcept {
-    return routes_->incomplete() || acls_->incomplete();
+    return tables_->incomplete() || acls_->incomplete();
 }
 
 void controller::publish(std::unique_ptr<datapath::view> next) noexcept {

@@ -2,6 +2,7 @@
 // The controller's beginning, its end, and what it reports.
 #include <fmt/format.h>
 #include <rte_cycles.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -20,9 +21,10 @@ namespace turnpike::control {
 
 using packet::drop_reason;
 
-result<std::unique_ptr<controller>> controller::create(
-    std::unique_ptr<const state::desired> wanted) {
+result<std::unique_ptr<controller>> controller::create(std::unique_ptr<const state::desired> wanted,
+                                                       const counters_choice& counters) {
     std::unique_ptr<controller> made(new controller());
+    made->measuring_ = std::make_unique<measuring>(counters);
     if (auto done = made->make(std::move(wanted)); !done)
         return tl::unexpected<error>(done.error());
     return made;
@@ -54,22 +56,33 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
     workers_ = std::make_unique<workers>(published_, *rcu_, pool_);
-    auto table = routes::create(*rcu_);
-    if (!table) return tl::unexpected<error>(table.error());
-    routes_ = std::move(*table);
+    auto tables = route_tables::create(*rcu_);
+    if (!tables) return tl::unexpected<error>(tables.error());
+    tables_ = std::move(*tables);
+    vrfs_ = std::make_unique<vrfs>();
+    groups_ = std::make_unique<hop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     ports_ = std::make_unique<ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
-    owners_ = {workers_.get(), ports_.get(),      interfaces_.get(),
-               acls_.get(),    neighbours_.get(), routes_.get()};
+    bridges_ = std::make_unique<bridges>(
+        *workers_, *rcu_,
+        [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
+            events_.station_held(mac.text(), interfaces_->name_of(held_at),
+                                 interfaces_->name_of(other), hold_s, tools_->now_ms);
+        });
+    tunnels_ = std::make_unique<tunnels>(*workers_);
+    owners_ = {workers_.get(),    ports_.get(),   vrfs_.get(),    interfaces_.get(),
+               host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),
+               neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::desired>();
     empty->fixed = wanted->fixed;
     empty->control = wanted->control;
     running_ = std::move(empty);
-    if (auto applied = try_apply(std::move(wanted), {}); !applied)
+    said_ = std::move(wanted);
+    if (auto applied = try_apply(said_, {}); !applied)
         return tl::unexpected<error>(applied.error());
     return {};
 }
@@ -77,7 +90,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
 void controller::register_handlers() {
     // Of all buffers a quarter may wait for neighbours.
     neighbours_ = std::make_unique<neighbours>(
-        *hops_, *routes_, pool_facts_.buffers / 4,
+        *hops_, *tables_, pool_facts_.buffers / 4,
         neighbour_actions{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
@@ -102,8 +115,13 @@ void controller::register_handlers() {
                 [this](const neighbour_event& e) {
                     events_.neighbour(interfaces_->name_of(e.whose.interface), e, tools_->now_ms);
                 }});
+    host_ = std::make_unique<host_stack>(host_stack::surroundings{
+        .published = published_,
+        .out = *outlet_,
+        .link_of = [this](const datapath::interface& i) { return link_of(i); },
+        .learn = [this](const state::learned& now) { return learn(now); }});
     tools_ = std::make_unique<slow_path::tools>(
-        slow_path::tools{published_, *outlet_, *neighbours_, *routes_, *hops_});
+        slow_path::tools{published_, *outlet_, *neighbours_, *tables_, *hops_, *host_});
     own_groups_ = std::make_unique<slow_path::own_groups>(*tools_);
     icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *own_groups_);
     local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_);
@@ -117,6 +135,12 @@ void controller::register_handlers() {
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
     add(datapath::punt_reason::icmp_error,
         std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
+    add(datapath::punt_reason::too_big,
+        std::make_unique<slow_path::too_big>(*tools_, *icmp_errors_));
+    redirects_ = std::make_unique<slow_path::redirects>(*tools_, *own_groups_);
+    slow_path_.on(datapath::punt_reason::redirect, *redirects_);
+    reserved_ = std::make_unique<slow_path::reserved>(*tools_);
+    slow_path_.on(datapath::punt_reason::reserved, *reserved_);
     slow_path_.on(datapath::punt_reason::local, *local_);
 }
 
@@ -125,8 +149,12 @@ controller::~controller() {
     take_down();
     // What readers might hold, then the tables, then the domain's own items.
     acls_.reset();
+    groups_.reset();
     neighbours_.reset();
-    routes_.reset();
+    tables_.reset();
+    if (rcu_) rcu_->synchronize();
+    bridges_.reset();
+    tunnels_.reset();
     if (rcu_) rcu_->synchronize();
     workers_.reset();
     rcu_.reset();
@@ -155,6 +183,8 @@ void controller::look_at_ports() {
         seen.facts.life = port->life;
         seen.facts.driver = port->device.driver();
         seen.facts.link_up = port->device.link_up();
+        seen.facts.link_mbps = port->device.link_mbps();
+        seen.facts.node = port->device.node();
         seen.facts.removed = port->lost;
         seen.facts.rx_missed = port->rx_missed();
         seen.pci_address = port->device.pci_address();
@@ -215,10 +245,18 @@ observe::report controller::report_since(const observe::baseline& then) {
         observe::worker_report& w = r.workers.emplace_back();
         w.lcore = seat->worker.parts().lcore;
         w.forwards = seat->forwards;
+        w.node = static_cast<int>(rte_lcore_to_socket_id(w.lcore));
+        const auto number = seat->worker.parts().number;
+        for (const closed_port& p : last_seen_)
+            if (view_ && number < view_->queues.size())
+                for (const datapath::rx_queue& q : view_->queues[number].rx)
+                    if (q.port == p.place && (w.polls.empty() || w.polls.back() != p.facts.name))
+                        w.polls.push_back(p.facts.name);
         w.tsc_hz = hz;
         w.duration_s = r.duration_s;
         w.add(seat->worker.meter(), names);
     }
+    measuring_->fill_workers(r);
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["plain_ipv4"] = plain_ipv4_->name;
     const bool routed =
@@ -229,9 +267,10 @@ observe::report controller::report_since(const observe::baseline& then) {
         for (size_t i = 0; i < by_state.size(); ++i)
             r.neighbours[std::string(neighbour_state_names[i])] = by_state[i];
         r.neighbours["limit"] = neighbours_->limits().limit;
-        r.routes = {{"ipv4", routes_->v4().stats().routes}, {"ipv6", routes_->v6().stats().routes}};
-        r.isa["fib4"] = routes_->v4().kernel();
-        r.isa["fib6"] = routes_->v6().kernel();
+        const auto [v4, v6] = tables_->count();
+        r.routes = {{"ipv4", v4}, {"ipv6", v6}};
+        r.isa["fib4"] = tables_->main().v4().kernel();
+        r.isa["fib6"] = tables_->main().v6().kernel();
     }
     r.held = neighbours_->held();
     r.acls = acls_->report();
@@ -239,10 +278,16 @@ observe::report controller::report_since(const observe::baseline& then) {
     look_at_pool();
     r.mempool = pool_facts_;
     r.mempool.in_use = rte_mempool_in_use_count(pool_);
+    r.mempool.node = pool_->socket_id;
     r.mempool.kept_by_drivers = kept_by_drivers_;
+    std::vector<measuring::port_counts> measured;
+    for (size_t i = 0; i < last_seen_.size(); ++i)
+        measured.push_back(
+            measuring_->of_port(r.ports[i], last_seen_[i].pci_address, r.duration_s));
     then.take_off(r);
     for (size_t i = 0; i < last_seen_.size(); ++i)
-        fill_pcie_bill(r.ports[i], last_seen_[i].bill, last_seen_[i].pci_address, pcie_profiles_);
+        fill_pcie_bill(r.ports[i], last_seen_[i].bill, last_seen_[i].pci_address, pcie_profiles_,
+                       measured[i]);
     return r;
 }
 

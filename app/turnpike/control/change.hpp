@@ -10,6 +10,7 @@
 //   retire   when no worker can hold what was there before
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,12 +37,30 @@ struct change {
     struct worker {
         unsigned lcore = 0;
         bool forwards = false;
+        int node = -1;  ///< NUMA; -1: unknown
     };
     std::vector<worker> workers{};  ///< by number
     using places = std::map<std::string, uint16_t, std::less<>>;
     places port_place{}, interface_place{};
-    std::map<ip_prefix, uint32_t> derived{};  ///< routes that follow from addresses: hops
-    std::vector<uint32_t> hop_of_target{};    ///< by index into after.routes.targets()
+    /// A set of routes on its way. By index into set.targets(): the hops of members, and their own.
+    struct leading {
+        const state::route_set* set = nullptr;
+        const state::route_changes* what = nullptr;
+        std::vector<std::vector<uint32_t>> hops_of_members{};
+        std::vector<uint32_t> hop_of_target{};
+    };
+    /// The routes of a VRF.
+    struct table {
+        uint8_t vrf = 0;  ///< place in view::vrf
+        leading operators{}, learned{};
+        std::map<ip_prefix, uint32_t> derived{};  ///< that follow from addresses: hops
+    };
+    std::vector<table> tables{};  ///< the main one first
+    std::map<std::string, uint8_t, std::less<>> vrf_place{};
+    [[nodiscard]] table& table_of(uint8_t vrf) noexcept {
+        return *std::find_if(tables.begin(), tables.end(),
+                             [&](const table& t) { return t.vrf == vrf; });
+    }
 
     /// By worker, for a view to be published before `view`, where queues change hands (queues.hpp).
     std::vector<datapath::worker_queues> hand_over{};

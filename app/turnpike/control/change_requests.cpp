@@ -33,10 +33,14 @@ json changes_json(const state::changes& c) {
             {"ports", names_of(c.ports)},
             {"reopened", c.reopened},
             {"interfaces", names_of(c.interfaces)},
+            {"bridges", names_of(c.bridges)},
+            {"tunnels", names_of(c.tunnels)},
             {"acls", names_of(c.acls)},
             {"neighbours", counts(c.neighbours.removed.size(), c.neighbours.added.size(),
                                   c.neighbours.changed.size())},
-            {"routes", {{"removed", c.routes.removed.size()}, {"set", c.routes.set.size()}}},
+            {"vrfs", names_of(c.vrfs)},
+            {"routes",
+             {{"removed", c.removed_routes()}, {"set", c.route_count() - c.removed_routes()}}},
             {"workers", c.workers},
             {"settings", c.settings}};
 }
@@ -118,14 +122,16 @@ json change_requests::change(const request_fields& f, const peer& from) {
 
 /// Lines of routes, in parts; made together with the last one.
 json change_requests::routes(const request_fields& f, const peer& from) {
-    f.expect("lines more");
+    f.expect("lines more vrf");
     size_t staged = 0;
     for (const auto& [connection, s] : streams_) staged += s.size();
     try {
         sources::route_stream& all = streams_[from.connection];
         if (staged > most_staged)
             throw error{ENOSPC, {}, "too many changes of routes wait for their last parts"};
-        taken(all.take(f.text("lines"), *running()));
+        std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
+        if (vrf == "main") vrf.clear();
+        taken(all.take(f.text("lines"), *running(), vrf));
         if (f.truth_or("more", false)) return {{"taken", all.size()}};
         auto wanted = copy_of(*running());
         const size_t count = all.size();
@@ -205,9 +211,9 @@ json change_requests::configuration(const request_fields& f) {
     const uint64_t at = f.number_or("from", 0, 0, UINT64_MAX);
     if (at == 0) {
         written_ = running();
-        text_ = file_text(*written_);
+        text_ = file_text(*running());
     }
-    if (written_ != running() || at > text_.size())
+    if (written_.lock() != running() || at > text_.size())
         throw error{EBUSY, "from", "the configuration has changed meanwhile; begin anew"};
     json out = {{"text", text_.substr(at, page)}, {"next", nullptr}};
     if (at + page < text_.size()) {

@@ -54,8 +54,8 @@ class change_requests {
     std::string file_;
     std::map<uint64_t, sources::route_stream>
         streams_;  ///< by connection: routes until the last part
-    /// What is being handed out by the page, and its text.
-    std::shared_ptr<const state::desired> written_{};
+    /// What is being handed out by the page, not kept for that, and its text.
+    std::weak_ptr<const state::desired> written_{};
     std::string text_{};
 };
 

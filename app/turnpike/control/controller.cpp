@@ -14,7 +14,9 @@
 namespace turnpike::control {
 namespace {
 
-constexpr uint64_t link_look_ms = 100, pool_look_ms = 10, complete_ms = 1000;
+/// How soon a link's end is seen; where a daemon, or another next hop, can do something about it, sooner.
+constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
+constexpr uint64_t pool_look_ms = 10, complete_ms = 1000;
 
 uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
@@ -22,12 +24,16 @@ uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 
 void controller::run(const outside& o) {
     started_ = rte_rdtsc();
+    measuring_->begin();
+    (void)report();             // opens the counters
     look_at_links(clock_ms());  // before the first packet: it may already be in a receive ring
     workers_->run(o.done, [&] {
         tick(clock_ms());
         o.between();
     });
     stopped_ = rte_rdtsc();
+    (void)report();  // reads them a last time
+    measuring_->end();
     look_at_ports();
     drop_leftovers();
 }
@@ -38,12 +44,15 @@ void controller::tick(uint64_t now_ms) noexcept {
         take_punted();
         own_groups_->tick();  // first: neighbours are asked for by addresses that are ours
         neighbours_->tick(now_ms);
+        bridges_->tick(now_ms);
+        host_->tick(now_ms);
         rcu_->reclaim();
         events_.look(now_ms);
         look_for_vanished();
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
-            next_link_look_ms_ = now_ms + link_look_ms;
+            const bool prompt = host_->runs() || view_->groups;
+            next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
         }
         if (now_ms >= next_pool_look_ms_) {
             look_at_pool();
@@ -79,16 +88,43 @@ void controller::look_at_links(uint64_t now_ms) {
         if (up == was) continue;
         events_.link(port->name, up, now_ms);
         link_changed(port->place, up);
+        host_->show_carriers();
     }
+    groups_->look_at([this](const datapath::next_hop& hop) {
+        return link_of(view_->interfaces[hop.out.interface]);
+    });
+}
+
+/// Of a bridge's routing interface: of any member.
+bool controller::link_of(const datapath::interface& i) const noexcept {
+    const auto is_up = [&](uint16_t port) {
+        const auto* state = view_->port[port].state;
+        return state != nullptr && state->link_up.load(std::memory_order_relaxed);
+    };
+    if (i.bridge == 0) return is_up(i.port);
+    for (uint16_t place = 1; place < datapath::max_interfaces; ++place)
+        if (view_->interfaces[place].kind == datapath::interface_kind::bridged &&
+            view_->bridges->members[place].bridge == i.bridge &&
+            is_up(view_->interfaces[place].port))
+            return true;
+    return false;
 }
 
 void controller::link_changed(uint16_t port, bool up) {
+    uint16_t bridge = 0;
+    if (const uint16_t member = view_->port[port].untagged;
+        view_->interfaces[member].kind == datapath::interface_kind::bridged) {
+        bridge = view_->bridges->members[member].bridge;
+        // Who was behind it may come by another member (IEEE 802.1Q-2018 section 8.8.3).
+        if (!up) bridges_->forget({.place = member});
+    }
     for (uint16_t place = 1; place < datapath::max_interfaces; ++place) {
         const datapath::interface& i = view_->interfaces[place];
-        if (i.kind != datapath::interface_kind::routed || i.port != port) continue;
+        if (i.kind != datapath::interface_kind::routed) continue;
+        if (i.bridge == 0 ? i.port != port : i.bridge != bridge) continue;
         if (up) {
             introduce(place);
-        } else {
+        } else if (!link_of(i)) {
             own_groups_->forget(place);
             neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
         }
@@ -111,14 +147,11 @@ void controller::introduce_changed(const state::changes& what,
                 const state::interface *was = before.interfaces.find(name),
                                        &is = running_->interfaces.at(name);
                 if (was != nullptr && was->kind == is.kind && was->port == is.port &&
-                    was->addresses == is.addresses)
+                    was->bridge == is.bridge && was->addresses == is.addresses)
                     continue;
                 const uint16_t place = interfaces_->places().at(name);
                 const datapath::interface& i = view_->interfaces[place];
-                const auto* port = view_->port[i.port].state;
-                if (i.kind == datapath::interface_kind::routed &&
-                    port->link_up.load(std::memory_order_relaxed))
-                    introduce(place);
+                if (i.kind == datapath::interface_kind::routed && link_of(i)) introduce(place);
             }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error, "no memory to announce addresses that changed");

@@ -2,7 +2,7 @@
 // The controller: owns everything, takes change sets through the owners, ends what workers punt, and
 // looks at links, timers and the pool. Enter control here.
 //
-//   workers -> ports -> interfaces -> acls -> neighbours -> routes      prepare, in this order
+//   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the view
 //   routes -> ... -> workers                                            retire, when workers have moved on
@@ -15,16 +15,23 @@
 #include <vector>
 
 #include "control/acls.hpp"
+#include "control/bridges.hpp"
 #include "control/events.hpp"
+#include "control/hop_groups.hpp"
+#include "control/host_stack.hpp"
 #include "control/interfaces.hpp"
+#include "control/measuring.hpp"
 #include "control/neighbours.hpp"
 #include "control/outlet.hpp"
 #include "control/pcie_bill.hpp"
 #include "control/ports.hpp"
-#include "control/routes.hpp"
+#include "control/route_tables.hpp"
 #include "control/slow_path/icmp.hpp"
 #include "control/slow_path/message_rate.hpp"
+#include "control/slow_path/redirects.hpp"
+#include "control/slow_path/reserved.hpp"
 #include "control/slow_path/slow_path.hpp"
+#include "control/tunnels.hpp"
 #include "control/workers.hpp"
 #include "observe/baseline.hpp"
 #include "observe/report.hpp"
@@ -47,7 +54,7 @@ class controller {
     /// Pool, workers, ports, tables as the state says; ports started, nothing polled yet.
     /// Errors  with the place in the configuration; nothing stays behind
     [[nodiscard]] static result<std::unique_ptr<controller>> create(
-        std::unique_ptr<const state::desired> wanted);
+        std::unique_ptr<const state::desired> wanted, const counters_choice& counters = {});
     ~controller();
     controller(const controller&) = delete;
     controller& operator=(const controller&) = delete;
@@ -58,6 +65,9 @@ class controller {
     ///          not open as they were either, they are lost: the text says so
     [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::desired> wanted,
                                                const lost_ports& lost = {}) noexcept;
+    /// What the kernel says now, beside what the operator has said: as apply(). What was learned before is
+    /// forgotten; where this cannot be, that stays.
+    [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
     [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
     /// The same, to be kept.
     [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
@@ -82,11 +92,20 @@ class controller {
     // To be looked at: by tests, which are between packets and time themselves, and by the control socket.
     [[nodiscard]] workers& threads() noexcept { return *workers_; }
     [[nodiscard]] neighbours& known() noexcept { return *neighbours_; }
-    [[nodiscard]] routes& table() noexcept { return *routes_; }
+    /// Of the main VRF.
+    [[nodiscard]] routes& table() noexcept { return tables_->main(); }
+    [[nodiscard]] route_tables& tables() noexcept { return *tables_; }
+    [[nodiscard]] const vrfs& vrf_places() const noexcept { return *vrfs_; }
     [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
+    [[nodiscard]] const hop_groups& groups() const noexcept { return *groups_; }
     [[nodiscard]] const ports& devices() const noexcept { return *ports_; }
     [[nodiscard]] const interfaces& places() const noexcept { return *interfaces_; }
+    [[nodiscard]] const host_stack& kernel_side() const noexcept { return *host_; }
+    [[nodiscard]] bridges& switching() noexcept { return *bridges_; }
+    [[nodiscard]] const tunnels& tunnelling() const noexcept { return *tunnels_; }
+    [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
+    [[nodiscard]] outlet& way_out() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
     void look_at_links(uint64_t now_ms);
@@ -115,6 +134,7 @@ class controller {
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
+    [[nodiscard]] bool link_of(const datapath::interface& i) const noexcept;
     void introduce(uint16_t interface);
     void introduce_changed(const state::changes& what, const state::desired& before) noexcept;
     void look_at_pool() noexcept;
@@ -131,16 +151,23 @@ class controller {
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
     std::shared_ptr<const state::desired> running_;
+    std::shared_ptr<const state::desired> said_;  ///< the same without what is learned
+    state::learned learned_{};
     std::atomic<const datapath::view*> published_{nullptr};
     std::unique_ptr<datapath::view> view_;
     // The domain goes before what it still keeps: it is the last to be made of those here.
     std::unique_ptr<next_hops> hops_;
     std::unique_ptr<workers> workers_;
     std::unique_ptr<outlet> outlet_;
-    std::unique_ptr<routes> routes_;
+    std::unique_ptr<vrfs> vrfs_;
+    std::unique_ptr<route_tables> tables_;
     std::unique_ptr<neighbours> neighbours_;
+    std::unique_ptr<hop_groups> groups_;
     std::unique_ptr<ports> ports_;
     std::unique_ptr<interfaces> interfaces_;
+    std::unique_ptr<host_stack> host_;
+    std::unique_ptr<bridges> bridges_;
+    std::unique_ptr<tunnels> tunnels_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<rcu::qsbr> rcu_;
     std::vector<owner*> owners_;
@@ -152,6 +179,8 @@ class controller {
     std::unique_ptr<slow_path::own_groups> own_groups_;
     std::unique_ptr<slow_path::icmp_errors> icmp_errors_;
     std::unique_ptr<slow_path::local> local_;
+    std::unique_ptr<slow_path::redirects> redirects_;
+    std::unique_ptr<slow_path::reserved> reserved_;
     std::vector<std::unique_ptr<slow_path::handler>> handlers_;
 
     struct closed_port {
@@ -165,6 +194,7 @@ class controller {
     std::vector<closed_port> last_seen_;  ///< what only devices know, as of the last look
     observe::port_totals removed_{};
     observe::baseline cleared_{};
+    std::unique_ptr<measuring> measuring_;
     uint32_t kept_by_drivers_ = 0;
     uint64_t changes_ = 0;
     uint64_t started_ = 0, stopped_ = 0;  ///< TSC

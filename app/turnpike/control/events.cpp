@@ -44,7 +44,18 @@ void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t
          {"to", to}});
 }
 
+void events::station_held(const std::string& mac, const std::string& held_at,
+                          const std::string& other, uint32_t hold_s, uint64_t now_ms) {
+    if (!observe::logs(log_level::warning) || !stations_.take(now_ms)) return;
+    observe::log(log_level::warning,
+                 fmt::format("station {} moves between '{}' and '{}' too often: there may be a "
+                             "loop; it is held at '{}' for {} s",
+                             mac, held_at, other, held_at, hold_s),
+                 {{"what", "station"}, {"mac", mac}, {"from", held_at}, {"to", other}});
+}
+
 void events::look(uint64_t now_ms) noexcept {
+    stations_.look(now_ms);
     links_.look(now_ms);
     neighbours_.look(now_ms);
 }

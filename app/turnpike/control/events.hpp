@@ -17,11 +17,15 @@ class events {
     static void device_gone(const std::string& port, const std::string& device);
     /// on  its interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
+    /// A station moved between two members of a bridge more often than it may.
+    void station_held(const std::string& mac, const std::string& held_at, const std::string& other,
+                      uint32_t hold_s, uint64_t now_ms);
     /// To be called often.
     void look(uint64_t now_ms) noexcept;
 
   private:
-    observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"};
+    observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
+        stations_{"stations that move too often"};
 };
 
 }  // namespace turnpike::control

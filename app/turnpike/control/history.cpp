@@ -17,7 +17,8 @@ void log_change(const result<state::changes>& came, const std::string& by, const
 }
 
 history::history(controller& c) : controller_(c), saved_(c.running_state()) {
-    states_.push_back({saved_, "the start", saved_->file, std::time(nullptr)});
+    const auto& start = c.running_state();
+    states_.push_back({start, "the start", start->file, std::time(nullptr)});
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,

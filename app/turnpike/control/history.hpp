@@ -57,7 +57,7 @@ class history {
     /// Until what waits is undone; none: nothing waits.
     [[nodiscard]] std::optional<std::chrono::seconds> undone_in() const noexcept;
     /// Whether the configuration's file says something else than what runs, as far as is known.
-    [[nodiscard]] bool unsaved() const noexcept { return saved_ != states_.front().state; }
+    [[nodiscard]] bool unsaved() const noexcept { return saved_.lock() != states_.front().state; }
     /// What runs is what the file says now.
     void saved() noexcept { saved_ = states_.front().state; }
 
@@ -68,7 +68,8 @@ class history {
 
     controller& controller_;
     std::deque<past_state> states_;
-    std::shared_ptr<const state::desired> saved_;
+    /// Not kept for this: it would have to know all that has changed since.
+    std::weak_ptr<const state::desired> saved_;
     std::optional<clock::time_point> undo_at_{};
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "control/special_purpose.hpp"
 #include "packet/ipv6.hpp"
 
 namespace turnpike::control {
@@ -25,6 +26,7 @@ interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
 interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac) {
     interface_addresses out;
     out.prefixes = wanted.addresses;
+    out.macs = wanted.macs;
     out.v6.push_back(packet::link_local(mac));
     for (const ip_prefix& a : wanted.addresses) {
         if (a.address.v6)
@@ -80,16 +82,19 @@ class interfaces::staged_interfaces : public staged {
         for (const uint32_t hop : committed_ ? gone_ : taken_) of_.hops_.give_back(hop);
     }
 
-    /// An interface keeps its place as long as its port keeps its own.
+    /// An interface keeps its place as long as its port keeps its own, and its VRF.
     result<void> assign_places(change& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
         for (const auto& [name, place] : of_.places_) used[place] = true;
+        for (const auto& [name, t] : c.after.tunnels) c.port_place[name] = datapath::tunnel_port;
         for (const auto& [name, wanted] : c.after.interfaces) {
             const auto was = of_.places_.find(name);
             const datapath::view* running = running_;
-            const bool same = was != of_.places_.end() && running != nullptr &&
-                              running->interfaces[was->second].port == c.port_place.at(wanted.port);
+            const bool same =
+                was != of_.places_.end() && running != nullptr &&
+                running->interfaces[was->second].port == c.port_place.at(c.after.port_of(wanted)) &&
+                running->interfaces[was->second].vrf == vrf_of(c, wanted);
             const auto free = static_cast<uint16_t>(
                 same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
@@ -104,17 +109,9 @@ class interfaces::staged_interfaces : public staged {
 
     result<void> fill(change& c) {
         for (const auto& [name, wanted] : c.after.interfaces) {
-            const uint16_t place = places_.at(name), port = c.port_place.at(wanted.port);
+            const uint16_t place = places_.at(name);
             datapath::interface& to = c.view->interfaces[place];
-            to.kind = wanted.kind == state::interface_kind::patched
-                          ? datapath::interface_kind::patched
-                          : datapath::interface_kind::routed;
-            to.port = port;
-            to.vlan = wanted.vlan;
-            to.mtu = c.after.ports.at(wanted.port).mtu;
-            to.mac = c.view->port[port].mac;
-            if (!wanted.peer.empty()) to.peer = places_.at(wanted.peer);
-            if (wanted.vlan == 0) c.view->port[port].untagged = place;
+            describe(c, wanted, place, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             auto own = std::make_unique<const interface_addresses>(addresses_of(wanted, to.mac));
             to.addresses = own.get();
@@ -123,9 +120,11 @@ class interfaces::staged_interfaces : public staged {
             if (!glean)
                 return fail(ENOSPC, wanted.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
-            add_own(c.view->own, *to.addresses);
-            add_derived(c.derived, *to.addresses, *glean);
+            add_own(c.view->vrf[to.vrf].own, *to.addresses);
+            add_derived(c.table_of(to.vrf).derived, *to.addresses, *glean);
         }
+        if (c.after.drops_special) add_special_purpose(c);
+        map_vlans(c);
         for (const auto& [place, hop] : glean_)
             if (c.view->interfaces[place].kind != datapath::interface_kind::routed)
                 gone_.push_back(hop);
@@ -140,7 +139,9 @@ class interfaces::staged_interfaces : public staged {
         committed_ = true;
         of_.places_.swap(places_);
         of_.glean_.swap(glean_);
-        of_.addresses_.swap(addresses_);  // what was there goes when this goes: after quiescence
+        // What was there goes when this goes: after quiescence.
+        of_.addresses_.swap(addresses_);
+        of_.vlan_maps_.swap(vlan_maps_);
         for (const auto& [place, hop] : of_.glean_)
             of_.hops_[hop].mtu.store(view_->interfaces[place].mtu, std::memory_order_relaxed);
     }
@@ -148,6 +149,99 @@ class interfaces::staged_interfaces : public staged {
     const datapath::view* running_ = nullptr;
 
   private:
+    static void add_special_purpose(change& c) {
+        for (change::table& table : c.tables)
+            for (const std::string_view block : special_purpose_blocks)
+                table.derived.emplace(*parse_prefix(block), datapath::fixed_hop::special_purpose);
+    }
+    /// All but what is ours there.
+    void describe(const change& c, const state::interface& wanted, uint16_t place,
+                  datapath::interface& to) const {
+        using enum datapath::interface_kind;
+        const std::string& port_name = c.after.port_of(wanted);
+        const uint16_t port = c.port_place.at(port_name);
+        switch (wanted.kind) {
+            case state::interface_kind::patched:
+                to.kind = patched;
+                break;
+            case state::interface_kind::bridged:
+                to.kind = bridged;
+                break;
+            case state::interface_kind::routed:
+                to.kind = wanted.addresses.empty() && !wanted.kernel ? none : routed;
+        }
+        to.port = port;
+        to.place = place;
+        to.vrf = vrf_of(c, wanted);
+        to.mtu = c.after.mtu_of(wanted);
+        to.mac = c.view->port[port].mac;
+        to.urpf = wanted.urpf != state::reverse_path::off;
+        to.redirects = wanted.redirects;
+        to.source_routed = wanted.source_routed;
+        to.more_macs = !wanted.macs.empty();
+        to.urpf_strict = wanted.urpf == state::reverse_path::strict;
+        if (!wanted.peer.empty()) to.peer = places_.at(wanted.peer);
+        if (wanted.port.empty()) {
+            if (const auto& mac = c.after.bridges.at(wanted.bridge).mac) to.mac = *mac;
+            to.judged_out = !wanted.acl_out.empty() || c.after.lists_behind(wanted.bridge);
+            c.view->bridge_routing = true;
+            return;
+        }
+        to.judged_out = !wanted.acl_out.empty();
+        to.vlan = wanted.vlan;
+        if (wanted.vlan != 0 || looks_at_tags(c.after, wanted)) {
+            // A bridge looks at addresses, which stand before the tag: that may leave by a way that wants the same.
+            const bool stays = wanted.vlan == 0 && !c.after.lists_look_into(wanted);
+            to.tags = stays ? datapath::interface::known : datapath::interface::taken;
+            c.view->puts_tags = true;
+        }
+        if (port == datapath::tunnel_port) return;  // which has no frames of its own
+        if (wanted.vlan == 0) c.view->port[port].untagged = place;
+    }
+    /// Of a tunnel, that by whose routes its packets go.
+    static uint8_t vrf_of(const change& c, const state::interface& i) {
+        const state::tunnel* const t = c.after.tunnels.find(i.port);
+        return c.vrf_place.at(t != nullptr ? t->vrf : i.vrf);
+    }
+    /// A bridge's member that sorts frames by their tags.
+    static bool looks_at_tags(const state::desired& in, const state::interface& i) {
+        if (i.kind != state::interface_kind::bridged) return false;
+        const state::vlan_mode mode = in.bridges.at(i.bridge).member(i.port)->mode;
+        return mode != state::vlan_mode::unaware && mode != state::vlan_mode::dot1q_tunnel;
+    }
+
+    /// Which interface a tag leads to, on the ports where that matters.
+    void map_vlans(change& c) {
+        std::map<uint16_t, std::shared_ptr<uint16_t[]>> maps;
+        const auto map_of = [&](uint16_t port) -> uint16_t* {
+            auto& map = maps[port];
+            if (map == nullptr) {
+                map = std::make_shared<uint16_t[]>(state::vlan_set().size());
+                // Others are the untagged interface's, unless that routes: a tag is none of its business.
+                const uint16_t untagged = c.view->port[port].untagged;
+                const auto kind = c.view->interfaces[untagged].kind;
+                if (kind != datapath::interface_kind::routed)
+                    std::fill_n(map.get(), state::vlan_set().size(), untagged);
+            }
+            return map.get();
+        };
+        for (const auto& [name, wanted] : c.after.interfaces) {
+            if (wanted.port.empty()) continue;
+            const uint16_t place = places_.at(name);
+            const datapath::interface& i = c.view->interfaces[place];
+            if (i.tags == datapath::interface::unknown || i.port == datapath::tunnel_port) continue;
+            uint16_t* const map = map_of(i.port);
+            if (wanted.vlan != 0) map[wanted.vlan] = place;
+            if (wanted.kind == state::interface_kind::bridged &&
+                c.after.bridges.at(wanted.bridge).member(wanted.port)->service_tags)
+                c.view->port[i.port].tag_type = packet::ether_type_service;
+        }
+        for (auto& [port, map] : maps) {
+            c.view->port[port].by_vlan = map.get();
+            vlan_maps_.push_back(std::move(map));
+        }
+    }
+
     /// The hop of an interface's connected networks.
     std::optional<uint32_t> glean_of(uint16_t place, const datapath::interface& on) {
         if (const auto there = glean_.find(place); there != glean_.end()) return there->second;
@@ -169,6 +263,7 @@ class interfaces::staged_interfaces : public staged {
     std::map<uint16_t, uint32_t> glean_;
     std::vector<uint32_t> taken_, gone_;
     std::vector<std::unique_ptr<const interface_addresses>> addresses_;
+    std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;
     bool committed_ = false;
 };
 

@@ -30,6 +30,7 @@ class interfaces : public owner {
     change::places places_;
     std::map<uint16_t, uint32_t> glean_;  ///< of routed interfaces, by place
     std::vector<std::unique_ptr<const datapath::interface_addresses>> addresses_;
+    std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;  ///< that ports' by_vlan lead to
 };
 
 }  // namespace turnpike::control

@@ -21,17 +21,9 @@ class neighbours::staged_neighbours : public staged {
     }
 
     result<void> add_gateways(change& c) {
-        for (const state::route_target& t : after_.routes.targets()) {
-            if (t.type != state::route_type::unicast) {
-                c.hop_of_target.push_back(t.type == state::route_type::blackhole
-                                              ? datapath::fixed_hop::blackhole
-                                              : datapath::fixed_hop::unreachable);
-                continue;
-            }
-            auto e = add(c, {t.interface, t.via}, "the gateways of the routes");
-            if (!e) return tl::unexpected<error>(e.error());
-            gateways_.insert(*e);
-            c.hop_of_target.push_back((*e)->hop);
+        for (change::table& t : c.tables) {
+            if (auto done = add_gateways(c, t.operators); !done) return done;
+            if (auto done = add_gateways(c, t.learned, true); !done) return done;
         }
         return {};
     }
@@ -41,7 +33,8 @@ class neighbours::staged_neighbours : public staged {
             if (!e) return tl::unexpected<error>(e.error());
             fixed_.emplace(*e, says.mac);
             const auto bits = static_cast<uint8_t>(name.address.bits());
-            if (!name.address.is_link_local()) c.derived[{name.address, bits}] = (*e)->hop;
+            if (!name.address.is_link_local())
+                c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
         }
         return {};
     }
@@ -74,6 +67,30 @@ class neighbours::staged_neighbours : public staged {
     }
 
   private:
+    /// learned  what names ourselves leads nowhere, and holds nothing else up
+    result<void> add_gateways(const change& c, change::leading& some, bool learned = false) {
+        for (const state::route_target& t : some.set->targets()) {
+            auto& hops = some.hops_of_members.emplace_back();
+            for (const state::route_member& m : t.members) {
+                if (learned && is_own_link_local(c.interface_place.at(m.interface), m.via)) {
+                    hops.push_back(datapath::fixed_hop::unreachable);
+                    continue;
+                }
+                auto e = add(c, {m.interface, m.via}, "the gateways of the routes");
+                if (!e) return tl::unexpected<error>(e.error());
+                gateways_.insert(*e);
+                hops.push_back((*e)->hop);
+            }
+        }
+        return {};
+    }
+
+    /// That one follows from the device's MAC address: only here is it known.
+    [[nodiscard]] bool is_own_link_local(uint16_t interface, const ip_address& a) const noexcept {
+        return a.is_link_local() &&
+               a.v6_bytes() == view_.interfaces[interface].addresses->v6.front();
+    }
+
     struct of_one {
         const datapath::interface* about = nullptr;
         std::vector<ip_prefix> networks{};
@@ -82,8 +99,7 @@ class neighbours::staged_neighbours : public staged {
     result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
         const uint16_t interface = c.interface_place.at(name.interface);
         const ip_address& a = name.address;
-        // The link-local one follows from the device's MAC address: only here is it known.
-        if (a.is_link_local() && a.v6_bytes() == view_.interfaces[interface].addresses->v6.front())
+        if (is_own_link_local(interface, a))
             return turnpike::fail(EINVAL, after_.file,
                                   fmt::format("{} is our own address on '{}': no next hop, and "
                                               "no neighbour",

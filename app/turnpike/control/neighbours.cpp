@@ -13,7 +13,7 @@ using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 constexpr uint64_t not_yet_ms = 100;  ///< where nobody may ask yet, it is tried so much later
 
-neighbours::neighbours(next_hops& hops, routes& host_routes, uint32_t most_held,
+neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
                        neighbour_actions actions)
     : hops_(hops),
       host_routes_(host_routes),
@@ -36,6 +36,7 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
                                       const datapath::interface& on) {
     auto e = std::make_unique<entry>();
     e->interface = interface;
+    e->vrf = on.vrf;
     e->address = a;
     e->rank = e->parked.insert(e->parked.end(), e.get());
     timer_set one{{0, {interface, a}}};
@@ -116,7 +117,7 @@ bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     give_up_held(e, why);
     if (e.has_route) {
-        if (!host_routes_.clear_host(e.address)) {  // no memory: later
+        if (!host_routes_.clear_host(e.vrf, e.address)) {  // no memory: later
             lose_mac(e);
             e.state = nud::failed;
             rank(e);
@@ -244,9 +245,16 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
     hop.set_destination(mac);
     hop.kind.store(hop_kind::adjacency, std::memory_order_release);
     // Without memory for its route, control forwards to it.
-    if (!e.has_route && !e.fixed && !e.address.is_link_local())
-        e.has_route = host_routes_.set_host(e.address, e.hop).has_value();
+    if (!e.has_route && !e.fixed && is_on_network(e))
+        e.has_route = host_routes_.set_host(e.vrf, e.address, e.hop).has_value();
     release(e);
+}
+
+/// A gateway may be beyond them (onlink): then only routes lead to it.
+bool neighbours::is_on_network(const entry& e) const noexcept {
+    const auto& networks = interfaces_[e.interface].networks;
+    return std::any_of(networks.begin(), networks.end(),
+                       [&](const ip_prefix& p) { return p.contains(e.address); });
 }
 
 void neighbours::lose_mac(entry& e) {

@@ -31,7 +31,7 @@
 
 #include "control/change.hpp"
 #include "control/next_hops.hpp"
-#include "control/routes.hpp"
+#include "control/route_tables.hpp"
 #include "net/ip.hpp"
 #include "packet/drop_reason.hpp"
 
@@ -83,7 +83,8 @@ struct neighbour_claim {
 class neighbours : public owner {
   public:
     /// most_held  packets that wait for all neighbours together
-    neighbours(next_hops& hops, routes& host_routes, uint32_t most_held, neighbour_actions actions);
+    neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
+               neighbour_actions actions);
     ~neighbours() override;
 
     /// Gateways of routes and fixed neighbours; what is on an interface that goes, goes.
@@ -112,6 +113,9 @@ class neighbours : public owner {
     /// Whose hop it is; none: no neighbour's.
     [[nodiscard]] std::optional<known_neighbour> of_hop(uint32_t hop) const;
 
+    [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
+        return entries_.contains({interface, a});
+    }
     /// An answer is awaited.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
 
@@ -138,6 +142,7 @@ class neighbours : public owner {
 
     struct entry {
         uint16_t interface = 0;
+        uint8_t vrf = 0;  ///< the interface's
         ip_address address{};
         uint32_t hop = 0;
         neighbour_state state = neighbour_state::incomplete;
@@ -181,6 +186,7 @@ class neighbours : public owner {
     void become_stale(entry& e, uint64_t now_ms);
     void fail(entry& e, uint64_t now_ms);
     void set_mac(entry& e, const mac_address& mac);
+    [[nodiscard]] bool is_on_network(const entry& e) const noexcept;
     void lose_mac(entry& e);
     void release(entry& e);
     void give_up_held(entry& e, packet::drop_reason why);
@@ -190,7 +196,7 @@ class neighbours : public owner {
     void resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms);
 
     next_hops& hops_;
-    routes& host_routes_;
+    route_tables& host_routes_;
     const uint32_t most_held_;
     neighbour_actions actions_;
     state::neighbour_limits limits_{};

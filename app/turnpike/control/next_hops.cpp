@@ -35,7 +35,10 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     t[datapath::fixed_hop::blackhole].reason = drop_reason::route_blackhole;
     t[datapath::fixed_hop::unreachable].reason = drop_reason::route_unreachable;
     t[datapath::fixed_hop::unreachable].tells = true;
+    t[datapath::fixed_hop::prohibited].reason = drop_reason::route_prohibited;
+    t[datapath::fixed_hop::prohibited].tells = true;
     t[datapath::fixed_hop::local].kind = hop_kind::local;
+    t[datapath::fixed_hop::special_purpose].reason = drop_reason::special_purpose;
     t[datapath::fixed_hop::broadcast].reason = drop_reason::directed_broadcast;
     return made;
 }

@@ -25,15 +25,17 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
     return m;
 }
 
-void outlet::originate_and_send(uint16_t port, std::span<const uint8_t> frame) noexcept {
-    if (rte_mbuf* m = originate(port, frame); m != nullptr) send(m, port);
+void outlet::originate_and_send(const datapath::way_out& by,
+                                std::span<const uint8_t> frame) noexcept {
+    if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by);
 }
 
-void outlet::send(rte_mbuf* packet, uint16_t port) noexcept {
-    packet->port = port;
-    rte_ring* ring = ring_of_(port);
+void outlet::send(rte_mbuf* packet, const datapath::way_out& by) noexcept {
+    packet->port = by.port;
+    datapath::punted_of(packet).out = by;
+    rte_ring* ring = ring_of_(by.port);
     if (ring == nullptr || rte_ring_sp_enqueue(ring, packet) != 0)
-        drop(packet, port, drop_reason::outlet_busy);
+        drop(packet, by.port, drop_reason::outlet_busy);
 }
 
 void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
@@ -42,7 +44,7 @@ void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
     hop.write(frame);
     packet::view<packet::ethernet_header>(frame).type =
         v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6;
-    send(packet, hop.out.port);
+    send(packet, hop.out);
 }
 
 void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {

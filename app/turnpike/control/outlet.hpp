@@ -29,10 +29,10 @@ class outlet {
     /// empty or its buffers are too short.
     [[nodiscard]] rte_mbuf* originate(uint16_t port, std::span<const uint8_t> frame) noexcept;
     /// The same, sent.
-    void originate_and_send(uint16_t port, std::span<const uint8_t> frame) noexcept;
+    void originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame) noexcept;
 
-    /// Send a whole frame.
-    void send(rte_mbuf* packet, uint16_t port) noexcept;
+    /// Send a whole frame; its private area says nothing any more but the way.
+    void send(rte_mbuf* packet, const datapath::way_out& by) noexcept;
     /// Send an IP packet by a hop: its addresses over the first bytes, and the type.
     void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 
@@ -79,7 +79,7 @@ class packet_in_hand {
         const uint16_t port = about().in_port;
         out_.consume(release(), port);
     }
-    void send(uint16_t port) noexcept { out_.send(release(), port); }
+    void send(const datapath::way_out& by) noexcept { out_.send(release(), by); }
     /// It is somebody else's now.
     rte_mbuf* release() noexcept { return std::exchange(m_, nullptr); }
 

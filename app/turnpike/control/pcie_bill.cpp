@@ -10,6 +10,7 @@
 #include "pcie/detect.hpp"
 #include "pcie/json.hpp"
 #include "pcie/profile_yaml.hpp"
+#include "pmu/json.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -111,18 +112,42 @@ nlohmann::json counted(const observe::port_report& port,
     return {{"source", "counted"}, {"per_packet", std::move(total)}};
 }
 
-/// (counted - modelled) / modelled of each line and TLP count; null where none is modelled.
-nlohmann::json relative_difference(const nlohmann::json& counts, const nlohmann::json& model) {
+/// (these - those) / those of each line and TLP count that both have; null where those are 0.
+nlohmann::json relative_difference(const nlohmann::json& these, const nlohmann::json& those) {
     nlohmann::json out;
     for (const auto& [group, names] : count_groups)
         for (const char* name : names) {
-            if (name == nullptr) continue;
-            const double expected = model[group][name].get<double>();
+            if (name == nullptr || !these.contains(group) || !these[group].contains(name) ||
+                !these[group][name].is_number())
+                continue;
+            const double expected = those[group][name].get<double>();
             out[group][name] =
                 expected == 0
                     ? nlohmann::json(nullptr)
-                    : nlohmann::json((counts[group][name].get<double>() - expected) / expected);
+                    : nlohmann::json((these[group][name].get<double>() - expected) / expected);
         }
+    return out;
+}
+
+/// What the counters of the PCIe root saw, per packet; every metric of the table beside it, or why not.
+nlohmann::json measured(const measuring::port_counts& root) {
+    const pmu::measurement& m = *root.what;
+    nlohmann::json out = pmu::to_json(m, root.given);
+    out["source"] = "measured";
+    const auto per_packet = [&](const char* group, const char* name, const char* metric) {
+        const auto value = m.value(metric, root.given);
+        const auto packets = root.given.find("packets");
+        out["per_packet"][group][name] = value && packets != root.given.end()
+                                             ? nlohmann::json(value->value / packets->second)
+                                             : nlohmann::json(nullptr);
+        if (!value)
+            out["why"][metric] = m.source_table().find_metric(metric) == nullptr
+                                     ? "this CPU's table has no such count"
+                                     : value.error().object + ": " + value.error().text;
+    };
+    for (const char* line : count_groups[0].second) per_packet("lines", line, line);
+    per_packet("data", "read", "dma_read_bytes");
+    per_packet("data", "written", "dma_written_bytes");
     return out;
 }
 
@@ -156,8 +181,8 @@ result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wante
 }
 
 void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
-                    const std::string& pci_address,
-                    const std::vector<pcie::nic_profile>& profiles) {
+                    const std::string& pci_address, const std::vector<pcie::nic_profile>& profiles,
+                    const measuring::port_counts& root) {
     nlohmann::json model, counts;
     if (auto object = modelled(port, wanted, pci_address, profiles))
         model = std::move(*object);
@@ -173,7 +198,16 @@ void fill_pcie_bill(observe::port_report& port, const state::pcie& wanted,
         counts["over_modelled"] = relative_difference(counts["per_packet"], model["per_packet"]);
     if (!model.is_null()) port.pcie.modelled = model.dump();
     if (!counts.is_null()) port.pcie.counted = counts.dump();
-    port.pcie.why["measured"] = "hardware counters are not read by this version";
+    if (root.what == nullptr) {
+        port.pcie.why["measured"] = root.why.empty() ? "nothing has been forwarded yet" : root.why;
+        return;
+    }
+    nlohmann::json seen = measured(root);
+    if (!model.is_null())
+        seen["over_modelled"] = relative_difference(seen["per_packet"], model["per_packet"]);
+    if (!counts.is_null())
+        seen["over_counted"] = relative_difference(seen["per_packet"], counts["per_packet"]);
+    port.pcie.measured = seen.dump();
 }
 
 }  // namespace turnpike::control

@@ -10,28 +10,55 @@
 #include "control/workers.hpp"
 #include "observe/console.hpp"
 #include "packet/ipv6.hpp"
+#include "pmu/sysfs.hpp"
 
 namespace turnpike::control {
 namespace {
 
 using datapath::max_ports;
 
-/// The interfaces of a port route, or they are patched.
-bool is_routed(const state::desired& in, const std::string& port) {
+/// The NUMA node of a device that is not open yet; -1: it is on no PCI bus, or the kernel does not say.
+int node_of(const std::string& device) {
+    const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
+    return pci ? pci->node : -1;
+}
+
+/// An interface of a port is given packets that are not to its own MAC address.
+bool takes_all(const state::desired& in, const std::string& port) {
+    if (in.interfaces.at(port).kind != state::interface_kind::routed) return true;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
-        return i.second.port == port && i.second.kind == state::interface_kind::routed;
+        return i.second.port == port && !i.second.macs.empty();
+    });
+}
+
+/// Does a port look at 802.1Q tags, and at those of every frame?
+bool takes_tags(const state::desired& in, const std::string& port) {
+    const state::interface& untagged = in.interfaces.at(port);
+    if (untagged.kind == state::interface_kind::patched) return false;
+    if (untagged.kind == state::interface_kind::bridged) {
+        const state::bridge_member& m = *in.bridges.at(untagged.bridge).member(port);
+        return m.mode != state::vlan_mode::unaware && m.mode != state::vlan_mode::dot1q_tunnel &&
+               !m.service_tags;
+    }
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(),
+                       [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
+}
+
+/// Interfaces of a port route, or its bridge does.
+bool is_routed(const state::desired& in, const std::string& port) {
+    const std::string& bridge = in.interfaces.at(port).bridge;
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
+        return i.second.kind == state::interface_kind::routed &&
+               (i.second.port == port || (!bridge.empty() && i.second.bridge == bridge));
     });
 }
 
 /// May a packet that came by one port leave by the other?
 bool reaches(const state::desired& in, const std::string& from, const std::string& to) {
-    for (const auto& [name, i] : in.interfaces) {
-        if (i.port != from) continue;
-        if (i.kind == state::interface_kind::routed && is_routed(in, to)) return true;
-        if (i.kind == state::interface_kind::patched && in.interfaces.at(i.peer).port == to)
-            return true;
-    }
-    return false;
+    const state::interface &a = in.interfaces.at(from), &b = in.interfaces.at(to);
+    return (is_routed(in, from) && is_routed(in, to)) ||
+           (a.kind == state::interface_kind::patched && a.peer == to) ||
+           (!a.bridge.empty() && a.bridge == b.bridge);
 }
 
 }  // namespace
@@ -134,7 +161,9 @@ class ports::staged_ports : public staged {
         std::shared_ptr<open_port> waits_for{};  ///< one that is to be closed before
 
         [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
-        [[nodiscard]] queue_plan::port in_plan() const noexcept { return {name, place, wanted}; }
+        [[nodiscard]] queue_plan::port in_plan() const {
+            return {name, place, wanted, node_of(wanted->device)};
+        }
     };
 
     /// Null: it is to be opened, or opened anew.
@@ -178,8 +207,9 @@ class ports::staged_ports : public staged {
             .tx_queues = std::max<uint16_t>(1, static_cast<uint16_t>(senders_to(r.name).size())),
             .tx_queues_wanted = static_cast<uint16_t>(most_workers()),
             .descriptors = r.wanted->descriptors,
-            .promiscuous = !is_routed(after_, std::string(r.name)),
+            .promiscuous = takes_all(after_, std::string(r.name)),
             .several_buffers = several_buffers_,
+            .tags = takes_tags(after_, std::string(r.name)),
             .pool = of_.pool_};
     }
 
@@ -208,6 +238,9 @@ class ports::staged_ports : public staged {
     /// What of an open device changes.
     result<void> keep(row& r) {
         open_port& port = *r.port;
+        // Before anybody wants frames as they come: what looks at tags finds them in the frame as well.
+        if (!takes_tags(after_, port.name))
+            if (auto done = port.device.take_tags_out(false); !done) return done;
         if (several_buffers_ && !port.device.sends_several_buffers())
             return fail(EBUSY, r.wanted->where.text,
                         fmt::format("port '{}' was opened when every frame fitted one buffer, and "
@@ -232,6 +265,9 @@ class ports::staged_ports : public staged {
         to.state = &r.port->state;
         to.ethdev_id = device.id();
         to.mac = device.mac();
+        to.sends_its_own = device.sends_its_own();
+        to.strips_tags = takes_tags(after_, std::string(r.name));
+        to.inserts_tags = device.puts_tags_in();
         return {};
     }
     void share_queues() {
@@ -332,19 +368,43 @@ observe::port_totals ports::removed() const {
     return sum;
 }
 
+namespace {
+
+/// Where routing protocols speak to all routers of a link (IANA's registries of 224.0.0.0/24 and ff02::/16):
+/// hosts, routers, OSPF, RIP, EIGRP, PIM, VRRP, IS-IS, IGMP or MLD, BABEL.
+void add_groups_of_daemons(std::vector<mac_address>& groups) {
+    for (const uint8_t last :
+         std::initializer_list<uint8_t>{1, 2, 5, 6, 9, 10, 13, 18, 19, 22, 102, 111})
+        groups.push_back({{0x01, 0x00, 0x5e, 0, 0, last}});
+    for (const uint8_t last :
+         std::initializer_list<uint8_t>{0x05, 0x06, 0x09, 0x0a, 0x0d, 0x12, 0x16, 0x66})
+        groups.push_back({{0x33, 0x33, 0, 0, 0, last}});
+    groups.push_back({{0x33, 0x33, 0, 1, 0, 0x06}});
+}
+
+}  // namespace
+
 void ports::listen(const datapath::view& v) noexcept {
     try {
         for (const auto& port : open_) {
-            const bool patched = v.interfaces[v.port[port->place].untagged].kind ==
-                                 datapath::interface_kind::patched;
-            if (auto set = port->device.set_promiscuous(patched); !set)
+            const auto kind = v.interfaces[v.port[port->place].untagged].kind;
+            bool all = kind == datapath::interface_kind::patched ||
+                       kind == datapath::interface_kind::bridged;
+            for (const datapath::interface& i : v.interfaces)
+                all |= i.more_macs && i.bridge == 0 && i.port == port->place;
+            if (auto set = port->device.set_promiscuous(all); !set)
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
+            // What cannot be taken out is looked at in the frame.
+            static_cast<void>(port->device.take_tags_out(v.port[port->place].strips_tags));
             std::vector<mac_address> groups;
             for (const datapath::interface& i : v.interfaces)
-                if (i.kind == datapath::interface_kind::routed && i.port == port->place)
+                if (i.kind == datapath::interface_kind::routed && i.port == port->place &&
+                    i.bridge == 0) {
                     for (const ipv6_address& g : i.addresses->v6_groups)
                         groups.push_back(packet::multicast_mac(g));
+                    if (i.to_host) add_groups_of_daemons(groups);
+                }
             if (!groups.empty()) port->device.listen_to(groups);
         }
     } catch (const std::bad_alloc&) {  // tried again with the next change

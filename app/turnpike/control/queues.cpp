@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace turnpike::control {
@@ -34,11 +36,19 @@ int32_t queue_plan::sent_by(size_t worker, uint16_t place) const noexcept {
     return there ? running_->queues[worker].tx[place] : -1;
 }
 
-/// The worker with the fewest RX queues, of those that forward: there is one.
-size_t queue_plan::fewest() const noexcept {
+/// -1 where nobody forwards there.
+int queue_plan::node_with_workers(int node) const noexcept {
+    const bool any = std::any_of(workers_.begin(), workers_.end(), [&](const change::worker& w) {
+        return w.forwards && w.node == node;
+    });
+    return any ? node : -1;
+}
+
+/// The worker with the fewest RX queues, of those that forward on the node; -1: of all. There is one.
+size_t queue_plan::fewest(int node) const noexcept {
     size_t best = workers_.size();
     for (size_t w = 0; w < workers_.size(); ++w)
-        if (workers_[w].forwards &&
+        if (workers_[w].forwards && (node < 0 || workers_[w].node == node) &&
             (best == workers_.size() || after_[w].rx.size() < after_[best].rx.size()))
             best = w;
     return best;
@@ -59,9 +69,10 @@ result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
 }
 
 result<void> queue_plan::share_rx(std::span<const port> ports) {
-    std::vector<rx_queue> nobodys;
+    std::vector<std::pair<rx_queue, int>> nobodys;
     std::vector<movable> free;
-    for (const port& p : ports)
+    for (const port& p : ports) {
+        const int node = node_with_workers(p.node);
         for (uint16_t q = 0; q < p.wanted->rx_queues; ++q) {
             const rx_queue queue{p.place, q};
             if (!p.wanted->rx_workers.empty()) {
@@ -73,38 +84,54 @@ result<void> queue_plan::share_rx(std::span<const port> ports) {
             size_t w = 0;
             while (w < workers_.size() && !(workers_[w].forwards && polled(w, queue))) ++w;
             if (w == workers_.size()) {
-                nobodys.push_back(queue);
+                nobodys.emplace_back(queue, node);
                 continue;
             }
             after_[w].rx.push_back(queue);
-            free.push_back({w, queue});
+            free.push_back({w, queue, node});
         }
-    for (const rx_queue& queue : nobodys) {
-        const size_t w = fewest();
-        after_[w].rx.push_back(queue);
-        free.push_back({w, queue});
     }
-    if (even_out_) even_out(free);
+    for (const auto& [queue, node] : nobodys) {
+        const size_t w = fewest(node);
+        after_[w].rx.push_back(queue);
+        free.push_back({w, queue, node});
+    }
+    if (!even_out_) return {};
+    std::set<int> nodes;
+    for (const movable& m : free) nodes.insert(m.node);
+    for (const int node : nodes) even_out(free, node);
     return {};
 }
 
 /// One by one from whoever has the most to whoever has the fewest; of a port whose queues it has
-/// several of, where there is one: so each gets a share of each port.
-void queue_plan::even_out(std::vector<movable>& free) {
+/// several of, where there is one: so each gets a share of each port. Those of one node's ports, among its
+/// workers; one that came back to its node's, whoever has it.
+void queue_plan::even_out(std::vector<movable>& free, int node) {
+    const auto astray = [&](const movable& m) {
+        return node >= 0 && m.node == node && workers_[m.worker].node != node;
+    };
+    for (movable& m : free)
+        if (astray(m)) {
+            const size_t home = fewest(node);
+            std::erase(after_[m.worker].rx, m.queue);
+            after_[home].rx.push_back(m.queue);
+            m.worker = home;
+        }
     const auto of_port = [&](size_t worker, uint16_t place) {
         return std::count_if(after_[worker].rx.begin(), after_[worker].rx.end(),
                              [&](const rx_queue& q) { return q.port == place; });
     };
     for (;;) {
-        const size_t to = fewest();
+        const size_t to = fewest(node);
         const auto weight = [&](const movable& m) {
-            return std::pair(after_[m.worker].rx.size(),
-                             of_port(m.worker, m.queue.port) - of_port(to, m.queue.port));
+            return std::tuple(m.node == node, after_[m.worker].rx.size(),
+                              of_port(m.worker, m.queue.port) - of_port(to, m.queue.port));
         };
         const auto from = std::max_element(
             free.begin(), free.end(),
             [&](const movable& a, const movable& b) { return weight(a) < weight(b); });
-        if (from == free.end() || after_[from->worker].rx.size() <= after_[to].rx.size() + 1)
+        if (from == free.end() || from->node != node ||
+            after_[from->worker].rx.size() <= after_[to].rx.size() + 1)
             return;
         std::erase(after_[from->worker].rx, from->queue);
         after_[to].rx.push_back(from->queue);

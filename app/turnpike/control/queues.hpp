@@ -2,8 +2,9 @@
 // Which worker polls which RX queue and sends by which TX queue, and how a queue changes hands: whoever has
 // it lets go of it before another takes it, and nothing is lost meanwhile but what a ring has no room for.
 //
-//   RX   by the port's rx_workers; else by whom it was; else by whoever has the fewest. When workers come
-//        and go, those that no rx_workers name are evened out
+//   RX   by the port's rx_workers; else by whom it was; else by whoever has the fewest, of the workers of the
+//        port's NUMA node where one of them forwards. When workers come and go, those that no rx_workers name
+//        are evened out, among the same
 //   TX   where the device has a queue for each worker, the one of its number; else those that send share out
 //        what there is, and keep what they had
 //
@@ -30,6 +31,7 @@ class queue_plan {
         std::string_view name;
         uint16_t place = 0;
         const state::port* wanted = nullptr;
+        int node = -1;  ///< NUMA; -1: unknown
     };
 
     /// running   null at the start
@@ -58,15 +60,17 @@ class queue_plan {
     struct movable {
         size_t worker;
         datapath::rx_queue queue;
+        int node;  ///< of its port, where a worker of that node forwards; else -1: any may have it
     };
 
     [[nodiscard]] bool polled(size_t worker, const datapath::rx_queue& q) const noexcept;
     [[nodiscard]] bool polled_by_another(size_t worker, const datapath::rx_queue& q) const noexcept;
     /// -1: it had none.
     [[nodiscard]] int32_t sent_by(size_t worker, uint16_t place) const noexcept;
-    [[nodiscard]] size_t fewest() const noexcept;
+    [[nodiscard]] int node_with_workers(int node) const noexcept;
+    [[nodiscard]] size_t fewest(int node) const noexcept;
     [[nodiscard]] result<size_t> named(const port& p, uint16_t queue) const;
-    void even_out(std::vector<movable>& free);
+    void even_out(std::vector<movable>& free, int node);
 
     const std::vector<change::worker>& workers_;
     const datapath::view* const running_;

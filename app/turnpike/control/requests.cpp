@@ -83,11 +83,20 @@ struct request_table {
                      {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};
     }
+    static json flush(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        f.expect("bridge port vlan mac");
+        if (f.text("what") != "fdb") throw error{EINVAL, "what", "only \"fdb\" can be flushed"};
+        const uint32_t gone = forget_stations(r.controller_, f);
+        observe::log(observe::log_level::notice,
+                     who_is(from) + " flushed " + std::to_string(gone) + " stations",
+                     {{"who", who_is(from)}, {"what", "flush"}});
+        return {{"flushed", gone}};
+    }
 
-    static const row rows[14];
+    static const row rows[15];
 };
 
-const request_table::row request_table::rows[14] = {
+const request_table::row request_table::rows[15] = {
     {"help", help, "what there is"},
     {"show", show_what, "what runs; what: one of those below"},
     {"check", check, "whether a configuration is whole"},
@@ -104,6 +113,7 @@ const request_table::row request_table::rows[14] = {
     {"save", by<&change_requests::save>,
      "write what runs to the file that turnpike was started with"},
     {"configuration", configuration, "what save would write, by the page"},
+    {"flush", flush, "what: fdb; bridges learn anew, all or what bridge, port, vlan and mac say"},
     {"clear", clear, "what: counters; what `show` counts begins at 0 again"},
 };
 

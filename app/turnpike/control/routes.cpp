@@ -28,10 +28,6 @@ result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer
     return {};
 }
 
-uint32_t hop_of(const std::vector<uint32_t>& hop_of_target, const state::route& r) {
-    return hop_of_target[r.target];
-}
-
 }  // namespace
 
 result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu) {
@@ -68,25 +64,34 @@ uint32_t routes::lookup(const ip_address& destination) const noexcept {
     return static_cast<uint32_t>(hop);
 }
 
-std::optional<uint32_t> routes::operators_hop(const ip_prefix& to) const {
-    const state::route* r = operators_ == nullptr ? nullptr : operators_->at(to);
-    return r == nullptr ? std::nullopt : std::optional(hop_of(hop_of_target_, *r));
+std::optional<uint32_t> routes::leading::hop(const ip_prefix& to) const {
+    const auto target = set == nullptr ? std::nullopt : set->at(to);
+    return target ? std::optional(hop_of_target[*target]) : std::nullopt;
 }
 
-std::optional<uint32_t> routes::effective(const ip_prefix& to, std::optional<uint32_t> operators,
-                                          const hops& derived) const {
-    const auto d = derived.find(to);
-    if (d != derived.end() && d->second == datapath::fixed_hop::local) return d->second;
-    if (operators) return operators;
-    if (d != derived.end()) return d->second;
+std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_prefix& to,
+                                                                   const sources& from) const {
+    const auto d = from.derived.find(to);
+    const bool derived = d != from.derived.end();
+    if (derived && d->second == datapath::fixed_hop::local)
+        return std::pair(d->second, route_origin::address);
+    if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
+    if (derived) return std::pair(d->second, route_origin::connected);
+    if (const auto hop = from.learned.hop(to)) return std::pair(*hop, route_origin::learned);
     const auto h = hosts_.find(to);
-    return h == hosts_.end() ? std::nullopt : std::optional(h->second);
+    if (h == hosts_.end()) return std::nullopt;
+    return std::pair(h->second, route_origin::neighbour);
+}
+
+std::optional<uint32_t> routes::effective_hop(const ip_prefix& to, const sources& from) const {
+    const auto counts = effective(to, from);
+    return counts ? std::optional(counts->first) : std::nullopt;
 }
 
 result<void> routes::set_host(const ip_address& a, uint32_t hop) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
     const auto [at, fresh] = hosts_.insert_or_assign(to, hop);
-    const auto wanted = effective(to, operators_hop(to), derived_);
+    const auto wanted = effective_hop(to, running());
     auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
     if (!done) hosts_.erase(at);
     return done;
@@ -97,7 +102,7 @@ result<void> routes::clear_host(const ip_address& a) {
     const auto at = hosts_.find(to);
     if (at == hosts_.end()) return {};
     auto node = hosts_.extract(at);
-    const auto wanted = effective(to, operators_hop(to), derived_);
+    const auto wanted = effective_hop(to, running());
     if (wanted == get(to)) return {};
     auto done = set(to, wanted);
     if (!done) hosts_.insert(std::move(node));
@@ -106,71 +111,73 @@ result<void> routes::clear_host(const ip_address& a) {
 
 void routes::for_each(const ip_prefix& from, const visitor& visit) const {
     static const state::route_set none;
-    const state::route_set& all = operators_ != nullptr ? *operators_ : none;
-    auto o = all.lower_bound(from);
-    auto d = derived_.lower_bound(from), h = hosts_.lower_bound(from);
-    const auto is_at = [](const auto& at, const auto& end, const ip_prefix& to) {
-        return at != end && at->first == to;
+    const sources all = running();
+    const auto first_of = [&](const state::route_set* set) {
+        return (set != nullptr ? *set : none).lower_bound(from);
     };
-    while (o != all.end() || d != derived_.end() || h != hosts_.end()) {
+    auto o = first_of(operators_), l = first_of(learned_);
+    const auto o_end = none.end(), l_end = none.end();
+    auto d = derived_.lower_bound(from), h = hosts_.lower_bound(from);
+    while (o != o_end || l != l_end || d != derived_.end() || h != hosts_.end()) {
         std::optional<ip_prefix> to;
         const auto least = [&](const ip_prefix& p) { to = to ? std::min(*to, p) : p; };
-        if (o != all.end()) least(o->to);
+        if (o != o_end) least(o->to);
+        if (l != l_end) least(l->to);
         if (d != derived_.end()) least(d->first);
         if (h != hosts_.end()) least(h->first);
-        const bool configured = o != all.end() && o->to == *to;
-        const bool derived = is_at(d, derived_.end(), *to), host = is_at(h, hosts_.end(), *to);
-        route_origin origin = route_origin::neighbour;
-        if (derived && d->second == datapath::fixed_hop::local)
-            origin = route_origin::address;
-        else if (configured)
-            origin = route_origin::configured;
-        else if (derived)
-            origin = route_origin::connected;
-        const auto hop = effective(
-            *to, configured ? std::optional(hop_of(hop_of_target_, *o)) : std::nullopt, derived_);
-        if (!visit(*to, *hop, origin)) return;
-        if (configured) ++o;
-        if (derived) ++d;
-        if (host) ++h;
+        const auto counts = effective(*to, all);
+        if (!visit(*to, counts->first, counts->second)) return;
+        if (o != o_end && o->to == *to) ++o;
+        if (l != l_end && l->to == *to) ++l;
+        if (d != derived_.end() && d->first == *to) ++d;
+        if (h != hosts_.end() && h->first == *to) ++h;
     }
 }
 
-/// Every prefix for which something differs, and what is to be there.
-std::vector<routes::write> routes::writes_for(const change& c) const {
-    std::vector<write> out;
-    const auto add = [&](const ip_prefix& to, std::optional<uint32_t> operators) {
-        const auto wanted = effective(to, operators, c.derived), there = get(to);
-        if (wanted != there) out.push_back({to, wanted, there});
-    };
-    out.reserve(c.what.routes.removed.size() + c.what.routes.set.size());
-    for (const ip_prefix& to : c.what.routes.removed) add(to, std::nullopt);
-    for (const state::route& r : c.what.routes.set) add(r.to, hop_of(c.hop_of_target, r));
-    const auto operators_after = [&](const ip_prefix& to) -> std::optional<uint32_t> {
-        const state::route* r = c.after.routes.at(to);
-        return r == nullptr ? std::nullopt : std::optional(hop_of(c.hop_of_target, *r));
+/// Every prefix for which something may differ, and what is to be there. Of those that are there twice both say
+/// the same.
+routes::writes routes::writes_for(const change::table& t) const {
+    const sources after = {{t.operators.set, t.operators.hop_of_target},
+                           {t.learned.set, t.learned.hop_of_target},
+                           t.derived};
+    writes out;
+    const auto add = [&](const ip_prefix& to) {
+        const auto hop = effective_hop(to, after);
+        if (to.address.v6)
+            out.v6.push_back({to.address.v6_bytes(), to.length, hop});
+        else
+            out.v4.push_back({to.address.v4(), to.length, hop});
     };
     // Targets that read the same but are another hop now: their interface was made anew.
-    std::vector<bool> moved(c.after.routes.targets().size());
-    if (operators_ != nullptr)
-        for (size_t b = 0; b < operators_->targets().size(); ++b) {
-            const auto a = c.after.routes.find_target(operators_->targets()[b]);
-            if (a) moved[*a] = c.hop_of_target[*a] != hop_of_target_[b];
+    const auto add_moved = [&](const leading& was, const leading& is) {
+        if (was.set == nullptr) return;
+        std::vector<bool> moved(is.set->targets().size());
+        for (size_t b = 0; b < was.set->targets().size(); ++b) {
+            const auto a = is.set->find_target(was.set->targets()[b]);
+            if (a) moved[*a] = is.hop_of_target[*a] != was.hop_of_target[b];
         }
-    if (std::find(moved.begin(), moved.end(), true) != moved.end())
-        for (const state::route& r : c.after.routes)
-            if (moved[r.target]) add(r.to, c.hop_of_target[r.target]);
+        if (std::find(moved.begin(), moved.end(), true) == moved.end()) return;
+        for (const state::route& r : *is.set)
+            if (moved[r.target]) add(r.to);
+    };
+    out.v4.reserve(t.operators.what->size() + t.learned.what->size());
+    for (const state::route_changes* what : {t.operators.what, t.learned.what}) {
+        for (const ip_prefix& to : what->removed) add(to);
+        for (const state::route& r : what->set) add(r.to);
+    }
+    const sources before = running();
+    add_moved(before.operators, after.operators);
+    add_moved(before.learned, after.learned);
     for (const auto& [to, hop] : derived_)
-        if (!c.derived.contains(to)) add(to, operators_after(to));
-    for (const auto& [to, hop] : c.derived) {
+        if (!t.derived.contains(to)) add(to);
+    for (const auto& [to, hop] : t.derived) {
         const auto was = derived_.find(to);
-        if (was == derived_.end() || was->second != hop) add(to, operators_after(to));
+        if (was == derived_.end() || was->second != hop) add(to);
     }
     return out;
 }
 
-result<void> routes::load(const state::route_set& operators,
-                          const std::vector<uint32_t>& hop_of_target, const hops& derived) {
+result<void> routes::load(const sources& from) {
     std::vector<fib::route4> v4;
     std::vector<fib::route6> v6;
     const auto put = [&](const ip_prefix& to, uint32_t hop) {
@@ -179,13 +186,19 @@ result<void> routes::load(const state::route_set& operators,
         else
             v4.push_back({to.address.v4(), to.length, hop});
     };
-    v4.reserve(operators.size() + derived.size());
+    const auto put_all = [&](const leading& some) {
+        if (some.set == nullptr) return;
+        for (const state::route& r : *some.set) put(r.to, some.hop_of_target[r.target]);
+    };
+    v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
+               (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
     // Of equal prefixes the last counts.
     for (const auto& [to, hop] : hosts_) put(to, hop);
-    for (const auto& [to, hop] : derived)
+    put_all(from.learned);
+    for (const auto& [to, hop] : from.derived)
         if (hop != datapath::fixed_hop::local) put(to, hop);
-    for (const state::route& r : operators) put(r.to, hop_of(hop_of_target, r));
-    for (const auto& [to, hop] : derived)
+    put_all(from.operators);
+    for (const auto& [to, hop] : from.derived)
         if (hop == datapath::fixed_hop::local) put(to, hop);
     if (auto loaded = v6_->load(v6); !loaded) return loaded;
     return v4_->load(v4);
@@ -193,74 +206,94 @@ result<void> routes::load(const state::route_set& operators,
 
 class routes::staged_routes : public staged {
   public:
-    staged_routes(routes& of, change& c)
-        : of_(of), after_(c.after), hop_of_target_(c.hop_of_target) {
-        derived_ = c.derived;
-    }
+    staged_routes(routes& of, const change::table& t)
+        : of_(of),
+          operators_(t.operators.set),
+          learned_(t.learned.set),
+          hop_of_target_(t.operators.hop_of_target),
+          hop_of_learned_(t.learned.hop_of_target),
+          derived_(t.derived) {}
     ~staged_routes() override {
         if (committed_) return;
         bool good = !loaded_ || load_what_was();
-        for (auto w = undo_.rbegin(); w != undo_.rend(); ++w)
-            good &= of_.set(w->to, w->before).has_value();
+        good &= take_back(*of_.v6_, made_.v6, shown_v6_);
+        good &= take_back(*of_.v4_, made_.v4, shown_v4_);
         if (good) return;
         of_.incomplete_ = true;
     }
-    result<void> show(const change& c) {
-        const size_t of_operator = c.what.routes.removed.size() + c.what.routes.set.size();
-        if (of_.incomplete_ || are_many(of_operator)) return load();
-        const auto writes = of_.writes_for(c);
-        if (are_many(writes.size())) return load();
-        undo_.reserve(writes.size());
-        for (size_t i = 0; i < writes.size(); ++i) {
-            write w = writes[i];
-            // The first are of the operator's routes, each prefix once; others may be there again.
-            if (i >= of_operator) w.before = of_.get(w.to);
-            if (w.before == w.hop) continue;
-            if (auto done = of_.set(w.to, w.hop); !done) return done;
-            undo_.push_back(w);
+    result<void> show(const change::table& t) {
+        if (of_.incomplete_ || are_many(t.operators.what->size() + t.learned.what->size()))
+            return load();
+        made_ = of_.writes_for(t);
+        if (are_many(made_.v4.size() + made_.v6.size())) {
+            made_ = {};
+            return load();
         }
-        return {};
+        if (auto done = show_all(*of_.v4_, made_.v4, shown_v4_); !done) return done;
+        return show_all(*of_.v6_, made_.v6, shown_v6_);
     }
     void commit() noexcept override {
         committed_ = true;
         of_.incomplete_ = false;
         of_.derived_.swap(derived_);
         of_.hop_of_target_.swap(hop_of_target_);
-        of_.operators_ = &after_.routes;
+        of_.hop_of_learned_.swap(hop_of_learned_);
+        of_.operators_ = operators_;
+        of_.learned_ = learned_;
     }
 
   private:
+    /// So many at a time: the nodes that they replace are used again for the next ones.
+    static constexpr size_t together = 2048;
+
+    /// From here on the first `shown` of them are what takes them back.
+    template <class Fib, class Change>
+    static result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
+        while (shown < all.size()) {
+            const auto some =
+                std::span(all).subspan(shown).first(std::min(together, all.size() - shown));
+            if (auto done = fib.exchange(some); !done) return done;
+            shown += some.size();
+        }
+        return {};
+    }
+    template <class Fib, class Change>
+    static bool take_back(Fib& fib, std::vector<Change>& all, size_t shown) noexcept {
+        std::reverse(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown));
+        bool good = true;
+        for (size_t at = 0; at < shown; at += together)
+            good &= fib.exchange(std::span(all).subspan(at, std::min(together, shown - at)))
+                        .has_value();
+        return good;
+    }
     [[nodiscard]] bool are_many(size_t writes) const {
         const size_t there = of_.v4_->stats().routes + of_.v6_->stats().routes;
         return writes > many_writes && writes > there / 4;
     }
     result<void> load() {
         loaded_ = true;
-        return of_.load(after_.routes, hop_of_target_, derived_);
+        return of_.load({{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_});
     }
     [[nodiscard]] bool load_what_was() const noexcept {
         try {
-            static const state::route_set none;
-            const auto* before = of_.operators_ != nullptr ? of_.operators_ : &none;
-            return of_.load(*before, of_.hop_of_target_, of_.derived_).has_value();
+            return of_.load(of_.running()).has_value();
         } catch (const std::bad_alloc&) {
             return false;
         }
     }
 
     routes& of_;
-    const state::desired& after_;
-    std::vector<uint32_t> hop_of_target_;
+    const state::route_set *operators_, *learned_;
+    std::vector<uint32_t> hop_of_target_, hop_of_learned_;
     hops derived_;
-    std::vector<write> undo_;
+    writes made_;
+    size_t shown_v4_ = 0, shown_v6_ = 0;
     bool loaded_ = false, committed_ = false;
 };
 
-result<std::unique_ptr<staged>> routes::prepare(change& c) {
-    c.view->fib4 = v4_.get();
-    c.view->fib6 = v6_.get();
-    auto ready = std::make_unique<staged_routes>(*this, c);
-    if (auto shown = ready->show(c); !shown) return tl::unexpected<error>(shown.error());
+result<std::unique_ptr<staged>> routes::prepare(change::table& t) {
+    auto ready = std::make_unique<staged_routes>(*this, t);
+    if (auto shown = ready->show(t); !shown) return tl::unexpected<error>(shown.error());
     return ready;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The routes: what the operator wrote, what follows from addresses, and the neighbours that are known,
-// in one FIB for each family. Of one prefix counts, in this order: an address of ours, the operator's
-// route, a connected network (or its broadcast address), a known neighbour's host route.
+// The routes of a VRF: what the operator wrote, what follows from addresses, what is learned of the kernel, and the
+// neighbours that are known, in one FIB for each family. Of one prefix counts, in this order: an address of
+// ours, the operator's route, a connected network (or its broadcast address), a learned route, a known
+// neighbour's host route.
 #pragma once
 
 #include <functional>
@@ -18,19 +19,19 @@
 namespace turnpike::control {
 
 /// Why a route is there, as it counts.
-enum class route_origin : uint8_t { address, configured, connected, neighbour };
+enum class route_origin : uint8_t { address, configured, connected, learned, neighbour };
 inline constexpr std::string_view route_origin_names[] = {"address", "configured", "connected",
-                                                          "neighbour"};
+                                                          "learned", "neighbour"};
 
 /// Threads  control; workers look up in the FIBs meanwhile.
-class routes : public owner {
+class routes {
   public:
     /// Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<routes>> create(rcu::qsbr& rcu);
 
-    /// Many routes are built beside what is there and shown at once; few are shown one by one, and
-    /// taken back where one of them fails. The last owner: nothing else can fail behind it.
-    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+    /// Many routes are built beside what is there and shown at once; few are written into it, a
+    /// batch after the other, and taken back where one of them fails. The last owner: nothing else can fail behind it.
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t);
 
     /// The host route of a neighbour. Errors  ENOMEM, ENOSPC: it has none
     [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop);
@@ -52,31 +53,42 @@ class routes : public owner {
 
   private:
     using hops = std::map<ip_prefix, uint32_t>;
-    struct write {
-        ip_prefix to;
-        std::optional<uint32_t> hop;     ///< none: removed
-        std::optional<uint32_t> before;  ///< what is there
+    struct writes {
+        std::vector<fib::change4> v4;
+        std::vector<fib::change6> v6;
     };
     class staged_routes;
 
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
-    /// What counts for a prefix, given the operator's route.
-    [[nodiscard]] std::optional<uint32_t> effective(const ip_prefix& to,
-                                                    std::optional<uint32_t> operators,
-                                                    const hops& derived) const;
-    [[nodiscard]] std::vector<write> writes_for(const change& c) const;
-    result<void> load(const state::route_set& operators, const std::vector<uint32_t>& hop_of_target,
-                      const hops& derived);
-    [[nodiscard]] std::optional<uint32_t> operators_hop(const ip_prefix& to) const;
+    /// A set of routes of a state, and the hops that they lead to.
+    struct leading {
+        const state::route_set* set = nullptr;
+        const std::vector<uint32_t>& hop_of_target;
+        [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const;
+    };
+    struct sources {
+        leading operators, learned;
+        const hops& derived;
+    };
+    [[nodiscard]] sources running() const noexcept {
+        return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
+    }
+    /// What counts for a prefix, and why; none: there is no route.
+    [[nodiscard]] std::optional<std::pair<uint32_t, route_origin>> effective(
+        const ip_prefix& to, const sources& from) const;
+    [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
+                                                        const sources& from) const;
+    [[nodiscard]] writes writes_for(const change::table& t) const;
+    result<void> load(const sources& from);
 
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
     hops derived_, hosts_;
     bool incomplete_ = false;
-    const state::route_set* operators_ = nullptr;  ///< of what runs
-    std::vector<uint32_t> hop_of_target_;          ///< likewise
+    const state::route_set *operators_ = nullptr, *learned_ = nullptr;  ///< of what runs
+    std::vector<uint32_t> hop_of_target_, hop_of_learned_;              ///< likewise
 };
 
 }  // namespace turnpike::control

@@ -13,6 +13,11 @@ json prefixes_json(const std::vector<ip_prefix>& all) {
     for (const ip_prefix& p : all) out.push_back(p.text());
     return out;
 }
+json macs_json(const std::vector<mac_address>& all) {
+    json out = json::array();
+    for (const mac_address& m : all) out.push_back(m.text());
+    return out;
+}
 json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
 
 /// Since the start, or since `clear counters`.
@@ -67,15 +72,25 @@ json show_interfaces(controller& c, const request_fields& f) {
     json all = json::array();
     for (const auto& [name, says] : c.running().interfaces) {
         const datapath::interface& i = c.view().interfaces[c.places().places().at(name)];
+        const bool tunnelled = c.running().is_tunnel(says);
         all.push_back({{"name", name},
-                       {"kind", says.kind == state::interface_kind::patched ? "patched" : "routed"},
-                       {"port", says.port},
+                       {"kind", state::interface_kind_names[static_cast<size_t>(says.kind)]},
+                       {"port", tunnelled ? json(nullptr) : name_or_null(says.port)},
+                       {"vlan", says.vlan == 0 ? json(nullptr) : json(says.vlan)},
+                       {"bridge", name_or_null(says.bridge)},
+                       {"vrf", name_or_null(says.vrf)},
                        {"peer", name_or_null(says.peer)},
                        {"mtu", i.mtu},
                        {"mac", i.mac.text()},
+                       {"macs", macs_json(says.macs)},
                        {"addresses", prefixes_json(says.addresses)},
+                       {"urpf", state::reverse_path_names[static_cast<size_t>(says.urpf)]},
+                       {"redirects", says.redirects},
+                       {"source_routed", says.source_routed},
                        {"acl_in", name_or_null(says.acl_in)},
-                       {"acl_out", name_or_null(says.acl_out)}});
+                       {"acl_out", name_or_null(says.acl_out)},
+                       {"l2_in", name_or_null(says.l2_in)},
+                       {"l2_out", name_or_null(says.l2_out)}});
     }
     return {{"interfaces", std::move(all)}};
 }
@@ -100,7 +115,7 @@ json show_cost(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
     json out = counted(c, r["duration_s"], "workers", std::move(r["workers"]));
-    out["tsc_hz"] = r["tsc_hz"];
+    for (const char* name : {"tsc_hz", "verdict", "counters"}) out[name] = std::move(r[name]);
     return out;
 }
 
@@ -129,16 +144,28 @@ json show_workers(controller& c, const request_fields& f) {
 json show_config(controller& c, const request_fields& f) {
     f.expect("");
     const state::desired& d = c.running();
-    return {{"file", d.file},           {"changes", c.report().changes},
-            {"ports", d.ports.size()},  {"interfaces", d.interfaces.size()},
-            {"acls", d.acls.size()},    {"static_neighbours", d.neighbours.size()},
-            {"routes", d.routes.size()}};
+    return {{"file", d.file},
+            {"changes", c.report().changes},
+            {"ports", d.ports.size()},
+            {"interfaces", d.interfaces.size()},
+            {"bridges", d.bridges.size()},
+            {"tunnels", d.tunnels.size()},
+            {"acls", d.acls.size()},
+            {"static_neighbours", d.neighbours.size()},
+            {"routes", d.routes.size()},
+            {"learned_routes", d.learned.size()}};
 }
 
 json show_memory(controller& c, const request_fields& f) {
     f.expect("");
     const auto fib_json = [](const fib::statistics& s) {
         return json{{"routes", s.routes}, {"bytes", s.bytes()}, {"live_bytes", s.live_bytes}};
+    };
+    const auto fdb_json = [](const bridges& b) {
+        return b.table() == nullptr ? json(nullptr)
+                                    : json{{"stations", b.stations()},
+                                           {"bytes", b.table()->stats().bytes},
+                                           {"limit", datapath::most_stations}};
     };
     uint64_t acl_bytes = 0;
     const observe::report r = c.report();
@@ -147,8 +174,39 @@ json show_memory(controller& c, const request_fields& f) {
             {"fib4", fib_json(c.table().v4().stats())},
             {"fib6", fib_json(c.table().v6().stats())},
             {"acl_bytes", acl_bytes},
+            {"fdb", fdb_json(c.switching())},
             {"neighbours", {{"known", c.known().size()}, {"limit", c.known().limits().limit}}},
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
+}
+
+/// The kernel's side: interfaces that it has, too, and what was heard of it.
+json show_control_plane(controller& c, const request_fields& f) {
+    f.expect("");
+    const state::control_plane& says = c.running().control_plane;
+    const kernel_follower* follower = c.kernel_side().follower();
+    json all = json::array();
+    for (const auto& t : c.kernel_side().shown())
+        all.push_back({{"name", c.places().name_of(t.place)},
+                       {"index", t.index},
+                       {"carrier", t.carrier},
+                       {"given", t.counted.given},
+                       {"taken", t.counted.taken},
+                       {"not_taken", t.counted.not_taken}});
+    json out = {{"netlink", says.netlink},
+                {"namespace", name_or_null(says.network_namespace)},
+                {"rate", says.rate},
+                {"interfaces", std::move(all)},
+                {"routes", c.running().learned.size()},
+                {"asking", nullptr}};
+    if (follower == nullptr) return out;
+    const auto n = follower->counted();
+    out["asking"] = n.asking;
+    out["messages"] = n.messages;
+    out["refused"] = n.refused;
+    out["overruns"] = n.overruns;
+    out["whole"] = n.whole;
+    out["not_followed"] = follower->known().others();
+    return out;
 }
 
 struct subject {
@@ -164,6 +222,12 @@ constexpr subject subjects[] = {
     {"route", show_route, "what a lookup of an address gives, on the workers' table"},
     {"neighbours", show_neighbours, "who is known or asked for"},
     {"next-hops", show_next_hops, "what routes lead to"},
+    {"control-plane", show_control_plane,
+     "interfaces that the kernel has, too, and what was heard of it"},
+    {"vrfs", show_vrfs, "VRFs, their interfaces, and how many routes each has"},
+    {"bridges", show_bridges, "bridges, their members, and what each VLAN counted"},
+    {"fdb", show_fdb, "stations that bridges know; bridge, port, vlan, mac: those alone"},
+    {"tunnels", show_tunnels, "tunnels, and what went through each, and through each network"},
     {"acl", show_acl, "access lists where they are bound, with what they counted"},
     {"drops", show_drops, "packets that went no further, by reason"},
     {"cost", show_cost, "cycles a packet, by worker and stage"},

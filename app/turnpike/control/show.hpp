@@ -37,9 +37,21 @@ class request_fields {
 [[nodiscard]] nlohmann::json show_help();
 
 // The subjects that are many: a page of at most `most` (256), and "next", to be given as "from".
+[[nodiscard]] inline uint64_t page_of(const request_fields& f) {
+    constexpr uint64_t usual = 256, largest = 1024;
+    return f.number_or("most", usual, 1, largest);
+}
 [[nodiscard]] nlohmann::json show_route(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_routes(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_next_hops(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_fdb(controller& c, const request_fields& f);
+
+[[nodiscard]] nlohmann::json show_vrfs(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_tunnels(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_bridges(controller& c, const request_fields& f);
+/// Of the stations that bridges learnt, those that `bridge`, `port`, `vlan` and `mac` say.
+/// Answers  how many
+uint32_t forget_stations(controller& c, const request_fields& f);
 
 }  // namespace turnpike::control

@@ -2,13 +2,12 @@
 // Routes, neighbours and next hops: there may be a million, so they are shown by the page, each from its
 // key on. A page is a part of one of control's rounds.
 #include "control/show.hpp"
+#include "sources/kernel_mirror.hpp"
 
 namespace turnpike::control {
 namespace {
 
 using nlohmann::json;
-
-constexpr uint64_t page = 256, largest_page = 1024;
 
 template <class T>
 T parsed(result<T> r, std::string_view field) {
@@ -16,7 +15,21 @@ T parsed(result<T> r, std::string_view field) {
     return std::move(*r);
 }
 
-uint64_t page_of(const request_fields& f) { return f.number_or("most", page, 1, largest_page); }
+json hop_json(controller& c, uint32_t index);
+
+/// Who shares a group's traffic, and by how much now.
+void add_members(controller& c, uint32_t index, json& out) {
+    const auto group = c.groups().of_hop(index);
+    out["buckets"] = group.buckets;
+    out["members"] = json::array();
+    for (const auto& m : group.members) {
+        json one = hop_json(c, m.hop);
+        one["weight"] = m.weight;
+        one["able"] = m.able;
+        one["buckets"] = m.buckets;
+        out["members"].push_back(std::move(one));
+    }
+}
 
 /// What is done with packets that go by a hop.
 json hop_json(controller& c, uint32_t index) {
@@ -29,6 +42,10 @@ json hop_json(controller& c, uint32_t index) {
             return out;
         case datapath::hop_kind::local:
             out["type"] = "local";
+            return out;
+        case datapath::hop_kind::group:
+            out["type"] = "group";
+            add_members(c, index, out);
             return out;
         case datapath::hop_kind::glean:
             out["type"] = "glean";
@@ -46,11 +63,32 @@ json hop_json(controller& c, uint32_t index) {
     return out;
 }
 
+/// Why it is there; of a learned one, whose it is.
+void add_origin(controller& c, json& out, const ip_prefix& to, route_origin origin) {
+    out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+    if (origin != route_origin::learned) return;
+    const state::route_target* learned = c.running().learned.find(to);
+    if (learned == nullptr) return;
+    out["protocol"] = sources::protocol_name(learned->protocol);
+    out["metric"] = learned->metric;
+}
+
 json route_json(controller& c, const ip_prefix& to, uint32_t hop, route_origin origin) {
     json out = hop_json(c, hop);
     out["to"] = to.text();
-    out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+    add_origin(c, out, to, origin);
     return out;
+}
+
+/// Where it is not said, the main one.
+uint8_t vrf_of(controller& c, const request_fields& f) {
+    if (!f.has("vrf")) return 0;
+    const std::string name = f.text("vrf");
+    if (name == "main") return 0;
+    const auto there = c.vrf_places().places().find(name);
+    if (name.empty() || there == c.vrf_places().places().end())
+        throw error{ENOENT, "vrf", "names '" + name.substr(0, 80) + "', which is not a VRF"};
+    return there->second;
 }
 
 /// A prefix; an address is one of its own length.
@@ -65,17 +103,19 @@ ip_prefix prefix_of(const request_fields& f, std::string_view field) {
 
 /// What a worker's lookup gives, and which route that is.
 json show_route(controller& c, const request_fields& f) {
-    f.expect("address");
+    f.expect("address vrf");
+    const uint8_t vrf = vrf_of(c, f);
+    const routes& table = c.tables().of(vrf);
     const ip_address a = parsed(parse_address(f.text("address")), "address");
-    json out = hop_json(c, c.table().lookup(a));
+    json out = hop_json(c, table.lookup(a));
     out["address"] = a.text();
     out["to"] = out["origin"] = nullptr;
     for (unsigned length = a.bits() + 1; length-- > 0;) {
         const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
         bool found = false;
-        c.table().for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
+        table.for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
             found = first == to;
-            if (found) out["origin"] = route_origin_names[static_cast<size_t>(origin)];
+            if (found) add_origin(c, out, to, origin);
             return false;
         });
         if (!found) continue;
@@ -86,24 +126,46 @@ json show_route(controller& c, const request_fields& f) {
 }
 
 json show_routes(controller& c, const request_fields& f) {
-    f.expect("to longer from most");
+    f.expect("to longer from most vrf");
     const bool longer = f.truth_or("longer", false), filtered = f.has("to");
     const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
     if (longer && !filtered) throw error{EINVAL, "longer", "goes with \"to\": longer than what?"};
     const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.table().for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
-        if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
-        if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
-        if (list.size() == most) {
-            next = p.text();
-            return false;
-        }
-        list.push_back(route_json(c, p, hop, origin));
-        return true;
-    });
+    c.tables()
+        .of(vrf_of(c, f))
+        .for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+            if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address)))
+                return false;
+            if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+            if (list.size() == most) {
+                next = p.text();
+                return false;
+            }
+            list.push_back(route_json(c, p, hop, origin));
+            return true;
+        });
     return {{"routes", std::move(list)}, {"next", std::move(next)}};
+}
+
+json show_vrfs(controller& c, const request_fields& f) {
+    f.expect("");
+    json all = json::array();
+    for (const auto& [name, place] : c.vrf_places().places()) {
+        json interfaces = json::array();
+        for (const auto& [interface, says] : c.running().interfaces)
+            if (says.vrf == name && says.kind == state::interface_kind::routed)
+                interfaces.push_back(interface);
+        const routes& table = c.tables().of(place);
+        all.push_back(
+            {{"name", name.empty() ? "main" : name},
+             {"table", name.empty() ? state::main_table : c.running().vrfs.at(name).table},
+             {"interfaces", std::move(interfaces)},
+             {"ipv4", table.v4().stats().routes},
+             {"ipv6", table.v6().stats().routes}});
+    }
+    return {{"vrfs", std::move(all)}};
 }
 
 json show_neighbours(controller& c, const request_fields& f) {

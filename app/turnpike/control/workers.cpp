@@ -9,11 +9,14 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
+#include <rte_ring_elem.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "eal/simd_bitwidth.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -34,6 +37,16 @@ result<rte_ring*> make_ring(const char* what, size_t worker) {
     const std::string name = fmt::format("{}{}", what, worker);
     rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
                                      RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
+    return ring;
+}
+
+/// Stations that a worker met.
+result<rte_ring*> make_learnt_ring(size_t worker) {
+    constexpr unsigned most = 4096;
+    const std::string name = fmt::format("learnt{}", worker);
+    rte_ring* ring = rte_ring_create_elem(name.c_str(), sizeof(datapath::learnt_station), most,
+                                          SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     return ring;
 }
@@ -93,7 +106,12 @@ result<void> workers::make_seat(unsigned lcore) {
         if (!ready) return tl::unexpected<error>(ready.error());
         *ring = *ready;
     }
-    seats_.push_back(std::make_unique<seat>(parts, pool_));
+    auto learnt = make_learnt_ring(parts.number);
+    if (!learnt) return tl::unexpected<error>(learnt.error());
+    std::unique_ptr<rte_ring, free_ring> learnt_ring(*learnt);
+    const auto find = tunnel::choose_find(eal::max_simd_bitwidth());
+    if (!find) return tl::unexpected<error>(find.error());
+    seats_.push_back(std::make_unique<seat>(parts, std::move(learnt_ring), *find, pool_));
     at_the_end.done = true;
     return {};
 }
@@ -104,6 +122,8 @@ void workers::drop_seats_from(size_t number) noexcept {
         seats_.pop_back();
     }
 }
+
+void workers::free_ring::operator()(rte_ring* r) const noexcept { rte_ring_free(r); }
 
 workers::~workers() { drop_seats_from(0); }
 
@@ -136,7 +156,9 @@ class workers::staged_workers : public staged {
                             fmt::format("workers: lcore {} does something else already", lcore));
         }
         for (size_t w = 0; w < forward_.size(); ++w)
-            c.workers.push_back({of_.seats_[w]->worker.parts().lcore, forward_[w]});
+            c.workers.push_back(
+                {of_.seats_[w]->worker.parts().lcore, forward_[w],
+                 static_cast<int>(rte_lcore_to_socket_id(of_.seats_[w]->worker.parts().lcore))});
         return {};
     }
 

@@ -37,14 +37,34 @@ inline constexpr uint32_t control_rings = 3, control_ring_packets = 1023;
 /// Threads  control.
 class workers : public owner {
   public:
+    struct free_ring {
+        void operator()(rte_ring* r) const noexcept;
+    };
     /// One that is there, or was.
     struct seat {
-        seat(const datapath::worker_parts& parts, rte_mempool* p) : worker(parts), pool(p) {}
+        /// learnt  of bridges; ours
+        seat(datapath::worker_parts parts, std::unique_ptr<rte_ring, free_ring> learnt_by_it,
+             const tunnel::finder* find, rte_mempool* p)
+            : learnt(std::move(learnt_by_it)),
+              books(learnt.get()),
+              tunnels(find),
+              worker(with(parts, *this)),
+              pool(p) {}
+        std::unique_ptr<rte_ring, free_ring> learnt;
+        datapath::bridge_books books;
+        datapath::tunnel_books tunnels;
         datapath::worker worker;
         rte_mempool* const pool;
         bool forwards = false;
         bool launched = false;
         std::atomic<bool> stop{false};
+
+      private:
+        static datapath::worker_parts& with(datapath::worker_parts& parts, seat& s) {
+            parts.bridging = &s.books;
+            parts.tunnelling = &s.tunnels;
+            return parts;
+        }
     };
 
     /// pool  whose cache an lcore gives back when it forwards no more

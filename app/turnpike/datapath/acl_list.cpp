@@ -109,8 +109,8 @@ bool acl_list::take_out(uint32_t id) {
 
 acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::acl_list>& to) {
     const auto &now = says_->rules, &then = to->rules;
-    if (to->default_permits != says_->default_permits || to->memory_mb != says_->memory_mb ||
-        to->categories != says_->categories)
+    if (to->l2 != says_->l2 || to->default_permits != says_->default_permits ||
+        to->memory_mb != says_->memory_mb || to->categories != says_->categories)
         return one_rule::as_it_was;
     const size_t shorter = std::min(now.size(), then.size());
     size_t head = 0, tail = 0;

@@ -30,6 +30,9 @@ enum class punt_reason : uint8_t {
     local,       ///< another packet for one of our addresses or groups
     resolve,     ///< ready to be sent but for the MAC address of its neighbour
     icmp_error,  ///< dropped under its reason; its sender is to be told
+    reserved,    ///< to a group address that bridges do not forward (IEEE 802.1Q-2018 table 8-1)
+    redirect,  ///< a copy of what left by the interface that it came in by: its sender may know better
+    too_big,  ///< dropped: more than its tunnel takes; its sender is to be told, as the other end would
     count_
 };
 
@@ -48,25 +51,35 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 struct burst {
     /// A new burst of `n` packets from a port; its masks are empty, as walk() leaves them.
     void begin(uint32_t n, uint16_t port) noexcept {
-        punted = 0;
+        punted = tagged = tag_in_frame = longer = routed = 0;
         count = n;
         in_port = port;
         pass = 1;
+        outer = 0;
     }
 
     /// For each stage the packets that are to go through it; 0 outside of walk().
     std::array<packet_mask, 32> at{};
-    packet_mask again = 0;   ///< to go through the interface stage once more, by in[]
+    packet_mask again = 0;   ///< to go through the stages once more: by in[], or by lookup (outer)
     packet_mask punted = 0;  ///< whose way ends in control: lists judge them like others, then punt
+    packet_mask tagged = 0;  ///< whose tag was taken off, or is known: tag[] holds
+    packet_mask tag_in_frame =
+        0;                   ///< of those, where it was not taken off: on the way through a bridge
+    packet_mask longer = 0;  ///< than their way out takes: to be fragmented
+    packet_mask routed = 0;  ///< came into a bridge by its routing interface, which in[] is
     uint32_t count = 0;
     uint16_t in_port = 0;
-    uint16_t in_all = 0;  ///< the interface of all packets; 0: they have different ones
-    unsigned pass = 1;    ///< 2 behind a tunnel's end
+    uint64_t bytes = 0;     ///< of all, as they came in by their interfaces; 0: not known
+    uint16_t in_all = 0;    ///< the interface of all packets; 0: they have different ones
+    uint16_t pass = 1;      ///< more behind a tunnel's end, or in a bridge that routes
+    packet_mask outer = 0;  ///< are tunnels' packets of ours: nobody is told what becomes of them
 
     std::array<rte_mbuf*, burst_max> packet;
     /// As it was received: bytes of a frame that lies in one segment; 0: it lies in several.
     alignas(16) std::array<uint32_t, burst_max> in_one;
     std::array<uint16_t, burst_max> in;               ///< interface
+    std::array<uint16_t, burst_max> tag;              ///< where tagged: priority and identifier
+    std::array<uint16_t, burst_max> domain;           ///< where it was bridged
     std::array<uint32_t, burst_max> hop;              ///< index; where lookup found one
     std::array<way_out, burst_max> out;               ///< where it is sent, or punted to resolve
     std::array<packet::drop_reason, burst_max> drop;  ///< where it is dropped, or punted to report
@@ -74,7 +87,7 @@ struct burst {
     std::array<packet::parsed, burst_max> parsed;     ///< where it was parsed
 };
 
-/// What travels with a punted packet, in the mbuf's private area.
+/// What travels with a punted packet, and with what control sends, in the mbuf's private area.
 struct punted {
     packet::parsed parsed{};
     uint32_t hop = 0;

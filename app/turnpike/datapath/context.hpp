@@ -9,7 +9,9 @@
 
 #include "cost/meter.hpp"
 #include "cost/port_counters.hpp"
+#include "datapath/bridge.hpp"
 #include "datapath/burst.hpp"
+#include "datapath/tunnel.hpp"
 #include "datapath/view.hpp"
 #include "rxtx/tx_queue.hpp"
 
@@ -28,6 +30,14 @@ struct context {
     /// that is punted can starve them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     std::array<cost::port_counters, max_ports> counters;
+    bridge_books* bridging = nullptr;    ///< this worker's
+    uint64_t redirected = 0;             ///< TSC when control was last given a packet to redirect
+    tunnel_books* tunnelling = nullptr;  ///< likewise
+    /// Bursts of what is made on the way, copies and fragments, which walk while the burst that they are of waits.
+    /// What is flooded into tunnels may be flooded, or cut, again by the way of these; more in each other there is
+    /// not. Of those that are not in use no mask has a bit.
+    std::array<burst, 4> made{};
+    uint32_t walking = 0;  ///< how many of them do
 };
 
 }  // namespace turnpike::datapath

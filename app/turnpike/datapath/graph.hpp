@@ -17,22 +17,37 @@
 // clang-format off
 #define TURNPIKE_STAGES(X) \
     X(rx, NEXT(interface, drop), DROPS(runt, stopping)) \
-    X(interface, NEXT(xconnect, plain, parse, drop), DROPS(no_interface, too_many_passes)) \
+    X(interface, NEXT(acl_l2, xconnect, vtep, plain, parse, bridge, drop), DROPS( \
+        no_interface, too_many_passes)) \
+    X(acl_l2, NEXT(parse, bridge, drop), DROPS(acl_l2_deny)) \
     X(xconnect, NEXT(parse, acl_out, tx), DROPS()) \
-    X(plain, NEXT(parse, tx, drop), DROPS()) \
-    X(parse, NEXT(acl_in, lookup, acl_out, tx, punt, drop), DROPS( \
+    X(vtep, NEXT(plain, bridge), DROPS()) \
+    X(plain, NEXT(parse, bridge, vlan, tx, drop), DROPS()) \
+    X(parse, NEXT(urpf, acl_in, lookup, bridge, acl_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
         ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, ipv4_checksum, ipv4_source, \
-        ipv4_destination, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
+        ipv4_destination, ipv4_source_routed, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
         ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         other_mac, group_mac, vlan_on_routed_port, link_local, headers_scattered)) \
-    X(acl_in, NEXT(lookup, acl_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(urpf, NEXT(acl_in, lookup, drop), DROPS(reverse_path)) \
+    X(acl_in, NEXT(lookup, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(rewrite), DROPS()) \
-    X(rewrite, NEXT(acl_out, tx, punt, drop), DROPS( \
-        no_route, route_blackhole, route_unreachable, directed_broadcast, link_local_source, \
-        ipv4_ttl, ipv4_too_big, ipv4_needs_fragmenting, ipv6_hop_limit, ipv6_too_big)) \
-    X(acl_out, NEXT(tx, punt, drop), DROPS(acl_deny_out)) \
+    X(rewrite, NEXT(decap, bridge, acl_out, fragment, vlan, tx, punt, drop), DROPS( \
+        no_route, route_blackhole, route_unreachable, route_prohibited, special_purpose, directed_broadcast, \
+        link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self)) \
+    X(decap, NEXT(bridge, drop), DROPS( \
+        vxlan_cut, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_network, vxlan_endpoint, \
+        vxlan_inner_runt, vxlan_congested)) \
+    X(acl_out, NEXT(bridge, fragment, vlan, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
+    X(fragment, NEXT(bridge, vlan, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
+    X(bridge, NEXT(flood, vlan, encap, tx, punt, drop), DROPS( \
+        bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
+        bridge_isolated, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
+        bridge_storm_unknown)) \
+    X(flood, NEXT(vlan, encap, tx, drop), DROPS(bridge_nobody, flood_memory, walk_depth)) \
+    X(vlan, NEXT(encap, tx, drop), DROPS(vlan_room)) \
+    X(encap, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_room)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
     X(punt, NEXT(drop), DROPS(control_busy)) \
     X(drop, NEXT(), DROPS())
@@ -45,6 +60,8 @@
         nd_scattered)) \
     X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
         duplicate_address)) \
+    X(reserved, DROPS()) \
+    X(host, DROPS(host_rate, host_refused)) \
     X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
         neighbour_rate)) \
     X(outlet, DROPS(outlet_busy, own_no_route, own_too_big, interface_gone, control_memory))
@@ -92,8 +109,20 @@ struct handler_row {
 extern const std::array<stage_row, stages> stage_table;
 extern const std::span<const handler_row> handler_table;
 
-/// How often a packet may come by the interface stage: once more after a tunnel ended here.
-inline constexpr unsigned max_passes = 2;
+/// Packets that go to be sent by out[]: to what their interfaces do with them first.
+stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept;
+
+/// Frames of bridges' members, and others that need no tag, to their ports or into tunnels.
+stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept;
+
+/// Packets of a burst as its first ones, all that is known of them behind the interface stage with them;
+/// without their tags.
+/// Answers their new mask.
+packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
+
+/// How often a packet may go through the stages. Out of one tunnel, through a bridge to its routing interface, and
+/// into another tunnel takes four: each end of a tunnel, and each bridge that routes, is one more.
+inline constexpr unsigned max_passes = 4;
 
 /// Take a burst through the stages of a table, from those in `live` on.
 /// mark(stage index, packets)  is called behind each stage
@@ -110,10 +139,13 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
         }
         if (b.again == 0) [[likely]]
             return;
-        const packet_mask again = std::exchange(b.again, 0);
+        // All others have left: those that stay close ranks.
+        const packet_mask again = close_ranks(b, std::exchange(b.again, 0));
         b.in_all = 0;
         if (b.pass++ < max_passes) {
-            live = move(b, again, stage::interface);
+            // What was put into a tunnel is ours, and to be routed; the rest came in by an interface.
+            live = move(b, again & ~b.outer, stage::interface) |
+                   move(b, again & b.outer, stage::lookup);
         } else {
             for_each(again, [&](uint32_t i) { b.drop[i] = packet::drop_reason::too_many_passes; });
             live = move(b, again, stage::drop);

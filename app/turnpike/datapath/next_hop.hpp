@@ -2,8 +2,8 @@
 // The next hop: what the FIB's value for a destination is the index of. It says everything that is
 // done with the packet, so that forwarding makes one lookup and touches one line.
 //
-//   0      1        2       3      4     6      8              16             24            64
-//   | kind | reason | flags | used | mtu | 0    | port, iface  | rewrite 0..7 | rewrite 8..15 | 0
+//   0      1        2       3      4     6      8              16             24              32      40     64
+//   | kind | reason | flags | used | mtu | 0    | port, iface  | rewrite 0..7 | rewrite 8..15 | group | 0
 //
 // kind       drop       freed under `reason`; its sender is told where `tells` is set
 //            local      one of our addresses: control takes it
@@ -11,7 +11,9 @@
 //                       neighbour that is, control knows by the index: of a connected network the
 //                       destination itself, of a gateway's or neighbour's own hop that one
 //            adjacency  the neighbour is known: the rewrite bytes are its frames' first ones
-//            (group, tunnel: to come; each is a kind here and a stage)
+//            group      several that share the traffic, by flow (hop_group.hpp): what is done is its
+//                       member's
+//            (tunnel: to come)
 // mtu        of the way out, in bytes of layer 3
 // port       where the packet leaves, and its interface (whose lists judge it)
 // rewrite    destination MAC, source MAC: 12 bytes. What stands before the EtherType; routed packets
@@ -36,7 +38,10 @@
 
 namespace turnpike::datapath {
 
-enum class hop_kind : uint8_t { drop, local, glean, adjacency };
+struct hop_group;
+
+/// Those from glean on send packets.
+enum class hop_kind : uint8_t { drop, local, group, glean, adjacency };
 
 /// Where packets leave.
 struct way_out {
@@ -52,8 +57,9 @@ struct alignas(64) next_hop {
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
     alignas(8) way_out out{};
-    std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, two bytes of the source's
-    uint32_t rewrite_second = 0;             ///< the other four
+    std::atomic<uint64_t> rewrite_first{0};        ///< destination MAC, two bytes of the source's
+    uint32_t rewrite_second = 0;                   ///< the other four
+    std::atomic<const hop_group*> group{nullptr};  ///< kind group
 
     static constexpr uint32_t rewrite_bytes = 12;
 
@@ -90,8 +96,10 @@ inline constexpr uint32_t no_route = 0;     ///< the FIBs' default; the sender i
 inline constexpr uint32_t blackhole = 1;    ///< dropped in silence
 inline constexpr uint32_t unreachable = 2;  ///< dropped, and the sender is told
 inline constexpr uint32_t local = 3;
-inline constexpr uint32_t broadcast = 4;  ///< a connected network's broadcast or network address
-inline constexpr uint32_t first_free = 5;
+inline constexpr uint32_t broadcast = 4;   ///< a connected network's broadcast or network address
+inline constexpr uint32_t prohibited = 5;  ///< dropped, and the sender is told that it may not
+inline constexpr uint32_t special_purpose = 6;  ///< RFC 6890: dropped in silence
+inline constexpr uint32_t first_free = 7;
 }  // namespace fixed_hop
 
 }  // namespace turnpike::datapath

@@ -3,6 +3,13 @@
 
 #include <rte_ethdev.h>
 #include <rte_ring.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "datapath/read_headers.hpp"
+#include "datapath/stages/tunnel_exit.hpp"
 
 namespace turnpike::datapath {
 
@@ -12,6 +19,8 @@ worker::worker(const worker_parts& parts) : parts_(parts) {
     context_.worker = parts.number;
     context_.to_control = parts.to_control;
     context_.neighbours_to_control = parts.neighbours_to_control;
+    context_.bridging = parts.bridging;
+    context_.tunnelling = parts.tunnelling;
 }
 
 void worker::run(const std::atomic<bool>& stop) noexcept {
@@ -21,6 +30,8 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 }
 
 void worker::start() noexcept {
+    // Linux makes every sleep of a thread 50 us longer, so that it wakes for several at once (prctl(2)).
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     last_ = context_.now = cost::tsc();
     running_ = true;
     resume();
@@ -51,13 +62,21 @@ void worker::adopt(const view* now) noexcept {
             context_.tx[p] = rxtx::tx_queue(id, queue, context_.counters[p]);
         const packet_mask one = packet_mask{1} << p;
         ports_ = here ? ports_ | one : ports_ & ~one;
+        called_ = here && now->port[p].sends_its_own ? called_ | one : called_ & ~one;
     }
+    call_at_ = called_ == 0 ? UINT64_MAX : 0;
     context_.view = now;
 }
 
 /// What drivers have sent and still keep: all of a pool can lie there, and then nothing is received.
 void worker::give_back_sent() noexcept {
     for_each(ports_, [&](uint32_t p) { context_.tx[p].clean_up(); });
+}
+
+/// What they have to say cannot wait for packets of ours (LACP's, every second).
+void worker::call_drivers() noexcept {
+    for_each(called_, [&](uint32_t p) { context_.tx[p].call(); });
+    call_at_ = last_ + context_.view->call_cycles;
 }
 
 void worker::poll() noexcept {
@@ -69,6 +88,8 @@ void worker::poll() noexcept {
         dry_seen_ = dry;
         give_back_sent();
     }
+    if (last_ >= call_at_) [[unlikely]]
+        call_drivers();
     context_.now = last_;
     uint32_t received = 0;
     for (const rx_queue& from : queues_->rx) received += take_burst(from);
@@ -79,6 +100,23 @@ void worker::poll() noexcept {
     parts_.rcu->quiescent(parts_.number);
     const uint64_t now = cost::tsc();
     meter_.iteration(received, now - last_);
+    last_ = now;
+    if (received + from_control != 0)
+        nap_us_ = 0;
+    else if (context_.view->sleep_us != 0)
+        nap();
+}
+
+/// Each a microsecond longer than the one before: whoever sends again after a short while waits for a short while.
+/// (As Open vSwitch does: pmd-sleep-max.) Control does not wait for one that sleeps.
+void worker::nap() noexcept {
+    nap_us_ = std::min(nap_us_ + 1, context_.view->sleep_us);
+    const timespec how_long{0, long{nap_us_} * 1000};
+    pause();
+    nanosleep(&how_long, nullptr);
+    resume();
+    const uint64_t now = cost::tsc();
+    meter_.slept(now - last_);
     last_ = now;
 }
 
@@ -99,26 +137,56 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     return b.count;
 }
 
-/// What control made or released goes out as it is; the port's counters are its originator's.
+/// What control made or released goes out by its interface; the port's counters are its originator's.
 uint32_t worker::take_from_control() noexcept {
-    burst& b = burst_;
     const uint32_t taken = rte_ring_sc_dequeue_burst(
-        parts_.from_control, reinterpret_cast<void**>(b.packet.data()), burst_max, nullptr);
-    if (taken == 0) return 0;
-    b.begin(taken, 0);
+        parts_.from_control, reinterpret_cast<void**>(burst_.packet.data()), burst_max, nullptr);
+    if (taken != 0) [[unlikely]]
+        send_by_ports(taken);
+    return taken;
+}
+
+/// Those of a port are a burst of their own: what goes through the stages again closes ranks.
+void worker::send_by_ports(uint32_t taken) noexcept {
+    burst& b = burst_;
+    const std::array<rte_mbuf*, burst_max> packets = b.packet;
     context_.sampled = false;
-    packet_mask left = all_of(b.count);
-    for (uint32_t i = 0; i < b.count; ++i) b.out[i] = {.port = b.packet[i]->port, .interface = 0};
-    while (left != 0) {
-        b.in_port = b.out[static_cast<size_t>(std::countr_zero(left))].port;
+    for (packet_mask left = all_of(taken); left != 0;) {
+        const auto port_of = [&](uint32_t i) { return punted_of(packets[i]).out.port; };
+        b.begin(0, port_of(static_cast<uint32_t>(std::countr_zero(left))));
         packet_mask same = 0;
         for_each(left, [&](uint32_t i) {
-            same |= static_cast<packet_mask>(b.out[i].port == b.in_port) << i;
+            if (port_of(i) != b.in_port) return;
+            same |= packet_mask{1} << i;
+            b.packet[b.count++] = packets[i];
         });
-        walk(stage_table, context_, b, move(b, same, stage::tx), [](size_t, packet_mask) {});
         left &= ~same;
+        send_own(b);
     }
-    return b.count;
+}
+
+void worker::send_own(burst& b) noexcept {
+    const view& v = *context_.view;
+    for (uint32_t i = 0; i < b.count; ++i) {
+        b.out[i] = punted_of(b.packet[i]).out;
+        b.in_one[i] = b.packet[i]->nb_segs == 1 ? b.packet[i]->pkt_len : 0;
+        // As the other end of a tunnel would have said it: it comes out there.
+        if (const uint16_t by = b.out[i].interface; v.interfaces[by].port == tunnel_port) {
+            b.in[i] = by;
+            take_tag_of_tunnel(v, b, i, by);
+            b.again |= packet_mask{1} << i;
+            continue;
+        }
+        // A packet that waited for its neighbour.
+        if (b.packet[i]->pkt_len >
+            sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
+            b.longer |= packet_mask{1} << i;
+        // Lists of a bridge's members are asked about ours, too. What cannot be read is no IP to them.
+        if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
+    }
+    const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer;
+    walk(stage_table, context_, b, move(b, b.longer, stage::fragment) | leave(v, b, sent),
+         [](size_t, packet_mask) {});
 }
 
 void worker::empty_receive_rings() noexcept {

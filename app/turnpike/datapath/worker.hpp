@@ -23,6 +23,8 @@ struct worker_parts {
     /// Packets to send, from control; mbuf->port is the place of the port.
     rte_ring* from_control = nullptr;
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
+    bridge_books* bridging = nullptr;
+    tunnel_books* tunnelling = nullptr;
     const std::atomic<const view*>* published = nullptr;
     const std::atomic<uint32_t>* dry = nullptr;  ///< changes when the pool has run dry
     rcu::qsbr* rcu = nullptr;
@@ -70,8 +72,13 @@ class worker {
         for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     }
     void give_back_sent() noexcept;
+    void call_drivers() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
+    void nap() noexcept;
+    [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
+    /// Of one port.
+    void send_own(burst& b) noexcept;
 
     worker_parts parts_;
     context context_;
@@ -80,8 +87,11 @@ class worker {
     cost::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;
-    packet_mask ports_ = 0;  ///< bit p: we may send by port p
-    uint64_t last_ = 0;      ///< TSC at the end of the last round
+    packet_mask ports_ = 0;   ///< bit p: we may send by port p
+    packet_mask called_ = 0;  ///< those of them whose drivers send their own
+    uint64_t last_ = 0;       ///< TSC at the end of the last round
+    uint64_t call_at_ = UINT64_MAX;
+    uint32_t nap_us_ = 0;  ///< of the last one, since when nothing came; 0: something came
 };
 
 }  // namespace turnpike::datapath

@@ -66,6 +66,7 @@ void baseline::take_off_worker(worker_report& now) const {
     const worker_report& then = at->second;
     take(now.packets, then.packets);
     take(now.busy_cycles, then.busy_cycles);
+    take(now.slept_cycles, then.slept_cycles);
     take(now.total_cycles, then.total_cycles);
     for (size_t i = 0; i < now.bursts.size(); ++i) take(now.bursts[i], then.bursts[i]);
     for (size_t i = 0; i < std::min(now.stages.size(), then.stages.size()); ++i) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "observe/metrics.hpp"
+#include "observe/verdict.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -28,10 +29,27 @@ json parsed_or_null(const std::string& text) {
 }
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
+/// Where the core's slots went, deepest last; null where nothing was counted.
+json core_json(const core_report& c) {
+    json out{{"says", text_or_null(c.says)},
+             {"why", text_or_null(c.why)},
+             {"counted_share", c.values.empty() ? json(nullptr) : json(c.counted_share)},
+             {"slots", json::array()}};
+    for (const core_report::slots& s : c.where)
+        out["slots"].push_back({{"name", s.name},
+                                {"of", text_or_null(s.parent)},
+                                {"level", s.level},
+                                {"unit", s.unit},
+                                {"share", s.share}});
+    return out;
+}
+
 json worker_json(const worker_report& w) {
     json out = json_of(worker_metrics(), w);
     out["lcore"] = w.lcore;
+    out["node"] = w.node < 0 ? json(nullptr) : json(w.node);
     out["forwards"] = w.forwards;
+    out["core"] = core_json(w.core);
     out["bursts"] = json::object();
     for (size_t i = 0; i < cost::burst_bins; ++i)
         out["bursts"][std::string(cost::burst_bin_names[i])] = w.bursts[i];
@@ -50,6 +68,8 @@ json port_json(const port_report& p) {
     out["name"] = p.name;
     out["driver"] = p.driver;
     out["link"] = link_of(p);
+    out["node"] = p.node < 0 ? json(nullptr) : json(p.node);
+    out["link_mbps"] = p.link_mbps == 0 ? json(nullptr) : json(p.link_mbps);
     out["drops"] = drops_of(p.totals);
     out["pcie"] = {{"modelled", parsed_or_null(p.pcie.modelled)},
                    {"counted", parsed_or_null(p.pcie.counted)},
@@ -61,6 +81,7 @@ json port_json(const port_report& p) {
 json mempool_json(const mempool_report& m) {
     json out = json_of(mempool_metrics(), m);
     out["ops"] = m.ops;
+    out["node"] = m.node < 0 ? json(nullptr) : json(m.node);
     out["placement"] = m.placement;
     out["set_max_over_mean"] = m.set_max_over_mean;
     return out;
@@ -82,6 +103,18 @@ json acl_json(const acl_report& a) {
     return out;
 }
 
+json verdict_json(const verdict& v) {
+    json out{{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom", json::object()}};
+    const auto number = [](const std::optional<double>& n) { return n ? json(*n) : json(nullptr); };
+    for (const headroom& h : v.by)
+        out["headroom"][std::string(h.resource)] = {{"of", text_or_null(h.of)},
+                                                    {"from", text_or_null(std::string(h.from))},
+                                                    {"used", number(h.used)},
+                                                    {"pps", number(h.more_pps)},
+                                                    {"why", text_or_null(h.why)}};
+    return out;
+}
+
 template <class T, class F>
 json list_of(const std::vector<T>& from, const F& each) {
     json out = json::array();
@@ -94,20 +127,24 @@ json list_of(const std::vector<T>& from, const F& each) {
 json to_json(const report& r) {
     json isa = r.isa;
     isa["max_simd_bitwidth"] = r.max_simd_bitwidth;
-    return {{"schema", "turnpike.report/1"},
-            {"version", r.version},
-            {"duration_s", r.duration_s},
-            {"tsc_hz", r.tsc_hz},
-            {"isa", isa},
-            {"changes", r.changes},
-            {"workers", list_of(r.workers, worker_json)},
-            {"ports", list_of(r.ports, port_json)},
-            {"mempool", mempool_json(r.mempool)},
-            {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
-            {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
-            {"acl", list_of(r.acls, acl_json)},
-            {"balance", json_of(balance_metrics(), r.total())},
-            {"drops", r.drops()}};
+    return {
+        {"schema", "turnpike.report/1"},
+        {"version", r.version},
+        {"duration_s", r.duration_s},
+        {"tsc_hz", r.tsc_hz},
+        {"isa", isa},
+        {"counters", {{"table", text_or_null(r.counters)}, {"why", text_or_null(r.counters_why)}}},
+        {"changes", r.changes},
+        {"crossings", r.crossings()},
+        {"verdict", verdict_json(verdict_of(r))},
+        {"workers", list_of(r.workers, worker_json)},
+        {"ports", list_of(r.ports, port_json)},
+        {"mempool", mempool_json(r.mempool)},
+        {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
+        {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
+        {"acl", list_of(r.acls, acl_json)},
+        {"balance", json_of(balance_metrics(), r.total())},
+        {"drops", r.drops()}};
 }
 
 }  // namespace turnpike::observe

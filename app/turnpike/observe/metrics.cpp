@@ -9,6 +9,16 @@ using enum metric_kind;
 template <class T>
 using rows = metric<T>;
 
+metric_value of_core(const worker_report& w, std::string_view name) {
+    const double* const value = w.core.find(name);
+    return value == nullptr ? metric_value{} : metric_value(*value);
+}
+
+metric_value count_of_core(const worker_report& w, std::string_view name) {
+    const double* const value = w.core.find(name);
+    return value == nullptr ? metric_value{} : metric_value(static_cast<uint64_t>(*value));
+}
+
 constexpr rows<worker_report> of_workers[] = {
     {"packets", counter, "packets", "received",
      [](const worker_report& w) -> metric_value { return w.packets; }},
@@ -16,7 +26,9 @@ constexpr rows<worker_report> of_workers[] = {
      [](const worker_report& w) -> metric_value { return w.pps(); }},
     {"busy_cycles", counter, "cycles", "TSC cycles of poll rounds that got a packet",
      [](const worker_report& w) -> metric_value { return w.busy_cycles; }},
-    {"total_cycles", counter, "cycles", "TSC cycles of all poll rounds",
+    {"slept_cycles", counter, "cycles", "TSC cycles asleep, as nothing came",
+     [](const worker_report& w) -> metric_value { return w.slept_cycles; }},
+    {"total_cycles", counter, "cycles", "TSC cycles of all poll rounds, and asleep",
      [](const worker_report& w) -> metric_value { return w.total_cycles; }},
     {"cpp", gauge, "cycles", "busy cycles per packet",
      [](const worker_report& w) -> metric_value {
@@ -28,6 +40,18 @@ constexpr rows<worker_report> of_workers[] = {
      [](const worker_report& w) -> metric_value {
          return w.packets == 0 ? metric_value{} : metric_value(w.headroom_pps());
      }},
+    {"core_cycles", counter, "cycles", "of the core itself, empty rounds too; none: not counted",
+     [](const worker_report& w) { return count_of_core(w, "cycles"); }},
+    {"instructions", counter, "instructions", "of the core, empty rounds too; none: not counted",
+     [](const worker_report& w) { return count_of_core(w, "instructions"); }},
+    {"ipc", gauge, "instructions per cycle", "of the core, empty rounds too",
+     [](const worker_report& w) { return of_core(w, "ipc"); }},
+    {"ipp", gauge, "instructions", "per packet received, empty rounds too",
+     [](const worker_report& w) { return of_core(w, "ipp"); }},
+    {"core_cpp", gauge, "cycles", "of the core per packet received, empty rounds too",
+     [](const worker_report& w) { return of_core(w, "core_cpp"); }},
+    {"core_ghz", gauge, "GHz", "the core's frequency while it worked",
+     [](const worker_report& w) { return of_core(w, "core_ghz"); }},
 };
 
 constexpr rows<port_report> of_ports[] = {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "observe/metrics.hpp"
+#include "observe/verdict.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -44,8 +45,31 @@ void add_families(std::string& out, std::string_view prefix, std::span<const met
     for (const metric<T>& m : rows) {
         const std::string name = fmt::format("turnpike_{}_{}", prefix, m.name);
         add_head(out, name, m.kind, m.help);
-        for (const T& one : things) add_sample(out, name, m.kind, labels(one), m.read(one));
+        for (const T& one : things) {
+            const metric_value value = m.read(one);
+            // "A Total is a non-NaN": a count that there is not has no sample.
+            const bool none = std::holds_alternative<std::monostate>(value);
+            if (m.kind == metric_kind::gauge || !none)
+                add_sample(out, name, m.kind, labels(one), value);
+        }
     }
+}
+
+/// What bounds it: 1 for that, 0 for the others; and how far it is from each that is known.
+void add_verdict(std::string& out, const report& r) {
+    const verdict v = verdict_of(r);
+    const auto add = [&](std::string_view name, std::string_view help, const auto& value_of) {
+        add_head(out, name, metric_kind::gauge, help);
+        for (const headroom& h : v.by)
+            if (const std::optional<double> value = value_of(h))
+                out += fmt::format("{}{{resource=\"{}\"}} {}\n", name, h.resource, *value);
+    };
+    add("turnpike_bound", "1: this is what bounds the forwarder; all 0: nothing does",
+        [&](const headroom& h) { return std::optional(h.resource == v.bound ? 1.0 : 0.0); });
+    add("turnpike_used", "of what there is of it, over the whole run",
+        [](const headroom& h) { return h.used; });
+    add("turnpike_headroom_pps", "packets per second that would still go through it",
+        [](const headroom& h) { return h.more_pps; });
 }
 
 }  // namespace
@@ -71,6 +95,7 @@ std::string to_open_metrics(const report& r) {
         return fmt::format("{{port=\"{}\",direction=\"{}\",list=\"{}\"}}", escaped(a.interface),
                            a.direction, escaped(a.list));
     });
+    add_verdict(out, r);
     return out + "# EOF\n";
 }
 

@@ -14,6 +14,7 @@ uint64_t new_life() noexcept {
 void worker_report::add(const cost::meter& from, const std::vector<std::string_view>& names) {
     packets += from.packets.read();
     busy_cycles += from.busy_cycles.read();
+    slept_cycles += from.slept_cycles.read();
     total_cycles += from.total_cycles.read();
     for (size_t i = 0; i < cost::burst_bins; ++i) bursts[i] += from.bursts[i].read();
     stages.resize(names.size());
@@ -53,6 +54,27 @@ balance report::total() const {
         b.drops += p.totals.all_drops();
     }
     return b;
+}
+
+std::vector<std::string> report::crossings() const {
+    std::vector<std::string> out;
+    for (const worker_report& w : workers) {
+        if (!w.forwards || w.node < 0) continue;
+        const std::string who =
+            "worker " + std::to_string(w.lcore) + " on node " + std::to_string(w.node);
+        for (const port_report& p : ports)
+            if (p.node >= 0 && p.node != w.node &&
+                std::find(w.polls.begin(), w.polls.end(), p.name) != w.polls.end())
+                out.push_back(who + " polls port " + p.name + " on node " + std::to_string(p.node) +
+                              ": give it lcores of that node (workers, rx_workers), or the device "
+                              "another slot");
+        if (mempool.node >= 0 && mempool.node != w.node)
+            out.push_back(
+                who + " works on buffers and tables on node " + std::to_string(mempool.node) +
+                ": they lie where the main lcore is; choose it on the workers' node (eal: "
+                "--main-lcore)");
+    }
+    return out;
 }
 
 std::map<std::string, uint64_t> drops_of(const port_totals& p) {

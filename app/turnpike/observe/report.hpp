@@ -30,16 +30,39 @@ struct balance {
     }
 };
 
+/// What a worker's core counted by itself (lib/pmu), since its counters were opened.
+struct core_report {
+    std::map<std::string, double, std::less<>> values{};  ///< by the table's names: ipc, ipp...
+    struct slots {
+        std::string name{}, parent{}, unit{}, says{};
+        unsigned level = 1;
+        double share = 0, over = 0;
+    };
+    std::vector<slots> where{};  ///< the pipeline's slots went
+    double counted_share = 1;    ///< of the time, by the least of the counters: below 1, scaled
+    std::string says{};          ///< "38 % of cycles wait for L3"
+    std::string bound{};         ///< the name of what it says
+    std::string why{};           ///< nothing was counted, and this is why
+
+    [[nodiscard]] const double* find(std::string_view name) const noexcept {
+        const auto at = values.find(name);
+        return at == values.end() ? nullptr : &at->second;
+    }
+};
+
 struct worker_report {
     unsigned lcore = 0;
-    bool forwards = true;  ///< false: it did, and was taken away
-    uint64_t packets = 0, busy_cycles = 0, total_cycles = 0;
+    bool forwards = true;              ///< false: it did, and was taken away
+    int node = -1;                     ///< NUMA, here and below; -1: unknown
+    std::vector<std::string> polls{};  ///< names of ports
+    uint64_t packets = 0, busy_cycles = 0, slept_cycles = 0, total_cycles = 0;
     std::array<uint64_t, cost::burst_bins> bursts{};
     struct stage_cycles {
         std::string_view name{};
         uint64_t packets = 0, cycles = 0;
     };
     std::vector<stage_cycles> stages{};  ///< in the order in which packets meet them
+    core_report core{};
     uint64_t tsc_hz = 0;
     double duration_s = 0;
 
@@ -64,7 +87,9 @@ struct port_report {
     std::string name{}, driver{};
     uint64_t life = 0;  ///< 0: all that were removed
     bool link_up = false;
-    bool removed = false;  ///< its device is gone
+    bool removed = false;    ///< its device is gone
+    uint32_t link_mbps = 0;  ///< 0: unknown
+    int node = -1;
     uint64_t rx_missed = 0;
     port_totals totals{};
     pcie_report pcie{};
@@ -77,6 +102,7 @@ struct mempool_report {
     std::map<std::string, double> set_max_over_mean{};  ///< by cache level: touched lines per set
     uint32_t low_water = 0;                             ///< fewest free buffers seen
     uint32_t buffers = 0, buffer_size = 0;
+    int node = -1;  ///< where buffers and tables lie
     /// Buffers out of the pool before the first port was opened, and now.
     uint32_t in_use_at_start = 0, in_use = 0;
     /// Of those, buffers that a closed driver is known not to give back (rxtx/driver_facts).
@@ -116,9 +142,13 @@ struct report {
     std::map<std::string, uint64_t> neighbours{};  ///< by state, and "limit"; empty: nothing routed
     std::map<std::string, uint64_t> routes{};      ///< by family; likewise
     std::vector<acl_report> acls{};
-    uint64_t changes = 0;  ///< change sets that were applied, the start's one
+    std::string counters{};  ///< the table of the machine's own counters that is used; empty: none
+    std::string counters_why{};  ///< why not
+    uint64_t changes = 0;        ///< change sets that were applied, the start's one
 
     [[nodiscard]] balance total() const;
+    /// What goes from one NUMA node to another, each with what to do about it; none: nothing does.
+    [[nodiscard]] std::vector<std::string> crossings() const;
     /// Drops by name over all ports, without the reasons that never happened.
     [[nodiscard]] std::map<std::string, uint64_t> drops() const;
 };

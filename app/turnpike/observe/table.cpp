@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "observe/metrics.hpp"
+#include "observe/verdict.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -17,21 +18,49 @@ std::string with_prefix(double value) {
     return fmt::format("{:.0f} ", value);
 }
 
-/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet.
+/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet; "-" for what is not known.
 std::string lines_of(const std::string& text) {
     const auto lines = nlohmann::json::parse(text)["per_packet"]["lines"];
-    const auto of = [&](const char* name) { return lines[name].get<double>(); };
-    return fmt::format("reads {:.2f}  writes {:.2f} ({:.2f} partial)  MMIO {:.2f}", of("rd_cur"),
-                       of("itom") + of("rfo"), of("rfo"), of("wil") + of("prd"));
+    const auto sum = [&](std::initializer_list<const char*> names) -> std::string {
+        double n = 0;
+        for (const char* name : names) {
+            if (!lines[name].is_number()) return "-";
+            n += lines[name].get<double>();
+        }
+        return fmt::format("{:.2f}", n);
+    };
+    return fmt::format("reads {}  writes {} ({} partial)  MMIO {}", sum({"rd_cur"}),
+                       sum({"itom", "rfo"}), sum({"rfo"}), sum({"wil", "prd"}));
 }
 
 void add_pcie(std::string& out, const report& r) {
     for (const auto& p : r.ports)
         for (const auto& [source, text] :
-             {std::pair{"modelled", &p.pcie.modelled}, std::pair{"counted", &p.pcie.counted}})
+             {std::pair{"modelled", &p.pcie.modelled}, std::pair{"counted", &p.pcie.counted},
+              std::pair{"measured", &p.pcie.measured}})
             if (!text->empty())
                 out += fmt::format("PCIe lines per packet of {}, {}: {}\n", p.name, source,
                                    lines_of(*text));
+}
+
+/// What the machine's own counters say of each worker, or the one reason why they say nothing.
+void add_cores(std::string& out, const report& r) {
+    if (!r.counters_why.empty())
+        out += fmt::format("core counters  not read: {}\n", r.counters_why);
+    for (const worker_report& w : r.workers) {
+        if (w.core.values.empty()) continue;
+        const auto number = [&](const char* name, int digits) {
+            const double* const value = w.core.find(name);
+            return value == nullptr ? std::string("-") : fmt::format("{:.{}f}", *value, digits);
+        };
+        out += fmt::format(
+            "core of {}  {} instructions/pkt  {} per cycle  {} core cycles/pkt  {} GHz{}{}{}\n",
+            w.lcore, number("ipp", 0), number("ipc", 2), number("core_cpp", 0),
+            number("core_ghz", 2), w.core.says.empty() ? "" : "  ", w.core.says,
+            w.core.counted_share < 1
+                ? fmt::format("  (scaled: counted {:.0f}% of the time)", 100 * w.core.counted_share)
+                : "");
+    }
 }
 
 /// Counts since `previous`, so that a table every few seconds shows rates of now.
@@ -85,6 +114,16 @@ void add_ports(std::string& out, const report& r) {
     }
 }
 
+/// What bounds it now, and how far it is from each bound that is known.
+void add_verdict(std::string& out, const report& r, const report* previous) {
+    const verdict v = verdict_of(r, previous);
+    out += fmt::format("verdict  {} ({}): {}  headroom/s:", v.bound, v.from, v.says);
+    for (const headroom& h : v.by)
+        if (h.more_pps)
+            out += fmt::format("  {} {}({})", h.resource, with_prefix(*h.more_pps), h.from);
+    out += "\n";
+}
+
 /// Each list's verdicts, and its rules with the most packets.
 void add_acls(std::string& out, const report& r) {
     constexpr size_t shown = 8;
@@ -113,8 +152,11 @@ std::string to_table(const report& r, const report* previous) {
     std::string out = fmt::format("turnpike {}  {:.1f} s  SIMD up to {} bits:{}\n", r.version,
                                   r.duration_s, r.max_simd_bitwidth, isa);
     add_workers(out, r, previous, seconds);
+    add_cores(out, r);
     add_ports(out, r);
     add_pcie(out, r);
+    add_verdict(out, r, previous);
+    for (const std::string& crossing : r.crossings()) out += "crosses nodes  " + crossing + "\n";
     if (!r.neighbours.empty()) {
         out += "neighbours";
         for (const auto& [state, n] : r.neighbours) out += fmt::format("  {} {}", state, n);

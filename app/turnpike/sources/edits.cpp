@@ -12,9 +12,11 @@
 #include "config/reader.hpp"
 #include "config/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
+#include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
 #include "sources/yaml_settings.hpp"
+#include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
 
 namespace turnpike::sources {
@@ -61,15 +63,18 @@ struct editing {
 
 void edit_route(desired& into, verb v, const reader& from) {
     if (v == del) {
-        from.expect_map({"to"});
+        from.expect_map({"to", "vrf"});
         const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
-        if (!into.routes.remove(to)) is_missing(from, "the route to " + to.text());
+        if (!into.routes_of(read_vrf_of_routes(from, into)).remove(to))
+            is_missing(from, "the route to " + to.text());
         return;
     }
-    state::neighbour_finder find(into);
+    const std::string vrf = read_vrf_of_routes(from, into);
+    state::neighbour_finder find(into, vrf);
     const auto [to, target] = read_route(from, into, find);
-    if (v == add && into.routes.at(to) != nullptr) is_there(from, "the route to " + to.text());
-    into.routes.set(to, target);
+    state::route_set& routes = into.routes_of(vrf);
+    if (v == add && routes.at(to)) is_there(from, "the route to " + to.text());
+    routes.set(to, target);
 }
 
 void edit_neighbour(desired& into, verb v, const reader& from) {
@@ -133,6 +138,14 @@ void edit_port(desired& into, verb v, const reader& from) {
             refuse(from, EBUSY,
                    fmt::format("port '{}' has the static neighbour {}; del that first", name,
                                neighbour.address.text()));
+    if (const std::string& bridge = into.interfaces.at(name).bridge; !bridge.empty())
+        refuse(from, EBUSY,
+               fmt::format("port '{}' is a member of bridge '{}'; del that first", name, bridge));
+    for (const auto& [interface, i] : into.interfaces)
+        if (i.port == name && i.vlan != 0)
+            refuse(
+                from, EBUSY,
+                fmt::format("port '{}' has the interface '{}'; del that first", name, interface));
     into.ports.remove(name);
     into.interfaces.remove(name);
 }
@@ -141,7 +154,7 @@ void edit_port(desired& into, verb v, const reader& from) {
 void edit_patch(desired& into, verb v, const reader& from) {
     const auto take_apart = [&](const reader& end) {
         state::interface& i = interface_of(into, end);
-        if (i.kind != state::interface_kind::patched) return;
+        if (i.kind != state::interface_kind::patched) return;  // nor is a bridge's member
         state::interface& other = *into.interfaces.find(i.peer);
         for (state::interface* one : {&i, &other}) {
             one->kind = state::interface_kind::routed;
@@ -161,6 +174,99 @@ void edit_patch(desired& into, verb v, const reader& from) {
     read_patch(from, into);
 }
 
+state::bridge& bridge_of(desired& in, const reader& from) {
+    const std::string name = from.text();
+    state::bridge* const b = in.bridges.find(name);
+    if (b == nullptr)
+        from.refuse(fmt::format("names '{}', which is not a bridge", name.substr(0, 80)));
+    return *b;
+}
+
+/// replace: whole, with its routing interfaces.
+void edit_bridge(desired& into, verb v, const reader& from) {
+    const std::string name = from.at("name").text();
+    const bool there = into.bridges.find(name) != nullptr;
+    if (v == add && there) is_there(from, "bridge '" + name + "'");
+    if (v == del) {
+        from.expect_map({"name"});
+        if (!there) is_missing(from, "bridge '" + name.substr(0, 80) + "'");
+    }
+    if (there) remove_bridge(name, into);
+    if (v != del) read_bridge(from, into);
+}
+
+void edit_member(desired& into, verb v, const reader& from) {
+    const state::bridge& b = bridge_of(into, from.at("bridge"));
+    const std::string port = from.at("port").text(), bridge = from.at("bridge").text();
+    const std::string what = fmt::format("member '{}' of bridge '{}'", port.substr(0, 80), bridge);
+    const bool there = b.member(port) != nullptr;
+    if (v == add && there) is_there(from, what);
+    if (v != del) return read_member(from, bridge, into, v == replace);
+    from.expect_map({"bridge", "port"});
+    if (!there) is_missing(from, what);
+    remove_member(port, bridge, into);
+}
+
+/// A station that an operator places.
+void edit_fdb(desired& into, verb v, const reader& from) {
+    state::bridge& b = bridge_of(into, from.at("bridge"));
+    if (v == del)
+        from.expect_map({"bridge", "mac", "vlan"});
+    else
+        from.expect_map({"bridge", "mac", "vlan", "port"});
+    const auto [station, port] = read_fixed_station(from);
+    const std::string what =
+        fmt::format("station {} of bridge '{}'", station.mac.text(), from.at("bridge").text());
+    if (v == add && b.fixed.contains(station)) is_there(from, what);
+    if (v != del && port.empty()) (void)from.at("port");  // says that it is missing
+    if (v != del)
+        b.fixed[station] = port;
+    else if (b.fixed.erase(station) == 0)
+        is_missing(from, what);
+}
+
+void edit_vrf(desired& into, verb v, const reader& from) {
+    const std::string name = from.at("name").text();
+    const bool there = into.vrfs.find(name) != nullptr;
+    if (v == add && there) is_there(from, "VRF '" + name + "'");
+    if (v != del) return read_vrf(from, into, v == replace);
+    from.expect_map({"name"});
+    if (!there) is_missing(from, "VRF '" + name.substr(0, 80) + "'");
+    for (const auto& [interface, i] : into.interfaces)
+        if (i.vrf == name)
+            refuse(from, EBUSY,
+                   fmt::format("VRF '{}' has the interface '{}'; take that out first", name,
+                               interface));
+    into.vrfs.remove(name);
+}
+
+void edit_tunnel(desired& into, verb v, const reader& from) {
+    const std::string name = from.at("name").text(), what = "tunnel '" + name.substr(0, 80) + "'";
+    const bool there = into.tunnels.find(name) != nullptr;
+    if (v == add && there) is_there(from, what);
+    if (v != del) return read_tunnel(from, into, v == replace);
+    from.expect_map({"name"});
+    if (!there) is_missing(from, what);
+    if (const std::string& bridge = into.interfaces.at(name).bridge; !bridge.empty())
+        refuse(from, EBUSY, what + " is a member of bridge '" + bridge + "'; del that first");
+    into.tunnels.remove(name);
+    into.interfaces.remove(name);
+}
+
+/// A VLAN of a port.
+void edit_interface(desired& into, verb v, const reader& from) {
+    if (v == del) from.expect_map({"port", "vlan"});
+    const std::string port = from.at("port").text();
+    const auto vlan = static_cast<uint16_t>(from.at("vlan").number(1, state::last_vlan));
+    const std::string name = state::interface_name(port, vlan);
+    const state::interface* const i = into.interfaces.find(name);
+    const bool there = i != nullptr && i->port == port && i->vlan == vlan;
+    if (v == add && there) is_there(from, "interface '" + name + "'");
+    if (v == del && !there) is_missing(from, "interface '" + name.substr(0, 80) + "'");
+    if (there) into.interfaces.remove(name);
+    if (v != del) read_vlan_interface(from, into);
+}
+
 /// What is bound keeps its list's name, so a list that is gone is missed by validate().
 void edit_acl(desired& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
@@ -170,10 +276,11 @@ void edit_acl(desired& into, verb v, const reader& from) {
         from.expect_map({"name"});
         if (!there) is_missing(from, "access list '" + name.substr(0, 80) + "'");
         for (const auto& [port, i] : into.interfaces)
-            if (i.acl_in == name || i.acl_out == name)
-                refuse(from, EBUSY,
-                       fmt::format("access list '{}' is bound to port '{}'; replace that first",
-                                   name, port));
+            for (const state::list_place& at : state::list_places)
+                if (i.*at.list == name)
+                    refuse(from, EBUSY,
+                           fmt::format("access list '{}' is bound to port '{}'; replace that first",
+                                       name, port));
         into.acls.remove(name);
         return;
     }
@@ -198,14 +305,19 @@ void edit_rule(editing& now, verb v, const reader& from) {
     edit_rules(at->second, from,
                v == add       ? list_edit::insert
                : v == replace ? list_edit::exchange
-                              : list_edit::erase);
+                              : list_edit::erase,
+               (*list)->l2);
 }
 
 void edit_settings(desired& into, std::string_view kind, const reader& from) {
     if (kind == "tx")
         into.sending = read_tx(from, into.sending);
+    else if (kind == "idle")
+        into.idle = read_idle(from, into.idle);
     else if (kind == "icmp")
         into.messages = read_icmp(from, into.messages);
+    else if (kind == "ecmp")
+        into.sharing = read_ecmp(from, into.sharing);
     else
         into.limits = read_neighbour_limits(from, into.limits);
     if (from.has("static"))
@@ -218,8 +330,10 @@ struct kind {
 };
 constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
                           {"address", edit_address}, {"port", edit_port},
-                          {"patch", edit_patch},     {"acl", edit_acl}};
-constexpr std::string_view settings[] = {"tx", "icmp", "neighbours"};
+                          {"patch", edit_patch},     {"acl", edit_acl},
+                          {"bridge", edit_bridge},   {"member", edit_member},
+                          {"fdb", edit_fdb},         {"interface", edit_interface},
+                          {"vrf", edit_vrf},         {"tunnel", edit_tunnel}};
 
 /// {verb: {kind: object}}, each alone in its map.
 void make_edit(editing& now, const reader& from) {
@@ -230,12 +344,15 @@ void make_edit(editing& now, const reader& from) {
     const reader what = from.at(*v);
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
     if (*v == verb_names[set]) {
-        what.expect_map({settings[0], settings[1], settings[2]});
+        const std::initializer_list<std::string_view> settings = {"tx", "idle", "icmp", "ecmp",
+                                                                  "neighbours"};
+        what.expect_map(settings);
         for (const std::string_view name : settings)
             if (what.has(name)) edit_settings(now.into, name, what.at(name));
         return;
     }
-    what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule"});
+    what.expect_map({"route", "neighbour", "address", "port", "patch", "acl", "rule", "bridge",
+                     "member", "fdb", "interface", "vrf", "tunnel"});
     const auto does = static_cast<verb>(v - verb_names.begin());
     if (what.has("rule")) return edit_rule(now, does, what.at("rule"));
     if (what.has("acl")) now.put_back();

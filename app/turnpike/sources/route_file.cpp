@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "config/lines.hpp"
 
@@ -27,7 +28,10 @@ std::string_view take_word(std::string_view& line) {
 /// What `ip route` says of a route that we have no use for: a word, or a word and its value.
 constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
                                                      "src",   "pref",  "table"};
-constexpr std::array<std::string_view, 2> alone{"onlink", "linkdown"};
+constexpr const char* forms =
+    "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX nexthop via ADDRESS [dev PORT] "
+    "[weight "
+    "N] nexthop ..., or blackhole, unreachable or prohibit PREFIX";
 
 template <size_t N>
 bool is_one(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -50,45 +54,108 @@ result<ip_prefix> parse_destination(std::string_view text) {
     return ip_prefix{*host, static_cast<uint8_t>(host->bits())};
 }
 
+namespace {
+
+/// The words of a line behind its prefix.
+class line_words {
+  public:
+    line_words(std::string_view left, route_line& into) : left_(left), into_(into) {}
+
+    result<void> read() {
+        for (std::string_view word; !(word = take_word(left_)).empty();)
+            if (auto good = read(word); !good) return good;
+        return end_member();
+    }
+    /// The family was said by a word: the route is of the other one.
+    [[nodiscard]] bool crosses_families() const noexcept { return crosses_; }
+    [[nodiscard]] bool any() const noexcept { return members_ != 0; }
+
+  private:
+    result<void> read(std::string_view word) {
+        if (word == "nexthop") {
+            if (in_member_ && !several_) return refuse("via stands before nexthop");
+            several_ = true;
+            return end_member();
+        }
+        if (word == "via") return read_via();
+        if (word == "dev") {
+            now_.dev = take_word(left_);
+        } else if (word == "weight" && several_) {
+            const std::string_view value = take_word(left_);
+            const auto [end, error] =
+                std::from_chars(value.data(), value.data() + value.size(), now_.weight);
+            if (error != std::errc{} || end != value.data() + value.size() || now_.weight == 0 ||
+                now_.weight > state::most_member_weight)
+                return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
+                                          state::most_member_weight, value.substr(0, 80)));
+        } else if (is_one(with_value, word)) {
+            take_word(left_);
+        } else if (word == "onlink") {
+            now_.onlink = true;
+        } else if (word != "linkdown") {
+            return refuse(fmt::format("'{}' is not known; {}", word.substr(0, 80), forms));
+        }
+        return {};
+    }
+    result<void> read_via() {
+        if (in_member_) return refuse("via is there twice; say nexthop before each of several");
+        std::string_view value = take_word(left_);
+        if (value == "inet6" || value == "inet") {  // as `ip route` says where families differ
+            crosses_ = true;
+            value = take_word(left_);
+        }
+        const auto address = parse_address(value);
+        if (!address) return refuse("via " + address.error().text);
+        now_.via = *address;
+        in_member_ = true;
+        return {};
+    }
+    /// What was said of a next hop is complete.
+    result<void> end_member() {
+        if (!in_member_) {
+            if (members_ != 0) return refuse("nexthop says no via");
+            return {};
+        }
+        if (members_++ == 0)
+            into_.first = now_;
+        else
+            into_.others.push_back(now_);
+        now_ = {};
+        in_member_ = false;
+        return {};
+    }
+
+    std::string_view left_;
+    route_line& into_;
+    route_line::member now_{};
+    bool in_member_ = false, several_ = false, crosses_ = false;
+    size_t members_ = 0;
+};
+
+}  // namespace
+
 result<route_line> parse_route_line(std::string_view line) {
     route_line out;
     std::string_view word = take_word(line);
-    for (const auto& [name, type] : {std::pair{"blackhole", route_type::blackhole},
-                                     std::pair{"unreachable", route_type::unreachable}})
-        if (word == name) {
+    for (const auto type : {route_type::blackhole, route_type::unreachable, route_type::prohibit})
+        if (word == state::route_type_names[static_cast<size_t>(type)]) {
             out.type = type;
             word = take_word(line);
+            break;
         }
     const bool by_default = word == "default";
     const auto to = parse_destination(word);
     if (!to) return refuse("the route's prefix " + to.error().text);
     out.to = *to;
-    bool via = false;
-    while (!(word = take_word(line)).empty()) {
-        const std::string_view value = is_one(alone, word) ? std::string_view{} : take_word(line);
-        if (word == "via") {
-            const auto address = parse_address(value);
-            if (!address) return refuse("via " + address.error().text);
-            out.via = *address;
-            via = true;
-        } else if (word == "dev") {
-            out.dev = value;
-        } else if (!is_one(with_value, word) && !is_one(alone, word)) {
-            return refuse(
-                fmt::format("'{}' is not known; a route is PREFIX via ADDRESS [dev PORT], or "
-                            "blackhole PREFIX, or unreachable PREFIX",
-                            word.substr(0, 80)));
-        }
-    }
+    line_words words(line, out);
+    if (auto good = words.read(); !good) return tl::unexpected<error>(good.error());
     if (out.type != route_type::unicast) {
-        if (via) return refuse("via says where packets go, but a route of this type sends none");
+        if (words.any())
+            return refuse("via says where packets go, but a route of this type sends none");
         return out;
     }
-    if (!via) return refuse("says not where packets go: PREFIX via ADDRESS [dev PORT]");
-    if (by_default) out.to.address.v6 = out.via.v6;
-    if (out.via.v6 != out.to.address.v6)
-        return refuse(fmt::format("via is {}, not of the same IP version as {}", out.via.text(),
-                                  out.to.text()));
+    if (!words.any()) return refuse(fmt::format("says not where packets go: {}", forms));
+    if (by_default) out.to.address.v6 = out.first.via.v6 != words.crosses_families();
     return out;
 }
 
@@ -97,22 +164,47 @@ bool says_nothing(std::string_view line) noexcept {
     return first == std::string_view::npos || line[first] == '#';
 }
 
+result<state::route_target> route_line_reader::target_of(const route_line& line) {
+    state::route_target out{.type = line.type};
+    if (line.type != route_type::unicast) return out;
+    const auto add = [&](const route_line::member& m) -> result<void> {
+        const bool onlink = m.onlink && !m.dev.empty();  // else its network says the link
+        auto found = neighbours_.interface_of(m.via, m.dev, onlink);
+        if (!found) return refuse("via " + found.error().text);
+        out.members.push_back(
+            {.via = m.via, .interface = std::move(*found), .weight = m.weight, .onlink = onlink});
+        return {};
+    };
+    auto good = add(line.first);
+    for (size_t i = 0; good && i < line.others.size(); ++i) good = add(line.others[i]);
+    if (good) good = state::arrange_members(out.members);
+    if (!good) return tl::unexpected<error>(good.error());
+    return out;
+}
+
 result<state::route> route_line_reader::read(std::string_view line) {
     const auto parsed = parse_route_line(line);
     if (!parsed) return refuse(parsed.error().text);
     if (auto good = state::check_routed_prefix(parsed->to); !good)
         return refuse("the route's prefix " + good.error().text);
-    if (last_index_ == UINT32_MAX || parsed->type != last_.type || parsed->via != last_.via ||
-        parsed->dev != last_dev_) {
-        last_ = {.type = parsed->type, .via = parsed->via};
-        last_dev_ = parsed->dev;
+    for (size_t i = 0; i < 1 + parsed->others.size(); ++i) {
+        const auto& via = (i == 0 ? parsed->first : parsed->others[i - 1]).via;
+        if (parsed->type != route_type::unicast) break;
+        if (auto good = state::check_family(via, parsed->to); !good)
+            return refuse("via " + good.error().text);
+    }
+    last_.dev = last_dev_;
+    if (last_index_ == UINT32_MAX || !parsed->others.empty() || parsed->type != last_type_ ||
+        parsed->first != last_) {
         last_index_ = UINT32_MAX;
-        if (parsed->type == route_type::unicast) {
-            auto found = neighbours_.interface_of(parsed->via, parsed->dev);
-            if (!found) return refuse("via " + found.error().text);
-            last_.interface = *found;
-        }
-        last_index_ = targets_.target_index(last_);
+        const auto target = target_of(*parsed);
+        if (!target) return tl::unexpected<error>(target.error());
+        const uint32_t index = targets_.target_index(*target);
+        if (!parsed->others.empty()) return state::route{parsed->to, index};
+        last_type_ = parsed->type;
+        last_ = parsed->first;
+        last_dev_ = parsed->first.dev;
+        last_index_ = index;
     }
     return state::route{parsed->to, last_index_};
 }

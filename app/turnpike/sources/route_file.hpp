@@ -19,13 +19,20 @@ namespace turnpike::sources {
 
 /// One line's route.
 struct route_line {
+    struct member {
+        ip_address via{};
+        std::string_view dev{};  ///< empty: not said
+        uint16_t weight = 1;
+        bool onlink = false;
+        bool operator==(const member&) const = default;
+    };
     ip_prefix to{};
     state::route_type type = state::route_type::unicast;
-    ip_address via{};
-    std::string_view dev{};  ///< empty: not said
+    member first{};
+    std::vector<member> others{};  ///< where it has several; of most lines there are none
 };
 
-/// Words that `ip route` prints besides (proto, scope, metric, onlink, ...) are passed over.
+/// Words that `ip route` prints besides (proto, scope, metric, linkdown, ...) are passed over.
 /// Errors  EINVAL with a sentence, no object
 [[nodiscard]] result<route_line> parse_route_line(std::string_view line);
 
@@ -42,11 +49,15 @@ class route_line_reader {
     [[nodiscard]] result<state::route> read(std::string_view line);
 
   private:
+    result<state::route_target> target_of(const route_line& line);
+
     state::neighbour_finder& neighbours_;
     state::route_set& targets_;
-    state::route_target last_{};  ///< of the route before: mostly this one's, too
-    uint32_t last_index_ = UINT32_MAX;
+    // What the route before said: mostly this one says the same.
+    state::route_type last_type_ = state::route_type::unicast;
+    route_line::member last_{};  ///< its port is last_dev_
     std::string last_dev_{};
+    uint32_t last_index_ = UINT32_MAX;
 };
 
 /// Called for each route with its target's index in the set and the line's number; complains by throwing.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sources/route_file.hpp"
 #include "state/next_hop_rules.hpp"
@@ -42,8 +43,15 @@ result<route_stream::change> route_stream::read(std::string_view line,
     return out;
 }
 
-result<void> route_stream::take(std::string_view lines, const state::desired& in) {
-    state::neighbour_finder find(in);
+result<void> route_stream::take(std::string_view lines, const state::desired& in,
+                                const std::string& vrf) {
+    if (!vrf.empty() && in.vrfs.find(vrf) == nullptr)
+        return fail(ENOENT, "vrf",
+                    fmt::format("names '{}', which is not a VRF", vrf.substr(0, 80)));
+    if (lines_ != 0 && vrf != vrf_)
+        return fail(EINVAL, "vrf", fmt::format("is '{}', and was '{}' before", vrf, vrf_));
+    vrf_ = vrf;
+    state::neighbour_finder find(in, vrf);
     route_line_reader reader(find, targets_);
     while (!lines.empty()) {
         const std::string_view line = lines.substr(0, lines.find('\n'));
@@ -59,22 +67,50 @@ result<void> route_stream::take(std::string_view lines, const state::desired& in
     return {};
 }
 
+/// By prefix, since neighbours in the set are near each other in memory; each prefix's as they came.
+std::vector<uint32_t> route_stream::in_order() const {
+    static_assert(most <= size_t{1} << 24);
+    std::vector<uint64_t> v4;  // address, length and index in a word: a tenth of the time
+    std::vector<uint32_t> v6, order;
+    v4.reserve(changes_.size());
+    order.reserve(changes_.size());
+    for (uint32_t i = 0; i < changes_.size(); ++i) {
+        const ip_prefix& to = changes_[i].route.to;
+        if (to.address.v6)
+            v6.push_back(i);
+        else
+            v4.push_back(uint64_t{to.address.v4()} << 32 | uint64_t{to.length} << 24 | i);
+    }
+    if (!std::is_sorted(v4.begin(), v4.end())) std::sort(v4.begin(), v4.end());
+    for (const uint64_t word : v4) order.push_back(static_cast<uint32_t>(word & 0xff'ffff));
+    std::stable_sort(v6.begin(), v6.end(), [this](uint32_t a, uint32_t b) {
+        return changes_[a].route.to < changes_[b].route.to;
+    });
+    order.insert(order.end(), v6.begin(), v6.end());
+    return order;
+}
+
 result<void> route_stream::make(state::desired& into) {
-    // By prefix, since neighbours in the set are near each other in memory; each prefix's in their order.
-    std::vector<change> all = std::move(changes_);
-    changes_.clear();
-    std::stable_sort(all.begin(), all.end(),
-                     [](const change& a, const change& b) { return a.route.to < b.route.to; });
+    if (!vrf_.empty() && into.vrfs.find(vrf_) == nullptr)
+        return fail(ENOENT, "vrf", fmt::format("'{}' went meanwhile", vrf_));
+    state::route_set& routes = into.routes_of(vrf_);
+    constexpr size_t ahead = 6;  // prefixes whose part of the table is on its way
+    const std::vector<uint32_t> order = in_order();
+    const std::vector<change> all = std::exchange(changes_, {});
+    std::vector<uint32_t> known(targets_.targets().size(), UINT32_MAX);  // indices into `into`'s
     const change* wrong = nullptr;
-    for (const change& c : all) {
-        const bool there = c.what != verb::replace && into.routes.at(c.route.to) != nullptr;
-        if ((c.what == verb::add && there) || (c.what == verb::del && !there)) {
-            if (wrong == nullptr || c.line < wrong->line) wrong = &c;
-        } else if (c.what == verb::del) {
-            into.routes.remove(c.route.to);
+    for (size_t i = 0; i < order.size(); ++i) {
+        if (i + ahead < order.size()) routes.expect(all[order[i + ahead]].route.to);
+        const change& c = all[order[i]];
+        bool good = true;
+        if (c.what == verb::del) {
+            good = routes.remove(c.route.to);
         } else {
-            into.routes.set(c.route.to, targets_.targets()[c.route.target]);
+            const uint32_t target = c.route.target;
+            const bool is_new = routes.set(c.route.to, targets_.targets()[target], known[target]);
+            good = is_new || c.what == verb::replace;
         }
+        if (!good && (wrong == nullptr || c.line < wrong->line)) wrong = &c;
     }
     if (wrong == nullptr) return state::validate(into);
     const bool add = wrong->what == verb::add;

@@ -22,8 +22,10 @@ class route_stream {
 
     /// Empty lines and # comments are none.
     /// in      says which ports' networks there are
-    /// Errors  EINVAL with "line N", counted from the first part on; ENOSPC
-    [[nodiscard]] result<void> take(std::string_view lines, const state::desired& in);
+    /// vrf     whose routes they are, of all parts the same; "": the main ones
+    /// Errors  EINVAL with "line N", counted from the first part on; ENOENT: no such VRF; ENOSPC
+    [[nodiscard]] result<void> take(std::string_view lines, const state::desired& in,
+                                    const std::string& vrf = {});
     /// As in the order in which they came.
     /// Errors  EEXIST, ENOENT with "line N", the first; EINVAL: the state cannot be; `into` is then of no
     ///         use. Whether or not: all that was taken is gone
@@ -41,6 +43,9 @@ class route_stream {
 
     [[nodiscard]] result<change> read(std::string_view line, class route_line_reader& reader) const;
 
+    [[nodiscard]] std::vector<uint32_t> in_order() const;
+
+    std::string vrf_;
     std::vector<change> changes_;
     state::route_set targets_;  ///< of no routes
     uint32_t lines_ = 0;

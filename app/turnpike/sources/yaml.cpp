@@ -9,9 +9,11 @@
 #include "config/reader.hpp"
 #include "config/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
+#include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
 #include "sources/yaml_routing.hpp"
 #include "sources/yaml_settings.hpp"
+#include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
 
 namespace turnpike::sources {
@@ -77,6 +79,21 @@ state::control_socket read_control(const reader& from) {
     return out;
 }
 
+state::control_plane read_control_plane(const reader& from) {
+    from.expect_map({"netlink", "namespace", "rate"});
+    state::control_plane out;
+    out.where.text = from.where();
+    out.netlink = from.at("netlink").truth();
+    out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
+    if (!from.has("namespace")) return out;
+    out.network_namespace = from.at("namespace").text();
+    const std::string& name = out.network_namespace;
+    if (name.empty() || name.size() > 255 || name.find('/') != std::string::npos || name == "." ||
+        name == "..")
+        from.at("namespace").refuse("should be a name as `ip netns add` takes it");
+    return out;
+}
+
 /// From the configuration's folder, as a list's file is.
 state::pcie_profiles read_profiles(const reader& from, const std::string& name) {
     constexpr size_t most_bytes = 1u << 20;
@@ -94,23 +111,55 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
 }
 
 desired read_all(const reader& from, const std::string& name) {
-    from.expect_map({"eal", "workers", "mempool", "tx", "pcie_profiles", "acl", "ports", "patches",
-                     "routes", "icmp", "neighbours", "control"});
+    from.expect_map({"eal",
+                     "workers",
+                     "mempool",
+                     "tx",
+                     "idle",
+                     "pcie_profiles",
+                     "acl",
+                     "ports",
+                     "interfaces",
+                     "tunnels",
+                     "patches",
+                     "bridges",
+                     "vrfs",
+                     "routes",
+                     "icmp",
+                     "ecmp",
+                     "special_purpose",
+                     "neighbours",
+                     "control",
+                     "control_plane"});
     desired out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
     if (from.has("workers")) out.workers = read_workers(from.at("workers"));
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
     if (from.has("control")) out.control = read_control(from.at("control"));
+    if (from.has("control_plane")) out.control_plane = read_control_plane(from.at("control_plane"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"), out.sending);
+    if (from.has("idle")) out.idle = read_idle(from.at("idle"), out.idle);
     if (from.has("pcie_profiles"))
         out.pcie_profiles = read_profiles(from.at("pcie_profiles"), name);
     if (from.has("acl")) read_lists(from.at("acl"), out);
+    if (from.has("vrfs"))
+        for (const reader& one : from.at("vrfs").list("VRFs")) read_vrf(one, out);
     for (const reader& port : from.at("ports").list("ports")) read_port(port, out);
+    if (from.has("interfaces"))
+        for (const reader& one : from.at("interfaces").list("VLANs of ports"))
+            read_vlan_interface(one, out);
+    if (from.has("tunnels"))
+        for (const reader& one : from.at("tunnels").list("tunnels")) read_tunnel(one, out);
     if (from.has("patches"))
         for (const reader& pair : from.at("patches").list("pairs of ports")) read_patch(pair, out);
+    if (from.has("bridges"))
+        for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
     if (from.has("routes")) read_routes(from.at("routes"), out);
     if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"), out.messages);
+    if (from.has("special_purpose"))
+        out.drops_special = from.at("special_purpose").word({"route", "drop"}) == 1;
+    if (from.has("ecmp")) out.sharing = read_ecmp(from.at("ecmp"), out.sharing);
     if (from.has("neighbours")) {
         const reader neighbours = from.at("neighbours");
         out.limits = read_neighbour_limits(neighbours, out.limits);

@@ -37,9 +37,10 @@ std::vector<acl_rule> operators_rules(const acl_list& list) {
 /// `rules` between turnpike's own.
 void fill(acl_list& list, std::vector<acl_rule> rules) {
     list.rules.clear();
-    list.rules.push_back(own_rule(acl_action::deny, tiny_fragment, acl_key::tiny_fragment));
+    if (!list.l2)
+        list.rules.push_back(own_rule(acl_action::deny, tiny_fragment, acl_key::tiny_fragment));
     std::move(rules.begin(), rules.end(), std::back_inserter(list.rules));
-    if (!list.default_permits) {
+    if (!list.l2 && !list.default_permits) {
         list.rules.push_back(
             own_rule(acl_action::permit, neighbour_discovery, acl_key::neighbour_discovery));
         list.rules.back().ipv4 = false;
@@ -47,15 +48,15 @@ void fill(acl_list& list, std::vector<acl_rule> rules) {
     if (auto divided = divide_counts(list); !divided) throw config::complaint{divided.error()};
 }
 
-std::vector<acl_rule> read_rules(const reader& from, const std::string& config_file) {
+std::vector<acl_rule> read_rules(const reader& from, const std::string& config_file, bool l2) {
     std::vector<acl_rule> out;
     std::set<std::string> names{tiny_fragment, neighbour_discovery, by_default};
     for (const reader& element : from.list("rules")) {
-        if (element.has("file") || element.has("lines")) {
+        if (!l2 && (element.has("file") || element.has("lines"))) {
             auto more = read_acl_file(element, config_file);
             std::move(more.begin(), more.end(), std::back_inserter(out));
         } else {
-            acl_rule r = read_acl_rule(element);
+            acl_rule r = read_acl_rule(element, l2);
             if (!r.name.empty() && !names.insert(r.name).second)
                 element.at("name").refuse(
                     fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
@@ -69,18 +70,22 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
 
 /// before  what stays where it is not said; null: a new list
 acl_list read_list(const reader& from, const std::string& config_file, const acl_list* before) {
-    from.expect_map({"name", "default", "memory_mb", "rules"});
+    from.expect_map({"name", "layer", "default", "memory_mb", "rules"});
     acl_list out;
     out.name = from.at("name").name();
     if (before != nullptr) {
+        out.l2 = before->l2;
         out.default_permits = before->default_permits;
         out.memory_mb = before->memory_mb;
     }
     out.where.text = from.where();
+    if (from.has("layer")) out.l2 = from.at("layer").number(2, 3) == 2;
+    const bool keeps = before != nullptr && !from.has("rules");
+    if (keeps && out.l2 != before->l2)
+        from.at("layer").refuse("differs from what it was: its rules have to be said, too");
     if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
     out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
-    fill(out, before != nullptr && !from.has("rules") ? operators_rules(*before)
-                                                      : read_rules(from.at("rules"), config_file));
+    fill(out, keeps ? operators_rules(*before) : read_rules(from.at("rules"), config_file, out.l2));
     return out;
 }
 
@@ -102,8 +107,8 @@ size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
 }
 
 /// The rule of an edit; no other of the list has its name.
-acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others) {
-    acl_rule r = read_acl_rule(from);
+acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, bool l2) {
+    acl_rule r = read_acl_rule(from, l2);
     const bool taken =
         r.name == tiny_fragment || r.name == neighbour_discovery || r.name == by_default ||
         std::any_of(others.begin(), others.end(),
@@ -155,13 +160,13 @@ std::vector<acl_rule> take_rules(acl_list& list) {
 
 void put_rules(acl_list& list, std::vector<acl_rule> rules) { fill(list, std::move(rules)); }
 
-void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how) {
+void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how, bool l2) {
     if (how == list_edit::insert) {
         const size_t at =
             from.has("at") ? from.at("at").number(1, rules.size() + 1) - 1 : rules.size();
         if (rules.size() == max_list_rules)
             from.refuse(fmt::format("makes more rules than {}", max_list_rules));
-        acl_rule r = read_one_rule(from.at("rule"), rules);
+        acl_rule r = read_one_rule(from.at("rule"), rules, l2);
         rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(at), std::move(r));
         return;
     }
@@ -170,14 +175,15 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how)
         rules.erase(at);
     } else {
         at->name.clear();  // may be the new one's
-        *at = read_one_rule(from.at("rule"), rules);
+        *at = read_one_rule(from.at("rule"), rules, l2);
     }
 }
 
 void read_bindings(const desired& in, const reader& from, interface& into) {
-    from.expect_map({"in", "out"});
-    if (from.has("in")) into.acl_in = list_name(in, from.at("in"));
-    if (from.has("out")) into.acl_out = list_name(in, from.at("out"));
+    from.expect_map(
+        {list_places[0].name, list_places[1].name, list_places[2].name, list_places[3].name});
+    for (const list_place& at : list_places)
+        if (from.has(at.name)) into.*at.list = list_name(in, from.at(at.name));
 }
 
 }  // namespace turnpike::sources

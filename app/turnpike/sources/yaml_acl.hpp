@@ -18,7 +18,9 @@ void read_acl(const config::reader& from, state::desired& into);
 void put_rules(state::acl_list& list, std::vector<state::acl_rule> rules);
 enum class list_edit { insert, exchange, erase };
 /// One of them. from  "rule", not to erase; "at", from 1, or the "name" of the one that is there
-void edit_rules(std::vector<state::acl_rule>& rules, const config::reader& from, list_edit how);
+/// l2  the list is an L2 list
+void edit_rules(std::vector<state::acl_rule>& rules, const config::reader& from, list_edit how,
+                bool l2);
 /// ports[].acl: the directions that it names; null: no list. Needs the lists read already.
 void read_bindings(const state::desired& in, const config::reader& from, state::interface& into);
 

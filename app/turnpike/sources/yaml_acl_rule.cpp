@@ -12,6 +12,7 @@
 #include "config/yaml_file.hpp"
 #include "packet/headers.hpp"
 #include "sources/yaml_routing.hpp"
+#include "state/l2_match.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -170,14 +171,12 @@ void read_fragments(const reader& from, acl_rule& r) {
     if (only) r.match.tcp_flags.value |= acl_key::later_fragment;
 }
 
-void read_vlan(const reader& from, acl_rule& r) {
+acl::masked<uint16_t> read_vlan_match(const reader& from) {
     constexpr uint16_t identifier = 0x0fff;
-    if (from.text() == "untagged") {
-        r.match.vlan = {0, acl_key::tagged};
-        return;
-    }
-    r.match.vlan = {static_cast<uint16_t>(from.number(0, 4094)), identifier};
-    require(r.match.vlan, acl_key::tagged);
+    if (from.text() == "untagged") return {0, acl_key::tagged};
+    acl::masked<uint16_t> out{static_cast<uint16_t>(from.number(0, 4094)), identifier};
+    require(out, acl_key::tagged);
+    return out;
 }
 
 /// The last field of ClassBench's rules: TCP's flags in the high byte; ICMP's type in the high byte
@@ -210,6 +209,53 @@ acl_action read_action(const reader& from) {
     return static_cast<acl_action>(from.at("action").word({"permit", "deny", "count"}));
 }
 
+/// "02:00:00:00:00:01", or with the bits that count: "02:00:00:00:00:00/ff:ff:ff:00:00:00".
+mac_match read_mac_match(const reader& from) {
+    const std::string text = from.text();
+    const size_t slash = text.find('/');
+    mac_match out{.value = from.taken(parse_mac(text.substr(0, slash))), .mask = broadcast_mac};
+    if (slash != std::string::npos) out.mask = from.taken(parse_mac(text.substr(slash + 1)));
+    for (size_t i = 0; i < sizeof out.mask.bytes; ++i)
+        if ((out.value.bytes[i] & ~out.mask.bytes[i]) != 0)
+            from.refuse(fmt::format("is {}, which has bits that its mask leaves out", text));
+    return out;
+}
+
+acl::port_range read_ethertype(const reader& from) {
+    const std::string text = from.text();
+    std::string names;
+    for (const auto& [name, type] : named_ethertypes) {
+        if (name == text) return type;
+        names += fmt::format(", {}", name);
+    }
+    constexpr uint16_t first = packet::ether_type_first;
+    uint16_t type = 0;
+    const char* const end = text.data() + text.size();
+    const bool hex = text.starts_with("0x");
+    const auto [last, code] =
+        std::from_chars(text.data() + (hex ? 2 : 0), end, type, hex ? 16 : 10);
+    if (code != std::errc() || last != end || type < first)
+        from.refuse(fmt::format("should be a number from 0x0600 to 0xffff{}, not '{}'", names,
+                                text.substr(0, 80)));
+    return {type, type};
+}
+
+acl_rule read_l2_rule(const reader& from) {
+    if (from.has("file") || from.has("lines"))
+        from.refuse("names rules of IP packets, and its list is one of layer 2");
+    from.expect_map({"action", "name", "source_mac", "destination_mac", "ethertype", "vlan"});
+    acl_rule r{.action = read_action(from), .ipv6 = false};
+    r.where.text = from.where();
+    if (from.has("name")) r.name = from.at("name").name();
+    l2_match match;
+    if (from.has("source_mac")) match.source = read_mac_match(from.at("source_mac"));
+    if (from.has("destination_mac")) match.destination = read_mac_match(from.at("destination_mac"));
+    if (from.has("ethertype")) match.type = read_ethertype(from.at("ethertype"));
+    if (from.has("vlan")) match.vlan = read_vlan_match(from.at("vlan"));
+    put_l2(match, r.match);
+    return r;
+}
+
 /// The text of the file, or the block with as many empty lines before it as the configuration has.
 std::string rules_text(const reader& from, const std::string& config_file,
                        const std::string& name) {
@@ -227,7 +273,8 @@ bool has_ports(uint8_t protocol) noexcept {
            protocol == protocol_sctp;
 }
 
-acl_rule read_acl_rule(const reader& from) {
+acl_rule read_acl_rule(const reader& from, bool l2) {
+    if (l2) return read_l2_rule(from);
     from.expect_map({"action", "name", "family", "protocol", "source", "destination",
                      "source_ports", "destination_ports", "tcp_flags", "icmp_type", "icmp_code",
                      "dscp", "vlan", "fragments", "file"});
@@ -249,7 +296,7 @@ acl_rule read_acl_rule(const reader& from) {
     if (from.has("dscp"))
         r.match.dscp = {static_cast<uint8_t>(from.at("dscp").number(0, 63) << 2),
                         acl_key::dscp_mask};
-    if (from.has("vlan")) read_vlan(from.at("vlan"), r);
+    if (from.has("vlan")) r.match.vlan = read_vlan_match(from.at("vlan"));
     v.settle(r);
     return r;
 }

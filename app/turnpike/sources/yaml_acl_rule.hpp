@@ -14,11 +14,22 @@ namespace turnpike::sources {
 inline constexpr std::array<std::string_view, 8> tcp_flag_names = {
     "fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"};  ///< from bit 0 up
 
+/// EtherTypes, and IEEE 802.3 lengths in the place of one.
+struct named_ethertype {
+    std::string_view name;
+    acl::port_range type;
+};
+inline constexpr std::array<named_ethertype, 5> named_ethertypes = {{{"ipv4", {0x0800, 0x0800}},
+                                                                     {"arp", {0x0806, 0x0806}},
+                                                                     {"ipv6", {0x86dd, 0x86dd}},
+                                                                     {"lldp", {0x88cc, 0x88cc}},
+                                                                     {"llc", {0, 0x05ff}}}};
+
 /// Whether what this protocol carries begins with ports.
 [[nodiscard]] bool has_ports(uint8_t protocol) noexcept;
 
-/// Throws complaint.
-state::acl_rule read_acl_rule(const config::reader& from);
+/// l2  of an L2 list. Throws complaint.
+state::acl_rule read_acl_rule(const config::reader& from, bool l2);
 /// {action, file} or {action, lines}: one rule for each of the file's or block's lines, in their order. A
 /// relative path is taken from the folder of `config_file`. Throws complaint.
 std::vector<state::acl_rule> read_acl_file(const config::reader& from,

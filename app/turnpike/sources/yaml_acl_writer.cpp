@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "net/ip.hpp"
 #include "packet/headers.hpp"
 #include "sources/yaml_acl_rule.hpp"
+#include "state/l2_match.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -48,6 +51,19 @@ std::string flags_text(const acl::masked<uint16_t>& flags) {
     return out;
 }
 
+std::string vlan_text(const acl::masked<uint16_t>& vlan) {
+    if (vlan.mask == 0) return {};
+    if (vlan.mask == acl_key::tagged) return ", vlan: untagged";
+    return format(", vlan: {}", vlan.value & ~acl_key::tagged);
+}
+
+/// What the rule does, and its name.
+std::string opening(const acl_rule& r) {
+    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
+    if (!r.name.empty()) out += ", name: " + quoted(r.name);
+    return out;
+}
+
 /// What is asked of the upper-layer header and around it.
 std::string details(const acl::rule& r) {
     std::string out;
@@ -59,18 +75,34 @@ std::string details(const acl::rule& r) {
     if (r.icmp_type) out += format(", icmp_type: {}", *r.icmp_type);
     if (r.icmp_code) out += format(", icmp_code: {}", *r.icmp_code);
     if (r.dscp.mask != 0) out += format(", dscp: {}", r.dscp.value >> 2);
-    if (r.vlan.mask == acl_key::tagged)
-        out += ", vlan: untagged";
-    else if (r.vlan.mask != 0)
-        out += format(", vlan: {}", r.vlan.value & ~acl_key::tagged);
+    out += vlan_text(r.vlan);
     if (asks(r, acl_key::later_fragment))
         out += format(", fragments: {}", (r.tcp_flags.value & acl_key::later_fragment) != 0);
     return out;
 }
 
+/// Of an L2 list.
+std::string frame_rule_text(const acl_rule& r) {
+    const l2_match m = l2_of(r.match);
+    std::string out = opening(r);
+    for (const auto& [key, of] :
+         {std::pair{"source_mac", &m.source}, {"destination_mac", &m.destination}}) {
+        if (*of == mac_match{}) continue;
+        const std::string mask = of->mask == broadcast_mac ? "" : '/' + of->mask.text();
+        out += format(", {}: {}", key, quoted(of->value.text() + mask));
+    }
+    if (m.type != acl::port_range{}) {
+        const auto named = std::find_if(named_ethertypes.begin(), named_ethertypes.end(),
+                                        [&](const auto& n) { return n.type == m.type; });
+        out += ", ethertype: ";
+        out += named == named_ethertypes.end() ? format("{:#06x}", m.type.first)
+                                               : std::string(named->name);
+    }
+    return out + vlan_text(m.vlan) + "}";
+}
+
 std::string rule_text(const acl_rule& r) {
-    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
-    if (!r.name.empty()) out += ", name: " + quoted(r.name);
+    std::string out = opening(r);
     if (r.ipv4 != r.ipv6) out += format(", family: {}", r.ipv6 ? "ipv6" : "ipv4");
     if (r.match.protocol.mask != 0) out += format(", protocol: {}", r.match.protocol.value);
     const acl::address_match any{};
@@ -119,16 +151,17 @@ std::string quoted(const std::string& text) {
 }
 
 void add_list(std::string& out, const acl_list& list) {
-    out += format("  - name: {}\n    default: {}\n    memory_mb: {}\n", quoted(list.name),
-                  list.default_permits ? "permit" : "deny", list.memory_mb);
+    out += format("  - name: {}\n{}    default: {}\n    memory_mb: {}\n", quoted(list.name),
+                  list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
+                  list.memory_mb);
     bool any = false;
     const acl_rule* block = nullptr;  // the one before, of a block in ClassBench's form
     for (const acl_rule& r : list.rules) {
         if (r.where.text.empty()) continue;
         if (!any) out += "    rules:\n";
         any = true;
-        if (!needs_classbench(r.match)) {
-            out += "      - " + rule_text(r) + "\n";
+        if (list.l2 || !needs_classbench(r.match)) {
+            out += "      - " + (list.l2 ? frame_rule_text(r) : rule_text(r)) + "\n";
             block = nullptr;
             continue;
         }

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "sources/yaml_acl.hpp"
-#include "sources/yaml_routing.hpp"
+#include "sources/yaml_interface.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -45,8 +45,9 @@ std::string one_spelling(const std::string& device) {
 /// What is said of a port and of its interface.
 void read_members(const reader& from, const desired& in, state::port& port,
                   state::interface& on_it) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors", "addresses",
-                     "pcie", "acl"});
+    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors", "pcie",
+                     "acl", "addresses"},
+                    routing_keys);
     if (from.has("device")) {
         port.device = from.at("device").text();
         if (port.device.size() > 512) from.at("device").refuse("is longer than 512 characters");
@@ -61,7 +62,7 @@ void read_members(const reader& from, const desired& in, state::port& port,
             port.rx_workers.push_back(static_cast<unsigned>(lcore.number(0, state::max_lcore)));
     }
     if (from.has("pcie")) port.bill = read_pcie(from.at("pcie"));
-    if (from.has("addresses")) on_it.addresses = read_addresses(from.at("addresses"));
+    read_routing(from, on_it);
     if (from.has("acl")) read_bindings(in, from.at("acl"), on_it);
     port.where.text = on_it.where.text = from.where();
 }
@@ -77,6 +78,11 @@ void read_port(const reader& from, desired& into) {
     read_members(from, into, port, on_it);
     (void)from.at("device");
     on_it.port = name;
+    const bool taken = into.ports.find(name) == nullptr && (into.interfaces.find(name) != nullptr ||
+                                                            into.bridges.find(name) != nullptr);
+    if (taken)
+        from.at("name").refuse(
+            fmt::format("is '{}', which a bridge or a VLAN's interface is called already", name));
     if (!into.ports.add(name, std::move(port)))
         from.at("name").refuse(fmt::format("is '{}' again; each port has its own", name));
     into.interfaces.add(name, std::move(on_it));
@@ -97,8 +103,10 @@ void read_patch(const reader& from, desired& into) {
     for (size_t i = 0; i < 2; ++i) {
         name[i] = ends[i].text();
         const state::interface* at = into.interfaces.find(name[i]);
-        if (at == nullptr)
+        if (at == nullptr || at->port != name[i] || into.ports.find(name[i]) == nullptr)
             ends[i].refuse(fmt::format("names '{}', which is not a port", name[i].substr(0, 80)));
+        if (at->kind == state::interface_kind::bridged)
+            ends[i].refuse(fmt::format("names '{}', which is in bridge '{}'", name[i], at->bridge));
         if (!at->peer.empty() || (i == 1 && name[0] == name[1]))
             ends[i].refuse(fmt::format("uses '{}' again; a port has one patch", name[i]));
     }

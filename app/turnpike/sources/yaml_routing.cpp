@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "sources/route_file.hpp"
 #include "state/next_hop_rules.hpp"
@@ -22,7 +22,7 @@ using state::neighbour_finder;
 using state::route_type;
 
 std::string read_interface(const desired& in, neighbour_finder& find, const reader& from,
-                           std::string_view key, const ip_address& neighbour) {
+                           std::string_view key, const ip_address& neighbour, bool onlink = false) {
     std::string named;
     if (from.has("port")) {
         named = from.at("port").text();
@@ -33,7 +33,7 @@ std::string read_interface(const desired& in, neighbour_finder& find, const read
         if (i->kind != state::interface_kind::routed)
             from.at("port").refuse(fmt::format("names '{}', which has no addresses", named));
     }
-    return from.at(key).taken(find.interface_of(neighbour, named));
+    return from.at(key).taken(find.interface_of(neighbour, named, onlink));
 }
 
 /// A route on its way into the set, with its place in a file.
@@ -46,7 +46,7 @@ struct placed_route {
 /// Reads all of `routes`, in whatever form; remembers where each stands until all are known.
 class route_reader {
   public:
-    explicit route_reader(desired& into) : into_(into), find_(into) { files_.push_back(into.file); }
+    explicit route_reader(desired& into) : into_(into) { files_.push_back(into.file); }
 
     void read(const reader& from) {
         if (from.is_map()) return read_many(from);
@@ -59,62 +59,85 @@ class route_reader {
     }
 
     void finish() {
-        std::sort(routes_.begin(), routes_.end(), [](const placed_route& a, const placed_route& b) {
-            return std::tie(a.to, a.file, a.line) < std::tie(b.to, b.file, b.line);
-        });
-        const auto twice = std::adjacent_find(
-            routes_.begin(), routes_.end(),
-            [](const placed_route& a, const placed_route& b) { return a.to == b.to; });
-        if (twice != routes_.end()) refuse(twice[1], "is there twice; a prefix has one route");
-        into_.routes.reserve(routes_.size());
-        for (const placed_route& r : routes_) into_.routes.add(r.to, r.target);
-        into_.routes.finish();
-        if (const auto wrong = state::find_wrong_route(into_)) refuse(*at(wrong->to), wrong->why);
+        for (auto& [vrf, of] : by_vrf_) finish(vrf, of.routes);
+        if (const auto wrong = state::find_wrong_route(into_))
+            refuse(*at(by_vrf_.at(wrong->vrf).routes, wrong->to), wrong->vrf, wrong->why);
     }
 
   private:
+    struct of_vrf {
+        neighbour_finder find;
+        state::route_set& set;
+        std::vector<placed_route> routes{};
+    };
+
+    /// Those of the VRF that an element names.
+    of_vrf& vrf_of(const reader& from) {
+        const std::string name = read_vrf_of_routes(from, into_);
+        const auto there = by_vrf_.find(name);
+        if (there != by_vrf_.end()) return there->second;
+        return by_vrf_.emplace(name, of_vrf{neighbour_finder(into_, name), into_.routes_of(name)})
+            .first->second;
+    }
     void read_one(const reader& from) {
-        const auto [to, target] = read_route(from, into_, find_);
-        routes_.push_back({to, into_.routes.target_index(target), 0, from.line()});
+        of_vrf& of = vrf_of(from);
+        const auto [to, target] = read_route(from, into_, of.find);
+        of.routes.push_back({to, of.set.target_index(target), 0, from.line()});
     }
 
     void read_many(const reader& from) {
-        if (from.has("lines")) return read_lines(from.at("lines"));
-        from.expect_map({"file"});
+        from.expect_map({from.has("lines") ? "lines" : "file", "vrf"});
+        of_vrf& of = vrf_of(from);
+        if (from.has("lines")) return read_lines(from.at("lines"), of);
         const std::string name = from.at("file").text();
         files_.push_back(name);
         const auto file = static_cast<uint32_t>(files_.size() - 1);
         auto read =
-            read_route_file(std::filesystem::path(into_.file).parent_path() / name, find_,
-                            into_.routes, [&](const ip_prefix& to, uint32_t target, uint32_t line) {
-                                routes_.push_back({to, target, file, line});
+            read_route_file(std::filesystem::path(into_.file).parent_path() / name, of.find, of.set,
+                            [&](const ip_prefix& to, uint32_t target, uint32_t line) {
+                                of.routes.push_back({to, target, file, line});
                             });
         if (!read) from.at("file").refuse("cannot be taken: " + read.error().message());
     }
     /// A block of lines in the configuration itself; its first is the one behind "lines: |".
-    void read_lines(const reader& from) {
+    void read_lines(const reader& from, of_vrf& of) {
         const std::string text = from.text();
-        auto read = read_route_lines(text, from.line() + 1, into_.file, find_, into_.routes,
+        auto read = read_route_lines(text, from.line() + 1, into_.file, of.find, of.set,
                                      [&](const ip_prefix& to, uint32_t target, uint32_t line) {
-                                         routes_.push_back({to, target, 0, line});
+                                         of.routes.push_back({to, target, 0, line});
                                      });
         if (!read) throw complaint{read.error()};
     }
 
-    [[nodiscard]] const placed_route* at(const ip_prefix& p) const {
-        const auto r = std::lower_bound(
-            routes_.begin(), routes_.end(), p,
-            [](const placed_route& a, const ip_prefix& wanted) { return a.to < wanted; });
-        return r != routes_.end() && r->to == p ? &*r : nullptr;
+    void finish(const std::string& vrf, std::vector<placed_route>& routes) {
+        std::sort(routes.begin(), routes.end(), [](const placed_route& a, const placed_route& b) {
+            return std::tie(a.to, a.file, a.line) < std::tie(b.to, b.file, b.line);
+        });
+        const auto twice = std::adjacent_find(
+            routes.begin(), routes.end(),
+            [](const placed_route& a, const placed_route& b) { return a.to == b.to; });
+        if (twice != routes.end()) refuse(twice[1], vrf, "is there twice; a prefix has one route");
+        state::route_set& set = into_.routes_of(vrf);
+        set.reserve(routes.size());
+        for (const placed_route& r : routes) set.add(r.to, r.target);
+        set.finish();
     }
-    [[noreturn]] void refuse(const placed_route& r, const std::string& why) const {
+    [[nodiscard]] static const placed_route* at(const std::vector<placed_route>& routes,
+                                                const ip_prefix& p) {
+        const auto r = std::lower_bound(
+            routes.begin(), routes.end(), p,
+            [](const placed_route& a, const ip_prefix& wanted) { return a.to < wanted; });
+        return r != routes.end() && r->to == p ? &*r : nullptr;
+    }
+    [[noreturn]] void refuse(const placed_route& r, const std::string& vrf,
+                             const std::string& why) const {
+        const std::string of = vrf.empty() ? "" : " of VRF '" + vrf + "'";
         throw complaint{error{EINVAL, fmt::format("{}:{}", files_[r.file], r.line),
-                              fmt::format("routes: {} {}", r.to.text(), why)}};
+                              fmt::format("routes{}: {} {}", of, r.to.text(), why)}};
     }
 
     desired& into_;
-    neighbour_finder find_;
-    std::vector<placed_route> routes_;
+    std::map<std::string, of_vrf> by_vrf_;
     std::vector<std::string> files_;  ///< the configuration itself first
 };
 
@@ -160,6 +183,61 @@ ip_prefix read_network(const reader& from) {
     return p;
 }
 
+namespace {
+
+/// A next hop: a map with its address as `via`, or the address alone.
+state::route_member read_member(const reader& from, const ip_prefix& to, const desired& in,
+                                neighbour_finder& find) {
+    const reader via = from.is_map() ? from.at("via") : from;
+    state::route_member out{.via = via.taken(parse_address(via.text()))};
+    if (auto good = state::check_family(out.via, to); !good) via.refuse(good.error().text);
+    if (!from.is_map()) {
+        out.interface = via.taken(find.interface_of(out.via, {}));
+        return out;
+    }
+    if (from.has("onlink")) out.onlink = from.at("onlink").truth();
+    out.interface = read_interface(in, find, from, "via", out.via, out.onlink);
+    out.weight = from.number_or("weight", out.weight, 1, state::most_member_weight);
+    return out;
+}
+
+}  // namespace
+
+std::string read_vrf_of(const reader& from) {
+    const std::string name = from.text();
+    return name == "main" ? std::string() : name;
+}
+
+void read_vrf(const reader& from, desired& into, bool replace) {
+    from.expect_map({"name", "table"});
+    const std::string name = from.at("name").name();
+    if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
+    state::vrf* const there = into.vrfs.find(name);
+    if (there != nullptr && !replace)
+        from.at("name").refuse(fmt::format("is '{}' again; each VRF has its own", name));
+    uint32_t table = 1;
+    const auto is_taken = [&](uint32_t t) {
+        return std::any_of(into.vrfs.begin(), into.vrfs.end(),
+                           [&](const auto& v) { return v.first != name && v.second.table == t; });
+    };
+    while (is_taken(table)) ++table;
+    table = from.number_or("table", there != nullptr ? there->table : table, 1, UINT32_MAX);
+    if (table >= 253 && table <= 255)
+        from.at("table").refuse(fmt::format("is {}; 253 to 255 are Linux's own tables", table));
+    if (there != nullptr)
+        there->table = table;
+    else
+        into.vrfs.add(name, {.table = table, .where = {from.where()}});
+}
+
+std::string read_vrf_of_routes(const reader& from, const desired& in) {
+    if (!from.is_map() || !from.has("vrf")) return {};
+    std::string name = read_vrf_of(from.at("vrf"));
+    if (!name.empty() && in.vrfs.find(name) == nullptr)
+        from.at("vrf").refuse(fmt::format("names '{}', which is not a VRF", name.substr(0, 80)));
+    return name;
+}
+
 void read_routes(const reader& from, desired& into) {
     route_reader routes(into);
     routes.read(from);
@@ -168,24 +246,33 @@ void read_routes(const reader& from, desired& into) {
 
 std::pair<ip_prefix, state::route_target> read_route(const reader& from, const desired& in,
                                                      neighbour_finder& find) {
-    from.expect_map({"to", "via", "port", "type"});
+    from.expect_map({"to", "via", "port", "type", "vrf", "onlink"});
     const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
     if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
     state::route_target target;
     if (from.has("type"))
-        target.type =
-            static_cast<route_type>(from.at("type").word({"unicast", "blackhole", "unreachable"}));
+        target.type = static_cast<route_type>(
+            from.at("type").word({"unicast", "blackhole", "unreachable", "prohibit"}));
     if (target.type != route_type::unicast) {
-        for (const char* key : {"via", "port"})
+        for (const char* key : {"via", "port", "onlink"})
             if (from.has(key))
                 from.at(key).refuse("says where packets go, but a route of this type sends none");
         return {to, target};
     }
-    target.via = from.at("via").taken(parse_address(from.at("via").text()));
-    if (target.via.v6 != to.address.v6)
-        from.at("via").refuse(
-            fmt::format("is {}, not of the same IP version as {}", target.via.text(), to.text()));
-    target.interface = read_interface(in, find, from, "via", target.via);
+    const reader via = from.at("via");
+    if (!via.is_list()) {
+        target.members.push_back(read_member(from, to, in, find));
+        return {to, target};
+    }
+    if (from.has("port"))
+        from.at("port").refuse("is one port of several next hops; say it in each: {via, port}");
+    if (from.has("onlink"))
+        from.at("onlink").refuse("is for one of several next hops; say it in each: {via, port}");
+    for (const reader& one : via.list("next hops")) {
+        if (one.is_map()) one.expect_map({"via", "port", "weight", "onlink"});
+        target.members.push_back(read_member(one, to, in, find));
+    }
+    if (auto good = state::arrange_members(target.members); !good) via.refuse(good.error().text);
     return {to, target};
 }
 

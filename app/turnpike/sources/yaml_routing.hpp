@@ -20,9 +20,16 @@ ip_prefix read_address(const config::reader& from);
 /// ports[].addresses
 std::vector<ip_prefix> read_addresses(const config::reader& from);
 
+/// A VRF's name where it is said whose an interface is: "main" is none.
+std::string read_vrf_of(const config::reader& from);
+/// vrfs[]
+void read_vrf(const config::reader& from, state::desired& into, bool replace = false);
+
 // These need the interfaces read already.
 void read_routes(const config::reader& from, state::desired& into);
-/// routes[], where it is one route
+/// The name of the VRF that routes are in ("": the main one), where it is said.
+std::string read_vrf_of_routes(const config::reader& from, const state::desired& in);
+/// routes[], where it is one route; in which VRF, is said besides
 std::pair<ip_prefix, state::route_target> read_route(const config::reader& from,
                                                      const state::desired& in,
                                                      state::neighbour_finder& find);

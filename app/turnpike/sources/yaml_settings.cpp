@@ -11,9 +11,24 @@ state::tx read_tx(const reader& from, state::tx out) {
     return out;
 }
 
+state::idle read_idle(const reader& from, state::idle out) {
+    from.expect_map({"sleep_us"});
+    out.sleep_us = from.number_or("sleep_us", out.sleep_us, 0, 10'000);
+    return out;
+}
+
 state::icmp read_icmp(const reader& from, state::icmp out) {
     from.expect_map({"rate"});
     out.rate = from.number_or("rate", out.rate, 0, 10'000'000);
+    return out;
+}
+
+state::ecmp read_ecmp(const reader& from, state::ecmp out) {
+    from.expect_map({"hash", "seed"});
+    if (from.has("hash"))
+        out.hash =
+            static_cast<packet::flow_fields>(from.at("hash").word({"addresses", "flow", "inner"}));
+    if (from.has("seed")) out.seed = from.at("seed").number(0, UINT32_MAX);
     return out;
 }
 

@@ -9,8 +9,10 @@
 namespace turnpike::sources {
 
 state::tx read_tx(const config::reader& from, state::tx out);
+state::idle read_idle(const config::reader& from, state::idle out);
 state::icmp read_icmp(const config::reader& from, state::icmp out);
 /// Of "neighbours:", all but "static".
+state::ecmp read_ecmp(const config::reader& from, state::ecmp out);
 state::neighbour_limits read_neighbour_limits(const config::reader& from,
                                               state::neighbour_limits out);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "sources/yaml_acl_writer.hpp"
+#include "sources/yaml_bridge_writer.hpp"
+#include "sources/yaml_tunnels.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -44,8 +46,12 @@ class writer {
         process();
         settings();
         lists();
+        vrfs();
         ports();
+        vlan_interfaces();
+        tunnels();
         patches();
+        bridges();
         routes();
         return std::move(out_);
     }
@@ -75,6 +81,13 @@ class writer {
                 if (!value->empty()) members.push_back(fmt::format("{}: {}", name, quoted(*value)));
             add("control: {{{}}}\n", fmt::join(members, ", "));
         }
+        if (d_.control_plane != state::control_plane{}) {
+            add("control_plane: {{netlink: {}, rate: {}", d_.control_plane.netlink,
+                d_.control_plane.rate);
+            if (!d_.control_plane.network_namespace.empty())
+                add(", namespace: {}", quoted(d_.control_plane.network_namespace));
+            add("}}\n");
+        }
         if (const std::string& file = d_.pcie_profiles.file; !file.empty())
             add("pcie_profiles: {}\n", quoted(file));
     }
@@ -82,7 +95,13 @@ class writer {
     void settings() {
         const state::neighbour_limits& l = d_.limits;
         add("tx: {{drain_us: {}}}\n", d_.sending.drain_us);
+        add("idle: {{sleep_us: {}}}\n", d_.idle.sleep_us);
         add("icmp: {{rate: {}}}\n", d_.messages.rate);
+        if (d_.drops_special) add("special_purpose: drop\n");
+        constexpr const char* hashes[] = {"addresses", "flow", "inner"};
+        add("ecmp: {{hash: {}", hashes[static_cast<size_t>(d_.sharing.hash)]);
+        if (d_.sharing.seed) add(", seed: {}", *d_.sharing.seed);
+        add("}}\n");
         add("neighbours:\n");
         add("  limit: {}\n  held: {}\n  rate: {}\n", l.limit, l.held, l.rate);
         add("  reachable_ms: {}\n  retransmit_ms: {}\n  attempts: {}\n", l.reachable_ms,
@@ -108,18 +127,30 @@ class writer {
                 p.descriptors);
             if (!p.rx_workers.empty()) add("    rx_workers: [{}]\n", fmt::join(p.rx_workers, ", "));
             bill(p.bill);
-            const state::interface& i = d_.interfaces.at(name);
-            if (!i.addresses.empty()) {
-                add("    addresses:\n");
-                for (const ip_prefix& a : i.addresses) add("      - {}\n", quoted(a.text()));
-            }
-            if (i.acl_in.empty() && i.acl_out.empty()) continue;
-            add("    acl: {{");
-            if (!i.acl_in.empty()) add("in: {}", quoted(i.acl_in));
-            if (!i.acl_out.empty())
-                add("{}out: {}", i.acl_in.empty() ? "" : ", ", quoted(i.acl_out));
-            add("}}\n");
+            routing(d_.interfaces.at(name), "    ");
         }
+    }
+    /// Addresses and lists of an interface.
+    void routing(const state::interface& i, std::string_view indent) {
+        if (!i.addresses.empty()) {
+            add("{}addresses:\n", indent);
+            for (const ip_prefix& a : i.addresses) add("{}  - {}\n", indent, quoted(a.text()));
+        }
+        if (!i.vrf.empty()) add("{}vrf: {}\n", indent, quoted(i.vrf));
+        if (i.kernel) add("{}kernel: true\n", indent);
+        if (i.urpf != state::reverse_path::off)
+            add("{}urpf: {}\n", indent, state::reverse_path_names[static_cast<size_t>(i.urpf)]);
+        if (i.redirects) add("{}redirects: true\n", indent);
+        if (i.source_routed) add("{}source_routed: true\n", indent);
+        if (!i.macs.empty()) {
+            add("{}macs:\n", indent);
+            for (const mac_address& m : i.macs) add("{}  - {}\n", indent, quoted(m.text()));
+        }
+        std::vector<std::string> lists;
+        for (const state::list_place& at : state::list_places)
+            if (const std::string& list = i.*at.list; !list.empty())
+                lists.push_back(fmt::format("{}: {}", at.name, quoted(list)));
+        if (!lists.empty()) add("{}acl: {{{}}}\n", indent, fmt::join(lists, ", "));
     }
     void bill(const state::pcie& b) {
         if (b == state::pcie{}) return;
@@ -128,6 +159,42 @@ class writer {
         if (!b.link.empty()) add("      link: {}\n", quoted(b.link));
         if (b.mps != 0) add("      mps: {}\n", b.mps);
         if (b.mrrs != 0) add("      mrrs: {}\n", b.mrrs);
+    }
+
+    void vlan_interfaces() {
+        bool first = true;
+        for (const auto& [name, i] : d_.interfaces) {
+            if (i.port.empty() || i.vlan == 0) continue;
+            if (std::exchange(first, false)) add("interfaces:\n");
+            add("  - port: {}\n    vlan: {}\n", quoted(i.port), i.vlan);
+            routing(i, "    ");
+        }
+    }
+
+    void tunnels() {
+        if (!d_.tunnels.empty()) add("tunnels:\n");
+        for (const auto& [name, t] : d_.tunnels) {
+            add_tunnel(out_, name, t);
+            routing(d_.interfaces.at(name), "    ");
+        }
+    }
+
+    void bridges() {
+        if (!d_.bridges.empty()) add("bridges:\n");
+        for (const auto& [name, b] : d_.bridges) {
+            add_bridge(out_, name, b);
+            bool first = true;
+            for (const auto& [interface, i] : d_.interfaces) {
+                if (!i.port.empty() || i.bridge != name) continue;
+                if (i.vlan == 0) {
+                    routing(i, "    ");
+                    continue;
+                }
+                if (std::exchange(first, false)) add("    interfaces:\n");
+                add("      - vlan: {}\n", i.vlan);
+                routing(i, "        ");
+            }
+        }
     }
 
     void patches() {
@@ -145,21 +212,42 @@ class writer {
                                    d_.interfaces.begin());
     }
 
+    /// What stands behind the prefix in a line.
+    static std::string leads_to(const state::route_target& t) {
+        std::string out;
+        for (const state::route_member& m : t.members) {
+            if (t.members.size() > 1) out += " nexthop";
+            format_to(std::back_inserter(out), " via {} dev {}", m.via.text(), m.interface);
+            if (m.weight != 1) format_to(std::back_inserter(out), " weight {}", m.weight);
+            if (m.onlink) out += " onlink";
+        }
+        return out + '\n';
+    }
+
+    void vrfs() {
+        if (!d_.vrfs.empty()) add("vrfs:\n");
+        for (const auto& [name, v] : d_.vrfs)
+            add("  - {{name: {}, table: {}}}\n", quoted(name), v.table);
+    }
     void routes() {
-        if (d_.routes.empty()) return;
+        bool first = true;
+        routes_of({}, d_.routes, first);
+        for (const auto& [name, v] : d_.vrfs) routes_of(name, v.routes, first);
+    }
+    void routes_of(const std::string& vrf, const state::route_set& all, bool& first) {
+        if (all.empty()) return;
         std::vector<std::string> leads;  // by target: said once, not once a route
-        for (const state::route_target& t : d_.routes.targets())
-            leads.push_back(t.type == state::route_type::unicast
-                                ? fmt::format(" via {} dev {}\n", t.via.text(), t.interface)
-                                : "\n");
-        add("routes:\n  lines: |\n");
-        for (const state::route& r : d_.routes) {
-            const state::route_type type = d_.routes.targets()[r.target].type;
-            add("    ");
+        for (const state::route_target& t : all.targets()) leads.push_back(leads_to(t));
+        if (std::exchange(first, false)) add("routes:\n");
+        add("  - lines: |\n");
+        for (const state::route& r : all) {
+            const state::route_type type = all.targets()[r.target].type;
+            add("      ");
             if (type != state::route_type::unicast)
                 add("{} ", state::route_type_names[static_cast<size_t>(type)]);
             add("{}{}", r.to.text(), leads[r.target]);
         }
+        if (!vrf.empty()) add("    vrf: {}\n", quoted(vrf));
     }
 
     const desired& d_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An access list as plain data, ready for lib/acl: which packets each rule matches, and what is done
 // with them. The first permit or deny rule that matches decides; every count rule above it that
-// matches counts.
+// matches counts. A list judges IP packets, or frames (l2_match.hpp).
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ inline constexpr uint8_t dscp_mask = 0xfc;
 
 struct acl_rule {
     acl_action action = acl_action::permit;
-    std::string name{};  ///< empty: none
-    bool ipv4 = true, ipv6 = true;
+    std::string name{};             ///< empty: none
+    bool ipv4 = true, ipv6 = true;  ///< of an L2 list: the first alone, whose key frames have
     /// Category 0 has what permits and denies, the others what counts, so divided that no two rules
     /// of one match the same packet (divide_counts). Priority and user data follow from its place.
     acl::rule match{};
@@ -48,6 +48,7 @@ struct acl_rule {
 
 struct acl_list {
     std::string name{};
+    bool l2 = false;               ///< judges frames by what Ethernet says of them
     bool default_permits = false;  ///< what no permit or deny rule matches
     uint32_t memory_mb = 256;      ///< of what workers read
     std::vector<acl_rule> rules{};

@@ -59,13 +59,37 @@ result<changes> diff(const desired& before, const desired& after) {
     out.ports = diff_named(before.ports, after.ports);
     out.reopened = find_reopened(before, after);
     out.interfaces = diff_named(before.interfaces, after.interfaces);
+    out.bridges = diff_named(before.bridges, after.bridges);
+    out.tunnels = diff_named(before.tunnels, after.tunnels);
     out.acls = diff_named(before.acls, after.acls);
+    out.vrfs = diff_named(before.vrfs, after.vrfs);
+    for (const auto& [name, a] : after.vrfs) {
+        static const route_set none;
+        const vrf* const b = before.vrfs.find(name);
+        out.vrf_routes.emplace(name, diff(b == nullptr ? none : b->routes, a.routes));
+    }
     out.neighbours = diff_neighbours(before, after);
     out.routes = diff(before.routes, after.routes);
-    out.settings = !(before.sending == after.sending) || !(before.messages == after.messages) ||
+    out.learned = diff(before.learned, after.learned);
+    out.settings = !(before.sending == after.sending) || !(before.idle == after.idle) ||
+                   !(before.messages == after.messages) || !(before.sharing == after.sharing) ||
+                   before.drops_special != after.drops_special ||
                    !(before.limits == after.limits) || !(before.control == after.control) ||
-                   !(before.pcie_profiles == after.pcie_profiles);
+                   !(before.pcie_profiles == after.pcie_profiles) ||
+                   !(before.control_plane == after.control_plane);
     return out;
+}
+
+size_t changes::route_count() const noexcept {
+    size_t n = routes.size();
+    for (const auto& [name, of_vrf] : vrf_routes) n += of_vrf.size();
+    return n;
+}
+
+size_t changes::removed_routes() const noexcept {
+    size_t n = routes.removed.size();
+    for (const auto& [name, of_vrf] : vrf_routes) n += of_vrf.removed.size();
+    return n;
 }
 
 std::string changes::text() const {
@@ -77,9 +101,13 @@ std::string changes::text() const {
     };
     say(ports.size(), "port");
     say(interfaces.size(), "interface");
+    say(bridges.size(), "bridge");
+    say(tunnels.size(), "tunnel");
     say(acls.size(), "access list");
     say(neighbours.size(), "neighbour");
-    say(routes.removed.size() + routes.set.size(), "route");
+    say(vrfs.size(), "VRF");
+    say(route_count(), "route");
+    say(learned.removed.size() + learned.set.size(), "learned route");
     for (const auto& [differs, what] : {std::pair{workers, "workers"}, {settings, "settings"}})
         if (differs) out += fmt::format("{}{}", out.empty() ? "" : ", ", what);
     return out.empty() ? "nothing" : out;

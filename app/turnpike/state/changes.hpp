@@ -2,6 +2,7 @@
 // What makes one desired state of another.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,18 +22,24 @@ struct change_list {
 };
 
 struct changes {
-    change_list<std::string> ports, interfaces, acls;
+    change_list<std::string> ports, interfaces, bridges, tunnels, acls, vrfs;
     /// Of the ports that changed: those that are closed and opened anew.
     std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours;
-    route_changes routes;
+    route_changes routes, learned;
+    std::map<std::string, route_changes> vrf_routes;  ///< of those that are afterwards
     bool workers = false;
-    bool settings = false;  ///< sending, messages, limits, control or pcie_profiles
+    /// sending, idle, messages, sharing, limits, control, control_plane or pcie_profiles
+    bool settings = false;
 
     [[nodiscard]] bool empty() const noexcept {
-        return ports.empty() && interfaces.empty() && acls.empty() && neighbours.empty() &&
-               routes.removed.empty() && routes.set.empty() && !workers && !settings;
+        return ports.empty() && interfaces.empty() && bridges.empty() && tunnels.empty() &&
+               acls.empty() && vrfs.empty() && neighbours.empty() && route_count() == 0 &&
+               learned.removed.empty() && learned.set.empty() && !workers && !settings;
     }
+    /// The operator's, of all VRFs.
+    [[nodiscard]] size_t route_count() const noexcept;
+    [[nodiscard]] size_t removed_routes() const noexcept;
     /// "2 routes, 1 access list", for the log.
     [[nodiscard]] std::string text() const;
 };

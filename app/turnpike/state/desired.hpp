@@ -3,19 +3,25 @@
 // compared with what runs (changes.hpp), and kept as what runs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "net/ip.hpp"
 #include "net/mac.hpp"
+#include "packet/flow_hash.hpp"
 #include "state/acl.hpp"
+#include "state/bridge.hpp"
 #include "state/named.hpp"
 #include "state/origin.hpp"
 #include "state/routes.hpp"
 #include "state/shared.hpp"
+#include "state/tunnel.hpp"
 
 namespace turnpike::state {
 
@@ -39,6 +45,15 @@ struct control_socket {
     std::string group{};  ///< by name or number; empty: the process's
     std::string owner{};  ///< likewise
     bool operator==(const control_socket&) const = default;
+};
+
+/// The kernel's network stack beside the forwarder, by which routing daemons drive it (doc/control-plane.md).
+struct control_plane {
+    bool netlink = false;             ///< what it says is followed
+    std::string network_namespace{};  ///< as `ip netns` names it; empty: the process's own
+    uint32_t rate = 10000;            ///< packets a second that an interface gives to it
+    origin where{};
+    bool operator==(const control_plane&) const = default;
 };
 
 /// What a running process cannot change.
@@ -89,19 +104,57 @@ struct port {
     return device.substr(0, device.find(','));
 }
 
-enum class interface_kind : uint8_t { patched, routed };
+enum class interface_kind : uint8_t { patched, routed, bridged };
+inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
-/// What (port, VLAN) leads to. The interface of a port's untagged frames has the port's name.
+/// What (port, VLAN) leads to, and a bridge's way to the router. The interface of a port's untagged frames
+/// has the port's name, others have those of their port or bridge and VLAN: west.100.
+/// Routes apart from all others, by their interfaces.
+struct vrf {
+    uint32_t table = 0;  ///< the number that it has beside its name
+    route_set routes{};  ///< compared by themselves
+    origin where{};
+    bool operator==(const vrf& other) const noexcept { return table == other.table; }
+};
+inline constexpr uint32_t main_table = 254;  ///< as Linux numbers it
+
+/// By which ways a packet's source must be reached (RFC 3704).
+enum class reverse_path : uint8_t {
+    off,
+    loose,   ///< by any
+    strict,  ///< by the interface that it came in by
+};
+inline constexpr std::string_view reverse_path_names[] = {"off", "loose", "strict"};
+
 struct interface {
     interface_kind kind = interface_kind::routed;
-    std::string port{};
-    uint16_t vlan = 0;                   ///< 0: untagged
-    std::string peer{};                  ///< patched: the other end
+    std::string port{};    ///< or tunnel; empty: a bridge's
+    std::string bridge{};  ///< bridged: whose member it is; routed: whose routing interface
+    uint16_t vlan = 0;     ///< 0: untagged
+    std::string vrf{};     ///< routed: whose routes; empty: the main ones
+    std::string peer{};    ///< patched: the other end
     std::vector<ip_prefix> addresses{};  ///< routed: ours, with their networks' lengths
     std::string acl_in{}, acl_out{};     ///< names of lists; empty: none
+    std::string l2_in{}, l2_out{};       ///< bridged: of L2 lists
+    bool kernel = false;                 ///< routed: the kernel has an interface of the same name
+    reverse_path urpf = reverse_path::off;  ///< routed
+    std::vector<mac_address> macs{};        ///< routed: it answers to, beside its own
+    bool redirects = false;      ///< routed: hosts are told of better ways on their own link
+    bool source_routed = false;  ///< routed: what says by whom it is to go may go on
     origin where{};
     bool operator==(const interface&) const = default;
 };
+
+/// Where an interface may have a list.
+struct list_place {
+    std::string_view name;  ///< as operators write it
+    std::string interface::*list;
+    bool out, l2;
+};
+inline constexpr list_place list_places[] = {{"in", &interface::acl_in, false, false},
+                                             {"out", &interface::acl_out, true, false},
+                                             {"l2_in", &interface::l2_in, false, true},
+                                             {"l2_out", &interface::l2_out, true, true}};
 
 /// A neighbour that is never asked: it does not answer, or must not be impersonated.
 struct neighbour_name {
@@ -120,10 +173,23 @@ struct tx {
     bool operator==(const tx&) const = default;
 };
 
+/// What a worker does that finds nothing to do.
+struct idle {
+    uint32_t sleep_us = 0;  ///< it sleeps so long at most before it looks again; 0: never
+    bool operator==(const idle&) const = default;
+};
+
 /// Messages per second that we originate.
 struct icmp {
     uint32_t rate = 1000;  ///< echo replies, and errors: each so many
     bool operator==(const icmp&) const = default;
+};
+
+/// How neighbours that share a route's traffic tell flows apart (equal-cost multipath).
+struct ecmp {
+    packet::flow_fields hash = packet::flow_fields::flow;
+    std::optional<uint64_t> seed{};  ///< none: of the first port's MAC address
+    bool operator==(const ecmp&) const = default;
 };
 
 /// Neighbour discovery, as RFC 4861 section 10 names and counts it, for ARP alike.
@@ -139,20 +205,77 @@ struct neighbour_limits {
     bool operator==(const neighbour_limits&) const = default;
 };
 
+/// Of one with a VLAN, or a bridge's: "west.100", "lan"; the same for both.
+[[nodiscard]] inline std::string interface_name(const std::string& of, uint16_t vlan) {
+    return vlan == 0 ? of : of + '.' + std::to_string(vlan);
+}
+
 struct desired {
     std::string file{};
     process fixed{};
     control_socket control{};
+    state::control_plane control_plane{};
     state::pcie_profiles pcie_profiles{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's but the main one
     tx sending{};
+    state::idle idle{};
     icmp messages{};
+    ecmp sharing{};
+    bool drops_special = false;  ///< what is to addresses that RFC 6890 calls not forwardable
     neighbour_limits limits{};
     named<port> ports{};
     named<interface> interfaces{};
+    named<bridge> bridges{};
+    named<tunnel> tunnels{};
     named<shared<acl_list>> acls{};
     std::map<neighbour_name, neighbour> neighbours{};
-    route_set routes{};
+    named<vrf> vrfs{};
+    route_set routes{};  ///< of no VRF: the main ones
+    /// Of the kernel's main table, as far as they are by our interfaces. No operator's: in no file, and kept by
+    /// whatever the operator changes (controller::learn).
+    route_set learned{};
+
+    /// The operator's routes of a VRF, by its name; "": the main ones.
+    [[nodiscard]] const route_set& routes_of(const std::string& vrf) const {
+        return vrf.empty() ? routes : vrfs.at(vrf).routes;
+    }
+    [[nodiscard]] route_set& routes_of(const std::string& vrf) {
+        return vrf.empty() ? routes : vrfs.find(vrf)->routes;
+    }
+    [[nodiscard]] bool is_tunnel(const interface& i) const noexcept {
+        return tunnels.find(i.port) != nullptr;
+    }
+    /// The port, or the tunnel, of an interface. What a bridge's is counted by is its first member that is a port;
+    /// of one that has none, the first port of all.
+    [[nodiscard]] const std::string& port_of(const interface& i) const noexcept {
+        if (!i.port.empty()) return i.port;
+        for (const bridge_member& m : bridges.at(i.bridge).members)
+            if (tunnels.find(m.port) == nullptr) return m.port;
+        return ports.begin()->first;
+    }
+    /// Bytes of layer 3 that an interface takes: of a bridge's, what all of its members take.
+    [[nodiscard]] uint16_t mtu_of(const interface& i) const noexcept {
+        const auto one = [this](const std::string& name) {
+            const tunnel* const t = tunnels.find(name);
+            return t != nullptr ? t->mtu : ports.at(name).mtu;
+        };
+        if (!i.port.empty()) return one(i.port);
+        uint16_t least = 65535;
+        for (const bridge_member& m : bridges.at(i.bridge).members)
+            least = std::min(least, one(m.port));
+        return least;
+    }
+    /// Lists judge IP packets that leave by a bridge's members.
+    [[nodiscard]] bool lists_behind(const std::string& bridge) const {
+        const auto& members = bridges.at(bridge).members;
+        return std::any_of(members.begin(), members.end(), [&](const bridge_member& m) {
+            return !interfaces.at(m.port).acl_out.empty();
+        });
+    }
+    /// Or that come in by this one.
+    [[nodiscard]] bool lists_look_into(const interface& member) const {
+        return !member.acl_in.empty() || lists_behind(member.bridge);
+    }
 };
 
 }  // namespace turnpike::state

@@ -3,7 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace turnpike::state {
+
+bool may_both_be(const ip_prefix& a, const ip_prefix& b) noexcept {
+    if (a.address == b.address) return a.length == a.address.bits() || b.length == b.address.bits();
+    return !a.contains(b.address) && !b.contains(a.address);
+}
 
 bool is_network_or_broadcast(const ip_prefix& p) noexcept {
     if (p.address.v6 || p.length >= 31) return false;
@@ -12,34 +19,39 @@ bool is_network_or_broadcast(const ip_prefix& p) noexcept {
 }
 
 result<std::string> neighbour_finder::interface_of(const ip_address& neighbour,
-                                                   std::string_view named) {
+                                                   std::string_view named, bool onlink) {
+    if (onlink) return find(neighbour, named, true);
     std::pair key{neighbour, std::string(named)};
     if (const auto known = found_.find(key); known != found_.end()) return known->second;
-    auto found = find(neighbour, named);
+    auto found = find(neighbour, named, false);
     if (found) found_.emplace(std::move(key), *found);
     return found;
 }
 
-result<std::string> neighbour_finder::find(const ip_address& neighbour,
-                                           std::string_view named) const {
+result<std::string> neighbour_finder::find(const ip_address& neighbour, std::string_view named,
+                                           bool onlink) const {
     const std::string text = neighbour.text();
     const auto refuse = [&](const std::string& why) {
         return fail(EINVAL, "", "is " + text + ", " + why);
     };
+    std::string vrf = vrf_;
     if (!named.empty()) {
         const interface* i = in_.interfaces.find(named);
         if (i == nullptr) return refuse(fmt::format("on '{}', which is not a port", named));
         if (i->kind != interface_kind::routed)
             return refuse(fmt::format("on '{}', which has no addresses", named));
+        vrf = i->vrf;
     }
     if (neighbour.is_link_local()) {
         if (!named.empty()) return std::string(named);
         return refuse("a link-local address: say on which port, as in {" + std::string("via: \"") +
                       text + "\", port: NAME}");
     }
+    if (onlink && named.empty()) return refuse("which is to be on a link: say on which port's");
     for (const auto& [name, i] : in_.interfaces)
         for (const ip_prefix& a : i.addresses) {
-            if (!a.contains(neighbour)) continue;
+            if (onlink && (i.vrf != vrf || a.address != neighbour)) continue;
+            if (i.vrf != vrf || !a.contains(neighbour)) continue;
             if (a.address == neighbour) return refuse("our own address");
             if (is_network_or_broadcast({neighbour, a.length}))
                 return refuse("the network's own or broadcast address of " + a.text());
@@ -47,7 +59,33 @@ result<std::string> neighbour_finder::find(const ip_address& neighbour,
                 return refuse(fmt::format("on the network of '{}', not of '{}'", name, named));
             return name;
         }
-    return refuse("which is on no port's network");
+    if (onlink) return std::string(named);
+    return refuse("which is on no port's network" + (vrf.empty() ? "" : " in VRF '" + vrf + "'"));
+}
+
+result<void> arrange_members(std::vector<route_member>& members) {
+    if (members.empty()) return fail(EINVAL, "", "names no next hop");
+    if (members.size() > most_route_members)
+        return fail(
+            EINVAL, "",
+            fmt::format("has {} next hops; {} are the most", members.size(), most_route_members));
+    std::sort(members.begin(), members.end());
+    const auto twice = std::adjacent_find(members.begin(), members.end(),
+                                          [](const route_member& a, const route_member& b) {
+                                              return a.via == b.via && a.interface == b.interface;
+                                          });
+    if (twice != members.end())
+        return fail(EINVAL, "",
+                    fmt::format("has the next hop {} on '{}' twice; give it a weight instead",
+                                twice->via.text(), twice->interface));
+    if (members.size() == 1) members.front().weight = 1;
+    return {};
+}
+
+result<void> check_family(const ip_address& via, const ip_prefix& to) {
+    if (via.v6 || !to.address.v6) return {};
+    return fail(EINVAL, "",
+                fmt::format("is {}, of IPv4, and {} is of IPv6", via.text(), to.text()));
 }
 
 result<void> check_routed_prefix(const ip_prefix& to) {

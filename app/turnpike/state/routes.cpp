@@ -2,17 +2,73 @@
 #include "state/routes.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace turnpike::state {
 namespace {
 
-/// Routes of a part: few enough to be copied for one change, enough that parts are few. 512 made a stream of
-/// random changes a third slower.
-constexpr size_t part_made = 64, part_most = 128;
+constexpr uint32_t none = route_table::none;
 
-constexpr auto before_prefix = [](const route& r, const ip_prefix& p) { return r.to < p; };
+struct edit {
+    ip_prefix to;
+    uint32_t before, after;  ///< targets, or none
+};
 
 }  // namespace
+
+/// What a set is, of the versions of one table. They are a tree whose root is what the table says now.
+struct route_set::version {
+    std::shared_ptr<route_table> in;
+    /// Nearer to what the table says; null: this is it.
+    std::shared_ptr<version> toward{};
+    /// What was changed from this one to `toward`, in that order.
+    std::vector<edit> edits{};
+    uint32_t others = 0;            ///< versions whose `toward` is this one
+    version* last_other = nullptr;  ///< one of them, where it is still there
+
+    explicit version(std::shared_ptr<route_table> of) noexcept : in(std::move(of)) {}
+    version(const version&) = delete;
+    version& operator=(const version&) = delete;
+    ~version() { leave(); }
+
+    void lean_on(std::shared_ptr<version> other) noexcept {
+        toward = std::move(other);
+        ++toward->others;
+        toward->last_other = this;
+    }
+    void leave() noexcept {
+        if (toward == nullptr) return;
+        --toward->others;
+        if (toward->last_other == this) toward->last_other = nullptr;
+    }
+
+    /// From here on the table says what `wanted` is.
+    static void make_current(const std::shared_ptr<version>& wanted) noexcept;
+};
+
+/// Turns the way to what the table says around, and takes back what was changed on it. Nothing is allocated:
+/// parts of the table keep the room for what they had.
+void route_set::version::make_current(const std::shared_ptr<version>& wanted) noexcept {
+    if (wanted->toward == nullptr) return;
+    std::shared_ptr<version> before, at = wanted;
+    while (at != nullptr) {
+        at->leave();
+        std::shared_ptr<version> next = std::move(at->toward);
+        if (before != nullptr) at->lean_on(std::move(before));
+        before = std::move(at);
+        at = std::move(next);
+    }
+    // From what the table says outwards: what lies between two belongs to the one that leans on the other.
+    for (version* v = before.get(); v->toward != nullptr; v = v->toward.get()) {
+        v->edits = std::move(v->toward->edits);
+        std::reverse(v->edits.begin(), v->edits.end());
+        for (edit& e : v->edits) {
+            v->in->exchange(e.to, e.before);
+            std::swap(e.before, e.after);
+        }
+    }
+}
 
 uint32_t route_set::target_index(const route_target& t) {
     const auto at = std::lower_bound(
@@ -20,6 +76,7 @@ uint32_t route_set::target_index(const route_target& t) {
         [this](uint32_t i, const route_target& wanted) { return targets_[i] < wanted; });
     if (at != by_target_.end() && targets_[*at] == t) return *at;
     const bool again = !unused_.empty();
+    if (!again && targets_.size() == targets_most) throw std::bad_alloc();
     const uint32_t index = again ? unused_.back() : static_cast<uint32_t>(targets_.size());
     by_target_.insert(at, index);
     if (again) {
@@ -58,130 +115,133 @@ std::optional<ip_prefix> route_set::finish() {
     const auto twice = std::adjacent_find(
         all.begin(), all.end(), [](const route& a, const route& b) { return a.to == b.to; });
     if (twice != all.end()) return twice->to;
-    for (size_t at = 0; at < all.size(); at += part_made) {
-        const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto last =
-            all.begin() + static_cast<std::ptrdiff_t>(std::min(at + part_made, all.size()));
-        parts_.push_back({first->to, std::make_shared<part>(first, last)});
+    auto made = std::make_shared<route_table>();
+    for (const route& r : all) {
+        made->append(r);
+        ++uses_[r.target];
     }
-    for (const route& r : all) use(r.target);
+    at_ = std::make_shared<version>(std::move(made));
     size_ = all.size();
     return std::nullopt;
 }
 
-/// The part that has the prefix, or would: the first one for what is before all.
-size_t route_set::part_of(const ip_prefix& to) const noexcept {
-    // Who asks in order asks for the same part again, or for the next one.
-    for (size_t p = last_part_; p < std::min(last_part_ + 2, parts_.size()); ++p)
-        if (!(to < parts_[p].first) && (p + 1 == parts_.size() || to < parts_[p + 1].first))
-            return last_part_ = p;
-    const auto behind = std::upper_bound(
-        parts_.begin(), parts_.end(), to,
-        [](const ip_prefix& p, const placed_part& other) { return p < other.first; });
-    return last_part_ =
-               static_cast<size_t>(std::max<std::ptrdiff_t>(behind - parts_.begin(), 1)) - 1;
+route_table& route_set::table() const noexcept {
+    version::make_current(at_);
+    return *at_->in;
 }
 
-/// A part that is to be changed: no other set's.
-route_set::part& route_set::own(size_t p) {
-    auto& routes = parts_[p].routes;
-    if (routes.use_count() != 1) {
-        auto copy = std::make_shared<part>();
-        copy->reserve(std::min(routes->size() + 8, part_most));
-        copy->assign(routes->begin(), routes->end());
-        routes = std::move(copy);
+/// The table, to be changed; what other sets have stays known.
+route_table& route_set::own_table() {
+    if (at_ == nullptr) at_ = std::make_shared<version>(std::make_shared<route_table>());
+    version::make_current(at_);
+    const size_t known = at_->last_other == nullptr ? 0 : at_->last_other->edits.size();
+    if (known > 4096 + size_ / 2 || at_->in->is_sparse()) {
+        detach();
+        return *at_->in;
     }
-    return *routes;
+    const bool alone = static_cast<size_t>(at_.use_count()) == 1U + at_->others;
+    if (!alone || at_->others > 1 || (at_->others == 1 && at_->last_other == nullptr)) {
+        auto next = std::make_shared<version>(at_->in);
+        at_->lean_on(next);
+        at_ = std::move(next);
+    }
+    return *at_->in;
 }
 
-void route_set::set(const ip_prefix& to, const route_target& leads) {
-    if (last_ >= targets_.size() || uses_[last_] == 0 || targets_[last_] != leads)
-        last_ = target_index(leads);
-    const uint32_t target = last_;
-    if (parts_.empty()) {
-        parts_.push_back({to, std::make_shared<part>(1, route{to, target})});
-        use(target);
-        size_ = 1;
-        return;
-    }
-    size_t p = part_of(to);
-    if (const route* there = at(to); there != nullptr) {
-        if (there->target == target) return;
-        part& mine = own(p);
-        const auto r = std::lower_bound(mine.begin(), mine.end(), to, before_prefix);
-        use(target);
-        unuse(std::exchange(r->target, target));
-        return;
-    }
-    if (parts_[p].routes->size() == part_most) {
-        const auto half = static_cast<std::ptrdiff_t>(part_most / 2);
-        auto upper =
-            std::make_shared<part>(parts_[p].routes->begin() + half, parts_[p].routes->end());
-        auto lower =
-            std::make_shared<part>(parts_[p].routes->begin(), parts_[p].routes->begin() + half);
-        const ip_prefix first = upper->front().to;
-        parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(p) + 1,
-                      {first, std::move(upper)});
-        parts_[p].routes = std::move(lower);
-        if (!(to < first)) ++p;
-    }
-    part& mine = own(p);
-    mine.insert(std::lower_bound(mine.begin(), mine.end(), to, before_prefix), {to, target});
-    parts_[p].first = mine.front().to;
-    use(target);
-    ++size_;
+/// A table of its own: where most is other than in the sets that it shares one with, or where its parts have
+/// become few routes each.
+void route_set::detach() {
+    auto copy = std::make_shared<route_table>();
+    for (const route& r : *this) copy->append(r);
+    at_ = std::make_shared<version>(std::move(copy));
 }
 
-bool route_set::remove(const ip_prefix& to) {
-    if (at(to) == nullptr) return false;
-    const size_t p = part_of(to);
-    part& mine = own(p);
-    const auto r = std::lower_bound(mine.begin(), mine.end(), to, before_prefix);
-    unuse(r->target);
-    mine.erase(r);
-    --size_;
-    if (mine.empty())
-        parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(p));
-    else
-        parts_[p].first = mine.front().to;
-    return true;
+/// Answers what the prefix led to.
+uint32_t route_set::exchange(const ip_prefix& to, uint32_t target) {
+    route_table& mine = own_table();
+    std::vector<edit>* const told = at_->others == 0 ? nullptr : &at_->last_other->edits;
+    if (told != nullptr && told->size() == told->capacity())
+        told->reserve(std::max<size_t>(64, 2 * told->size()));
+    const uint32_t was = mine.exchange(to, target);
+    if (was == target) return was;
+    if (told != nullptr) told->push_back({to, was, target});
+    if (target != none) {
+        ++uses_[target];
+        ++size_;
+    }
+    if (was != none) {
+        --size_;
+        unuse(was);
+    }
+    return was;
 }
+
+bool route_set::set(const ip_prefix& to, const route_target& leads, uint32_t& index) {
+    if (index >= targets_.size() || uses_[index] == 0 || targets_[index] != leads)
+        index = target_index(leads);
+    return exchange(to, index) == none;
+}
+
+bool route_set::remove(const ip_prefix& to) { return at_ != nullptr && exchange(to, none) != none; }
 
 route_set::const_iterator route_set::lower_bound(const ip_prefix& to) const noexcept {
-    if (parts_.empty()) return end();
-    const size_t p = part_of(to);
-    const part& in = *parts_[p].routes;
-    const auto r = std::lower_bound(in.begin(), in.end(), to, before_prefix);
-    if (r == in.end()) return {parts_.data() + p + 1, 0};
-    return {parts_.data() + p, static_cast<size_t>(r - in.begin())};
+    return at_ == nullptr ? end() : const_iterator(table().lower_bound(to));
 }
 
-const route* route_set::at(const ip_prefix& to) const noexcept {
-    const auto r = lower_bound(to);
-    return r != end() && r->to == to ? &*r : nullptr;
+std::optional<uint32_t> route_set::at(const ip_prefix& to) const noexcept {
+    const uint32_t target = at_ == nullptr ? none : table().target_of(to);
+    return target == none ? std::nullopt : std::optional(target);
 }
+
+namespace {
+
+constexpr auto before_other = [](const edit& a, const edit& b) { return a.to < b.to; };
+
+}  // namespace
 
 route_changes diff(const route_set& before, const route_set& after) {
-    // Targets are compared once, not once a route. A part that both have is of routes that lead to the
-    // same: of an index that it uses neither set has made another target.
-    constexpr uint32_t none = UINT32_MAX;
+    // Targets are compared once, not once a route. A route that both have unchanged leads to the same: of an
+    // index that it uses neither set has made another target.
     std::vector<uint32_t> same_as;
     for (const route_target& t : before.targets())
         same_as.push_back(after.find_target(t).value_or(none));
     route_changes out;
+    const auto compare = [&](const ip_prefix& to, uint32_t was, uint32_t is) {
+        if (is == none) {
+            if (was != none) out.removed.push_back(to);
+        } else if (was == none || same_as[was] != is) {
+            out.set.push_back({to, is});
+        }
+    };
+    if (before.at_ != nullptr && after.at_ != nullptr && before.at_->in == after.at_->in) {
+        route_set::version::make_current(after.at_);
+        std::vector<edit> all;
+        for (const auto* v = before.at_.get(); v != after.at_.get(); v = v->toward.get())
+            all.insert(all.end(), v->edits.begin(), v->edits.end());
+        if (!std::is_sorted(all.begin(), all.end(), before_other))
+            std::stable_sort(all.begin(), all.end(), before_other);
+        out.set.reserve(all.size());
+        for (auto e = all.begin(); e != all.end();) {
+            // What the first of a prefix says it was, and the last what it is.
+            const uint32_t was = e->before;
+            const auto first = e;
+            while (e + 1 != all.end() && (e + 1)->to == first->to) ++e;
+            compare(first->to, was, e->after);
+            ++e;
+        }
+        return out;
+    }
     auto b = before.begin(), a = after.begin();
     const auto b_end = before.end(), a_end = after.end();
     while (b != b_end || a != a_end) {
-        if (b != b_end && a != a_end && b.at_ == 0 && a.at_ == 0 &&
-            b.part_->routes == a.part_->routes) {
-            ++b.part_;
-            ++a.part_;
-        } else if (a == a_end || (b != b_end && b->to < a->to)) {
-            out.removed.push_back((b++)->to);
+        if (a == a_end || (b != b_end && b->to < a->to)) {
+            compare(b->to, b->target, none);
+            ++b;
         } else if (b == b_end || a->to < b->to) {
-            out.set.push_back(*a++);
+            compare(a->to, none, a->target);
+            ++a;
         } else {
-            if (same_as[b->target] != a->target) out.set.push_back(*a);
+            compare(a->to, b->target, a->target);
             ++a;
             ++b;
         }

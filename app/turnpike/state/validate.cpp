@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "state/bridge_rules.hpp"
 #include "state/next_hop_rules.hpp"
+#include "state/tunnel_rules.hpp"
 
 namespace turnpike::state {
 namespace {
@@ -45,63 +47,156 @@ result<void> check_ports(const desired& in) {
     return {};
 }
 
-/// What is done with a port's packets: routed or patched.
-result<void> check_use(const desired& in, const std::string& name, const interface& i) {
-    const port& on = in.ports.at(i.port);
-    if (i.kind == interface_kind::patched) {
-        if (!i.addresses.empty())
-            return refuse(i.where,
-                          fmt::format("port '{}' has addresses and is in a patch: it can route or "
-                                      "be patched, not both",
-                                      name));
-        const port& other = in.ports.at(in.interfaces.at(i.peer).port);
-        if (on.mtu != other.mtu)
-            return refuse(
-                i.where,
-                fmt::format("the patch of '{}' (mtu {}) and '{}' (mtu {}) would lose longer frames "
-                            "of one side; give both the same mtu",
-                            name, on.mtu, i.peer, other.mtu));
-    } else if (i.addresses.empty()) {
-        return refuse(i.where, fmt::format("port '{}' has no addresses and is in no patch: nothing "
-                                           "could be done with its packets",
+/// Has a port interfaces of its VLANs?
+bool has_vlans(const desired& in, const std::string& port) {
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(),
+                       [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
+}
+
+result<void> check_patch(const desired& in, const std::string& name, const interface& i) {
+    if (!i.addresses.empty())
+        return refuse(i.where,
+                      fmt::format("port '{}' has addresses and is in a patch: it can route "
+                                  "or be patched, not both",
+                                  name));
+    const port &on = in.ports.at(i.port), &other = in.ports.at(in.interfaces.at(i.peer).port);
+    if (on.mtu != other.mtu)
+        return refuse(
+            i.where,
+            fmt::format("the patch of '{}' (mtu {}) and '{}' (mtu {}) would lose longer frames "
+                        "of one side; give both the same mtu",
+                        name, on.mtu, i.peer, other.mtu));
+    return {};
+}
+
+/// An interface that the kernel is to have, too.
+result<void> check_kernel(const desired& in, const std::string& name, const interface& i) {
+    constexpr size_t longest = 15;  // IFNAMSIZ
+    if (i.kind != interface_kind::routed)
+        return refuse(i.where, fmt::format("port '{}' says kernel: true, and is in a patch or a "
+                                           "bridge; only what routes can be the kernel's, too",
                                            name));
+    if (!in.control_plane.netlink)
+        return refuse(i.where, fmt::format("port '{}' says kernel: true; that needs "
+                                           "control_plane: {{netlink: true}}",
+                                           name));
+    if (name.size() > longest || name.find_first_of("/: %") != std::string::npos || name == "." ||
+        name == ".." || name == "lo" || name == "all" || name == "default")
+        return refuse(i.where, fmt::format("the kernel has no interface '{}': a name of its has at "
+                                           "most {} characters, none of \"/: %\", and is none of "
+                                           "its own",
+                                           name, longest));
+    return {};
+}
+
+result<void> check_lists(const desired& in, const std::string& name, const interface& i) {
+    for (const list_place& at : list_places) {
+        const std::string& bound = i.*at.list;
+        if (bound.empty()) continue;
+        const shared<acl_list>* const list = in.acls.find(bound);
+        if (list == nullptr)
+            return refuse(i.where,
+                          fmt::format("port '{}' is bound to '{}', which is not an access list",
+                                      name, bound));
+        if ((*list)->l2 != at.l2)
+            return refuse(i.where, fmt::format("port '{}' has '{}' as its list '{}': that should "
+                                               "be one of layer {}",
+                                               name, bound, at.name, at.l2 ? 2 : 3));
+        if (at.l2 && i.kind != interface_kind::bridged)
+            return refuse(i.where,
+                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: only "
+                                      "what is bridged is judged by such lists",
+                                      name, bound));
     }
+    return {};
+}
+
+result<void> check_vrfs(const desired& in) {
+    constexpr size_t most = 255;
+    if (in.vrfs.size() > most) return fail(EINVAL, in.file, fmt::format("more than {} VRFs", most));
+    std::map<uint32_t, std::string> whose;
+    for (const auto& [name, v] : in.vrfs)
+        if (const auto [there, fresh] = whose.emplace(v.table, name); !fresh)
+            return refuse(v.where, fmt::format("VRF '{}' has the table {}, which VRF '{}' has "
+                                               "already",
+                                               name, v.table, there->second));
+    return {};
+}
+
+/// What is done with a port's packets: routed, patched or bridged.
+result<void> check_use(const desired& in, const std::string& name, const interface& i) {
+    if (in.is_tunnel(i) && (!i.addresses.empty() || i.kernel))
+        return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
+                                           "instead",
+                                           name));
+    if (i.kind == interface_kind::patched)
+        if (auto good = check_patch(in, name, i); !good) return good;
+    if (i.kind == interface_kind::bridged && !i.addresses.empty())
+        return refuse(i.where,
+                      fmt::format("port '{}' has addresses and is in bridge '{}', which may have "
+                                  "them instead",
+                                  name, i.bridge));
+    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.kernel &&
+        !has_vlans(in, i.port) && !in.is_tunnel(i))
+        return refuse(i.where, fmt::format("port '{}' has no addresses and is in no patch and no "
+                                           "bridge: nothing could be done with its packets",
+                                           name));
+    if (!i.vrf.empty() && in.vrfs.find(i.vrf) == nullptr)
+        return refuse(i.where,
+                      fmt::format("port '{}' is in '{}', which is not a VRF", name, i.vrf));
+    if (!i.vrf.empty() && (i.kind != interface_kind::routed || i.kernel))
+        return refuse(i.where, fmt::format("port '{}' is in VRF '{}' and {}", name, i.vrf,
+                                           i.kernel ? "the kernel's, too: it may be one of them"
+                                                    : "does not route"));
+    if (i.kernel)
+        if (auto good = check_kernel(in, name, i); !good) return good;
+    if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
+        return refuse(i.where, fmt::format("port '{}' has urpf and does not route: its packets' "
+                                           "sources are nobody's to look up",
+                                           name));
+    if (!i.macs.empty() && i.kind != interface_kind::routed)
+        return refuse(i.where, fmt::format("port '{}' has macs and does not route: it takes frames "
+                                           "to all of them",
+                                           name));
+    if ((i.redirects || i.source_routed) && i.kind != interface_kind::routed)
+        return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
+                                           i.redirects ? "redirects" : "source_routed"));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
-    if (v6 && on.mtu < 1280)
+    if (const uint16_t mtu = in.mtu_of(i); v6 && mtu < 1280)
         return refuse(i.where, fmt::format("port '{}' has an mtu of {}; with IPv6 it should be at "
                                            "least 1280 (RFC 8200 section 5)",
-                                           name, on.mtu));
-    for (const std::string& list : {i.acl_in, i.acl_out})
-        if (!list.empty() && in.acls.find(list) == nullptr)
-            return refuse(
-                i.where,
-                fmt::format("port '{}' is bound to '{}', which is not an access list", name, list));
-    return {};
+                                           name, mtu));
+    return check_lists(in, name, i);
 }
 
 /// Two interfaces on one network could not tell which of them a neighbour is behind.
 result<void> check_networks(const desired& in) {
     for (auto i = in.interfaces.begin(); i != in.interfaces.end(); ++i)
         for (auto k = in.interfaces.begin(); k != i; ++k)
-            for (const ip_prefix& a : i->second.addresses)
+            for (const ip_prefix& a : i->second.addresses) {
+                if (i->second.vrf != k->second.vrf) break;
                 for (const ip_prefix& b : k->second.addresses)
-                    if (a.contains(b.address) || b.contains(a.address))
+                    if (!may_both_be(a, b))
                         return refuse(i->second.where,
                                       fmt::format("port '{}' has {}, which overlaps {} of port "
                                                   "'{}'",
                                                   i->first, a.text(), b.text(), k->first));
+            }
     return {};
 }
 
 result<void> check_interfaces(const desired& in) {
-    std::map<ip_address, std::string> owners;
+    std::map<std::pair<std::string, ip_address>, std::pair<std::string, ip_prefix>> owners;
     for (const auto& [name, i] : in.interfaces) {
         if (auto good = check_use(in, name, i); !good) return good;
-        for (const ip_prefix& a : i.addresses)
-            if (const auto [there, fresh] = owners.emplace(a.address, name); !fresh)
+        for (const ip_prefix& a : i.addresses) {
+            const auto [there, fresh] =
+                owners.emplace(std::pair(i.vrf, a.address), std::pair(name, a));
+            if (!fresh && (there->second.first == name || !may_both_be(a, there->second.second)))
                 return refuse(i.where, fmt::format("port '{}' has {}, which port '{}' has already",
-                                                   name, a.address.text(), there->second));
+                                                   name, a.address.text(), there->second.first));
+        }
     }
     return check_networks(in);
 }
@@ -132,7 +227,8 @@ result<void> check_buffers(const desired& in) {
 result<void> check_routes(const desired& in) {
     const auto wrong = find_wrong_route(in);
     if (!wrong) return {};
-    return fail(EINVAL, in.file, fmt::format("routes: {} {}", wrong->to.text(), wrong->why));
+    const std::string of = wrong->vrf.empty() ? "" : " of VRF '" + wrong->vrf + "'";
+    return fail(EINVAL, in.file, fmt::format("routes{}: {} {}", of, wrong->to.text(), wrong->why));
 }
 
 result<void> check_neighbours(const desired& in) {
@@ -148,28 +244,32 @@ result<void> check_neighbours(const desired& in) {
 
 }  // namespace
 
-std::optional<wrong_route> find_wrong_route(const desired& in) {
-    neighbour_finder find(in);
-    std::vector<std::string> why(in.routes.targets().size());
+namespace {
+
+std::optional<wrong_route> find_wrong_route_of(const desired& in, const std::string& vrf) {
+    const route_set& routes = in.routes_of(vrf);
+    neighbour_finder find(in, vrf);
+    std::vector<std::string> why(routes.targets().size());
     bool any = false;
     for (size_t t = 0; t < why.size(); ++t) {
-        const route_target& target = in.routes.targets()[t];
-        if (target.type != route_type::unicast) continue;
-        const auto found = find.interface_of(target.via, target.interface);
-        if (found) continue;
-        why[t] = "cannot be: its via " + found.error().text;
-        any = true;
+        for (const route_member& m : routes.targets()[t].members) {
+            const auto found = find.interface_of(m.via, m.interface, m.onlink);
+            if (found) continue;
+            why[t] = "cannot be: its via " + found.error().text;
+            any = true;
+        }
     }
     if (any)
-        for (const route& r : in.routes)
-            if (!why[r.target].empty()) return wrong_route{r.to, why[r.target]};
+        for (const route& r : routes)
+            if (!why[r.target].empty()) return wrong_route{vrf, r.to, why[r.target]};
     for (const auto& [name, i] : in.interfaces)
         for (const ip_prefix& a : i.addresses) {
+            if (i.vrf != vrf) break;
             const ip_prefix host{a.address, static_cast<uint8_t>(a.address.bits())};
-            if (in.routes.at(host) != nullptr)
-                return wrong_route{host, fmt::format("is our own address on port '{}'", name)};
-            if (in.routes.at(a.network()) != nullptr)
-                return wrong_route{a.network(),
+            if (routes.at(host))
+                return wrong_route{vrf, host, fmt::format("is our own address on port '{}'", name)};
+            if (routes.at(a.network()))
+                return wrong_route{vrf, a.network(),
                                    fmt::format("is there twice; a prefix has one route (port '{}' "
                                                "is on that network, which makes one)",
                                                name)};
@@ -177,9 +277,18 @@ std::optional<wrong_route> find_wrong_route(const desired& in) {
     return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<wrong_route> find_wrong_route(const desired& in) {
+    auto wrong = find_wrong_route_of(in, {});
+    for (const auto& [name, v] : in.vrfs)
+        if (!wrong) wrong = find_wrong_route_of(in, name);
+    return wrong;
+}
+
 result<void> validate(const desired& in) {
-    for (const auto check :
-         {check_ports, check_interfaces, check_buffers, check_routes, check_neighbours})
+    for (const auto check : {check_ports, check_vrfs, check_bridges, check_interfaces,
+                             check_tunnels, check_buffers, check_routes, check_neighbours})
         if (auto good = check(in); !good) return good;
     return {};
 }

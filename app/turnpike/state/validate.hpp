@@ -12,6 +12,7 @@ namespace turnpike::state {
 
 /// A route that cannot be, and why: a sentence that goes on behind its prefix.
 struct wrong_route {
+    std::string vrf{};
     ip_prefix to{};
     std::string why{};
 };

@@ -135,6 +135,19 @@ constexpr std::array table{
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_flows);
              }},
+    argument{"l2peers", "1 to 16777216 destinations of l2flows", generator,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_peers);
+             }},
+    argument{"draw", "turn or zipf", generator,
+             [](std::string_view v, device_arguments& a) {
+                 a.traffic.zipf = v == "zipf";
+                 return v == "turn" || v == "zipf";
+             }},
+    argument{"vlan", "a VLAN's identifier, 1 to 4094", generator,
+             [](std::string_view v, device_arguments& a) {
+                 return read_number<uint16_t>(v, 1, 4094, a.traffic.vlan);
+             }},
     argument{"l3flows", "1 to 16777216 flows by IP addresses", generator,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 1, most_flows, a.traffic.l3_flows);
@@ -222,6 +235,10 @@ result<void> check_whole(uint64_t given, const device_arguments& out) {
                     "are shares of all frames: together at most 1");
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
+    if (has("l2peers") && !has("l2flows"))
+        return fail(EINVAL, "l2peers", "are destinations of l2flows, which are missing");
+    if (largest_generated_bytes(out.traffic) > longest_generated_bytes)
+        return fail(EINVAL, "vlan", "makes frames of that size longer than 9732 bytes");
     if (out.traffic.ipv6 && (has("src") || has("dst")))
         return fail(EINVAL, has("src") ? "src" : "dst", "takes IPv4 addresses; ip=6 has its own");
     const uint32_t least = least_generated_bytes(out.traffic.ipv6);

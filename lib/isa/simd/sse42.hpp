@@ -148,6 +148,12 @@ struct sse42 {
         column[2].v = _mm_unpacklo_epi64(high01, high23);
         column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
+    /// to[i] = high lane i, low lane i
+    static void store_pairs(void* to, sse42 low, sse42 high) noexcept {
+        auto* const pair = static_cast<__m128i*>(to);
+        _mm_storeu_si128(pair, _mm_unpacklo_epi32(low.v, high.v));
+        _mm_storeu_si128(pair + 1, _mm_unpackhi_epi32(low.v, high.v));
+    }
     static sse42 widen_bytes(const uint8_t* from) noexcept {
         int x;
         std::memcpy(&x, from, sizeof x);

@@ -11,14 +11,14 @@ side taking(const char* name, uint16_t bits, double cycles) {
     return {{name, [cycles] { return cycles; }}, bits};
 }
 
-const std::vector<side> peers{taking("slow", 64, 30), taking("good", 128, 20),
-                              taking("wide", 512, 10)};
-const std::vector<side> ours{taking("avx512", 512, 4), taking("avx2", 256, 5),
-                             taking("scalar", 64, 9)};
+const std::vector<side> some_peers{taking("slow", 64, 30), taking("good", 128, 20),
+                                   taking("wide", 512, 10)};
+const std::vector<side> some_of_ours{taking("avx512", 512, 4), taking("avx2", 256, 5),
+                                     taking("scalar", 64, 9)};
 
 TEST(bench_widths, each_has_its_kernel_and_the_best_peer_that_it_permits) {
     const std::vector<judged_width> widths{{256, "avx2"}, {512, "avx512"}};
-    const auto v = judge(peers, ours, widths, 3);
+    const auto v = judge(some_peers, some_of_ours, widths, 3);
     ASSERT_EQ(v.size(), 3U);
     EXPECT_EQ(v[0].isa, "avx512");
     EXPECT_EQ(v[0].width_bits, 512);
@@ -31,19 +31,19 @@ TEST(bench_widths, each_has_its_kernel_and_the_best_peer_that_it_permits) {
     EXPECT_EQ(v[2].noise, std::nullopt);
     EXPECT_EQ(v[2].peer, 2U) << "the best of all";
 
-    const auto cell = cell_of(v[1], peers, "none");
+    const auto cell = cell_of(v[1], some_peers, "none");
     EXPECT_EQ(cell["width_bits"], 256);
     EXPECT_EQ(cell["chosen"], true);
     EXPECT_EQ(cell["peer"], "good");
     EXPECT_EQ(cell["peer_cycles"], 20);
     EXPECT_EQ(cell["peers"]["wide"], 10);
     EXPECT_FALSE(cell.contains("why"));
-    EXPECT_EQ(cell_of(v[2], peers, "none")["width_bits"], nullptr);
+    EXPECT_EQ(cell_of(v[2], some_peers, "none")["width_bits"], nullptr);
 }
 
 TEST(bench_widths, a_kernel_may_be_chosen_at_both) {
     const std::vector<judged_width> widths{{256, "avx2"}, {512, "avx2"}};
-    const auto v = judge(peers, {&ours[1], 1}, widths, 1);
+    const auto v = judge(some_peers, {&some_of_ours[1], 1}, widths, 1);
     ASSERT_EQ(v.size(), 2U);
     EXPECT_EQ(v[0].width_bits, 256);
     EXPECT_EQ(v[0].peer, 1U);

@@ -9,11 +9,13 @@
 #include <random>
 
 #include "config/reader.hpp"
+#include "lib/sanitized.hpp"
 
 namespace turnpike::config {
 namespace {
 
 using nlohmann::json;
+using turnpike::test::sanitized;
 
 document parsed(const std::string& text, const std::string& top = "") {
     auto out = parse_yaml(text, "f.yaml", top);
@@ -136,10 +138,12 @@ TEST(yaml_tree, a_merge_key_is_a_key) {
 
 TEST(yaml_tree, a_key_that_comes_again_is_found_in_maps_of_any_size) {
     std::string text;
-    for (int i = 0; i < 100'000; ++i) text += "k" + std::to_string(i * 7919 % 100'000) + ": 1\n";
+    const int keys = sanitized ? 10'000 : 100'000;
+    for (int i = 0; i < keys; ++i) text += "k" + std::to_string(i * 7919 % keys) + ": 1\n";
     EXPECT_EQ(said(text), "none");
     // The first that comes again is named, not the first in the alphabet.
-    EXPECT_EQ(said(text + "k9: 2\nk1: 2\n"), "f.yaml:100001: key 'k9' is given twice");
+    EXPECT_EQ(said(text + "k9: 2\nk1: 2\n"),
+              "f.yaml:" + std::to_string(keys + 1) + ": key 'k9' is given twice");
     EXPECT_EQ(said("a: {b: 1}\nc: {b: 1}"), "none");
     EXPECT_EQ(said("a: {b: 1,\n 'b': 1}"), "f.yaml:2: key 'b' is given twice");
     EXPECT_EQ(said("~: 1\nnull: 2"), "f.yaml:2: key '~' is given twice");

@@ -28,6 +28,36 @@ address prefix_of(uint32_t group) {
     return address{}.with(0, 16, 0x2000 + group).with(16, 12, 0x345);
 }
 
+struct ipv4_together : ipv4 {
+    using change_type = change4;
+};
+struct ipv6_together : ipv6 {
+    using change_type = change6;
+};
+
+/// Up to sixteen families change as one: in each a route is another, or goes.
+template <class Family>
+void change_together(typename Family::table_type& table, std::atomic<uint64_t> (&newest)[groups][3],
+                     prefixes<Family>& random) {
+    if constexpr (requires { typename Family::change_type; }) {
+        std::vector<typename Family::change_type> changes;
+        const auto first = static_cast<uint32_t>(random() % groups);
+        for (uint32_t i = 0; i < 1 + random() % 16; ++i) {
+            const uint32_t g = (first + i) % groups;
+            const auto level = static_cast<unsigned>(random() % 3);
+            const auto at = Family::from(prefix_of<Family>(g).masked(levels[level]));
+            std::optional<uint64_t> next_hop;
+            if (level == 0 || random() % 3 != 0) {
+                const uint64_t version = newest[g][level].load() + 1;
+                newest[g][level].store(version);
+                next_hop = next_hop_of(level, g, version);
+            }
+            changes.push_back({at, static_cast<uint8_t>(levels[level]), next_hop});
+        }
+        EXPECT_TRUE(table.exchange(changes));
+    }
+}
+
 template <class Family>
 void churn(uint32_t short_routes = 0) {
     turnpike::test::epochs<reader_count> domain;
@@ -70,6 +100,7 @@ void churn(uint32_t short_routes = 0) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     // In turns: parent, child, grandchild replaced; child and grandchild away and back.
     while (std::chrono::steady_clock::now() < end || answers.load() < 1000) {
+        if (random() % 2 == 0) change_together<Family>(*table, newest, random);
         const auto g = static_cast<uint32_t>(random() % groups);
         const auto level = static_cast<unsigned>(random() % 3);
         const auto at = Family::from(prefix_of<Family>(g).masked(levels[level]));
@@ -90,6 +121,8 @@ void churn(uint32_t short_routes = 0) {
 }
 TEST(fib4_churn, nested_prefixes_answer_old_or_new) { churn<ipv4>(); }
 TEST(fib6_churn, nested_prefixes_answer_old_or_new) { churn<ipv6>(); }
+TEST(fib4_churn, changed_together) { churn<ipv4_together>(); }
+TEST(fib6_churn, changed_together) { churn<ipv6_together>(150); }
 TEST(fib6_churn, a_short_table_too) { churn<ipv6>(short_table::most_routes); }
 /// 64 to 192 routes: it is short, and is not, and is again.
 TEST(fib6_churn, a_table_that_is_short_at_times) { churn<ipv6>(150); }

@@ -7,6 +7,7 @@
 
 #include "family.hpp"
 #include "lib/isa_param.hpp"
+#include "lib/sanitized.hpp"
 
 namespace turnpike::fib::test {
 namespace {
@@ -100,7 +101,8 @@ void random_changes(const std::string& kernel, const hops_case& hops, bool netwo
                      .kernel = kernel});
     ASSERT_EQ(b.table->kernel(), kernel);
     std::vector<std::pair<address, unsigned>> known;
-    for (int step = 0; step < 4'000; ++step) {
+    const int steps = turnpike::test::sanitized ? 1'600 : 4'000;
+    for (int step = 0; step < steps; ++step) {
         const uint64_t next_hop = random() % hops.distinct * hops.spread;
         if (known.empty() || random() % 3 != 0) {
             const unsigned length = random.any_length();

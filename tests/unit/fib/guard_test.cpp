@@ -5,6 +5,7 @@
 #include "family.hpp"
 #include "lib/guarded_memory.hpp"
 #include "lib/isa_param.hpp"
+#include "lib/sanitized.hpp"
 
 namespace turnpike::fib::test {
 namespace {
@@ -56,8 +57,10 @@ void ends_before_the_guard(const std::string& kernel) {
             const unsigned length = random.any_length();
             refused += !add(random.any_address().masked(length), length, random() % 50 * spread);
         }
+        // The pages catch what reaches too far, with or without a sanitizer.
         for (const size_t n : {1U, 3U, 7U, 16U, 63U, 64U, 65U})
-            look_up<Family>(*table, expected, at, n);
+            if (!turnpike::test::sanitized || n == 1 || n == 7 || n == 65)
+                look_up<Family>(*table, expected, at, n);
         if (::testing::Test::HasFatalFailure()) return;
     }
 }

@@ -8,6 +8,7 @@
 #include "frames.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
+#include "whole.hpp"
 
 namespace turnpike::packet {
 namespace {
@@ -18,14 +19,7 @@ using test::operator+;
 constexpr icmp_error expired4{icmp4_time_exceeded, 0};
 constexpr icmp_error expired6{icmp6_time_exceeded, 0};
 constexpr icmp_error too_big6{icmp6_too_big, 0, 1400};
-constexpr uint32_t our_ip = 0x0a0001fe;
 const ipv6_address our_ip6{{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe}};
-
-parsed parse_whole(const byte_vector& frame) {
-    parsed p;
-    EXPECT_EQ(parse(frame, static_cast<uint32_t>(frame.size()), p), parse_status::done);
-    return p;
-}
 
 /// The error about `frame`, written into a heap buffer of exactly `room`; empty where there is
 /// none.

@@ -12,6 +12,7 @@
 #include "packet/ipv6.hpp"
 #include "packet/mld.hpp"
 #include "packet/nd.hpp"
+#include "whole.hpp"
 
 namespace turnpike::packet {
 namespace {
@@ -20,16 +21,9 @@ using enum drop_reason;
 using test::byte_vector;
 using test::operator+;
 
-parsed parse_whole(const byte_vector& frame) {
-    parsed p;
-    EXPECT_EQ(parse(frame, static_cast<uint32_t>(frame.size()), p), parse_status::done);
-    return p;
-}
-
 mac_address mac(const byte_vector& bytes) { return view<mac_address>(bytes.data()); }
 ipv6_address address(const byte_vector& bytes) { return view<ipv6_address>(bytes.data()); }
 
-constexpr uint32_t our_ip = 0x0a0001fe;
 constexpr uint32_t ours[] = {0xc0000201, our_ip};
 
 TEST(arp, table) {

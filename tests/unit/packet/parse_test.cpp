@@ -35,7 +35,7 @@ parse_status parse_lead(const byte_vector& frame, size_t lead_bytes, parsed& out
     return parse({lead.get(), lead_bytes}, static_cast<uint32_t>(frame.size()), out);
 }
 
-parsed parse_whole(const byte_vector& frame) {
+parsed parsed_lead(const byte_vector& frame) {
     parsed out;
     EXPECT_EQ(parse_lead(frame, frame.size(), out), parse_status::done);
     return out;
@@ -43,26 +43,26 @@ parsed parse_whole(const byte_vector& frame) {
 
 TEST(parse, each_fixture_gets_its_verdict) {
     for (const auto& f : test::frame_fixtures())
-        EXPECT_EQ(name(parse_whole(f.bytes).l3_drop), name(f.l3_drop)) << f.description;
+        EXPECT_EQ(name(parsed_lead(f.bytes).l3_drop), name(f.l3_drop)) << f.description;
 }
 
 TEST(parse, a_patch_refuses_runts_only) {
     for (const auto& f : test::frame_fixtures())
-        EXPECT_EQ(parse_whole(f.bytes).l2_drop,
+        EXPECT_EQ(parsed_lead(f.bytes).l2_drop,
                   f.bytes.size() < 14 ? drop_reason::runt : drop_reason::none)
             << f.description;
 }
 
 TEST(parse, each_fixture_equals_the_reference) {
     for (const auto& f : test::frame_fixtures())
-        EXPECT_EQ(parse_whole(f.bytes), test::reference_parse(f.bytes)) << f.description;
+        EXPECT_EQ(parsed_lead(f.bytes), test::reference_parse(f.bytes)) << f.description;
 }
 
 // Every first segment there can be: what it parses is what the whole frame parses, or it wants more
 // and is content with enough_bytes.
 TEST(parse, a_split_at_every_offset_changes_nothing) {
     for (const auto& f : test::frame_fixtures()) {
-        const parsed whole = parse_whole(f.bytes);
+        const parsed whole = parsed_lead(f.bytes);
         const uint32_t enough = enough_bytes(static_cast<uint32_t>(f.bytes.size()));
         bool content = false;
         for (size_t lead = 0; lead <= enough; ++lead) {
@@ -81,7 +81,7 @@ TEST(parse, a_frame_cut_at_every_byte_equals_the_reference) {
     for (const auto& f : test::frame_fixtures())
         for (size_t n = 0; n < std::min<size_t>(f.bytes.size(), 400); ++n) {
             const byte_vector cut(f.bytes.begin(), f.bytes.begin() + static_cast<ptrdiff_t>(n));
-            ASSERT_EQ(parse_whole(cut), test::reference_parse(cut)) << f.description << ", " << n;
+            ASSERT_EQ(parsed_lead(cut), test::reference_parse(cut)) << f.description << ", " << n;
         }
 }
 
@@ -98,7 +98,7 @@ TEST(parse, mutated_frames_equal_the_reference) {
             frame[at] = random() % 2 ? telling[random() % std::size(telling)]
                                      : static_cast<uint8_t>(random());
         }
-        ASSERT_EQ(parse_whole(frame), test::reference_parse(frame)) << "round " << round;
+        ASSERT_EQ(parsed_lead(frame), test::reference_parse(frame)) << "round " << round;
     }
 }
 
@@ -109,7 +109,7 @@ TEST(parse, says_where_things_are) {
                                     test::ipv4({.protocol = 6, .options = test::zeros(4)},
                                                test::tcp(0x12, test::counted(3))) +
                                         test::zeros(9))));
-    const parsed p = parse_whole(frame);
+    const parsed p = parsed_lead(frame);
     EXPECT_EQ(p.l2_bytes, 22);
     EXPECT_EQ(p.outer_tci, 7);
     EXPECT_EQ(p.inner_tci, 8);
@@ -121,8 +121,8 @@ TEST(parse, says_where_things_are) {
     EXPECT_EQ(load_be<uint32_t>(&frame[p.source_offset()]), 0x0a000101u);
     EXPECT_EQ(load_be<uint32_t>(&frame[p.destination_offset()]), 0x0a000202u);
     const byte_vector six = test::ethernet(0x86dd, test::ipv6({}, test::udp({})));
-    EXPECT_EQ(0, memcmp(&six[parse_whole(six).source_offset()], test::v6_a.data(), 16));
-    EXPECT_EQ(0, memcmp(&six[parse_whole(six).destination_offset()], test::v6_b.data(), 16));
+    EXPECT_EQ(0, memcmp(&six[parsed_lead(six).source_offset()], test::v6_a.data(), 16));
+    EXPECT_EQ(0, memcmp(&six[parsed_lead(six).destination_offset()], test::v6_b.data(), 16));
 }
 
 // The name in the report is the name in the code: GCC and clang both spell the enumerator.

@@ -29,7 +29,7 @@ struct folder {
     [[nodiscard]] std::string operator/(const char* name) const { return path / name; }
 };
 
-std::vector<frame> generated(uint32_t n, bool ipv6 = false) {
+std::vector<frame> generated_frames(uint32_t n, bool ipv6 = false) {
     traffic t;
     t.ipv6 = ipv6;
     t.smallest = 84;
@@ -58,7 +58,7 @@ std::unique_ptr<wire> open_or_die(const std::string& file, const rewrites& r = {
 
 TEST(simnic_capture, plays_what_was_recorded_over_and_over) {
     const folder f;
-    const auto frames = generated(100);
+    const auto frames = generated_frames(100);
     record_all(f / "a.pcap", frames);
     const auto w = open_or_die(f / "a.pcap");
     for (size_t i = 0; i < 250; ++i) ASSERT_EQ(take(*w), frames[i % 100]) << i;
@@ -81,7 +81,7 @@ TEST(simnic_capture, plays_what_was_recorded_over_and_over) {
 
 TEST(simnic_capture, is_paced) {
     const folder f;
-    record_all(f / "a.pcap", generated(3));
+    record_all(f / "a.pcap", generated_frames(3));
     const auto w = open_or_die(f / "a.pcap", {}, pace(0, 100));
     EXPECT_FALSE(w->waits());
     EXPECT_FALSE(take(*w, 0).empty());
@@ -94,10 +94,10 @@ TEST(simnic_capture, is_paced) {
 
 TEST(simnic_capture, rewrites_addresses_and_keeps_checksums_right) {
     const folder f;
-    auto frames = generated(100);
+    auto frames = generated_frames(100);
     frames[7][50] ^= 1;                     // wrong stays wrong
     store_be<uint16_t>(&frames[8][40], 0);  // UDP without a checksum stays so
-    for (frame& v6 : generated(10, true)) frames.push_back(v6);
+    for (frame& v6 : generated_frames(10, true)) frames.push_back(v6);
     frames.push_back(frame(60, 0xff));  // neither
     record_all(f / "a.pcap", frames);
     const rewrites r{.dst_mac = {{2, 1, 2, 3, 4, 5}}, .src_ip = 0x0a01'0203, .dst_ip = 0xffff'0000};
@@ -154,7 +154,7 @@ void expect_refused(const std::string& file, std::string_view says) {
 
 TEST(simnic_capture, leaves_out_what_no_wire_carries_and_counts_it) {
     const folder f;
-    const auto whole = generated(2);
+    const auto whole = generated_frames(2);
     record_all(f / "a.pcap", {frame(8, 1), whole[0], frame(13, 1), frame(max_frame_bytes + 1, 1),
                               whole[1], frame(0, 1)});
     const auto w = open_or_die(f / "a.pcap");
@@ -197,7 +197,7 @@ TEST(simnic_capture, refuses_what_it_cannot_play) {
 TEST(simnic_record, counts_what_a_full_disk_does_not_take) {
     auto r = record::open("/dev/full");
     ASSERT_TRUE(r.has_value()) << r.error().message();
-    for (const frame& one : generated(1000)) give(**r, one);
+    for (const frame& one : generated_frames(1000)) give(**r, one);
     EXPECT_GT(count(**r, "record_failed"), 0u);
 }
 

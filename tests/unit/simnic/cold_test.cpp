@@ -64,15 +64,15 @@ TEST(simnic_cold, every_way_to_evict_does) {
         for (const uint32_t i : shuffled(127)) {
             const size_t at = i * 8192;
             // From within a line to within another: three of them, and no more.
-            uint8_t* frame = &bytes[at + (64 - reinterpret_cast<uintptr_t>(&bytes[at]) % 64)];
-            std::fill_n(frame, 256, uint8_t{3});
-            e.evict(frame + 70, 80);
+            uint8_t* lines = &bytes[at + (64 - reinterpret_cast<uintptr_t>(&bytes[at]) % 64)];
+            std::fill_n(lines, 256, uint8_t{3});
+            e.evict(lines + 70, 80);
             settle();
-            warm.push_back(cycles_to_load(frame + 63));
-            warm.push_back(cycles_to_load(frame + 192));
-            cold.push_back(cycles_to_load(frame + 64));
-            cold.push_back(cycles_to_load(frame + 149));
-            ASSERT_EQ(std::count(frame, frame + 256, 3), 256);
+            warm.push_back(cycles_to_load(lines + 63));
+            warm.push_back(cycles_to_load(lines + 192));
+            cold.push_back(cycles_to_load(lines + 64));
+            cold.push_back(cycles_to_load(lines + 149));
+            ASSERT_EQ(std::count(lines, lines + 256, 3), 256);
         }
         EXPECT_GT(median(cold), median(warm) * 3 / 2) << e.name;
     }
@@ -105,9 +105,9 @@ class simnic_cold_device : public ::testing::TestWithParam<const char*> {
             line->to_host.push_back(f);
         }
         for (int n = 0; n < 5; ++n) l.device.poll(64);
-        std::vector<uint64_t> frame, answer;
+        std::vector<uint64_t> first, answer;
         for (const uint32_t i : shuffled(frames))
-            frame.push_back(cycles_to_load(l.memory.at(lab::buffer(i * parts))));
+            first.push_back(cycles_to_load(l.memory.at(lab::buffer(i * parts))));
         // One in two lines, for a load may bring two.
         for (const uint32_t i : shuffled(24))
             answer.push_back(cycles_to_load(reinterpret_cast<uint8_t*>(&l.rx(i * 8))));
@@ -122,7 +122,7 @@ class simnic_cold_device : public ::testing::TestWithParam<const char*> {
             }
             EXPECT_EQ(at, sent.size()) << i;
         }
-        return {median(frame), median(answer)};
+        return {median(first), median(answer)};
     }
     /// Of several rounds: others use this machine too.
     static loads quickest(bool cold, bool scatter) {

@@ -49,13 +49,16 @@ TEST_P(generated, frames_are_whole_and_come_back_clean) {
 
 INSTANTIATE_TEST_SUITE_P(
     all, generated,
-    ::testing::Values(kind{"small_ipv4", {}}, kind{"by_mac", {.l2_flows = 3125}},
-                      kind{"range", {.smallest = 64, .largest = 1518}},
-                      kind{"imix", {.size = traffic::sizes::imix}},
-                      kind{"jumbo", {.smallest = 9732, .largest = 9732}},
-                      kind{"ipv6", {.ipv6 = true, .smallest = 84, .largest = 1281}},
-                      kind{"ipv6_by_mac",
-                           {.l2_flows = 70'000, .ipv6 = true, .smallest = 84, .largest = 85}}),
+    ::testing::Values(
+        kind{"small_ipv4", {}}, kind{"by_mac", {.l2_flows = 3125}},
+        kind{"range", {.smallest = 64, .largest = 1518}},
+        kind{"imix", {.size = traffic::sizes::imix}},
+        kind{"jumbo", {.smallest = 9732, .largest = 9732}},
+        kind{"ipv6", {.ipv6 = true, .smallest = 84, .largest = 1281}},
+        kind{"tagged", {.vlan = 100}},
+        kind{"tagged_ipv6", {.ipv6 = true, .smallest = 84, .largest = 85, .vlan = 4094}},
+        kind{"tagged_imix", {.zipf = true, .size = traffic::sizes::imix, .vlan = 1}},
+        kind{"ipv6_by_mac", {.l2_flows = 70'000, .ipv6 = true, .smallest = 84, .largest = 85}}),
     [](const auto& p) { return std::string(p.param.name); });
 
 TEST(generator, counts_both_addresses_pairwise) {
@@ -82,6 +85,47 @@ TEST(generator, l2_flows_count_mac_addresses) {
         EXPECT_EQ(load_be<uint16_t>(&f[10]), i % 3125);
     }
     EXPECT_EQ(flows.size(), 3125u);
+}
+
+/// A tag comes on top: the frame is what it would be without, four bytes longer.
+TEST(generator, tags_frames) {
+    generator tagged({.l2_flows = 3, .vlan = 0xabc}, pace(), 0, port_mac),
+        plain({.l2_flows = 3}, pace(), 0, port_mac);
+    for (uint32_t i = 0; i < 10; ++i) {
+        frame f = take(tagged);
+        EXPECT_EQ(load_be<uint32_t>(&f[12]), 0x8100'0abcu);
+        f.erase(f.begin() + 12, f.begin() + 16);
+        EXPECT_EQ(f, take(plain));
+    }
+}
+
+TEST(generator, l2_flows_share_peers) {
+    generator g({.l2_flows = 100'000, .l2_peers = 7}, pace(), 0, port_mac);
+    for (uint32_t i = 0; i < 100'003; ++i) {
+        const frame f = take(g);
+        ASSERT_EQ(load_be<uint16_t>(&f[4]), i % 100'000 % 7);
+        ASSERT_EQ(f[9] << 16 | load_be<uint16_t>(&f[10]), i % 100'000);
+    }
+}
+
+/// Each once, and then as often as Zipf has it: the first hundred as often as the next ten thousand.
+TEST(generator, draws_flows) {
+    constexpr uint32_t flows = 1'000'000, drawn = 200'000;
+    generator g({.l3_flows = flows, .zipf = true}, pace(), 0, port_mac);
+    const auto next = [&] { return load_be<uint32_t>(&take(g)[26]) - 0xc612'0000; };
+    for (uint32_t i = 0; i < flows; ++i) ASSERT_EQ(next(), i);
+    uint32_t first = 0, hundred = 0, ten_thousand = 0;
+    for (uint32_t i = 0; i < drawn; ++i) {
+        const uint32_t n = next();
+        ASSERT_LT(n, flows);
+        first += n == 0;
+        hundred += n < 100;
+        ten_thousand += n >= 100 && n < 10'000;
+    }
+    // ln(n) / ln(1,000,000) of all are below n.
+    EXPECT_NEAR(first, drawn * 0.050, drawn * 0.005);
+    EXPECT_NEAR(hundred, drawn * 0.334, drawn * 0.01);
+    EXPECT_NEAR(ten_thousand, drawn * 0.333, drawn * 0.01);
 }
 
 TEST(generator, sends_imix_in_its_proportion) {

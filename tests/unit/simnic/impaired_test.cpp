@@ -16,13 +16,13 @@ namespace {
 using test::count, test::frame, test::give, test::take;
 
 constexpr uint64_t hz = 1'000'000'000;
-constexpr packet::mac_address port_mac{{2, 0, 0, 0, 0, 9}};
+constexpr packet::mac_address senders_mac{{2, 0, 0, 0, 0, 9}};
 
 std::unique_ptr<wire> bad_line(const impairments& i, const pace& p = {}) {
     traffic t;
     t.smallest = 64;
     t.largest = 128;
-    return std::make_unique<impaired>(std::make_unique<generator>(t, p, 1, port_mac), i, hz);
+    return std::make_unique<impaired>(std::make_unique<generator>(t, p, 1, senders_mac), i, hz);
 }
 
 /// All that is due goes back; nothing stays on the line.

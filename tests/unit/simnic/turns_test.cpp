@@ -110,7 +110,8 @@ TEST(simnic_turns, a_queue_is_drained_beside_one_that_goes_on) {
     EXPECT_LT(cost::tsc() - start, t.l.device.settings().tsc_hz / 2);
 }
 
-TEST(simnic_turns, others_poll_while_a_queue_is_drained) {
+/// How long, at most, another thread could not poll while a queue was drained: as a part of that time.
+double longest_without_a_poll() {
     two_queues t(0.005);  // 255 frames take 0.4 s
     t.second_tail.mmio_write(ring_size - 1);
     std::atomic<bool> done{false};
@@ -133,7 +134,15 @@ TEST(simnic_turns, others_poll_while_a_queue_is_drained) {
     done = true;
     other.join();
     EXPECT_EQ(t.line->sent[1], ring_size - 1);
-    EXPECT_LT(longest, took / 2);
+    return static_cast<double>(longest) / static_cast<double>(took);
+}
+
+TEST(simnic_turns, others_poll_while_a_queue_is_drained) {
+    // On a busy machine a thread may not run for as long as a drain takes; one that kept the others out would
+    // each time.
+    bool seen = false;
+    for (int attempt = 0; attempt < 10 && !seen; ++attempt) seen = longest_without_a_poll() < 0.5;
+    EXPECT_TRUE(seen);
 }
 
 /// A fetch from nowhere never ends: the drain does.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace state;
 
-constexpr const char* whole = R"(acl:
+constexpr const char* whole_list = R"(acl:
   - name: edge
     default: permit
     memory_mb: 16
@@ -32,12 +32,12 @@ ports:
 patches: [[west, east]]
 )";
 
-std::string with(const std::string& before, const std::string& after) {
-    return replaced(whole, before, after);
+std::string list_with(const std::string& before, const std::string& after) {
+    return replaced(whole_list, before, after);
 }
 
 TEST(acl_config, a_whole_file) {
-    const auto m = load_text(whole, "f.yaml");
+    const auto m = load_text(whole_list, "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
     ASSERT_EQ(m->acls.size(), 2U);
     const auto first = m->interfaces.begin(), second = std::next(first);
@@ -89,7 +89,7 @@ TEST_P(acl_said, where_and_why) { expect_complaint(GetParam()); }
 
 /// The rule of line 7 is this.
 std::string rule(const std::string& text) {
-    return with(
+    return list_with(
         "{action: permit, name: web, protocol: tcp, source: 10.0.0.0/8, destination_ports: "
         "80-81}",
         "{action: permit, " + text + "}");
@@ -98,38 +98,39 @@ std::string rule(const std::string& text) {
 INSTANTIATE_TEST_SUITE_P(
     lists, acl_said,
     ::testing::Values(
-        row{"not a list", with("acl:\n  - name: edge", "acl:\n  name: edge"),
+        row{"not a list", list_with("acl:\n  - name: edge", "acl:\n  name: edge"),
             "f.yaml:3: is not YAML"},
         row{"a map", "acl: {a: 1}\nports: []",
             "f.yaml:1: acl should be a list of access lists, not a map"},
-        row{"no name", with("name: closed, ", ""), "f.yaml:13: acl[1] lacks the key 'name'"},
-        row{"strange name", with("name: closed", "name: \"clo sed\""),
+        row{"no name", list_with("name: closed, ", ""), "f.yaml:13: acl[1] lacks the key 'name'"},
+        row{"strange name", list_with("name: closed", "name: \"clo sed\""),
             "f.yaml:13: acl[1].name should be at most 32 letters"},
-        row{"name twice", with("name: closed", "name: edge"),
+        row{"name twice", list_with("name: closed", "name: edge"),
             "f.yaml:13: acl[1].name is 'edge' again; each access list has its own"},
-        row{"no rules", with(", rules: []", ""), "f.yaml:13: acl[1] lacks the key 'rules'"},
-        row{"unknown key", with("default: permit", "defualt: permit"),
-            "f.yaml:3: acl[0] has no key 'defualt'; it takes name, default, memory_mb, rules"},
-        row{"default of nothing", with("default: permit", "default: drop"),
+        row{"no rules", list_with(", rules: []", ""), "f.yaml:13: acl[1] lacks the key 'rules'"},
+        row{"unknown key", list_with("default: permit", "defualt: permit"),
+            "f.yaml:3: acl[0] has no key 'defualt'; it takes name, layer, default, memory_mb, "
+            "rules"},
+        row{"default of nothing", list_with("default: permit", "default: drop"),
             "f.yaml:3: acl[0].default should be deny or permit, not 'drop'"},
-        row{"no memory", with("memory_mb: 16", "memory_mb: 0"),
+        row{"no memory", list_with("memory_mb: 16", "memory_mb: 0"),
             "f.yaml:4: acl[0].memory_mb should be a whole number from 1 to 65536, not '0'"},
-        row{"bound to no list", with("in: edge", "in: egde"),
+        row{"bound to no list", list_with("in: edge", "in: egde"),
             "f.yaml:15: ports[0].acl.in names 'egde', which is not an access list (acl)"},
-        row{"bound to no list out", with("out: closed", "out: colsed"),
+        row{"bound to no list out", list_with("out: closed", "out: colsed"),
             "f.yaml:15: ports[0].acl.out names 'colsed', which is not an access list (acl)"},
-        row{"bound in no direction", with("in: edge", "into: edge"),
-            "f.yaml:15: ports[0].acl has no key 'into'; it takes in, out"},
-        row{"bound without a direction", with("{in: edge, out: closed}", "edge"),
-            "f.yaml:15: ports[0].acl should be a map with in, out, not 'edge'"}),
+        row{"bound in no direction", list_with("in: edge", "into: edge"),
+            "f.yaml:15: ports[0].acl has no key 'into'; it takes in, out, l2_in, l2_out"},
+        row{"bound without a direction", list_with("{in: edge, out: closed}", "edge"),
+            "f.yaml:15: ports[0].acl should be a map with in, out, l2_in, l2_out, not 'edge'"}),
     test_name);
 
 INSTANTIATE_TEST_SUITE_P(
     rules, acl_said,
     ::testing::Values(
-        row{"no action", with("{action: permit, name: web", "{name: web"),
+        row{"no action", list_with("{action: permit, name: web", "{name: web"),
             "f.yaml:7: acl[0].rules[1] lacks the key 'action'"},
-        row{"unknown action", with("{action: permit, name: web", "{action: drop, name: web"),
+        row{"unknown action", list_with("{action: permit, name: web", "{action: drop, name: web"),
             "f.yaml:7: acl[0].rules[1].action should be permit or deny or count, not 'drop'"},
         row{"unknown key", rule("port: 80"),
             "f.yaml:7: acl[0].rules[1] has no key 'port'; it takes action, name, family"},

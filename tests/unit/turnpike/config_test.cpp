@@ -34,6 +34,7 @@ TEST(config, a_whole_file) {
     EXPECT_EQ(m->fixed.pool.buffers, 16384U);
     EXPECT_EQ(m->fixed.pool.ops, "stack");
     EXPECT_EQ(m->sending.drain_us, 20U);
+    EXPECT_EQ(m->idle.sleep_us, 0U);
     ASSERT_EQ(m->ports.size(), 2U);
     EXPECT_EQ(m->ports.begin()->second.device, "net_af_packet0,iface=veth0");
     EXPECT_EQ(std::next(m->ports.begin())->second.where.text, "f.yaml:7");

@@ -48,6 +48,36 @@ byte_vector datagram(uint32_t destination) {
                     {2, 0, 0, 0, 0, 0x0b}, {2, 0, 0, 0, 0, 0x0a});
 }
 
+/// A copy that memory ends for, at whatever step of changing it, leaves the set as it was.
+TEST(control_faults, routes_of_a_copy) {
+    const auto prefix = [](uint32_t n) { return ip_prefix{ip_address::from_v4(n << 8), 24}; };
+    const auto target = [](uint32_t n) {
+        return state::target_via(ip_address::from_v4(n), "east");
+    };
+    state::route_set set;
+    for (uint32_t n = 0; n < 1000; ++n) set.set(prefix(2 * n), target(n % 3));
+    bool failed = true;
+    for (long nth = 1; failed; ++nth) {
+        ASSERT_LT(nth, 10'000);
+        state::route_set copy = set;
+        fail_at(nth);
+        try {
+            for (uint32_t n = 0; n < 700; ++n)
+                n % 3 == 0 ? void(copy.remove(prefix(n)))
+                           : void(copy.set(prefix(n), target(n % 5)));
+        } catch (const std::bad_alloc&) {
+        }
+        failed = failed_meanwhile();
+        uint32_t n = 0;
+        for (const state::route& r : set) {
+            ASSERT_EQ(r.to, prefix(2 * n));
+            ASSERT_EQ(set.targets()[r.target], target(n % 3));
+            ++n;
+        }
+        ASSERT_EQ(n, 1000U);
+    }
+}
+
 TEST(control_faults, every_allocation_of_a_change_may_fail) {
     path_lab l(small(false), 2);
     l.links(true);

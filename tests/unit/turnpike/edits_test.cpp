@@ -14,7 +14,7 @@
 namespace turnpike::sources {
 namespace {
 
-constexpr const char* whole = R"(
+constexpr const char* whole_file = R"(
 eal: {args: "-l 0-1 --no-pci '--vdev=net_ring0,x=a b'", hugepages: optional}
 workers: [1]
 mempool: {buffers: 16384, buffer_size: 2200, ops: stack}
@@ -68,6 +68,7 @@ neighbours:
   static:
     - {address: 10.0.2.9, mac: "02:00:00:00:00:01"}
     - {address: "fe80::9", port: west, mac: "02:00:00:00:00:02"}
+idle: {sleep_us: 7}
 )";
 
 state::desired loaded(const std::string& text) {
@@ -87,7 +88,7 @@ void expect_same(const state::desired& a, const state::desired& b) {
 
 /// All that it can say, so that something written wrongly differs.
 TEST(yaml_writer, what_is_written_is_read_as_the_same) {
-    const state::desired d = loaded(whole);
+    const state::desired d = loaded(whole_file);
     const std::string text = to_yaml(d);
     const auto again = load_text(text, "saved.yaml");
     ASSERT_TRUE(again) << again.error().message() << "\n" << text;
@@ -96,6 +97,74 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
     EXPECT_EQ(d.acls.at("in-list")->categories, again->acls.at("in-list")->categories);
     EXPECT_EQ(text, to_yaml(*again));
     EXPECT_EQ(again->interfaces.at("one").peer, "other");
+}
+
+/// What interfaces that route are asked for, of a port, a VLAN and a bridge.
+TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
+    const state::desired d = loaded(R"(special_purpose: drop
+ports:
+  - {name: west, device: net_ring0, urpf: strict, redirects: true, source_routed: true,
+     macs: ["00:00:5e:00:01:0a", "00:00:5e:00:02:0a"], addresses: [10.0.1.1/24]}
+  - {name: east, device: net_ring1, urpf: "off", addresses: [10.0.2.1/24]}
+  - {name: a, device: net_ring2}
+interfaces: [{port: east, vlan: 5, urpf: loose, addresses: [10.0.3.1/24]}]
+bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/24]}]
+)");
+    const state::desired again = loaded(to_yaml(d));
+    expect_same(d, again);
+    EXPECT_EQ(again.interfaces.at("west").urpf, state::reverse_path::strict);
+    EXPECT_TRUE(again.drops_special);
+    EXPECT_TRUE(again.interfaces.at("west").redirects && again.interfaces.at("west").source_routed);
+    EXPECT_FALSE(again.interfaces.at("lan").redirects || again.interfaces.at("lan").source_routed);
+    EXPECT_EQ(again.interfaces.at("west").macs.size(), 2U);
+    EXPECT_EQ(again.interfaces.at("west").macs[1].text(), "00:00:5e:00:02:0a");
+    EXPECT_EQ(again.interfaces.at("east").urpf, state::reverse_path::off);
+    EXPECT_EQ(again.interfaces.at("east.5").urpf, state::reverse_path::loose);
+    EXPECT_EQ(again.interfaces.at("lan").urpf, state::reverse_path::strict);
+}
+
+TEST(yaml_writer, vrfs_come_back) {
+    const state::desired d = loaded(R"(vrfs: [{name: red, table: 10}, {name: blue}]
+ports:
+  - {name: west, device: net_ring0, vrf: red, addresses: [10.0.1.1/24]}
+  - {name: east, device: net_ring1, addresses: [10.0.1.1/24]}
+interfaces: [{port: east, vlan: 5, vrf: blue, addresses: [10.0.1.1/24]}]
+routes:
+  - {to: 10.9.0.0/16, via: 10.0.1.2}
+  - {to: 10.9.0.0/16, via: 10.0.1.2, vrf: red}
+  - {to: 10.9.0.0/16, type: blackhole, vrf: blue}
+)");
+    const state::desired again = loaded(to_yaml(d));
+    expect_same(d, again);
+    EXPECT_EQ(again.vrfs.at("red").table, 10U);
+    EXPECT_EQ(again.vrfs.at("blue").table, 1U);
+    EXPECT_EQ(again.vrfs.at("red").routes.size(), 1U);
+    EXPECT_EQ(again.interfaces.at("east.5").vrf, "blue");
+}
+
+TEST(yaml_writer, shared_routes_come_back) {
+    const state::desired d = loaded(R"(ports:
+  - {name: west, device: net_ring0, addresses: [10.0.1.1/24, "2001:db8:1::1/64"]}
+  - {name: east, device: net_ring1, addresses: [10.0.2.1/24]}
+routes:
+  - lines: |
+      10.11.0.0/16 nexthop via 10.0.2.2 weight 7 nexthop via 10.0.1.2
+      10.13.0.0/16 nexthop via 10.9.9.9 dev west weight 2 onlink nexthop via 10.0.2.2 onlink
+      10.14.0.0/16 via 10.9.9.9 dev east onlink
+      prohibit 10.12.0.0/16
+      default via inet6 fe80::2 dev west
+ecmp: {hash: inner, seed: 5}
+)");
+    const state::desired again = loaded(to_yaml(d));
+    expect_same(d, again);
+    const auto members = again.routes.find(*parse_prefix("10.13.0.0/16"))->members;
+    EXPECT_FALSE(members[0].onlink) << "its network says the link";
+    EXPECT_TRUE(members[1].onlink);
+    EXPECT_TRUE(again.routes.find(*parse_prefix("10.14.0.0/16"))->members.front().onlink);
+    EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
+    EXPECT_EQ(again.sharing.seed, 5U);
+    EXPECT_EQ(again.routes.find(*parse_prefix("0.0.0.0/0"))->members.front().via,
+              *parse_address("fe80::2"));
 }
 
 /// What stands in other files is taken in.
@@ -136,10 +205,10 @@ class edited : public ::testing::TestWithParam<edit_row> {};
 
 TEST_P(edited, is_as_if_the_file_said_so) {
     const edit_row& r = GetParam();
-    state::desired d = loaded(whole);
+    state::desired d = loaded(whole_file);
     const auto done = edit(d, r.edits);
     ASSERT_TRUE(done) << done.error().message();
-    const std::string text = replaced(whole, r.as_if_before, r.as_if_after);
+    const std::string text = replaced(whole_file, r.as_if_before, r.as_if_after);
     expect_same(d, loaded(text));
     expect_same(d, loaded(to_yaml(d)));
 }
@@ -203,10 +272,10 @@ INSTANTIATE_TEST_SUITE_P(
                      {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.1.2"}}},
                      {"add": {"route": {"to": "10.8.0.0/16", "via": "10.0.1.2"}}},
                      {"del": {"port": {"name": "east"}}}])",
-            whole,
+            whole_file,
             [] {
                 std::string s = replaced(
-                    whole,
+                    whole_file,
                     "  - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30]}\n",
                     "");
                 s = replaced(s, "via: 10.0.2.2", "via: 10.0.1.2");
@@ -219,9 +288,9 @@ INSTANTIATE_TEST_SUITE_P(
                  R"([{"del": {"patch": ["one", "other"]}},
                      {"add": {"address": {"port": "one", "address": "10.1.1.1/24"}}},
                      {"add": {"address": {"port": "other", "address": "10.1.2.1/24"}}}])",
-                 whole,
+                 whole_file,
                  [] {
-                     std::string s = replaced(whole, "patches: [[other, one]]\n", "");
+                     std::string s = replaced(whole_file, "patches: [[other, one]]\n", "");
                      s = replaced(s, "device: net_ring2}",
                                   "device: net_ring2, addresses: [10.1.1.1/24]}");
                      return replaced(s, "device: net_ring3, ",
@@ -257,10 +326,12 @@ INSTANTIATE_TEST_SUITE_P(
                  "      - {action: count, name: all}\n", ""},
         edit_row{
             "settings",
-            R"([{"set": {"tx": {"drain_us": 9}}}, {"set": {"icmp": {"rate": 8}}},
+            R"([{"set": {"tx": {"drain_us": 9}}}, {"set": {"idle": {"sleep_us": 9}}}, {"set": {"icmp": {"rate": 8}}},
                      {"set": {"neighbours": {"limit": 200}}}])",
-            whole,
-            replaced(replaced(replaced(whole, "drain_us: 7", "drain_us: 9"), "rate: 7", "rate: 8"),
+            whole_file,
+            replaced(replaced(replaced(replaced(whole_file, "drain_us: 7", "drain_us: 9"),
+                                       "sleep_us: 7", "sleep_us: 9"),
+                              "rate: 7", "rate: 8"),
                      "limit: 100", "limit: 200")},
         edit_row{"nothing", "[]", "rate: 7", "rate: 7"}),
     test_name_of<edit_row>);
@@ -273,7 +344,7 @@ struct refusal_row {
 class edits_refused : public ::testing::TestWithParam<refusal_row> {};
 
 TEST_P(edits_refused, where_and_why) {
-    state::desired d = loaded(whole);
+    state::desired d = loaded(whole_file);
     const auto done = edit(d, GetParam().edits);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, GetParam().code) << done.error().message();
@@ -379,6 +450,9 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"a rule of a list without any",
                     R"([{"del": {"rule": {"list": "bare", "at": 1}}}])",
                     "socket:1: do[0].del.rule.at names a rule of a list that has none"},
+        refusal_row{"a sleep too long", R"([{"set": {"idle": {"sleep_us": 10001}}}])",
+                    "socket:1: do[0].set.idle.sleep_us should be a whole number from 0 to 10000, "
+                    "not '10001'"},
         refusal_row{"a setting's bounds", R"([{"set": {"tx": {"drain_us": -1}}}])",
                     "socket:1: do[0].set.tx.drain_us should be a whole number"},
         refusal_row{"static neighbours as a setting",

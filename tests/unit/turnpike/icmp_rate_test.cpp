@@ -80,6 +80,27 @@ TEST_F(icmp_rate, a_flood_of_errors_silences_no_ping) {
     EXPECT_EQ(other, 0U);
 }
 
+/// Wherever it is cut behind its headers: what it carries has a checksum.
+TEST_F(icmp_rate, a_ping_in_two_buffers_is_answered) {
+    const std::pair<byte_vector, long> pings[] = {
+        {ethernet(0x0800,
+                  ipv4({.protocol = 1, .destination = 0x0a0001fe}, icmp4(8, 0, counted(612)))),
+         42},
+        {ethernet(0x86dd, ipv6({.next_header = 58, .destination = us6},
+                               icmp6(128, 0, counted(612), v6_a, us6))),
+         62}};
+    for (const auto& [ping, headers] : pings)
+        for (const long first : {headers, headers + 1, headers + 300, headers + 301}) {
+            rte_mbuf *head = l.packet_of(byte_vector(ping.begin(), ping.begin() + first)),
+                     *tail = l.packet_of(byte_vector(ping.begin() + first, ping.end()));
+            ASSERT_EQ(rte_pktmbuf_chain(head, tail), 0);
+            ASSERT_TRUE(l.offer_packet(0, head));
+            l.settle();
+            EXPECT_EQ(l.sent(0).size(), 1U) << first;
+        }
+    EXPECT_EQ(l.dropped(drop_reason::icmp_checksum), 0U);
+}
+
 /// A second in twentieths, more of both in each than there may be.
 TEST_F(icmp_rate, each_has_its_rate_in_a_second) {
     unsigned echoes = 0, errors = 0;

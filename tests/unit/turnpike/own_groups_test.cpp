@@ -216,7 +216,9 @@ TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
     std::set<unsigned> when;
     for (int round = 0; round < 12; ++round) {
         for (int i = 0; i < 5; ++i) query(28, 1000);
-        unsigned reports = 0;
+        // A time of nearly nothing is over before all five have asked: the rest get another.
+        const size_t early = said(mld2).size();
+        size_t reports = 0;
         for (unsigned ms = 0; ms <= 1000; ms += 100) {
             l.control(ms == 0 ? 0 : 100);
             for (const message& m : said(mld2)) {
@@ -225,7 +227,9 @@ TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
                 ++reports;
             }
         }
-        EXPECT_EQ(reports, 1U);
+        EXPECT_LE(reports, 1U);
+        EXPECT_LE(early, 1U);
+        EXPECT_GE(reports + early, 1U);
     }
     EXPECT_GT(when.size(), 1U) << "always at the same time";
 }

@@ -21,18 +21,20 @@ class queues : public Test {
         uint16_t rx_queues = 1;
         std::vector<unsigned> rx_workers{};
         uint16_t tx_queues = 8;
+        int node = -1;
     };
     /// Workers are lcores 1, 2...; which of them forward. All may send by all ports.
     result<std::vector<worker_queues>> plan(const std::vector<bool>& forward,
                                             const std::vector<told>& ports) {
         std::vector<change::worker> workers;
-        for (unsigned w = 0; w < forward.size(); ++w) workers.push_back({w + 1, forward[w]});
+        for (unsigned w = 0; w < forward.size(); ++w)
+            workers.push_back({w + 1, forward[w], w < nodes_.size() ? nodes_[w] : -1});
         std::vector<state::port> says(ports.size());
         std::vector<queue_plan::port> all;
         for (uint16_t p = 0; p < ports.size(); ++p) {
             says[p].rx_queues = ports[p].rx_queues;
             says[p].rx_workers = ports[p].rx_workers;
-            all.push_back({ports[p].name, p, &says[p]});
+            all.push_back({ports[p].name, p, &says[p], ports[p].node});
         }
         queue_plan q(workers, running_.get(), forward != forward_ && running_ != nullptr);
         if (auto done = q.share_rx(all); !done) return tl::unexpected<error>(done.error());
@@ -70,6 +72,7 @@ class queues : public Test {
     std::unique_ptr<datapath::view> running_;
     std::vector<worker_queues> before_, between_;
     std::vector<bool> forward_;
+    std::vector<int> nodes_{};  ///< of workers; none: unknown
     datapath::port_state state_;
 };
 
@@ -87,6 +90,25 @@ TEST_F(queues, are_polled_by_whom_rx_workers_name) {
     EXPECT_EQ(text(between_), "0.1 2.0 2.1, 1.0") << "between: what moves is nobody's";
     EXPECT_EQ(shared({true, false}, {{"a", 1, {2}}}),
               "port 'a': rx_workers names lcore 2, which is none of the workers");
+}
+
+TEST_F(queues, are_polled_on_the_node_of_their_port) {
+    nodes_ = {0, 1, 1};
+    // c's node is not known, and on d's nobody forwards: whoever has the fewest.
+    EXPECT_EQ(shared({true, true, true}, {{.name = "a", .rx_queues = 2, .node = 1},
+                                          {.name = "b", .node = 0},
+                                          {.name = "c", .rx_queues = 2},
+                                          {.name = "d", .node = 2}}),
+              "1.0 2.0, 0.0 2.1, 0.1 3.0");
+}
+
+TEST_F(queues, come_to_the_node_of_their_port_with_its_first_worker) {
+    nodes_ = {0, 1, 1};
+    const std::vector<told> ports = {{.name = "a", .rx_queues = 2, .node = 1},
+                                     {.name = "b", .rx_queues = 2, .node = 0}};
+    EXPECT_EQ(shared({true, false, false}, ports), "0.0 0.1 1.0 1.1,,");
+    EXPECT_EQ(shared({true, true, false}, ports), "1.0 1.1, 0.0 0.1,");
+    EXPECT_EQ(shared({true, true, true}, ports), "1.0 1.1, 0.1, 0.0");
 }
 
 TEST_F(queues, are_evened_out_when_workers_come_and_go) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "lib/sanitized.hpp"
 #include "state/routes.hpp"
 
 namespace turnpike::state {
@@ -23,7 +24,7 @@ ip_prefix prefix_of(uint32_t n) {
 
 route_target target_of(uint32_t n) {
     if (n == 0) return {.type = route_type::blackhole};
-    return {route_type::unicast, ip_address::from_v4(n), "east"};
+    return target_via(ip_address::from_v4(n), "east");
 }
 
 void expect_same(const route_set& got, const oracle& wanted) {
@@ -65,7 +66,7 @@ TEST(route_set, random_changes_and_copies) {
     }
     EXPECT_EQ(set.finish(), std::nullopt);
     expect_same(set, wanted);
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < (turnpike::test::sanitized ? 20 : 60); ++round) {
         const route_set before = set;
         const oracle was = wanted;
         for (uint32_t i = 0; i < 1u << (round % 10); ++i) {
@@ -98,6 +99,58 @@ TEST(route_set, random_changes_and_copies) {
     EXPECT_EQ(set.begin(), set.end());
     set.set(prefix_of(1), target_of(1));
     EXPECT_EQ(set.size(), 1U);
+}
+
+/// As states are kept, gone back to, changed from there, and forgotten: each set stays what it was, and what
+/// differs between any two is what differs.
+TEST(route_set, copies_of_copies_each_stay_what_they_were) {
+    std::mt19937 engine(11);
+    const auto random = [&engine](size_t below) { return static_cast<uint32_t>(engine() % below); };
+    struct kept {
+        route_set set;
+        oracle is;
+    };
+    std::vector<kept> all(1);
+    for (int round = 0; round < (turnpike::test::sanitized ? 100 : 400); ++round) {
+        // From any of them, changed a little or, at times, nearly altogether; at times one is changed itself.
+        const uint32_t from = random(all.size());
+        if (all.size() < 12 && random(4) != 0) all.push_back(kept(all[from]));
+        kept& one = random(3) == 0 ? all[from] : all.back();
+        const uint32_t changes = round % 50 == 7 ? 9000 : random(30);
+        for (uint32_t i = 0; i < changes; ++i) {
+            const ip_prefix to = prefix_of(random(4000));
+            if (random(5) < 2) {
+                EXPECT_EQ(one.set.remove(to), one.is.erase(to) == 1);
+            } else {
+                const route_target t = target_of(random(40));
+                EXPECT_EQ(one.set.set(to, t), !one.is.contains(to));
+                one.is[to] = t;
+            }
+        }
+        const kept &a = all[random(all.size())], &b = all[random(all.size())];
+        expect_same(a.set, a.is);
+        expect_diff(a.set, b.set, a.is, b.is);
+        expect_same(b.set, b.is);
+        if (random(4) == 0) all.erase(all.begin() + random(all.size()));
+        if (all.empty()) all.resize(1);
+        if (HasFatalFailure()) return;
+    }
+    for (const kept& k : all) expect_same(k.set, k.is);
+}
+
+/// Prefixes that come and go all over the address space leave no empty parts behind.
+TEST(route_set, stays_small_where_routes_come_and_go) {
+    route_set set;
+    oracle wanted;
+    for (uint32_t n = 0; n < 40'000; ++n) {
+        set.set(prefix_of(n), target_of(1));
+        wanted[prefix_of(n)] = target_of(1);
+        if (n < 100) continue;
+        EXPECT_TRUE(set.remove(prefix_of(n - 100)));
+        wanted.erase(prefix_of(n - 100));
+    }
+    expect_same(set, wanted);
+    EXPECT_LT(set.parts(), 200U);
 }
 
 TEST(route_set, grows_from_nothing_in_any_order) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The router's part of the configuration: addresses, routes, limits, and what each wrong one is
 // told.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
 
 #include "complaints.hpp"
 
 namespace turnpike::sources {
 namespace {
 
-constexpr const char* whole = R"(ports:
+constexpr const char* whole_router = R"(ports:
   - {name: west, device: net_ring0, mtu: 1500, addresses: [10.0.1.1/24, "2001:db8:1::1/64"]}
   - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30, "2001:db8:2::1/64"]}
 routes:
@@ -21,12 +25,12 @@ neighbours: {limit: 100, held: 3, reachable_ms: 1000, retransmit_ms: 50, attempt
              forget_ms: 5000}
 )";
 
-std::string with(const std::string& before, const std::string& after) {
-    return replaced(whole, before, after);
+std::string router_with(const std::string& before, const std::string& after) {
+    return replaced(whole_router, before, after);
 }
 
 TEST(routes, a_whole_file) {
-    const auto m = load_text(whole, "f.yaml");
+    const auto m = load_text(whole_router, "f.yaml");
     ASSERT_TRUE(m) << m.error().message();
     ASSERT_EQ(m->ports.size(), 2U);
     EXPECT_EQ(m->interfaces.at("west").kind, state::interface_kind::routed);
@@ -34,10 +38,8 @@ TEST(routes, a_whole_file) {
     EXPECT_EQ(m->interfaces.at("east").addresses.size(), 3U);
     ASSERT_EQ(m->routes.size(), 4U);
     const auto target = [&](const char* to) { return *m->routes.find(*parse_prefix(to)); };
-    EXPECT_EQ(target("10.9.0.0/16"), (state::route_target{state::route_type::unicast,
-                                                          *parse_address("10.0.2.2"), "east"}));
-    EXPECT_EQ(target("::/0"),
-              (state::route_target{state::route_type::unicast, *parse_address("fe80::2"), "east"}));
+    EXPECT_EQ(target("10.9.0.0/16"), state::target_via(*parse_address("10.0.2.2"), "east"));
+    EXPECT_EQ(target("::/0"), state::target_via(*parse_address("fe80::2"), "east"));
     EXPECT_EQ(target("192.0.2.0/24").type, state::route_type::blackhole);
     EXPECT_EQ(target("2001:db8:bad::/48").type, state::route_type::unreachable);
     EXPECT_EQ(m->messages.rate, 7U);
@@ -52,14 +54,14 @@ TEST(routes, a_whole_file) {
 
 using row = complaint_row;
 
-std::string address(const std::string& a) { return with("10.0.1.1/24", a); }
-std::string via(const std::string& rest) { return with("via: 10.0.2.2", rest); }
-std::string to(const std::string& prefix) { return with("10.9.0.0/16", prefix); }
+std::string address(const std::string& a) { return router_with("10.0.1.1/24", a); }
+std::string via(const std::string& rest) { return router_with("via: 10.0.2.2", rest); }
+std::string to(const std::string& prefix) { return router_with("10.9.0.0/16", prefix); }
 
 /// One port more than in `whole`, on line 4, with this in its address list.
 std::string third_port(const std::string& addresses) {
-    return with("routes:",
-                "  - {name: third, device: net_ring2, addresses: [" + addresses + "]}\nroutes:");
+    return router_with(
+        "routes:", "  - {name: third, device: net_ring2, addresses: [" + addresses + "]}\nroutes:");
 }
 
 class routes_said : public ::testing::TestWithParam<row> {};
@@ -74,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         row{"length 33", address("10.0.1.1/33"),
             "f.yaml:2: ports[0].addresses[0] should have a length from 0 to 32 after the '/', not "
             "'33'"},
-        row{"length 129", with("2001:db8:1::1/64", "2001:db8:1::1/129"),
+        row{"length 129", router_with("2001:db8:1::1/64", "2001:db8:1::1/129"),
             "f.yaml:2: ports[0].addresses[1] should have a length from 0 to 128"},
         row{"length negative", address("10.0.1.1/-1"),
             "f.yaml:2: ports[0].addresses[0] should have a length"},
@@ -114,6 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:4: port 'third' has 10.0.4.1, which port 'third' has already"},
         row{"on two ports", third_port("10.0.1.1/24"),
             "f.yaml:4: port 'third' has 10.0.1.1, which port 'west' has already"},
+        row{"an address that is borrowed", third_port("10.0.1.1/32"), "none"},
         row{"one network on two ports", third_port("10.0.1.9/24"),
             "f.yaml:4: port 'third' has 10.0.1.9/24, which overlaps 10.0.1.1/24 of port 'west'"},
         row{"network inside another's", third_port("10.0.1.129/25"),
@@ -123,23 +126,23 @@ INSTANTIATE_TEST_SUITE_P(
         row{"IPv6 network inside another's", third_port("\"2001:db8:2::9/96\""),
             "f.yaml:4: port 'third' has 2001:db8:2::9/96, which overlaps 2001:db8:2::1/64"},
         row{"empty list", third_port(""), "f.yaml:4: ports[2].addresses is empty"},
-        row{"not a list", with("[10.0.1.1/24, \"2001:db8:1::1/64\"]", "10.0.1.1/24"),
+        row{"not a list", router_with("[10.0.1.1/24, \"2001:db8:1::1/64\"]", "10.0.1.1/24"),
             "f.yaml:2: ports[0].addresses should be a list of addresses, not '10.0.1.1/24'"},
-        row{"mtu too small for IPv6", with("mtu: 1500", "mtu: 1279"),
+        row{"mtu too small for IPv6", router_with("mtu: 1500", "mtu: 1279"),
             "f.yaml:2: port 'west' has an mtu of 1279; with IPv6 it should be at least 1280"},
-        row{"mtu just enough for IPv6", with("mtu: 1500", "mtu: 1280"), "none"},
+        row{"mtu just enough for IPv6", router_with("mtu: 1500", "mtu: 1280"), "none"},
         row{"a small mtu without IPv6",
-            with("routes:",
-                 "  - {name: third, device: net_ring2, mtu: 68, addresses: "
-                 "[10.0.4.1/24]}\nroutes:"),
+            router_with("routes:",
+                        "  - {name: third, device: net_ring2, mtu: 68, addresses: "
+                        "[10.0.4.1/24]}\nroutes:"),
             "none"},
         row{"routed and patched",
-            with("routes:",
-                 "  - {name: third, device: net_ring2}\npatches: [[west, "
-                 "third]]\nroutes:"),
+            router_with("routes:",
+                        "  - {name: third, device: net_ring2}\npatches: [[west, "
+                        "third]]\nroutes:"),
             "f.yaml:2: port 'west' has addresses and is in a patch: it can route or be patched"},
         row{"neither routed nor patched",
-            with("routes:", "  - {name: third, device: net_ring2}\nroutes:"),
+            router_with("routes:", "  - {name: third, device: net_ring2}\nroutes:"),
             "f.yaml:4: port 'third' has no addresses and is in no patch"}),
     test_name);
 
@@ -161,17 +164,39 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:5: routes[0].via is 10.0.2.0, the network's own or broadcast address"},
         row{"to our own address", to("10.0.2.1/32"),
             "f.yaml:5: routes: 10.0.2.1/32 is our own address on port 'east'"},
-        row{"to our own IPv6 address", with("::/0", "2001:db8:1::1/128"),
+        row{"to our own IPv6 address", router_with("::/0", "2001:db8:1::1/128"),
             "f.yaml:6: routes: 2001:db8:1::1/128 is our own address on port 'west'"},
         row{"to a neighbour alone", to("10.0.2.7/32"), "none"},
-        row{"via the other IP version", via("via: \"2001:db8:2::2\""),
-            "f.yaml:5: routes[0].via is 2001:db8:2::2, not of the same IP version as 10.9.0.0/16"},
+        row{"IPv4 via IPv6", via("via: \"2001:db8:2::2\""), "none"},
+        row{"IPv6 via IPv4", to("\"2001:db8:9::/48\""),
+            "f.yaml:5: routes[0].via is 10.0.2.2, of IPv4, and 2001:db8:9::/48 is of IPv6"},
+        row{"via several", via("via: [10.0.2.2, {via: 10.0.3.2, port: east, weight: 256}]"),
+            "none"},
+        row{"via none of several", via("via: []"), "f.yaml:5: routes[0].via names no next hop"},
+        row{"via one twice", via("via: [10.0.2.2, {via: 10.0.2.2, weight: 2}]"),
+            "f.yaml:5: routes[0].via has the next hop 10.0.2.2 on 'east' twice; give it a weight"},
+        row{"via several, one not ours", via("via: [10.0.2.2, 10.0.9.2]"),
+            "f.yaml:5: routes[0].via[1] is 10.0.9.2, which is on no port's network"},
+        row{"via several, with one port", via("via: [10.0.2.2, 10.0.3.2], port: east"),
+            "f.yaml:5: routes[0].port is one port of several next hops; say it in each"},
+        row{"via a gateway beyond its networks", via("via: 10.0.9.2, port: east, onlink: true"),
+            "none"},
+        row{"onlink, on no port", via("via: 10.0.9.2, onlink: true"),
+            "f.yaml:5: routes[0].via is 10.0.9.2, which is to be on a link: say on which port's"},
+        row{"onlink, our own address", via("via: 10.0.1.1, port: east, onlink: true"),
+            "f.yaml:5: routes[0].via is 10.0.1.1, our own address"},
+        row{"onlink for several", via("via: [10.0.2.2, 10.0.3.2], onlink: true"),
+            "f.yaml:5: routes[0].onlink is for one of several next hops; say it in each"},
+        row{"a weight of nothing", via("via: [{via: 10.0.2.2, weight: 0}]"),
+            "f.yaml:5: routes[0].via[0].weight should be a whole number from 1 to 256, not '0'"},
+        row{"a key of another thing", via("via: [{via: 10.0.2.2, mac: x}]"),
+            "f.yaml:5: routes[0].via[0] has no key 'mac'"},
         row{"via a prefix", via("via: 10.0.2.2/32"),
             "f.yaml:5: routes[0].via should be an IPv4 or IPv6 address, not '10.0.2.2/32'"},
         row{"via nothing", via("port: east"), "f.yaml:5: routes[0] lacks the key 'via'"},
-        row{"via link-local, no port", with(", port: east", ""),
+        row{"via link-local, no port", router_with(", port: east", ""),
             "f.yaml:6: routes[1].via is fe80::2, a link-local address: say on which port"},
-        row{"via link-local, unknown port", with("port: east", "port: esat"),
+        row{"via link-local, unknown port", router_with("port: east", "port: esat"),
             "f.yaml:6: routes[1].port names 'esat', which is not a port"},
         row{"via link-local, port not routed",
             "ports:\n  - {name: a, device: net_ring0}\n  - {name: b, device: net_ring1}\n"
@@ -181,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
         row{"host bits", to("10.9.8.7/16"),
             "f.yaml:5: routes[0].to is 10.9.8.7/16, which has host bits set: it should be "
             "10.9.0.0/16"},
-        row{"IPv6 host bits", with("2001:db8:bad::/48", "2001:db8:bad::1/48"),
+        row{"IPv6 host bits", router_with("2001:db8:bad::/48", "2001:db8:bad::1/48"),
             "f.yaml:8: routes[3].to is 2001:db8:bad::1/48, which has host bits set: it should be "
             "2001:db8:bad::/48"},
         row{"host bits of a default route", to("1.0.0.0/0"),
@@ -194,18 +219,19 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:5: routes[0].to is 224.0.0.0/4; multicast is not routed"},
         row{"a default route", to("0.0.0.0/0"), "none"},
         row{"a host route", to("1.2.3.4/32"), "none"},
-        row{"twice", with("192.0.2.0/24", "10.9.0.0/16"),
+        row{"twice", router_with("192.0.2.0/24", "10.9.0.0/16"),
             "f.yaml:7: routes: 10.9.0.0/16 is there twice"},
         row{"a port's own network", to("10.0.1.0/24"),
             "f.yaml:5: routes: 10.0.1.0/24 is there twice; a prefix has one route (port 'west' is "
             "on"},
         row{"inside a port's network", to("10.0.1.128/25"), "none"},
-        row{"unknown type", with("blackhole", "prohibit"),
-            "f.yaml:7: routes[2].type should be unicast or blackhole or unreachable, not "
-            "'prohibit'"},
-        row{"blackhole via", with("type: blackhole", "type: blackhole, via: 10.0.2.2"),
+        row{"prohibited", router_with("blackhole", "prohibit"), "none"},
+        row{"unknown type", router_with("blackhole", "throw"),
+            "f.yaml:7: routes[2].type should be unicast or blackhole or unreachable or prohibit, "
+            "not 'throw'"},
+        row{"blackhole via", router_with("type: blackhole", "type: blackhole, via: 10.0.2.2"),
             "f.yaml:7: routes[2].via says where packets go"},
-        row{"unreachable port", with("type: unreachable", "type: unreachable, port: east"),
+        row{"unreachable port", router_with("type: unreachable", "type: unreachable, port: east"),
             "f.yaml:8: routes[3].port says where packets go"},
         row{"type unicast", via("via: 10.0.2.2, type: unicast"), "none"},
         row{"unknown key", via("vai: 10.0.2.2"), "f.yaml:5: routes[0] has no key 'vai'; it takes"},
@@ -220,20 +246,129 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     limits, routes_said,
     ::testing::Values(
-        row{"icmp rate negative", with("rate: 7", "rate: -7"),
+        row{"icmp rate negative", router_with("rate: 7", "rate: -7"),
             "f.yaml:9: icmp.rate should be a whole number from 0 to 10000000, not '-7'"},
-        row{"icmp rate 0 is silence", with("rate: 7", "rate: 0"), "none"},
-        row{"icmp unknown key", with("rate: 7", "burst: 7"), "f.yaml:9: icmp has no key 'burst'"},
-        row{"held over 64", with("held: 3", "held: 65"),
+        row{"icmp rate 0 is silence", router_with("rate: 7", "rate: 0"), "none"},
+        row{"icmp unknown key", router_with("rate: 7", "burst: 7"),
+            "f.yaml:9: icmp has no key 'burst'"},
+        row{"held over 64", router_with("held: 3", "held: 65"),
             "f.yaml:10: neighbours.held should be a whole number from 0 to 64, not '65'"},
-        row{"nothing held", with("held: 3", "held: 0"), "none"},
-        row{"limit too small", with("limit: 100", "limit: 7"),
+        row{"nothing held", router_with("held: 3", "held: 0"), "none"},
+        row{"limit too small", router_with("limit: 100", "limit: 7"),
             "f.yaml:10: neighbours.limit should be a whole number from 8 to 1048576, not '7'"},
-        row{"no attempt", with("attempts: 2", "attempts: 0"),
+        row{"no attempt", router_with("attempts: 2", "attempts: 0"),
             "f.yaml:10: neighbours.attempts should be a whole number from 1"},
-        row{"unknown key", with("forget_ms", "forget_s"),
+        row{"unknown key", router_with("forget_ms", "forget_s"),
             "f.yaml:11: neighbours has no key 'forget_s'; it takes limit"}),
     test_name);
+
+std::string vrfs(const std::string& list, const std::string& routes = "") {
+    return "vrfs: " + list + "\n" +
+           "ports:\n  - {name: a, device: net_ring0, vrf: red, addresses: [10.0.1.1/24]}\n"
+           "  - {name: b, device: net_ring1, addresses: [10.0.1.1/24, 10.0.2.1/24]}\n"
+           "routes:\n  - {to: 10.9.0.0/16, via: 10.0.1.2}\n" +
+           routes;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    vrfs, routes_said,
+    ::testing::Values(
+        row{"overlap in two", vrfs("[{name: red}]"), "none"},
+        row{"a route of one",
+            vrfs("[{name: red}]", "  - {to: 10.9.0.0/16, via: 10.0.1.2, vrf: red}"), "none"},
+        row{"lines of one",
+            vrfs("[{name: red}]",
+                 "  - lines: |\n      10.9.0.0/16 via 10.0.1.2\n"
+                 "    vrf: red"),
+            "none"},
+        row{"a leak",
+            vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, via: 10.0.2.2, port: b, vrf: red}"),
+            "none"},
+        row{"a neighbour of another",
+            vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, via: 10.0.2.2, vrf: red}"),
+            "f.yaml:7: routes[1].via is 10.0.2.2, which is on no port's network in VRF 'red'"},
+        row{"twice in one",
+            vrfs("[{name: red}]",
+                 "  - {to: 10.8.0.0/16, via: 10.0.1.2, vrf: red}\n"
+                 "  - {to: 10.8.0.0/16, type: blackhole, vrf: red}"),
+            "f.yaml:8: routes of VRF 'red': 10.8.0.0/16 is there twice"},
+        row{"our own network in one",
+            vrfs("[{name: red}]", "  - {to: 10.0.1.0/24, type: blackhole, vrf: red}"),
+            "f.yaml:7: routes of VRF 'red': 10.0.1.0/24 is there twice; a prefix has one route "
+            "(port "
+            "'a' is"},
+        row{"routes of none",
+            vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, type: blackhole, vrf: rde}"),
+            "f.yaml:7: routes[1].vrf names 'rde', which is not a VRF"},
+        row{"main by name",
+            vrfs("[{name: red}]", "  - {to: 10.8.0.0/16, via: 10.0.2.2, vrf: main}"), "none"},
+        row{"an interface of none", vrfs("[{name: blue}]"),
+            "f.yaml:3: port 'a' is in 'red', which is not a VRF"},
+        row{"one name twice", vrfs("[{name: red}, {name: red}]"),
+            "f.yaml:1: vrfs[1].name is 'red' again; each VRF has its own"},
+        row{"one number twice", vrfs("[{name: red, table: 5}, {name: blue, table: 5}]"),
+            "f.yaml:1: VRF 'blue' has the table 5, which VRF 'red' has already"},
+        row{"a number of Linux's", vrfs("[{name: red, table: 254}]"),
+            "f.yaml:1: vrfs[0].table is 254; 253 to 255 are Linux's own tables"},
+        row{"called main", vrfs("[{name: red}, {name: main}]"),
+            "f.yaml:1: vrfs[1].name is 'main', which is where routes of no VRF are"}),
+    test_name);
+
+std::string line(const std::string& text) {
+    return router_with("  - {to: 10.9.0.0/16, via: 10.0.2.2}\n",
+                       "  - lines: |\n      # a route a line\n      " + text + "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    lines, routes_said,
+    ::testing::Values(
+        row{"several",
+            line("10.9.0.0/16 proto bgp nexthop via 10.0.2.2 dev east weight 2 nexthop "
+                 "via 10.0.3.2"),
+            "none"},
+        row{"inet6", line("10.9.0.0/16 via inet6 fe80::2 dev east"), "none"},
+        row{"a default of the other family", line("default via inet6 fe80::2 dev east"), "none"},
+        row{"several, none said", line("10.9.0.0/16 nexthop dev east"),
+            "f.yaml:7: says not where packets go: a route is PREFIX via ADDRESS"},
+        row{"several, the last not said", line("10.9.0.0/16 nexthop via 10.0.2.2 nexthop"),
+            "f.yaml:7: nexthop says no via"},
+        row{"via before nexthop", line("10.9.0.0/16 via 10.0.2.2 nexthop via 10.0.3.2"),
+            "f.yaml:7: via stands before nexthop"},
+        row{"via twice", line("10.9.0.0/16 via 10.0.2.2 via 10.0.3.2"),
+            "f.yaml:7: via is there twice; say nexthop before each of several"},
+        row{"a weight of one alone", line("10.9.0.0/16 via 10.0.2.2 weight 2"),
+            "f.yaml:7: 'weight' is not known; a route is PREFIX via ADDRESS"},
+        row{"a weight too large", line("10.9.0.0/16 nexthop via 10.0.2.2 weight 257"),
+            "f.yaml:7: weight should be a number from 1 to 256, not '257'"},
+        row{"one of several of another family",
+            line("2001:db8:7::/48 nexthop via fe80::2 dev east nexthop via 10.0.3.2"),
+            "f.yaml:7: via is 10.0.3.2, of IPv4, and 2001:db8:7::/48 is of IPv6"},
+        row{"one of several on no network",
+            line("10.9.0.0/16 nexthop via 10.0.2.2 nexthop via "
+                 "10.0.9.2"),
+            "f.yaml:7: via is 10.0.9.2, which is on no port's network"},
+        row{"one of several twice", line("10.9.0.0/16 nexthop via 10.0.2.2 nexthop via 10.0.2.2"),
+            "f.yaml:7: has the next hop 10.0.2.2 on 'east' twice"}),
+    test_name);
+
+/// What several lines say alike is one target, whichever order they say it in.
+TEST(routes, of_several_next_hops) {
+    const auto m = load_text(line("10.9.0.0/16 nexthop via 10.0.3.2 weight 3 nexthop via 10.0.2.2\n"
+                                  "      10.10.0.0/16 nexthop via 10.0.2.2 dev east weight 1 "
+                                  "nexthop via 10.0.3.2 weight 3\n"
+                                  "      default via inet6 fe80::2 dev east\n"
+                                  "      prohibit 10.11.0.0/16"),
+                             "f.yaml");
+    ASSERT_TRUE(m) << m.error().message();
+    const auto at = [&](const char* to) { return m->routes.at(*parse_prefix(to)); };
+    EXPECT_EQ(at("10.9.0.0/16"), at("10.10.0.0/16"));
+    const state::route_target wanted{.members = {{*parse_address("10.0.2.2"), "east", 1},
+                                                 {*parse_address("10.0.3.2"), "east", 3}}};
+    EXPECT_EQ(m->routes.targets()[*at("10.9.0.0/16")], wanted);
+    EXPECT_EQ(*m->routes.find(*parse_prefix("0.0.0.0/0")),
+              state::target_via(*parse_address("fe80::2"), "east"));
+    EXPECT_EQ(m->routes.find(*parse_prefix("10.11.0.0/16"))->type, state::route_type::prohibit);
+}
 
 TEST(address, texts_come_back) {
     for (const char* text : {"0.0.0.0", "10.0.1.1", "255.255.255.255", "::", "::1", "2001:db8::1",
@@ -312,6 +447,43 @@ TEST(prefix, contains_counts_bits) {
     }
     EXPECT_FALSE(parse_prefix("0.0.0.0/0")->contains(*parse_address("::")));
     EXPECT_FALSE(parse_prefix("::/0")->contains(*parse_address("0.0.0.0")));
+}
+
+/// Whatever is written of digits and dots, beside inet_pton.
+TEST(addresses, of_ipv4_are_read_as_inet_pton_reads_them) {
+    std::mt19937 random(5);
+    size_t good = 0;
+    const auto compare = [&](const std::string& text) {
+        in_addr wanted{};
+        const bool is = inet_pton(AF_INET, text.c_str(), &wanted) == 1;
+        const auto got = parse_address(text);
+        ASSERT_EQ(got.has_value() && !got->v6, is) << text;
+        if (is) {
+            ASSERT_EQ(std::memcmp(got->bytes.data(), &wanted, 4), 0) << text;
+        }
+        good += is;
+    };
+    for (int i = 0; i < 20'000; ++i) {
+        std::string text;
+        for (int part = 0; part < 4; ++part)
+            text += (part == 0 ? "" : ".") + std::to_string(random() % (part == 2 ? 300 : 256));
+        compare(text);
+        // And one character of it another, gone, or more.
+        const size_t at = random() % text.size();
+        const char other = "0123456789.x /:"[random() % 15];
+        if (random() % 3 == 0)
+            text[at] = other;
+        else if (random() % 2 == 0)
+            text.erase(at, 1);
+        else
+            text.insert(at, 1, other);
+        compare(text);
+        if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(good, 10'000U);
+    for (const char* text : {"", ".", "1.2.3", "1.2.3.", ".1.2.3", "1.2.3.4.", "1.2.3.4.5",
+                             "00.0.0.0", "0.0.0.0", "1.2.3.0004", "255.255.255.255", "1.2.3.256"})
+        compare(text);
 }
 
 }  // namespace

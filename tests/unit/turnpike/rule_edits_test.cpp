@@ -60,16 +60,19 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
 /// Each goes through the whole list: control would do nothing else for minutes.
 TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     std::string rules;
-    for (unsigned i = 0; i < 20000; ++i)
+    constexpr unsigned there = 20'000;
+    for (unsigned i = 0; i < there; ++i)
         rules += "      - {action: deny, source: 11." + std::to_string(i >> 8) + "." +
                  std::to_string(i & 255) + ".0/24}\n";
     state::desired d =
         state_with("acl:\n  - name: l\n    rules:\n" + rules +
                    "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    // From the end: few rules move, and all of the list counts nevertheless.
     const auto edits = [](unsigned n) {
         std::string out = "[";
         for (unsigned i = 0; i < n; ++i)
-            out += std::string(i == 0 ? "" : ",") + R"({"del": {"rule": {"list": "l", "at": 1}}})";
+            out += std::string(i == 0 ? "" : ",") + R"({"del": {"rule": {"list": "l", "at": )" +
+                   std::to_string(there - i) + "}}}";
         return out + "]";
     };
     state::desired few = d;

@@ -25,7 +25,7 @@ void arp::take(packet_in_hand p) {
     const bool answer = message.operation == packet::arp_reply && for_us;
     if (!(answer && tools_.known.asks(in, from)) && !rate_.take(in, tools_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
-    if (sender != 0 && tools_.on_link(in, from)) {
+    if (sender != 0 && tools_.may_be_neighbour(in, from)) {
         // RFC 826: what we know is merged; who asks for us is learnt. A reply to us is an answer.
         if (answer)
             tools_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
@@ -33,12 +33,14 @@ void arp::take(packet_in_hand p) {
         else
             tools_.known.learn(in, from, message.sender_mac, for_us, tools_.now_ms);
     }
+    // The kernel asks for itself (host_stack.hpp): answers are for both.
+    if (answer) return tools_.give_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request) return p.consume();
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return p.consume();
     tools_.out.turn_around(on.port);
-    p.send(on.port);
+    p.send(on.out());
 }
 
 }  // namespace turnpike::control::slow_path

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/slow_path/icmp.hpp"
 
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <optional>
 
 #include "control/slow_path/own_source.hpp"
+#include "datapath/segments_sum.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/mld.hpp"
@@ -23,8 +23,9 @@ namespace {
 
 // RFC 792 and RFC 4443 section 3: codes.
 constexpr uint8_t net_unreachable = 0, host_unreachable = 1, protocol_unreachable = 2,
-                  port_unreachable = 3;
-constexpr uint8_t v6_no_route = 0, v6_address_unreachable = 3, v6_port_unreachable = 4;
+                  port_unreachable = 3, prohibited = 13;
+constexpr uint8_t v6_no_route = 0, v6_prohibited = 1, v6_address_unreachable = 3,
+                  v6_port_unreachable = 4;
 
 ip_address source_of(const packet_in_hand& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
@@ -55,11 +56,9 @@ void set_source(std::span<uint8_t> lead, const packet::parsed& p,
 drop_reason check_scattered_icmp(const packet_in_hand& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
-    uint16_t raw = 0;
-    if (!p.is(packet::flag_icmp) ||
-        rte_raw_cksum_mbuf(in_hand.get(), p.upper_offset, bytes, &raw) != 0)
+    if (!p.is(packet::flag_icmp) || p.upper_offset + bytes > in_hand.get()->pkt_len)
         return drop_reason::icmp_cut;
-    uint32_t sum = rte_be_to_cpu_16(raw);
+    uint32_t sum = rte_be_to_cpu_16(datapath::sum_of(in_hand.get(), p.upper_offset, bytes));
     if (!p.is_ipv4()) {
         const auto& ip = packet::view<packet::ipv6_header>(in_hand.lead().data() + p.l2_bytes);
         sum = packet::sum_bytes(ip.source.bytes, sum);
@@ -89,6 +88,10 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
         case drop_reason::route_unreachable:
             return v4 ? icmp_error{packet::icmp4_unreachable, host_unreachable}
                       : icmp_error{packet::icmp6_unreachable, v6_address_unreachable};
+        // RFC 1812 section 5.2.7.1, RFC 4443 section 3.1.
+        case drop_reason::route_prohibited:
+            return v4 ? icmp_error{packet::icmp4_unreachable, prohibited}
+                      : icmp_error{packet::icmp6_unreachable, v6_prohibited};
         default:
             return {0, 0};
     }
@@ -119,6 +122,44 @@ void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
     tools_.route_own(packet_in_hand(message, tools_.out), source_of(p), about.in_interface);
 }
 
+void icmp_errors::tell_as_receiver(const packet_in_hand& p, const icmp_error& error, uint16_t by) {
+    const packet::parsed& about = p.about().parsed;
+    if (!packet::may_report(p.lead(), about, error) || !rate_.take(tools_.now_ms)) return;
+    // Ethernet's header with its tags, the other way round.
+    const uint8_t* const told_of = p.lead().data();
+    constexpr size_t most_l2 =
+        sizeof(packet::ethernet_header) + packet::max_vlan_tags * sizeof(packet::vlan_tag);
+    std::array<uint8_t, most_l2 + packet::icmp6_error_max_bytes> frame{};
+    std::copy_n(told_of, about.l2_bytes, frame.begin());
+    std::swap_ranges(frame.begin(), frame.begin() + 6, frame.begin() + 6);
+    const std::span<uint8_t> ip = std::span(frame).subspan(about.l2_bytes);
+    const uint8_t* const receiver = told_of + about.destination_offset();
+    uint32_t bytes = 0;
+    if (about.is_ipv4()) {
+        bytes = packet::write_icmp4_error(ip, p.lead(), about, error, load_be<uint32_t>(receiver));
+    } else {
+        ipv6_address from;
+        std::copy_n(receiver, sizeof from, from.bytes);
+        bytes = packet::write_icmp6_error(ip, p.lead(), about, error, from);
+    }
+    if (bytes != 0)
+        tools_.out.originate_and_send({.port = p.about().in_port, .interface = by},
+                                      std::span(frame).first(about.l2_bytes + bytes));
+}
+
+void too_big::take(packet_in_hand p) {
+    const datapath::punted& about = p.about();
+    const uint16_t by = about.out.interface;
+    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    if (v.interfaces[by].port == datapath::tunnel_port)
+        errors_.tell_as_receiver(p,
+                                 icmp_error_of(about.parsed.is_ipv4() ? drop_reason::ipv4_too_big
+                                                                      : drop_reason::ipv6_too_big,
+                                               about.parsed.is_ipv4(), v.tunnels->by_place[by].mtu),
+                                 by);
+    p.drop(about.drop);
+}
+
 void told::take(packet_in_hand p) {
     const datapath::punted& about = p.about();
     const uint16_t mtu = tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
@@ -128,13 +169,16 @@ void told::take(packet_in_hand p) {
 
 void local::take(packet_in_hand p) {
     const packet::parsed& h = p.about().parsed;
-    if (h.is(packet::flag_fragment)) return p.drop(drop_reason::local_fragment);
     const bool v4 = h.is_ipv4();
-    if (!v4 && own_.is_duplicate(
-                   packet::view<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
-                   p.about().in_interface))
+    const bool whole = !h.is(packet::flag_fragment);
+    const bool is_icmp =
+        whole && h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6);
+    if (!v4 && whole &&
+        own_.is_duplicate(
+            packet::view<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
+            p.about().in_interface))
         return p.drop(drop_reason::duplicate_address);
-    if (h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6)) {
+    if (is_icmp) {
         const drop_reason why =
             p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h) : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
@@ -142,8 +186,12 @@ void local::take(packet_in_hand p) {
             return echo(std::move(p));
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);
-        return p.consume();  // an answer, or an error about a packet of ours
+        return tools_.give_or_consume(
+            std::move(p));  // an answer, or an error about a packet of ours
     }
+    if (tools_.host.has(p.about().in_interface))
+        return tools_.host.give(std::move(p), tools_.now_ms);
+    if (!whole) return p.drop(drop_reason::local_fragment);
     if (has_ports(h.upper_protocol))
         errors_.tell(p, v4 ? icmp_error{packet::icmp4_unreachable, port_unreachable}
                            : icmp_error{packet::icmp6_unreachable, v6_port_unreachable});

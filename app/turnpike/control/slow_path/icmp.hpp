@@ -20,6 +20,9 @@ class icmp_errors {
     void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
     /// Tell the packet's sender, if that is allowed and the rate permits; the packet stays.
     void tell(const packet_in_hand& p, const packet::icmp_error& error);
+    /// The same of a frame that is bridged: in the name of whom it was sent to, and by the way that an answer would
+    /// come. by: a tunnel's place
+    void tell_as_receiver(const packet_in_hand& p, const packet::icmp_error& error, uint16_t by);
 
   private:
     tools& tools_;
@@ -41,6 +44,17 @@ class local : public handler {
     icmp_errors& errors_;
     own_groups& own_;
     token_bucket echo_rate_{0};
+};
+
+/// More than its tunnel takes: a bridge has no address of its own to say so from. (Linux does the same for its tunnels
+/// since 5.9, iptunnel_pmtud_build_icmp.)
+class too_big : public handler {
+  public:
+    too_big(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    void take(packet_in_hand p) override;
+
+  private:
+    icmp_errors& errors_;
 };
 
 /// What was dropped on its way, and whose sender is to be told.

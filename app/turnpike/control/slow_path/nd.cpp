@@ -36,8 +36,8 @@ void nd::take(packet_in_hand p) {
         return answer_solicitation(std::move(p), link);
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
         return take_advertisement(std::move(p), link);
-    // Router messages and redirects are valid and for hosts; a router has no use for them.
-    p.consume();
+    // Router messages and redirects are valid and for hosts, and for daemons; we have no use for them.
+    tools_.give_or_consume(std::move(p));
 }
 
 void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
@@ -47,7 +47,8 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     const auto source = packet::view<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
         packet::view<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
-    if (!is_ours(on, target) || own_.is_duplicate(in, target)) return p.consume();
+    if (!is_ours(on, target)) return tools_.give_or_consume(std::move(p));
+    if (own_.is_duplicate(in, target)) return p.consume();
     if (!rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::view<packet::ethernet_header>(frame).source;
@@ -57,7 +58,7 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
         return p.consume();
     }
     const ip_address from = ip_address::from_v6(source);
-    if (!probe && tools_.on_link(in, from))
+    if (!probe && tools_.may_be_neighbour(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
     const uint32_t bytes = packet::write_neighbour_advertisement(
@@ -65,7 +66,7 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
         packet::nd_flag_router | (own_.is_tentative(in, target) ? 0 : packet::nd_flag_override) |
             (probe ? 0 : packet::nd_flag_solicited));
     p.consume();
-    if (bytes != 0) tools_.out.originate_and_send(on.port, std::span(answer).first(bytes));
+    if (bytes != 0) tools_.out.originate_and_send(on.out(), std::span(answer).first(bytes));
 }
 
 void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
@@ -78,7 +79,7 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
                      packet::view<packet::ethernet_header>(p.lead().data()).source);
         return p.consume();
     }
-    if (!tools_.on_link(in, target)) return p.consume();
+    if (!tools_.may_be_neighbour(in, target)) return p.consume();
     const uint32_t flags = message.icmp.rest;
     const bool solicited = (flags & packet::nd_flag_solicited) != 0;
     if (!(solicited && tools_.known.asks(in, target)) && !rate_.take(in, tools_.now_ms))
@@ -87,7 +88,7 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
                           .overrides = (flags & packet::nd_flag_override) != 0};
     if (link != nullptr) claim.mac = *link;
     tools_.known.confirm(in, target, claim, tools_.now_ms);
-    p.consume();
+    tools_.give_or_consume(std::move(p));
 }
 
 bool solicit(tools& t, const own_groups& own, uint16_t place, const ip_address& a,
@@ -107,7 +108,7 @@ bool solicit(tools& t, const own_groups& own, uint16_t place, const ip_address& 
         bytes = packet::write_arp_request(frame, {on.mac, v4_asker(on, a)}, a.v4(),
                                           known != nullptr ? *known : broadcast_mac);
     }
-    t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    t.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     return true;
 }
 
@@ -116,13 +117,13 @@ void announce(tools& t, uint16_t place) {
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : on.addresses->v4) {
         const uint32_t bytes = packet::write_arp_request(frame, {on.mac, own.address}, own.address);
-        t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+        t.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     }
     for (const auto& own : on.addresses->v6) {
         const uint32_t bytes = packet::write_neighbour_advertisement(
             frame, {on.mac, own}, {broadcast_mac, packet::ipv6_unspecified},
             packet::nd_flag_router);
-        t.out.originate_and_send(on.port, std::span(frame).first(bytes));
+        t.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     }
 }
 

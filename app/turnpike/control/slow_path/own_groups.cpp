@@ -124,7 +124,7 @@ void own_groups::report_1(const interface& on, const packet::nd_host& us) {
     for (const ipv6_address& group : on.addresses->v6_groups) {
         if (group == packet::ipv6_all_nodes) continue;  // RFC 2710 section 5
         const uint32_t bytes = packet::write_mld1_report(frame, us, group);
-        tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+        tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     }
 }
 
@@ -137,7 +137,7 @@ void own_groups::report_2(const interface& on, const packet::nd_host& us, bool a
         const uint32_t bytes = packet::write_mld_report(
             frame, us, some,
             asked ? packet::mld_record::is_exclude : packet::mld_record::to_exclude);
-        tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+        tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
         left = left.subspan(some.size());
     }
 }
@@ -147,7 +147,7 @@ void own_groups::probe(uint16_t place, const ipv6_address& a) {
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes =
         packet::write_neighbour_solicitation(frame, {on.mac, packet::ipv6_unspecified}, a);
-    tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
 /// Ours alone: whoever knew the address by another MAC address is told (RFC 4429 section 3.3).
@@ -158,7 +158,7 @@ void own_groups::advertise(uint16_t place, const ipv6_address& a) {
     const uint32_t bytes = packet::write_neighbour_advertisement(
         frame, {on.mac, a}, {broadcast_mac, packet::ipv6_unspecified},
         packet::nd_flag_router | packet::nd_flag_override);
-    tools_.out.originate_and_send(on.port, std::span(frame).first(bytes));
+    tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
 }  // namespace turnpike::control::slow_path

@@ -43,14 +43,17 @@ std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,
     const datapath::view& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
     const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
-    if (!packet::is_link_local(ip.destination) && v.own.has(ip.destination)) return ip.destination;
+    if (!packet::is_link_local(ip.destination) &&
+        v.vrf[v.interfaces[in].vrf].own.has(ip.destination))
+        return ip.destination;
     if (packet::is_link_local(ip.source)) {
         const ipv6_address& near = v.interfaces[in].addresses->v6.front();
         return own.is_duplicate(in, near) ? std::nullopt : std::optional(near);
     }
     if (const auto here = global_of(t, own, in)) return here;
     for (uint16_t place = 1; place < datapath::max_interfaces; ++place)
-        if (const auto there = global_of(t, own, place)) return there;
+        if (v.interfaces[place].vrf == v.interfaces[in].vrf)
+            if (const auto there = global_of(t, own, place)) return there;
     return std::nullopt;
 }
 
@@ -59,7 +62,8 @@ std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
     const auto& own = v.interfaces[in].addresses->v4;
     if (!own.empty()) return own.front().address;
     for (const datapath::interface& other : v.interfaces)
-        if (other.addresses != nullptr && !other.addresses->v4.empty())
+        if (other.addresses != nullptr && !other.addresses->v4.empty() &&
+            other.vrf == v.interfaces[in].vrf)
             return other.addresses->v4.front().address;
     return std::nullopt;
 }

@@ -8,8 +8,15 @@ namespace turnpike::control::slow_path {
 void slow_path::take(rte_mbuf* m, tools& t) noexcept {
     packet_in_hand p(m, t.out);
     const datapath::punted& about = p.about();
-    const bool gone = t.interface(about.in_interface).kind != datapath::interface_kind::routed;
-    if (gone) return p.drop(packet::drop_reason::interface_gone);
+    using datapath::punt_reason;
+    const bool of_bridge = about.why == punt_reason::reserved || about.why == punt_reason::too_big;
+    const auto needs =
+        of_bridge ? datapath::interface_kind::bridged : datapath::interface_kind::routed;
+    // What a tunnel sends waits for its neighbour as what is forwarded does.
+    const datapath::interface& in = t.interface(about.in_interface);
+    const bool of_tunnel = about.why == punt_reason::resolve && in.port == datapath::tunnel_port &&
+                           in.kind == datapath::interface_kind::bridged;
+    if (in.kind != needs && !of_tunnel) return p.drop(packet::drop_reason::interface_gone);
     try {
         handlers_[static_cast<size_t>(about.why)]->take(std::move(p));
     } catch (const std::exception&) {  // no memory: the packet was dropped on the way here

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "datapath/hop_group.hpp"
+
 namespace turnpike::control::slow_path {
 
 using packet::drop_reason;
@@ -14,6 +16,23 @@ bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
                        [&](const ip_prefix& p) { return p.contains(a); });
 }
 
+namespace {
+
+/// Null: no group's.
+const datapath::hop_group* group_of(const datapath::next_hop& hop) noexcept {
+    return hop.kind.load(std::memory_order_relaxed) == datapath::hop_kind::group
+               ? hop.group.load(std::memory_order_relaxed)
+               : nullptr;
+}
+
+}  // namespace
+
+uint32_t tools::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const noexcept {
+    const uint32_t index = tables.lookup(this->interface(in).vrf, to);
+    const datapath::hop_group* const group = group_of(hops[index]);
+    return group != nullptr && group->has(chosen) ? chosen : index;
+}
+
 void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface) {
     // What follows knows it as a packet of ours: nothing more is reported about it.
     datapath::punted& about = datapath::punted_of(p.get());
@@ -23,7 +42,12 @@ void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface
     about.in_interface = interface;
     uint16_t by = interface;
     if (!to.is_link_local()) {
-        const uint32_t index = table.lookup(to);
+        uint32_t index = tables.lookup(this->interface(interface).vrf, to);
+        if (const auto* const group = group_of(hops[index]); group != nullptr) {
+            const auto ip = p.lead().subspan(sizeof(packet::ethernet_header));
+            index = group->choose(packet::flow_hash(ip.data(), static_cast<uint32_t>(ip.size()),
+                                                    published.load()->sharing));
+        }
         const datapath::next_hop& hop = hops[index];
         const datapath::hop_kind kind = hop.kind.load(std::memory_order_relaxed);
         if (kind < datapath::hop_kind::glean) return p.drop(drop_reason::own_no_route);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "control/host_stack.hpp"
 #include "control/neighbours.hpp"
 #include "control/outlet.hpp"
 #include "control/routes.hpp"
@@ -17,8 +18,9 @@ struct tools {
     const std::atomic<const datapath::view*>& published;
     outlet& out;
     neighbours& known;
-    routes& table;
+    route_tables& tables;
     next_hops& hops;
+    host_stack& host;
     uint64_t now_ms = 0;
 
     /// The interface at a place, as it is now: kind none where it has gone meanwhile.
@@ -26,8 +28,21 @@ struct tools {
         return published.load(std::memory_order_relaxed)->interfaces[place];
     }
     [[nodiscard]] bool on_link(uint16_t place, const ip_address& a) const noexcept;
+    /// Or a gateway beyond its networks (routes with onlink).
+    [[nodiscard]] bool may_be_neighbour(uint16_t place, const ip_address& a) const noexcept {
+        return on_link(place, a) || known.knows(place, a);
+    }
+    /// The hop of a destination of what came in by an interface; of a group's, the member that a worker chose,
+    /// while it is one.
+    [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
+                                  uint32_t chosen) const noexcept;
+    /// What nobody here ends: the kernel's, where it has the interface, else done with.
+    void give_or_consume(packet_in_hand p) noexcept {
+        if (!host.has(p.about().in_interface)) return p.consume();
+        host.give(std::move(p), now_ms);
+    }
     /// Send an IP packet of ours behind 14 free bytes to where its destination is routed.
-    /// interface  that a link-local destination is on
+    /// interface  in whose VRF that is, and that a link-local destination is on
     void route_own(packet_in_hand p, const ip_address& to, uint16_t interface);
 };
 

@@ -11,14 +11,15 @@ void unresolved::take(packet_in_hand p) {
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)
         return p.drop(drop_reason::interface_gone);
     const datapath::port_state* port = v.port[about.out.port].state;
-    if (port == nullptr || !port->link_up.load(std::memory_order_relaxed))
+    const bool bridge = v.interfaces[about.out.interface].bridge != 0;  // it knows its links itself
+    if (!bridge && (port == nullptr || !port->link_up.load(std::memory_order_relaxed)))
         return p.drop(drop_reason::port_down);
     const uint8_t* destination = p.lead().data() + about.parsed.destination_offset();
     const ip_address to = about.parsed.is_ipv4()
                               ? ip_address::from_v4(load_be<uint32_t>(destination))
                               : ip_address::from_v6(destination);
     // The tables may have changed when it was on its way: the hop that the worker found may be another's.
-    const uint32_t index = tools_.table.lookup(to);
+    const uint32_t index = tools_.hop_of(about.in_interface, to, about.hop);
     if (!(tools_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
     if (tools_.known.resolve_by_hop(p.get(), index, tools_.now_ms)) {
         static_cast<void>(p.release());

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stages acl_in and acl_out: the access list of the interface that packets came in by, and those of
-// the interfaces that they leave by. Packets come here only where a list is bound (doc/acl.md), and of
-// those that come in by a routed interface what stage plain has not asked it about (acl_judge.hpp).
-//   Reads   packet, parsed, in, out, punted; interface.{acl_in, acl_out}
+// Stages acl_in, acl_out and acl_l2: the access list of the interface that packets came in by, those of
+// the interfaces that they leave by, and the L2 list of the bridge's member that frames came in by. Packets
+// come here only where a list is bound (doc/acl.md), and of those that come in by a routed interface what
+// stage plain has not asked it about (acl_judge.hpp).
+//   Reads   packet, parsed, in, out, punted; interface.{acl_in, acl_out}; L2 lists: packet, in or out and
+//           domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of what is denied; the lists' counters
 // Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the
-// way out: what is sent, or waits for its neighbour; nothing that turnpike itself made.
+// way out: what is sent, or waits for its neighbour; nothing that turnpike itself made. L2 lists judge every
+// frame.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "datapath/pull_up.hpp"
 #include "datapath/stages/acl_judge.hpp"
 #include "packet/nd.hpp"
+#include "state/l2_match.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -41,6 +47,14 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     return static_cast<uint16_t>(out);
 }
 
+/// Of the outer tag, in the frame or taken off.
+uint16_t vlan_of(const burst& b, uint32_t i) noexcept {
+    const bool taken = (b.tagged >> i & 1) != 0;
+    if (!taken && b.parsed[i].vlan_tags == 0) return 0;
+    const uint16_t tci = taken ? b.tag[i] : b.parsed[i].outer_tci;
+    return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
+}
+
 /// The packets of a burst that one list is asked about, of one family.
 template <class Key>
 struct questions {
@@ -61,9 +75,7 @@ struct questions {
         k.protocol = p.upper_protocol;
         k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
         k.tcp_flags = flags_of(p, l3);
-        k.vlan = p.vlan_tags == 0
-                     ? uint16_t{0}
-                     : static_cast<uint16_t>((p.outer_tci & packet::vlan_id_mask) | key::tagged);
+        k.vlan = vlan_of(b, i);
         keys[n] = &k;
         packet[n++] = static_cast<uint8_t>(i);
     }
@@ -148,17 +160,65 @@ judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const u
     return {.permitted = asked & ~denied, .denied = denied};
 }
 
+/// What an L2 list asks of a frame's tags, and what is behind them.
+struct frame_type {
+    uint16_t type = 0;
+    uint16_t vlan = 0;  ///< as state::l2_key takes it: of the outer tag
+};
+
+/// Two tags are looked through at most, as in stage parse; one may have been taken off.
+frame_type type_of(const burst& b, uint32_t i) noexcept {
+    rte_mbuf* const m = b.packet[i];
+    constexpr uint32_t type_at = offsetof(packet::ethernet_header, type);
+    constexpr uint32_t enough = sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag);
+    if (m->data_len < enough) pull_up(m, std::min(m->pkt_len, enough));
+    const auto* const frame = rte_pktmbuf_mtod(m, const uint8_t*);
+    const bool taken = ((b.tagged & ~b.tag_in_frame) >> i & 1) != 0;
+    frame_type out;
+    if (taken) out.vlan = static_cast<uint16_t>((b.tag[i] & packet::vlan_id_mask) | key::tagged);
+    uint32_t at = type_at;
+    out.type = load_be<uint16_t>(frame + at);
+    for (unsigned tags = taken ? 1 : 0; tags < packet::max_vlan_tags; ++tags) {
+        if (out.type != packet::ether_type_vlan && out.type != packet::ether_type_service) break;
+        if (m->data_len < at + sizeof(packet::vlan_tag) + sizeof out.type) break;
+        const auto tci = load_be<uint16_t>(frame + at + sizeof out.type);
+        if (tags == 0) out.vlan = static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
+        at += sizeof(packet::vlan_tag);
+        out.type = load_be<uint16_t>(frame + at);
+    }
+    return out;
+}
+
+/// domain_of(packet)  where it is in a bridge that looks at VLANs, by a member
+template <class DomainOf>
+packet_mask judge_frames(burst& b, packet_mask packets, const bound_acl& by,
+                         const bridge_member& member, uint32_t worker,
+                         const DomainOf& domain_of) noexcept {
+    questions<acl::key4> q;
+    for_each(packets, [&](uint32_t i) {
+        frame_type is = type_of(b, i);
+        if (const uint16_t domain = member.tag_out != nullptr ? domain_of(i) : uint16_t{0})
+            is.vlan = static_cast<uint16_t>((domain - member.first_domain) | key::tagged);
+        q.of_packet[q.n] =
+            state::l2_key(rte_pktmbuf_mtod(b.packet[i], const uint8_t*), is.type, is.vlan);
+        q.keys[q.n] = &q.of_packet[q.n];
+        q.packet[q.n++] = static_cast<uint8_t>(i);
+    });
+    return judge(b, q, by, worker);
+}
+
 /// Judge packets by the lists of their interfaces, one list after the other.
-template <class ListOf>
-packet_mask judge_by_interface(burst& b, packet_mask packets, uint32_t worker,
-                               const ListOf& list_of) noexcept {
+/// judged_by(packets, list)  answers those that are denied
+template <class ListOf, class JudgedBy>
+packet_mask judge_by_interface(packet_mask packets, const ListOf& list_of,
+                               const JudgedBy& judged_by) noexcept {
     packet_mask denied = 0;
     while (packets != 0) {
         const bound_acl* by = list_of(static_cast<uint32_t>(std::countr_zero(packets)));
         packet_mask same = 0;
         for_each(packets,
                  [&](uint32_t i) { same |= static_cast<packet_mask>(list_of(i) == by) << i; });
-        if (by != nullptr) denied |= judge_all(b, same, *by, worker);
+        if (by != nullptr) denied |= judged_by(same, *by);
         packets &= ~same;
     }
     return denied;
@@ -179,29 +239,69 @@ judged judge_plain_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
 stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
     const auto& interfaces = c.view->interfaces;
     const packet_mask denied = judge_by_interface(
-        b, packets, c.worker, [&](uint32_t i) { return interfaces[b.in[i]].acl_in; });
+        packets, [&](uint32_t i) { return interfaces[b.in[i]].acl_in; },
+        [&](packet_mask some, const bound_acl& by) { return judge_all(b, some, by, c.worker); });
     for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
     packets &= ~denied;
-    packet_mask patched = 0, out_list = 0;
+    packet_mask patched = 0, out_list = 0, bridged = 0;
     for_each(packets, [&](uint32_t i) {
         const interface& in = interfaces[b.in[i]];
+        if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
         if (in.kind != interface_kind::patched) return;
         patched |= packet_mask{1} << i;
         if (interfaces[in.peer].acl_out != nullptr) out_list |= packet_mask{1} << i;
     });
-    return move(b, packets & ~patched & ~b.punted, stage::lookup) |
-           move(b, packets & ~patched & b.punted, stage::punt) | move(b, out_list, stage::acl_out) |
+    const packet_mask routed = packets & ~patched & ~bridged;
+    return move(b, routed & ~b.punted, stage::lookup) | move(b, routed & b.punted, stage::punt) |
+           move(b, bridged, stage::bridge) | move(b, out_list, stage::acl_out) |
            move(b, patched & ~out_list, stage::tx) | move(b, denied, stage::drop);
 }
 
-stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
-    const auto& interfaces = c.view->interfaces;
+packet_mask judge_out(const view& v, burst& b, packet_mask packets, uint32_t worker) noexcept {
+    const auto out = [&](uint32_t i) -> const interface& {
+        return v.interfaces[b.out[i].interface];
+    };
+    const packet_mask l2_denied = judge_by_interface(
+        packets, [&](uint32_t i) { return out(i).l2_out; },
+        [&](packet_mask some, const bound_acl& by) {
+            const uint16_t place = b.out[static_cast<uint32_t>(std::countr_zero(some))].interface;
+            return judge_frames(b, some, by, v.bridges->members[place], worker,
+                                [&](uint32_t i) { return b.domain[i]; });
+        });
+    for_each(l2_denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_l2_deny_out; });
     const packet_mask denied = judge_by_interface(
-        b, packets, c.worker, [&](uint32_t i) { return interfaces[b.out[i].interface].acl_out; });
+        packets & ~l2_denied, [&](uint32_t i) { return out(i).acl_out; },
+        [&](packet_mask some, const bound_acl& by) { return judge_all(b, some, by, worker); });
     for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny_out; });
+    return l2_denied | denied;
+}
+
+stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
+    const view& v = *c.view;
+    const packet_mask denied = judge_by_interface(
+        packets, [&](uint32_t i) { return v.interfaces[b.in[i]].l2_in; },
+        [&](packet_mask some, const bound_acl& by) {
+            const uint16_t place = b.in[static_cast<uint32_t>(std::countr_zero(some))];
+            const bridge_member& member = v.bridges->members[place];
+            return judge_frames(b, some, by, member, c.worker, [&](uint32_t i) {
+                return member.domain_of((b.tagged >> i & 1) != 0, b.tag[i]);
+            });
+        });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_l2_deny; });
+    packet_mask looked_into = 0;
+    for_each(packets & ~denied, [&](uint32_t i) {
+        if (v.bridges->members[b.in[i]].looked_into) looked_into |= packet_mask{1} << i;
+    });
+    return move(b, looked_into, stage::parse) |
+           move(b, packets & ~denied & ~looked_into, stage::bridge) | move(b, denied, stage::drop);
+}
+
+stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
+    const packet_mask denied = judge_out(*c.view, b, packets, c.worker);
     packets &= ~denied;
-    return move(b, packets & b.punted, stage::punt) | move(b, packets & ~b.punted, stage::tx) |
-           move(b, denied, stage::drop);
+    const packet_mask sent = packets & ~b.punted;
+    return move(b, packets & b.punted, stage::punt) | move(b, sent & b.longer, stage::fragment) |
+           leave(*c.view, b, sent & ~b.longer) | move(b, denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -1,63 +1,100 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage interface: which interface each frame came in by, from its port and VLAN; its kind says where
-// it goes. On a second pass the interface is known: it is the one that the tunnel's end named.
-//   Reads   packet, in_port; port.{untagged, by_vlan}; on a second pass in
-//   Writes  in, in_all
+// it goes. On a second pass the interface is known: it is the one that the tunnel's end, or the bridge,
+// named. Frames of interfaces that look at VLANs go on without their tag (IEEE 802.1Q-2018 section 6.9.1);
+// those that a bridge does not look into keep it, until a way out wants another or none.
+//   Reads   packet, in_port; port.{untagged, by_vlan, tag_type}; on a second pass in
+//   Writes  in, in_all, tagged, tag_in_frame, tag; the frame, and in_one, where a tag is taken off
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
-#include "packet/headers.hpp"
+#include "datapath/take_tag.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
 using packet::drop_reason;
 
-/// The interface of a whole frame on a port that has VLANs (IEEE 802.1Q section 9.6: a tag with
-/// identifier 0 is only a priority).
-uint16_t interface_of(const port_view& port, const rte_mbuf* m) noexcept {
-    constexpr uint16_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
-    const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
-    const uint16_t type = packet::view<packet::ethernet_header>(frame).type;
-    if ((type != packet::ether_type_vlan && type != packet::ether_type_service) ||
-        m->data_len < tagged_bytes)
-        return port.untagged;
-    const auto& tag = packet::view<packet::vlan_tag>(frame + sizeof(packet::ethernet_header));
-    const uint16_t id = tag.tci & packet::vlan_id_mask;
-    return id == 0 ? port.untagged : port.by_vlan[id];
+/// Where frames go on to, by the kind of their interfaces.
+struct sorter {
+    packet_mask patched = 0, bridged = 0, looked_into = 0, judged = 0, nowhere = 0;
+
+    void add(const view& v, uint16_t place, packet_mask some) noexcept {
+        switch (v.interfaces[place].kind) {
+            case interface_kind::routed:
+                return;
+            case interface_kind::patched:
+                patched |= some;
+                return;
+            case interface_kind::bridged: {
+                const bridge_member& member = v.bridges->members[place];
+                (member.judged_l2 ? judged : member.looked_into ? looked_into : bridged) |= some;
+                return;
+            }
+            case interface_kind::none:
+                nowhere |= some;
+        }
+    }
+    stage_mask move_on(burst& b, packet_mask packets, stage routed) const noexcept {
+        for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
+        const packet_mask rest = packets & ~patched & ~bridged & ~looked_into & ~judged & ~nowhere;
+        return move(b, patched, stage::xconnect) | move(b, rest, routed) |
+               move(b, bridged, stage::bridge) | move(b, looked_into, stage::parse) |
+               move(b, judged, stage::acl_l2) | move(b, nowhere, stage::drop);
+    }
+};
+
+/// The interface of a frame on a port that has VLANs. Its tag is known, or taken off, where the interface looks at tags.
+/// Identifier 0 is only a priority (section 9.6); 4095 is nobody's: whoever looks at it says so.
+uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) noexcept {
+    rte_mbuf* const m = b.packet[i];
+    const found_tag found = find_tag(m, port.tag_type);
+    if (found.is == found_tag::none) return port.untagged;
+    const uint16_t id = found.tci & packet::vlan_id_mask;
+    const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
+    const interface& in = v.interfaces[place];
+    if (in.tags == interface::unknown) return place;
+    const packet_mask one = packet_mask{1} << i;
+    b.tagged |= one;
+    b.tag[i] = found.tci;
+    if (found.is != found_tag::in_frame) return place;
+    if (in.tags == interface::known)
+        b.tag_in_frame |= one;
+    else
+        take_tag_off(b, i);
+    return place;
+}
+
+/// All packets of a burst are of one interface.
+inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst& b,
+                                                            packet_mask packets,
+                                                            uint16_t place) noexcept {
+    b.in_all = place;
+    sorter sorted;
+    sorted.add(v, place, packets);
+    // One with a list on its way in takes all by the way on which they are judged: there tunnels are found late.
+    return sorted.move_on(b, packets,
+                          v.interfaces[place].ends_tunnels ? stage::vtep : stage::plain);
 }
 
 }  // namespace
 
 stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
-    const port_view& port = c.view->port[b.in_port];
-    packet_mask patched = 0, nowhere = 0;
-    stage routed = stage::parse;
-    const auto sort = [&](uint32_t i) {
-        const packet_mask one = packet_mask{1} << i;
-        const interface_kind kind = c.view->interfaces[b.in[i]].kind;
-        if (kind == interface_kind::patched) patched |= one;
-        if (kind == interface_kind::none) nowhere |= one;
-    };
+    const view& v = *c.view;
+    const port_view& port = v.port[b.in_port];
     if (b.pass == 1 && port.by_vlan == nullptr) [[likely]] {
-        b.in_all = port.untagged;
         for (uint16_t& in : b.in) in = port.untagged;
-        const interface& in = c.view->interfaces[port.untagged];
-        patched = in.kind == interface_kind::patched ? packets : 0;
-        nowhere = in.kind == interface_kind::none ? packets : 0;
-        routed = stage::plain;
-    } else if (b.pass == 1) {
-        b.in_all = 0;
-        for_each(packets, [&](uint32_t i) {
-            b.in[i] = interface_of(port, b.packet[i]);
-            sort(i);
-        });
-    } else {
-        for_each(packets, sort);
+        return go_one_way(v, b, packets, port.untagged);
     }
-    for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
-    return move(b, patched, stage::xconnect) | move(b, packets & ~patched & ~nowhere, routed) |
-           move(b, nowhere, stage::drop);
+    if (b.pass == 1) for_each(packets, [&](uint32_t i) { b.in[i] = classify(v, port, b, i); });
+    const auto first = static_cast<uint32_t>(std::countr_zero(packets));
+    bool one = packets == all_of(b.count);
+    for_each(packets, [&](uint32_t i) { one &= b.in[i] == b.in[first]; });
+    if (one) return go_one_way(v, b, packets, b.in[first]);
+    b.in_all = 0;
+    sorter sorted;
+    for_each(packets, [&](uint32_t i) { sorted.add(v, b.in[i], packet_mask{1} << i); });
+    return sorted.move_on(b, packets, stage::parse);
 }
 
 }  // namespace turnpike::datapath

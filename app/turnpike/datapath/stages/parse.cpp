@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage parse: what each packet is, and whether it may go on.
-//   Reads   packet, in; interface.{kind, mac, addresses, acl_in}, view.own
+//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed}, view.own
 //   Writes  parsed; punt, hop and out of what is for control. Headers are contiguous afterwards;
 //           padding behind a routed IP packet is cut off
 // Routed: everything that a router must check (RFC 1812 section 5.2.2, RFC 8200) but TTL and MTU.
-// Patched, where a list is to judge: what is IP and cannot be read to its upper layer, or hides behind
+// Patched or bridged, where a list is to judge: what is IP and cannot be read to its upper layer, or hides behind
 // more tags than are read, is dropped; all else passes, ARP and other types unread.
 #include <algorithm>
 
 #include "datapath/graph.hpp"
-#include "datapath/pull_up.hpp"
+#include "datapath/read_headers.hpp"
+#include "datapath/take_tag.hpp"
 #include "packet/ipv4.hpp"
+#include "packet/ipv4_options.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
 
@@ -20,21 +22,19 @@ namespace {
 using packet::drop_reason;
 using packet::l3_kind;
 
-/// What lib/packet says of the frame; headers are made contiguous where they are not.
-bool read_headers(rte_mbuf* m, packet::parsed& p) noexcept {
-    for (int round = 0; round < 2; ++round) {
-        const std::span lead(rte_pktmbuf_mtod(m, const uint8_t*), m->data_len);
-        if (packet::parse(lead, m->pkt_len, p) == packet::parse_status::done) return true;
-        if (!pull_up(m, packet::enough_bytes(m->pkt_len))) break;
-    }
-    return false;
+/// A frame with identifier 0 is in no VLAN (IEEE 802.1Q-2018 section 9.6): routers need not look at its priority.
+void take_priority_tag_off(burst& b, uint32_t i) noexcept {
+    rte_mbuf* const m = b.packet[i];
+    const found_tag found = find_tag(m, packet::ether_type_vlan);
+    if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
+    take_tag_off(b, i);
 }
 
 /// Is the frame for us, as Ethernet sees it?
 drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet::parsed& p,
                            const interface& in) noexcept {
     if (p.l2_drop != drop_reason::none) return p.l2_drop;
-    if (!ethernet.destination.is_group() && ethernet.destination != in.mac)
+    if (!ethernet.destination.is_group() && !in.answers_to(ethernet.destination))
         return drop_reason::other_mac;
     if (p.vlan_tags != 0) return drop_reason::vlan_on_routed_port;
     return p.l3_drop;
@@ -47,14 +47,22 @@ struct verdict {
     punt_reason punt = punt_reason::local;
 };
 
-verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const view& v) noexcept {
+verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
+                      const own_addresses& own) noexcept {
     const auto& ip = packet::view<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
+    if (packet::is_ipv4_local_group(destination) && in.to_host) [[unlikely]] {
+        if (packet::is_ipv4_martian(source) || own.has(source)) return {drop_reason::ipv4_source};
+        return {.punted = true, .punt = punt_reason::local};
+    }
+    if (p.is(packet::flag_ipv4_options) && !in.source_routed &&
+        packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
+        return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = packet::check_ipv4_addresses(source, destination);
         why != drop_reason::none)
         return {why};
     // A sender that is a broadcast address, or claims to be us (RFC 1812 section 5.3.7).
-    if (v.own.has(source)) return {drop_reason::ipv4_source};
+    if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
     // packet in one must be to an IP broadcast or multicast address.
     if (packet::view<packet::ethernet_header>(frame).destination.is_group())
@@ -63,16 +71,18 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const view&
 }
 
 verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const interface& in,
-                      const view& v) noexcept {
+                      const own_addresses& own) noexcept {
     const auto& ip = packet::view<packet::ipv6_header>(frame + p.l2_bytes);
     if (packet::is_nd(p)) return {.punted = true, .punt = punt_reason::nd};
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
         return {drop_reason::ipv6_source};
     if (ip.source == ip.destination) return {drop_reason::ipv6_source_is_destination};
-    if (v.own.has(ip.source)) return {drop_reason::ipv6_source};
+    if (own.has(ip.source)) return {drop_reason::ipv6_source};
     if (packet::is_multicast(ip.destination)) {
         const auto& groups = in.addresses->v6_groups;
         if (std::find(groups.begin(), groups.end(), ip.destination) != groups.end())
+            return {.punted = true, .punt = punt_reason::local};
+        if (in.to_host && packet::is_link_local_group(ip.destination))
             return {.punted = true, .punt = punt_reason::local};
         return {drop_reason::ipv6_destination};
     }
@@ -113,9 +123,9 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
     if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
     switch (p.l3) {
         case l3_kind::ipv4:
-            return classify_ipv4(frame, p, v);
+            return classify_ipv4(frame, p, in, v.vrf[in.vrf].own);
         case l3_kind::ipv6:
-            return classify_ipv6(frame, p, in, v);
+            return classify_ipv6(frame, p, in, v.vrf[in.vrf].own);
         case l3_kind::arp:
             return {.punted = true, .punt = punt_reason::arp};
         case l3_kind::other:
@@ -126,8 +136,9 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
-    packet_mask drops = 0, punts = 0, judged = 0;
+    packet_mask drops = 0, punts = 0, judged = 0, asked = 0;
     for_each(packets, [&](uint32_t i) {
+        take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
             return drop_packet(b, i, drop_reason::headers_scattered, drops);
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
@@ -149,18 +160,23 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
             b.hop[i] = fixed_hop::local;
             b.out[i] = {};
             punts |= one;
+        } else if (in.urpf) {
+            asked |= one;
+            return;
         }
         if (in.acl_in != nullptr) judged |= one;
     });
     packets &= ~drops;
     b.punted |= punts;
     return move(b, packets & judged, stage::acl_in) |
-           move(b, packets & ~judged & ~punts, stage::lookup) |
-           move(b, punts & ~judged, stage::punt) | move(b, drops, stage::drop);
+           move(b, packets & ~judged & ~punts & ~asked, stage::lookup) |
+           move(b, asked, stage::urpf) | move(b, punts & ~judged, stage::punt) |
+           move(b, drops, stage::drop);
 }
 
-stage_mask parse_patched(context& c, burst& b, packet_mask packets) noexcept {
-    packet_mask drops = 0, in_list = 0;
+/// Of a patch, or a member of a bridge.
+stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
+    packet_mask drops = 0, in_list = 0, bridged = 0;
     for_each(packets, [&](uint32_t i) {
         packet::parsed& p = b.parsed[i];
         if (!read_headers(b.packet[i], p)) [[unlikely]]
@@ -168,27 +184,30 @@ stage_mask parse_patched(context& c, burst& b, packet_mask packets) noexcept {
         if (p.l3_drop != drop_reason::none && p.l3_drop != drop_reason::ether_type_unknown &&
             p.l3 != l3_kind::arp) [[unlikely]]
             return drop_packet(b, i, p.l3_drop, drops);
-        if (c.view->interfaces[b.in[i]].acl_in != nullptr) in_list |= packet_mask{1} << i;
+        const interface& in = c.view->interfaces[b.in[i]];
+        if (in.acl_in != nullptr) in_list |= packet_mask{1} << i;
+        if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
     });
-    return move(b, in_list & ~drops, stage::acl_in) |
-           move(b, packets & ~in_list & ~drops, stage::acl_out) | move(b, drops, stage::drop);
+    const packet_mask rest = packets & ~in_list & ~drops;
+    return move(b, in_list & ~drops, stage::acl_in) | move(b, rest & bridged, stage::bridge) |
+           move(b, rest & ~bridged, stage::acl_out) | move(b, drops, stage::drop);
 }
 
 }  // namespace
 
 stage_mask run_parse(context& c, burst& b, packet_mask packets) noexcept {
-    packet_mask patched = 0;
+    const auto& interfaces = c.view->interfaces;
+    packet_mask routed = 0;
     if (b.in_all != 0) [[likely]] {
-        if (c.view->interfaces[b.in_all].kind == interface_kind::patched) patched = packets;
+        if (interfaces[b.in_all].kind == interface_kind::routed) routed = packets;
     } else {
         for_each(packets, [&](uint32_t i) {
-            if (c.view->interfaces[b.in[i]].kind == interface_kind::patched)
-                patched |= packet_mask{1} << i;
+            if (interfaces[b.in[i]].kind == interface_kind::routed) routed |= packet_mask{1} << i;
         });
     }
     stage_mask next = 0;
-    if (packets != patched) next |= parse_routed(c, b, packets & ~patched);
-    if (patched != 0) next |= parse_patched(c, b, patched);
+    if (routed != 0) next |= parse_routed(c, b, routed);
+    if (packets != routed) next |= parse_unchanged(c, b, packets & ~routed);
     return next;
 }
 

@@ -13,7 +13,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         rte_mbuf* m = b.packet[i];
         const punt_reason why = b.punt[i];
-        const bool told = why == punt_reason::icmp_error;
+        const bool told = why == punt_reason::icmp_error || why == punt_reason::too_big;
         punted_of(m) = {.parsed = b.parsed[i],
                         .hop = b.hop[i],
                         .in_interface = b.in[i],

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage rewrite: what its next hop means for each packet, and the new headers.
 //   Reads   packet, parsed, hop; view.hops
-//   Writes  out, punt, drop; TTL or hop limit, checksum, MAC addresses
+//           interface.redirects
+//   Writes  hop, where it was a group's: its member's; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
 // A packet that waits for its neighbour has one hop less already: what comes later only puts the
 // addresses on. What is reported to its sender is reported as it came.
+#include <rte_cycles.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "datapath/graph.hpp"
+#include "datapath/hop_group.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/rewrite.hpp"
 
@@ -19,8 +24,18 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
     return rte_pktmbuf_mtod_offset(b.packet[i], uint8_t*, b.parsed[i].l2_bytes);
 }
 
+/// Of a packet that a group shares, the hop is its member's.
+void choose_member(const view& v, burst& b, uint32_t i) noexcept {
+    const next_hop& by = v.hops[b.hop[i]];
+    if (by.kind.load(std::memory_order_acquire) != hop_kind::group) return;
+    const uint32_t in_first = rte_pktmbuf_data_len(b.packet[i]) - b.parsed[i].l2_bytes;
+    const uint32_t hash =
+        packet::flow_hash(l3_of(b, i), std::min(in_first, b.parsed[i].l3_bytes), v.sharing);
+    b.hop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
+}
+
 struct outcome {
-    packet_mask sent = 0, punts = 0, drops = 0;
+    packet_mask sent = 0, punts = 0, drops = 0, tunnelled = 0;
 
     void punt(burst& b, uint32_t i, punt_reason why) noexcept {
         b.punt[i] = why;
@@ -33,8 +48,31 @@ struct outcome {
     }
 };
 
+/// Is a packet for us in a tunnel that ends here?
+bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
+    const packet::parsed& p = b.parsed[i];
+    if (p.upper_protocol != packet::protocol_udp || !p.is(packet::flag_ports) ||
+        p.is(packet::flag_fragment) || p.destination_port != packet::vxlan_port)
+        return false;
+    const uint8_t vrf = v.interfaces[b.in[i]].vrf;
+    const uint8_t* const l3 = l3_of(b, i);
+    const uint16_t end =
+        p.is_ipv4()
+            ? v.tunnels->end_of(uint32_t{packet::view<packet::ipv4_header>(l3).destination}, vrf)
+            : v.tunnels->end_of(packet::view<packet::ipv6_header>(l3).destination, vrf);
+    return end != tunnel_tables::no_end;
+}
+
 /// Hops that send nothing.
-void end_here(burst& b, uint32_t i, hop_kind kind, const next_hop& hop, outcome& o) noexcept {
+void end_here(const view& v, burst& b, uint32_t i, hop_kind kind, const next_hop& hop,
+              outcome& o) noexcept {
+    if ((b.outer >> i & 1) != 0) [[unlikely]]
+        return drop_packet(b, i, kind == hop_kind::local ? drop_reason::tunnel_to_self : hop.reason,
+                           o.drops);
+    if (kind == hop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
+        o.tunnelled |= packet_mask{1} << i;
+        return;
+    }
     if (kind == hop_kind::local) return o.punt(b, i, punt_reason::local);
     if (hop.tells) return o.tell(b, i, hop.reason);
     drop_packet(b, i, hop.reason, o.drops);
@@ -46,9 +84,8 @@ drop_reason check_ipv4(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     const packet::parsed& p = b.parsed[i];
     if (packet::view<packet::ipv4_header>(l3_of(b, i)).ttl <= 1) [[unlikely]]
         return drop_reason::ipv4_ttl;
-    if (p.l3_bytes > mtu) [[unlikely]]
-        return p.is(packet::flag_dont_fragment) ? drop_reason::ipv4_too_big
-                                                : drop_reason::ipv4_needs_fragmenting;
+    if (p.l3_bytes > mtu && p.is(packet::flag_dont_fragment)) [[unlikely]]
+        return drop_reason::ipv4_too_big;
     return drop_reason::none;
 }
 
@@ -64,10 +101,30 @@ drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     return drop_reason::none;
 }
 
-/// Are senders told of it? IPv4 fragmentation is to come; a link-local source is nobody's to tell.
-bool is_told(drop_reason why) noexcept {
-    return why != drop_reason::ipv4_needs_fragmenting && why != drop_reason::link_local_source;
+/// Control is to know of a packet that leaves by the interface that it came in by: its sender could send it straight
+/// (RFC 1812 section 5.2.7.2, RFC 4861 section 8.2). A copy of its first bytes, one a millisecond at most: who does
+/// not listen would cost as much as he likes.
+void note_detour(context& c, const burst& b, uint32_t i) noexcept {
+    constexpr uint32_t most_bytes = 1280;  // as long as a message about it may be
+    if (c.now - c.redirected < rte_get_tsc_hz() / 1000 || c.walking == c.made.size()) return;
+    c.redirected = c.now;
+    rte_mbuf* const m = b.packet[i];
+    rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, most_bytes));
+    if (copy == nullptr) return;
+    c.counters[b.in_port].originated.add(1);
+    burst& out = c.made[c.walking];
+    out.begin(1, b.in_port);
+    out.packet[0] = copy;
+    out.in[0] = b.in[i];
+    out.hop[0] = b.hop[i];
+    out.out[0] = b.out[i];
+    out.parsed[0] = b.parsed[i];
+    out.punt[0] = punt_reason::redirect;
+    walk(stage_table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
 }
+
+/// Are senders told of it? A link-local source is nobody's to tell.
+bool is_told(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
 
 }  // namespace
 
@@ -75,19 +132,24 @@ stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
     outcome o;
     packet_mask judged = 0;
+    // Whatever the view says of groups: routes may lead to the first one before workers have the view with it.
+    for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
     for_each(packets, [&](uint32_t i) {
         next_hop& hop = v.hops[b.hop[i]];
         const hop_kind kind = hop.kind.load(std::memory_order_acquire);
         b.out[i] = hop.out;
         if (kind < hop_kind::glean) [[unlikely]]
-            return end_here(b, i, kind, hop, o);
+            return end_here(v, b, i, kind, hop, o);
         const bool v4 = b.parsed[i].is_ipv4();
         const uint16_t mtu = hop.mtu.load(std::memory_order_relaxed);
         const drop_reason why = v4 ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
         if (why != drop_reason::none) [[unlikely]] {
-            if (is_told(why)) return o.tell(b, i, why);
+            if (is_told(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
             return drop_packet(b, i, why, o.drops);
         }
+        if (hop.out.interface == b.in[i] && kind == hop_kind::adjacency &&
+            v.interfaces[b.in[i]].redirects) [[unlikely]]
+            note_detour(c, b, i);
         // Cannot fail: checked above.
         if (v4)
             static_cast<void>(
@@ -102,11 +164,15 @@ stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
         hop.mark_used();
         hop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));
         o.sent |= packet_mask{1} << i;
+        if (b.parsed[i].l3_bytes > mtu) [[unlikely]]
+            b.longer |= packet_mask{1} << i;
     });
     b.punted |= o.punts;
     judged &= o.sent | o.punts;
-    return move(b, judged, stage::acl_out) | move(b, o.sent & ~judged, stage::tx) |
-           move(b, o.punts & ~judged, stage::punt) | move(b, o.drops, stage::drop);
+    const packet_mask unjudged = o.sent & ~judged;
+    return move(b, judged, stage::acl_out) | move(b, unjudged & b.longer, stage::fragment) |
+           leave(v, b, unjudged & ~b.longer) | move(b, o.punts & ~judged, stage::punt) |
+           move(b, o.tunnelled, stage::decap) | move(b, o.drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

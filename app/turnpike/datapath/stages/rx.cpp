@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage rx: what rx_burst returned is counted; what is no frame goes no further.
 //   Reads   packet, count, in_port
-//   Writes  in_one; the port's counters
+//   Writes  in_one, bytes; the port's counters
 #include <rte_mbuf.h>
 
 #include <array>
@@ -56,6 +56,7 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     cost::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
+    b.bytes = all.bytes;
     counted.rx_bursts.add(1);
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });

@@ -2,6 +2,7 @@
 #include "wire/generator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "descriptor.hpp"
@@ -38,10 +39,12 @@ generator::generator(const traffic& t, const pace& p, uint16_t source, const mac
       source_(source),
       src_ip_(t.src_ip.value_or(default_src_ip)),
       dst_ip_(t.dst_ip.value_or(default_dst_ip)),
+      l3_at_(static_cast<uint32_t>(sizeof(ethernet_header)) + tag_bytes_of(t)),
       l4_at_(l3_at_ + static_cast<uint32_t>(t.ipv6 ? sizeof(ipv6_header) : sizeof(ipv4_header))),
       stamp_at_(l4_at_ + static_cast<uint32_t>(sizeof(udp_header))),
       stride_((largest_generated_bytes(t) + 63) / 64 * 64),
-      frames_(std::make_unique<uint8_t[]>(size_t{frame_batch} * stride_)) {
+      frames_(std::make_unique<uint8_t[]>(size_t{frame_batch} * stride_)),
+      random_(0x9e37'79b9'7f4a'7c15u + source) {
     make_template(mac);
     for (uint32_t i = 1; i < frame_batch; ++i)
         std::memcpy(&frames_[size_t{i} * stride_], frames_.get(), stride_);
@@ -55,7 +58,8 @@ void generator::make_template(const mac_address& mac) {
     const uint64_t fallback = by_mac ? local_mac : number_of(mac);
     store_mac(f, traffic_.dst_mac.is_zero() ? fallback : number_of(traffic_.dst_mac));
     store_mac(f + 6, local_source_mac + (uint64_t{source_} << 24));
-    store_be<uint16_t>(f + 12, traffic_.ipv6 ? ether_type_ipv6 : ether_type_ipv4);
+    if (traffic_.vlan != 0) store_be(f + 12, uint32_t{ether_type_vlan} << 16 | traffic_.vlan);
+    store_be<uint16_t>(f + l3_at_ - 2, traffic_.ipv6 ? ether_type_ipv6 : ether_type_ipv4);
     std::memset(f + l3_at_, 0, l4_at_ - l3_at_);
     if (traffic_.ipv6) {
         auto& ip = *reinterpret_cast<ipv6_header*>(f + l3_at_);
@@ -83,9 +87,10 @@ void generator::make_template(const mac_address& mac) {
 
 /// Of the next frame to build, without FCS.
 uint32_t generator::next_bytes() const noexcept {
+    const uint32_t more = tag_bytes_of(traffic_) - fcs_bytes;
     if (traffic_.size == traffic::sizes::imix)
-        return std::max(imix_bytes(size_turn_), least_generated_bytes(traffic_.ipv6)) - fcs_bytes;
-    return traffic_.smallest + size_turn_ - fcs_bytes;
+        return std::max(imix_bytes(size_turn_), least_generated_bytes(traffic_.ipv6)) + more;
+    return traffic_.smallest + size_turn_ + more;
 }
 
 /// One more frame behind those that are built. Its checksums are the template's sums and those of
@@ -110,8 +115,9 @@ void generator::build() noexcept {
     }
     if (traffic_.l2_flows != 0) {
         // The low 24 bits of both addresses count.
-        store_be(f + 4, static_cast<uint16_t>(flow_));
-        f[3] = static_cast<uint8_t>(flow_ >> 16);
+        const uint32_t to = traffic_.l2_peers != 0 ? flow_ % traffic_.l2_peers : flow_;
+        store_be(f + 4, static_cast<uint16_t>(to));
+        f[3] = static_cast<uint8_t>(to >> 16);
         store_be(f + 10, static_cast<uint16_t>(flow_));
         f[9] = static_cast<uint8_t>(flow_ >> 16);
     }
@@ -130,10 +136,21 @@ void generator::build() noexcept {
     advance();
 }
 
+/// Log-uniform: each power of two of flows gets as much as the next.
+uint32_t generator::draw_flow() noexcept {
+    random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
+    const float share = static_cast<float>(random_ >> 40) * 0x1p-24f;  // below 1
+    const auto drawn = static_cast<uint32_t>(
+        std::exp2(share * std::log2(static_cast<float>(flows() + 1))));  // from 1 on
+    return std::min(drawn, flows()) - 1;
+}
+
 void generator::advance() noexcept {
     ++sequence_;
-    const uint32_t flows = traffic_.l2_flows != 0 ? traffic_.l2_flows : traffic_.l3_flows;
-    if (++flow_ == flows) flow_ = 0;
+    if (traffic_.zipf && sequence_ >= flows())
+        flow_ = draw_flow();
+    else if (++flow_ == flows())
+        flow_ = 0;
     const uint32_t turns =
         traffic_.size == traffic::sizes::imix ? 12 : traffic_.largest - traffic_.smallest + 1;
     if (++size_turn_ == turns) size_turn_ = 0;

@@ -32,6 +32,10 @@ class generator final : public wire {
     void build() noexcept;
     uint32_t next_bytes() const noexcept;
     void advance() noexcept;
+    [[nodiscard]] uint32_t flows() const noexcept {
+        return traffic_.l2_flows != 0 ? traffic_.l2_flows : traffic_.l3_flows;
+    }
+    uint32_t draw_flow() noexcept;
     /// The i-th frame that has been built and not popped.
     [[nodiscard]] uint32_t slot(uint32_t i) const noexcept { return (front_ + i) % frame_batch; }
 
@@ -39,14 +43,14 @@ class generator final : public wire {
     pace pace_;
     const uint16_t source_;
     const uint32_t src_ip_, dst_ip_;
-    const uint32_t l3_at_ = 14, l4_at_, stamp_at_;
+    const uint32_t l3_at_, l4_at_, stamp_at_;
     const uint32_t stride_;
     std::unique_ptr<uint8_t[]> frames_;  ///< frame_batch of them, alike but for what build() writes
     std::array<uint32_t, frame_batch> length_{};  ///< without FCS
     uint32_t front_ = 0, built_ = 0;
     uint32_t ip_sum_ = 0, udp_sum_ = 0;  ///< of what does not change from frame to frame
     uint32_t size_turn_ = 0, flow_ = 0;  ///< of the next to build
-    uint64_t sequence_ = 0;
+    uint64_t sequence_ = 0, random_;
     cost::counter sent_{};
     checker checker_{};
 };

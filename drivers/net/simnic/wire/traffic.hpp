@@ -17,11 +17,15 @@ struct traffic {
 
     uint32_t l2_flows = 0;      ///< addresses that count are MAC; 0: they are IP
     uint32_t l3_flows = 62500;  ///< where l2_flows is 0
+    uint32_t l2_peers = 0;      ///< destinations of l2_flows, which go round; 0: as many as flows
+    bool zipf =
+        false;  ///< flows by turns once; then drawn, the n-th about 1/n as often as the first
     bool ipv6 = false;
     sizes size = sizes::range;
     uint32_t smallest = 64, largest = 64;  ///< frame bytes, FCS included; in turn, by 1
-    double rate_pps = 0;                   ///< 0: as the link paces, or as fast as the host takes
-    packet::mac_address dst_mac{};         ///< zero: the port's own (IP flows), 02:... (MAC flows)
+    uint16_t vlan = 0;  ///< identifier of a tag (802.1Q), which comes on top of the sizes; 0: none
+    double rate_pps = 0;            ///< 0: as the link paces, or as fast as the host takes
+    packet::mac_address dst_mac{};  ///< zero: the port's own (IP flows), 02:... (MAC flows)
     std::optional<uint32_t> src_ip{},
         dst_ip{};  ///< the first flow's; default_src_ip, default_dst_ip
 };
@@ -33,9 +37,11 @@ constexpr uint32_t imix_bytes(uint32_t nth) noexcept {
     return turn[nth % 12];
 }
 
+constexpr uint32_t tag_bytes_of(const traffic& t) noexcept { return t.vlan != 0 ? 4 : 0; }
+
 /// The longest frame of the traffic, FCS included.
 constexpr uint32_t largest_generated_bytes(const traffic& t) noexcept {
-    return t.size == traffic::sizes::imix ? 1518 : t.largest;
+    return (t.size == traffic::sizes::imix ? 1518 : t.largest) + tag_bytes_of(t);
 }
 
 /// The least frame that holds the headers and the stamp, FCS included.

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/hop_groups.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+namespace turnpike::control {
+namespace {
+
+using datapath::hop_group;
+using datapath::hop_kind;
+
+/// Each bit of the answer hangs on all of the word: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+uint64_t mix(uint64_t x) noexcept {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+uint64_t name_of(const state::route_member& m) noexcept {
+    uint64_t name = m.via.v6;
+    for (const uint8_t byte : m.via.bytes) name = mix(name ^ byte);
+    for (const char c : m.interface) name = mix(name ^ static_cast<uint8_t>(c));
+    return name;
+}
+
+/// A learned member may be one that leads nowhere.
+bool sends(const datapath::next_hop& hop) noexcept {
+    return hop.kind.load(std::memory_order_relaxed) >= hop_kind::glean;
+}
+
+/// How members score for buckets.
+class scores {
+  public:
+    explicit scores(std::span<const group_member> members) : members_(members) {
+        for (const group_member& m : members) weighted_ |= m.weight != members.front().weight;
+    }
+    /// The best of those that are able.
+    [[nodiscard]] size_t best(uint32_t bucket, const std::vector<bool>& able) const noexcept {
+        const uint64_t salt = mix(bucket);
+        size_t out = 0;
+        double most = -HUGE_VAL;
+        for (size_t m = 0; m < members_.size(); ++m) {
+            if (!able[m]) continue;
+            const double score = of(m, salt);
+            if (score <= most) continue;
+            most = score;
+            out = m;
+        }
+        return out;
+    }
+
+  private:
+    /// log(u) / weight, u evenly in (0, 1]; where weights are equal u is in the same order.
+    [[nodiscard]] double of(size_t m, uint64_t salt) const noexcept {
+        const double u = static_cast<double>((mix(members_[m].name ^ salt) >> 11) + 1) * 0x1p-53;
+        return weighted_ ? std::log(u) / members_[m].weight : u;
+    }
+    std::span<const group_member> members_;
+    bool weighted_ = false;
+};
+
+}  // namespace
+
+/// A member's part of the buckets is off by the square root of what it has: 1.6 % of two, 6 % of those from 16 on.
+uint32_t buckets_for(size_t members) noexcept {
+    constexpr uint32_t least = 4096;
+    const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
+    return std::clamp(wanted, least, hop_group::most_buckets);
+}
+
+hop_group::owned make_group(std::span<const group_member> members, const std::vector<bool>& able,
+                            const hop_group* before) {
+    auto made = hop_group::make(buckets_for(members.size()));
+    made->members = static_cast<uint32_t>(members.size());
+    for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
+    const bool any = std::find(able.begin(), able.end(), true) != able.end();
+    const std::vector<bool> all(members.size(), true);
+    const scores by(members);
+    for (uint32_t b = 0; b < made->buckets(); ++b) {
+        // Where nobody came back, only those who are lost have buckets to give.
+        const bool keeps = before != nullptr && able[before->bucket()[b]];
+        made->bucket()[b] =
+            keeps ? before->bucket()[b] : static_cast<uint8_t>(by.best(b, any ? able : all));
+    }
+    return made;
+}
+
+hop_groups::~hop_groups() {
+    for (auto& [key, g] : groups_) give_back(*g);
+}
+
+/// Workers may be reading the one before.
+void hop_groups::publish(group& g, hop_group::owned next) noexcept {
+    hops_[g.hop].group.store(next.get(), std::memory_order_release);
+    if (g.table != nullptr)
+        rcu_.hook()({[](void* gone, uint64_t) { hop_group::free{}(static_cast<hop_group*>(gone)); },
+                     g.table.release(), 0});
+    g.table = std::move(next);
+}
+
+void hop_groups::give_back(group& g) noexcept {
+    rcu_.hook()({[](void* gone, uint64_t) { hop_group::free{}(static_cast<hop_group*>(gone)); },
+                 g.table.release(), 0});
+    hops_.give_back(g.hop);
+}
+
+void hop_groups::look_at(const judge& can_send) {
+    for (auto& [key, g] : groups_) {
+        std::vector<bool> able = g->able;
+        for (size_t m = 0; m < g->members.size(); ++m) {
+            const datapath::next_hop& hop = hops_[g->members[m].hop];
+            able[m] = sends(hop) && can_send(hop);
+        }
+        if (able == g->able) continue;
+        bool came_back = false;
+        for (size_t m = 0; m < able.size(); ++m) came_back |= able[m] && !g->able[m];
+        publish(*g, make_group(g->members, able, came_back ? nullptr : g->table.get()));
+        g->able = std::move(able);
+    }
+}
+
+hop_groups::shown hop_groups::of_hop(uint32_t hop) const {
+    shown out;
+    for (const auto& [key, g] : groups_) {
+        if (g->hop != hop) continue;
+        out.buckets = g->table->buckets();
+        for (size_t m = 0; m < g->members.size(); ++m)
+            out.members.push_back(
+                {.hop = g->members[m].hop, .weight = g->members[m].weight, .able = g->able[m]});
+        for (uint32_t b = 0; b < out.buckets; ++b) ++out.members[g->table->bucket()[b]].buckets;
+    }
+    return out;
+}
+
+/// Groups of the same members are one; those that stay keep their hop, so that routes need not be written.
+class hop_groups::staged_groups : public staged {
+  public:
+    explicit staged_groups(hop_groups& of) : of_(of) {}
+    ~staged_groups() override {
+        if (committed_) return;
+        for (const auto& g : made_) of_.give_back(*g);
+    }
+
+    result<void> add(change& c) {
+        gone_.reserve(of_.groups_.size());
+        for (change::table& table : c.tables)
+            for (change::leading* some : {&table.operators, &table.learned}) {
+                const auto targets = some->set->targets();
+                for (size_t t = 0; t < targets.size(); ++t) {
+                    const auto hop = hop_of(c, targets[t], some->hops_of_members[t]);
+                    if (!hop) return tl::unexpected<error>(hop.error());
+                    some->hop_of_target.push_back(*hop);
+                }
+            }
+        c.view->groups = !after_.empty();
+        c.view->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
+        return {};
+    }
+    void commit() noexcept override {
+        committed_ = true;
+        for (auto& [key, g] : of_.groups_)
+            if (!after_.contains(key)) gone_.push_back(std::move(g));
+        of_.groups_.swap(after_);
+    }
+    void retire() noexcept override {
+        for (const auto& g : gone_) of_.give_back(*g);
+    }
+
+  private:
+    /// What was chosen at the start stays: flows stay where they are.
+    static uint64_t seed_of(const change& c) noexcept {
+        if (c.after.sharing.seed) return mix(*c.after.sharing.seed);
+        if (c.running != nullptr && !c.before.sharing.seed) return c.running->sharing.seed;
+        uint64_t of_mac = 0;
+        const uint16_t first = c.port_place.at(c.after.ports.begin()->first);
+        for (const uint8_t byte : c.view->port[first].mac.bytes) of_mac = of_mac << 8 | byte;
+        return mix(of_mac);
+    }
+    result<uint32_t> hop_of(const change& c, const state::route_target& target,
+                            const std::vector<uint32_t>& hops) {
+        using enum state::route_type;
+        switch (target.type) {
+            case unicast:
+                break;
+            case blackhole:
+                return datapath::fixed_hop::blackhole;
+            case unreachable:
+                return datapath::fixed_hop::unreachable;
+            case prohibit:
+                return datapath::fixed_hop::prohibited;
+            case local:
+                return datapath::fixed_hop::local;
+        }
+        if (hops.size() == 1) return hops.front();
+        members key;
+        for (size_t m = 0; m < hops.size(); ++m)
+            key.push_back({.name = name_of(target.members[m]),
+                           .hop = hops[m],
+                           .weight = target.members[m].weight});
+        if (const auto there = after_.find(key); there != after_.end()) return there->second->hop;
+        auto was = of_.groups_.find(key);
+        std::shared_ptr<group> g;
+        if (was != of_.groups_.end()) {
+            g = was->second;
+        } else {
+            auto made = make(c, key);
+            if (!made) return tl::unexpected<error>(made.error());
+            g = std::move(*made);
+        }
+        after_.emplace(std::move(key), g);
+        return g->hop;
+    }
+    result<std::shared_ptr<group>> make(const change& c, const members& key) {
+        auto g = std::make_shared<group>();
+        g->members = key;
+        for (const group_member& m : key) g->able.push_back(can_send(c, of_.hops_[m.hop]));
+        auto table = make_group(g->members, g->able, nullptr);
+        made_.reserve(made_.size() + 1);
+        const auto hop = of_.hops_.take();
+        if (!hop)
+            return fail(ENOSPC, c.after.file,
+                        "no next hop is left for routes that several neighbours share; allow more "
+                        "neighbours (neighbours.limit)");
+        g->hop = *hop;
+        of_.publish(*g, std::move(table));
+        of_.hops_[*hop].kind.store(hop_kind::group, std::memory_order_release);
+        made_.push_back(g);
+        return g;
+    }
+    /// A bridge knows its links itself.
+    static bool can_send(const change& c, const datapath::next_hop& hop) noexcept {
+        const datapath::port_state* const port = c.view->port[hop.out.port].state;
+        return sends(hop) && (c.view->interfaces[hop.out.interface].bridge != 0 ||
+                              (port != nullptr && port->link_up.load(std::memory_order_relaxed)));
+    }
+
+    hop_groups& of_;
+    std::map<members, std::shared_ptr<group>> after_;
+    std::vector<std::shared_ptr<group>> made_, gone_;
+    bool committed_ = false;
+};
+
+result<std::unique_ptr<staged>> hop_groups::prepare(change& c) {
+    auto ready = std::make_unique<staged_groups>(*this);
+    if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/kernel_follower.hpp"
+
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <array>
+
+#include "netlink/parse.hpp"
+#include "observe/log.hpp"
+
+namespace turnpike::control {
+namespace {
+
+/// What is asked for, in this order: what comes later names what came before.
+struct question {
+    uint16_t type;
+    uint8_t family;
+};
+constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},
+                                  {RTM_GETADDR, AF_UNSPEC},
+                                  {RTM_GETNEXTHOP, AF_UNSPEC},
+                                  {RTM_GETROUTE, AF_INET},
+                                  {RTM_GETROUTE, AF_INET6}};
+constexpr uint64_t again_ms = 1000;        ///< all is asked for once a second at most
+constexpr unsigned most_at_a_time = 4096;  ///< datagrams, between two of control's rounds
+
+}  // namespace
+
+std::span<const unsigned> kernel_follower::groups() noexcept {
+    static constexpr unsigned all[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
+                                       RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEXTHOP};
+    return all;
+}
+
+kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mirror::names ours)
+    : socket_(std::move(socket)),
+      ours_(std::move(ours)),
+      known_(ours_),
+      buffer_(netlink::link_socket::datagram_bytes) {
+    begin(0);
+}
+
+void kernel_follower::set_ours(sources::kernel_mirror::names ours) {
+    if (ours == ours_) return;
+    ours_ = std::move(ours);
+    known_.set_ours(ours_);
+    if (next_) next_->set_ours(ours_);
+    may_begin_ms_ = 0;
+    interrupted_ = true;
+    if (!next_) next_.emplace(ours_);  // routes by what is new were passed over
+}
+
+void kernel_follower::forget_address(uint32_t interface, const ip_prefix& a) {
+    const netlink::message gone{
+        .what = netlink::address{.gone = true, .interface = interface, .local = a}};
+    known_.take(gone);
+    if (next_) next_->take(gone);
+}
+
+void kernel_follower::begin(uint64_t now_ms) {
+    next_.emplace(ours_);
+    step_ = 0;
+    interrupted_ = answered_ = false;
+    may_begin_ms_ = now_ms + again_ms;
+    ask();
+}
+
+void kernel_follower::ask() {
+    const auto asked = socket_.ask(questions[step_].type, questions[step_].family);
+    sequence_ = asked ? *asked : 0;
+    interrupted_ |= !asked;
+}
+
+void kernel_follower::take(const netlink::message& m) {
+    ++numbers_.messages;
+    if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
+    if (m.sequence == sequence_ && sequence_ != 0) {
+        interrupted_ |= m.interrupted;
+        answered_ = true;
+    }
+    const auto* end = std::get_if<netlink::done>(&m.what);
+    // What is older than the answers is in them already, and what undid it may be lost.
+    if (end == nullptr && next_ && !answered_) return;
+    if (end == nullptr) return next_ ? next_->take(m) : known_.take(m);
+    if (!next_ || m.sequence != sequence_) return;
+    // A kernel without next-hop objects, or without IPv6, says so.
+    interrupted_ |= end->code != 0 && end->code != EOPNOTSUPP && end->code != EAFNOSUPPORT;
+    sequence_ = 0;
+    if (interrupted_) return;
+    if (++step_ < std::size(questions)) return ask();
+    known_ = std::move(*next_);
+    next_.reset();
+    fresh_ = true;
+    ++numbers_.whole;
+}
+
+/// What is still on its way is of an answer that nobody waits for.
+void kernel_follower::lost() {
+    ++numbers_.overruns;
+    interrupted_ = true;
+    if (!next_) next_.emplace(ours_);
+    observe::log(observe::log_level::notice,
+                 "the kernel said more than could be kept; all of it is asked for again");
+}
+
+bool kernel_follower::follow(uint64_t now_ms) {
+    if (!next_ && known_.is_doubtful() && now_ms >= may_begin_ms_) begin(now_ms);
+    // An answer that is on its way comes to its end first: the kernel gives one at a time.
+    if (next_ && interrupted_ && sequence_ == 0 && now_ms >= may_begin_ms_) begin(now_ms);
+    for (unsigned n = 0; n < most_at_a_time; ++n) {
+        const auto got = socket_.receive(buffer_);
+        if (!got) {
+            lost();
+            break;
+        }
+        if (*got == 0) break;
+        numbers_.refused += netlink::parse(
+            std::span(buffer_).first(*got), [&](netlink::message&& m) { take(m); },
+            [](const error& why) { observe::log(observe::log_level::error, why.message()); });
+    }
+    if (numbers_.whole == 0) return false;
+    const bool changed = known_.take_changed();
+    return std::exchange(fresh_, false) || changed;
+}
+
+kernel_follower::numbers kernel_follower::counted() const noexcept {
+    numbers out = numbers_;
+    out.asking = next_.has_value();
+    return out;
+}
+
+}  // namespace turnpike::control

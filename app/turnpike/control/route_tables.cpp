@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/route_tables.hpp"
+
+#include <algorithm>
+
+namespace turnpike::control {
+
+const std::string& vrfs::name_of(uint8_t place) const noexcept {
+    static const std::string none;
+    for (const auto& [name, p] : places_)
+        if (p == place) return name;
+    return none;
+}
+
+class vrfs::staged_vrfs : public staged {
+  public:
+    staged_vrfs(vrfs& of, change& c) : of_(of) {
+        std::array<bool, datapath::max_vrfs> used{true};
+        for (const auto& [name, place] : of_.places_) used[place] = true;
+        after_.emplace("", uint8_t{0});
+        for (const auto& [name, v] : c.after.vrfs) {
+            const auto was = of_.places_.find(name);
+            const auto place = static_cast<uint8_t>(
+                was != of_.places_.end()
+                    ? was->second
+                    : std::find(used.begin(), used.end(), false) - used.begin());
+            used[place] = true;
+            after_.emplace(name, place);
+        }
+        static const state::route_set none;
+        static const state::route_changes nothing;
+        for (const auto& [name, place] : after_) {
+            const bool main = name.empty();
+            c.tables.push_back(
+                {.vrf = place,
+                 .operators = {.set = &c.after.routes_of(name),
+                               .what = main ? &c.what.routes : &c.what.vrf_routes.at(name)},
+                 .learned = {.set = main ? &c.after.learned : &none,
+                             .what = main ? &c.what.learned : &nothing}});
+            c.view->vrf.resize(std::max<size_t>(c.view->vrf.size(), place + size_t{1}));
+        }
+        c.vrf_place = after_;
+    }
+    void commit() noexcept override { of_.places_.swap(after_); }
+
+  private:
+    vrfs& of_;
+    std::map<std::string, uint8_t, std::less<>> after_;
+};
+
+/// Those that go keep their places until workers have moved on, so those that come need others.
+result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
+    const auto fresh = static_cast<size_t>(
+        std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
+                      [&](const auto& v) { return !places_.contains(v.first); }));
+    if (std::max<size_t>(places_.size(), 1) + fresh > datapath::max_vrfs)
+        return fail(ENOSPC, c.after.file,
+                    "so many VRFs at once, beside those that go: take some away first");
+    return std::make_unique<staged_vrfs>(*this, c);
+}
+
+result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu) {
+    std::unique_ptr<route_tables> made(new route_tables(rcu));
+    auto main = routes::create(rcu);
+    if (!main) return tl::unexpected<error>(main.error());
+    made->tables_[0] = std::move(*main);
+    return made;
+}
+
+result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t hop) {
+    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->set_host(a, hop);
+}
+
+result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a) {
+    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->clear_host(a);
+}
+
+uint32_t route_tables::lookup(uint8_t vrf, const ip_address& destination) const noexcept {
+    return tables_[vrf] == nullptr ? datapath::fixed_hop::no_route
+                                   : tables_[vrf]->lookup(destination);
+}
+
+bool route_tables::incomplete() const noexcept {
+    return std::any_of(tables_.begin(), tables_.end(),
+                       [](const auto& t) { return t != nullptr && t->incomplete(); });
+}
+
+std::pair<uint64_t, uint64_t> route_tables::count() const noexcept {
+    std::pair<uint64_t, uint64_t> out{};
+    for (const auto& t : tables_) {
+        if (t == nullptr) continue;
+        out.first += t->v4().stats().routes;
+        out.second += t->v6().stats().routes;
+    }
+    return out;
+}
+
+class route_tables::staged_tables : public staged {
+  public:
+    explicit staged_tables(route_tables& of) : of_(of) {}
+
+    result<void> add(change& c) {
+        for (change::table& t : c.tables) {
+            std::shared_ptr<routes> table = of_.tables_[t.vrf];
+            if (table == nullptr) {
+                auto made = routes::create(of_.rcu_);
+                if (!made) return tl::unexpected<error>(made.error());
+                table = std::move(*made);
+            }
+            after_[t.vrf] = table;
+            c.view->vrf[t.vrf].fib4 = &table->v4();
+            c.view->vrf[t.vrf].fib6 = &table->v6();
+            auto ready = table->prepare(t);
+            if (!ready) return tl::unexpected<error>(ready.error());
+            ready_.push_back(std::move(*ready));
+        }
+        return {};
+    }
+    void commit() noexcept override {
+        for (const auto& one : ready_) one->commit();
+        of_.tables_.swap(after_);
+    }
+    // Tables that are gone go with this: workers have moved on then.
+
+  private:
+    route_tables& of_;
+    std::array<std::shared_ptr<routes>, datapath::max_vrfs> after_{};
+    std::vector<std::unique_ptr<staged>> ready_;
+};
+
+result<std::unique_ptr<staged>> route_tables::prepare(change& c) {
+    auto ready = std::make_unique<staged_tables>(*this);
+    if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
+    return ready;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The VRFs: which place each has in the view, and the routes of each. Two owners: the first says, before
+// interfaces are made, what tables there are; the other one, the last of all, writes them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "control/change.hpp"
+#include "control/routes.hpp"
+
+namespace turnpike::control {
+
+/// Threads  control.
+class vrfs : public owner {
+  public:
+    /// A VRF keeps its place as long as it is there; the main one, "", has 0.
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+
+    [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& places() const noexcept {
+        return places_;
+    }
+    [[nodiscard]] const std::string& name_of(uint8_t place) const noexcept;
+
+  private:
+    class staged_vrfs;
+    std::map<std::string, uint8_t, std::less<>> places_{};
+};
+
+/// Threads  control; workers look up in the FIBs meanwhile.
+class route_tables : public owner {
+  public:
+    /// With the main one. Errors  ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
+
+    [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
+
+    /// Host routes of neighbours, as routes has them; those of a VRF that went are nowhere.
+    [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop);
+    [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a);
+    /// The hop of a destination, as a worker would find it.
+    [[nodiscard]] uint32_t lookup(uint8_t vrf, const ip_address& destination) const noexcept;
+
+    /// Of a VRF that is there.
+    [[nodiscard]] routes& of(uint8_t vrf) const noexcept { return *tables_[vrf]; }
+    /// Of the main one.
+    [[nodiscard]] routes& main() const noexcept { return *tables_[0]; }
+    [[nodiscard]] bool incomplete() const noexcept;
+    /// Of all VRFs, IPv4 and IPv6.
+    [[nodiscard]] std::pair<uint64_t, uint64_t> count() const noexcept;
+
+  private:
+    class staged_tables;
+    explicit route_tables(rcu::qsbr& rcu) : rcu_(rcu) {}
+
+    rcu::qsbr& rcu_;
+    std::array<std::shared_ptr<routes>, datapath::max_vrfs> tables_{};  ///< null: nobody's place
+};
+
+}  // namespace turnpike::control

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bridges, and the stations that they know: a million at most, so by the page.
+#include <fmt/format.h>
+
+#include "control/show.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using nlohmann::json;
+
+json name_of_vlan(uint16_t vlan) { return vlan == 0 ? json(nullptr) : json(vlan); }
+
+json member_json(const state::bridge_member& m) {
+    json out = {{"port", m.port},
+                {"mode", state::vlan_mode_names[static_cast<size_t>(m.mode)]},
+                {"vlan", name_of_vlan(m.vlan)},
+                {"learning", m.learning},
+                {"locked", m.locked}};
+    if (m.isolation != 0) out["isolation"] = m.isolation;
+    return out;
+}
+
+/// What was counted, by VLAN; only those where there was anything.
+json vlans_json(const bridges& all, const std::string& name, const state::bridge& b) {
+    json out = json::array();
+    const uint16_t first = all.first_domain_of(name),
+                   last = b.looks_at_vlans() ? state::last_vlan : 0;
+    for (uint16_t vlan = 0; vlan <= last; ++vlan) {
+        const auto c = all.counted(static_cast<uint16_t>(first + vlan));
+        if (c.rx_packets == 0 && c.tx_packets == 0) continue;
+        out.push_back({{"vlan", name_of_vlan(vlan)},
+                       {"rx_packets", c.rx_packets},
+                       {"rx_bytes", c.rx_bytes},
+                       {"tx_packets", c.tx_packets},
+                       {"flooded", c.flooded}});
+    }
+    return out;
+}
+
+/// What a request says of stations.
+bridges::which which_of(controller& c, const request_fields& f) {
+    bridges::which w;
+    if (f.has("bridge")) {
+        w.bridge = f.text("bridge");
+        if (c.running().bridges.find(w.bridge) == nullptr)
+            throw error{EINVAL, "bridge", "is not a bridge"};
+    }
+    if (f.has("port")) {
+        const auto at = c.places().places().find(f.text("port"));
+        if (at == c.places().places().end()) throw error{EINVAL, "port", "is not a port"};
+        w.place = at->second;
+    }
+    if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
+    if (f.has("mac")) {
+        const auto mac = parse_mac(f.text("mac"));
+        if (!mac) throw error{EINVAL, "mac", mac.error().text};
+        w.mac = *mac;
+    }
+    return w;
+}
+
+json station_json(controller& c, const known_station& s) {
+    const auto [bridge, vlan] = c.switching().name_of(s.domain);
+    const bool ours = c.view().interfaces[s.place].kind == datapath::interface_kind::routed;
+    return {{"bridge", bridge},
+            {"vlan", name_of_vlan(vlan)},
+            {"mac", s.mac.text()},
+            {"port", c.places().name_of(s.place)},
+            {"kind", ours      ? "local"
+                     : s.fixed ? "static"
+                     : s.held  ? "held"
+                               : "learnt"},
+            {"age_s", s.fixed ? json(nullptr) : json(s.age_s)}};
+}
+
+}  // namespace
+
+json show_bridges(controller& c, const request_fields& f) {
+    f.expect("");
+    const bridges& all = c.switching();
+    json list = json::array();
+    for (const auto& [name, b] : c.running().bridges) {
+        const bridge_numbers& n = all.numbers_of(name);
+        json members = json::array();
+        for (const state::bridge_member& m : b.members) members.push_back(member_json(m));
+        list.push_back({{"name", name},
+                        {"ageing_s", b.ageing_s},
+                        {"max_addresses", b.max_addresses},
+                        {"stations", n.learnt},
+                        {"learnt", n.learnt_ever},
+                        {"moves", n.moves},
+                        {"aged", n.aged},
+                        {"held", n.held},
+                        {"refused", n.refused},
+                        {"members", std::move(members)},
+                        {"vlans", vlans_json(all, name, b)}});
+    }
+    json heard = json::array();
+    for (const auto& [where, h] : c.reserved().known())
+        heard.push_back({{"port", c.places().name_of(where.first)},
+                         {"group", fmt::format("01:80:c2:00:00:{:02x}", where.second)},
+                         {"from", h.from.text()},
+                         {"frames", h.frames}});
+    return {
+        {"bridges", std::move(list)}, {"reserved", std::move(heard)}, {"not_told", all.not_told()}};
+}
+
+json show_fdb(controller& c, const request_fields& f) {
+    f.expect("bridge port vlan mac from most");
+    const bridges::which wanted = which_of(c, f);
+    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::most_stations));
+    const uint64_t most = page_of(f);
+    json list = json::array(), next = nullptr;
+    c.switching().for_each(from, [&](uint32_t number, const known_station& s) {
+        if (!c.switching().fits(s, wanted)) return true;
+        if (list.size() == most) {
+            next = number;
+            return false;
+        }
+        list.push_back(station_json(c, s));
+        return true;
+    });
+    return {{"fdb", std::move(list)}, {"next", std::move(next)}};
+}
+
+uint32_t forget_stations(controller& c, const request_fields& f) {
+    return c.switching().forget(which_of(c, f));
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/reserved.hpp"
+
+#include "packet/headers.hpp"
+
+namespace turnpike::control::slow_path {
+
+void reserved::take(packet_in_hand p) {
+    const auto& frame = packet::view<packet::ethernet_header>(p.lead().data());
+    heard& h = known_[{p.about().in_interface, frame.destination.bytes[5]}];
+    h.from = frame.source;
+    ++h.frames;
+    h.at_ms = tools_.now_ms;
+    p.consume();
+}
+
+}  // namespace turnpike::control::slow_path

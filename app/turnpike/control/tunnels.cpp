@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/tunnels.hpp"
+
+#include <rte_byteorder.h>
+#include <rte_memory.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "exact/exact_dpdk.hpp"
+#include "packet/checksum.hpp"
+#include "packet/ecn.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using datapath::tunnel_end;
+using datapath::tunnel_tables;
+
+/// Headers as they are on the wire, but for what each packet has for itself (stages/encap.cpp).
+void write_headers(tunnel_end& to, const state::tunnel& t) {
+    uint8_t* const l3 = to.header.data() + sizeof(packet::ethernet_header);
+    uint8_t* upper = nullptr;
+    packet::native_sum addresses;
+    if (t.local.v6) {
+        auto& ip = packet::view<packet::ipv6_header>(l3);
+        ip.next_header = packet::protocol_udp;
+        ip.hop_limit = t.ttl;
+        ip.source = t.local.v6_bytes();
+        ip.destination = t.remote.v6_bytes();
+        upper = l3 + sizeof ip;
+        addresses.add(ip.source.bytes, sizeof ip.source + sizeof ip.destination);
+    } else {
+        auto& ip = packet::view<packet::ipv4_header>(l3);
+        ip.version_ihl = 0x45;
+        ip.fragment = t.dont_fragment ? packet::ipv4_dont_fragment : uint16_t{0};
+        ip.ttl = t.ttl;
+        ip.protocol = packet::protocol_udp;
+        ip.source = t.local.v4();
+        ip.destination = t.remote.v4();
+        upper = l3 + sizeof ip;
+        addresses.add(l3 + offsetof(packet::ipv4_header, source), 8);
+        packet::native_sum header;
+        header.add(l3, sizeof ip);
+        to.header_sum = header.folded();
+    }
+    store_be(to.header.data() + offsetof(packet::ethernet_header, type),
+             static_cast<uint16_t>(t.local.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4));
+    addresses.add(uint64_t{rte_cpu_to_be_16(packet::protocol_udp)});
+    to.address_sum = addresses.folded();
+    packet::view<packet::udp_header>(upper).destination_port = packet::vxlan_port;
+    auto& vxlan = packet::view<packet::vxlan_header>(upper + sizeof(packet::udp_header));
+    vxlan.flags = packet::vxlan_has_vni;
+    vxlan.vni = t.vni << 8;
+    to.header_bytes = static_cast<uint16_t>(t.local.v6 ? tunnel_end::ipv6_header_bytes
+                                                       : tunnel_end::ipv4_header_bytes);
+}
+
+tunnel_end end_of(const change& c, const std::string& name, uint16_t place,
+                  const state::tunnel& t) {
+    tunnel_end to;
+    to.mtu = t.mtu;
+    to.v6 = t.local.v6;
+    to.sums = t.checksum;
+    to.ignores_reserved = t.ignore_reserved;
+    if (t.dscp) to.inherited = packet::ecn_mask;
+    to.fragments = !t.local.v6 && !t.dont_fragment;
+    to.traffic_class = static_cast<uint8_t>(t.dscp.value_or(0) << 2);
+    const state::interface& on_it = c.after.interfaces.at(name);
+    if (!on_it.bridge.empty() && c.after.bridges.at(on_it.bridge).member(name)->service_tags)
+        to.tag_type = packet::ether_type_service;
+    const datapath::interface& in = c.view->interfaces[place];
+    to.simple = in.kind == datapath::interface_kind::bridged &&
+                in.tags == datapath::interface::unknown && on_it.l2_in.empty() &&
+                !c.after.lists_look_into(on_it) && !(to.v6 && to.sums);
+    write_headers(to, t);
+    return to;
+}
+
+/// The number of an end, which may be a new one.
+template <class Address>
+uint16_t number_of(std::vector<tunnel_tables::local_end<Address>>& ends, const Address& address,
+                   uint8_t vrf) {
+    const tunnel_tables::local_end<Address> wanted{address, vrf};
+    const auto at = std::find(ends.begin(), ends.end(), wanted);
+    const auto number = static_cast<uint16_t>(at - ends.begin());
+    if (at == ends.end()) ends.push_back(wanted);
+    return number;
+}
+
+template <class Key>
+result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) {
+    exact::config config = exact::eal_config("tunnel endpoints", SOCKET_ID_ANY);
+    config.max_entries = config.expected_entries =
+        static_cast<uint32_t>(std::max<size_t>(1, tunnels));
+    return tunnel::endpoint_table<Key>::create(config);
+}
+
+/// Error  ENOMEM
+result<void> add(tunnel_tables& to, const change& c, const std::string& name,
+                 const state::tunnel& t) {
+    const uint16_t place = c.interface_place.at(name);
+    const uint8_t vrf = c.vrf_place.at(t.vrf);
+    to.by_place[place] = end_of(c, name, place, t);
+    result<bool> put;
+    if (t.local.v6) {
+        const ipv6_address local = t.local.v6_bytes(), remote = t.remote.v6_bytes();
+        const uint16_t end = number_of(to.ends6, local, vrf);
+        put = to.from6->put({remote.bytes, local.bytes, t.vni, vrf}, place);
+        to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
+    } else {
+        const uint16_t end = number_of(to.ends4, t.local.v4(), vrf);
+        put = to.from4->put({t.remote.v4(), t.vni, static_cast<uint8_t>(end)}, place);
+        to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
+    }
+    if (!put) return tl::unexpected<error>(put.error());
+    return {};
+}
+
+result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
+    auto made = std::make_unique<tunnel_tables>();
+    auto from4 = make_table<tunnel::endpoint4>(c.after.tunnels.size());
+    if (!from4) return tl::unexpected<error>(from4.error());
+    auto from6 = make_table<tunnel::endpoint6>(c.after.tunnels.size());
+    if (!from6) return tl::unexpected<error>(from6.error());
+    made->from4 = std::move(*from4);
+    made->from6 = std::move(*from6);
+    made->by_place.resize(datapath::max_interfaces);
+    for (const auto& [name, t] : c.after.tunnels)
+        if (auto done = add(*made, c, name, t); !done) return tl::unexpected<error>(done.error());
+    for (auto* networks : {&made->networks4, &made->networks6}) {
+        std::sort(networks->begin(), networks->end());
+        networks->erase(std::unique(networks->begin(), networks->end()), networks->end());
+    }
+    return made;
+}
+
+/// What comes in by these may be in tunnels.
+void mark_interfaces(change& c) {
+    for (const auto& [name, i] : c.after.interfaces) {
+        datapath::interface& on = c.view->interfaces[c.interface_place.at(name)];
+        if (on.kind != datapath::interface_kind::routed || !i.acl_in.empty() || on.urpf) continue;
+        on.ends_tunnels =
+            std::any_of(c.after.tunnels.begin(), c.after.tunnels.end(),
+                        [&](const auto& t) { return c.vrf_place.at(t.second.vrf) == on.vrf; });
+    }
+}
+
+}  // namespace
+
+class tunnels::staged_tunnels : public staged {
+  public:
+    staged_tunnels(tunnels& of, std::unique_ptr<tunnel_tables> made)
+        : of_(of), tables_(std::move(made)) {}
+    /// What was there goes when this goes: after quiescence.
+    void commit() noexcept override { of_.shown_.swap(tables_); }
+
+  private:
+    tunnels& of_;
+    std::unique_ptr<const tunnel_tables> tables_;
+};
+
+result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
+    std::unique_ptr<tunnel_tables> made;
+    if (!c.after.tunnels.empty()) {
+        auto tables = make_tables(c);
+        if (!tables) return tl::unexpected<error>(tables.error());
+        made = std::move(*tables);
+        made->generation = ++generation_;
+        mark_interfaces(c);
+    }
+    c.view->tunnels = made.get();
+    return std::make_unique<staged_tunnels>(*this, std::move(made));
+}
+
+tunnels::counts tunnels::counted(uint16_t place) const noexcept {
+    counts out;
+    for (const auto& s : workers_.all()) {
+        const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(place);
+        out.rx_packets += one.rx_packets.read();
+        out.rx_bytes += one.rx_bytes.read();
+        out.tx_packets += one.tx_packets.read();
+        out.tx_bytes += one.tx_bytes.read();
+    }
+    return out;
+}
+
+}  // namespace turnpike::control

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is done with packets that go out: those of a bridge's routing interface go into the bridge, others
+// may get tags.
+#include "datapath/graph.hpp"
+#include "datapath/take_tag.hpp"
+
+namespace turnpike::datapath {
+
+stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
+    if (!v.bridge_routing) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
+    packet_mask bridged = 0;
+    for_each(packets, [&](uint32_t i) {
+        const uint16_t by = b.out[i].interface;
+        if (v.interfaces[by].bridge == 0) return;
+        b.in[i] = by;
+        bridged |= packet_mask{1} << i;
+    });
+    if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
+    // One way for both: what is bridged has several domains, and no tag of its own.
+    b.in_all = 0;
+    b.routed |= bridged;
+    b.tagged &= ~bridged;
+    const packet_mask rest = packets & ~bridged;
+    return move(b, bridged, stage::bridge) | move(b, rest, v.puts_tags ? stage::vlan : stage::tx);
+}
+
+stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept {
+    if (v.puts_tags) return move(b, packets, stage::vlan);
+    if (v.tunnels == nullptr) [[likely]]
+        return move(b, packets, stage::tx);
+    packet_mask tunnelled = 0;
+    for_each(packets,
+             [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
+    return move(b, tunnelled, stage::encap) | move(b, packets & ~tunnelled, stage::tx);
+}
+
+packet_mask close_ranks(burst& b, packet_mask packets) noexcept {
+    packet_mask tagged = 0, outer = 0;
+    uint32_t k = 0;
+    b.bytes = 0;
+    for_each(packets, [&](uint32_t i) {
+        if ((b.tag_in_frame >> i & 1) != 0) take_tag_off(b, i);
+        b.packet[k] = b.packet[i];
+        b.bytes += b.packet[i]->pkt_len;
+        b.in_one[k] = b.in_one[i];
+        b.in[k] = b.in[i];
+        b.tag[k] = b.tag[i];
+        tagged |= (b.tagged >> i & 1) << k;
+        if ((b.outer >> i & 1) != 0) {
+            b.parsed[k] = b.parsed[i];
+            outer |= packet_mask{1} << k;
+        }
+        ++k;
+    });
+    b.count = k;
+    b.tagged = tagged;
+    b.outer = outer;
+    b.tag_in_frame = b.punted = b.routed = b.longer = 0;
+    return all_of(k);
+}
+
+}  // namespace turnpike::datapath

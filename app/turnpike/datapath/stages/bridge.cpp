@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage bridge: each frame to the member of its bridge behind which its destination is, to the bridge's
+// routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7); and who sends is learnt.
+//   Reads   packet, in, in_all, in_one, tagged, tag_in_frame, tag, routed; view.bridges
+//   Writes  domain; out of what is sent; in of what is for us; the worker's books
+// Destinations and sources of a burst are one lookup. Most frames are from a station that is known where
+// it is to one that is known: the rest is done by mask, behind the loop.
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+
+#include "datapath/graph.hpp"
+#include "datapath/stages/acl_judge.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+constexpr uint32_t source_offset = offsetof(packet::ethernet_header, source);
+
+const uint8_t* frame_of(const burst& b, uint32_t i) noexcept {
+    return rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
+}
+bool is_group(const burst& b, uint32_t i) noexcept { return (*frame_of(b, i) & 1) != 0; }
+
+/// Without its tag, wherever that is.
+uint32_t bytes_of(const burst& b, uint32_t i) noexcept {
+    const uint32_t tag_bytes = (b.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
+    return (b.in_one[i] != 0 ? b.in_one[i] : b.packet[i]->pkt_len) - tag_bytes;
+}
+
+/// What came in, by domain.
+void count(bridge_books& books, const burst& b, packet_mask packets, bool one_domain) noexcept {
+    if (one_domain && packets != 0) {
+        uint64_t bytes = 0;
+        if (packets == all_of(b.count) && b.tagged == 0 && b.bytes != 0)
+            bytes = b.bytes;
+        else
+            for_each(packets, [&](uint32_t i) { bytes += bytes_of(b, i); });
+        domain_counters& all =
+            books.domain(b.domain[static_cast<size_t>(std::countr_zero(packets))]);
+        all.rx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
+        all.rx_bytes.add(bytes);
+        return;
+    }
+    for_each(packets, [&](uint32_t i) {
+        domain_counters& its = books.domain(b.domain[i]);
+        its.rx_packets.add(1);
+        its.rx_bytes.add(bytes_of(b, i));
+    });
+}
+
+/// Destinations of a burst, and those sources that were not found a moment ago: one lookup.
+class lookup {
+  public:
+    lookup(const bridge_tables& t, bridge_books& books, const burst& b,
+           packet_mask packets) noexcept {
+        changes_ = t.station_changes->load(std::memory_order_acquire);
+        uint32_t k = 0;
+        for_each(packets, [&](uint32_t i) {
+            const uint8_t* frame = frame_of(b, i);
+            key_[k++] = station_key_of(frame, b.domain[i]);
+            source_[i] = station_key_of(frame + source_offset, b.domain[i]);
+            const bool known = books.was_found(bridge_books::source(source_[i], b.in[i], changes_));
+            asked_ |= packet_mask{!known} << i;
+        });
+        if (t.any_locked) [[unlikely]]
+            asked_ = packets;
+        destinations_ = k;
+        for_each(asked_, [&](uint32_t i) { key_[k++] = source_[i]; });
+        static_cast<void>(t.stations->lookup({key_.data(), k}, {found_.data(), k}));
+    }
+    /// Of the k-th packet.
+    [[nodiscard]] station to(uint32_t k) const noexcept { return station(found_[k]); }
+    /// meet(packet, station)  of each source that is not known where it is
+    template <class Meet>
+    void sources(bridge_books& books, const burst& b, const Meet& meet) const noexcept {
+        uint32_t k = destinations_;
+        for_each(asked_, [&](uint32_t i) {
+            const station from(found_[k++]);
+            if (from.place() != b.in[i]) return meet(i, from);
+            books.seen(from.number());
+            books.remember(bridge_books::source(source_[i], b.in[i], changes_));
+        });
+    }
+
+  private:
+    std::array<station_key, 2 * burst_max> key_;
+    std::array<uint32_t, 2 * burst_max> found_;
+    std::array<station_key, burst_max> source_;
+    uint32_t changes_, destinations_;
+    packet_mask asked_ = 0;
+};
+
+class bridging {
+  public:
+    bridging(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+
+    stage_mask run(packet_mask packets) noexcept {
+        const packet_mask here = find_domains(packets);
+        if (here == 0) return move(b_, drops_, stage::drop);
+        const lookup found(t_, *c_.bridging, b_, here);
+        packet_mask unusual = 0;
+        const uint32_t second_look =
+            bridge_exit::second_look(b_.in_all == 0 || t_.exits[b_.in_all].isolation != 0);
+        uint32_t any = 0;
+        uint32_t k = 0;
+        for_each(here, [&](uint32_t i) {
+            const uint16_t out = found.to(k++).place();
+            const bridge_exit exit = t_.exits[out];
+            any |= exit.word();
+            b_.out[i] = {.port = exit.port, .interface = out};
+            unusual |= packet_mask{(exit.word() & second_look) != 0 || out == b_.in[i]} << i;
+        });
+        for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
+        if ((any & bridge_exit{.is = bridge_exit::tunnel}.word()) != 0) [[unlikely]]
+            for_each(here, [&](uint32_t i) {
+                const bool tunnelled = t_.exits[b_.out[i].interface].is == bridge_exit::tunnel;
+                tunnelled_ |= packet_mask{tunnelled} << i;
+            });
+        found.sources(*c_.bridging, b_, [&](uint32_t i, station from) {
+            if ((b_.routed >> i & 1) == 0) meet(i, from);
+        });
+        flooded_ = nowhere_ & ~drops_;
+        for_each(same_ & ~nowhere_ & ~drops_,
+                 [&](uint32_t i) { drop(i, drop_reason::bridge_same_port); });
+        for_each(isolated_ & ~nowhere_ & ~drops_,
+                 [&](uint32_t i) { drop(i, drop_reason::bridge_isolated); });
+        for_each(flooded_, [&](uint32_t i) { limit(i); });
+        return move_on(here);
+    }
+
+  private:
+    void drop(uint32_t i, drop_reason why) noexcept { drop_packet(b_, i, why, drops_); }
+
+    /// Answers those that have a domain.
+    packet_mask find_domains(packet_mask packets) noexcept {
+        // A device may have left it far from this CPU.
+        for_each(packets, [&](uint32_t i) { rte_prefetch0(frame_of(b_, i)); });
+        const bridge_member* const one = b_.in_all != 0 ? &t_.members[b_.in_all] : nullptr;
+        one_domain_ = one != nullptr && one->by_vlan == nullptr;
+        if (one_domain_) {
+            b_.domain.fill(one->untagged);
+        } else {
+            uint16_t some = 0, all = 0xffff;  // bits of any domain, of all
+            uint16_t least = 0xffff;
+            const auto put = [&](uint32_t i, uint16_t domain) {
+                b_.domain[i] = domain;
+                least = std::min(least, domain);
+                some |= domain;
+                all &= domain;
+            };
+            if (b_.tagged == 0)
+                for_each(packets, [&](uint32_t i) { put(i, t_.members[b_.in[i]].untagged); });
+            else
+                for_each(packets, [&](uint32_t i) {
+                    const bool tagged = (b_.tagged >> i & 1) != 0;
+                    put(i, t_.members[b_.in[i]].domain_of(tagged, b_.tag[i]));
+                });
+            if (least == 0) [[unlikely]]
+                for_each(packets, [&](uint32_t i) {
+                    if (b_.domain[i] == 0) drop(i, drop_reason::bridge_vlan);
+                });
+            one_domain_ = some == all;
+        }
+        const packet_mask here = packets & ~drops_;
+        count(*c_.bridging, b_, here & ~b_.routed, one_domain_);
+        return here;
+    }
+
+    void look_at_exit(uint32_t i) noexcept {
+        const packet_mask one = packet_mask{1} << i;
+        const bridge_exit out = t_.exits[b_.out[i].interface];
+        if (out.is == bridge_exit::nowhere) nowhere_ |= one;
+        if (out.is == bridge_exit::local) local_ |= one;
+        if (b_.out[i].interface == b_.in[i]) same_ |= one;
+        if (out.isolation != 0 && out.isolation == t_.exits[b_.in[i]].isolation) isolated_ |= one;
+    }
+
+    /// A source that is not known where it is.
+    void meet(uint32_t i, station known) noexcept {
+        const uint8_t* source = frame_of(b_, i) + source_offset;
+        if ((*source & 1) != 0) return drop(i, drop_reason::ether_source_group);
+        const bridge_member& in = t_.members[b_.in[i]];
+        if (t_.exits[known.place()].is == bridge_exit::local)
+            return drop(i, drop_reason::bridge_source_own);
+        if (known.held()) return drop(i, drop_reason::bridge_moving);
+        if (in.locked) return drop(i, drop_reason::bridge_locked);
+        if (in.learns && !known.fixed())
+            c_.bridging->learn(station_key_of(source, b_.domain[i]), b_.in[i], c_.now);
+    }
+
+    /// What would be flooded: reserved addresses first, then limits.
+    void limit(uint32_t i) noexcept {
+        flood_kind kind = flood_kind::unknown;
+        if (is_group(b_, i)) {
+            const mac_address& to =
+                packet::view<packet::ethernet_header>(frame_of(b_, i)).destination;
+            kind = to == broadcast_mac ? flood_kind::broadcast : flood_kind::multicast;
+            if (const auto choice = reserved(i, to); choice != reserved_choice::flood) {
+                flooded_ &= ~(packet_mask{1} << i);
+                if (choice == reserved_choice::drop) return drop(i, drop_reason::bridge_reserved);
+                b_.punt[i] = punt_reason::reserved;
+                b_.hop[i] = fixed_hop::local;
+                b_.out[i] = {};
+                b_.parsed[i] = {};
+                punts_ |= packet_mask{1} << i;
+                return;
+            }
+        }
+        const bridge_member& in = t_.members[b_.in[i]];
+        if (!in.limits) return;
+        const storm_limit& most = in.storm[static_cast<size_t>(kind)];
+        if (most.cycles_per_packet == 0 || c_.bridging->take(b_.in[i], kind, most, c_.now)) return;
+        flooded_ &= ~(packet_mask{1} << i);
+        constexpr drop_reason why[] = {drop_reason::bridge_storm_unknown,
+                                       drop_reason::bridge_storm_multicast,
+                                       drop_reason::bridge_storm_broadcast};
+        drop(i, why[static_cast<size_t>(kind)]);
+    }
+    [[nodiscard]] reserved_choice reserved(uint32_t i, const mac_address& to) const noexcept {
+        constexpr uint8_t group[] = {0x01, 0x80, 0xc2, 0x00, 0x00};
+        if (std::memcmp(to.bytes, group, sizeof group) != 0 || to.bytes[5] > 0x0f)
+            return reserved_choice::flood;
+        return t_.bridges[t_.members[b_.in[i]].bridge].reserved[to.bytes[5]];
+    }
+
+    stage_mask move_on(packet_mask here) noexcept {
+        const packet_mask ours = local_ & ~drops_;
+        for_each(ours, [&](uint32_t i) { b_.in[i] = b_.out[i].interface; });
+        b_.again |= ours;
+        packet_mask sent = here & ~drops_ & ~ours & ~flooded_ & ~punts_;
+        if (c_.view->out_lists) [[unlikely]] {
+            const packet_mask denied = judge_out(*c_.view, b_, sent, c_.worker);
+            sent &= ~denied;
+            drops_ |= denied;
+        }
+        for_each(flooded_, [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).flooded.add(1); });
+        if (one_domain_ && sent != 0)
+            c_.bridging->domain(b_.domain[static_cast<size_t>(std::countr_zero(sent))])
+                .tx_packets.add(static_cast<uint64_t>(std::popcount(sent)));
+        else
+            for_each(sent,
+                     [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).tx_packets.add(1); });
+        return send(sent) | move(b_, flooded_, stage::flood) | move(b_, punts_, stage::punt) |
+               move(b_, drops_, stage::drop);
+    }
+
+    stage_mask send(packet_mask packets) noexcept {
+        if (c_.view->puts_tags) return move(b_, packets, stage::vlan);
+        const packet_mask tunnelled = packets & tunnelled_;
+        return move(b_, tunnelled, stage::encap) | move(b_, packets & ~tunnelled, stage::tx);
+    }
+
+    context& c_;
+    burst& b_;
+    const bridge_tables& t_;
+    bool one_domain_ = false;
+    packet_mask drops_ = 0, punts_ = 0, flooded_ = 0;
+    packet_mask nowhere_ = 0, local_ = 0, same_ = 0, isolated_ = 0, tunnelled_ = 0;
+};
+
+}  // namespace
+
+stage_mask run_bridge(context& c, burst& b, packet_mask packets) noexcept {
+    return bridging(c, b).run(packets);
+}
+
+}  // namespace turnpike::datapath

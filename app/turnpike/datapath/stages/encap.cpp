@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage encap: frames into tunnels (RFC 7348). What comes of it is a packet of ours, which goes by the routes of its
+// tunnel's VRF. Where that is simple, to a neighbour that is known, by a port, as it is, it is sent; else it goes once
+// more through the stages, from lookup on.
+//   Reads   packet, out; view.{tunnels, vrf, hops, interfaces}
+//   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of those that their tunnel does not
+//           take parsed, drop, punt
+//           of those that go once more: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
+//           wire: stage rewrite takes one
+// Headers are ready-made; what changes is lengths, the source port, by which ways that others share tell flows apart
+// (RFC 7348 section 5), marks (RFC 6040) and checksums.
+#include <nmmintrin.h>
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "datapath/graph.hpp"
+#include "datapath/hop_group.hpp"
+#include "datapath/read_headers.hpp"
+#include "datapath/segments_sum.hpp"
+#include "datapath/stages/look_up.hpp"
+#include "packet/checksum.hpp"
+#include "packet/ecn.hpp"
+#include "packet/flow_hash.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+using packet::ethernet_bytes;
+
+/// What of a frame the outer headers hang on.
+struct inside {
+    uint8_t traffic_class = 0;
+    uint16_t source_port = 0;
+    uint32_t l2_bytes = ethernet_bytes;
+};
+
+uint16_t port_of(uint32_t hash) noexcept {
+    constexpr uint16_t first = 49152;  // RFC 6335 section 6: dynamic ports
+    return static_cast<uint16_t>(first | hash >> 18);
+}
+
+inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
+    inside is;
+    const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
+    const uint8_t* l3 = frame + ethernet_bytes;
+    uint16_t type = load_be<uint16_t>(l3 - 2);
+    uint32_t there = m->data_len - ethernet_bytes;
+    if (type == packet::ether_type_vlan || type == packet::ether_type_service) [[unlikely]] {
+        constexpr uint32_t tag_bytes = sizeof(packet::vlan_tag);
+        is.l2_bytes += tag_bytes;
+        if (type == packet::ether_type_vlan && there >= tag_bytes) {
+            l3 += tag_bytes;
+            there -= tag_bytes;
+            type = load_be<uint16_t>(l3 - 2);
+        }
+    }
+    const bool v4 =
+        type == packet::ether_type_ipv4 && there >= sizeof(packet::ipv4_header) && *l3 >> 4 == 4;
+    const bool v6 =
+        type == packet::ether_type_ipv6 && there >= sizeof(packet::ipv6_header) && *l3 >> 4 == 6;
+    if (v4 || v6) {
+        is.traffic_class = packet::traffic_class(l3, v4);
+        is.source_port = port_of(packet::flow_hash(l3, there, how));
+        return is;
+    }
+    uint64_t first;
+    uint32_t rest;
+    std::memcpy(&first, frame, sizeof first);
+    std::memcpy(&rest, frame + sizeof first, sizeof rest);
+    const uint64_t mixed = _mm_crc32_u64(_mm_crc32_u64(0, first), rest);
+    is.source_port = port_of(static_cast<uint32_t>(mixed));
+    return is;
+}
+
+/// Identification is of packets that may be cut only (RFC 6864 section 4.1).
+/// header_sum  of the header as it is ready-made
+void finish_ipv4(uint8_t* l3, uint32_t header_sum, uint16_t bytes, uint8_t traffic_class,
+                 uint16_t id) noexcept {
+    auto& ip = packet::view<packet::ipv4_header>(l3);
+    ip.tos = traffic_class;
+    ip.total_bytes = bytes;
+    ip.id = id;
+    // Words as they lie in memory (RFC 1071 section 2 (B)); TOS is its word's second byte.
+    uint32_t sum = header_sum + rte_cpu_to_be_16(bytes) + rte_cpu_to_be_16(traffic_class) +
+                   rte_cpu_to_be_16(id);
+    sum = (sum & 0xffff) + (sum >> 16);
+    const auto field = static_cast<uint16_t>(~(sum + (sum >> 16)));
+    std::memcpy(&ip.checksum, &field, sizeof field);
+}
+
+void finish_ipv6(uint8_t* l3, uint16_t payload, uint8_t traffic_class) noexcept {
+    auto& ip = packet::view<packet::ipv6_header>(l3);
+    ip.version_class_flow = 6u << 28 | uint32_t{traffic_class} << 20;
+    ip.payload_bytes = payload;
+}
+
+/// A sum of 0 is sent as its other form: 0 says that there is none (RFC 768).
+void put_sum(rte_mbuf* m, uint32_t offset, uint16_t bytes, uint64_t addresses) noexcept {
+    packet::native_sum sum;
+    sum.add(uint64_t{sum_of(m, offset, bytes)});
+    sum.add(addresses);
+    sum.add(uint64_t{rte_cpu_to_be_16(bytes)});
+    auto field = static_cast<uint16_t>(~sum.folded());
+    if (field == 0) field = 0xffff;
+    std::memcpy(
+        rte_pktmbuf_mtod_offset(m, uint8_t*, offset) + offsetof(packet::udp_header, checksum),
+        &field, sizeof field);
+}
+
+/// How packets to an endpoint are sent.
+struct way {
+    const next_hop* hop;
+    const hop_group* group;  ///< not null: each by one of its members
+    uint32_t most_bytes;     ///< of a frame; 0: the stages from lookup on know how
+};
+
+class encapsulating {
+  public:
+    encapsulating(context& c, burst& b) noexcept
+        : c_(c), v_(*c.view), b_(b), t_(*v_.tunnels), books_(*c.tunnelling) {}
+
+    stage_mask run(packet_mask packets) noexcept {
+        const packet_mask wrapped = wrap(packets);
+        b_.tagged &= ~wrapped;
+        b_.tag_in_frame &= ~wrapped;
+        find_ways();
+        const packet_mask sent = send(wrapped), rest = wrapped & ~sent;
+        for_each(rest, [&](uint32_t i) { route(i); });
+        b_.again |= rest;
+        b_.outer |= rest;
+        return move(b_, sent, stage::tx) | move(b_, told_, stage::punt) |
+               move(b_, drops_, stage::drop);
+    }
+
+  private:
+    [[nodiscard]] const tunnel_end& end_of(uint32_t i) const noexcept {
+        return t_.by_place[b_.in[i]];
+    }
+    [[nodiscard]] uint8_t* l3_of(uint32_t i) const noexcept {
+        return rte_pktmbuf_mtod_offset(b_.packet[i], uint8_t*, ethernet_bytes);
+    }
+
+    /// Headers in front of each frame. Answers those that have them now.
+    packet_mask wrap(packet_mask packets) noexcept {
+        const tunnel_end* const ends = t_.by_place.data();
+        uint8_t* const first_seen = books_.first_seen();
+        tunnel_counters* const counters = &books_.of(0);
+        burst& b = b_;
+        packet_mask firsts = 0;
+        for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            rte_mbuf* const m = b.packet[i];
+            const uint16_t place = b.out[i].interface;
+            const tunnel_end& end = ends[place];
+            const uint32_t inner_bytes = m->pkt_len;
+            const inside is = look_into(m, v_.sharing);
+            const bool fits = inner_bytes <= is.l2_bytes + end.mtu;
+            auto* const to =
+                fits ? reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, end.header_bytes))
+                     : nullptr;
+            if (to == nullptr) [[unlikely]] {
+                refuse(i, fits ? drop_reason::tunnel_room : drop_reason::tunnel_too_big);
+                continue;
+            }
+            m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+            write(m, to, end, is);
+            counters[place].tx_packets.add(1);
+            counters[place].tx_bytes.add(inner_bytes);
+            b.in[i] = place;  // by whose VRF it is routed
+            // What stands there may be of another burst.
+            uint32_t first = first_seen[place];
+            if ((firsts >> first & 1) == 0 || b.in[first] != place) {
+                first = i;
+                first_seen[place] = static_cast<uint8_t>(i);
+                firsts |= packet_mask{1} << i;
+            }
+            first_[i] = first;
+        }
+        firsts_ = firsts;
+        return packets & ~drops_ & ~told_;
+    }
+
+    /// The sender of what is too big is told, where it is one that can send less: of a packet that may not be cut, to
+    /// one station.
+    __attribute__((noinline)) void refuse(uint32_t i, drop_reason why) noexcept {
+        b_.drop[i] = why;
+        const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
+        packet::parsed& p = b_.parsed[i];
+        const bool is_told =
+            why == drop_reason::tunnel_too_big && c_.walking == 0 && (*frame & 1) == 0 &&
+            read_headers(b_.packet[i], p) && p.l3_drop == drop_reason::none &&
+            (p.l3 == packet::l3_kind::ipv6 || (p.is_ipv4() && p.is(packet::flag_dont_fragment)));
+        (is_told ? told_ : drops_) |= packet_mask{1} << i;
+        b_.punt[i] = punt_reason::too_big;
+    }
+
+    void write(rte_mbuf* m, uint8_t* to, const tunnel_end& end, const inside& is) noexcept {
+        const auto traffic_class =
+            static_cast<uint8_t>((is.traffic_class & end.inherited) | end.traffic_class);
+        const uint32_t l3_bytes = m->pkt_len - ethernet_bytes;
+        uint8_t* const l3 = to + ethernet_bytes;
+        uint32_t ip_bytes;
+        if (end.v6) {
+            ip_bytes = sizeof(packet::ipv6_header);
+            std::memcpy(to, end.header.data(), tunnel_end::ipv6_header_bytes);
+            finish_ipv6(l3, static_cast<uint16_t>(l3_bytes - ip_bytes), traffic_class);
+        } else {
+            ip_bytes = sizeof(packet::ipv4_header);
+            std::memcpy(to, end.header.data(), tunnel_end::ipv4_header_bytes);
+            finish_ipv4(l3, end.header_sum, static_cast<uint16_t>(l3_bytes), traffic_class,
+                        end.fragments ? books_.next_identifier() : uint16_t{0});
+        }
+        const auto udp_bytes = static_cast<uint16_t>(l3_bytes - ip_bytes);
+        auto& udp = packet::view<packet::udp_header>(l3 + ip_bytes);
+        udp.source_port = is.source_port;
+        udp.bytes = udp_bytes;
+        if (end.sums) put_sum(m, ethernet_bytes + ip_bytes, udp_bytes, end.address_sum);
+    }
+
+    /// By which hop each endpoint's packets go, where that is simple, or shared by several.
+    void find_ways() noexcept {
+        look_up(
+            v_, b_, firsts_,
+            [&](uint32_t i, bool& v4) noexcept {
+                v4 = !end_of(i).v6;
+                return l3_of(i) + (v4 ? offsetof(packet::ipv4_header, destination)
+                                      : offsetof(packet::ipv6_header, destination));
+            },
+            [&](uint32_t i, uint32_t hop) noexcept { way_[i] = simple(v_.hops[hop]); });
+    }
+    [[nodiscard]] way simple(next_hop& hop) const noexcept {
+        const hop_kind kind = hop.kind.load(std::memory_order_acquire);
+        constexpr way none{.hop = nullptr, .group = nullptr, .most_bytes = 0};
+        if (kind == hop_kind::group)
+            return {.hop = nullptr,
+                    .group = hop.group.load(std::memory_order_acquire),
+                    .most_bytes = 0};
+        if (kind != hop_kind::adjacency) return none;
+        const interface& out = v_.interfaces[hop.out.interface];
+        if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;
+        hop.mark_used();
+        return {.hop = &hop,
+                .group = nullptr,
+                .most_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+    }
+
+    /// Those whose way is simple. Answers them, with their neighbours' addresses.
+    packet_mask send(packet_mask packets) noexcept {
+        packet_mask sent = 0;
+        burst& b = b_;
+        for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            const rte_mbuf* const m = b.packet[i];
+            const way* by = &way_[first_[i]];
+            way of_member;
+            if (by->group != nullptr) [[unlikely]] {
+                const uint32_t hash =
+                    packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
+                of_member = simple(v_.hops[by->group->choose(hash)]);
+                by = &of_member;
+            }
+            if (m->pkt_len > by->most_bytes) [[unlikely]]
+                continue;
+            by->hop->write(rte_pktmbuf_mtod(m, uint8_t*));
+            b.out[i] = by->hop->out;
+            sent |= packet_mask{1} << i;
+        }
+        return sent;
+    }
+
+    /// The stages from lookup on take it for one that came in.
+    void route(uint32_t i) noexcept {
+        rte_mbuf* const m = b_.packet[i];
+        const tunnel_end& end = end_of(i);
+        const uint32_t l3_bytes = m->pkt_len - ethernet_bytes;
+        uint8_t* const l3 = l3_of(i);
+        b_.in_one[i] = m->nb_segs == 1 ? m->pkt_len : 0;
+        packet::parsed& p = b_.parsed[i];
+        p = {};
+        uint32_t ip_bytes = sizeof(packet::ipv6_header);
+        if (end.v6) {
+            ++packet::view<packet::ipv6_header>(l3).hop_limit;
+            p.l3 = packet::l3_kind::ipv6;
+            p.type = packet::ether_type_ipv6;
+        } else {
+            auto& ip = packet::view<packet::ipv4_header>(l3);
+            const auto before = load_be<uint16_t>(&ip.ttl);
+            ++ip.ttl;
+            ip.checksum = packet::update_checksum(ip.checksum, before, load_be<uint16_t>(&ip.ttl));
+            ip_bytes = sizeof ip;
+            p.l3 = packet::l3_kind::ipv4;
+            p.type = packet::ether_type_ipv4;
+            p.ipv4_header_bytes = sizeof ip;
+            if (!end.fragments) p.flags = packet::flag_dont_fragment;
+        }
+        p.flags |= packet::flag_ports;
+        p.l2_bytes = ethernet_bytes;
+        p.upper_protocol = packet::protocol_udp;
+        p.upper_offset = static_cast<uint16_t>(ethernet_bytes + ip_bytes);
+        p.l3_bytes = l3_bytes;
+        p.source_port = packet::view<packet::udp_header>(l3 + ip_bytes).source_port;
+        p.destination_port = packet::vxlan_port;
+    }
+
+    const context& c_;
+    const view& v_;
+    burst& b_;
+    const tunnel_tables& t_;
+    tunnel_books& books_;
+    packet_mask drops_ = 0, told_ = 0;
+    packet_mask firsts_ = 0;  ///< the first packet of each endpoint
+    /// By packet: the first one of its endpoint; of those, the way.
+    std::array<uint32_t, burst_max> first_;
+    std::array<way, burst_max> way_;
+};
+
+}  // namespace
+
+stage_mask run_encap(context& c, burst& b, packet_mask packets) noexcept {
+    return encapsulating(c, b).run(packets);
+}
+
+}  // namespace turnpike::datapath

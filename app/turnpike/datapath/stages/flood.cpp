@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage flood: a frame to every other member of its domain. Each but the last gets copies of all that go to
+// the same members, as a burst that goes its own way; the last, or the bridge's routing interface, gets the
+// frames themselves.
+//   Reads   packet, in, domain, tagged, tag_in_frame, tag, parsed; view.bridges, ports' links
+//   Writes  out; in of what is for us too; context.made
+#include <rte_mbuf.h>
+#include <rte_memcpy.h>
+#include <rte_prefetch.h>
+
+#include "datapath/graph.hpp"
+#include "datapath/stages/acl_judge.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+/// A frame's bytes into an empty packet of the pool's; false: it has no room, or is in several segments.
+bool copy_into(rte_mbuf* copy, const rte_mbuf* m) noexcept {
+    if (m->nb_segs != 1 || m->data_len > copy->buf_len - RTE_PKTMBUF_HEADROOM) return false;
+    rte_memcpy(rte_pktmbuf_mtod(copy, void*), rte_pktmbuf_mtod(m, const void*), m->data_len);
+    copy->data_len = m->data_len;
+    copy->pkt_len = m->pkt_len;
+    copy->port = m->port;
+    return true;
+}
+
+/// Packets that copies go into, a burst's at once; those that are not taken go back.
+class empty_packets {
+  public:
+    empty_packets(rte_mempool* pool, uint32_t n) noexcept {
+        if (rte_pktmbuf_alloc_bulk(pool, all_.data(), n) != 0) return;
+        left_ = n;
+        for (uint32_t i = 0; i < n; ++i) rte_prefetch0(rte_pktmbuf_mtod(all_[i], void*));
+    }
+    ~empty_packets() {
+        if (left_ != 0) rte_pktmbuf_free_bulk(all_.data(), left_);
+    }
+    /// A frame of its own with the same bytes; null: no buffers.
+    rte_mbuf* copy_of(const rte_mbuf* m) noexcept {
+        if (left_ != 0 && copy_into(all_[left_ - 1], m)) return all_[--left_];
+        return rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
+    }
+
+  private:
+    std::array<rte_mbuf*, burst_max> all_;
+    uint32_t left_ = 0;
+};
+
+class flooding {
+  public:
+    flooding(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+
+    stage_mask run(packet_mask packets) noexcept {
+        if (c_.walking == c_.made.size()) [[unlikely]] {
+            for_each(packets, [&](uint32_t i) { b_.drop[i] = drop_reason::walk_depth; });
+            return move(b_, packets, stage::drop);
+        }
+        while (packets != 0) {
+            const packet_mask same = alike(packets);
+            flood(same);
+            packets &= ~same;
+        }
+        return send(b_, sent_) | move(b_, drops_, stage::drop);
+    }
+
+  private:
+    [[nodiscard]] bool is_group(uint32_t i) const noexcept {
+        return (*rte_pktmbuf_mtod(b_.packet[i], const uint8_t*) & 1) != 0;
+    }
+    /// Those that go to whom the first one goes.
+    [[nodiscard]] packet_mask alike(packet_mask packets) const noexcept {
+        const auto first = static_cast<uint32_t>(std::countr_zero(packets));
+        const bool group = is_group(first);
+        packet_mask same = 0;
+        for_each(packets, [&](uint32_t i) {
+            const bool is = b_.domain[i] == b_.domain[first] && b_.in[i] == b_.in[first] &&
+                            is_group(i) == group;
+            same |= packet_mask{is} << i;
+        });
+        return same;
+    }
+
+    void flood(packet_mask same) noexcept {
+        const auto first = static_cast<uint32_t>(std::countr_zero(same));
+        const bridge_domain& d = t_.domains[b_.domain[first]];
+        const bool group = is_group(first);
+        const uint16_t in = b_.in[first];
+        uint16_t last = 0;
+        for (uint32_t k = 0; k < d.flooded; ++k) {
+            const uint16_t to = t_.flooded[d.first_flooded + k];
+            if (!goes_to(to, in, group)) continue;
+            if (last != 0) copy(same, last);
+            last = to;
+        }
+        if (group && d.routing != 0 && d.routing != in) {
+            if (last != 0) copy(same, last);
+            for_each(same, [&](uint32_t i) { b_.in[i] = d.routing; });
+            b_.again |= same;
+        } else if (last != 0) {
+            for_each(same, [&](uint32_t i) { b_.out[i] = out_by(last); });
+            sent_ |= same;
+            count_sent(first, same);
+        } else {
+            for_each(same,
+                     [&](uint32_t i) { drop_packet(b_, i, drop_reason::bridge_nobody, drops_); });
+        }
+    }
+    [[nodiscard]] way_out out_by(uint16_t member) const noexcept {
+        return {.port = t_.exits[member].port, .interface = member};
+    }
+    [[nodiscard]] bool goes_to(uint16_t to, uint16_t in, bool group) const noexcept {
+        if (to == in || (!group && !t_.members[to].floods_unknown)) return false;
+        const bridge_exit exit = t_.exits[to];
+        if (exit.isolation != 0 && exit.isolation == t_.exits[in].isolation) return false;
+        return c_.view->port[exit.port].state->link_up.load(std::memory_order_relaxed);
+    }
+    void count_sent(uint32_t first, packet_mask packets) noexcept {
+        c_.bridging->domain(b_.domain[first])
+            .tx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
+    }
+
+    /// One member's copies are a burst, which goes one way.
+    void copy(packet_mask same, uint16_t to) noexcept {
+        cost::port_counters& counted = c_.counters[b_.in_port];
+        counted.originated.add(static_cast<uint64_t>(std::popcount(same)));
+        burst& out = c_.made[c_.walking];
+        out.begin(0, b_.in_port);
+        empty_packets empty(b_.packet[static_cast<size_t>(std::countr_zero(same))]->pool,
+                            static_cast<uint32_t>(std::popcount(same)));
+        for_each(same, [&](uint32_t i) {
+            rte_mbuf* const m = empty.copy_of(b_.packet[i]);
+            if (m == nullptr) return counted.drop(drop_reason::flood_memory);
+            const uint32_t k = out.count++;
+            out.packet[k] = m;
+            out.in_one[k] = b_.in_one[i];
+            out.in[k] = b_.in[i];
+            out.domain[k] = b_.domain[i];
+            out.out[k] = out_by(to);
+            out.tagged |= (b_.tagged >> i & 1) << k;
+            out.tag_in_frame |= (b_.tag_in_frame >> i & 1) << k;
+            out.tag[k] = b_.tag[i];
+            if (c_.view->out_lists) out.parsed[k] = b_.parsed[i];
+        });
+        if (out.count == 0) return;
+        count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
+        ++c_.walking;
+        walk(stage_table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
+        --c_.walking;
+    }
+    stage_mask send(burst& b, packet_mask packets) noexcept {
+        packet_mask denied = 0;
+        if (c_.view->out_lists) [[unlikely]]
+            denied = judge_out(*c_.view, b, packets, c_.worker);
+        return send_by(*c_.view, b, packets & ~denied) | move(b, denied, stage::drop);
+    }
+
+    context& c_;
+    burst& b_;
+    const bridge_tables& t_;
+    packet_mask sent_ = 0, drops_ = 0;
+};
+
+}  // namespace
+
+stage_mask run_flood(context& c, burst& b, packet_mask packets) noexcept {
+    return flooding(c, b).run(packets);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage fragment: IPv4 datagrams that their way out does not take whole, in pieces (RFC 791 section 3.2).
+// The first is the packet itself, cut; the others are new, and all go on together.
+//   Reads   packet, out; interface.mtu
+//   Writes  context.made
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "datapath/graph.hpp"
+#include "datapath/read_headers.hpp"
+#include "packet/fragment.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+using packet::ethernet_bytes;
+
+/// 64 KB over a link of 576 bytes. What would be more is no traffic, but an attack on buffers.
+constexpr uint32_t most_pieces = 120;
+
+/// A datagram, and how it is cut.
+struct cutting {
+    uint32_t header_bytes = 0, data_bytes = 0, of_piece = 0, pieces = 0;
+
+    cutting(rte_mbuf* m, uint32_t mtu) noexcept {
+        const auto& ip =
+            packet::view<packet::ipv4_header>(rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes));
+        header_bytes = ip.header_bytes();
+        data_bytes = ip.total_bytes - header_bytes;
+        // A piece lies in one buffer.
+        const uint32_t room =
+            rte_pktmbuf_data_room_size(m->pool) - RTE_PKTMBUF_HEADROOM - ethernet_bytes;
+        of_piece = packet::bytes_of_piece(header_bytes, std::min(mtu, room));
+        pieces = (data_bytes + of_piece - 1) / of_piece;
+    }
+    [[nodiscard]] packet::piece piece(uint32_t n) const noexcept {
+        const uint32_t offset = n * of_piece;
+        return {.offset = offset,
+                .bytes = std::min(of_piece, data_bytes - offset),
+                .last = n + 1 == pieces};
+    }
+};
+
+class fragmenting {
+  public:
+    /// Requires  a burst of those that stages make is not in use
+    fragmenting(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.walking]) {
+        pieces_.begin(0, b.in_port);
+        ++c_.walking;
+    }
+    ~fragmenting() { --c_.walking; }
+    fragmenting(const fragmenting&) = delete;
+    fragmenting& operator=(const fragmenting&) = delete;
+
+    stage_mask run(packet_mask packets) noexcept {
+        for_each(packets, [&](uint32_t i) {
+            const drop_reason why = fragment(i);
+            if (why != drop_reason::none) drop_packet(b_, i, why, drops_);
+        });
+        send_pieces();
+        return move(b_, drops_, stage::drop);
+    }
+
+  private:
+    /// Answers why it cannot be.
+    drop_reason fragment(uint32_t i) noexcept {
+        rte_mbuf* const m = b_.packet[i];
+        const uint8_t* const frame = rte_pktmbuf_mtod(m, const uint8_t*);
+        const auto type = load_be<uint16_t>(frame + offsetof(packet::ethernet_header, type));
+        // What waited in control may be too long for an MTU that is a new one.
+        if (type != packet::ether_type_ipv4) return drop_reason::ipv6_too_big;
+        // What the kernel's stack gave us was looked at by nobody.
+        packet::parsed p;
+        if (!read_headers(m, p)) return drop_reason::headers_scattered;
+        if (p.l3_drop != drop_reason::none) return p.l3_drop;
+        const auto& ip = packet::view<packet::ipv4_header>(
+            rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
+        if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
+        const cutting cut(m, c_.view->interfaces[b_.out[i].interface].mtu);
+        if (cut.pieces > most_pieces) return drop_reason::ipv4_needs_fragmenting;
+        std::array<rte_mbuf*, most_pieces> made;
+        if (rte_pktmbuf_alloc_bulk(m->pool, made.data(), cut.pieces - 1) != 0)
+            return drop_reason::fragment_memory;
+        c_.counters[b_.in_port].originated.add(cut.pieces - 1);
+        for (uint32_t n = 1; n < cut.pieces; ++n) fill(made[n - 1], m, cut, cut.piece(n));
+        uint8_t* const header = rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes);
+        packet::make_piece(header, cut.header_bytes, cut.piece(0));
+        cut_tail(m, m->pkt_len - ethernet_bytes - cut.header_bytes - cut.piece(0).bytes);
+        add(i, m);
+        for (uint32_t n = 1; n < cut.pieces; ++n) add(i, made[n - 1]);
+        return drop_reason::none;
+    }
+    static void fill(rte_mbuf* to, const rte_mbuf* from, const cutting& cut,
+                     const packet::piece& p) noexcept {
+        const uint32_t headers = ethernet_bytes + cut.header_bytes;
+        auto* const frame = rte_pktmbuf_mtod(to, uint8_t*);
+        std::memcpy(frame, rte_pktmbuf_mtod(from, const uint8_t*), headers);
+        packet::make_piece(frame + ethernet_bytes, cut.header_bytes, p);
+        const void* data = rte_pktmbuf_read(from, headers + p.offset, p.bytes, frame + headers);
+        if (data != frame + headers) std::memcpy(frame + headers, data, p.bytes);
+        to->data_len = static_cast<uint16_t>(headers + p.bytes);
+        to->pkt_len = to->data_len;
+        to->port = from->port;
+    }
+
+    /// A piece goes where packet i was to go.
+    void add(uint32_t i, rte_mbuf* m) noexcept {
+        burst& out = pieces_;
+        const uint32_t k = out.count++;
+        out.packet[k] = m;
+        out.in_one[k] = m->nb_segs == 1 ? m->pkt_len : 0;
+        out.in[k] = b_.in[i];
+        out.out[k] = b_.out[i];
+        // Lists of a bridge's members are asked about pieces, too.
+        if (c_.view->bridge_routing && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
+        if (out.count == burst_max) send_pieces();
+    }
+    void send_pieces() noexcept {
+        burst& out = pieces_;
+        if (out.count == 0) return;
+        walk(stage_table, c_, out, leave(*c_.view, out, all_of(out.count)),
+             [](size_t, packet_mask) {});
+        out.begin(0, b_.in_port);
+    }
+
+    context& c_;
+    burst& b_;
+    burst& pieces_;
+    packet_mask drops_ = 0;
+};
+
+}  // namespace
+
+stage_mask run_fragment(context& c, burst& b, packet_mask packets) noexcept {
+    if (c.walking == c.made.size()) [[unlikely]] {
+        for_each(packets, [&](uint32_t i) { b.drop[i] = drop_reason::fragment_memory; });
+        return move(b, packets, stage::drop);
+    }
+    return fragmenting(c, b).run(packets);
+}
+
+}  // namespace turnpike::datapath

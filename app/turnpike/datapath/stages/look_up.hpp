@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Addresses to next hops, both families and all VRFs of a burst: what stages lookup (of destinations), urpf (of
+// sources) and encap (of tunnels' other ends) have in common.
+#pragma once
+
+#include <cstring>
+
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+
+/// Of packets of one VRF.
+/// address_of(i, v4)  where the address stands, and of which family it is
+/// found(i, hop)      is told of each
+template <class AddressOf, class Found>
+void look_up_in(const vrf_view& routing, packet_mask packets, const AddressOf& address_of,
+                const Found& found) noexcept {
+    std::array<uint32_t, burst_max> v4;
+    std::array<ipv6_address, burst_max> v6;
+    std::array<uint8_t, burst_max> of_v4, of_v6;
+    uint32_t n4 = 0, n6 = 0;
+    for_each(packets, [&](uint32_t i) {
+        bool is_v4 = false;
+        const uint8_t* const address = address_of(i, is_v4);
+        if (is_v4) {
+            v4[n4] = load_be<uint32_t>(address);
+            of_v4[n4++] = static_cast<uint8_t>(i);
+        } else {
+            std::memcpy(v6[n6].bytes, address, 16);
+            of_v6[n6++] = static_cast<uint8_t>(i);
+        }
+    });
+    std::array<uint64_t, burst_max> hop;
+    if (n4 != 0) {
+        routing.fib4->lookup_bulk({v4.data(), n4}, {hop.data(), n4});
+        for (uint32_t k = 0; k < n4; ++k) found(of_v4[k], static_cast<uint32_t>(hop[k]));
+    }
+    if (n6 != 0) {
+        routing.fib6->lookup_bulk({v6.data(), n6}, {hop.data(), n6});
+        for (uint32_t k = 0; k < n6; ++k) found(of_v6[k], static_cast<uint32_t>(hop[k]));
+    }
+}
+
+/// The packets of a VRF, which is that of in[], at once.
+template <class AddressOf, class Found>
+void look_up(const view& v, const burst& b, packet_mask packets, const AddressOf& address_of,
+             const Found& found) noexcept {
+    while (packets != 0) {
+        const uint8_t vrf = v.interfaces[b.in[std::countr_zero(packets)]].vrf;
+        packet_mask same = packets;
+        if (v.vrf.size() > 1) [[unlikely]] {
+            same = 0;
+            for_each(packets, [&](uint32_t i) {
+                same |= packet_mask{v.interfaces[b.in[i]].vrf == vrf} << i;
+            });
+        }
+        look_up_in(v.vrf[vrf], same, address_of, found);
+        packets &= ~same;
+    }
+}
+
+/// An address of a parsed packet.
+inline const uint8_t* address_at(const burst& b, uint32_t i, uint32_t offset, bool& v4) noexcept {
+    v4 = b.parsed[i].is_ipv4();
+    return rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, offset);
+}
+
+}  // namespace turnpike::datapath

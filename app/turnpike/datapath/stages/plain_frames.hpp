@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plain frames of a burst: in one segment, from one station to us, with an IPv4 header without options or an IPv6
+// header without extensions, in which nothing is wrong and which may go on (packet/plain_ipv4.hpp is IPv4's half).
+// What stages plain and vtep have in common.
+#pragma once
+
+#include <rte_prefetch.h>
+
+#include <cstring>
+
+#include "datapath/burst.hpp"
+#include "datapath/own_addresses.hpp"
+#include "isa/simd/sse42.hpp"
+#include "packet/headers.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/plain_ipv4.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+static_assert(burst_max == packet::plain_burst);
+
+/// Read in place of frames that are too short to be plain, or whose first segment may be.
+alignas(64) uint8_t no_frame[128] = {};
+
+/// Where each frame of a burst begins, of which an IPv4 header can be read. The kernels take sixteen at a time.
+struct frames {
+    static constexpr uint32_t least_bytes =
+        sizeof(packet::ethernet_header) + sizeof(packet::ipv4_header);
+    std::array<uint8_t*, burst_max> first;
+
+    explicit frames(const burst& b) noexcept {
+        uint32_t i = 0;
+#pragma GCC unroll 4
+        do {
+            uint8_t* frame = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
+            rte_prefetch0(frame);  // a device may have left it far from this CPU
+            first[i] = b.in_one[i] >= least_bytes ? frame : no_frame;
+        } while (++i < b.count);
+        for (; i % 16 != 0; ++i) first[i] = no_frame;
+    }
+};
+
+/// A source that is ours is forged: the careful stages say so.
+inline packet_mask from_others(const own_addresses& own, packet_mask packets,
+                               const uint32_t* source, uint32_t n) noexcept {
+    uint8_t any = 0;
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < n; ++i) any |= own.may_have(source[i]);
+    if (any == 0) [[likely]]
+        return packets;
+    packet_mask ours = 0;
+    for_each(packets, [&](uint32_t i) { ours |= packet_mask{own.has(source[i])} << i; });
+    return packets & ~ours;
+}
+
+/// Good on more than its own link, and no martian: 2000::/3 and fc00::/7 are, and nearly all traffic.
+/// word  [lane] an address's first four bytes, in memory order, as all words are here
+sse42 is_global(sse42 word) noexcept {
+    return sse42::equal<uint32_t>(word & sse42::set1(0xe0), sse42::set1(0x20)) |
+           sse42::equal<uint32_t>(word & sse42::set1(0xfe), sse42::set1(0xfc));
+}
+
+/// Does the upper layer follow at once, and is it nothing that a router looks into?
+bool is_plain_upper(uint8_t next_header) noexcept {
+    return !packet::is_ipv6_extension(next_header) && next_header != packet::protocol_icmpv6;
+}
+
+/// Plain IPv6 frames, four at a time: RFC 8200, and RFC 4291 of the addresses.
+///
+///   frame  2       6        10            14       18                        22 ..  34 .. 38
+///          | us    | source | source type | 6 flow | length, next header, hops | source | destination
+class plain_ipv6 {
+  public:
+    explicit plain_ipv6(const mac_address& us) noexcept {
+        uint16_t first;
+        uint32_t rest;
+        std::memcpy(&first, us.bytes, sizeof first);
+        std::memcpy(&rest, us.bytes + 2, sizeof rest);
+        to_ = sse42::set1(first);
+        rest_to_ = sse42::set1(rest);
+    }
+
+    /// first     [burst_max] as `frames` has them
+    /// l3_bytes  [burst_max, 16-byte aligned] out, of plain packets
+    [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, uint8_t* const* first,
+                                       uint32_t* l3_bytes) const noexcept {
+        packet_mask plain = 0, doubt = 0;
+        for (uint32_t i = 0; i < b.count; i += 4) {
+            packet_mask in_doubt;
+            constexpr uint32_t with_ipv6 = l2_bytes + sizeof(packet::ipv6_header);
+            uint8_t* frame[4];
+            for (uint32_t k = 0; k < 4; ++k)
+                frame[k] = b.in_one[i + k] >= with_ipv6 ? first[i + k] : no_frame;
+            plain |= find(frame, &b.in_one[i], &l3_bytes[i], in_doubt) << i;
+            doubt |= in_doubt << i;
+        }
+        plain &= packets;
+        packet_mask not_plain = 0;
+        for_each(plain & doubt, [&](uint32_t i) {
+            const auto& ip = packet::view<packet::ipv6_header>(first[i] + l2_bytes);
+            if (!is_plain_upper(ip.next_header) || ip.source == ip.destination)
+                not_plain |= packet_mask{1} << i;
+        });
+        return plain & ~not_plain;
+    }
+
+  private:
+    static constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
+
+    /// Of four frames that 50 bytes can be read of: bit i, frame i is plain but for doubt.
+    /// doubt  out: of those, where the upper layer may not be plain, or both addresses be the same
+    packet_mask find(uint8_t* const* frame, const uint32_t* in_one, uint32_t* l3_bytes,
+                     packet_mask& doubt) const noexcept {
+        const auto rows = [&](unsigned offset, sse42(&column)[4]) {
+            sse42::columns_of([&](unsigned k) { return frame[k] + offset; }, column);
+        };
+        const auto same = [](sse42 a, uint32_t b) {
+            return sse42::equal<uint32_t>(a, sse42::set1(b));
+        };
+        sse42 link[4], head[4], ends[4];
+        rows(2, link);
+        rows(18, head);
+        rows(34, ends);
+        const sse42 byte = sse42::set1(0xff);
+        const sse42 payload =
+            sse42::shift_left_by(head[0] & byte, 8) | (sse42::shift_right<8>(head[0]) & byte);
+        const sse42 l3 = payload + sse42::set1(sizeof(packet::ipv6_header));
+        sse42::store(l3_bytes, l3);
+        const sse42 upper = sse42::shift_right<16>(head[0]) & byte;
+        const sse42 good =
+            sse42::equal<uint32_t>(sse42::load_u32_each(frame, 0) & sse42::set1(0xffff), to_) &
+            sse42::equal<uint32_t>(link[0], rest_to_) & same(link[1] & sse42::set1(1), 0) &
+            same(sse42::shift_right<16>(link[2]), 0xdd86) &
+            same(link[3] & sse42::set1(0xf0), 0x60) &
+            sse42::greater(sse42::shift_right<24>(head[0]), sse42::set1(1)) & is_global(head[1]) &
+            is_global(ends[1]);
+        const sse42 too_long = sse42::greater(l3 + sse42::set1(l2_bytes), sse42::load(in_one));
+        const sse42 usual = same(upper, packet::protocol_tcp) | same(upper, packet::protocol_udp);
+        const sse42 alike =
+            sse42::equal<uint32_t>(head[1], ends[1]) & sse42::equal<uint32_t>(head[3], ends[3]);
+        doubt = sse42::sign_bits(alike) | (sse42::sign_bits(usual) ^ 0xf);
+        return sse42::sign_bits(sse42::and_not(too_long, good));
+    }
+
+    sse42 to_, rest_to_;
+};
+
+}  // namespace
+}  // namespace turnpike::datapath

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames out of tunnels, one step behind the checks: what stages vtep and decap have in common.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include "datapath/graph.hpp"
+#include "datapath/pull_up.hpp"
+#include "datapath/segments_sum.hpp"
+#include "datapath/take_tag.hpp"
+#include "packet/checksum.hpp"
+#include "packet/ecn.hpp"
+
+namespace turnpike::datapath {
+
+/// UDP's header and VXLAN's.
+inline constexpr uint32_t tunnel_bytes = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
+
+/// RFC 768, RFC 8200 section 8.1: over addresses, protocol, length, header and what it carries.
+/// upper, addresses  where in the packet UDP's header stands, and both addresses, which its first segment holds
+inline bool udp_sum_is_right(const rte_mbuf* m, uint32_t upper, uint32_t udp_bytes,
+                             uint32_t addresses, uint32_t address_bytes) noexcept {
+    packet::native_sum sum;
+    sum.add(uint64_t{sum_of(m, upper, udp_bytes)});
+    sum.add(rte_pktmbuf_mtod_offset(m, const uint8_t*, addresses), address_bytes);
+    sum.add(uint64_t{rte_cpu_to_be_16(packet::protocol_udp)});
+    sum.add(uint64_t{rte_cpu_to_be_16(static_cast<uint16_t>(udp_bytes))});
+    return sum.folded() == 0xffff;
+}
+
+/// The header of the IP packet in a frame, where it has one: behind a tag, too.
+/// there  so many of the frame's bytes can be read
+inline uint8_t* inner_l3(uint8_t* frame, uint32_t there, bool& v4) noexcept {
+    uint8_t* at = frame + packet::ethernet_bytes;
+    uint16_t type = load_be<uint16_t>(at - 2);
+    uint32_t left = there - packet::ethernet_bytes;
+    if ((type == packet::ether_type_vlan || type == packet::ether_type_service) &&
+        left >= sizeof(packet::vlan_tag)) {
+        at += sizeof(packet::vlan_tag);
+        left -= uint32_t{sizeof(packet::vlan_tag)};
+        type = load_be<uint16_t>(at - 2);
+    }
+    v4 = type == packet::ether_type_ipv4;
+    if (v4 && left >= sizeof(packet::ipv4_header) && *at >> 4 == 4) return at;
+    if (type == packet::ether_type_ipv6 && left >= sizeof(packet::ipv6_header) && *at >> 4 == 6)
+        return at;
+    return nullptr;
+}
+
+/// Congestion that a frame met on its way. False: its sender cannot be told, and nothing is changed.
+/// outer  the mark of the tunnel's packet; frame, there: as above
+inline bool carry_mark(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
+    bool v4 = false;
+    uint8_t* const l3 = inner_l3(frame, there, v4);
+    if (l3 == nullptr) return true;
+    const auto inner = static_cast<uint8_t>(packet::traffic_class(l3, v4) & packet::ecn_mask);
+    const packet::decapsulated_ecn is = packet::decapsulate_ecn(inner, outer);
+    if (is.mark != inner) packet::set_ecn(l3, v4, is.mark);
+    return !is.drop;
+}
+
+/// What an interface of a tunnel's does with the tag of a frame that came out: as the interface stage does with those
+/// from the wire.
+inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t place) noexcept {
+    if (v.interfaces[place].tags == interface::unknown) return;
+    const found_tag found = find_tag(b.packet[i], v.tunnels->by_place[place].tag_type);
+    if (found.is == found_tag::none) return;
+    b.tagged |= packet_mask{1} << i;
+    b.tag[i] = found.tci;
+    if (found.is == found_tag::in_frame) take_tag_off(b, i);
+}
+
+/// Where a burst's tunnels end.
+class tunnel_exit {
+  public:
+    tunnel_exit(context& c, burst& b) noexcept : v_(*c.view), b_(b), books_(*c.tunnelling) {
+        books_.know(*v_.tunnels);
+        b_.bytes = 0;
+    }
+
+    /// A packet becomes the frame in it: `bytes` behind `headers`, of which its first segment has the headers
+    /// and Ethernet's of the frame. It came in by the interface `place`.
+    void take_out(uint32_t i, uint16_t place, uint32_t headers, uint32_t bytes) noexcept {
+        rte_mbuf* const m = b_.packet[i];
+        if (m->pkt_len > headers + bytes) cut_tail(m, m->pkt_len - headers - bytes);
+        begin_at(m, headers, bytes);
+        m->data_len = static_cast<uint16_t>(m->data_len - headers);
+        b_.in_one[i] = m->nb_segs == 1 ? bytes : 0;
+        arrive(b_, books_.of(place), i, place, bytes);
+        const packet_mask one = packet_mask{1} << i;
+        b_.tagged &= ~one;
+        b_.tag_in_frame &= ~one;
+        const interface& in = v_.interfaces[place];
+        take_tag_of_tunnel(v_, b_, i, place);
+        const bool bridged = in.kind == interface_kind::bridged &&
+                             !v_.bridges->members[place].judged_l2 &&
+                             !v_.bridges->members[place].looked_into;
+        (bridged ? bridged_ : b_.again) |= one;
+    }
+
+    /// The same of a packet in one segment, out of a tunnel that is `simple`; what is the same for all of them is said
+    /// behind the last one, by they_are_simple().
+    static void take_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t place,
+                            uint32_t headers, uint32_t bytes) noexcept {
+        rte_mbuf* const m = b.packet[i];
+        begin_at(m, headers, bytes);
+        m->data_len = static_cast<uint16_t>(bytes);
+        b.in_one[i] = bytes;
+        arrive(b, counters[place], i, place, bytes);
+    }
+    /// bytes  of all of them
+    void they_are_simple(packet_mask packets, uint64_t bytes) noexcept {
+        b_.tagged &= ~packets;
+        b_.tag_in_frame &= ~packets;
+        if (packets == all_of(b_.count)) b_.bytes = bytes;
+        bridged_ |= packets;
+    }
+
+    /// What interfaces have to say of their frames, the interface stage knows; most are simply bridged.
+    stage_mask go_on() const noexcept {
+        if (bridged_ == 0) return 0;
+        b_.in_all = 0;
+        return move(b_, bridged_, stage::bridge);
+    }
+
+  private:
+    static void begin_at(rte_mbuf* m, uint32_t headers, uint32_t bytes) noexcept {
+        m->data_off = static_cast<uint16_t>(m->data_off + headers);
+        m->pkt_len = bytes;
+        // What the device said was of the outer headers.
+        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+    }
+    static void arrive(burst& b, tunnel_counters& counted, uint32_t i, uint16_t place,
+                       uint32_t bytes) noexcept {
+        b.in[i] = place;
+        counted.rx_packets.add(1);
+        counted.rx_bytes.add(bytes);
+    }
+    const view& v_;
+    burst& b_;
+    tunnel_books& books_;
+    packet_mask bridged_ = 0;
+};
+
+}  // namespace turnpike::datapath

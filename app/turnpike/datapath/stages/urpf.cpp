@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage urpf: what comes in by an interface that asks for it goes on only where its source is routed back (RFC
+// 3704), by any way, or by that interface. Packets for us, too; what was punted before any lookup (ARP, neighbour
+// discovery, groups of the link) is not asked: its senders need no route.
+//   Reads   packet, in, parsed; interface.{urpf, urpf_strict, acl_in}, view.{vrf, hops}
+//   Writes  drop
+#include "datapath/reverse_path.hpp"
+#include "datapath/stages/look_up.hpp"
+#include "packet/ipv6.hpp"
+
+namespace turnpike::datapath {
+
+stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
+    const view& v = *c.view;
+    packet_mask drops = 0, judged = 0;
+    const auto is_on_link = [&](uint32_t i) noexcept {
+        const packet::parsed& p = b.parsed[i];
+        if (p.is_ipv4()) return false;
+        const auto* ip =
+            rte_pktmbuf_mtod_offset(b.packet[i], const packet::ipv6_header*, p.l2_bytes);
+        return packet::is_link_local(ip->source);
+    };
+    look_up(
+        v, b, packets,
+        [&](uint32_t i, bool& v4) noexcept {
+            return address_at(b, i, b.parsed[i].source_offset(), v4);
+        },
+        [&](uint32_t i, uint32_t hop) noexcept {
+            if (!leads_back(v, hop, v.interfaces[b.in[i]]) && !is_on_link(i))
+                drop_packet(b, i, packet::drop_reason::reverse_path, drops);
+        });
+    packets &= ~drops;
+    for_each(packets, [&](uint32_t i) {
+        judged |= packet_mask{v.interfaces[b.in[i]].acl_in != nullptr} << i;
+    });
+    return move(b, judged, stage::acl_in) | move(b, packets & ~judged, stage::lookup) |
+           move(b, drops, stage::drop);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage vlan: tags go on (IEEE 802.1Q-2018 section 6.9.2), where a VLAN's interface or a bridge's member
+// sends frames with one. By the device, where that can; else here. A tag that is still in the frame becomes
+// the one that is wanted, or goes.
+//   Reads   packet, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
+//   Writes  the frame; in_one does not hold behind it
+#include <rte_mbuf.h>
+
+#include "datapath/graph.hpp"
+#include "datapath/take_tag.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using packet::drop_reason;
+
+constexpr uint16_t priority_mask = 0xf000;  ///< drop eligible with it
+
+/// Type and what follows of the tag that a packet is to have; 0: none.
+uint32_t tag_of(const view& v, const burst& b, uint32_t i) noexcept {
+    const interface& out = v.interfaces[b.out[i].interface];
+    if (out.kind == interface_kind::routed)
+        return out.vlan == 0 ? 0 : uint32_t{packet::ether_type_vlan} << 16 | out.vlan;
+    if (out.kind != interface_kind::bridged) return 0;
+    const bridge_member& member = v.bridges->members[b.out[i].interface];
+    if (member.tag_out == nullptr) return 0;
+    const uint32_t tag = member.tag_out[b.domain[i] - member.first_domain];
+    if (tag == 0 || (b.tagged >> i & 1) == 0) return tag;
+    return tag | (b.tag[i] & priority_mask);
+}
+
+}  // namespace
+
+stage_mask run_vlan(context& c, burst& b, packet_mask packets) noexcept {
+    const view& v = *c.view;
+    packet_mask drops = 0;
+    for_each(packets, [&](uint32_t i) {
+        const uint32_t tag = tag_of(v, b, i);
+        rte_mbuf* const m = b.packet[i];
+        if ((b.tag_in_frame >> i & 1) != 0) return tag != 0 ? change_tag(m, tag) : take_tag_off(m);
+        if (tag == 0) return;
+        if (v.port[b.out[i].port].inserts_tags && tag >> 16 == packet::ether_type_vlan) {
+            m->vlan_tci = static_cast<uint16_t>(tag);
+            m->ol_flags |= RTE_MBUF_F_TX_VLAN;
+        } else if (!put_tag_on(m, tag)) {
+            drop_packet(b, i, drop_reason::vlan_room, drops);
+        }
+    });
+    packet_mask tunnelled = 0;
+    if (v.tunnels != nullptr) [[unlikely]]
+        for_each(packets & ~drops,
+                 [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
+    return move(b, tunnelled, stage::encap) | move(b, packets & ~drops & ~tunnelled, stage::tx) |
+           move(b, drops, stage::drop);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stage vtep: frames out of tunnels that end here (RFC 7348), where nothing speaks against it at first sight; the
+// others go on as they came.
+//   Reads   packet, in_one, in_all; interface.{mac, vrf}, view.{tunnels, vrf}
+//   Writes  of those: the packet, which is the frame inside; in, in_one, in_all, tagged, tag; the worker's tunnel books
+// At first sight is: plain (plain_frames.hpp), no fragment, not from ourselves, UDP to VXLAN's port at an address where
+// tunnels end, from an endpoint that is known, and nothing wrong with it. What else may be in a tunnel takes the way of
+// all packets for us and reaches stage decap behind rewrite; what is wrong with it is said there only.
+// Endpoints of a burst are one lookup a family.
+#include <rte_mbuf.h>
+
+#include "datapath/graph.hpp"
+#include "datapath/stages/plain_frames.hpp"
+#include "datapath/stages/tunnel_exit.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+constexpr uint32_t in_front = packet::ethernet_bytes;  // of layer 3
+/// What plain packets of a burst say behind their addresses, where they are from tunnels.
+struct outer_headers {
+    packet_mask vxlan = 0;   ///< whole UDP datagrams to VXLAN's port, of a VNI, with a frame in it
+    packet_mask bare = 0;    ///< of those: no checksum, no congestion mark, no reserved bits
+    packet_mask marked = 0;  ///< congestion marks, of any
+    alignas(16) std::array<uint32_t, burst_max> vni, udp_bytes;
+};
+
+/// Four packets at a time.
+///   IPv4  | version, TOS, length | identification, fragment | TTL, protocol, sum | source |
+///   IPv6  | version, class, flow | length, next header, hops | source ...
+///   UDP   | source, destination  | length, checksum | VXLAN: flags 8, reserved | VNI 24, reserved |
+/// first     where each frame begins, of which so much can be read
+/// l3_bytes  [burst_max] as IP says
+template <uint32_t Header>
+void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes,
+                outer_headers& out) noexcept {
+    constexpr bool v4 = Header == sizeof(packet::ipv4_header);
+    const auto bits = [](sse42 a, uint32_t mask, uint32_t wanted) {
+        return sse42::equal<uint32_t>(a & sse42::set1(mask), sse42::set1(wanted));
+    };
+    for (uint32_t i = 0; i < n; i += 4) {
+        sse42 ip[4], udp[4];
+        sse42::columns_be_each(first + i, in_front, ip);
+        sse42::columns_be_each(first + i, in_front + Header, udp);
+        constexpr uint32_t protocol = packet::protocol_udp;
+        const sse42 is_udp = v4 ? bits(ip[1], 0x3fff, 0) & bits(ip[2], 0xff'0000, protocol << 16)
+                                : bits(ip[1], 0xff00, protocol << 8);
+        const sse42 unmarked = bits(ip[0], uint32_t{packet::ecn_mask} << (v4 ? 16 : 20), 0);
+        const sse42 udp_bytes = sse42::shift_right<16>(udp[1]);
+        const sse42 vxlan =
+            is_udp & bits(udp[0], 0xffff, packet::vxlan_port) &
+            bits(udp[2], packet::vxlan_has_vni, packet::vxlan_has_vni) &
+            sse42::greater(udp_bytes, sse42::set1(tunnel_bytes + packet::ethernet_bytes - 1));
+        const sse42 cut =
+            sse42::greater(udp_bytes + sse42::set1(Header), sse42::load(l3_bytes + i));
+        const sse42 bare = bits(udp[1], 0xffff, 0) & unmarked &
+                           bits(udp[2], ~0U, packet::vxlan_has_vni) & bits(udp[3], 0xff, 0);
+        sse42::store(&out.vni[i], sse42::shift_right<8>(udp[3]));
+        sse42::store(&out.udp_bytes[i], udp_bytes);
+        out.vxlan |= sse42::sign_bits(sse42::and_not(cut, vxlan)) << i;
+        out.bare |= sse42::sign_bits(bare) << i;
+        out.marked |= (sse42::sign_bits(unmarked) ^ 0xf) << i;
+    }
+}
+
+class unwrapping {
+  public:
+    unwrapping(context& c, burst& b) noexcept
+        : v_(*c.view),
+          in_(v_.interfaces[b.in_all]),
+          t_(*v_.tunnels),
+          books_(*c.tunnelling),
+          b_(b),
+          f_(b),
+          exit_(c, b) {}
+
+    /// Answers those that are out.
+    packet_mask run(packet_mask packets) noexcept {
+        // The first frame's family first: bursts are mostly of one.
+        const bool six =
+            packet::view<packet::ethernet_header>(f_.first[0]).type == packet::ether_type_ipv6;
+        packet_mask out = six ? take_ipv6(packets) : take_ipv4(packets);
+        if (const packet_mask rest = packets & ~out; rest != 0)
+            out |= six ? take_ipv4(rest) : take_ipv6(rest);
+        exit_.they_are_simple(simple_, simple_bytes_);
+        return out;
+    }
+    stage_mask go_on() const noexcept { return exit_.go_on(); }
+
+  private:
+    static constexpr uint32_t ipv4_bytes = sizeof(packet::ipv4_header),
+                              ipv6_bytes = sizeof(packet::ipv6_header);
+
+    packet_mask take_ipv4(packet_mask packets) noexcept {
+        if (t_.ends4.empty()) return 0;
+        packet::plain_ipv4 plain;
+        packets &= v_.plain_ipv4(f_.first.data(), b_.in_one.data(), b_.count, in_.mac, plain);
+        outer_headers says;
+        read_outer<ipv4_bytes>(with_room(ipv4_bytes), b_.count, plain.l3_bytes, says);
+        packets &= says.vxlan;
+        if (packets == 0) return 0;
+        packets = from_others(v_.vrf[in_.vrf].own, packets, plain.source, b_.count);
+        packet_mask out = 0;
+        // Those to one address of ours after the other: mostly, all are to the same.
+        while (packets != 0) {
+            const uint32_t to = plain.destination[static_cast<size_t>(std::countr_zero(packets))];
+            const uint16_t end = t_.end_of(to, in_.vrf);
+            std::array<tunnel::endpoint4, burst_max> key;
+            packet_mask same = 0;
+            for (uint32_t i = 0; i < b_.count; i += 4) {
+                const sse42 network = sse42::load(&says.vni[i]) | sse42::set1(uint32_t{end} << 24);
+                sse42::store_pairs(&key[i], sse42::load(plain.source + i), network);
+                same |= sse42::sign_bits(sse42::equal<uint32_t>(sse42::load(plain.destination + i),
+                                                                sse42::set1(to)))
+                        << i;
+            }
+            same &= packets;
+            packets &= ~same;
+            if ((same & (same + 1)) != 0) {  // side by side
+                uint32_t k = 0;
+                for_each(same, [&](uint32_t i) { key[k++] = key[i]; });
+            }
+            if (end != tunnel_tables::no_end)
+                out |= take_all<ipv4_bytes>(same, key.data(), *t_.from4, books_.from4, says);
+        }
+        return out;
+    }
+
+    packet_mask take_ipv6(packet_mask packets) noexcept {
+        if (t_.ends6.empty()) return 0;
+        alignas(16) std::array<uint32_t, burst_max> l3_bytes;
+        packets = plain_ipv6(in_.mac).find_all(b_, packets, f_.first.data(), l3_bytes.data());
+        if (packets == 0) return 0;
+        outer_headers says;
+        read_outer<ipv6_bytes>(with_room(ipv6_bytes), b_.count, l3_bytes.data(), says);
+        std::array<tunnel::endpoint6, burst_max> key;
+        packet_mask known = 0;
+        uint32_t n = 0;
+        for_each(packets & says.vxlan, [&](uint32_t i) {
+            const auto& ip = packet::view<packet::ipv6_header>(f_.first[i] + in_front);
+            if (t_.end_of(ip.destination, in_.vrf) == tunnel_tables::no_end ||
+                v_.vrf[in_.vrf].own.has(ip.source))
+                return;
+            key[n++] = {ip.source.bytes, ip.destination.bytes, says.vni[i], in_.vrf};
+            known |= packet_mask{1} << i;
+        });
+        return take_all<ipv6_bytes>(known, key.data(), *t_.from6, books_.from6, says);
+    }
+
+    /// Where frames begin; those that have no room for a frame inside are read as no_frame.
+    [[nodiscard]] uint8_t* const* with_room(uint32_t header) noexcept {
+        const uint32_t least = in_front + header + tunnel_bytes + packet::ethernet_bytes;
+        sse42 shorter = sse42::set1(0);
+        for (uint32_t i = 0; i < b_.count; i += 4)
+            shorter =
+                shorter | sse42::greater(sse42::set1(least), sse42::load(b_.in_one.data() + i));
+        if (!sse42::any(shorter)) [[likely]]
+            return f_.first.data();
+        uint32_t i = 0;
+        for (; i < b_.count; ++i) roomy_[i] = b_.in_one[i] >= least ? f_.first[i] : no_frame;
+        for (; i % 4 != 0; ++i) roomy_[i] = no_frame;
+        return roomy_.data();
+    }
+
+    /// key  [k] where the k-th of the packets is from
+    template <uint32_t Header, class Key>
+    packet_mask take_all(packet_mask packets, const Key* key,
+                         const tunnel::endpoint_table<Key>& table,
+                         tunnel::endpoint_cache<Key>& cache, const outer_headers& says) noexcept {
+        static_assert(burst_max == tunnel::burst_endpoints);
+        if (packets == 0) return 0;
+        alignas(64) std::array<uint64_t, burst_max> place;
+        cache.lookup(table, key, place.data(), static_cast<uint32_t>(std::popcount(packets)));
+        packet_mask simple = 0, others = 0;
+        uint64_t bytes = 0;
+        const tunnel_end* const ends = t_.by_place.data();
+        tunnel_counters* const counters = &books_.of(0);
+        burst& b = b_;
+        const uint64_t* from = place.data();
+        for (packet_mask rest = packets; rest != 0; rest &= rest - 1, ++from) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            const packet_mask one = rest & -rest;
+            const auto in = static_cast<uint16_t>(*from);
+            if (ends[in].simple && (says.bare & one) != 0) [[likely]] {
+                const uint32_t inner_bytes = says.udp_bytes[i] - tunnel_bytes;
+                tunnel_exit::take_simple(b, counters, i, in, in_front + Header + tunnel_bytes,
+                                         inner_bytes);
+                bytes += inner_bytes;
+                simple |= one;
+            } else if (take_out(i, in, Header, says)) {
+                others |= one;
+            }
+        }
+        simple_ |= simple;
+        simple_bytes_ += bytes;
+        return simple | others;
+    }
+
+    /// False: something speaks against it, and nothing is changed.
+    __attribute__((noinline)) bool take_out(uint32_t i, uint16_t place, uint32_t header,
+                                            const outer_headers& says) noexcept {
+        if (place == 0) return false;
+        const tunnel_end& end = t_.by_place[place];
+        uint8_t* const l3 = f_.first[i] + in_front;
+        uint8_t* const udp = l3 + header;
+        const auto& vxlan = packet::view<packet::vxlan_header>(udp + sizeof(packet::udp_header));
+        const bool reserved =
+            vxlan.flags != packet::vxlan_has_vni || (uint32_t{vxlan.vni} & 0xff) != 0;
+        if (reserved && !end.ignores_reserved) return false;
+        const uint32_t inner_bytes = says.udp_bytes[i] - tunnel_bytes;
+        if (packet::view<packet::udp_header>(udp).checksum == 0) {
+            if (end.v6 && end.sums) return false;
+        } else if (!udp_sum_is_right(b_.packet[i], in_front + header, says.udp_bytes[i],
+                                     in_front + (end.v6 ? 8 : 12), end.v6 ? 32 : 8)) {
+            return false;
+        }
+        if ((says.marked >> i & 1) != 0 &&
+            !carry_mark(udp + tunnel_bytes, inner_bytes,
+                        packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
+            return false;
+        exit_.take_out(i, place, in_front + header + tunnel_bytes, inner_bytes);
+        return true;
+    }
+
+    const view& v_;
+    const interface& in_;
+    const tunnel_tables& t_;
+    tunnel_books& books_;
+    burst& b_;
+    const frames f_;
+    std::array<uint8_t*, burst_max> roomy_;
+    tunnel_exit exit_;
+    packet_mask simple_ = 0;
+    uint64_t simple_bytes_ = 0;
+};
+
+}  // namespace
+
+stage_mask run_vtep(context& c, burst& b, packet_mask packets) noexcept {
+    unwrapping u(c, b);
+    const packet_mask out = u.run(packets);
+    return u.go_on() | move(b, packets & ~out, stage::plain);
+}
+
+}  // namespace turnpike::datapath

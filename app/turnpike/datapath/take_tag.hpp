@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A frame's outer VLAN tag, in the frame or taken out by the device, and a frame without it.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "base/byte_order.hpp"
+#include "datapath/burst.hpp"
+#include "datapath/pull_up.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::datapath {
+
+struct found_tag {
+    enum { none, in_frame, by_device } is = none;
+    uint16_t tci = 0;  ///< priority and identifier
+};
+
+/// type  of the tags that are looked for. A tag that is cut is 4095, which is nobody's, by the device: there
+///       is nothing to take off.
+inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
+    constexpr uint16_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
+    if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
+        return {found_tag::by_device, m->vlan_tci};
+    if (m->data_len < tagged_bytes) [[unlikely]]
+        if (!pull_up(m, m->pkt_len < tagged_bytes ? m->pkt_len : tagged_bytes)) return {};
+    const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
+    if (packet::view<packet::ethernet_header>(frame).type != type) return {};
+    if (m->data_len < tagged_bytes) return {found_tag::by_device, packet::reserved_vlan_id};
+    return {found_tag::in_frame,
+            packet::view<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
+}
+
+/// The two addresses of a frame, to where it begins now: read whole before they are written.
+inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
+    uint64_t first;
+    uint32_t rest;
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&rest, from + sizeof first, sizeof rest);
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + sizeof first, &rest, sizeof rest);
+}
+
+/// Of a frame that has one, in its first segment.
+inline void take_tag_off(rte_mbuf* m) noexcept {
+    constexpr uint16_t bytes = sizeof(packet::vlan_tag);
+    auto* frame = rte_pktmbuf_mtod(m, uint8_t*);
+    move_addresses(frame + bytes, frame);
+    m->data_off = static_cast<uint16_t>(m->data_off + bytes);
+    m->data_len = static_cast<uint16_t>(m->data_len - bytes);
+    m->pkt_len -= bytes;
+}
+
+/// Of a packet of a burst, whose tag is known.
+inline void take_tag_off(burst& b, uint32_t i) noexcept {
+    take_tag_off(b.packet[i]);
+    if (b.in_one[i] != 0) b.in_one[i] -= uint32_t{sizeof(packet::vlan_tag)};
+}
+
+/// False: there is no room in front of the frame.
+inline bool put_tag_on(rte_mbuf* m, uint32_t type_and_tci) noexcept {
+    constexpr uint16_t bytes = sizeof(packet::vlan_tag), addresses_bytes = 12;
+    auto* const to = reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, bytes));
+    if (to == nullptr) return false;
+    move_addresses(to, to + bytes);
+    store_be(to + addresses_bytes, type_and_tci);
+    return true;
+}
+
+/// Another one, or the same, in the place of the one that is there.
+inline void change_tag(rte_mbuf* m, uint32_t type_and_tci) noexcept {
+    auto* const at = rte_pktmbuf_mtod_offset(m, uint8_t*, 2 * sizeof(mac_address));
+    if (load_be<uint32_t>(at) != type_and_tci) store_be(at, type_and_tci);
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "datapath/tunnel.hpp"
+
+namespace turnpike::datapath {
+
+tunnel_books::tunnel_books(const tunnel::finder* find)
+    : from4(find),
+      from6(find),
+      counters_(std::make_unique<tunnel_counters[]>(max_interfaces)),
+      first_seen_(std::make_unique<uint8_t[]>(max_interfaces)) {}
+
+}  // namespace turnpike::datapath

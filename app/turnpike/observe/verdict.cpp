@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "observe/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace turnpike::observe {
+namespace {
+
+using nlohmann::json;
+
+// Preamble and start of frame, FCS and gap, of each frame that is not in its bytes (IEEE 802.3).
+constexpr double ethernet_overhead_bytes = 8 + 4 + 12;
+
+/// What a worker or port did in the time that is looked at.
+struct worker_now {
+    const worker_report* of;
+    double used, pps, more_pps;
+};
+struct port_now {
+    const port_report* of;
+    double rx_pps, tx_pps, rx_bytes_s, tx_bytes_s, missed;
+    [[nodiscard]] double pps() const { return std::max(rx_pps, tx_pps); }
+};
+
+template <class T>
+double grown(T now, T then) {
+    return now > then ? static_cast<double>(now - then) : 0;
+}
+
+std::vector<worker_now> workers_of(const report& now, const report* previous, double seconds) {
+    std::vector<worker_now> out;
+    for (const worker_report& w : now.workers) {
+        if (!w.forwards) continue;
+        worker_report then{};
+        if (previous != nullptr)
+            for (const worker_report& p : previous->workers)
+                if (p.lcore == w.lcore) then = p;
+        const double packets = grown(w.packets, then.packets),
+                     busy = grown(w.busy_cycles, then.busy_cycles),
+                     total = grown(w.total_cycles, then.total_cycles);
+        if (total <= 0) continue;
+        const double pps = packets / seconds, used = busy / total;
+        const double fits =
+            packets > 0 && busy > 0 ? static_cast<double>(w.tsc_hz) * packets / busy : 0;
+        out.push_back({&w, used, pps, std::max(0.0, fits - pps)});
+    }
+    return out;
+}
+
+std::vector<port_now> ports_of(const report& now, const report* previous, double seconds) {
+    std::vector<port_now> out;
+    for (const port_report& p : now.ports) {
+        if (p.life == 0) continue;
+        const port_report* then = nullptr;
+        if (previous != nullptr)
+            for (const port_report& before : previous->ports)
+                if (before.life == p.life) then = &before;
+        const port_totals zero{};
+        const port_totals& was = then != nullptr ? then->totals : zero;
+        out.push_back({&p, grown(p.totals.rx_packets, was.rx_packets) / seconds,
+                       grown(p.totals.tx_packets, was.tx_packets) / seconds,
+                       grown(p.totals.rx_bytes, was.rx_bytes) / seconds,
+                       grown(p.totals.tx_bytes, was.tx_bytes) / seconds,
+                       grown(p.rx_missed, then != nullptr ? then->rx_missed : uint64_t{0})});
+    }
+    return out;
+}
+
+headroom of_core(const std::vector<worker_now>& workers) {
+    headroom h{.resource = "core", .from = "counted"};
+    const auto busiest =
+        std::max_element(workers.begin(), workers.end(),
+                         [](const auto& a, const auto& b) { return a.used < b.used; });
+    if (busiest == workers.end()) {
+        h.why = "no worker has run yet";
+        return h;
+    }
+    h.of = fmt::format("worker {}", busiest->of->lcore);
+    h.used = busiest->used;
+    if (busiest->pps > 0) h.more_pps = busiest->more_pps;
+    return h;
+}
+
+/// A memory that the busiest worker's core waits for: without the waits it did so many more.
+headroom of_memory(std::string_view resource, std::string_view metric,
+                   const std::vector<worker_now>& workers, const std::string& why) {
+    headroom h{.resource = resource, .from = "measured"};
+    for (const worker_now& w : workers) {
+        const double* const share = w.of->core.find(metric);
+        if (share == nullptr || (h.used && *h.used >= *share)) continue;
+        h.of = fmt::format("worker {}", w.of->lcore);
+        h.used = *share;
+        if (*share < 1 && w.pps > 0) h.more_pps = w.pps * *share / (1 - *share);
+    }
+    if (!h.used) h.why = why.empty() ? "this CPU's table has no such share of its cycles" : why;
+    return h;
+}
+
+/// How full a port's link is, by the best column that knows.
+struct link_use {
+    double used;
+    std::string_view from;
+};
+std::optional<link_use> link_use_of(const port_now& p) {
+    const auto parsed = [](const std::string& text) {
+        return text.empty() ? json() : json::parse(text);
+    };
+    const json measured = parsed(p.of->pcie.measured), modelled = parsed(p.of->pcie.modelled),
+               counted = parsed(p.of->pcie.counted);
+    if (const json* const used =
+            measured.is_null() || !measured.contains("metrics") ? nullptr : &measured["metrics"];
+        used != nullptr && used->contains("link_utilisation") &&
+        (*used)["link_utilisation"].is_number())
+        return link_use{(*used)["link_utilisation"].get<double>(), "measured"};
+    // What a link can carry is in the model alone; how many bytes, in what was counted first.
+    if (modelled.is_null()) return {};
+    const json& bytes = (counted.is_null() ? modelled : counted)["per_packet"]["bytes"];
+    const double packets = p.rx_pps > 0 ? p.rx_pps : p.tx_pps;
+    const double most = std::max(bytes["up"].get<double>(), bytes["down"].get<double>());
+    return link_use{most * packets * 8 / (modelled["link"]["tlp_gbps"].get<double>() * 1e9),
+                    counted.is_null() ? "modelled" : "counted"};
+}
+
+/// The port nearest to the end of what `use_of` says.
+template <class Use>
+headroom nearest_port(std::string_view resource, const std::vector<port_now>& ports,
+                      const Use& use_of, std::string_view unknown) {
+    headroom h{.resource = resource};
+    for (const port_now& p : ports) {
+        const std::optional<link_use> use = use_of(p);
+        // More than there is: the device is none, and its link or speed only a name.
+        if (!use || use->used > 1.05 || (h.used && *h.used >= use->used)) continue;
+        h.of = "port " + p.of->name;
+        h.from = use->from;
+        h.used = use->used;
+        h.more_pps.reset();
+        if (use->used > 0) h.more_pps = std::max(0.0, p.pps() * (1 / use->used - 1));
+    }
+    if (!h.used) h.why = unknown;
+    return h;
+}
+
+std::optional<link_use> wire_use_of(const port_now& p) {
+    if (p.of->link_mbps == 0) return {};
+    const auto bits = [](double bytes, double packets) {
+        return 8 * (bytes + packets * ethernet_overhead_bytes);
+    };
+    const double most = std::max(bits(p.rx_bytes_s, p.rx_pps), bits(p.tx_bytes_s, p.tx_pps));
+    return link_use{most / (p.of->link_mbps * 1e6), "counted"};
+}
+
+/// Reads that devices wait for longest.
+headroom of_latency(const std::vector<port_now>& ports) {
+    headroom h{.resource = "pcie_latency",
+               .why = "only the PCIe root's own counters say how long devices wait"};
+    double slowest = 0;
+    for (const port_now& p : ports) {
+        if (p.of->pcie.measured.empty()) continue;
+        const json metrics = json::parse(p.of->pcie.measured).value("metrics", json::object());
+        const auto at = metrics.find("read_latency_ns");
+        if (at == metrics.end() || !at->is_number() || at->get<double>() <= slowest) continue;
+        slowest = at->get<double>();
+        h.of = "port " + p.of->name;
+        h.from = "measured";
+        h.why = fmt::format(
+            "a read takes {:.0f} ns; how many a device has in flight at most is not known",
+            slowest);
+        h.used = slowest >= slow_read_ns && p.missed > 0 ? std::optional(1.0) : std::nullopt;
+    }
+    return h;
+}
+
+std::string in_words(const verdict& v, const headroom& h, const std::vector<worker_now>& workers) {
+    if (v.bound == "pcie_latency")
+        return fmt::format("{} drops although nothing is full: {}", h.of, h.why);
+    if (v.bound == "line_rate")
+        return fmt::format("the wire of {} is {:.0f} % full", h.of, 100 * *h.used);
+    if (v.bound == "pcie_bandwidth")
+        return fmt::format("the PCIe link of {} is {:.0f} % full", h.of, 100 * *h.used);
+    std::string says =
+        fmt::format("{} is busy {:.0f} % of the time", v.by[0].of, 100 * *v.by[0].used);
+    for (const worker_now& w : workers)
+        if (fmt::format("worker {}", w.of->lcore) == v.by[0].of && !w.of->core.says.empty())
+            says += "; " + w.of->core.says;
+    return says;
+}
+
+}  // namespace
+
+verdict verdict_of(const report& now, const report* previous) {
+    verdict v;
+    const double seconds = now.duration_s - (previous != nullptr ? previous->duration_s : 0);
+    const auto workers =
+        seconds > 0 ? workers_of(now, previous, seconds) : std::vector<worker_now>{};
+    const auto ports = seconds > 0 ? ports_of(now, previous, seconds) : std::vector<port_now>{};
+    v.by = {of_core(workers),
+            of_memory("l3", "l3_bound", workers, now.counters_why),
+            of_memory("dram", "dram_bound", workers, now.counters_why),
+            nearest_port("pcie_bandwidth", ports, link_use_of,
+                         "no port has a PCIe link that is known (pcie: {link: ...})"),
+            of_latency(ports),
+            nearest_port("line_rate", ports, wire_use_of, "no port's speed is known")};
+    const auto use = [&](size_t i) { return v.by[i].used.value_or(0); };
+    size_t bound = bound_names.size();
+    for (const size_t i :
+         {size_t{5}, size_t{3}, size_t{0}})  // a full wire is no fault of a busy core
+        if (use(i) >= full && (bound == bound_names.size() || use(i) > use(bound))) bound = i;
+    if (bound == bound_names.size() && use(4) >= full) bound = 4;
+    if (bound == 0) {
+        // Busy, and with what: the pipeline of that worker says.
+        for (const worker_now& w : workers)
+            if (fmt::format("worker {}", w.of->lcore) == v.by[0].of)
+                bound = w.of->core.bound == "l3_bound"     ? 1
+                        : w.of->core.bound == "dram_bound" ? 2
+                                                           : 0;
+    }
+    if (bound == bound_names.size()) {
+        const headroom& h = v.by[0];
+        v.says = h.used
+                     ? fmt::format("nothing is full: the busiest, {}, is busy {:.0f} % of the time",
+                                   h.of, 100 * *h.used)
+                     : h.why;
+        return v;
+    }
+    v.bound = bound_names[bound];
+    v.from = v.by[bound].from;
+    v.says = in_words(v, v.by[bound], workers);
+    return v;
+}
+
+}  // namespace turnpike::observe

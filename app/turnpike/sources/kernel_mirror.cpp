@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/kernel_mirror.hpp"
+
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "state/next_hop_rules.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using state::route_target;
+using state::route_type;
+
+bool is_host(const ip_address& a) noexcept {
+    if (a.is_link_local() || a.is_multicast()) return false;
+    if (!a.v6) return a.bytes[0] != 127 && a.bytes[0] != 0;
+    constexpr ip_address loopback{.v6 = true,
+                                  .bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    return a != loopback;
+}
+
+ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
+
+constexpr route_target to_ourselves{.type = route_type::local, .protocol = RTPROT_KERNEL};
+
+}  // namespace
+
+const std::string* kernel_mirror::name_of(uint32_t interface) const noexcept {
+    const auto at = ours_.find(interface);
+    return at == ours_.end() ? nullptr : &at->second;
+}
+
+void kernel_mirror::take(const netlink::message& m) {
+    if (const auto* r = std::get_if<netlink::route>(&m.what)) return take_route(*r);
+    if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
+    if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
+    if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) return take_next_hop(*h);
+}
+
+void kernel_mirror::set_ours(names ours) {
+    for (const auto& [index, name] : ours_) {
+        const auto still = ours.find(index);
+        if (still != ours.end() && still->second == name) continue;
+        remove_by(name, false);
+        addresses_.erase(index);
+    }
+    // Addresses of what is ours now were taken for the box's own.
+    for (const auto& [index, name] : ours)
+        if (const auto here = addresses_.find(index);
+            !ours_.contains(index) && here != addresses_.end())
+            for (const ip_prefix& a : here->second) remove(host_of(a.address), to_ourselves.metric);
+    ours_ = std::move(ours);
+    show_addresses();
+}
+
+/// With an interface that goes down, its routes of IPv4 go, and nobody is told (those of IPv6 are said).
+void kernel_mirror::take_link(const netlink::link& l) {
+    if (l.gone) {
+        if (addresses_.erase(l.index) != 0) show_addresses();
+    }
+    if (!l.gone && l.up) return;
+    if (const std::string* name = name_of(l.index)) remove_by(*name, !l.gone);
+}
+
+void kernel_mirror::take_address(const netlink::address& a) {
+    if (a.peer || !is_host(a.local.address)) return;
+    std::set<ip_prefix>& here = addresses_[a.interface];
+    const bool other = a.gone ? here.erase(a.local) != 0 : here.insert(a.local).second;
+    if (!other) return;
+    doubtful_ |= a.gone && !a.local.address.v6;  // routes from it go with it
+    if (name_of(a.interface) != nullptr) return show_addresses();
+    if (a.gone)
+        remove(host_of(a.local.address), to_ourselves.metric);
+    else
+        put(host_of(a.local.address), to_ourselves);
+}
+
+void kernel_mirror::show_addresses() {
+    learned_.addresses.clear();
+    for (const auto& [index, all] : addresses_)
+        if (const std::string* name = name_of(index); name != nullptr && !all.empty())
+            learned_.addresses[*name].assign(all.begin(), all.end());
+    changed_ = true;
+}
+
+/// With a next hop that goes, its routes go; where one changes, they are not told of if the kernel was told so
+/// (net.ipv4.nexthop_compat_mode).
+void kernel_mirror::take_next_hop(const netlink::next_hop& h) {
+    const auto there = next_hops_.find(h.id);
+    if (there != next_hops_.end())
+        doubtful_ |= !there->second.group.empty() || leads_by(there->second.way);
+    if (h.gone)
+        next_hops_.erase(h.id);
+    else
+        next_hops_.insert_or_assign(h.id, h);
+}
+
+bool kernel_mirror::leads_by(const netlink::hop& way) const {
+    const std::string* name = name_of(way.interface);
+    if (name == nullptr) return false;
+    const auto targets = learned_.routes.targets();
+    return std::any_of(targets.begin(), targets.end(), [&](const route_target& t) {
+        return std::any_of(t.members.begin(), t.members.end(), [&](const state::route_member& m) {
+            return m.interface == *name && way.via == m.via;
+        });
+    });
+}
+
+/// Where only a next-hop object is named: what it is. None: a blackhole.
+std::optional<std::vector<netlink::hop>> kernel_mirror::ways_of(uint32_t id) const {
+    std::vector<netlink::hop> out;
+    const auto at = next_hops_.find(id);
+    if (at == next_hops_.end()) return out;
+    if (at->second.blackhole) return std::nullopt;
+    if (at->second.group.empty()) return std::vector{at->second.way};
+    for (const auto& m : at->second.group)
+        if (const auto member = next_hops_.find(m.id); member != next_hops_.end()) {
+            out.push_back(member->second.way);
+            out.back().weight = m.weight;
+        }
+    return out;
+}
+
+/// None: by no interface of ours.
+std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) const {
+    route_target out{.protocol = r.protocol, .metric = r.metric};
+    const auto sends_nothing = [&](route_type type) {
+        out.type = type;
+        return out;
+    };
+    if (r.type == RTN_BLACKHOLE) return sends_nothing(route_type::blackhole);
+    if (r.type == RTN_UNREACHABLE) return sends_nothing(route_type::unreachable);
+    if (r.type == RTN_PROHIBIT) return sends_nothing(route_type::prohibit);
+    const std::vector<netlink::hop>* hops = &r.hops;
+    std::optional<std::vector<netlink::hop>> by_id;
+    if (hops->empty() && r.next_hop != 0) {
+        by_id = ways_of(r.next_hop);
+        if (!by_id) return sends_nothing(route_type::blackhole);
+        hops = &*by_id;
+    }
+    for (const netlink::hop& h : *hops) {
+        const std::string* name = name_of(h.interface);
+        if (name == nullptr || !h.via || (h.flags & RTNH_F_DEAD) != 0) continue;
+        const auto there = std::find_if(
+            out.members.begin(), out.members.end(),
+            [&](const state::route_member& m) { return m.via == *h.via && m.interface == *name; });
+        if (there == out.members.end() && out.members.size() < state::most_route_members)
+            out.members.push_back({*h.via, *name, std::min(h.weight, state::most_member_weight)});
+    }
+    if (!state::arrange_members(out.members)) return std::nullopt;
+    return out;
+}
+
+void kernel_mirror::take_route(const netlink::route& r) {
+    if (r.table != RT_TABLE_MAIN || r.tos != 0 || (r.flags & RTM_F_CLONED) != 0) return;
+    if (r.type != RTN_UNICAST && r.type != RTN_BLACKHOLE && r.type != RTN_UNREACHABLE &&
+        r.type != RTN_PROHIBIT)
+        return;
+    // Follows from an address, as ours does.
+    if (r.protocol == RTPROT_KERNEL && !(r.hops.size() == 1 && r.hops.front().via)) return;
+    const route_target* there = learned_.routes.find(r.to);
+    const bool beside =
+        there != nullptr && there->metric == r.metric && there->type != route_type::local;
+    // One more of the same metric: of IPv4 the first counts, of IPv6 both share.
+    if (!r.gone && r.appended && beside) {
+        if (r.to.address.v6)
+            doubtful_ = true;
+        else
+            appended_.insert(r.to);
+        return;
+    }
+    const auto target = target_of(r);
+    if (r.gone) {
+        elsewhere_.erase({r.to, r.metric});
+        if (!appended_.empty() && appended_.erase(r.to) != 0) doubtful_ = true;
+        if (target && beside && !take_members(r.to, *there, *target)) return;
+        return remove(r.to, r.metric);
+    }
+    if (!target) {
+        elsewhere_.emplace(r.to, r.metric);
+        return remove(r.to, r.metric);
+    }
+    if (!elsewhere_.empty()) elsewhere_.erase({r.to, r.metric});
+    put(r.to, *target);
+}
+
+/// One of several ways of a route of IPv6 may go alone. False: others are left.
+bool kernel_mirror::take_members(const ip_prefix& to, const route_target& from,
+                                 const route_target& gone) {
+    route_target left = from;
+    std::erase_if(left.members, [&](const state::route_member& m) {
+        return std::any_of(gone.members.begin(), gone.members.end(),
+                           [&](const state::route_member& g) {
+                               return g.via == m.via && g.interface == m.interface;
+                           });
+    });
+    if (left.members.empty()) return true;
+    if (left.members.size() == 1) left.members.front().weight = 1;
+    put(to, left);
+    return false;
+}
+
+void kernel_mirror::put(const ip_prefix& to, const route_target& t) {
+    const route_target* there = learned_.routes.find(to);
+    const auto several = several_.empty() ? several_.end() : several_.find(to);
+    if (several == several_.end() && (there == nullptr || there->metric == t.metric)) {
+        if (there != nullptr && *there == t) return;
+        learned_.routes.set(to, t);
+        changed_ = true;
+        return;
+    }
+    auto& all = several == several_.end() ? several_[to] : several->second;
+    if (all.empty()) all.push_back(*there);
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const route_target& a) { return a.metric == t.metric; });
+    if (at == all.end())
+        all.push_back(t);
+    else
+        *at = t;
+    show_best(to);
+}
+
+void kernel_mirror::remove(const ip_prefix& to, uint32_t metric) {
+    const auto several = several_.empty() ? several_.end() : several_.find(to);
+    if (several != several_.end()) {
+        std::erase_if(several->second, [&](const route_target& a) { return a.metric == metric; });
+        return show_best(to);
+    }
+    const route_target* there = learned_.routes.find(to);
+    if (there == nullptr || there->metric != metric) return;
+    learned_.routes.remove(to);
+    changed_ = true;
+}
+
+void kernel_mirror::show_best(const ip_prefix& to) {
+    const auto at = several_.find(to);
+    const auto best =
+        std::min_element(at->second.begin(), at->second.end(),
+                         [](const auto& a, const auto& b) { return a.metric < b.metric; });
+    changed_ = true;
+    if (best == at->second.end())
+        learned_.routes.remove(to);
+    else
+        learned_.routes.set(to, *best);
+    if (at->second.size() < 2) several_.erase(at);
+}
+
+void kernel_mirror::remove_by(const std::string& interface, bool v4_only) {
+    const auto is_by = [&](const state::route_member& m) { return m.interface == interface; };
+    std::vector<ip_prefix> touched;
+    for (auto& [to, all] : several_) {
+        if (v4_only && to.address.v6) continue;
+        if (std::erase_if(all, [&](route_target& t) {
+                return std::erase_if(t.members, is_by) != 0 && t.members.empty();
+            }) != 0)
+            touched.push_back(to);
+    }
+    for (const ip_prefix& to : touched) show_best(to);
+    if (!v4_only) {
+        changed_ |= state::change_members(learned_.routes, std::not_fn(is_by));
+        return;
+    }
+    // Those of IPv6 are put back: the kernel says itself which go.
+    std::vector<std::pair<ip_prefix, route_target>> v6;
+    const auto targets = learned_.routes.targets();
+    for (auto at = learned_.routes.lower_bound({ip_address{.v6 = true}, 0});
+         at != learned_.routes.end(); ++at)
+        if (const route_target& t = targets[at->target];
+            std::any_of(t.members.begin(), t.members.end(), is_by))
+            v6.emplace_back(at->to, t);
+    changed_ |= state::change_members(learned_.routes, std::not_fn(is_by));
+    for (const auto& [to, t] : v6) learned_.routes.set(to, t);
+}
+
+std::string protocol_name(uint8_t protocol) {
+    // linux/rtnetlink.h; FRR's own static ones are 196.
+    static constexpr std::pair<uint8_t, const char*> all[] = {
+        {1, "redirect"}, {2, "kernel"}, {3, "boot"},    {4, "static"},  {9, "ra"},    {11, "zebra"},
+        {12, "bird"},    {16, "dhcp"},  {42, "babel"},  {99, "openr"},  {186, "bgp"}, {187, "isis"},
+        {188, "ospf"},   {189, "rip"},  {192, "eigrp"}, {196, "static"}};
+    for (const auto& [number, name] : all)
+        if (number == protocol) return name;
+    return std::to_string(protocol);
+}
+
+}  // namespace turnpike::sources

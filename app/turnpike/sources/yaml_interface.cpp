@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/yaml_interface.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sources/yaml_routing.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+/// VRRP's groups that a router is the master of are few; each costs a pass where bursts mix them.
+constexpr size_t most_macs = 16;
+
+std::vector<mac_address> read_macs(const config::reader& from) {
+    std::vector<mac_address> out;
+    for (const config::reader& one : from.list("MAC addresses")) {
+        const mac_address mac = read_station_mac(one);
+        if (std::find(out.begin(), out.end(), mac) != out.end())
+            one.refuse("is " + mac.text() + " again");
+        out.push_back(mac);
+    }
+    if (out.size() > most_macs)
+        from.refuse(fmt::format("has {} MAC addresses; an interface takes {} beside its own",
+                                out.size(), most_macs));
+    return out;
+}
+
+}  // namespace
+
+mac_address read_station_mac(const config::reader& from) {
+    const mac_address mac = from.taken(parse_mac(from.text()));
+    if (mac.is_group() || mac.is_zero())
+        from.refuse("should be one station's, not a group's or zero");
+    return mac;
+}
+
+void read_routing(const config::reader& from, state::interface& into) {
+    if (from.has("addresses")) into.addresses = read_addresses(from.at("addresses"));
+    if (from.has("vrf")) into.vrf = read_vrf_of(from.at("vrf"));
+    if (from.has("kernel")) into.kernel = from.at("kernel").truth();
+    if (from.has("urpf"))
+        into.urpf =
+            static_cast<state::reverse_path>(from.at("urpf").word({"off", "loose", "strict"}));
+    if (from.has("redirects")) into.redirects = from.at("redirects").truth();
+    if (from.has("source_routed")) into.source_routed = from.at("source_routed").truth();
+    if (from.has("macs")) into.macs = read_macs(from.at("macs"));
+}
+
+}  // namespace turnpike::sources

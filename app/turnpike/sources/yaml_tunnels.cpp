@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/yaml_tunnels.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "sources/yaml_acl.hpp"
+#include "sources/yaml_acl_writer.hpp"
+#include "sources/yaml_routing.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using config::reader;
+using state::desired;
+
+/// One station's, good on more than its own link.
+ip_address read_end(const reader& from) {
+    const ip_address a = from.taken(parse_address(from.text()));
+    const bool nobodys = a.v6 ? a == ip_address{.v6 = true} : a.v4() == 0 || a.v4() == 0xffff'ffff;
+    if (a.is_multicast() || a.is_link_local() || nobodys)
+        from.refuse(fmt::format("is {}; should be one host's, and not link-local", a.text()));
+    return a;
+}
+
+}  // namespace
+
+void read_tunnel(const reader& from, desired& into, bool replace) {
+    constexpr uint64_t least_mtu = 68, most_mtu = 65'000;
+    constexpr uint16_t usual_mtu = 1500;
+    from.expect_map({"name", "vni", "local", "remote", "vrf", "mtu", "ttl", "dscp", "dont_fragment",
+                     "checksum", "ignore_reserved", "acl"});
+    state::tunnel t;
+    const std::string name = from.at("name").name();
+    t.where.text = from.where();
+    t.vni = static_cast<uint32_t>(from.at("vni").number(1, state::last_vni));
+    t.local = read_end(from.at("local"));
+    t.remote = read_end(from.at("remote"));
+    if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
+    t.mtu =
+        from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, most_mtu);
+    // One more than 254 there is not: stage rewrite takes one (datapath/stages/encap.cpp).
+    t.ttl = from.number_or("ttl", t.ttl, 1, 254);
+    if (from.has("dscp")) {
+        if (from.at("dscp").text() == "inherit")
+            t.dscp.reset();
+        else
+            t.dscp = static_cast<uint8_t>(from.at("dscp").number(0, 63));
+    }
+    t.checksum = t.local.v6;
+    const auto truth = [&](std::string_view key, bool& of) {
+        if (from.has(key)) of = from.at(key).truth();
+    };
+    truth("checksum", t.checksum);
+    truth("ignore_reserved", t.ignore_reserved);
+    truth("dont_fragment", t.dont_fragment);
+    if (t.local.v6 && from.has("dont_fragment"))
+        from.at("dont_fragment").refuse("has no meaning over IPv6: routers do not fragment there");
+    if (state::tunnel* const there = into.tunnels.find(name); there != nullptr && replace) {
+        *there = std::move(t);
+        if (from.has("acl")) read_bindings(into, from.at("acl"), *into.interfaces.find(name));
+        return;
+    }
+    state::interface on_it;
+    on_it.port = name;
+    on_it.where = t.where;
+    if (from.has("acl")) read_bindings(into, from.at("acl"), on_it);
+    const bool taken = into.ports.find(name) != nullptr || into.bridges.find(name) != nullptr ||
+                       !into.interfaces.add(name, std::move(on_it));
+    if (taken)
+        from.at("name").refuse(
+            fmt::format("is '{}', which something else is called already", name));
+    into.tunnels.add(name, std::move(t));
+}
+
+void add_tunnel(std::string& to, const std::string& name, const state::tunnel& t) {
+    const auto add = [&]<class... T>(fmt::format_string<T...> text, T&&... values) {
+        fmt::format_to(std::back_inserter(to), text, std::forward<T>(values)...);
+    };
+    add("  - name: {}\n    vni: {}\n    local: {}\n    remote: {}\n", quoted(name), t.vni,
+        quoted(t.local.text()), quoted(t.remote.text()));
+    if (!t.vrf.empty()) add("    vrf: {}\n", quoted(t.vrf));
+    add("    mtu: {}\n    ttl: {}\n", t.mtu, t.ttl);
+    add("    dscp: {}\n", t.dscp ? std::to_string(*t.dscp) : std::string("inherit"));
+    if (!t.local.v6) add("    dont_fragment: {}\n", t.dont_fragment);
+    add("    checksum: {}\n    ignore_reserved: {}\n", t.checksum, t.ignore_reserved);
+}
+
+}  // namespace turnpike::sources

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/bridge_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace turnpike::state {
+namespace {
+
+/// Domains that they are kept in are 16 bits wide (datapath/bridge.hpp).
+constexpr size_t most_with_vlans = 15, most_without = 4095;
+
+result<void> refuse(const bridge& b, std::string text) {
+    return fail(EINVAL, b.where.text, std::move(text));
+}
+
+result<void> check_member(const desired& in, const std::string& name, const bridge& b,
+                          const bridge_member& m) {
+    const interface* const i = in.interfaces.find(m.port);
+    if (i == nullptr || i->kind != interface_kind::bridged || i->bridge != name)
+        return refuse(b, fmt::format("bridge '{}' has the member '{}', which is not a port of it",
+                                     name, m.port));
+    if ((m.mode == vlan_mode::unaware) == b.looks_at_vlans())
+        return refuse(b,
+                      fmt::format("bridge '{}': member '{}' has {} mode, and '{}' has {}: either "
+                                  "all look at VLANs, or none does",
+                                  name, m.port, m.mode == vlan_mode::unaware ? "no" : "a",
+                                  b.members.front().port, b.looks_at_vlans() ? "one" : "none"));
+    const bool has_vlans = std::any_of(
+        in.interfaces.begin(), in.interfaces.end(),
+        [&](const auto& other) { return other.second.port == m.port && other.second.vlan != 0; });
+    if (m.service_tags && has_vlans)
+        return refuse(b, fmt::format("bridge '{}': '{}' has interfaces of VLANs (802.1q), and as a "
+                                     "member tags of 802.1ad: a port looks at tags of one type",
+                                     name, m.port));
+    if (in.is_tunnel(*i)) return {};  // what is too long for it is told to the sender, or dropped
+    const std::string& first_port =
+        std::find_if(b.members.begin(), b.members.end(), [&](const bridge_member& o) {
+            return in.tunnels.find(o.port) == nullptr;
+        })->port;
+    const uint16_t mtu = in.ports.at(m.port).mtu, first = in.ports.at(first_port).mtu;
+    if (mtu != first)
+        return refuse(b,
+                      fmt::format("bridge '{}': '{}' (mtu {}) and '{}' (mtu {}) would lose longer "
+                                  "frames between them; give both the same mtu",
+                                  name, first_port, first, m.port, mtu));
+    return {};
+}
+
+result<void> check_bridge(const desired& in, const std::string& name, const bridge& b) {
+    if (b.members.empty()) return refuse(b, fmt::format("bridge '{}' has no members", name));
+    for (const bridge_member& m : b.members)
+        if (auto good = check_member(in, name, b, m); !good) return good;
+    for (const auto& [station, port] : b.fixed) {
+        if (b.member(port) == nullptr)
+            return refuse(b, fmt::format("bridge '{}': station {} is behind '{}', which is not a "
+                                         "member",
+                                         name, station.mac.text(), port));
+        const bridge_member& m = *b.member(port);
+        if (station.vlan != 0 && station.vlan != m.vlan && !m.vlans.test(station.vlan))
+            return refuse(b,
+                          fmt::format("bridge '{}': station {} is behind '{}', which has no VLAN "
+                                      "{}",
+                                      name, station.mac.text(), port, station.vlan));
+        if ((station.vlan != 0) != b.looks_at_vlans())
+            return refuse(
+                b, fmt::format("bridge '{}': station {} {} a VLAN, and the bridge {} at "
+                               "them",
+                               name, station.mac.text(), station.vlan != 0 ? "has" : "should have",
+                               b.looks_at_vlans() ? "looks" : "does not look"));
+    }
+    for (const auto& [routing, i] : in.interfaces)
+        if (i.port.empty() && i.bridge == name && (i.vlan != 0) != b.looks_at_vlans())
+            return refuse(
+                b, fmt::format("bridge '{}' {} at VLANs: its routing interface '{}' {}", name,
+                               b.looks_at_vlans() ? "looks" : "does not look", routing,
+                               i.vlan != 0 ? "can have none" : "should be of one"));
+    return {};
+}
+
+}  // namespace
+
+result<void> check_bridges(const desired& in) {
+    size_t with = 0, without = 0;
+    for (const auto& [name, b] : in.bridges) {
+        if (auto good = check_bridge(in, name, b); !good) return good;
+        ++(b.looks_at_vlans() ? with : without);
+        if (with > most_with_vlans || without > most_without)
+            return refuse(b, fmt::format("bridge '{}' is one more than {} {}", name,
+                                         with > most_with_vlans ? most_with_vlans : most_without,
+                                         with > most_with_vlans ? "that look at VLANs"
+                                                                : "that do not look at VLANs"));
+    }
+    return {};
+}
+
+}  // namespace turnpike::state

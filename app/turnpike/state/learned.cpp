@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/learned.hpp"
+
+#include <algorithm>
+
+#include "state/next_hop_rules.hpp"
+
+namespace turnpike::state {
+namespace {
+
+bool overlaps(const desired& in, const std::string& name, const ip_prefix& a) {
+    return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& other) {
+        if (!other.second.vrf.empty()) return false;
+        const auto& theirs = other.second.addresses;
+        return std::any_of(theirs.begin(), theirs.end(), [&](const ip_prefix& b) {
+            // On one interface, two addresses of a network are no matter.
+            return other.first == name ? a.address == b.address : !may_both_be(a, b);
+        });
+    });
+}
+
+void add_addresses(desired& to, const learned& l) {
+    for (const auto& [name, addresses] : l.addresses) {
+        interface* on = to.interfaces.find(name);
+        if (on == nullptr || !on->kernel || on->kind != interface_kind::routed) continue;
+        for (const ip_prefix& a : addresses)
+            if (!overlaps(to, name, a)) on->addresses.push_back(a);
+    }
+}
+
+/// By an interface that the kernel has, to somebody else.
+bool can_be(const desired& in, const route_member& m) {
+    const interface* by = in.interfaces.find(m.interface);
+    if (by == nullptr || !by->kernel || by->kind != interface_kind::routed) return false;
+    return std::none_of(by->addresses.begin(), by->addresses.end(),
+                        [&](const ip_prefix& a) { return a.address == m.via; });
+}
+
+void add_routes(desired& to, const route_set& routes) {
+    to.learned = routes;
+    change_members(to.learned, [&](const route_member& m) { return can_be(to, m); });
+}
+
+}  // namespace
+
+bool change_members(route_set& in, const std::function<bool(const route_member&)>& stays) {
+    const std::vector<route_target> targets(in.targets().begin(), in.targets().end());
+    std::vector<route_target> less = targets;
+    bool any = false;
+    for (route_target& t : less)
+        any |= std::erase_if(t.members, [&](const route_member& m) { return !stays(m); }) != 0;
+    if (!any) return false;
+    std::vector<route> changed;
+    for (const route& r : in)
+        if (less[r.target] != targets[r.target]) changed.push_back(r);
+    for (const route& r : changed) {
+        const route_target& t = less[r.target];
+        if (t.members.empty())
+            in.remove(r.to);
+        else
+            in.set(r.to, t);
+    }
+    return true;
+}
+
+void take_back(learned& l, const desired& said_before, const desired& says) noexcept {
+    for (auto& [name, addresses] : l.addresses) {
+        const interface *was = said_before.interfaces.find(name), *is = says.interfaces.find(name);
+        if (was == nullptr || !was->kernel) continue;
+        const auto has = [](const interface* i, const ip_prefix& a) {
+            return i != nullptr &&
+                   std::find(i->addresses.begin(), i->addresses.end(), a) != i->addresses.end();
+        };
+        std::erase_if(addresses, [&](const ip_prefix& a) { return has(was, a) && !has(is, a); });
+    }
+}
+
+std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said, const learned& l) {
+    if (!said->control_plane.netlink || l.empty()) return said;
+    auto both = std::make_shared<desired>(*said);
+    add_addresses(*both, l);
+    add_routes(*both, l.routes);
+    return both;
+}
+
+}  // namespace turnpike::state

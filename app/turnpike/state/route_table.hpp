@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Routes in the order of their prefixes, changed in place: parts of a few, parts in groups, so that a change
+// moves little. A route takes a word (IPv4) or three, and a part's few lines can be asked for ahead.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "net/ip.hpp"
+
+namespace turnpike::state {
+
+struct route {
+    ip_prefix to{};
+    uint32_t target = 0;  ///< index into targets()
+};
+
+/// Targets are below this.
+inline constexpr uint32_t targets_most = 1U << 24;
+
+/// A route of IPv4: address << 32 | length << 24 | target.
+class packed4 {
+  public:
+    using key_type = uint64_t;  ///< with the target's bits zero
+    explicit packed4(const route& r) noexcept : word_(key_of(r.to) | r.target) {}
+    static key_type key_of(const ip_prefix& p) noexcept {
+        return uint64_t{p.address.v4()} << 32 | uint64_t{p.length} << 24;
+    }
+    [[nodiscard]] key_type key() const noexcept { return word_ & ~uint64_t{targets_most - 1}; }
+    [[nodiscard]] uint32_t target() const noexcept { return word_ & (targets_most - 1); }
+    void lead_to(uint32_t target) noexcept { word_ = key() | target; }
+    [[nodiscard]] route unpacked() const noexcept {
+        return {{ip_address::from_v4(static_cast<uint32_t>(word_ >> 32)),
+                 static_cast<uint8_t>(word_ >> 24)},
+                target()};
+    }
+
+  private:
+    uint64_t word_;
+};
+
+/// A route of IPv6: the address in two words, length and target in one.
+class packed6 {
+  public:
+    struct key_type {
+        uint64_t high = 0, low = 0, length = 0;
+        auto operator<=>(const key_type&) const = default;
+    };
+    explicit packed6(const route& r) noexcept : key_(key_of(r.to)) { lead_to(r.target); }
+    static key_type key_of(const ip_prefix& p) noexcept;
+    [[nodiscard]] key_type key() const noexcept {
+        return {key_.high, key_.low, key_.length >> 32 << 32};
+    }
+    [[nodiscard]] uint32_t target() const noexcept { return static_cast<uint32_t>(key_.length); }
+    void lead_to(uint32_t target) noexcept { key_.length = key_.length >> 32 << 32 | target; }
+    [[nodiscard]] route unpacked() const noexcept;
+
+  private:
+    key_type key_;  ///< and the target below the length
+};
+
+/// Threads  control.
+template <class Packed>
+class route_parts {
+  public:
+    using key_type = typename Packed::key_type;
+    /// Tuned by turnpike-bench-control, replace/12000: 16 to 64 are as good.
+    static constexpr size_t part_most = 32, part_made = 24, group_most = 64, group_made = 48;
+
+    /// Where a route is, or would be.
+    struct place {
+        size_t group = 0, part = 0, at = 0;
+        bool operator==(const place&) const = default;
+    };
+
+    [[nodiscard]] size_t size() const noexcept { return size_; }
+    [[nodiscard]] size_t parts() const noexcept { return parts_; }
+
+    /// The first that is not before a key.
+    [[nodiscard]] place lower_bound(const key_type& k) const noexcept {
+        if (groups_.empty()) return {};
+        place p = part_of(k);
+        const auto& in = routes_at(p);
+        const auto r =
+            std::lower_bound(in.begin(), in.end(), k,
+                             [](const Packed& a, const key_type& b) { return a.key() < b; });
+        p.at = static_cast<size_t>(r - in.begin());
+        return p;
+    }
+    /// Null: there is none.
+    [[nodiscard]] Packed* find(const key_type& k, place& p) noexcept {
+        p = lower_bound(k);
+        if (groups_.empty()) return nullptr;
+        auto& in = routes_at(p);
+        return p.at < in.size() && in[p.at].key() == k ? &in[p.at] : nullptr;
+    }
+    /// Its lines are on their way from here on.
+    void expect(const key_type& k) const noexcept {
+        if (groups_.empty()) return;
+        const auto& in = routes_at(part_of(k));
+        constexpr size_t line = 64 / sizeof(Packed) == 0 ? 1 : 64 / sizeof(Packed);
+        for (size_t at = 0; at < in.size(); at += line) __builtin_prefetch(in.data() + at, 1);
+    }
+    /// One that is not there; p is where find() was to find it. Needs memory only where the part is full.
+    void insert(place p, const Packed& r) {
+        if (groups_.empty()) begin_with(r.key());
+        if (routes_at(p).size() == part_most) {
+            split(p);
+            p = lower_bound(r.key());
+        }
+        auto& in = routes_at(p);
+        in.insert(in.begin() + static_cast<std::ptrdiff_t>(p.at), r);
+        ++size_;
+    }
+    /// Parts stay, and keep their room: what was taken out can always be put back.
+    void erase(const place& p) noexcept {
+        auto& in = routes_at(p);
+        in.erase(in.begin() + static_cast<std::ptrdiff_t>(p.at));
+        --size_;
+    }
+    /// Of an empty table: one that sorts after all others.
+    void append(const Packed& r) {
+        if (groups_.empty() || groups_.back().parts.back().routes.size() >= part_made) {
+            if (groups_.empty() || groups_.back().parts.size() >= group_made) {
+                groups_.push_back({r.key(), {}});
+                groups_.back().parts.reserve(group_most);
+            }
+            groups_.back().parts.push_back(new_part(r.key()));
+            ++parts_;
+        }
+        groups_.back().parts.back().routes.push_back(r);
+        ++size_;
+    }
+
+    [[nodiscard]] bool is_end(const place& p) const noexcept { return p.group == groups_.size(); }
+    [[nodiscard]] place end() const noexcept { return {groups_.size(), 0, 0}; }
+    /// p, or where its part has no more the next route's place, or the end.
+    [[nodiscard]] place settled(place p) const noexcept {
+        while (p.group < groups_.size() && p.at >= routes_at(p).size()) {
+            p.at = 0;
+            if (++p.part == groups_[p.group].parts.size()) {
+                p.part = 0;
+                ++p.group;
+            }
+        }
+        return p;
+    }
+    [[nodiscard]] std::span<const Packed> part_at(const place& p) const noexcept {
+        return routes_at(p);
+    }
+
+  private:
+    /// From `first` on to the next one's; the first of all has what is before it, too.
+    struct part {
+        key_type first;
+        std::vector<Packed> routes;  ///< with room for part_most
+    };
+    struct group {
+        key_type first;
+        std::vector<part> parts;  ///< with room for group_most
+    };
+
+    static part new_part(const key_type& first) {
+        part made{first, {}};
+        made.routes.reserve(part_most);
+        return made;
+    }
+    std::vector<Packed>& routes_at(const place& p) noexcept {
+        return groups_[p.group].parts[p.part].routes;
+    }
+    const std::vector<Packed>& routes_at(const place& p) const noexcept {
+        return groups_[p.group].parts[p.part].routes;
+    }
+    template <class List>
+    static size_t last_from(const List& all, const key_type& k) noexcept {
+        const auto behind =
+            std::upper_bound(all.begin(), all.end(), k,
+                             [](const key_type& a, const auto& b) { return a < b.first; });
+        return static_cast<size_t>(std::max<std::ptrdiff_t>(behind - all.begin(), 1)) - 1;
+    }
+    [[nodiscard]] place part_of(const key_type& k) const noexcept {
+        // Who asks in order asks for the same group again.
+        size_t g = last_group_;
+        if (g >= groups_.size() || k < groups_[g].first ||
+            (g + 1 < groups_.size() && !(k < groups_[g + 1].first)))
+            g = last_group_ = last_from(groups_, k);
+        return {g, last_from(groups_[g].parts, k), 0};
+    }
+    void begin_with(const key_type& first) {
+        group made{first, {}};
+        made.parts.reserve(group_most);
+        made.parts.push_back(new_part(first));
+        groups_.push_back(std::move(made));
+        parts_ = 1;
+    }
+    /// The upper half of a full part becomes a part of its own.
+    void split(const place& p) {
+        constexpr size_t half_group = group_most / 2;
+        if (groups_[p.group].parts.size() == group_most) {
+            group upper{groups_[p.group].parts[half_group].first, {}};
+            upper.parts.reserve(group_most);
+            groups_.reserve(groups_.size() + 1);
+            auto& lower = groups_[p.group].parts;
+            const auto from = lower.begin() + half_group;
+            upper.parts.insert(upper.parts.end(), std::make_move_iterator(from),
+                               std::make_move_iterator(lower.end()));
+            lower.erase(from, lower.end());
+            groups_.insert(groups_.begin() + static_cast<std::ptrdiff_t>(p.group) + 1,
+                           std::move(upper));
+            const bool in_upper = p.part >= half_group;
+            return split({p.group + in_upper, p.part - (in_upper ? half_group : 0), 0});
+        }
+        auto& in = routes_at(p);
+        const auto half = in.begin() + part_most / 2;
+        part upper = new_part(half->key());
+        upper.routes.assign(half, in.end());
+        in.erase(half, in.end());
+        auto& parts = groups_[p.group].parts;
+        parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(p.part) + 1, std::move(upper));
+        ++parts_;
+    }
+
+    std::vector<group> groups_;
+    size_t size_ = 0, parts_ = 0;
+    mutable size_t last_group_ = 0;
+};
+
+/// Both families; IPv4 first. Threads  control.
+class route_table {
+  public:
+    static constexpr uint32_t none = UINT32_MAX;  ///< a target: no route
+
+    class cursor {
+      public:
+        cursor() = default;
+        [[nodiscard]] const route& operator*() const noexcept { return now_; }
+        [[nodiscard]] bool at_end() const noexcept { return in_ == nullptr; }
+        void next() noexcept {
+            if (v6_ ? ++six_.at < part6_.size() : ++four_.at < part4_.size())
+                unpack();
+            else
+                settle();
+        }
+        /// Of the same table.
+        bool operator==(const cursor& other) const noexcept {
+            return in_ == other.in_ && v6_ == other.v6_ && four_ == other.four_ &&
+                   six_ == other.six_;
+        }
+
+      private:
+        friend class route_table;
+        void settle() noexcept;
+        void unpack() noexcept {
+            now_ = v6_ ? part6_[six_.at].unpacked() : part4_[four_.at].unpacked();
+        }
+        const route_table* in_ = nullptr;  ///< null: the end
+        bool v6_ = false;
+        route_parts<packed4>::place four_{};
+        route_parts<packed6>::place six_{};
+        std::span<const packed4> part4_{};  ///< that it is in
+        std::span<const packed6> part6_{};
+        route now_{};
+    };
+
+    [[nodiscard]] cursor lower_bound(const ip_prefix& to) const noexcept;
+    /// What a prefix leads to, or none.
+    [[nodiscard]] uint32_t target_of(const ip_prefix& to) noexcept;
+    void expect(const ip_prefix& to) const noexcept;
+    /// What it is to lead to from here on, or none; answers what it led to. Without memory nothing changed;
+    /// what was there before can always be put back, since parts keep their room.
+    uint32_t exchange(const ip_prefix& to, uint32_t target);
+    /// Of an empty table: one that sorts after all others.
+    void append(const route& r);
+
+    [[nodiscard]] size_t size() const noexcept { return four_.size() + six_.size(); }
+    [[nodiscard]] size_t parts() const noexcept { return four_.parts() + six_.parts(); }
+    /// Parts that hold next to nothing: a copy would be much smaller.
+    [[nodiscard]] bool is_sparse() const noexcept { return parts() > 64 + size() / 4; }
+
+  private:
+    route_parts<packed4> four_;
+    route_parts<packed6> six_;
+};
+
+}  // namespace turnpike::state

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A tunnel as plain data: VXLAN (RFC 7348) between an address of ours and one remote endpoint. Its interface has its
+// name, and is a bridge's member as a port's is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "net/ip.hpp"
+#include "state/origin.hpp"
+
+namespace turnpike::state {
+
+inline constexpr uint32_t last_vni = 0xff'ffff;
+
+struct tunnel {
+    uint32_t vni = 0;
+    ip_address local{}, remote{};
+    std::string vrf{};  ///< by whose routes its packets go; empty: the main ones
+    uint16_t mtu = 0;   ///< bytes of layer 3 of a frame inside
+    uint8_t ttl = 64;
+    std::optional<uint8_t> dscp = 0;  ///< none: that of the packet inside
+    bool dont_fragment = true;        ///< IPv4
+    bool checksum = false;            ///< UDP's is sent; over IPv6 it is asked for, too
+    bool ignore_reserved = false;     ///< of its header, as RFC 7348 says; else as Linux does
+    origin where{};
+    bool operator==(const tunnel&) const = default;
+
+    /// Ethernet's header inside, VXLAN's, UDP's, IP's.
+    [[nodiscard]] uint16_t overhead() const noexcept { return local.v6 ? 70 : 50; }
+};
+
+}  // namespace turnpike::state

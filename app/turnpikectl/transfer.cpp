@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "ask.hpp"
+#include "config/write_file.hpp"
+#include "connection.hpp"
+#include "print.hpp"
+
+namespace turnpike::ctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// The result of a request, or an exit code behind what was said.
+std::optional<json> result_of(connection& c, const json& request, int& code) {
+    const auto answer = c.ask(request);
+    if (!answer) {
+        code = complain(answer.error(), exit_no_connection);
+        return std::nullopt;
+    }
+    if (!answer->is_object() || !answer->contains("result")) {
+        code = complain(refusal_of(*answer), exit_refused);
+        return std::nullopt;
+    }
+    return (*answer)["result"];
+}
+
+result<connection> connect(const given& g) {
+    return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+}
+
+/// Whole lines of a stream, as many as a request holds.
+class line_parts {
+  public:
+    explicit line_parts(std::istream& in) : in_(in) {}
+    /// Errors  a line that no request holds
+    result<std::string> next() {
+        constexpr size_t most = 700'000;  // escapes make it longer
+        std::string part;
+        for (std::string line; part.size() < most && std::getline(in_, line);) {
+            if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");
+            part += line + "\n";
+        }
+        last_ = !in_ || in_.peek() == std::istream::traits_type::eof();
+        return part;
+    }
+    [[nodiscard]] bool last() const noexcept { return last_; }
+
+  private:
+    std::istream& in_;
+    bool last_ = false;
+};
+
+}  // namespace
+
+int send_routes(const given& g) {
+    const std::string file = g.value("FILE");
+    std::ifstream named;
+    if (file != "-") {
+        named.open(file);
+        if (!named)
+            return complain({errno != 0 ? errno : EIO, file, "cannot be read"}, exit_refused);
+    }
+    auto asked = connect(g);
+    if (!asked) return complain(asked.error(), exit_no_connection);
+    line_parts parts(file == "-" ? std::cin : named);
+    int code = 0;
+    while (true) {
+        auto lines = parts.next();
+        if (!lines) return complain({EINVAL, file, lines.error().text}, exit_refused);
+        json request = {{"request", "routes"}, {"lines", std::move(*lines)}};
+        if (g.has("VRF")) request["vrf"] = g.value("VRF");
+        if (!parts.last()) request["more"] = true;
+        const auto result = result_of(*asked, request, code);
+        if (!result) return code;
+        if (!parts.last()) continue;
+        std::fputs(g.as_json() ? (result->dump() + "\n").c_str()
+                               : ("changed: " + changes_text(*result)).c_str(),
+                   stdout);
+        return 0;
+    }
+}
+
+int save(const given& g) {
+    auto asked = connect(g);
+    if (!asked) return complain(asked.error(), exit_no_connection);
+    int code = 0;
+    std::string file = g.value("FILE");
+    if (file.empty()) {
+        const auto saved = result_of(*asked, {{"request", "save"}}, code);
+        if (!saved) return code;
+        file = saved->value("saved", std::string());
+    } else {
+        std::string text;
+        json request = {{"request", "configuration"}};
+        do {
+            const auto page = result_of(*asked, request, code);
+            if (!page) return code;
+            text += page->value("text", std::string());
+            request["from"] = page->value("next", json());
+        } while (!request["from"].is_null());
+        if (file == "-") {
+            const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+            return written ? 0
+                           : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
+        }
+        if (const auto written = config::write_file(file, text); !written)
+            return complain(written.error(), exit_refused);
+    }
+    if (!g.as_json())
+        std::printf("saved as %s\n", file.c_str());
+    else
+        std::printf("%s\n", json{{"saved", file}}.dump().c_str());
+    return 0;
+}
+
+}  // namespace turnpike::ctl

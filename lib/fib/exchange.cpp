@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// table's changes of many routes at once. What the RIB has of the next ones is on its way from memory while one
+// is made; a node is built once for all of its routes that changed in a stretch; what readers see changes when
+// all is built.
+#include <algorithm>
+#include <new>
+
+#include "fib/table.hpp"
+
+namespace turnpike::fib {
+
+/// Not finish()ed, it leaves no trace.
+class table::exchange_under_way {
+  public:
+    exchange_under_way(table& of, std::span<route_change> changes) : t_(of), changes_(changes) {}
+    ~exchange_under_way() {
+        if (!finished_) take_back();
+    }
+    /// False: all of max_routes are there.
+    bool make();
+    /// False: no memory.
+    bool finish() noexcept;
+
+  private:
+    static constexpr uint32_t none = ~0u;     // no handle: no route
+    static constexpr size_t stretch = 64;     // changes between two times of building
+    static constexpr unsigned steps = 4;      // of expect()
+    static constexpr size_t steps_ahead = 4;  // changes that each of them is given
+
+    struct made {
+        uint32_t before, after;  // handles
+        uint32_t pruned;         // nodes that were taken out of the RIB with it
+    };
+    struct marked_node {
+        rib_node* node;
+        const rib_node* parent;  // null: the root
+        address at;
+        unsigned level;
+    };
+    struct root_slots {
+        uint32_t first, count;
+    };
+
+    void expect(size_t i, unsigned step) const noexcept;
+    bool make_one(const route_change& c);
+    void take_out(const route_change& c, uint32_t handle, const rib::path& way);
+    void mark(const route_change& c, const rib::path& way) noexcept;
+    bool build_marked();
+    void stop_building() noexcept;
+    void forget_marks() noexcept;
+    void take_back() noexcept;
+    void put_back(const route_change& c, const made& m) noexcept;
+
+    table& t_;
+    std::span<route_change> changes_;
+    std::vector<made> done_;
+    std::vector<std::unique_ptr<rib_node>> pruned_;
+    std::vector<std::map<uint32_t, uint32_t>::node_type> root_routes_;  // that were taken out
+    std::vector<marked_node> marked_;
+    std::vector<root_slots> roots_;
+    unsigned levels_ = 0;   // bit l: a marked node is of level l
+    bool building_ = true;  // else all is built anew at the end
+    bool finished_ = false;
+};
+
+bool table::exchange_under_way::make() {
+    done_.reserve(changes_.size());
+    marked_.reserve(stretch);
+    roots_.reserve(stretch);
+    for (unsigned step = 0; step < steps; ++step)
+        for (size_t i = 0; i < (steps - step) * steps_ahead; ++i) expect(i, step);
+    for (size_t i = 0; i < changes_.size(); ++i) {
+        for (unsigned step = 0; step < steps; ++step)
+            expect(i + (steps - step) * steps_ahead, step);
+        if (!make_one(changes_[i])) return false;
+        if ((i + 1) % stretch == 0 || i + 1 == changes_.size())
+            if (building_ && !build_marked()) stop_building();
+    }
+    return true;
+}
+
+/// What the i-th change and the building of its node will read: each step leads to what the next asks for.
+void table::exchange_under_way::expect(size_t i, unsigned step) const noexcept {
+    constexpr size_t nearest_caches_hold = 2048;  // next hops
+    if (i >= changes_.size()) return;
+    const route_change& c = changes_[i];
+    const rib_node* const node = t_.rib_->expect(c.prefix, step);
+    if (step < 3 || t_.hops_->bound() < nearest_caches_hold) return;
+    if (c.next_hop) t_.hops_->expect(*c.next_hop);
+    if (node == nullptr) return;
+    constexpr size_t most = 16;  // routes of most nodes
+    for (size_t r = 0; r < std::min(node->routes.size(), most); ++r)
+        t_.hops_->expect_handle(node->routes[r].handle);
+}
+
+bool table::exchange_under_way::make_one(const route_change& c) {
+    rib::path way;
+    uint32_t* const there = t_.rib_->find(c.prefix, c.length, way);
+    const uint32_t before = there == nullptr ? none : *there;
+    if (!c.next_hop) {
+        if (there != nullptr)
+            take_out(c, before, way);
+        else
+            done_.push_back({none, none, 0});
+        return true;
+    }
+    if (there == nullptr && t_.rib_->size() >= t_.config_.max_routes) return false;
+    const uint32_t after = t_.hops_->acquire(*c.next_hop);
+    if (before == after) {
+        (void)t_.hops_->release(after);
+        done_.push_back({before, after, 0});
+        return true;
+    }
+    if (there != nullptr) {
+        *there = after;
+    } else {
+        try {
+            way = t_.rib_->insert(c.prefix, c.length, after, way);
+        } catch (const std::bad_alloc&) {
+            t_.release_handle(after);
+            throw;
+        }
+    }
+    t_.short_.put(c.prefix, c.length, after);
+    done_.push_back({before, after, 0});
+    if (building_ && !t_.generation_->coding().holds(after, *c.next_hop)) stop_building();
+    mark(c, way);
+    return true;
+}
+
+void table::exchange_under_way::take_out(const route_change& c, uint32_t handle,
+                                         const rib::path& way) {
+    const auto room_for = [](auto& list, size_t more) {
+        if (list.capacity() - list.size() < more) list.reserve(2 * list.size() + more);
+    };
+    room_for(pruned_, rib::max_levels);
+    room_for(root_routes_, 1);
+    rib::removed gone = t_.rib_->erase(c.prefix, c.length, way);
+    t_.short_.erase(c.prefix, c.length);
+    for (unsigned i = 0; i < gone.pruned_count; ++i) {
+        gone.pruned[i]->changed = false;
+        pruned_.push_back(std::move(gone.pruned[i]));
+    }
+    if (gone.root_route) root_routes_.push_back(std::move(gone.root_route));
+    done_.push_back({handle, none, gone.pruned_count});
+    mark(c, gone.kept);
+}
+
+/// What readers are to be led around: the deepest node on the way that they know, or root slots.
+void table::exchange_under_way::mark(const route_change& c, const rib::path& way) noexcept {
+    if (!building_) return;
+    const shape& s = t_.shape_;
+    const uint32_t slot = c.prefix.bits(0, s.root_bits);
+    if (s.level_of(c.length) == 0) {
+        roots_.push_back({slot, 1U << (s.root_bits - c.length)});
+        return;
+    }
+    unsigned level = way.count;
+    while (level > 0 && way.nodes[level - 1]->entry == rib_node::unbuilt) --level;
+    if (level == 0) {
+        if (roots_.empty() || roots_.back().first != slot || roots_.back().count != 1)
+            roots_.push_back({slot, 1});
+        return;
+    }
+    rib_node& node = *way.nodes[level - 1];
+    if (node.changed) return;
+    node.changed = true;
+    levels_ |= 1U << level;
+    marked_.push_back({&node, level > 1 ? way.nodes[level - 2] : nullptr, c.prefix, level});
+}
+
+/// From the root on: a node that is built anew takes those below it that changed with it. False: no room.
+bool table::exchange_under_way::build_marked() {
+    generation& g = *t_.generation_;
+    for (const root_slots& r : roots_)
+        if (!t_.build_root(r.first, r.count, false, g, t_.change_)) return false;
+    for (unsigned level = 1; level <= rib::max_levels; ++level) {
+        if ((levels_ >> level & 1) == 0) continue;
+        for (const marked_node& m : marked_)
+            if (m.level == level && m.node->changed &&
+                !t_.build_known(m.at, *m.node, m.parent, level, t_.change_))
+                return false;
+    }
+    forget_marks();
+    return true;
+}
+
+void table::exchange_under_way::forget_marks() noexcept {
+    for (const marked_node& m : marked_) m.node->changed = false;
+    marked_.clear();
+    roots_.clear();
+    levels_ = 0;
+}
+
+/// The arena or the ids are full.
+void table::exchange_under_way::stop_building() noexcept {
+    building_ = false;
+    forget_marks();
+    t_.roll_back(t_.change_, *t_.generation_);
+}
+
+bool table::exchange_under_way::finish() noexcept {
+    if (building_) {
+        t_.commit(t_.change_);
+        for (const auto& node : pruned_)
+            if (node->entry != rib_node::unbuilt) t_.free_block(node->entry, node->units);
+        t_.show();
+    } else if (!t_.rebuild(rebuild_reason::growth)) {
+        return false;
+    }
+    finished_ = true;
+    for (size_t i = 0; i < done_.size(); ++i) {
+        const uint32_t before = done_[i].before;
+        changes_[i].next_hop.reset();
+        if (before == none) continue;
+        changes_[i].next_hop = t_.hops_->value(before);
+        if (before != done_[i].after) t_.release_handle(before);
+    }
+    return true;
+}
+
+/// The last first: the vectors of the RIB have kept their room.
+void table::exchange_under_way::take_back() noexcept {
+    stop_building();
+    for (size_t i = done_.size(); i-- > 0;)
+        if (done_[i].before != done_[i].after) put_back(changes_[i], done_[i]);
+    t_.short_.forget();
+}
+
+void table::exchange_under_way::put_back(const route_change& c, const made& m) noexcept {
+    if (m.before == none) {
+        t_.take_out(c.prefix, c.length);
+    } else if (m.after != none) {
+        *t_.rib_->find(c.prefix, c.length) = m.before;
+    } else {
+        rib::removed gone;
+        gone.handle = m.before;
+        gone.kept = t_.rib_->nodes_to(c.prefix, c.length);
+        gone.pruned_count = m.pruned;
+        for (unsigned i = m.pruned; i-- > 0; pruned_.pop_back())
+            gone.pruned[i] = std::move(pruned_.back());
+        if (t_.shape_.level_of(c.length) == 0) {
+            gone.root_route = std::move(root_routes_.back());
+            root_routes_.pop_back();
+        }
+        t_.rib_->restore(c.prefix, c.length, gone);
+    }
+    if (m.after != none) t_.release_handle(m.after);
+}
+
+result<void> table::exchange(std::span<route_change> changes) {
+    for (const route_change& c : changes) {
+        if (auto ok = check(c.prefix, c.length); !ok) return ok;
+        if (c.next_hop)
+            if (auto ok = check_next_hop(*c.next_hop); !ok) return ok;
+    }
+    try {
+        exchange_under_way all(*this, changes);
+        if (!all.make())
+            return fail(ENOSPC, config_.name,
+                        "all of its " + std::to_string(config_.max_routes) + " routes are there");
+        if (all.finish()) return {};
+    } catch (const std::bad_alloc&) {
+    }
+    return out_of_memory();
+}
+
+}  // namespace turnpike::fib

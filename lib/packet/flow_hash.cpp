@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "packet/flow_hash.hpp"
+
+#include <optional>
+
+#include "packet/headers.hpp"
+
+namespace turnpike::packet {
+namespace {
+
+constexpr uint8_t protocol_ipv4 = 4, protocol_ipv6 = 41, protocol_gre = 47;
+constexpr uint16_t gre_ethernet = 0x6558;  // transparent Ethernet bridging
+constexpr uint32_t udp_bytes = 8, vxlan_bytes = 8;
+
+/// Both halves of a product: each bit of the result hangs on all of both factors.
+uint64_t blend(uint64_t a, uint64_t b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide product = wide{a} * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+// Digits of pi.
+constexpr uint64_t key1 = 0x243f6a8885a308d3, key2 = 0x13198a2e03707344, key3 = 0xa4093822299f31d0;
+
+/// From some place in a packet on.
+struct bytes {
+    const uint8_t* at;
+    uint32_t left;
+
+    [[nodiscard]] bytes from(uint32_t offset) const noexcept {
+        return offset <= left ? bytes{at + offset, left - offset} : bytes{at, 0};
+    }
+    [[nodiscard]] uint16_t be16_at(uint32_t offset) const noexcept {
+        return load_be<uint16_t>(at + offset);
+    }
+};
+
+/// What stands above the addresses.
+struct upper {
+    uint8_t protocol = 0;
+    bool fragment = false;
+    uint32_t label = 0;  ///< IPv6
+    bytes header{};      ///< nothing left: it cannot be read
+};
+
+upper upper_of_ipv4(bytes l3) noexcept {
+    const auto& ip = view<ipv4_header>(l3.at);
+    return {.protocol = ip.protocol,
+            .fragment = (ip.fragment & (ipv4_more_fragments | ipv4_fragment_offset)) != 0,
+            .header = l3.from(ip.header_bytes())};
+}
+
+upper upper_of_ipv6(bytes l3) noexcept {
+    const auto& ip = view<ipv6_header>(l3.at);
+    upper out{.protocol = ip.next_header,
+              .label = ip.version_class_flow & 0xf'ffffU,
+              .header = l3.from(sizeof(ipv6_header))};
+    while (is_ipv6_extension(out.protocol)) {
+        if (out.header.left < sizeof(ipv6_extension)) return out.header.left = 0, out;
+        const auto& next = view<ipv6_extension>(out.header.at);
+        uint32_t length = (next.length_units + 1U) * 8;
+        if (out.protocol == protocol_fragment) {
+            const uint16_t place = view<ipv6_fragment>(out.header.at).offset_more;
+            out.fragment |= (place & (ipv6_fragment_offset | ipv6_more_fragments)) != 0;
+            length = sizeof(ipv6_fragment);
+        } else if (out.protocol == protocol_authentication) {
+            length = (next.length_units + 2U) * 4;
+        }
+        out.protocol = next.next_header;
+        out.header = out.header.from(length);
+    }
+    return out;
+}
+
+bool is_ipv6(bytes l3) noexcept { return *l3.at >> 4 == 6; }
+
+/// The same, where there may be anything.
+std::optional<bytes> as_ip(bytes l3, bool v6) noexcept {
+    if (l3.left < (v6 ? sizeof(ipv6_header) : sizeof(ipv4_header))) return std::nullopt;
+    if (is_ipv6(l3) != v6) return std::nullopt;
+    if (!v6 && (*l3.at >> 4 != 4 || (*l3.at & 15) < 5)) return std::nullopt;
+    return l3;
+}
+
+std::optional<bytes> as_type(bytes l3, uint16_t ether_type) noexcept {
+    if (ether_type == ether_type_ipv4) return as_ip(l3, false);
+    if (ether_type == ether_type_ipv6) return as_ip(l3, true);
+    return std::nullopt;
+}
+
+std::optional<bytes> in_frame(bytes frame) noexcept {
+    if (frame.left < sizeof(ethernet_header)) return std::nullopt;
+    uint16_t type = frame.be16_at(offsetof(ethernet_header, type));
+    frame = frame.from(sizeof(ethernet_header));
+    for (int tags = 0; tags < 2 && (type == ether_type_vlan || type == ether_type_service);
+         ++tags) {
+        if (frame.left < sizeof(vlan_tag)) return std::nullopt;
+        type = frame.be16_at(offsetof(vlan_tag, type));
+        frame = frame.from(sizeof(vlan_tag));
+    }
+    return as_type(frame, type);
+}
+
+std::optional<bytes> in_gre(bytes gre) noexcept {
+    constexpr uint16_t checksum = 0x8000, key = 0x2000, sequence = 0x1000, version = 0x0007;
+    if (gre.left < 4) return std::nullopt;
+    const uint16_t flags = gre.be16_at(0), type = gre.be16_at(2);
+    if ((flags & version) != 0) return std::nullopt;
+    uint32_t length = 4;
+    for (const uint16_t optional : {checksum, key, sequence})
+        if ((flags & optional) != 0) length += 4;
+    const bytes payload = gre.from(length);
+    return type == gre_ethernet ? in_frame(payload) : as_type(payload, type);
+}
+
+/// The IP packet in a tunnel's.
+std::optional<bytes> inner_of(const upper& u) noexcept {
+    if (u.fragment) return std::nullopt;
+    switch (u.protocol) {
+        case protocol_ipv4:
+            return as_ip(u.header, false);
+        case protocol_ipv6:
+            return as_ip(u.header, true);
+        case protocol_gre:
+            return in_gre(u.header);
+        case protocol_udp:
+            if (u.header.left < udp_bytes || u.header.be16_at(2) != vxlan_port) return std::nullopt;
+            return in_frame(u.header.from(udp_bytes + vxlan_bytes));
+        default:
+            return std::nullopt;
+    }
+}
+
+bool has_ports(uint8_t protocol) noexcept {
+    return protocol == protocol_tcp || protocol == protocol_udp || protocol == protocol_sctp ||
+           protocol == protocol_udp_lite;
+}
+
+/// What tells flows between the same two addresses apart.
+uint64_t between_two(const upper& u, flow_fields fields) noexcept {
+    if (fields == flow_fields::addresses) return 0;
+    if (u.label != 0) return uint64_t{1} << 63 | u.label;
+    if (u.fragment) return 0;
+    const bool ports = has_ports(u.protocol) && u.header.left >= 4;
+    return uint64_t{u.protocol} << 32 | (ports ? load_be<uint32_t>(u.header.at) : 0);
+}
+
+/// Of an IPv4 header.
+uint32_t hash_ipv4(const uint8_t* l3, uint64_t between, uint64_t seed) noexcept {
+    static_assert(offsetof(ipv4_header, destination) == offsetof(ipv4_header, source) + 4);
+    const auto addresses = load_be<uint64_t>(l3 + offsetof(ipv4_header, source));
+    const uint64_t hash = blend(addresses ^ seed ^ key1, between ^ key2);
+    return static_cast<uint32_t>(blend(hash ^ key3, key2) >> 32);
+}
+
+/// Of any packet.
+__attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
+                                           const flow_hashing& how) noexcept {
+    bytes ip{l3, readable};
+    bool v6 = is_ipv6(ip);
+    upper u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
+    if (how.fields == flow_fields::inner)
+        if (const auto inner = inner_of(u)) {
+            ip = *inner;
+            v6 = is_ipv6(ip);
+            u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
+        }
+    if (!v6) return hash_ipv4(ip.at, between_two(u, how.fields), how.seed);
+    uint64_t hash = how.seed;
+    const auto take = [&](uint64_t a, uint64_t b) { hash = blend(a ^ hash ^ key1, b ^ key2); };
+    const auto word = [&](uint32_t offset) { return load_be<uint64_t>(ip.at + offset); };
+    take(word(offsetof(ipv6_header, source)), word(offsetof(ipv6_header, source) + 8));
+    take(word(offsetof(ipv6_header, destination)), word(offsetof(ipv6_header, destination) + 8));
+    take(between_two(u, how.fields), key3);
+    hash = blend(hash ^ key3, key2);
+    return static_cast<uint32_t>(hash >> 32);
+}
+
+}  // namespace
+
+uint32_t flow_hash(const uint8_t* l3, uint32_t readable, const flow_hashing& how) noexcept {
+    // As nearly all are: whole, without options, and ports follow. The same as the careful way says.
+    const auto& ip = view<ipv4_header>(l3);
+    const bool usual = how.fields == flow_fields::flow && ip.version_ihl == 0x45 &&
+                       readable >= sizeof ip + sizeof(uint32_t) &&
+                       (ip.fragment & (ipv4_more_fragments | ipv4_fragment_offset)) == 0 &&
+                       (ip.protocol == protocol_tcp || ip.protocol == protocol_udp);
+    if (!usual) return hash_of(l3, readable, how);
+    const uint64_t ports = load_be<uint32_t>(l3 + sizeof ip);
+    return hash_ipv4(l3, uint64_t{ip.protocol} << 32 | ports, how.seed);
+}
+
+}  // namespace turnpike::packet

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a router must know of a header's options (RFC 791 section 3.1): a type, of which two stand alone and all
+// others have their length behind them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace turnpike::packet {
+
+enum ipv4_option : uint8_t {
+    ipv4_option_end = 0,
+    ipv4_option_nothing = 1,
+    ipv4_option_loose_route = 131,
+    ipv4_option_strict_route = 137,
+};
+
+/// Does its sender say by whom it is to go? Of options that are not well formed, as far as they are.
+/// header  with `header_bytes` of it
+[[nodiscard]] inline bool is_source_routed(const uint8_t* header, uint32_t header_bytes) noexcept {
+    constexpr uint32_t fixed_bytes = 20;
+    for (uint32_t at = fixed_bytes; at < header_bytes;) {
+        const uint8_t type = header[at];
+        if (type == ipv4_option_end) return false;
+        if (type == ipv4_option_loose_route || type == ipv4_option_strict_route) return true;
+        const uint32_t bytes = type == ipv4_option_nothing ? 1
+                               : at + 1 < header_bytes     ? header[at + 1]
+                                                           : 0;
+        if (bytes == 0 || (bytes == 1 && type != ipv4_option_nothing)) return false;
+        at += bytes;
+    }
+    return false;
+}
+
+}  // namespace turnpike::packet

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmu/measurement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pmu/event_name.hpp"
+#include "pmu/fit.hpp"
+
+namespace turnpike::pmu {
+namespace {
+
+/// What the counters of a PCIe stack are called in sysfs: uncore_iio_2 and uncore_irp_2 are of one stack.
+constexpr std::string_view stack_kinds[] = {"uncore_iio", "uncore_irp"};
+
+bool is_of_stack(const pmu_kind& kind) {
+    return std::find(std::begin(stack_kinds), std::end(stack_kinds), kind.devices) !=
+           std::end(stack_kinds);
+}
+
+bool is_of_core(const pmu_kind& kind) { return kind.devices == "cpu"; }
+
+result<encoding> code_of(const device& of, const event& e) {
+    if (e.config.empty()) return encode_name(e.native);
+    const auto terms = parse_terms(e.config);
+    if (!terms) return tl::unexpected<error>(terms.error());
+    return encode(of.formats, *terms);
+}
+
+/// The CPU of a list that is in a socket; -1: none.
+int cpu_in(const machine& on, const device& of, unsigned package) {
+    for (const unsigned cpu : of.cpus)
+        if (package_of_cpu(on.sysfs, cpu) == package) return static_cast<int>(cpu);
+    return -1;
+}
+
+}  // namespace
+
+/// The events below a metric, those of the metrics in it, too.
+std::set<const event*> measurement::events_of(const metric& m) const {
+    std::set<const event*> events;
+    for (const std::string& name : m.how.names()) {
+        if (const event* const e = on_.table->find_event(name)) {
+            events.insert(e);
+        } else if (const metric* const inner = on_.table->find_metric(name)) {
+            events.merge(events_of(*inner));
+        }
+    }
+    return events;
+}
+
+void measurement::want(std::initializer_list<scope> scopes) {
+    for (const metric& m : on_.table->metrics)
+        if (std::find(scopes.begin(), scopes.end(), m.of) != scopes.end()) metrics_.push_back(&m);
+}
+
+void measurement::open_group(const device& of, std::vector<const event*> events, target whose) {
+    std::vector<coded_event> coded;
+    group g{.device = of.name, .events = std::move(events), .counters = nullptr};
+    for (const event* const e : g.events) {
+        auto code = code_of(of, *e);
+        if (!code) {
+            g.wrong = {code.error().code, fmt::format("{}/{}", of.name, e->name),
+                       code.error().text};
+            break;
+        }
+        coded.push_back({e->name, *code});
+    }
+    if (coded.size() == g.events.size()) {
+        auto counters = on_.source->open(of, coded, whose);
+        if (counters)
+            g.counters = std::move(*counters);
+        else
+            g.wrong = counters.error();
+    }
+    // One that cannot be counted is not to take others with it.
+    if (g.counters == nullptr && g.events.size() > 1 && g.events[1]->leader.empty()) {
+        for (const event* const e : g.events) open_group(of, {e}, whose);
+        return;
+    }
+    g.first.resize(g.events.size());
+    g.last.resize(g.events.size());
+    groups_.push_back(std::move(g));
+}
+
+void measurement::open(const std::string& name, const std::vector<const event*>& events,
+                       target whose, unsigned package, const pmu_kind& kind) {
+    const auto found = read_device(on_.sysfs, name);
+    if (found && !is_of_core(kind)) whose = {.cpu = cpu_in(on_, *found, package), .thread = -1};
+    if (!found || (whose.cpu < 0 && whose.thread < 0)) {
+        groups_.push_back(
+            {.device = name,
+             .events = events,
+             .counters = nullptr,
+             .wrong = found ? error{ENODEV, name,
+                                    fmt::format("its cpumask has no CPU of socket {}", package)}
+                            : found.error()});
+        return;
+    }
+    std::vector<fit_event> wanted;
+    for (const event* const e : events) {
+        const auto leader = std::find_if(events.begin(), events.end(), [&](const event* other) {
+            return other->name == e->leader;
+        });
+        const auto code = code_of(*found, *e);
+        wanted.push_back(
+            {.counters = e->counters,
+             .fixed = e->fixed,
+             .leader = leader == events.end() ? -1 : static_cast<int>(leader - events.begin()),
+             .filter = code ? code->words[1] : 0});
+    }
+    const bool smt = kind.counters_smt != 0 && smt_active(on_.sysfs);
+    for (const auto& indices :
+         fit(wanted, smt ? kind.counters_smt : kind.counters, kind.one_filter)) {
+        std::vector<const event*> together;
+        for (const size_t i : indices) together.push_back(events[i]);
+        open_group(*found, std::move(together), whose);
+    }
+}
+
+void measurement::open_all(target whose, unsigned package) {
+    std::set<const event*> all;
+    for (const metric* const m : metrics_) all.merge(events_of(*m));
+    for (const pmu_kind& kind : on_.table->pmus) {
+        std::vector<const event*> events;
+        // In the order of the metrics, so that what is divided by each other is counted together.
+        for (const metric* const m : metrics_)
+            for (const event* const e : events_of(*m))
+                if (e->pmu == kind.name &&
+                    std::find(events.begin(), events.end(), e) == events.end())
+                    events.push_back(e);
+        for (size_t i = 0; i < events.size(); ++i)
+            if (const event* const leader = on_.table->find_event(events[i]->leader);
+                leader != nullptr &&
+                std::find(events.begin(), events.end(), leader) == events.end())
+                events.push_back(leader);
+        if (events.empty()) continue;
+        auto names = devices_of(on_.sysfs, kind.devices);
+        if (names.empty()) names = {kind.devices};  // whose absence read_device puts into words
+        for (const std::string& name : names) open(name, events, whose, package, kind);
+    }
+}
+
+measurement measurement::of_core(const machine& on, target whose) {
+    measurement m(on);
+    m.want({scope::core});
+    m.open_all(whose, 0);
+    return m;
+}
+
+measurement measurement::of_socket(const machine& on, unsigned package) {
+    measurement m(on);
+    m.want({scope::socket, scope::instance});
+    m.open_all({}, package);
+    return m;
+}
+
+result<measurement> measurement::of_device(const machine& on, std::string_view address) {
+    auto pci = read_pci_device(on.sysfs, address);
+    if (!pci) return tl::unexpected<error>(pci.error());
+    measurement m(on);
+    m.pci_ = std::move(*pci);
+    m.stack_ = find_stack(on.sysfs, m.pci_);
+    const bool stacks = std::any_of(on.table->pmus.begin(), on.table->pmus.end(), is_of_stack);
+    if (stacks)
+        m.want({scope::stack, scope::socket, scope::instance});
+    else
+        m.want({scope::socket, scope::instance});
+    unsigned package = 0;
+    if (m.stack_) {
+        package = package_of_cpu(on.sysfs, m.stack_->cpu);
+    } else if (m.pci_.node > 0) {
+        // Without a stack to name it: a CPU of the device's node is in its socket.
+        for (unsigned cpu = 0; node_of_cpu(on.sysfs, cpu) >= 0; ++cpu)
+            if (node_of_cpu(on.sysfs, cpu) == m.pci_.node) package = package_of_cpu(on.sysfs, cpu);
+    }
+    m.open_all({}, package);
+    return m;
+}
+
+void measurement::take(std::vector<reading> group::*into) {
+    for (group& g : groups_) {
+        if (g.counters == nullptr) continue;
+        if (const auto taken = g.counters->read(g.*into); !taken) {
+            g.wrong = {taken.error().code, g.device, taken.error().text};
+            g.counters = nullptr;
+        }
+    }
+}
+
+/// Its counts of all PMUs that are asked about, scaled to the time that they were to be counted.
+result<measured> measurement::count(const event& e, std::string_view of) const {
+    measured sum;
+    bool found = false;
+    for (const group& g : groups_) {
+        if (!of.empty() && g.device != of) continue;
+        const auto at = std::find(g.events.begin(), g.events.end(), &e);
+        if (at == g.events.end()) continue;
+        if (g.counters == nullptr) return tl::unexpected<error>(g.wrong);
+        const auto i = static_cast<size_t>(at - g.events.begin());
+        const uint64_t enabled = g.last[i].enabled_ns - g.first[i].enabled_ns;
+        const uint64_t running = g.last[i].running_ns - g.first[i].running_ns;
+        if (running == 0)
+            return fail(ENODATA, fmt::format("{}/{}", g.device, e.name),
+                        enabled == 0 ? "not counted yet"
+                                     : "other programs hold this PMU's counters: it never counted");
+        const double share =
+            std::min(1.0, static_cast<double>(running) / static_cast<double>(enabled));
+        sum.value += static_cast<double>(g.last[i].value - g.first[i].value) / share;
+        sum.share = std::min(sum.share, share);
+        found = true;
+    }
+    if (!found) return fail(ENOENT, e.name, "is not counted here");
+    return sum;
+}
+
+result<measured> measurement::value(std::string_view name, const given_values& given,
+                                    std::string_view of) const {
+    if (const event* const e = on_.table->find_event(name)) {
+        const pmu_kind& kind = *on_.table->find_pmu(e->pmu);
+        if (!of.empty() && !of.starts_with(kind.devices) && is_of_stack(kind))
+            return count(*e, fmt::format("{}_{}", kind.devices, stack_->number));
+        return count(*e, of.starts_with(kind.devices) ? of : std::string_view{});
+    }
+    const metric* const m = on_.table->find_metric(name);
+    if (m == nullptr) return fail(ENOENT, std::string(name), "there is no such metric");
+    if (m->of == scope::stack) {
+        if (!stack_) return tl::unexpected<error>(stack_.error());
+        of = stack_->device;
+    } else if (m->of != scope::instance) {
+        of = {};
+    }
+    measured out;
+    const auto computed = m->how.value([&](const std::string& inner) -> result<double> {
+        const bool counted =
+            on_.table->find_event(inner) != nullptr || on_.table->find_metric(inner) != nullptr;
+        if (!counted) {
+            if (const auto at = given.find(inner); at != given.end()) return at->second;
+            return fail(ENODATA, std::string(name), fmt::format("{} is not known", inner));
+        }
+        const auto one = value(inner, given, of);
+        if (!one) return tl::unexpected<error>(one.error());
+        out.share = std::min(out.share, one->share);
+        return one->value;
+    });
+    if (!computed) {
+        const error& wrong = computed.error();
+        return fail(wrong.code, wrong.object.empty() ? std::string(name) : wrong.object,
+                    wrong.text);
+    }
+    out.value = *computed;
+    return out;
+}
+
+std::vector<std::string> measurement::instances(std::string_view kind) const {
+    const pmu_kind* const of = on_.table->find_pmu(kind);
+    std::vector<std::string> names;
+    for (const group& g : groups_)
+        if (of != nullptr && g.events[0]->pmu == kind &&
+            std::find(names.begin(), names.end(), g.device) == names.end())
+            names.push_back(g.device);
+    return names;
+}
+
+const error* measurement::why() const noexcept {
+    for (const group& g : groups_)
+        if (g.counters != nullptr) return nullptr;
+    return groups_.empty() ? nullptr : &groups_[0].wrong;
+}
+
+const error* measurement::why(scope of) const noexcept {
+    if (of == scope::stack && !stack_) return &stack_.error();
+    return why();
+}
+
+}  // namespace turnpike::pmu

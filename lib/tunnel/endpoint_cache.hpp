@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// endpoint_cache.hpp: which endpoint each packet of a burst came from: a table of all, behind a worker's own
+// cache of the last eight.
+//
+//   using endpoints = tunnel::endpoint_table<tunnel::endpoint4>;       // exact::table: control's, for all workers
+//   tunnel::endpoint_cache<tunnel::endpoint4> cache(*tunnel::choose_find(512));        // a worker's
+//   uint32_t known = cache.lookup(table, key, value, n);
+//
+// What the cache does not have is asked of the table, all at once; of packets in a row from one endpoint
+// only the first. Where most packets of some bursts are not found in the cache, more endpoints send than it
+// has room for: then the table alone is asked, and the cache is tried again from time to time.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "base/result.hpp"
+#include "exact/table.hpp"
+#include "tunnel/endpoint.hpp"
+#include "tunnel/last_endpoints.hpp"
+
+namespace turnpike::tunnel {
+
+/// Values are not 0.
+template <class Key>
+using endpoint_table = exact::table<Key, uint32_t>;
+
+/// The kernel that may run, or the one named. Errors as isa::choose.
+[[nodiscard]] inline result<const finder*> choose_find(uint16_t max_simd_bitwidth,
+                                                       std::string_view name = {}) {
+    const auto row = isa::choose(find_kernels(), "tunnel endpoints", max_simd_bitwidth, name);
+    if (!row) return tl::unexpected<error>(row.error());
+    return (*row)->function;
+}
+
+/// Threads  one. The table may change meanwhile; what changes in it is seen behind forget().
+template <class Key>
+class endpoint_cache {
+  public:
+    explicit endpoint_cache(const finder* find) noexcept : find_(find) {}
+
+    /// Nothing is known any more: the table is another one, or has changed.
+    void forget() noexcept {
+        last_.used = next_ = 0;
+        passed_over_ = bad_bursts_ = 0;
+    }
+
+    /// key    [n, with room for a multiple of endpoint_lanes]
+    /// value  [likewise] out; 0: the table does not have it
+    /// n      up to burst_endpoints
+    /// Answers  bit i: value[i] is not 0
+    uint32_t lookup(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
+                    uint32_t n) noexcept {
+        if (passed_over_ != 0) {
+            --passed_over_;
+            return in_rows_ ? ask(table, key, value, all_of(n)) : ask_all(table, key, value, n);
+        }
+        if (all_same(key, n)) return look_up_one(table, key, value, n);
+        const uint32_t found = find_in_cache(key, value, n);
+        const uint32_t missing = all_of(n) & ~found;
+        if (missing == 0) [[likely]] {
+            bad_bursts_ = 0;
+            return found;
+        }
+        const uint32_t asked = ask(table, key, value, missing);
+        keep_answers();
+        judge(n, static_cast<uint32_t>(std::popcount(missing)));
+        return found | asked;
+    }
+
+    // For tests.
+    [[nodiscard]] uint32_t used() const noexcept { return last_.used; }
+    [[nodiscard]] bool passed_over() const noexcept { return passed_over_ != 0; }
+
+    /// So many bursts in a row, in most of whose packets the cache was no help: it is not asked for some
+    /// bursts, and then by one. (turnpike-bench-vxlan, 16 and more endpoints, interleaved.)
+    static constexpr uint32_t bad_bursts_most = 4, bursts_passed_over = 60;
+
+  private:
+    static constexpr uint32_t all_of(uint32_t n) noexcept {
+        return static_cast<uint32_t>((uint64_t{1} << n) - 1);
+    }
+
+    uint32_t find_in_cache(const Key* key, uint64_t* value, uint32_t n) noexcept {
+        if constexpr (mark_is_key<Key>) {
+            return find_->find(last_, &key->word, value, n);
+        } else {
+            alignas(64) std::array<uint64_t, burst_endpoints> mark;
+            for (uint32_t i = 0; i < n; ++i) mark[i] = mark_of(key[i]);
+            for (uint32_t i = n; i % endpoint_lanes != 0; ++i) mark[i] = 0;
+            uint32_t found = find_->find(last_, mark.data(), value, n);
+            // The kernel says which of ours has the mark; whether it has the key is to be seen.
+            for (uint32_t rest = found; rest != 0; rest &= rest - 1) {
+                const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+                const known& its = known_[value[i] - 1];
+                const bool right = differ(its.key, key[i]) == 0;
+                value[i] = right ? its.value : 0;
+                found &= ~(uint32_t{!right} << i);
+            }
+            return found;
+        }
+    }
+
+    /// Where comparing keys is dear: is one of them all that there is to look up?
+    bool all_same(const Key* key, uint32_t n) const noexcept {
+        if constexpr (mark_is_key<Key>) {
+            return false;
+        } else {
+            static_assert(sizeof(Key) == long_key_words * sizeof(uint64_t) &&
+                          offsetof(Key, from) == 0);
+            return n != 0 && find_->same(key->from, n);
+        }
+    }
+    uint32_t look_up_one(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
+                         uint32_t n) noexcept {
+        alignas(64) std::array<uint64_t, endpoint_lanes> answer;
+        if (find_in_cache(key, answer.data(), n != 0) == 0 && n != 0) {
+            static_cast<void>(ask(table, key, answer.data(), 1));
+            keep_answers();
+        }
+        for (uint32_t i = 0; i < n; ++i) value[i] = answer[0];
+        bad_bursts_ = 0;
+        return n != 0 && answer[0] != 0 ? all_of(n) : 0;
+    }
+
+    /// The table's answers for all.
+    uint32_t ask_all(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
+                     uint32_t n) noexcept {
+        const uint64_t found = table.lookup({key, n}, {asked_.answer.data(), n});
+        for (uint32_t i = 0; i < n; ++i) value[i] = asked_.answer[i];
+        return static_cast<uint32_t>(found);
+    }
+    /// The table's answers for those of a mask; others' stay. Answers those that it has.
+    uint32_t ask(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
+                 uint32_t packets) noexcept {
+        auto& [wanted, answer, of, questions] = asked_;
+        questions = 0;
+        for (uint32_t rest = packets; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            if (questions == 0 || differ(wanted[questions - 1], key[i]) != 0)
+                wanted[questions++] = key[i];
+            of[i] = static_cast<uint8_t>(questions - 1);
+        }
+        static_cast<void>(table.lookup({wanted.data(), questions}, {answer.data(), questions}));
+        uint32_t found = 0;
+        for (uint32_t rest = packets; rest != 0; rest &= rest - 1) {
+            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+            value[i] = answer[of[i]];
+            found |= uint32_t{value[i] != 0} << i;
+        }
+        return found;
+    }
+    /// As many as there is room for: the first ones of a burst would be gone at its end.
+    void keep_answers() noexcept {
+        const uint32_t most =
+            asked_.questions < cached_endpoints ? asked_.questions : cached_endpoints;
+        for (uint32_t q = 0; q < most; ++q)
+            if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);
+    }
+
+    /// In place of the one that has been here longest.
+    void keep(const Key& key, uint32_t value) noexcept {
+        const uint64_t mark = mark_of(key);
+        uint32_t at = 0;
+        while (at < last_.used && last_.mark[at] != mark) ++at;
+        if (at == last_.used) {  // marks are there once
+            at = next_;
+            next_ = (next_ + 1) % cached_endpoints;
+            if (last_.used < cached_endpoints) ++last_.used;
+        }
+        last_.mark[at] = mark;
+        last_.value[at] = mark_is_key<Key> ? value : at + 1;
+        if constexpr (!mark_is_key<Key>) known_[at] = {key, value};
+    }
+
+    void judge(uint32_t n, uint32_t missing) noexcept {
+        if (2 * missing <= n) {
+            bad_bursts_ = 0;
+        } else if (++bad_bursts_ >= bad_bursts_most) {
+            passed_over_ = bursts_passed_over;
+            in_rows_ = 2 * asked_.questions <= missing;
+            --bad_bursts_;  // the next one that is tried decides
+        }
+    }
+
+    /// Of the burst that is looked up.
+    struct questions_of_a_burst {
+        std::array<Key, burst_endpoints> wanted;
+        std::array<uint32_t, burst_endpoints> answer;
+        std::array<uint8_t, burst_endpoints> of;  ///< [packet] its question
+        uint32_t questions = 0;
+    };
+    struct known {
+        Key key;
+        uint64_t value = 0;
+    };
+    struct nothing {};
+
+    last_endpoints last_;
+    [[no_unique_address]] std::conditional_t<mark_is_key<Key>, nothing,
+                                             std::array<known, cached_endpoints>>
+        known_;
+    questions_of_a_burst asked_;
+    const finder* find_;
+    uint32_t next_ = 0, passed_over_ = 0, bad_bursts_ = 0;
+    bool in_rows_ = false;  ///< where it is passed over: packets come in rows
+};
+
+}  // namespace turnpike::tunnel

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks of packets, each compared with every endpoint there is. A block's marks and answers stay in
+// registers. V has:
+//
+//   lanes           64-bit lanes in a vector
+//   vectors         in a block
+//   all(x)          every lane x
+//   load, store     any alignment
+//   pick(a, b, c, d)  lane by lane: a, and where b is c also d
+//   nonzero(a)      bit i: lane i is not 0
+//   differ(a, b, c)  lane by lane: a, and where b is not c some bit besides
+//   load_key(from)  where a key is less than a vector: its words, and 0
+
+#include "tunnel/last_endpoints.hpp"
+
+namespace {
+
+template <class V>
+inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const uint64_t* mark,
+                           uint64_t* value, uint32_t n) noexcept {
+    constexpr uint32_t block = V::vectors * V::lanes;
+    static_assert(turnpike::tunnel::endpoint_lanes % block == 0);
+    const uint64_t* const marks = &last.mark[0];
+    const uint64_t* const values = &last.value[0];
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < n; i += block) {
+        V wanted[V::vectors], seen[V::vectors];
+        for (uint32_t k = 0; k < V::vectors; ++k) {
+            wanted[k] = V::load(mark + i + k * V::lanes);
+            seen[k] = V::all(0);
+        }
+        for (uint32_t e = 0; e < last.used; ++e) {
+            const V its_mark = V::all(marks[e]), its_value = V::all(values[e]);
+            for (uint32_t k = 0; k < V::vectors; ++k)
+                seen[k] = V::pick(seen[k], wanted[k], its_mark, its_value);
+        }
+        for (uint32_t k = 0; k < V::vectors; ++k) {
+            V::store(value + i + k * V::lanes, seen[k]);
+            found |= uint64_t{V::nonzero(seen[k])} << (i + k * V::lanes);
+        }
+    }
+    return static_cast<uint32_t>(found & ((uint64_t{1} << n) - 1));
+}
+
+/// Whole vectors of each key, and word by word what is behind them; some keys at a time without a branch.
+template <class V>
+inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
+    constexpr uint32_t words = turnpike::tunnel::long_key_words, step = 8;
+    constexpr bool in_one = V::lanes > words;
+    constexpr uint32_t whole = in_one ? 1 : words / V::lanes, rest = in_one ? 0 : words % V::lanes;
+    const auto load = [](const uint64_t* from) {
+        if constexpr (in_one)
+            return V::load_key(from);
+        else
+            return V::load(from);
+    };
+    V first[whole];
+    for (uint32_t w = 0; w < whole; ++w) first[w] = load(key + w * V::lanes);
+    for (uint32_t i = 1; i < n; i += step) {
+        V differs = V::all(0);
+        uint64_t rest_differs = 0;
+        const uint32_t end = i + step < n ? i + step : n;
+        for (uint32_t k = i; k < end; ++k) {
+            const uint64_t* const one = key + k * words;
+            for (uint32_t w = 0; w < whole; ++w)
+                differs = V::differ(differs, load(one + w * V::lanes), first[w]);
+            for (uint32_t w = words - rest; w < words; ++w) rest_differs |= one[w] ^ key[w];
+        }
+        if (rest_differs != 0 || V::nonzero(differs) != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bytes -> packets in tunnels, in mbuf chains -> a bridge with tunnels over IPv4 and IPv6.
+//
+//   ( | flags | length 2 | first segment | traffic class | bytes ... | )*
+//   flags   1 over IPv6, 2 segments are heap blocks of exactly their size, 4 the UDP checksum is made right,
+//           8 IPv4 options, or an IPv6 extension, 16 the bytes are a frame for the bridge, which goes into tunnels
+//   bytes   UDP's header, whose port is made VXLAN's, and all behind it
+//
+// What must hold after each input: every packet has one fate, every mbuf is back, what leaves the bridge is a frame that
+// was in a tunnel, and what leaves by the underlay is a sound packet of a tunnel.
+
+#include "exact_segment.hpp"
+#include "lib/path_lab.hpp"
+#include "packet/checksum.hpp"
+#include "packet/headers.hpp"
+#include "start_eal.hpp"
+
+namespace turnpike {
+namespace {
+
+using test::byte_vector;
+
+const byte_vector us{2, 0, 0, 0, 0, 0x0c}, them{2, 0, 0, 0, 9, 2};
+const byte_vector us6{0x20, 1, 0xd, 0xb8, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+    them6{0x20, 1, 0xd, 0xb8, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+constexpr uint32_t us4 = 0x0a000901, them4 = 0x0a000902;
+enum port : uint16_t { lan, up };
+
+constexpr const char* configuration = R"(
+ports:
+  - {name: lan, device: net_ring0}
+  - {name: up, device: net_ring1, mtu: 1600, addresses: [10.0.9.1/24, "2001:db8:9::1/64"]}
+tunnels:
+  - {name: t4, vni: 100, local: 10.0.9.1, remote: 10.0.9.2, mtu: 1500, dscp: inherit}
+  - {name: t6, vni: 100, local: "2001:db8:9::1", remote: "2001:db8:9::2", mtu: 1500}
+  - {name: v4, vni: 200, local: 10.0.9.1, remote: 10.0.9.2, mtu: 1500, ignore_reserved: true, checksum: true}
+bridges:
+  - {name: one, members: [{port: lan, mode: trunk}, {port: t4, mode: access, vlan: 4}, {port: t6, mode: access, vlan: 6},
+                          {port: v4, mode: trunk}]}
+neighbours:
+  static: [{address: 10.0.9.2, mac: "02:00:00:00:09:02"}, {address: "2001:db8:9::2", mac: "02:00:00:00:09:02"}]
+)";
+
+class lab : public test::path_lab {
+  public:
+    lab() : path_lab(configuration) {
+        worker().start();
+        links(true);
+        settle_all();
+    }
+
+    void run(const uint8_t* data, size_t size) {
+        while (size > 5) {
+            const uint8_t flags = data[0];
+            const size_t bytes = std::min<size_t>({load_be<uint16_t>(data + 1), size - 5, 1700});
+            const byte_vector given(data + 5, data + 5 + bytes);
+            const bool into = (flags & 16) != 0;
+            const byte_vector frame = into ? given : outer(flags, data[4], given);
+            inner_ = into ? byte_vector{} : given;
+            offer_packet(into ? lan : up, chain(frame, data[3], (flags & 2) != 0));
+            settle_all();
+            data += 5 + bytes;
+            size -= 5 + bytes;
+        }
+        // Stations move every time: they are forgotten, so that every input begins alike.
+        controller().switching().forget({});
+        check_balance();
+    }
+
+  private:
+    static byte_vector outer(uint8_t flags, uint8_t traffic_class, byte_vector udp) {
+        using namespace test;
+        const bool v6 = (flags & 1) != 0;
+        if (udp.size() >= 4) store_be(&udp[2], packet::vxlan_port);
+        if ((flags & 4) != 0 && udp.size() >= 8) {
+            store_be(&udp[4], static_cast<uint16_t>(udp.size()));
+            store_be(&udp[6], uint16_t{0});
+            uint32_t sum = 17 + static_cast<uint32_t>(udp.size());
+            sum = v6 ? packet::sum_bytes(them6, packet::sum_bytes(us6, sum))
+                     : packet::sum_bytes(be(them4), packet::sum_bytes(be(us4), sum));
+            store_be(&udp[6], static_cast<uint16_t>(~packet::fold(packet::sum_bytes(udp, sum))));
+        }
+        const bool more = (flags & 8) != 0;
+        if (v6) {
+            byte_vector out = ethernet(0x86dd,
+                                       ipv6({.next_header = more ? uint8_t{60} : uint8_t{17},
+                                             .source = them6,
+                                             .destination = us6},
+                                            more ? extension(17, 0, udp) : udp),
+                                       us, them);
+            out[15] = static_cast<uint8_t>(out[15] | (traffic_class & 3) << 4);
+            return out;
+        }
+        byte_vector out = ethernet(
+            0x0800,
+            ipv4({.source = them4, .destination = us4, .options = byte_vector(more ? 4 : 0, 1)},
+                 udp),
+            us, them);
+        out[15] = traffic_class;
+        auto& ip = packet::view<packet::ipv4_header>(&out[14]);
+        ip.checksum = 0;
+        ip.checksum = packet::checksum({&out[14], ip.header_bytes()});
+        return out;
+    }
+
+    /// In segments of `first` bytes and the rest.
+    rte_mbuf* chain(const byte_vector& frame, uint8_t first, bool exact) {
+        const size_t cut = first == 0 ? frame.size() : std::min<size_t>(first, frame.size());
+        rte_mbuf* const head = segment({frame.data(), cut}, exact);
+        if (cut < frame.size())
+            REQUIRE(rte_pktmbuf_chain(head, segment(std::span(frame).subspan(cut), exact)) == 0);
+        return head;
+    }
+    rte_mbuf* segment(std::span<const uint8_t> bytes, bool exact) {
+        rte_mbuf* const m = test::segment_of(controller().pool(), bytes, exact);
+        REQUIRE(m != nullptr);
+        return m;
+    }
+
+    void settle_all() {
+        settle();
+        for (const uint16_t p : {lan, up})
+            while (rte_mbuf* const m = take(p)) {
+                REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
+                const byte_vector frame = bytes_of(m);
+                rte_pktmbuf_free(m);
+                if (p == up)
+                    check_tunnelled(frame);
+                else
+                    REQUIRE(frame.size() >= 14 && frame.size() <= inner_.size() + 4);
+            }
+    }
+    /// ARP, neighbour discovery and ICMP of ours aside.
+    static void check_tunnelled(const byte_vector& frame) {
+        REQUIRE(frame.size() >= 14);
+        const auto type = load_be<uint16_t>(&frame[12]);
+        const std::span<const uint8_t> l3 = std::span(frame).subspan(14);
+        const bool v4 = type == 0x0800;
+        if (type == 0x0806 || l3[v4 ? 9 : 6] != 17) return;
+        const size_t header = v4 ? 20 : 40;
+        REQUIRE(l3.size() >= header + 16 + 14 &&
+                byte_vector(frame.begin(), frame.begin() + 6) == them);
+        const std::span<const uint8_t> udp = l3.subspan(header);
+        REQUIRE(load_be<uint16_t>(&udp[2]) == packet::vxlan_port);
+        REQUIRE(load_be<uint16_t>(&udp[4]) == udp.size() && (udp[8] == 8));
+        if (v4) {
+            REQUIRE(load_be<uint16_t>(&l3[2]) == l3.size() && l3[9] == 17);
+            REQUIRE(packet::checksum(l3.first(20)) == 0);
+        } else {
+            REQUIRE(load_be<uint16_t>(&l3[4]) == udp.size());
+        }
+        if (load_be<uint16_t>(&udp[6]) == 0) return;
+        const std::span<const uint8_t> addresses = v4 ? l3.subspan(12, 8) : l3.subspan(8, 32);
+        const uint32_t sum = packet::sum_bytes(addresses, 17 + static_cast<uint32_t>(udp.size()));
+        REQUIRE(packet::fold(packet::sum_bytes(udp, sum)) == 0xffff);
+    }
+
+    byte_vector inner_;  ///< of the packet under way
+};
+
+lab* the_lab = nullptr;  // for as long as the process
+
+}  // namespace
+}  // namespace turnpike
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+    turnpike::test::start_eal();
+    turnpike::the_lab = new turnpike::lab;
+    return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    turnpike::the_lab->run(data, size);
+    return 0;
+}

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel beside the forwarder: its interfaces, links, addresses and routes, and what goes by them."""
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.dut import Turnpike, router_config  # noqa: E402
+from lib.frames import IPV4, ethernet, ipv4, mac, udp, v4  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import EAST, OURS, WEST, answers, cabled, ping, rewrite  # noqa: E402
+
+
+def begin(lab, namespace=None, wait=True, device="net_af_packet{},iface={}", **more):
+    west, dut, east = cabled(lab)
+    box = lab.host("box")
+    devices = {name: ({"device": device.format(n, interface), "descriptors": 512, "kernel": True}, OURS[name])
+               for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
+    running = Turnpike(lab, dut, router_config(
+        devices, control_plane={"netlink": True, "namespace": namespace or box.ns, **more}), wait=wait)
+    if wait:
+        wait_until(lambda: "10.0.2.1/24" in box.run("ip addr show east").stdout, "the kernel has all", 5)
+    return west, dut, east, box, running
+
+
+def learned(operator):
+    return {r["to"]: r for r in operator.show("routes", most=1024)["routes"] if r["origin"] == "learned"}
+
+
+class Links:
+    """When links of a host change: (time, name, carrier)."""
+
+    def __init__(self, host):
+        with host.inside():
+            self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self.socket.bind((0, 1))  # RTMGRP_LINK
+
+    def wait(self, name, carrier, seconds=5):
+        end = time.monotonic() + seconds
+        while True:
+            ready, _, _ = select.select([self.socket], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{name} never had carrier {carrier}"
+            at, data = time.monotonic(), self.socket.recv(65536)
+            attributes, here = {}, 32
+            while here + 4 <= len(data):
+                length, kind = struct.unpack_from("=HH", data, here)
+                attributes[kind] = data[here + 4:here + length]
+                here += max(4, (length + 3) // 4 * 4)
+            if attributes[3].rstrip(b"\0").decode() == name and attributes.get(33, b"\2")[0] == carrier:
+                return at
+
+
+def test_interfaces_and_what_is_for_the_kernel():
+    with Lab() as lab:
+        # net_af_packet's kernel would put the fragments together before turnpike sees them.
+        west, dut, _east, box, running = begin(lab, device="net_xsk{},iface={}")
+        assert box.mac("west") == dut.mac("w0") and box.mac("east") == dut.mac("e0")
+        # Out of the kernel and back: turnpike answers what it answers, the rest is the kernel's.
+        for address in (*WEST, *EAST):
+            ping(box, address, count=2)
+        listening = box.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
+        wait_until(lambda: ":5201" in box.run("ss -ltn").stdout, "iperf3 listens")
+        west.run("iperf3 -c 10.0.1.1 -n 200K", timeout=30)
+        lab.end(listening)
+        refused = subprocess.run(west.command("python3 -c 'import socket; socket.create_connection((\"10.0.1.1\", 9))'"),
+                                 capture_output=True, text=True, check=False)
+        assert "ConnectionRefusedError" in refused.stderr, refused.stderr
+        # A long ICMP echo to the kernel's other side: fragments are put together there.
+        ping(box, WEST[0], "-s 4000", count=2)
+        operator = Operator("/run/turnpike/control.sock")
+        shown = {i["name"]: i for i in operator.show("control-plane")["interfaces"]}
+        assert shown["west"]["given"] > 50 and shown["west"]["taken"] > 50 and shown["west"]["carrier"], shown
+        # Down there, it takes nothing.
+        box.run("ip link set west down")
+        west.run("ping -n -c 1 -W 0.2 10.0.1.1")  # turnpike's own answer
+        west.run("bash -c 'echo x >/dev/udp/10.0.1.1/9'", check=False)
+        wait_until(lambda: operator.show("drops")["drops"].get("host_refused"), "it is counted")
+        report = running.stop()
+        assert report["drops"]["host_refused"] > 0
+
+
+def test_links():
+    with Lab() as lab:
+        _west, dut, _east, box, running = begin(lab, device="net_xsk{},iface={}")
+        below, above = Links(dut), Links(box)
+        slowest = 0
+        wait_until(lambda: "LOWER_UP" in box.run("ip link show west").stdout, "it is up")
+        for n in range(10):
+            dut.run(f"ip link set w0 {'down' if n % 2 == 0 else 'up'}")
+            went = below.wait("w0", n % 2)
+            slowest = max(slowest, above.wait("west", n % 2) - went)
+        print(f"# carrier follows within {slowest * 1000:.1f} ms")
+        assert slowest < 0.05, slowest
+        running.stop()
+
+
+def test_addresses_and_mtu():
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
+        # Of the kernel: ours at once, and not the file's.
+        box.run("ip addr add 10.0.7.1/24 dev west")
+        box.run("ip addr add 10.255.0.1/32 dev lo")
+        wait_until(lambda: "10.0.7.1/24" in own()["west"], "an address is followed")
+        west.run("ip addr add 10.0.7.2/24 dev eth0")
+        ping(west, "10.0.7.1")
+        ping(west, "10.255.0.1")
+        assert "10.0.7.1" not in operator.result("configuration")["text"]
+        box.run("ip addr add 10.0.2.9/24 dev west")  # east's network
+        box.run("ip addr del 10.0.7.1/24 dev west")
+        wait_until(lambda: own()["west"] == OURS["west"], "it goes again")
+        box.run("ip addr del 10.0.2.9/24 dev west")
+        assert not answers(west, "10.0.7.1")
+        # Of the operator: the kernel's, too.
+        def change(config):
+            config["ports"][0].update(mtu=1400, addresses=["10.0.1.1/24", "10.0.8.1/24"])
+        assert "refused" not in rewrite(running, change)
+        there = box.run("ip addr show west").stdout
+        assert "mtu 1400" in there and "10.0.8.1/24" in there and "2001:db8:1::1" not in there, there
+        # One less in the kernel.
+        def without(config):
+            config["ports"][1]["kernel"] = False
+        assert "refused" not in rewrite(running, without)
+        assert "east" not in box.run("ip -br link").stdout
+        ping(west, WEST[0].replace(".2", ".1"))
+        running.stop()
+
+
+def batch(host, lines):
+    subprocess.run(host.command("ip -batch -"), input="\n".join(lines) + "\n", text=True, check=True)
+
+
+def test_what_is_lost_is_asked_for_again():
+    """turnpike sleeps while the kernel's routes change by more than a socket holds; traffic goes on, and in the end
+    both have the same."""
+    with Lab() as lab:
+        west, _dut, east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        east.run("ip addr add 10.9.1.1/32 dev lo")
+        batch(box, ["route add 10.9.1.0/24 via 10.0.2.2 proto bgp", "route add 10.9.2.0/24 via 10.0.2.2 proto bgp"])
+        wait_until(lambda: len(learned(operator)) == 2, "they are learned")
+        os.kill(running.process.pid, signal.SIGSTOP)
+        try:
+            many = [f"10.{100 + n // 65536}.{n // 256 % 256}.{n % 256}/32" for n in range(100000)]
+            batch(box, [f"route add {p} via 10.0.2.2 proto bgp" for p in many])
+            batch(box, [f"route del {p}" for p in many[1000:]])
+            batch(box, ["route del 10.9.2.0/24"])
+        finally:
+            os.kill(running.process.pid, signal.SIGCONT)
+        wait_until(lambda: operator.show("control-plane")["routes"] == 1001, "it has the same", 20)
+        shown = operator.show("control-plane")
+        assert shown["overruns"] >= 1 and shown["whole"] >= 2, shown
+        ping(west, "10.9.1.1")
+        assert not operator.show("routes", to="10.9.2.0/24")["routes"]
+        running.stop()
+
+
+def test_routes_that_the_kernel_takes_without_a_word():
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        box.run("ip addr add 10.0.7.1/24 dev west")
+        box.run("ip route add 10.5.0.0/16 via 10.0.7.2 src 10.0.7.1")
+        box.run("ip nexthop add id 7 via 10.0.2.2 dev east")
+        box.run("ip route add 10.6.0.0/16 nhid 7")
+        box.run("ip route add 10.7.0.0/16 via 10.0.2.2")
+        box.run("ip route add blackhole 192.0.2.0/24")
+        wait_until(lambda: set(learned(operator)) ==
+                   {"10.5.0.0/16", "10.6.0.0/16", "10.7.0.0/16", "192.0.2.0/24"}, "all are learned")
+        box.run("ip addr del 10.0.7.1/24 dev west")
+        wait_until(lambda: "10.5.0.0/16" not in learned(operator), "one goes with its address")
+        box.run("ip nexthop del id 7")
+        wait_until(lambda: "10.6.0.0/16" not in learned(operator), "one goes with its next hop")
+        box.run("ip link set east down")
+        wait_until(lambda: set(learned(operator)) == {"192.0.2.0/24"}, "one goes with its interface")
+        running.stop()
+
+
+def test_a_flood_for_the_kernel_is_bounded():
+    with Lab() as lab:
+        west, dut, _east, box, running = begin(lab, rate=100)
+        operator = Operator("/run/turnpike/control.sock")
+        s = west.raw("eth0")
+        frame = ethernet(mac(dut.mac("w0")), mac(west.mac("eth0")), IPV4,
+                         ipv4(v4("10.0.1.2"), v4("10.0.1.1"), udp(bytes(20))))
+
+        def most_are_dropped():
+            for _ in range(100):
+                s.send(frame)
+            return operator.show("drops")["drops"].get("host_rate", 0) > 1000
+        wait_until(most_are_dropped, "most are dropped")
+        given = operator.show("control-plane")["interfaces"][0]["given"]
+        assert given < operator.show("drops")["drops"]["host_rate"], given
+        running.stop()
+
+
+def test_what_cannot_be_is_refused():
+    with Lab() as lab:
+        *_, running = begin(lab, namespace="tpk-nobody", wait=False)
+        assert running.finish() == 1
+        assert "/run/netns/tpk-nobody" in running.output() and "ip netns add tpk-nobody" in running.output()
+    with Lab() as lab:
+        west, dut, east = cabled(lab)
+        box = lab.host("box")
+        lab.cable(west, "x0", box, "west")
+        devices = {"west": ({"device": "net_af_packet0,iface=w0", "kernel": True}, OURS["west"])}
+        running = Turnpike(lab, dut, router_config(devices, control_plane={"netlink": True, "namespace": box.ns}),
+                           wait=False)
+        assert running.finish() == 1
+        assert "interface west: the namespace has an interface of that name already" in running.output()
+
+
+if __name__ == "__main__":
+    tap.main(globals())

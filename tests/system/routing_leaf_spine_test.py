@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/leaf-spine as it stands there: two leaves and two spines, each a turnpike with an FRR, BGP without addresses
+and BFD each 50 ms. A spine is killed under numbered traffic: its flows are by the other one soon, the other's flows lose
+nothing. Started again, it has its part again."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.daemons import Frr  # noqa: E402
+from lib.dut import Turnpike  # noqa: E402
+from lib.flows import Counting, Traffic, by_flow, lost_of  # noqa: E402
+from lib.frames import mac  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+
+EXAMPLE = os.path.join(os.path.dirname(__file__), "../../examples/leaf-spine")
+FLOWS = 64
+CABLES = (("rack1", "eth0", "leaf1", "eth1"), ("rack2", "eth0", "leaf2", "eth1"),
+          ("leaf1", "eth2", "spine1", "eth1"), ("leaf1", "eth3", "spine2", "eth1"),
+          ("leaf2", "eth2", "spine1", "eth2"), ("leaf2", "eth3", "spine2", "eth2"))
+# BFD needs 150 ms. Four turnpikes and four FRRs share two CPUs here.
+MOST_LOST_S = 1.0
+
+
+def example(name):
+    with open(os.path.join(EXAMPLE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+class Fabric:
+    def __init__(self, lab):
+        self.lab = lab
+        self.racks = {name: lab.host(name, True) for name in ("rack1", "rack2")}
+        self.boxes = {name: lab.host(name, True) for name in ("leaf1", "leaf2", "spine1", "spine2")}
+        self.kernels = {name: lab.host("k" + name) for name in self.boxes}
+        for one, one_if, other, other_if in CABLES:
+            lab.cable(self.racks.get(one) or self.boxes[one], one_if, self.boxes[other], other_if)
+        self.running = {name: self.start(name) for name in self.boxes}
+        self.frr = {name: Frr(lab, self.kernels[name], example(f"{name}.conf"), ("bfdd", "bgpd")) for name in self.boxes}
+
+    def start(self, name):
+        """As it stands there, but that four share two CPUs, and one /run."""
+        config = example(f"{name}.yaml").replace(f"namespace: {name}", f"namespace: {self.kernels[name].ns}")
+        config += f"idle: {{sleep_us: 200}}\ncontrol: {{socket: /run/{name}.sock}}\n"
+        if name == "leaf2":  # the rack is no kernel: it answers nobody
+            config += f"neighbours: {{static: [{{address: 10.2.0.2, mac: \"{self.racks['rack2'].mac('eth0')}\"}}]}}\n"
+        return Turnpike(self.lab, self.boxes[name], config)
+
+    def operator(self, name):
+        return Operator(f"/run/{name}.sock")
+
+    def ways(self, leaf, to):
+        """By which ports a leaf sends there."""
+        with_route = self.operator(leaf).show("routes", to=to)["routes"]
+        if not with_route or with_route[0]["origin"] != "learned":
+            return set()
+        route = with_route[0]
+        return {m["interface"] for m in route.get("members", [route])}
+
+    def whole(self):
+        both = {"up1", "up2"}
+        return self.ways("leaf1", "10.2.0.0/24") == both == self.ways("leaf2", "10.1.0.0/24")
+
+    def bfd_went_down(self, name):
+        """How often a box's sessions did."""
+        said = self.frr[name].vty("show bfd peers counters")
+        return sum(int(line.split(":")[1]) for line in said.splitlines() if "Session down events" in line)
+
+    def received(self, name):
+        return sum(p["rx_packets"] for p in self.operator(name).show("ports")["ports"])
+
+
+def kill_a_spine(fabric):
+    """What was sent and came out, and how often BFD said of the spine that stays that it had gone."""
+    interfaces = fabric.operator("leaf1").show("interfaces")["interfaces"]
+    leaf = mac(next(i["mac"] for i in interfaces if i["name"] == "lan"))
+    out = Counting(fabric.racks["rack2"])
+    false = fabric.bfd_went_down("spine2")
+    traffic = Traffic(fabric.racks["rack1"], leaf, [("10.1.0.2", "10.2.0.2")] * FLOWS)
+    time.sleep(0.5)
+    fabric.running["spine1"].process.kill()
+    killed = time.monotonic()
+    fabric.running["spine1"].process.wait()
+    time.sleep(1.5)
+    sent = traffic.stop()
+    time.sleep(0.2)
+    return killed, sent, {"rack2": out.take()}, fabric.bfd_went_down("spine2") - false
+
+
+@tap.limit(200)
+def test_a_spine_that_dies():
+    with Lab() as lab:
+        fabric = Fabric(lab)
+        wait_until(fabric.whole, "both leaves have both ways", 60)
+        killed, sent, seen, false = kill_a_spine(fabric)
+        lost = lost_of(sent, seen, killed)
+        assert lost, "no packet was lost: nothing went by the spine that was killed"
+        hit = {number % FLOWS for number in lost}
+        window = sent[lost[-1]] - killed
+        print(f"# {len(hit)} of {FLOWS} flows lost {len(lost)} packets until {window * 1000:.0f} ms after the kill; "
+              f"BFD lost the other spine {false} times")
+        assert window < MOST_LOST_S, window
+        if not false:  # a machine that holds everybody up for 150 ms makes BFD say so
+            assert FLOWS / 4 < len(hit) < FLOWS * 3 / 4, "those of the other spine lost packets, too"
+        assert len(by_flow(seen)) == FLOWS
+        assert fabric.ways("leaf1", "10.2.0.0/24") == fabric.ways("leaf2", "10.1.0.0/24") == {"up2"}
+        # It comes back.
+        began = time.monotonic()
+        fabric.running["spine1"] = fabric.start("spine1")
+        wait_until(fabric.whole, "both leaves have both ways again", 30)
+        print(f"# started again, it has its part after {time.monotonic() - began:.1f} s")
+        for running in fabric.running.values():
+            running.stop()
+
+
+if __name__ == "__main__":
+    tap.main(globals())

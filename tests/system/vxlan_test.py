@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""VXLAN beside Linux's own: leaves are kernels with vxlan devices, behind turnpike's tunnels over IPv4 and IPv6.
+
+  h0 10.1.0.1 -- p0 | turnpike, bridge lan 10.1.0.254 | up 10.0.9.1 -- underlay -- 10.0.9.2 leaf2, vxlan 10.1.0.2
+                                                                           \\---- 10.0.9.3 leaf3, vxlan 10.1.0.3
+"""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from lib import tap  # noqa: E402
+from lib.control_socket import Operator  # noqa: E402
+from lib.dut import Turnpike  # noqa: E402
+from lib.frames import BROADCAST, IPV4, ethernet, ipv4, mac, udp  # noqa: E402
+from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.routed import UDP, iperf, ping  # noqa: E402
+
+OUTER = {4: "10.0.9.{}", 6: "2001:db8:9::{}"}
+NETWORK = 100
+
+
+class Fabric:
+    """h0 behind a port, leaves behind tunnels; the underlay is a bridge of a kernel's."""
+
+    def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, **more):
+        self.lab, self.family, self.mtu = lab, family, mtu
+        outer_mtu = mtu + 100
+        self.dut, middle = lab.host("dut", True), lab.host("middle", True)
+        self.h0 = lab.host("h0")
+        lab.cable(self.h0, "eth0", self.dut, "p0", mtu)
+        lab.cable(self.dut, "u0", middle, "m1", outer_mtu)
+        middle.run("ip link add br0 type bridge mcast_snooping 0")
+        middle.run("ip link set br0 mtu %d up" % outer_mtu)
+        middle.run("ip link set m1 master br0")
+        self.leaves = {n: self.leaf(n, middle, outer_mtu, [o for o in leaves if o != n]) for n in leaves}
+        self.h0.run("ip addr add 10.1.0.1/24 dev eth0")
+        self.h0.run("ip addr add 2001:db8:1::1/64 dev eth0 nodad")
+        device = "net_af_packet{},iface={}" + (",framesz=9216,blocksz=36864,framecnt=512" if mtu > 1600 else "")
+        self.socket = f"/tmp/turnpike-vxlan-{os.getpid()}.sock"
+        tunnels = [{"name": f"leaf{n}", "vni": NETWORK, "local": OUTER[family].format(1), "mtu": mtu,
+                    "remote": OUTER[family].format(n), **(tunnel or {})} for n in leaves]
+        self.running = Turnpike(lab, self.dut, {
+            "eal": {"args": "-l 0-1 --no-pci --in-memory", "hugepages": "optional"},
+            "mempool": {"buffer_size": 2304 if mtu <= 1600 else 9472},
+            "control": {"socket": self.socket},
+            "ports": [{"name": "p0", "device": device.format(0, "p0"), "descriptors": 512, "mtu": mtu},
+                      {"name": "up", "device": device.format(1, "u0"), "descriptors": 512, "mtu": outer_mtu,
+                       "addresses": ["10.0.9.1/24", "2001:db8:9::1/64"]}],
+            "tunnels": tunnels,
+            "bridges": [{"name": "lan", "members": [{"port": "p0"}] + [{"port": t["name"]} for t in tunnels],
+                         "addresses": ["10.1.0.254/24"]}],
+            **more})
+        self.operator = Operator(self.socket)
+
+    def leaf(self, n, middle, mtu, others):
+        leaf = self.lab.host(f"leaf{n}")
+        self.lab.cable(leaf, "eth0", middle, f"m{n}", mtu)
+        middle.run(f"ip link set m{n} master br0")
+        leaf.run(f"ip addr add 10.0.9.{n}/24 dev eth0")
+        leaf.run(f"ip addr add 2001:db8:9::{n}/64 dev eth0 nodad")
+        leaf.run(f"ip link add vx0 mtu {self.mtu} type vxlan id {NETWORK} local {OUTER[self.family].format(n)} "
+                 "dstport 4789")
+        for other in (1, *others):
+            leaf.run(f"bridge fdb append 00:00:00:00:00:00 dev vx0 dst {OUTER[self.family].format(other)}")
+        leaf.run("ip link set vx0 up")
+        leaf.run(f"ip addr add 10.1.0.{n}/24 dev vx0")
+        leaf.run(f"ip addr add 2001:db8:1::{n}/64 dev vx0 nodad")
+        return leaf
+
+    def counted(self):
+        return {t["name"]: t for t in self.operator.show("tunnels")["tunnels"]}
+
+
+def capture(fabric, what):
+    """What of the underlay leaf2 sees, while what() runs, as a file's name."""
+    leaf = fabric.leaves[2]
+    path = os.path.join(fabric.running.folder.name, "underlay.pcap")
+    dump = leaf.start(f"tcpdump -q -i eth0 -U -w {path}", stderr=-1, text=True)
+    wait_until(lambda: "listening" in dump.stderr.readline(), "tcpdump listens")
+    what()
+    wait_until(lambda: os.path.getsize(path) > 1000, "it has captured something")
+    fabric.lab.end(dump)
+    return path
+
+
+def reread(path):
+    """tshark finds tunnels in it, both ways, and no error in any packet, checksums included."""
+    if shutil.which("tshark") is None:
+        tap.skip("tshark is not installed")
+    checks = [word for layer in ("ip", "udp", "tcp") for word in ("-o", f"{layer}.check_checksum:TRUE")]
+    fields = ("vxlan.vni", "ip.src", "ipv6.src", "udp.srcport", "_ws.expert.message", "_ws.malformed")
+    done = subprocess.run(["tshark", "-r", path, *checks, "-T", "fields", *(w for f in fields for w in ("-e", f))],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = [line.split("\t") for line in done.stdout.splitlines()]
+    tunnelled = [s for s in seen if s[0]]
+    assert all(s[0] == str(NETWORK) for s in tunnelled), tunnelled
+    ours = [s for s in tunnelled if s[1].startswith("10.0.9.1") or s[2].startswith("2001:db8:9::1")]
+    theirs = [s for s in tunnelled if s not in ours]
+    assert len(ours) > 3 and len(theirs) > 3, seen
+    assert all(49152 <= int(s[3].split(",")[0]) <= 65535 for s in ours), ours
+    wrong = [s for s in ours if len(s) > 5 and (s[5] or "heck" in s[4] or "alformed" in s[4])]
+    assert not wrong, wrong
+
+
+def beside_linux(family):
+    with Lab() as lab:
+        f = Fabric(lab, family, leaves=(2, 3))
+
+        def traffic():
+            for n in (2, 3):
+                ping(f.h0, f"10.1.0.{n}")
+                ping(f.h0, f"2001:db8:1::{n}")
+            ping(f.leaves[2], "10.1.0.1")
+            ping(f.leaves[2], "10.1.0.254")  # the bridge's own, through the tunnel
+            ping(f.h0, "10.1.0.2", "-s 1472 -M do")  # all that fits, in one piece
+        reread(capture(f, traffic))
+        before = f.counted()
+        ping(f.leaves[2], "10.1.0.3")  # by their own tunnels: nothing of it comes by us
+        assert f.counted()["leaf3"]["tx_packets"] - before["leaf3"]["tx_packets"] <= 2, (before, f.counted())
+        assert iperf(lab, f.h0, f.leaves[2], "10.1.0.2")["sum_received"]["bytes"] > 1_000_000
+        assert iperf(lab, f.leaves[3], f.h0, "10.1.0.1", UDP)["sum"]["lost_percent"] < 20
+        known = {(s["mac"], s["port"]) for s in f.operator.show("fdb")["fdb"]}
+        for n, leaf in f.leaves.items():
+            assert (leaf.mac("vx0"), f"leaf{n}") in known, known
+        counted = f.counted()
+        assert all(t["rx_packets"] > 10 and t["tx_packets"] > 10 for t in counted.values()), counted
+        networks = f.operator.show("tunnels")["networks"]
+        assert networks == [{"vni": NETWORK, **{key: sum(t[key] for t in counted.values())
+                                                for key in ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")}}], networks
+        report = f.running.stop()
+        assert not [d for d in report["drops"] if d.startswith(("vxlan", "tunnel"))], report["drops"]
+
+
+def test_beside_linux_over_ipv4():
+    beside_linux(4)
+
+
+def test_beside_linux_over_ipv6():
+    beside_linux(6)
+
+
+def test_jumbo():
+    with Lab() as lab:
+        f = Fabric(lab, 4, mtu=9000)
+        ping(f.h0, "10.1.0.2", "-s 8972 -M do")
+        ping(f.leaves[2], "10.1.0.1", "-s 8972 -M do")
+        f.running.stop()
+
+
+def test_path_mtu():
+    """A tunnel that takes less than its bridge: hosts are told, and send what it takes."""
+    with Lab() as lab:
+        f = Fabric(lab, 4, tunnel={"mtu": 1400})
+        ping(f.h0, "10.1.0.2")
+        for address, bytes_of_data in (("10.1.0.2", 1472), ("2001:db8:1::2", 1452)):
+            said = ping(f.h0, address, f"-s {bytes_of_data} -M do", check=False).stdout
+            assert "1400" in said, said
+            wait_until(lambda to=address: "mtu 1400" in f.h0.run(f"ip route get {to}").stdout, f"{address}: it has learnt")
+        assert iperf(lab, f.h0, f.leaves[2], "10.1.0.2")["sum_received"]["bytes"] > 1_000_000
+        report = f.running.stop()
+        assert report["drops"]["tunnel_too_big"] > 0, report["drops"]
+
+
+def vxlan(inner, flags=0x08, network=NETWORK, reserved=0):
+    return struct.pack("!B3xI", flags, network << 8 | reserved) + inner
+
+
+def test_what_is_not_ours_goes_no_further():
+    """Crafted packets of leaf2's, each dropped under its reason, and the books balance."""
+    with Lab() as lab:
+        f = Fabric(lab, 4)
+        leaf = f.leaves[2]
+        ping(leaf, "10.1.0.1")
+        line, = [n for n in json.loads(leaf.run("ip -j neigh show dev eth0").stdout) if n["dst"] == "10.0.9.1"]
+        us, source = mac(line["lladdr"]), mac(leaf.mac("eth0"))
+        frame = ethernet(BROADCAST, mac("02:00:00:00:00:77"), 0x88B5, bytes(46))
+
+        def packet(payload, sender="10.0.9.2", check=None, **more):
+            datagram = udp(payload, 50000, 4789)
+            if check is not None:
+                datagram = datagram[:6] + struct.pack("!H", check) + datagram[8:]
+            return ethernet(us, source, IPV4, ipv4(sender, "10.0.9.1", datagram, **more))
+
+        bad = {"vxlan_network": [packet(vxlan(frame, network=101)), packet(vxlan(frame, network=0))],
+               "vxlan_endpoint": [packet(vxlan(frame), "10.0.9.77")],
+               "vxlan_flags": [packet(vxlan(frame, flags=0)), packet(vxlan(frame, flags=0xF7))],
+               "vxlan_reserved": [packet(vxlan(frame, flags=0x88)), packet(vxlan(frame, reserved=1))],
+               "vxlan_cut": [packet(vxlan(frame)[:7]), packet(b"")],
+               "vxlan_checksum": [packet(vxlan(frame), check=0x1111)],
+               "vxlan_inner_runt": [packet(vxlan(frame[:n])) for n in (0, 1, 13)],
+               "vxlan_congested": [packet(vxlan(ethernet(BROADCAST, mac("02:00:00:00:00:77"), IPV4,
+                                                         ipv4("10.1.0.9", "10.1.0.1", udp(b"x")))), tos=3)],
+               "ipv4_source_is_destination": [packet(vxlan(frame), "10.0.9.1")]}
+        before = f.counted()["leaf2"]["rx_packets"]
+        wire = leaf.raw("eth0")
+        for some in bad.values():
+            for one in some:
+                wire.send(one)
+        wire.send(packet(vxlan(frame)))  # a sound one behind them: all have been seen when it was
+
+        def drops():
+            return f.operator.show("drops")["drops"]
+        wanted = {reason: len(some) for reason, some in bad.items()}
+
+        def counted():
+            now = drops()
+            return {r: now.get(r, 0) for r in wanted}
+        wait_until(lambda: f.counted()["leaf2"]["rx_packets"] > before and sum(counted().values()) >= sum(wanted.values()),
+                   f"they have come: {counted()} of {wanted}", 3)
+        assert counted() == wanted, (counted(), wanted)
+        ping(leaf, "10.1.0.1")
+        wire.close()
+        f.running.stop()
+
+
+if __name__ == "__main__":
+    tap.main(globals())

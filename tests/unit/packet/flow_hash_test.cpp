@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What makes a flow: packets of one have one hash, by each choice of fields, whole or in fragments, alone or in
+// tunnels; those of others mostly another.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "lib/packet_bytes.hpp"
+#include "packet/flow_hash.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::packet {
+namespace {
+
+using namespace test;
+
+uint32_t hash_of(const byte_vector& ip, flow_fields fields, uint64_t seed = 0) {
+    // What may be read ends where the memory does.
+    const auto exact = std::make_unique<uint8_t[]>(ip.size());
+    std::copy(ip.begin(), ip.end(), exact.get());
+    return flow_hash(exact.get(), static_cast<uint32_t>(ip.size()), {fields, seed});
+}
+
+byte_vector ports(uint16_t source, uint16_t destination) {
+    return be(source) + be(destination) + zeros(16);
+}
+byte_vector v4(uint32_t source, uint16_t source_port, const ipv4_fields& f = {}) {
+    ipv4_fields of = f;
+    of.source = source;
+    return ipv4(of, ports(source_port, 80));
+}
+byte_vector labelled(byte_vector v6, uint32_t label) {
+    v6[1] |= static_cast<uint8_t>(label >> 16);
+    v6[2] = static_cast<uint8_t>(label >> 8);
+    v6[3] = static_cast<uint8_t>(label);
+    return v6;
+}
+
+constexpr flow_fields all_fields[] = {flow_fields::addresses, flow_fields::flow,
+                                      flow_fields::inner};
+
+TEST(flow_hash, what_is_no_part_of_a_flow_changes_nothing) {
+    ipv4_fields other;
+    other.ttl = 3;
+    other.id = 7;
+    for (const flow_fields fields : all_fields) {
+        EXPECT_EQ(hash_of(v4(1, 1000), fields), hash_of(v4(1, 1000, other), fields));
+        EXPECT_EQ(hash_of(ipv6({.hop_limit = 9}, ports(1, 2)), fields),
+                  hash_of(ipv6({}, ports(1, 2)), fields));
+    }
+    ipv4_fields with_options;
+    with_options.options = {1, 1, 1, 0};
+    EXPECT_EQ(hash_of(v4(1, 1000), flow_fields::flow),
+              hash_of(v4(1, 1000, with_options), flow_fields::flow));
+    EXPECT_EQ(hash_of(ipv6({.next_header = 60}, extension(17, 0, ports(1, 2))), flow_fields::flow),
+              hash_of(ipv6({}, ports(1, 2)), flow_fields::flow));
+}
+
+TEST(flow_hash, what_is_a_part_of_it_does) {
+    const auto base = v4(1, 1000);
+    EXPECT_NE(hash_of(base, flow_fields::addresses), hash_of(v4(2, 1000), flow_fields::addresses));
+    EXPECT_EQ(hash_of(base, flow_fields::addresses), hash_of(v4(1, 1001), flow_fields::addresses));
+    EXPECT_NE(hash_of(base, flow_fields::flow), hash_of(v4(1, 1001), flow_fields::flow));
+    ipv4_fields tcp;
+    tcp.protocol = 6;
+    EXPECT_NE(hash_of(base, flow_fields::flow), hash_of(v4(1, 1000, tcp), flow_fields::flow));
+    EXPECT_NE(hash_of(base, flow_fields::flow, 1), hash_of(base, flow_fields::flow, 2));
+    const auto six = ipv6({}, ports(1, 2));
+    byte_vector other = v6_a;
+    other[3] = 1;
+    EXPECT_NE(hash_of(six, flow_fields::addresses),
+              hash_of(ipv6({.source = other}, ports(1, 2)), flow_fields::addresses));
+    EXPECT_NE(hash_of(six, flow_fields::flow), hash_of(ipv6({}, ports(1, 3)), flow_fields::flow));
+}
+
+TEST(flow_hash, a_flow_label_stands_for_protocol_and_ports) {
+    const auto one = labelled(ipv6({}, ports(1, 2)), 0x54321);
+    EXPECT_EQ(hash_of(one, flow_fields::flow),
+              hash_of(labelled(ipv6({}, ports(9, 9)), 0x54321), flow_fields::flow));
+    EXPECT_NE(hash_of(one, flow_fields::flow),
+              hash_of(labelled(ipv6({}, ports(1, 2)), 0x54322), flow_fields::flow));
+    const auto in_fragments =
+        labelled(ipv6({.next_header = 44}, fragment(17, 1, ports(1, 2))), 0x54321);
+    EXPECT_EQ(hash_of(one, flow_fields::flow), hash_of(in_fragments, flow_fields::flow));
+}
+
+TEST(flow_hash, fragments_of_a_datagram_go_together) {
+    ipv4_fields first, later;
+    first.fragment = ipv4_more_fragments;
+    later.fragment = 100;
+    for (const flow_fields fields : all_fields) {
+        EXPECT_EQ(hash_of(v4(1, 1000, first), fields), hash_of(v4(1, 4321, later), fields));
+        EXPECT_EQ(hash_of(ipv6({.next_header = 44}, fragment(17, 1, ports(1, 2))), fields),
+                  hash_of(ipv6({.next_header = 44}, fragment(17, 800, ports(5, 6))), fields));
+    }
+    // An atomic fragment (RFC 6946) is whole.
+    EXPECT_EQ(hash_of(ipv6({.next_header = 44}, fragment(17, 0, ports(1, 2))), flow_fields::flow),
+              hash_of(ipv6({}, ports(1, 2)), flow_fields::flow));
+}
+
+/// Each tunnel's packet around another one.
+std::vector<byte_vector> tunnels(const byte_vector& in, uint16_t type) {
+    ipv4_fields f;
+    const auto outer = [&](uint8_t protocol, const byte_vector& rest) {
+        f.protocol = protocol;
+        return ipv4(f, rest);
+    };
+    const auto frame = ethernet(type, in);
+    const byte_vector vxlan{8, 0, 0, 0, 0, 0, 9, 0};
+    const auto to_vxlan = be(uint16_t{49152}) + be(uint16_t{4789}) + zeros(4);
+    return {outer(type == 0x0800 ? 4 : 41, in),
+            ipv6({.next_header = static_cast<uint8_t>(type == 0x0800 ? 4 : 41)}, in),
+            outer(47, be(uint16_t{0}) + be(type) + in),
+            outer(47, be(uint16_t{0xb000}) + be(type) + zeros(12) + in),
+            outer(47, be(uint16_t{0x2000}) + be(uint16_t{0x6558}) + zeros(4) + frame),
+            outer(17, to_vxlan + vxlan + frame),
+            outer(17, to_vxlan + vxlan + ethernet(0x8100, be(uint16_t{5}) + be(type) + in))};
+}
+
+TEST(flow_hash, inner_is_the_packet_in_a_tunnel) {
+    for (const bool six : {false, true}) {
+        const auto packet = [&](uint16_t port) {
+            return six ? ipv6({}, ports(port, 80)) : v4(7, port);
+        };
+        const auto one = tunnels(packet(1000), six ? 0x86dd : 0x0800);
+        const auto other = tunnels(packet(1001), six ? 0x86dd : 0x0800);
+        const uint32_t alone = hash_of(packet(1000), flow_fields::flow);
+        EXPECT_EQ(hash_of(packet(1000), flow_fields::inner), alone);
+        for (size_t t = 0; t < one.size(); ++t) {
+            EXPECT_EQ(hash_of(one[t], flow_fields::inner), alone) << t;
+            EXPECT_NE(hash_of(other[t], flow_fields::inner), alone) << t;
+            EXPECT_EQ(hash_of(one[t], flow_fields::flow), hash_of(other[t], flow_fields::flow))
+                << t << ": what is in a tunnel is not looked at";
+        }
+    }
+}
+
+/// Wherever a packet ends, nothing behind it is read (under ASan), and something is answered.
+TEST(flow_hash, packets_that_end_early) {
+    std::vector<byte_vector> all = tunnels(v4(7, 1), 0x0800);
+    for (const byte_vector& six : tunnels(ipv6({}, ports(1, 2)), 0x86dd)) all.push_back(six);
+    all.push_back(ipv6({.next_header = 0}, extension(60, 1, extension(17, 0, ports(1, 2)))));
+    for (const byte_vector& whole : all)
+        for (size_t n = whole[0] >> 4 == 4 ? 20 : 40; n < whole.size(); ++n)
+            for (const flow_fields fields : all_fields)
+                (void)hash_of({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n)}, fields);
+    std::minstd_rand random(1);
+    for (int i = 0; i < 20'000; ++i) {
+        byte_vector bytes = all[random() % all.size()];
+        for (int k = 0; k < 3; ++k) bytes[1 + random() % (bytes.size() - 1)] = random() & 0xff;
+        if (bytes[0] >> 4 == 4) bytes[0] = 0x45;
+        (void)hash_of(bytes, flow_fields::inner);
+    }
+}
+
+/// Flows that differ in their last bits only, as real ones do: buckets get alike, and another seed shares them
+/// anew, so that a router behind another one uses all of its ways.
+TEST(flow_hash, spreads_and_does_not_polarise) {
+    constexpr uint32_t flows = 1 << 16, buckets = 16;
+    std::array<std::array<uint32_t, buckets>, buckets> both{};
+    std::set<uint32_t> different;
+    for (uint32_t i = 0; i < flows; ++i) {
+        const auto packet = v4(0x0a000000 + i / 64, static_cast<uint16_t>(1024 + i % 64));
+        const uint32_t one = hash_of(packet, flow_fields::flow, 1);
+        ++both[one % buckets][hash_of(packet, flow_fields::flow, 2) % buckets];
+        different.insert(one);
+    }
+    EXPECT_GT(different.size(), flows - 4);  // of 2^32 some are the same by chance: half a flow
+    double chi_squared = 0;                  // of 255 degrees of freedom: 255 +- 23
+    for (const auto& row : both)
+        for (const uint32_t n : row) chi_squared += (n - 256.0) * (n - 256.0) / 256;
+    EXPECT_LT(chi_squared, 255 + 5 * 23);
+}
+
+}  // namespace
+}  // namespace turnpike::packet

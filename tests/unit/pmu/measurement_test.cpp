@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmu/measurement.hpp"
+
+#include <gtest/gtest.h>
+
+#include "pmu/perf_source.hpp"
+#include "unit/pmu/machine.hpp"
+
+namespace turnpike::pmu {
+namespace {
+
+std::string why(const result<measured>& v) { return v ? "" : v.error().message(); }
+
+TEST(measurement, scales_what_did_not_run_all_the_time_and_says_so) {
+    recorded_machine m("broadwellx");
+    m.counts({{"cpu", {{"cycles", 2000}, {"instructions", 3000}, {"tsc_cycles", 1000}}}},
+             "shares: {cpu: 25}\n");
+    const measurement core = counted(measurement::of_core(m.on(), {.cpu = 1}));
+    const auto cpp = core.value("core_cpp", {{"packets", 100}});
+    ASSERT_TRUE(cpp) << why(cpp);
+    EXPECT_DOUBLE_EQ(cpp->value, 80);  // 2000 in a quarter of the time
+    EXPECT_DOUBLE_EQ(cpp->share, 0.25);
+    EXPECT_DOUBLE_EQ(core.value("ipc", {})->value, 1.5);
+}
+
+TEST(measurement, never_makes_0_of_what_is_not_there) {
+    recorded_machine m("broadwellx");
+    m.counts({{"cpu", {{"cycles", 2000}, {"instructions", 3000}}}});
+    const measurement core = counted(measurement::of_core(m.on(), {.cpu = 1}));
+    EXPECT_TRUE(core.value("ipc", {}));
+    EXPECT_NE(why(core.value("retiring", {{"smt", 0.0}}))
+                  .find("cpu/uops_retired: this CPU, or the virtual machine"),
+              std::string::npos)
+        << why(core.value("retiring", {{"smt", 0.0}}));
+    EXPECT_NE(why(core.value("ipp", {})).find("ipp: packets is not known"), std::string::npos);
+    EXPECT_EQ(core.value("ipp", {{"packets", 0.0}}).error().code, ERANGE);
+    EXPECT_EQ(core.value("nonsense", {}).error().code, ENOENT);
+    EXPECT_EQ(core.value("dram_mb_s", {{"seconds", 1.0}}).error().code, ENOENT);
+    EXPECT_EQ(core.why(), nullptr);
+}
+
+TEST(measurement, whose_counters_never_ran_says_so) {
+    recorded_machine m("broadwellx");
+    m.counts({{"cpu", {{"cycles", 2000}, {"instructions", 3000}}}}, "shares: {cpu: 0}\n");
+    measurement core = measurement::of_core(m.on(), {.cpu = 1});
+    core.start();
+    EXPECT_NE(why(core.value("ipc", {})).find("not counted yet"), std::string::npos);
+    core.read();
+    EXPECT_NE(why(core.value("ipc", {})).find("other programs hold"), std::string::npos);
+}
+
+TEST(measurement, that_is_not_permitted_says_what_to_do) {
+    recorded_machine m("icelakex");
+    m.counts({}, "refused: {cpu: 13, uncore_iio_2: 1}\n");
+    const measurement core = counted(measurement::of_core(m.on(), {.cpu = 1}));
+    ASSERT_NE(core.why(), nullptr);
+    EXPECT_NE(core.why()->message().find("CAP_PERFMON"), std::string::npos)
+        << core.why()->message();
+    EXPECT_NE(core.why()->message().find("perf_event_paranoid, now"), std::string::npos);
+    const measurement io = counted(*measurement::of_device(m.on(), "0000:3b:00.0"));
+    EXPECT_EQ(io.value("read_latency_ns", {{"seconds", 1.0}}).error().code, EPERM);
+}
+
+TEST(measurement, of_a_machine_without_pmu_has_one_reason) {
+    recorded_machine m("amdzen4");
+    m.counts({});
+    const test::sysfs_tree tree(test::source_path("tests/data/pmu/virtual.tree"));
+    const machine on{tree.root(), m.source.get(), &m.table};
+    const measurement core = counted(measurement::of_core(on, {.cpu = 0}));
+    ASSERT_NE(core.why(), nullptr);
+    EXPECT_EQ(
+        core.why()->message(),
+        "cpu: this kernel has no such PMU (a virtual machine without one, or its driver is not "
+        "loaded) (No such file or directory)");
+    for (const metric* const asked : core.metrics())
+        EXPECT_FALSE(core.value(asked->name, {{"packets", 1.0}, {"smt", 0.0}, {"tsc_ghz", 1.0}}))
+            << asked->name;
+}
+
+TEST(measurement, of_a_device_is_its_stack_and_its_socket) {
+    recorded_machine m("icelakex");
+    std::map<std::string, std::map<std::string, uint64_t>> counts;
+    for (const event& e : m.table.events)
+        for (const std::string& name : devices_of(m.tree.root(), m.table.find_pmu(e.pmu)->devices))
+            counts[name][e.name] = name.ends_with("_2") ? 6400 : 100;
+    m.counts(counts);
+    const measurement io = counted(*measurement::of_device(m.on(), "0000:3b:00.0"));
+    ASSERT_TRUE(io.iio_stack());
+    EXPECT_EQ(io.iio_stack()->device, "uncore_iio_2");
+    EXPECT_DOUBLE_EQ(io.value("rd_cur", {})->value, 6400);  // of uncore_iio_2 alone
+    // Misses of two caching agents over requests of all four ring ports.
+    EXPECT_DOUBLE_EQ(io.value("read_l3_miss", {})->value, 200.0 / (6400 + 300));
+    EXPECT_DOUBLE_EQ(io.value("dram_read_mb_s", {{"seconds", 1.0}})->value, 200 * 64 / 1e6);
+    EXPECT_EQ(io.instances("imc"), (std::vector<std::string>{"uncore_imc_0", "uncore_imc_1"}));
+    const measurement other = counted(*measurement::of_device(m.on(), "0000:d8:00.0"));
+    EXPECT_DOUBLE_EQ(other.value("rd_cur", {})->value, 100);
+    EXPECT_EQ(measurement::of_device(m.on(), "0000:99:00.0").error().code, ENODEV);
+}
+
+TEST(measurement, of_a_device_without_a_stack_still_has_the_socket) {
+    recorded_machine m("skylakex");
+    m.tree.put("bus/event_source/devices/uncore_iio_2/die0: 0000:ff");
+    m.counts({{"uncore_imc_0", {{"cas_read", 1000}, {"cas_write", 0}}},
+              {"uncore_imc_1", {{"cas_read", 1000}, {"cas_write", 0}}}});
+    const measurement io = counted(*measurement::of_device(m.on(), "0000:3b:00.0"));
+    EXPECT_NE(why(io.value("rd_cur", {})).find("no IIO stack says"), std::string::npos);
+    EXPECT_DOUBLE_EQ(io.value("dram_read_mb_s", {{"seconds", 1.0}})->value, 0.128);
+}
+
+/// The kernel itself, whatever it can count here: a count that is right, or a sentence.
+TEST(perf_source, counts_or_says_why_not) {
+    recorded_machine m("amdzen4");
+    perf_source kernel;
+    const measurement core =
+        counted(measurement::of_core({"/sys", &kernel, &m.table}, {.thread = 0}));
+    const auto ipc = core.value("ipc", {});
+    if (ipc)
+        EXPECT_GT(ipc->value, 0);
+    else
+        EXPECT_GT(why(ipc).size(), 30u) << why(ipc);
+    // What every kernel counts in software: the time this thread ran.
+    const device software{.name = "software", .type = 1};
+    const coded_event clock{.name = "task_clock", .code = {{1, 0, 0}}};
+    auto group = kernel.open(software, std::span(&clock, 1), {.thread = 0});
+    if (!group && (group.error().code == EACCES || group.error().code == EPERM))
+        GTEST_SKIP() << group.error().message();
+    ASSERT_TRUE(group) << group.error().message();
+    reading before, after;
+    ASSERT_TRUE((*group)->read(std::span(&before, 1)));
+    for (volatile int i = 0; i < 100000;) i = i + 1;
+    ASSERT_TRUE((*group)->read(std::span(&after, 1)));
+    EXPECT_GT(after.value, before.value);
+    EXPECT_GT(after.running_ns, before.running_ns);
+    const auto missing =
+        kernel.open({.name = "nothing", .type = 12345}, std::span(&clock, 1), {.thread = 0});
+    ASSERT_FALSE(missing);
+    EXPECT_NE(missing.error().message().find("nothing/task_clock"), std::string::npos);
+}
+
+TEST(replay_source, that_is_wrong_is_refused_with_its_line) {
+    for (const auto& [text, part] :
+         std::map<const char*, const char*>{{"seconds: 0", "rec.yaml:1"},
+                                            {"counters: [1]", "should be a map"},
+                                            {"counters: {cpu: 3}", "should be a map"},
+                                            {"counters:\n  cpu: {cycles: -1}", "rec.yaml:2"},
+                                            {"shares: {cpu: 101}", "from 0 to 100"},
+                                            {"refused: {cpu: EACCES}", "from 1 to 4095"},
+                                            {"reads: 3", "no key 'reads'"}}) {
+        const auto wrong = replay_source::parse(text, "rec.yaml");
+        ASSERT_FALSE(wrong) << text;
+        EXPECT_NE(wrong.error().message().find(part), std::string::npos) << wrong.error().message();
+    }
+}
+
+}  // namespace
+}  // namespace turnpike::pmu

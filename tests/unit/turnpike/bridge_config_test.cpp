@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bridges and VLANs as strangers write them: what is taken, what each wrong one is told, and that what is
+// written by us is read as it was.
+#include <gtest/gtest.h>
+
+#include "complaints.hpp"
+#include "sources/edits.hpp"
+#include "sources/yaml_writer.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+const std::string ports =
+    "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n  - {name: c, device: d2}\n"
+    "  - {name: up, device: d3}\n";
+
+/// Of everything that a bridge can be.
+const std::string all = ports + R"(interfaces:
+  - {port: up, vlan: 100, addresses: [10.0.100.1/24]}
+bridges:
+  - name: lan
+    ageing_s: 60
+    max_addresses: 500
+    mac: "02:00:00:00:00:01"
+    reserved: {stp: drop, lacp: flood, lldp: punt, other: flood}
+    damping: {moves: 0, within_s: 2, hold_s: 3}
+    members:
+      - {port: a, mode: access, vlan: 10, locked: true, learning: false, flood_unknown: false}
+      - {port: b, mode: trunk, trunks: [10, 20-29], translate: [{wire: 110, vlan: 20}], isolation: 3,
+         max_addresses: 7, storm: {broadcast: 1, multicast: 2, unknown: 3}}
+      - {port: c, mode: native-untagged, vlan: 10, ethertype: 802.1ad}
+    fdb: [{mac: "02:00:00:00:00:09", vlan: 10, port: a}]
+    interfaces: [{vlan: 10, addresses: [10.0.10.1/24, "2001:db8::1/64"]}]
+)";
+
+TEST(bridges, are_read_and_written) {
+    const auto read = load_text(all, "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const state::bridge& lan = read->bridges.at("lan");
+    EXPECT_EQ(lan.member("b")->vlans.count(), 11U);
+    EXPECT_EQ(lan.member("c")->vlans.count(), 4094U);
+    EXPECT_EQ(read->interfaces.at("a").bridge, "lan");
+    EXPECT_EQ(read->interfaces.at("lan.10").addresses.size(), 2U);
+    EXPECT_EQ(read->interfaces.at("up.100").vlan, 100);
+    const auto again = load_text(to_yaml(*read), "again");
+    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
+    EXPECT_TRUE(again->bridges == read->bridges) << to_yaml(*again);
+    EXPECT_TRUE(again->interfaces == read->interfaces) << to_yaml(*again);
+}
+
+std::string bridge(const std::string& members, const std::string& more = "") {
+    return ports + "bridges:\n  - name: lan\n    members: [" + members + "]\n" + more;
+}
+const std::string others =  // ports that a test does not use are to have a use
+    "  - {name: other, members: [{port: b}, {port: c}, {port: up}]}\n";
+
+class refused_bridge : public ::testing::TestWithParam<complaint_row> {};
+TEST_P(refused_bridge, says_where_and_why) { expect_complaint(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    all, refused_bridge,
+    ::testing::Values(
+        complaint_row{"a whole one", bridge("{port: a}", others), "none"},
+        complaint_row{"no port", bridge("{port: x}", others),
+                      "f.yaml:8: bridges[0].members[0].port names 'x', which is not a port"},
+        complaint_row{"in two", bridge("{port: a}, {port: b}", others),
+                      "f.yaml:9: bridges[1].members[0].port names 'b', which is in bridge 'lan'"},
+        complaint_row{"of modes and none", bridge("{port: a, mode: trunk}, {port: b}"),
+                      "f.yaml:7: bridge 'lan': member 'b' has no mode, and 'a' has one"},
+        complaint_row{"a trunk with a vlan", bridge("{port: a, mode: trunk, vlan: 3}"),
+                      "f.yaml:8: bridges[0].members[0].vlan has no meaning in mode trunk"},
+        complaint_row{"access without one", bridge("{port: a, mode: access}"),
+                      "f.yaml:8: bridges[0].members[0] lacks the key 'vlan'"},
+        complaint_row{"a vlan without a mode", bridge("{port: a, vlan: 3}"),
+                      "f.yaml:8: bridges[0].members[0].vlan has no meaning in mode unaware"},
+        complaint_row{
+            "4095", bridge("{port: a, mode: access, vlan: 4095}"),
+            "f.yaml:8: bridges[0].members[0].vlan should be a whole number from 1 to 4094"},
+        complaint_row{"a range upside down", bridge("{port: a, mode: trunk, trunks: [9-3]}"),
+                      "f.yaml:8: bridges[0].members[0].trunks[0] is '9-3'; should be a VLAN"},
+        complaint_row{"translated twice",
+                      bridge("{port: a, mode: trunk, translate: [{wire: 1, vlan: 2}, {wire: 3, "
+                             "vlan: 2}]}"),
+                      "f.yaml:8: bridges[0].members[0].translate[1] is a second translation"},
+        complaint_row{
+            "translated to another's",
+            bridge("{port: a, mode: trunk, trunks: [1, 2], translate: [{wire: 1, vlan: 2}]}"),
+            "f.yaml:8: bridges[0].members[0].translate gives VLAN 2 the tag 1, which"},
+        complaint_row{
+            "exchanged",
+            bridge("{port: a, mode: trunk, trunks: [1, 2], translate: [{wire: 1, vlan: 2}, "
+                   "{wire: 2, vlan: 1}]}",
+                   others),
+            "none"},
+        complaint_row{
+            "members of two mtus",
+            replaced(bridge("{port: a}, {port: b}"), "device: d1", "device: d1, mtu: 9000"),
+            "f.yaml:7: bridge 'lan': 'a' (mtu 1500) and 'b' (mtu 9000) would lose"},
+        complaint_row{"a member with addresses",
+                      replaced(bridge("{port: a}", others), "device: d0",
+                               "device: d0, addresses: [10.0.0.1/24]"),
+                      "f.yaml:2: port 'a' has addresses and is in bridge 'lan'"},
+        complaint_row{"a member in a patch", bridge("{port: a}", others) + "patches: [[b, c]]\n",
+                      "f.yaml:9: bridges[1].members[0].port names 'b', which is in a patch"},
+        complaint_row{
+            "routing without a vlan",
+            bridge("{port: a, mode: trunk}", "    addresses: [10.0.0.1/24]\n" + others),
+            "f.yaml:7: bridge 'lan' looks at VLANs: its routing interface 'lan' should be"},
+        complaint_row{
+            "a station elsewhere",
+            bridge("{port: a}", "    fdb: [{mac: \"02:00:00:00:00:01\", port: b}]\n" + others),
+            "f.yaml:7: bridge 'lan': station 02:00:00:00:00:01 is behind 'b', which is not"},
+        complaint_row{
+            "a station of a group",
+            bridge("{port: a}", "    fdb: [{mac: \"03:00:00:00:00:01\", port: a}]\n" + others),
+            "f.yaml:9: bridges[0].fdb[0].mac should be one station's"},
+        complaint_row{
+            "a station of no vlan",
+            bridge("{port: a, mode: access, vlan: 5}",
+                   "    fdb: [{mac: \"02:00:00:00:00:01\", vlan: 6, port: a}]\n" + others),
+            "f.yaml:7: bridge 'lan': station 02:00:00:00:00:01 is behind 'a', which has no"},
+        complaint_row{"a name twice",
+                      bridge("{port: a}", "  - {name: lan, members: [{port: b}]}\n"),
+                      "f.yaml:9: bridges[1].name is 'lan', which a bridge, a port or a tunnel has"},
+        complaint_row{"a list without addresses", bridge("{port: a}", "    acl: {in: x}\n"),
+                      "f.yaml:9: bridges[0].acl goes with addresses"},
+        complaint_row{"a look-up without addresses", bridge("{port: a}", "    urpf: strict\n"),
+                      "f.yaml:9: bridges[0].urpf goes with addresses"},
+        complaint_row{"a group's address",
+                      "ports: [{name: a, device: d0, macs: [\"01:00:5e:00:01:01\"]}]\n",
+                      "f.yaml:1: ports[0].macs[0] should be one station's"},
+        complaint_row{"an address twice",
+                      "ports: [{name: a, device: d0,\n"
+                      " macs: [\"00:00:5e:00:01:01\", \"00:00:5e:00:01:01\"]}]\n",
+                      "f.yaml:2: ports[0].macs[1] is 00:00:5e:00:01:01 again"},
+        complaint_row{"addresses of a member",
+                      "ports: [{name: a, device: d0, macs: [\"00:00:5e:00:01:01\"]}]\n"
+                      "bridges: [{name: lan, members: [{port: a}]}]\n",
+                      "f.yaml:1: port 'a' has macs and does not route"},
+        complaint_row{"redirects of a member",
+                      "ports: [{name: a, device: d0, redirects: true}]\n"
+                      "bridges: [{name: lan, members: [{port: a}]}]\n",
+                      "f.yaml:1: port 'a' has redirects and does not route"},
+        complaint_row{"a member that looks up",
+                      "ports: [{name: a, device: d0, urpf: loose}]\n"
+                      "bridges: [{name: lan, members: [{port: a}]}]\n",
+                      "f.yaml:1: port 'a' has urpf and does not route"},
+        complaint_row{"no members", bridge("", others), "f.yaml:7: bridge 'lan' has no members"},
+        complaint_row{"a vlan of nothing",
+                      ports + "interfaces: [{port: x, vlan: 3, addresses: [10.0.0.1/24]}]\n",
+                      "f.yaml:6: interfaces[0].port names 'x', which is not a port"},
+        complaint_row{"a vlan without addresses", ports + "interfaces: [{port: a, vlan: 3}]\n",
+                      "f.yaml:6: interfaces[0] has no addresses"},
+        complaint_row{"tags of two types",
+                      ports + "interfaces: [{port: a, vlan: 3, addresses: [10.0.0.1/24]}]\n" +
+                          "bridges:\n  - {name: lan, members: [{port: a, mode: trunk, ethertype: "
+                          "802.1ad}]}\n" +
+                          others,
+                      "f.yaml:8: bridge 'lan': 'a' has interfaces of VLANs (802.1q)"}),
+    test_name);
+
+TEST(bridge_edits, one_by_one) {
+    auto loaded = load_text(all, "f.yaml");
+    ASSERT_TRUE(loaded);
+    const auto change = [&](const char* what) {
+        const auto done = edit(*loaded, std::string("[") + what + "]");
+        return done ? std::string("done") : done.error().message();
+    };
+    EXPECT_EQ(
+        change(
+            R"({"add": {"fdb": {"bridge": "lan", "mac": "02:00:00:00:00:07", "vlan": 10, "port": "b"}}})"),
+        "done");
+    EXPECT_EQ(loaded->bridges.at("lan").fixed.size(), 2U);
+    EXPECT_NE(
+        change(R"({"del": {"fdb": {"bridge": "lan", "mac": "02:00:00:00:00:08", "vlan": 10}}})")
+            .find("is not there"),
+        std::string::npos);
+    EXPECT_EQ(change(R"({"replace": {"member": {"bridge": "lan", "port": "b", "mode": "trunk"}}})"),
+              "done");
+    EXPECT_EQ(loaded->bridges.at("lan").member("b")->vlans.count(), 4094U);
+    EXPECT_EQ(
+        change(
+            R"({"add": {"interface": {"port": "up", "vlan": 101, "addresses": ["10.0.101.1/24"]}}})"),
+        "done");
+    EXPECT_EQ(change(R"({"del": {"interface": {"port": "up", "vlan": 101}}})"), "done");
+    EXPECT_NE(change(R"({"del": {"port": {"name": "up"}}})").find("has the interface 'up.100'"),
+              std::string::npos);
+    EXPECT_NE(change(R"({"del": {"port": {"name": "a"}}})").find("is a member of bridge 'lan'"),
+              std::string::npos);
+    for (const char* name : {"lan", "lan.10", "up.100"})
+        EXPECT_NE(change((std::string(R"({"add": {"port": {"name": ")") + name +
+                          R"(", "device": "d9", "addresses": ["10.0.9.1/24"]}}})")
+                             .c_str())
+                      .find("which a bridge or a VLAN's interface is called already"),
+                  std::string::npos)
+            << name;
+    EXPECT_NE(change(R"({"add": {"member": {"bridge": "lan", "port": "up"}}})").find("has no mode"),
+              std::string::npos);
+}
+
+TEST(bridge_edits, whole_ones) {
+    auto loaded = load_text(bridge("{port: a}", others), "f.yaml");
+    ASSERT_TRUE(loaded);
+    const auto done = edit(*loaded, R"([{"del": {"bridge": {"name": "other"}}},
+        {"add": {"member": {"bridge": "lan", "port": "b"}}}, {"add": {"member": {"bridge": "lan", "port": "up"}}},
+        {"add": {"bridge": {"name": "new", "members": [{"port": "c"}], "addresses": ["10.0.0.1/24"]}}}])");
+    ASSERT_TRUE(done) << done.error().message();
+    EXPECT_EQ(loaded->bridges.at("lan").members.size(), 3U);
+    EXPECT_EQ(loaded->interfaces.at("new").bridge, "new");
+    EXPECT_TRUE(edit(*loaded, R"([{"del": {"bridge": {"name": "new"}}},
+        {"add": {"member": {"bridge": "lan", "port": "c"}}}])"));
+    EXPECT_EQ(loaded->interfaces.find("new"), nullptr);
+}
+
+}  // namespace
+}  // namespace turnpike::sources

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bridges on the whole path of a frame: who is learnt, where frames go and with which tags, what goes no
+// further.
+#include "bridge_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+using lab = bridge_lab;
+
+TEST(bridge, floods_what_it_does_not_know_and_learns) {
+    lab l(three);
+    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1 2");
+    EXPECT_EQ(l.learnt(), "p0 01");
+    EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "0");
+    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
+    EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, station(1))), "1 2");
+    EXPECT_EQ(l.learnt(), "p0 01, p1 02");
+    EXPECT_EQ(l.ways(2, frame(station(1), station(1))), "0") << "he moved, and sends to himself";
+    EXPECT_EQ(l.ways(2, frame(station(1), station(3))), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_same_port), 1U);
+    EXPECT_EQ(l.ways(0, frame(station(9), {3, 0, 0, 0, 0, 1})), "");
+    EXPECT_EQ(l.dropped(drop_reason::ether_source_group), 1U);
+    const auto c =
+        l.controller().switching().counted(l.controller().switching().first_domain_of("lan"));
+    EXPECT_EQ(c.rx_packets, 8U);
+    EXPECT_EQ(c.rx_bytes, 480U);
+    EXPECT_EQ(c.flooded, 3U);
+    EXPECT_EQ(c.tx_packets, 9U);
+}
+
+/// Tags are bytes like others, and so are frames in several buffers.
+TEST(bridge, leaves_frames_as_they_are) {
+    lab l(three);
+    const byte_vector f = tagged(frame(station(2), station(1)), 0x2064);
+    EXPECT_EQ(l.ways(0, f), "1 2");
+    rte_mbuf *head = l.packet_of(byte_vector(f.begin(), f.begin() + 20)),
+             *tail = l.packet_of(byte_vector(f.begin() + 20, f.end()));
+    ASSERT_EQ(rte_pktmbuf_chain(head, tail), 0);
+    ASSERT_TRUE(l.offer_packet(0, head));
+    l.settle();
+    EXPECT_EQ(l.sent(1), one(f));
+    EXPECT_EQ(l.sent(2), one(f));
+}
+
+/// A whole burst to flood makes more copies than a burst has room for.
+TEST(bridge, floods_whole_bursts) {
+    lab l(ports(9) +
+          bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}, {port: p4}, {port: p5}, "
+                 "{port: p6}, {port: p7}, {port: p8}"));
+    for (uint8_t i = 0; i < 32; ++i) ASSERT_TRUE(l.offer(0, frame(everybody, station(1), i)));
+    l.settle();
+    for (uint16_t p = 1; p < 9; ++p) {
+        const auto out = l.sent(p);
+        ASSERT_EQ(out.size(), 32U) << p;
+        for (uint8_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], frame(everybody, station(1), i));
+    }
+    EXPECT_EQ(l.controller().report().total().originated, 32U * 7U);
+}
+
+/// Where there are fewer buffers than a burst wants, they go as far as they go; the last member needs none.
+TEST(bridge, floods_without_buffers) {
+    lab l(three);
+    std::vector<rte_mbuf*> some, held;
+    for (uint8_t i = 0; i < 4; ++i) some.push_back(l.packet_of(frame(everybody, station(1), i)));
+    while (rte_mbuf* const m = l.packet_of(frame(station(9), station(1)))) held.push_back(m);
+    for (int i = 0; i < 3; ++i) {
+        rte_pktmbuf_free(held.back());
+        held.pop_back();
+    }
+    for (rte_mbuf* m : some) ASSERT_TRUE(l.offer_packet(0, m));
+    l.worker().poll();
+    l.settle();
+    EXPECT_EQ(l.sent(1).size(), 3U);
+    EXPECT_EQ(l.sent(2).size(), 4U);
+    EXPECT_EQ(l.dropped(drop_reason::flood_memory), 1U);
+    for (rte_mbuf* m : held) rte_pktmbuf_free(m);
+}
+
+TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
+    lab l(three + "    ageing_s: 10\n");
+    l.ways(0, frame(station(9), station(1)));
+    l.ways(1, frame(station(9), station(2)));
+    for (int s = 0; s < 12; ++s) {
+        l.ways(1, frame(station(9), station(2)));
+        l.control(1000);
+    }
+    EXPECT_EQ(l.learnt(), "p1 02");
+    EXPECT_EQ(l.controller().switching().numbers_of("lan").aged, 1U);
+}
+
+TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
+    lab l(three);
+    l.ways(1, frame(station(9), station(2)));
+    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().devices().open()[1]->device.id()), 0);
+    l.controller().look_at_links(5000);
+    EXPECT_EQ(l.learnt(), "");
+    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "2");
+    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().devices().open()[2]->device.id()), 0);
+    l.controller().look_at_links(6000);
+    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_nobody), 1U);
+}
+
+TEST(bridge, knows_as_many_as_it_may) {
+    lab l(ports(2) + bridge("{port: p0, max_addresses: 2}, {port: p1}", "    max_addresses: 3\n"));
+    for (uint8_t n = 1; n < 6; ++n) l.ways(0, frame(station(99), station(n)));
+    EXPECT_EQ(l.learnt(), "p0 01, p0 02");
+    l.ways(1, frame(station(99), station(20)));
+    l.ways(1, frame(station(99), station(21)));
+    EXPECT_EQ(l.learnt(), "p0 01, p0 02, p1 14");
+    EXPECT_EQ(l.controller().switching().numbers_of("lan").refused, 4U);
+}
+
+TEST(bridge, holds_who_moves_too_often) {
+    lab l(three + "    damping: {moves: 2, within_s: 5, hold_s: 20}\n");
+    l.ways(0, frame(station(9), station(1)));
+    l.ways(1, frame(station(9), station(1)));
+    EXPECT_EQ(l.learnt(), "p1 01");
+    l.ways(2, frame(station(9), station(1)));
+    l.ways(1, frame(station(9), station(1)));
+    EXPECT_EQ(l.learnt(), "p0 01!") << "where it was at first";
+    EXPECT_EQ(l.ways(1, frame(station(9), station(1))), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_moving), 1U);
+    EXPECT_EQ(l.ways(0, frame(station(9), station(1))), "1 2") << "there it may send";
+    l.seconds(22);
+    EXPECT_EQ(l.learnt(), "p0 01");
+    EXPECT_EQ(l.ways(1, frame(station(9), station(1))), "0 2");
+    EXPECT_EQ(l.learnt(), "p1 01");
+}
+
+/// Five hundred stations that are here and there by turns: each may move five times, then it is held; those that
+/// stay where they are do not notice.
+TEST(bridge, a_storm_of_moves_is_held) {
+    constexpr unsigned movers = 500, rounds = 12;
+    lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
+    l.ways(0, frame(station(9), station(1)));
+    l.ways(1, frame(station(9), station(2)));
+    for (unsigned round = 0; round < rounds; ++round) {
+        for (unsigned n = 0; n < movers; ++n) {
+            const byte_vector mover{
+                2, 0, 0, 2, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
+            ASSERT_TRUE(l.offer(round % 2 == 0 ? 2 : 3, frame(station(1), mover)));
+            if (n % 32 == 31) l.settle();
+        }
+        l.settle();
+        l.sent(0);
+        EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
+        EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "0");
+    }
+    EXPECT_EQ(l.controller().switching().numbers_of("lan").moves, 6U * movers)
+        << "the sixth is back to where it is held";
+    // The rest came from elsewhere than where it is held: half of what came later.
+    EXPECT_EQ(l.dropped(drop_reason::bridge_moving), movers * (rounds - 6) / 2);
+}
+
+TEST(bridge, an_operators_word_counts_more) {
+    lab l(three + "    fdb: [{mac: \"02:00:00:01:00:05\", port: p2}]\n");
+    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2");
+    EXPECT_EQ(l.ways(1, frame(station(1), station(5))), "0") << "from elsewhere, and forwarded";
+    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2") << "he did not move";
+    l.seconds(400);
+    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2") << "he does not age";
+}
+
+TEST(bridge, isolates_and_locks) {
+    lab l(ports(4) + bridge("{port: p0, isolation: 1}, {port: p1, isolation: 1}, {port: p2}, "
+                            "{port: p3, locked: true, flood_unknown: false}",
+                            "    fdb: [{mac: \"02:00:00:01:00:04\", port: p3}]\n"));
+    EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "2 3");
+    l.ways(1, frame(everybody, station(2)));
+    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_isolated), 1U);
+    EXPECT_EQ(l.ways(2, frame(station(1), station(3))), "0");
+    EXPECT_EQ(l.ways(2, frame(station(77), station(3))), "0 1") << "unknown ones stay out of p3";
+    EXPECT_EQ(l.ways(3, frame(everybody, station(4))), "0 1 2");
+    EXPECT_EQ(l.ways(3, frame(everybody, station(6))), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_locked), 1U);
+}
+
+TEST(bridge, reserved_groups_by_choice) {
+    const auto group = [](uint8_t last) { return byte_vector{1, 0x80, 0xc2, 0, 0, last}; };
+    lab l(three + "    reserved: {stp: drop, lacp: flood, lldp: punt}\n");
+    EXPECT_EQ(l.ways(0, frame(group(0), station(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(2), station(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame(group(0x0e), station(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(3), station(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(0x10), station(1))), "1 2") << "is no reserved one";
+    EXPECT_EQ(l.dropped(drop_reason::bridge_reserved), 2U);
+    EXPECT_EQ(l.controller().report().total().consumed, 1U);
+}
+
+TEST(bridge, storms_are_limited_by_kind) {
+    lab l(ports(2) + bridge("{port: p0, storm: {broadcast: 1, unknown: 1}}, {port: p1}"));
+    size_t out = 0;
+    for (uint8_t i = 0; i < 64; ++i) out += l.send(0, frame(everybody, station(1)))[1].size();
+    EXPECT_LE(out, 34U) << "a burst, and no more within a moment";
+    EXPECT_GE(out, 32U);
+    EXPECT_EQ(l.dropped(drop_reason::bridge_storm_broadcast), 64 - out);
+    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, station(1))), "1")
+        << "multicast is not limited";
+    EXPECT_EQ(l.ways(0, frame(station(50), station(1))), "1") << "another kind, another limit";
+}
+
+/// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it where bursts
+/// are of several VLANs, or lists make the tag go.
+TEST(bridge, counts_bytes_without_tags) {
+    for (const char* list : {"", ", acl: {in: all}"}) {
+        lab l(std::string("acl: [{name: all, default: permit, rules: []}]\nports:\n"
+                          "  - {name: p0, device: d0") +
+              list + "}\n  - {name: p1, device: d1}\n" +
+              bridge("{port: p0, mode: trunk}, {port: p1, mode: native-untagged, vlan: 10}"));
+        const byte_vector f = frame(station(9), station(1)), same = tagged(f, 11);
+        EXPECT_EQ(l.ways(0, tagged(f, 0xa00a), &f), "1") << "the tag goes";
+        EXPECT_EQ(l.ways(0, same), "1") << "it stays";
+        for (const uint16_t vlan : std::initializer_list<uint16_t>{11, 11, 10, 4095})
+            ASSERT_TRUE(l.offer(0, tagged(f, vlan)));
+        l.settle();
+        EXPECT_EQ(l.sent(1), (std::vector<byte_vector>{same, same, f}));
+        for (int i = 0; i < 2; ++i) ASSERT_TRUE(l.offer(0, same));
+        l.settle();
+        l.sent(1);
+        const auto& known = l.controller().switching();
+        const uint16_t first = known.first_domain_of("lan");
+        const auto ten = known.counted(static_cast<uint16_t>(first + 10));
+        const auto eleven = known.counted(static_cast<uint16_t>(first + 11));
+        EXPECT_EQ(ten.rx_packets, 2U);
+        EXPECT_EQ(ten.rx_bytes, 120U);
+        EXPECT_EQ(eleven.rx_packets, 5U);
+        EXPECT_EQ(eleven.rx_bytes, 300U);
+        EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 1U);
+    }
+}
+
+/// What a bridge that looks at VLANs does: p0 access, p1 trunk, p2 native-untagged, p3 native-tagged,
+/// p4 dot1q-tunnel, p5 a trunk of service tags.
+const std::string vlans =
+    ports(6) +
+    bridge(
+        "{port: p0, mode: access, vlan: 10}, "
+        "{port: p1, mode: trunk, trunks: [10, 20-29], translate: [{wire: 110, vlan: 20}]}, "
+        "{port: p2, mode: native-untagged, vlan: 10, trunks: [20]}, "
+        "{port: p3, mode: native-tagged, vlan: 10, trunks: [20]}, "
+        "{port: p4, mode: dot1q-tunnel, vlan: 30}, "
+        "{port: p5, mode: trunk, trunks: [30], ethertype: 802.1ad}");
+
+TEST(vlans, each_mode_tags_as_it_should) {
+    lab l(vlans);
+    const byte_vector plain = frame(everybody, station(1));
+    const auto check = [&](uint16_t from, const byte_vector& in,
+                           const std::map<size_t, byte_vector>& wanted, const char* what) {
+        const auto out = l.send(from, in);
+        for (size_t p = 0; p < out.size(); ++p) {
+            const auto w = wanted.find(p);
+            ASSERT_EQ(out[p].size(), w == wanted.end() ? 0U : 1U) << what << ", port " << p;
+            if (w != wanted.end()) {
+                EXPECT_EQ(out[p][0], w->second) << what << ", port " << p;
+            }
+        }
+    };
+    check(0, plain, {{1, tagged(plain, 10)}, {2, plain}, {3, tagged(plain, 10)}}, "access");
+    check(0, tagged(plain, 0xa000),
+          {{1, tagged(plain, 0xa00a)}, {2, plain}, {3, tagged(plain, 0xa00a)}}, "a priority tag");
+    check(0, tagged(plain, 10), {}, "tagged into access");
+    check(1, tagged(plain, 0x600a), {{0, plain}, {2, plain}, {3, tagged(plain, 0x600a)}}, "trunk");
+    check(1, plain, {}, "untagged into trunk");
+    check(1, tagged(plain, 110), {{2, tagged(plain, 20)}, {3, tagged(plain, 20)}}, "translated");
+    check(1, tagged(plain, 20), {}, "by the name that is translated");
+    check(1, tagged(plain, 21), {}, "nobody else's");
+    check(1, tagged(plain, 30), {}, "not its own");
+    check(1, tagged(plain, 4095), {}, "reserved");
+    check(2, tagged(plain, 20), {{1, tagged(plain, 110)}, {3, tagged(plain, 20)}}, "native");
+    check(2, plain, {{0, plain}, {1, tagged(plain, 10)}, {3, tagged(plain, 10)}},
+          "native untagged");
+    check(3, plain, {{0, plain}, {1, tagged(plain, 10)}, {2, plain}}, "native tagged, untagged");
+    check(4, plain, {{5, tagged(plain, 30, type_service)}}, "tunnel");
+    check(4, tagged(plain, 77), {{5, tagged(tagged(plain, 77), 30, type_service)}}, "QinQ in");
+    check(5, tagged(tagged(plain, 0x4063), 30, type_service), {{4, tagged(plain, 0x4063)}},
+          "QinQ out");
+    check(5, tagged(plain, 30), {}, "a customer's tag is none of the provider's");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 6U);
+    EXPECT_EQ(l.dropped(drop_reason::bridge_nobody), 1U);
+}
+
+TEST(vlans, have_stations_of_their_own) {
+    lab l(vlans);
+    const auto to = [](uint8_t a, uint8_t b) { return frame(station(a), station(b)); };
+    l.send(1, tagged(to(9, 1), 10));
+    l.send(2, tagged(to(9, 1), 20));
+    EXPECT_EQ(l.learnt(), "p1 01, p2 01");
+    const byte_vector inside = to(1, 2), as = tagged(inside, 10);
+    EXPECT_EQ(l.ways(0, inside, &as), "1");
+    const byte_vector in = tagged(to(1, 3), 110), out = tagged(to(1, 3), 20);
+    EXPECT_EQ(l.ways(1, in, &out), "2");
+}
+
+TEST(vlans, cut_tags_go_nowhere) {
+    lab l(vlans);
+    const byte_vector whole = tagged(frame(everybody, station(1)), 10);
+    for (const ptrdiff_t bytes : {14, 15, 17})
+        EXPECT_EQ(l.ways(1, byte_vector(whole.begin(), whole.begin() + bytes)), "") << bytes;
+    EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 3U);
+}
+
+TEST(vlans, tags_that_a_device_took_out) {
+    lab l(vlans);
+    const byte_vector plain = frame(everybody, station(1));
+    rte_mbuf* m = l.packet_of(plain);
+    m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+    m->vlan_tci = 0x600a;
+    ASSERT_TRUE(l.offer_packet(1, m));
+    l.settle();
+    EXPECT_EQ(l.sent(0), one(plain));
+    EXPECT_EQ(l.sent(3), one(tagged(plain, 0x600a)));
+    l.sent(2);
+}
+
+}  // namespace
+}  // namespace turnpike

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Datagrams that their way out does not take, through the real stages: in pieces at once, after they waited for
+// their neighbour, behind a list on the way out, out of several buffers; and where there are no buffers.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+#include "packet/headers.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+constexpr const char* thin_link =
+    "ports:\n"
+    "  - {name: west, device: d0, mtu: 9000, addresses: [10.0.1.254/24]}\n"
+    "  - {name: east, device: d1, mtu: 600, addresses: [10.0.2.254/24]ACL}\n"
+    "routes: [{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.8.0.0/16, via: 10.0.2.7}]\n"
+    "neighbours:\n  static: [{address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"},\n   {address: "
+    "10.0.2.2, mac: \"02:00:00:00:00:21\"}]\nMORE";
+
+std::string thin(const std::string& acl = "", const std::string& more = "") {
+    std::string out = thin_link;
+    out.replace(out.find("ACL"), 3, acl);
+    out.replace(out.find("MORE"), 4, more);
+    return out;
+}
+
+byte_vector datagram(size_t data, uint32_t to = 0x0a090001, uint16_t fragment = 0) {
+    return ethernet(0x0800, ipv4({.fragment = fragment, .destination = to}, counted(data)));
+}
+
+/// What pieces carry, put together; fails where they overlap, leave a gap or are too long.
+byte_vector data_of(const std::vector<byte_vector>& pieces) {
+    byte_vector out;
+    for (size_t n = 0; n < pieces.size(); ++n) {
+        const auto& ip = packet::view<packet::ipv4_header>(pieces[n].data() + 14);
+        EXPECT_LE(ip.total_bytes, 600);
+        EXPECT_EQ(pieces[n].size(), 14U + ip.total_bytes);
+        EXPECT_EQ((ip.fragment & packet::ipv4_fragment_offset) * 8U, out.size());
+        EXPECT_EQ((ip.fragment & packet::ipv4_more_fragments) != 0, n + 1 < pieces.size());
+        EXPECT_EQ(ip.ttl, 63);
+        out.insert(out.end(), pieces[n].begin() + 34, pieces[n].end());
+    }
+    return out;
+}
+
+class fragments : public ::testing::Test {
+  protected:
+    explicit fragments(const std::string& configuration = thin()) : lab_(configuration) {}
+    void TearDown() override {
+        (void)lab_.sent(0);  // what senders are told
+        lab_.check_balance();
+    }
+    std::vector<byte_vector> sent_of(const byte_vector& frame) {
+        (void)lab_.sent(1);
+        lab_.offer(0, frame);
+        lab_.settle();
+        return lab_.sent(1);
+    }
+    running_lab lab_;
+};
+
+TEST_F(fragments, carry_the_datagram) {
+    for (const size_t data : {581, 1160, 1161, 1500, 1900}) {
+        const auto pieces = sent_of(datagram(data));
+        EXPECT_EQ(pieces.size(), (data + 575) / 576);
+        EXPECT_EQ(data_of(pieces), counted(data)) << data;
+        for (const byte_vector& p : pieces) EXPECT_EQ(p[5], 0x21) << "to the neighbour";
+    }
+    EXPECT_EQ(sent_of(datagram(580)).size(), 1U) << "what fits goes whole";
+    EXPECT_TRUE(sent_of(datagram(581, 0x0a090001, packet::ipv4_dont_fragment)).empty());
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_too_big), 1U);
+}
+
+TEST_F(fragments, out_of_several_buffers) {
+    const byte_vector whole = datagram(5000);
+    rte_mbuf* first = lab_.packet_of({whole.begin(), whole.begin() + 1700});
+    for (size_t at = 1700; at < whole.size(); at += 1700)
+        ASSERT_EQ(rte_pktmbuf_chain(
+                      first, lab_.packet_of({whole.begin() + static_cast<ptrdiff_t>(at),
+                                             whole.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                 at + 1700, whole.size()))})),
+                  0);
+    ASSERT_TRUE(lab_.offer_packet(0, first));
+    lab_.settle();
+    EXPECT_EQ(data_of(lab_.sent(1)), counted(5000));
+}
+
+TEST_F(fragments, of_what_waited_for_its_neighbour) {
+    EXPECT_EQ(sent_of(datagram(1500, 0x0a080001)).size(), 1U) << "we ask who has 10.0.2.7";
+    byte_vector answer =
+        ethernet(0x0806, be(uint16_t{1}) + be(uint16_t{0x0800}) + byte_vector{6, 4, 0, 2} + mac_a +
+                             byte_vector{10, 0, 2, 7});
+    const auto& mac = lab_.view().port[1].mac;
+    answer = answer + byte_vector(mac.bytes, mac.bytes + 6) + byte_vector{10, 0, 2, 254};
+    std::copy_n(mac.bytes, 6, answer.begin());
+    lab_.offer(1, answer);
+    lab_.settle();
+    EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
+}
+
+/// From control, as the kernel's stack gives frames: longer than the link takes, and not what they say.
+TEST_F(fragments, of_frames_that_lie) {
+    const auto send = [&](byte_vector frame) {
+        (void)lab_.sent(1);
+        const uint16_t east = lab_.controller().places().places().at("east");
+        rte_mbuf* m = lab_.controller().way_out().originate(1, frame);
+        ASSERT_NE(m, nullptr);
+        lab_.controller().way_out().send(m, lab_.view().interfaces[east].out());
+        lab_.settle();
+    };
+    send(ethernet(0x0800, ipv4({.total_bytes = 60000}, counted(1000))));
+    EXPECT_TRUE(lab_.sent(1).empty());
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_cut), 1U);
+    send(ethernet(0x0800, ipv4({.ihl = 3}, counted(1000))));
+    EXPECT_TRUE(lab_.sent(1).empty());
+    send(ethernet(0x0800, ipv4({}, counted(100)) + zeros(900)));
+    EXPECT_EQ(lab_.sent(1).size(), 1U) << "padding is no reason";
+    send(ethernet(0x86dd, ipv6({}, counted(1000))));
+    EXPECT_TRUE(lab_.sent(1).empty());
+}
+
+TEST_F(fragments, no_buffers) {
+    std::vector<rte_mbuf*> all;
+    const byte_vector big = datagram(1500);
+    ASSERT_TRUE(lab_.offer(0, big));
+    while (rte_mbuf* m = rte_pktmbuf_alloc(lab_.controller().pool())) all.push_back(m);
+    lab_.settle();
+    rte_pktmbuf_free_bulk(all.data(), static_cast<unsigned>(all.size()));
+    EXPECT_TRUE(lab_.sent(1).empty());
+    EXPECT_EQ(lab_.dropped(drop_reason::fragment_memory), 1U);
+}
+
+/// A list judges the datagram, once, and not its pieces.
+class judged_fragments : public fragments {
+  protected:
+    judged_fragments()
+        : fragments(thin(", acl: {out: edge}",
+                         "acl: [{name: edge, rules: [{action: permit, fragments: false}]}]\n")) {}
+};
+TEST_F(judged_fragments, behind_a_list) {
+    EXPECT_EQ(data_of(sent_of(datagram(1500))), counted(1500));
+    EXPECT_TRUE(sent_of(datagram(1496, 0x0a090001, 185)).empty());
+    EXPECT_EQ(lab_.dropped(drop_reason::acl_deny_out), 1U);
+}
+
+}  // namespace
+}  // namespace turnpike::datapath

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Groups of next hops: who has which buckets, which flows move when a link goes and comes, and packets through
+// the real stages.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "control/hop_groups.hpp"
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using namespace test;
+using datapath::hop_group;
+
+std::vector<group_member> members_of(size_t n) {
+    std::vector<group_member> out;
+    for (size_t m = 0; m < n; ++m)
+        out.push_back({.name = 0x1000 + m * 77, .hop = static_cast<uint32_t>(100 + m)});
+    return out;
+}
+
+std::vector<uint32_t> shares(const hop_group& g) {
+    std::vector<uint32_t> out(g.members);
+    for (uint32_t b = 0; b < g.buckets(); ++b) ++out[g.bucket()[b]];
+    return out;
+}
+
+TEST(hop_groups, buckets_are_shared_alike) {
+    for (const size_t n : {2, 3, 16, 17, 256}) {
+        const auto g = make_group(members_of(n), std::vector<bool>(n, true), nullptr);
+        EXPECT_EQ(g->buckets(), buckets_for(n));
+        for (const uint32_t share : shares(*g)) {
+            const double part = static_cast<double>(g->buckets()) / static_cast<double>(n);
+            EXPECT_NEAR(share, part, 5 * std::sqrt(part)) << n;
+        }
+    }
+}
+
+TEST(hop_groups, by_their_weights) {
+    auto members = members_of(3);
+    members[1].weight = 2;
+    members[2].weight = 5;
+    const auto share = shares(*make_group(members, {true, true, true}, nullptr));
+    EXPECT_NEAR(share[0], 512, 5 * 23);
+    EXPECT_NEAR(share[1], 1024, 5 * 32);
+    EXPECT_NEAR(share[2], 2560, 5 * 50);
+}
+
+TEST(hop_groups, who_is_lost_loses_only_its_own) {
+    for (const size_t n : {2, 5, 64}) {
+        auto members = members_of(n);
+        for (size_t m = 0; m < n; ++m) members[m].weight = static_cast<uint16_t>(1 + m % 3);
+        std::vector<bool> able(n, true);
+        const auto all = make_group(members, able, nullptr);
+        able[1] = false;
+        const auto without = make_group(members, able, all.get());
+        const auto from_nothing = make_group(members, able, nullptr);
+        able[1] = true;
+        const auto again = make_group(members, able, nullptr);
+        uint32_t moved = 0;
+        std::map<uint8_t, uint32_t> heirs;
+        for (uint32_t b = 0; b < all->buckets(); ++b) {
+            ASSERT_EQ(without->bucket()[b], from_nothing->bucket()[b]) << "by another way";
+            ASSERT_EQ(again->bucket()[b], all->bucket()[b]) << "as if nothing had been";
+            if (without->bucket()[b] == all->bucket()[b]) continue;
+            ASSERT_EQ(all->bucket()[b], 1);
+            ++moved;
+            ++heirs[without->bucket()[b]];
+        }
+        EXPECT_EQ(moved, shares(*all)[1]);
+        EXPECT_EQ(heirs.size(), std::min<size_t>(n - 1, moved)) << "to all others";
+    }
+}
+
+TEST(hop_groups, a_new_one_takes_its_part_of_each) {
+    const auto before = make_group(members_of(4), {true, true, true, true}, nullptr);
+    const auto after = make_group(members_of(5), {true, true, true, true, true}, nullptr);
+    uint32_t moved = 0;
+    for (uint32_t b = 0; b < before->buckets(); ++b) {
+        if (after->bucket()[b] == before->bucket()[b]) continue;
+        ASSERT_EQ(after->bucket()[b], 4);
+        ++moved;
+    }
+    EXPECT_NEAR(moved, 4096 / 5, 5 * 29);
+}
+
+TEST(hop_groups, where_none_can_send_all_have_their_buckets) {
+    const auto g = make_group(members_of(3), {false, false, false}, nullptr);
+    for (const uint32_t share : shares(*g)) EXPECT_GT(share, 1000U);
+}
+
+constexpr const char* box =
+    "ports:\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
+    "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+    "  - {name: north, device: d2, addresses: [10.0.3.254/24]}\n"
+    "  - {name: south, device: d3, addresses: [10.0.4.254/24]}\n"
+    "routes: [ROUTE, {to: 10.7.0.0/16, type: prohibit}]\n"
+    "neighbours:\n  static:\n"
+    "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
+    "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:21\"}\n"
+    "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:31\"}\n"
+    "    - {address: 10.0.4.2, mac: \"02:00:00:00:00:41\"}\n"
+    "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:26\"}\n";
+constexpr const char* shared =
+    "{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.3.2, {via: 10.0.4.2, port: south}]}";
+
+std::string box_with(const std::string& route) {
+    std::string out = box;
+    out.replace(out.find("ROUTE"), 5, route);
+    return out;
+}
+
+class shared_route : public ::testing::Test {
+  protected:
+    explicit shared_route(const std::string& route = shared) : lab_(box_with(route)) {}
+    void TearDown() override { lab_.check_balance(); }
+
+    /// Flow i, and by which port it left (0: by none).
+    uint16_t way_of(uint16_t flow) {
+        ipv4_fields f;
+        f.source = 0x0a000101;
+        f.destination = 0x0a090000 + flow % 7;
+        for (uint16_t port = 1; port < 4; ++port)
+            (void)lab_.sent(port);  // what we said by ourselves
+        lab_.offer(0, ethernet(0x0800, ipv4(f, be(flow) + be(uint16_t{80}) + zeros(16))));
+        lab_.settle();
+        uint16_t out = 0;
+        for (uint16_t port = 1; port < 4; ++port) {
+            const auto sent = lab_.sent(port);
+            if (sent.empty()) continue;
+            EXPECT_EQ(sent.size(), 1U);
+            EXPECT_EQ(sent[0][5], 0x11 + port * 0x10) << "to the neighbour there";
+            out = port;
+        }
+        return out;
+    }
+    std::vector<uint16_t> ways() {
+        std::vector<uint16_t> out;
+        for (uint16_t flow = 0; flow < 300; ++flow) out.push_back(way_of(flow));
+        return out;
+    }
+    void link(uint16_t port, bool up) {
+        const uint16_t ethdev = lab_.view().port[port].ethdev_id;
+        ASSERT_EQ(up ? rte_eth_dev_set_link_up(ethdev) : rte_eth_dev_set_link_down(ethdev), 0);
+        lab_.controller().look_at_links(++now_ms_);
+        lab_.settle();  // what we say by ourselves then
+    }
+
+    running_lab lab_;
+    uint64_t now_ms_ = 1'000'000;
+};
+
+TEST_F(shared_route, flows_go_by_all_ways_and_each_by_one) {
+    const auto first = ways();
+    for (uint16_t port = 1; port < 4; ++port)
+        EXPECT_NEAR(static_cast<double>(std::count(first.begin(), first.end(), port)), 100, 45);
+    EXPECT_EQ(ways(), first);
+}
+
+TEST_F(shared_route, a_link_that_goes_moves_its_flows_only_and_gets_them_back) {
+    const auto before = ways();
+    link(2, false);
+    const auto without = ways();
+    for (size_t flow = 0; flow < before.size(); ++flow) {
+        EXPECT_NE(without[flow], 2) << flow;
+        if (before[flow] != 2) {
+            EXPECT_EQ(without[flow], before[flow]) << flow;
+        }
+    }
+    link(2, true);
+    EXPECT_EQ(ways(), before);
+}
+
+TEST_F(shared_route, members_come_and_go_by_a_change_and_the_seed_stays) {
+    const auto before = ways();
+    ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
+    const auto without = ways();
+    for (size_t flow = 0; flow < before.size(); ++flow)
+        if (before[flow] != 2) {
+            EXPECT_EQ(without[flow], before[flow]) << flow;
+        }
+    (void)way_of(1);
+    const uint32_t hops = lab_.controller().hops().in_use();
+    ASSERT_TRUE(lab_.apply(box_with(shared)));
+    EXPECT_EQ(ways(), before);
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
+        ASSERT_TRUE(lab_.apply(box_with(shared)));
+    }
+    ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: [10.0.2.2, 10.0.4.2]}")));
+    (void)way_of(1);
+    EXPECT_EQ(lab_.controller().hops().in_use(), hops) << "those that are gone came back";
+}
+
+TEST_F(shared_route, another_seed_shares_anew) {
+    const auto before = ways();
+    ASSERT_TRUE(lab_.apply(box_with(shared) + "ecmp: {seed: 4711}\n"));
+    const auto after = ways();
+    size_t same = 0;
+    for (size_t flow = 0; flow < before.size(); ++flow) same += before[flow] == after[flow];
+    EXPECT_NEAR(static_cast<double>(same), 100, 45);
+    ASSERT_TRUE(lab_.apply(box_with(shared) + "ecmp: {seed: 4711, hash: addresses}\n"));
+    const auto by_addresses = ways();
+    for (size_t flow = 7; flow < before.size(); ++flow)
+        ASSERT_EQ(by_addresses[flow], by_addresses[flow % 7]) << "seven pairs of addresses";
+}
+
+/// RFC 8950: IPv4 by a neighbour that has IPv6 only.
+TEST_F(shared_route, ipv4_goes_by_an_ipv6_neighbour) {
+    ASSERT_TRUE(lab_.apply(box_with("{to: 10.9.0.0/16, via: \"2001:db8:2::2\"}")));
+    lab_.offer(0, ethernet(0x0800, ipv4({.destination = 0x0a090001},
+                                        be(uint16_t{5}) + be(uint16_t{80}) + zeros(16))));
+    lab_.settle();
+    const auto sent = lab_.sent(1);
+    ASSERT_EQ(sent.size(), 1U);
+    EXPECT_EQ(sent[0][5], 0x26);
+    EXPECT_EQ(sent[0][12], 0x08);
+}
+
+TEST_F(shared_route, a_prohibited_destination_is_told) {
+    lab_.offer(0, ethernet(0x0800, ipv4({.destination = 0x0a070001},
+                                        be(uint16_t{5}) + be(uint16_t{80}) + zeros(16))));
+    lab_.settle();
+    EXPECT_EQ(lab_.dropped(packet::drop_reason::route_prohibited), 1U);
+    const auto told = lab_.sent(0);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0][34], 3);
+    EXPECT_EQ(told[0][35], 13) << "communication administratively prohibited";
+}
+
+}  // namespace
+}  // namespace turnpike::control

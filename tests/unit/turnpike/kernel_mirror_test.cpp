@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is learned of what the kernel says: which of several routes of a prefix counts, whose interfaces are
+// ours, and what is left out beside the operator's word.
+#include "sources/kernel_mirror.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/rtnetlink.h>
+
+#include <random>
+
+#include "complaints.hpp"
+#include "sources/yaml.hpp"
+#include "sources/yaml_writer.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+using netlink::message;
+using state::route_target;
+using state::route_type;
+
+ip_prefix prefix_of(const char* text) { return *parse_prefix(text); }
+ip_address address_of(const char* text) { return *parse_address(text); }
+
+constexpr uint32_t west = 2, east = 3, lo = 1, management = 9;
+
+struct said {
+    const char* to;
+    const char* via = nullptr;
+    uint32_t by = west;
+    uint32_t metric = 0;
+    uint8_t protocol = RTPROT_BGP, type = RTN_UNICAST;
+    uint32_t table = RT_TABLE_MAIN;
+};
+message route_of(const said& s, bool gone = false) {
+    netlink::route r{.gone = gone,
+                     .to = prefix_of(s.to),
+                     .table = s.table,
+                     .protocol = s.protocol,
+                     .type = s.type,
+                     .metric = s.metric};
+    if (s.via != nullptr || s.by != 0)
+        r.hops.push_back(
+            {.interface = s.by,
+             .via = s.via != nullptr ? std::optional(address_of(s.via)) : std::nullopt});
+    return {.what = r};
+}
+message gone(const said& s) { return route_of(s, true); }
+
+class kernel_mirror_test : public testing::Test {
+  protected:
+    void say(const message& m) { mirror_.take(m); }
+    void say(const said& s) { mirror_.take(route_of(s)); }
+    const route_target* find(const char* to) {
+        return mirror_.learned().routes.find(prefix_of(to));
+    }
+    std::string via(const char* to) {
+        const route_target* t = find(to);
+        std::string out;
+        if (t != nullptr)
+            for (const auto& m : t->members) {
+                out += (out.empty() ? "" : ", ") + m.via.text() + " " + m.interface;
+                if (m.weight != 1) out += " " + std::to_string(m.weight);
+            }
+        return t == nullptr ? "none" : out;
+    }
+    kernel_mirror mirror_{{{west, "west"}, {east, "east"}}};
+};
+
+TEST_F(kernel_mirror_test, routes_come_change_and_go) {
+    say({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
+    EXPECT_EQ(find("10.5.0.0/16")->protocol, RTPROT_BGP);
+    EXPECT_EQ(find("10.5.0.0/16")->metric, 20U);
+    EXPECT_TRUE(mirror_.take_changed());
+    say({.to = "10.5.0.0/16", .via = "10.0.1.2", .metric = 20});
+    EXPECT_FALSE(mirror_.take_changed());
+    say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20});
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.2.2 east");
+    say(gone({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20}));
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+    EXPECT_TRUE(mirror_.take_changed());
+    EXPECT_FALSE(mirror_.is_doubtful());
+}
+
+TEST_F(kernel_mirror_test, what_is_no_route_of_ours_is_passed_over) {
+    say({.to = "10.1.0.0/16", .via = "10.0.1.2", .table = 1000});
+    say({.to = "10.2.0.0/16", .via = "192.0.2.1", .by = management});
+    say({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
+    say({.to = "10.0.1.1/32", .type = RTN_LOCAL, .table = RT_TABLE_LOCAL});
+    EXPECT_TRUE(mirror_.learned().routes.empty());
+    EXPECT_EQ(mirror_.others(), 1U);
+    // One that leaves by another interface from now on is the kernel's own.
+    say({.to = "10.3.0.0/16", .via = "10.0.1.2"});
+    say({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management});
+    EXPECT_EQ(via("10.3.0.0/16"), "none");
+    EXPECT_EQ(mirror_.others(), 2U);
+    say(gone({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management}));
+    EXPECT_EQ(mirror_.others(), 1U);
+}
+
+TEST_F(kernel_mirror_test, types) {
+    say({.to = "192.0.2.0/24", .by = 0, .type = RTN_BLACKHOLE});
+    say({.to = "2001:db8:1::/48", .by = lo, .type = RTN_UNREACHABLE});
+    say({.to = "198.51.100.0/24", .by = 0, .type = RTN_PROHIBIT});
+    EXPECT_EQ(find("192.0.2.0/24")->type, route_type::blackhole);
+    EXPECT_EQ(find("2001:db8:1::/48")->type, route_type::unreachable);
+    EXPECT_EQ(find("198.51.100.0/24")->type, route_type::prohibit);
+}
+
+/// Beside a plain list of what there is: the lowest metric counts.
+TEST_F(kernel_mirror_test, of_several_the_lowest_metric_counts) {
+    std::minstd_rand random(7);
+    std::map<std::string, std::map<uint32_t, std::string>> plain;
+    const char* const to[] = {"10.1.0.0/16", "10.2.0.0/16", "2001:db8:1::/48"};
+    const char* const gateways[] = {"10.0.1.2", "10.0.1.3", "2001:db8::2", "2001:db8::3"};
+    for (unsigned n = 0; n < 3000; ++n) {
+        const size_t which = random() % 3;
+        const uint32_t metric = random() % 4 * 10;
+        const char* gateway = gateways[(which == 2 ? 2 : 0) + random() % 2];
+        auto& there = plain[to[which]];
+        if (random() % 2 == 0) {
+            say({.to = to[which], .via = gateway, .metric = metric});
+            there[metric] = gateway;
+        } else if (const auto at = there.find(metric); at != there.end()) {
+            say(gone({.to = to[which], .via = at->second.c_str(), .metric = metric}));
+            there.erase(at);
+        }
+        ASSERT_EQ(via(to[which]), there.empty() ? "none" : there.begin()->second + " west") << n;
+    }
+    EXPECT_FALSE(mirror_.is_doubtful());
+}
+
+TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
+    const auto address = [](uint32_t by, const char* text, bool goes = false) {
+        return message{
+            .what = netlink::address{.gone = goes, .interface = by, .local = prefix_of(text)}};
+    };
+    say(address(west, "10.0.1.1/24"));
+    say(address(west, "fe80::1/64"));
+    say(address(lo, "127.0.0.1/8"));
+    say(address(lo, "::1/128"));
+    say(address(lo, "10.255.0.1/32"));
+    EXPECT_EQ(mirror_.learned().addresses.at("west"), std::vector{prefix_of("10.0.1.1/24")});
+    EXPECT_EQ(mirror_.learned().addresses.size(), 1U);
+    EXPECT_EQ(mirror_.learned().routes.size(), 1U);
+    EXPECT_EQ(find("10.255.0.1/32")->type, route_type::local);
+    // An interface that becomes ours brings its addresses along.
+    mirror_.set_ours({{west, "west"}, {lo, "loop"}});
+    EXPECT_EQ(mirror_.learned().addresses.at("loop"), std::vector{prefix_of("10.255.0.1/32")});
+    EXPECT_TRUE(mirror_.learned().routes.empty());
+    say(address(west, "10.0.1.1/24", true));
+    EXPECT_FALSE(mirror_.learned().addresses.contains("west"));
+    EXPECT_TRUE(mirror_.is_doubtful());  // routes from it went without a word
+}
+
+/// The kernel says nothing of routes of IPv4 that go with their interface.
+TEST_F(kernel_mirror_test, a_link_that_goes_takes_its_routes_along) {
+    say({.to = "10.1.0.0/16", .via = "10.0.1.2", .metric = 20});
+    say({.to = "10.1.0.0/16", .via = "10.0.2.2", .by = east, .metric = 30});
+    say({.to = "10.2.0.0/16", .via = "10.0.1.2"});
+    say({.to = "2001:db8:1::/48", .via = "fe80::1"});
+    const auto link = [](bool up, bool goes) {
+        return message{.what =
+                           netlink::link{.gone = goes, .index = west, .name = "west", .up = up}};
+    };
+    say(link(true, false));
+    EXPECT_EQ(mirror_.learned().routes.size(), 3U);
+    say(link(false, false));
+    EXPECT_EQ(via("10.1.0.0/16"), "10.0.2.2 east");
+    EXPECT_EQ(via("10.2.0.0/16"), "none");
+    EXPECT_EQ(via("2001:db8:1::/48"), "fe80::1 west");
+    say(link(false, true));
+    EXPECT_EQ(via("2001:db8:1::/48"), "none");
+    EXPECT_EQ(mirror_.learned().routes.size(), 1U);
+}
+
+TEST_F(kernel_mirror_test, next_hop_objects) {
+    const auto hop = [](uint32_t id, const char* via_address, bool goes = false) {
+        return message{
+            .what = netlink::next_hop{.gone = goes,
+                                      .id = id,
+                                      .way = {.interface = west, .via = address_of(via_address)}}};
+    };
+    say(hop(7, "10.0.1.7"));
+    say(hop(17, "10.0.1.17"));
+    say({.what = netlink::next_hop{.id = 70, .group = {{7, 1}, {17, 3}}}});
+    // As with net.ipv4.nexthop_compat_mode=0: only the object is named.
+    say({.what = netlink::route{.to = prefix_of("10.7.0.0/16"),
+                                .table = RT_TABLE_MAIN,
+                                .protocol = RTPROT_BGP,
+                                .type = RTN_UNICAST,
+                                .next_hop = 7}});
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.7 west");
+    say({.what = netlink::route{.to = prefix_of("10.70.0.0/16"),
+                                .table = RT_TABLE_MAIN,
+                                .protocol = RTPROT_BGP,
+                                .type = RTN_UNICAST,
+                                .next_hop = 70}});
+    EXPECT_EQ(via("10.70.0.0/16"), "10.0.1.7 west, 10.0.1.17 west 3");
+    say(hop(8, "10.0.1.8"));
+    say(hop(8, "10.0.1.8", true));
+    EXPECT_FALSE(mirror_.is_doubtful());
+    say(hop(7, "10.0.1.7", true));
+    EXPECT_TRUE(mirror_.is_doubtful());
+}
+
+TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) {
+    netlink::route r{.to = prefix_of("10.7.0.0/16"), .table = RT_TABLE_MAIN, .type = RTN_UNICAST};
+    r.hops = {{.interface = west, .via = address_of("10.0.1.9"), .flags = RTNH_F_DEAD},
+              {.interface = east, .via = address_of("10.0.2.2"), .weight = 5},
+              {.interface = management, .via = address_of("192.0.2.1")},
+              {.interface = west, .via = address_of("10.0.1.2"), .flags = RTNH_F_LINKDOWN}};
+    say({.what = r});
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east 5");
+    // With an interface its part goes.
+    say({.what = netlink::link{.index = east, .name = "east"}});
+    EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
+    // Of IPv6 one way may go alone.
+    netlink::route v6{.to = prefix_of("2001:db8:7::/48"),
+                      .table = RT_TABLE_MAIN,
+                      .type = RTN_UNICAST,
+                      .metric = 20};
+    v6.hops = {{.interface = west, .via = address_of("fe80::2")},
+               {.interface = west, .via = address_of("fe80::3")}};
+    say({.what = v6});
+    EXPECT_EQ(via("2001:db8:7::/48"), "fe80::2 west, fe80::3 west");
+    say(gone({.to = "2001:db8:7::/48", .via = "fe80::2", .metric = 20}));
+    EXPECT_EQ(via("2001:db8:7::/48"), "fe80::3 west");
+    say(gone({.to = "2001:db8:7::/48", .via = "fe80::3", .metric = 20}));
+    EXPECT_EQ(via("2001:db8:7::/48"), "none");
+    EXPECT_FALSE(mirror_.is_doubtful());
+}
+
+/// Of IPv4 a second one of the same metric waits until the first goes; of which the kernel says no word.
+TEST_F(kernel_mirror_test, appended_ones) {
+    say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
+    auto second = route_of({.to = "10.5.0.0/16", .via = "10.0.1.3"});
+    std::get<netlink::route>(second.what).appended = true;
+    say(second);
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
+    EXPECT_FALSE(mirror_.is_doubtful());
+    say(gone({.to = "10.5.0.0/16", .via = "10.0.1.2"}));
+    EXPECT_TRUE(mirror_.is_doubtful());
+}
+
+constexpr const char* operators = R"(
+control_plane: {netlink: true, namespace: box, rate: 500}
+ports:
+  - {name: west, device: d0, addresses: [10.0.1.1/24], kernel: true}
+  - {name: east, device: d1, addresses: [10.0.2.1/24], kernel: true}
+  - {name: south, device: d2, addresses: [10.0.3.1/24]}
+)";
+
+TEST(learned, the_operators_word_counts) {
+    auto read = load_text(operators, "a.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const auto says = std::make_shared<const state::desired>(std::move(*read));
+    state::learned l;
+    EXPECT_EQ(with_learned(says, l), says);
+    const auto lead = [](const char* by, const char* via) {
+        return route_target{.members = {{address_of(via), by}}, .protocol = RTPROT_BGP};
+    };
+    l.routes.set(prefix_of("10.5.0.0/16"), lead("west", "10.0.1.2"));
+    l.routes.set(prefix_of("10.6.0.0/16"),
+                 lead("south", "10.0.3.2"));  // the kernel has no such interface
+    l.routes.set(prefix_of("10.7.0.0/16"), lead("west", "10.0.1.1"));  // ourselves
+    l.addresses["west"] = {prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
+                           prefix_of("10.0.4.1/24"),
+                           prefix_of("10.0.3.7/24")};  // it is south's network
+    l.addresses["south"] = {prefix_of("10.0.9.1/24")};
+    const auto both = with_learned(says, l);
+    EXPECT_EQ(both->learned.size(), 1U);
+    EXPECT_NE(both->learned.find(prefix_of("10.5.0.0/16")), nullptr);
+    EXPECT_EQ(both->interfaces.at("west").addresses,
+              (std::vector{prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
+                           prefix_of("10.0.4.1/24")}));
+    EXPECT_EQ(both->interfaces.at("south").addresses, std::vector{prefix_of("10.0.3.1/24")});
+    EXPECT_TRUE(says->learned.empty());
+    EXPECT_EQ(says->interfaces.at("west").addresses.size(), 1U);
+}
+
+TEST(control_plane, is_read_written_and_refused) {
+    const std::string text = operators;
+    const auto read = load_text(text, "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(read->control_plane.network_namespace, "box");
+    EXPECT_EQ(read->control_plane.rate, 500U);
+    const auto again = load_text(to_yaml(*read), "again");
+    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
+    EXPECT_TRUE(again->control_plane == read->control_plane);
+    EXPECT_TRUE(again->interfaces == read->interfaces);
+    EXPECT_FALSE(again->interfaces.at("south").kernel);
+
+    const auto with = [&](const char* before, const char* after) {
+        return complaint_about(replaced(text, before, after));
+    };
+    EXPECT_EQ(with("netlink: true", "netlink: false"),
+              "f.yaml:4: port 'west' says kernel: true; that needs control_plane: {netlink: true}");
+    EXPECT_EQ(with("namespace: box", "namespace: a/b"),
+              "f.yaml:2: control_plane.namespace should be a name as `ip netns add` takes it");
+    EXPECT_EQ(with("netlink: true, ", ""), "f.yaml:2: control_plane lacks the key 'netlink'");
+    EXPECT_EQ(
+        with("name: west", "name: west-of-the-moon"),
+        "f.yaml:4: the kernel has no interface 'west-of-the-moon': a name of its has at most 15 "
+        "characters, none of \"/: %\", and is none of its own");
+    EXPECT_EQ(complaint_about(text + "patches: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
+    // Unnumbered: its addresses are the kernel's.
+    EXPECT_EQ(with("addresses: [10.0.1.1/24], kernel: true", "kernel: true"), "none");
+    EXPECT_NE(with("addresses: [10.0.1.1/24], kernel: true", "kernel: false"), "none");
+}
+
+TEST(protocol_names, are_the_kernels) {
+    EXPECT_EQ(protocol_name(RTPROT_BGP), "bgp");
+    EXPECT_EQ(protocol_name(RTPROT_OSPF), "ospf");
+    EXPECT_EQ(protocol_name(RTPROT_BIRD), "bird");
+    EXPECT_EQ(protocol_name(RTPROT_STATIC), "static");
+    EXPECT_EQ(protocol_name(77), "77");
+}
+
+}  // namespace
+}  // namespace turnpike::sources

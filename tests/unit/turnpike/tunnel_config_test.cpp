@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tunnels as strangers write them: what is taken, what each wrong one is told, that what is written by us is read as
+// it was, and edits one by one.
+#include <gtest/gtest.h>
+
+#include "complaints.hpp"
+#include "sources/edits.hpp"
+#include "sources/yaml_writer.hpp"
+
+namespace turnpike::sources {
+namespace {
+
+const std::string tunnel_ports =
+    "ports:\n  - {name: a, device: d0}\n"
+    "  - {name: up, device: d1, addresses: [10.0.9.1/24, \"2001:db8::1/64\"]}\n";
+std::string with_tunnels(const std::string& tunnels,
+                         const std::string& members = "{port: a}, {port: t}") {
+    return tunnel_ports + "tunnels:\n" + tunnels + "bridges: [{name: lan, members: [" + members +
+           "]}]\n";
+}
+const std::string usual_tunnel = "  - {name: t, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n";
+
+TEST(tunnels, are_read_and_written) {
+    const auto read = load_text(
+        with_tunnels(
+            usual_tunnel +
+            "  - {name: six, vni: 16777215, local: \"2001:db8::1\", remote: \"2001:db8:7::1\"}\n"
+            "  - {name: all, vni: 9, local: 10.0.9.1, remote: 10.0.9.2, mtu: 8950, ttl: 254, dscp: "
+            "inherit, "
+            "dont_fragment: false, checksum: true, ignore_reserved: true}\n"),
+        "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const state::tunnel &t = read->tunnels.at("t"), &six = read->tunnels.at("six"),
+                        &every = read->tunnels.at("all");
+    EXPECT_TRUE(t.vni == 7 && t.mtu == 1450 && t.ttl == 64 && t.dscp == 0 && t.dont_fragment &&
+                !t.checksum);
+    EXPECT_TRUE(six.vni == 0xffffff && six.mtu == 1430 && six.checksum);
+    EXPECT_TRUE(every.mtu == 8950 && every.ttl == 254 && !every.dscp && !every.dont_fragment &&
+                every.checksum && every.ignore_reserved);
+    EXPECT_EQ(read->interfaces.at("t").bridge, "lan");
+    EXPECT_EQ(read->interfaces.at("six").bridge, "");
+    EXPECT_EQ(read->mtu_of(read->interfaces.at("t")), 1450);
+    const auto again = load_text(to_yaml(*read), "again");
+    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
+    EXPECT_TRUE(again->tunnels == read->tunnels) << to_yaml(*again);
+    EXPECT_TRUE(again->interfaces == read->interfaces) << to_yaml(*again);
+    EXPECT_TRUE(again->bridges == read->bridges) << to_yaml(*again);
+}
+
+class refused_tunnel : public ::testing::TestWithParam<complaint_row> {};
+TEST_P(refused_tunnel, says_where_and_why) { expect_complaint(GetParam()); }
+
+std::string one_tunnel(const std::string& says) {
+    return with_tunnels("  - {name: t, " + says + "}\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, refused_tunnel,
+    ::testing::Values(
+        complaint_row{"no vni", one_tunnel("local: 10.0.9.1, remote: 10.0.9.2"),
+                      "f.yaml:5: tunnels[0] lacks the key 'vni'"},
+        complaint_row{"a vni too great",
+                      one_tunnel("vni: 16777216, local: 10.0.9.1, remote: 10.0.9.2"),
+                      "f.yaml:5: tunnels[0].vni"},
+        complaint_row{
+            "two families", one_tunnel("vni: 7, local: 10.0.9.1, remote: \"2001:db8::2\""),
+            "f.yaml:5: tunnel 't' is from 10.0.9.1 to 2001:db8::2: both should be of one family"},
+        complaint_row{"an end of somebody's",
+                      one_tunnel("vni: 7, local: 10.0.9.7, remote: 10.0.9.2"),
+                      "f.yaml:5: tunnel 't' ends at 10.0.9.7, which is not an address of ours"},
+        complaint_row{"to ourselves", one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.1"),
+                      "f.yaml:5: tunnel 't' leads to 10.0.9.1, which is our own address on 'up'"},
+        complaint_row{"to a group", one_tunnel("vni: 7, local: 10.0.9.1, remote: 239.1.1.1"),
+                      "f.yaml:5: tunnels[0].remote is 239.1.1.1; should be one host's"},
+        complaint_row{"to a link-local address",
+                      one_tunnel("vni: 7, local: 10.0.9.1, remote: \"fe80::1\""),
+                      "f.yaml:5: tunnels[0].remote is fe80::1; should be one host's"},
+        complaint_row{"no vrf", one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, vrf: red"),
+                      "f.yaml:5: tunnel 't' is in 'red', which is not a VRF"},
+        complaint_row{
+            "fragments of ipv6",
+            one_tunnel(
+                "vni: 7, local: \"2001:db8::1\", remote: \"2001:db8::2\", dont_fragment: true"),
+            "f.yaml:5: tunnels[0].dont_fragment has no meaning over IPv6"},
+        complaint_row{"a name of a port",
+                      with_tunnels(usual_tunnel +
+                                   "  - {name: up, vni: 8, local: 10.0.9.1, remote: 10.0.9.2}\n"),
+                      "f.yaml:6: tunnels[1].name is 'up', which something else is called already"},
+        complaint_row{
+            "a bridge of its name",
+            tunnel_ports + "tunnels:\n" + usual_tunnel +
+                "bridges: [{name: t, members: [{port: a}]}]\n",
+            "f.yaml:6: bridges[0].name is 't', which a bridge, a port or a tunnel has already"},
+        complaint_row{"one twice",
+                      with_tunnels(usual_tunnel +
+                                   "  - {name: u, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n"),
+                      "f.yaml:6: tunnel 'u' has the ends and the VNI of tunnel 't'"},
+        complaint_row{"in a patch",
+                      tunnel_ports + "tunnels:\n" + usual_tunnel + "patches: [[a, t]]\n",
+                      "f.yaml:6: patches[0][1] names 't', which is not a port"}),
+    test_name);
+
+TEST(tunnel_edits, one_by_one) {
+    auto loaded = load_text(with_tunnels(usual_tunnel), "f.yaml");
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    const auto change = [&](const char* what) {
+        const auto done = edit(*loaded, std::string("[") + what + "]");
+        return done ? std::string("done") : done.error().message();
+    };
+    EXPECT_EQ(
+        change(
+            R"({"add": {"tunnel": {"name": "u", "vni": "8", "local": "10.0.9.1", "remote": "10.0.9.3"}}})"),
+        "done");
+    EXPECT_NE(
+        change(
+            R"({"add": {"tunnel": {"name": "u", "vni": 8, "local": "10.0.9.1", "remote": "10.0.9.3"}}})")
+            .find("tunnel 'u' is there already; replace changes it"),
+        std::string::npos);
+    EXPECT_EQ(change(R"({"add": {"member": {"bridge": "lan", "port": "u"}}})"), "done");
+    EXPECT_EQ(
+        change(
+            R"({"replace": {"tunnel": {"name": "u", "vni": 9, "local": "10.0.9.1", "remote": "10.0.9.3", "mtu": 900}}})"),
+        "done");
+    EXPECT_TRUE(loaded->tunnels.at("u").vni == 9 && loaded->tunnels.at("u").mtu == 900);
+    EXPECT_EQ(loaded->interfaces.at("u").bridge, "lan");
+    EXPECT_NE(change(R"({"del": {"tunnel": {"name": "u"}}})")
+                  .find("is a member of bridge 'lan'; del that first"),
+              std::string::npos);
+    EXPECT_EQ(change(R"({"del": {"member": {"bridge": "lan", "port": "u"}}})"), "done");
+    EXPECT_EQ(change(R"({"del": {"tunnel": {"name": "u"}}})"), "done");
+    EXPECT_EQ(loaded->interfaces.find("u"), nullptr);
+    EXPECT_NE(change(R"({"del": {"tunnel": {"name": "u"}}})").find("tunnel 'u' is not there"),
+              std::string::npos);
+    EXPECT_NE(change(R"({"add": {"address": {"port": "t", "address": "10.7.0.1/24"}}})")
+                  .find("tunnel 't' has addresses"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace turnpike::sources

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Interfaces without a network of their own: they have the address of another one, and their gateways are on
+// their links whatever the networks.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+/// East and north borrow west's address; behind each is a router 10.255.0.x. A /31 to south.
+constexpr const char* borrowing =
+    "ports:\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+    "  - {name: east, device: d1, addresses: [10.0.1.254/32]}\n"
+    "  - {name: north, device: d2, addresses: [10.0.1.254/32]}\n"
+    "  - {name: south, device: d3, addresses: [10.0.4.0/31, \"2001:db8:4::1/127\"]}\n"
+    "routes:\n"
+    "  - {to: 10.9.0.0/16, via: 10.255.0.2, port: east, onlink: true}\n"
+    "  - {to: 10.8.0.0/16, via: 10.255.0.3, port: north, onlink: true}\n"
+    "  - {to: 10.255.0.2/32, type: blackhole}\n";
+
+constexpr uint32_t ours = 0x0a0001fe;
+
+class unnumbered : public ::testing::Test {
+  protected:
+    void SetUp() override { forget(); }
+    void TearDown() override {
+        for (int i = 0; i < 6; ++i) {  // until those that nobody answers for are given up
+            lab_.control(2'000);
+            lab_.settle();
+        }
+        forget();
+        lab_.check_balance();
+    }
+    void forget() {
+        for (uint16_t p = 0; p < 4; ++p) (void)lab_.sent(p);
+    }
+    static byte_vector us(uint16_t port) {
+        return {2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + port)};
+    }
+    void offer_v4(uint32_t to) {
+        lab_.offer(
+            0, ethernet(0x0800, ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20)))));
+        lab_.settle();
+    }
+    void answer(uint16_t port, uint32_t from, const byte_vector& mac) {
+        lab_.offer(port, ethernet(0x0806,
+                                  arp({.operation = 2,
+                                       .sender_mac = mac,
+                                       .sender_ip = from,
+                                       .target_mac = us(port),
+                                       .target_ip = ours}),
+                                  us(port), mac));
+        lab_.settle();
+    }
+    running_lab lab_{borrowing};
+};
+
+TEST_F(unnumbered, a_gateway_is_asked_for_by_the_borrowed_address) {
+    for (const auto& [port, gateway, to] :
+         {std::tuple<uint16_t, uint32_t, uint32_t>{1, 0x0aff0002, 0x0a090001},
+          {2, 0x0aff0003, 0x0a080001}}) {
+        offer_v4(to);
+        const auto asked = lab_.sent(port);
+        ASSERT_EQ(asked.size(), 1U) << port;
+        const byte_vector who =
+            ethernet(0x0806, arp({.sender_mac = us(port), .sender_ip = ours, .target_ip = gateway}),
+                     byte_vector(6, 0xff), us(port));
+        EXPECT_TRUE(std::equal(who.begin(), who.end(), asked[0].begin())) << port;
+        const byte_vector mac{2, 0, 0, 0, 0xaa, static_cast<uint8_t>(port)};
+        answer(port, gateway, mac);
+        EXPECT_EQ(lab_.sent(port).size(), 1U) << "what waited";
+        offer_v4(to);
+        const auto sent = lab_.sent(port);
+        ASSERT_EQ(sent.size(), 1U);
+        EXPECT_TRUE(std::equal(mac.begin(), mac.end(), sent[0].begin()));
+    }
+    // A gateway that is beyond the networks is no host of them: what its own address means, routes say.
+    offer_v4(0x0aff0002);
+    EXPECT_EQ(lab_.sent(1).size(), 0U);
+    EXPECT_EQ(lab_.dropped(drop_reason::route_blackhole), 1U);
+}
+
+TEST_F(unnumbered, answers_for_the_borrowed_address) {
+    for (const uint16_t port : std::array<uint16_t, 2>{1, 2}) {
+        lab_.offer(port,
+                   ethernet(0x0806, arp({.sender_ip = 0x0aff0002U + port - 1, .target_ip = ours}),
+                            byte_vector(6, 0xff)));
+        lab_.settle();
+        const auto sent = lab_.sent(port);
+        ASSERT_EQ(sent.size(), 1U) << port;
+        EXPECT_EQ(byte_vector(sent[0].begin() + 6, sent[0].begin() + 12), us(port));
+    }
+    // Whom nobody routes by is no neighbour there.
+    lab_.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0aff0009, .target_ip = ours}),
+                           byte_vector(6, 0xff)));
+    lab_.settle();
+    EXPECT_EQ(lab_.sent(1).size(), 1U);
+    EXPECT_FALSE(lab_.controller().known().knows(lab_.controller().places().places().at("east"),
+                                                 ip_address::from_v4(0x0aff0009)));
+}
+
+/// RFC 3021, RFC 6164: both addresses of such a network are hosts'.
+TEST_F(unnumbered, networks_of_two) {
+    offer_v4(0x0a000401);
+    ASSERT_EQ(lab_.sent(3).size(), 1U) << "asked for";
+    EXPECT_EQ(lab_.dropped(drop_reason::directed_broadcast), 0U);
+    const auto to = *parse_address("2001:db8:4::");
+    lab_.offer(
+        3,
+        ethernet(0x86dd, ipv6({.destination = {to.bytes.begin(), to.bytes.end()}}, udp(counted(4))),
+                 us(3)));
+    lab_.settle();
+    EXPECT_EQ(lab_.sent(3).size(), 1U) << "asked for";
+}
+
+}  // namespace
+}  // namespace turnpike::control

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sources that are looked up (RFC 3704): packets go on where the way back is as their interface asks.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+/// West asks for `how`; its sources 10.1/16 are behind itself, 10.2/16 behind north, 10.3/16 behind both.
+std::string asks(const std::string& how, const std::string& more = "") {
+    return "ports:\n"
+           "  - {name: west, device: d0, urpf: " +
+           how +
+           ", addresses: [10.0.1.254/24, "
+           "\"2001:db8:1::fe/64\"]" +
+           more +
+           "}\n"
+           "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+           "  - {name: north, device: d2, addresses: [10.0.3.254/24, \"2001:db8:3::fe/64\"]}\n"
+           "routes:\n"
+           "  - {to: 10.9.0.0/16, via: 10.0.2.2}\n  - {to: 10.1.0.0/16, via: 10.0.1.2}\n"
+           "  - {to: 10.2.0.0/16, via: 10.0.3.2}\n  - {to: 10.3.0.0/16, via: [10.0.1.2, "
+           "10.0.3.2]}\n"
+           "  - {to: 10.4.0.0/16, type: blackhole}\n"
+           "  - {to: 10.5.0.0/16, via: [10.0.2.2, 10.0.3.2]}\n"
+           "  - {to: \"2001:db8:9::/48\", via: \"2001:db8:2::2\"}\n"
+           "  - {to: \"2001:db8:a::/48\", via: \"2001:db8:1::2\"}\n"
+           "  - {to: \"2001:db8:b::/48\", via: \"2001:db8:3::2\"}\n"
+           "neighbours:\n  static:\n"
+           "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:11\"}\n"
+           "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:16\"}\n"
+           "    - {address: 10.0.1.2, mac: \"02:00:00:00:00:0a\"}\n"
+           "    - {address: \"fe80::77\", port: west, mac: \"02:00:00:00:00:0a\"}\n";
+}
+
+class urpf : public ::testing::Test {
+  protected:
+    void TearDown() override {
+        for (uint16_t p = 0; p < 3; ++p) (void)lab_.sent(p);
+        lab_.check_balance();
+    }
+    void apply(const std::string& configuration) {
+        auto applied = lab_.apply(configuration);
+        ASSERT_TRUE(applied) << applied.error().message();
+    }
+    /// By plain, and with the priority tag that it leaves to the careful stages. True: both go on.
+    bool goes_on(uint16_t type, const byte_vector& packet, const char* text) {
+        const uint64_t before = lab_.dropped(drop_reason::reverse_path);
+        (void)lab_.sent(1);
+        lab_.offer(0, ethernet(type, packet));
+        lab_.offer(0, ethernet(0x8100, tag(0, type, packet)));
+        lab_.settle();
+        size_t on = 0;
+        for (const byte_vector& frame : lab_.sent(1)) on += frame[5] == 0x11 || frame[5] == 0x16;
+        const uint64_t dropped = lab_.dropped(drop_reason::reverse_path) - before;
+        EXPECT_TRUE(on == 0 || on == 2) << text;
+        EXPECT_EQ(dropped, 2 - on) << text;
+        return on == 2;
+    }
+    bool from(const char* source) {
+        const auto a = *parse_address(source);
+        if (!a.v6)
+            return goes_on(0x0800,
+                           ipv4({.source = a.v4(), .destination = 0x0a090001}, udp(counted(20))),
+                           source);
+        const auto to = *parse_address("2001:db8:9::1");
+        return goes_on(0x86dd,
+                       ipv6({.source = {a.bytes.begin(), a.bytes.end()},
+                             .destination = {to.bytes.begin(), to.bytes.end()}},
+                            udp(counted(20))),
+                       source);
+    }
+    running_lab lab_{asks("off")};
+};
+
+TEST_F(urpf, strict_takes_what_is_behind_the_interface) {
+    EXPECT_TRUE(from("10.2.0.1")) << "it does not ask";
+    apply(asks("strict"));
+    for (const char* good :
+         {"10.0.1.77", "10.1.0.1", "10.3.0.1", "2001:db8:1::77", "2001:db8:a::1"})
+        EXPECT_TRUE(from(good)) << good;
+    for (const char* bad : {"10.2.0.1", "10.4.0.1", "10.5.0.1", "10.6.0.1", "10.0.3.7",
+                            "2001:db8:b::1", "2001:db8:c::1", "2001:db8:3::7"})
+        EXPECT_FALSE(from(bad)) << bad;
+}
+
+TEST_F(urpf, loose_takes_what_is_anywhere) {
+    apply(asks("loose"));
+    for (const char* good : {"10.0.1.77", "10.1.0.1", "10.2.0.1", "10.3.0.1", "10.5.0.1",
+                             "10.0.3.7", "2001:db8:1::77", "2001:db8:b::1"})
+        EXPECT_TRUE(from(good)) << good;
+    for (const char* bad : {"10.4.0.1", "10.6.0.1", "2001:db8:c::1"})
+        EXPECT_FALSE(from(bad)) << bad;
+}
+
+/// What is for us is asked like what goes on; neighbours, who need no route, are not.
+TEST_F(urpf, packets_for_us) {
+    apply(asks("strict"));
+    const auto echo = [&](uint32_t source) {
+        (void)lab_.sent(0);
+        lab_.offer(
+            0, ethernet(0x0800, ipv4({.protocol = 1, .source = source, .destination = 0x0a0001fe},
+                                     icmp4(8, 0, zeros(8)))));
+        lab_.settle();
+        return lab_.sent(0).size();
+    };
+    lab_.offer(0, ethernet(0x0806, arp({.sender_ip = 0x0a000103}), byte_vector(6, 0xff)));
+    lab_.settle();
+    EXPECT_EQ(lab_.sent(0).size(), 1U) << "an answer";
+    EXPECT_EQ(echo(0x0a010001), 1U);
+    EXPECT_EQ(echo(0x0a020001), 0U);
+    EXPECT_EQ(lab_.dropped(drop_reason::reverse_path), 1U);
+    // RFC 4861 needs no route; nor does what a link-local address says to us.
+    const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77};
+    const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe};
+    lab_.offer(0, ethernet(0x86dd, ipv6({.next_header = 58, .source = near, .destination = us},
+                                        icmp6(128, 0, zeros(8), near, us))));
+    lab_.settle();
+    EXPECT_EQ(lab_.sent(0).size(), 1U) << "a reply";
+    EXPECT_EQ(lab_.dropped(drop_reason::reverse_path), 1U);
+}
+
+/// A list on the way in judges what the way back lets pass, by plain and by the careful stages.
+TEST_F(urpf, before_a_list) {
+    apply(asks("strict", ", acl: {in: edge}") +
+          "acl: [{name: edge, rules: [{name: first, action: permit, source: 10.1.0.0/16},"
+          " {name: second, action: deny, source: 10.2.0.0/16}, {action: permit}]}]\n");
+    EXPECT_TRUE(from("10.1.0.1"));
+    EXPECT_FALSE(from("10.2.0.1"));
+    EXPECT_EQ(lab_.dropped(drop_reason::acl_deny), 0U);
+    std::map<std::string, uint64_t> matched;
+    const auto lists = lab_.acls();
+    for (const auto& r : lists.at(0).rules) matched[r.name] += r.packets;
+    EXPECT_EQ(matched["first"], 2U);
+    EXPECT_EQ(matched["second"], 0U);
+}
+
+}  // namespace
+}  // namespace turnpike::control
