@@ -75,6 +75,7 @@ def link_local(address):
 
 
 TCP = "-n 20M"  # what iperf sends
+FLOWS = "-n 20M -P 16"  # over so many connections: where the queues share by hash, each gets some
 UDP = "-u -b 20M -l 1200 -k 2000"  # in a second; a worker that waits for its CPU loses some
 
 

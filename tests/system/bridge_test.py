@@ -11,7 +11,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import LONG, Turnpike  # noqa: E402
 from lib.frames import mac  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
-from lib.routed import answers, iperf, ping, rewrite  # noqa: E402
+from lib.routed import FLOWS, answers, iperf, ping, rewrite  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
 EVERYBODY = b"\xff" * 6
@@ -94,7 +94,7 @@ def test_two_workers():
         running = start(lab, dut, ports, eal="--lcores 0@0,1@0,2@1 --no-pci --in-memory", workers=[1, 2],
                         bridges=[{"name": "lan", "members": members(2)}])
         ping(hosts[0], "10.0.1.2", count=20)
-        assert iperf(lab, hosts[0], hosts[1], "10.0.1.2")["sum_received"]["bytes"] > 1_000_000
+        assert iperf(lab, hosts[0], hosts[1], "10.0.1.2", FLOWS)["sum_received"]["bytes"] > 1_000_000
         report = running.stop()
         assert all(w["packets"] > 20 for w in report["workers"]), report["workers"]
 

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.frames import mac, v4, v6  # noqa: E402
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
-from lib.routed import (EAST, OUR_ADDRESSES, OURS, TCP, UDP, WEST, answers, cabled, give, iperf,  # noqa: E402
+from lib.routed import (EAST, FLOWS, OUR_ADDRESSES, OURS, TCP, UDP, WEST, answers, cabled, give, iperf,  # noqa: E402
                         link_local, ping, received, settle, start)
 from lib.dut import Turnpike, router_config  # noqa: E402
 
@@ -58,7 +58,7 @@ def test_two_workers():
             for address in (*other, *OUR_ADDRESSES):
                 ping(host, address)
         for address in EAST:
-            assert iperf(lab, west, east, address)["sum_received"]["bytes"] > 1_000_000
+            assert iperf(lab, west, east, address, FLOWS)["sum_received"]["bytes"] > 1_000_000
         report = running.stop()
         assert [w["lcore"] for w in report["workers"]] == [1, 2]
         assert all(w["packets"] > 100 for w in report["workers"]), report["workers"]
