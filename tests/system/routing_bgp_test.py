@@ -106,14 +106,23 @@ class Topology:
             for address in BEHIND[name]:
                 host.run(f"ip addr add {address}/{32 if '.' in address else 128} dev lo")
         self.running = self.start()
-        hold = 240 if announced else 3
+        self.hold = 240 if announced else 3
         self.daemon = (Frr(lab, self.box, frr_config()) if daemon == "frr" else
-                       Bird(lab, self.box, bird_config(hold)))
+                       Bird(lab, self.box, bird_config(self.hold)))
         ours = {name: [a.split("/")[0] for a in addresses] for name, addresses in OURS.items()}
         announced = announced or {}
-        self.configs = {name: neighbour_config(name, ours[name], announced.get(name), hold, graceful) for name in ours}
+        self.configs = {name: neighbour_config(name, ours[name], announced.get(name), self.hold, graceful) for name in ours}
         self.neighbours = {name: Bird(lab, host, self.configs[name])
                            for name, host in (("west", self.west), ("east", self.east))}
+
+    def announce(self, name, networks):
+        """A neighbour announces these and no others from now on; its sessions stay."""
+        bird = self.neighbours[name]
+        config = neighbour_config(name, [a.split("/")[0] for a in OURS[name]], networks, self.hold)
+        with open(bird.config, "w", encoding="utf-8") as file:
+            file.write(config)
+        said = bird.ask("configure")
+        assert "Reconfigur" in said, said
 
     def start(self):
         devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "kernel": True}, OURS[name])
@@ -330,6 +339,12 @@ def full_table():
         same_lookups(t, operator, 1_000_000)
         memory = operator.show("memory")
         print(f"# FIBs of {(memory['fib4']['bytes'] + memory['fib6']['bytes']) >> 20} MiB")
+        half = table[::2]
+        began = time.monotonic()
+        t.announce("east", half)
+        wait_until(lambda: time.sleep(1) or routes() == len(half) + 2 * ROUTES, "half is taken back", 300)
+        print(f"# half is taken back after {time.monotonic() - began:.1f} s")
+        same_lookups(t, operator, 200_000)
         began = time.monotonic()
         lab.end(t.neighbours["east"].process)
         wait_until(lambda: routes() == 2 * ROUTES, "all are taken back", 300)
