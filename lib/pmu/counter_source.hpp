@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "pmu/sysfs.hpp"
+#include "pmu/user_counter.hpp"
 
 namespace turnpike::pmu {
 
@@ -35,6 +36,11 @@ class counter_group {
     virtual ~counter_group() = default;
     /// out  [events of the group], in their order
     [[nodiscard]] virtual result<void> read(std::span<reading> out) = 0;
+    /// One of its events, for whoever runs on its CPU. Good as long as the group is there.
+    /// Errors  ENOTSUP: only read() can
+    [[nodiscard]] virtual result<user_counter> readable(size_t) const {
+        return fail(ENOTSUP, "", "a recording is no counter of this CPU");
+    }
 };
 
 class counter_source {

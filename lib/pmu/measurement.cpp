@@ -275,4 +275,11 @@ const error* measurement::why(scope of) const noexcept {
     return why();
 }
 
+result<user_counter> measurement::readable(std::string_view event) const {
+    for (const group& g : groups_)
+        for (size_t i = 0; i < g.events.size(); ++i)
+            if (g.counters != nullptr && g.events[i]->name == event) return g.counters->readable(i);
+    return fail(ENOENT, std::string(event), "is not counted here");
+}
+
 }  // namespace turnpike::pmu

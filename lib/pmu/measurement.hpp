@@ -60,6 +60,10 @@ class measurement {
     [[nodiscard]] result<measured> value(std::string_view name, const given_values& given,
                                          std::string_view of = {}) const;
 
+    /// An event for whoever runs on the CPU that is counted.
+    /// Errors  ENOENT: this measurement has no such; ENOTSUP: it can be read by read() only
+    [[nodiscard]] result<user_counter> readable(std::string_view event) const;
+
     /// The table's metrics that this measures, in their order.
     [[nodiscard]] const std::vector<const metric*>& metrics() const noexcept { return metrics_; }
     [[nodiscard]] const table& source_table() const noexcept { return *on_.table; }

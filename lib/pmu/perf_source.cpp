@@ -29,6 +29,9 @@ class perf_group : public counter_group {
             out[i] = {.value = words[3 + i], .enabled_ns = words[1], .running_ns = words[2]};
         return {};
     }
+    [[nodiscard]] result<user_counter> readable(size_t event) const override {
+        return user_counter::map(events_[event].get());
+    }
 
   private:
     std::vector<owned_fd> events_;  // the first leads

@@ -257,6 +257,8 @@ observe::report controller::report_since(const observe::baseline& then) {
         w.add(seat->worker.meter(), names);
     }
     measuring_->fill_workers(r);
+    for (const auto& seat : workers_->all())
+        seat->worker.count_instructions(measuring_->instructions_of(seat->worker.parts().lcore));
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["plain_ipv4"] = plain_ipv4_->name;
     const bool routed =

@@ -28,6 +28,15 @@ std::string said(const error& e) {
     return printable(e.object.empty() ? e.text : e.object + ": " + e.text);
 }
 
+class user_instructions : public cost::own_counter {
+  public:
+    explicit user_instructions(pmu::user_counter count) noexcept : count_(std::move(count)) {}
+    [[nodiscard]] std::optional<uint64_t> read() const noexcept override { return count_.read(); }
+
+  private:
+    pmu::user_counter count_;
+};
+
 /// All of the core's metrics that have a value, and where its slots went.
 observe::core_report core_report_of(const pmu::measurement& m, const pmu::given_values& given) {
     observe::core_report out;
@@ -106,7 +115,14 @@ measuring::core measuring::open_core(const observe::worker_report& w) const {
         return c;
     }
     c.what->start();
+    if (auto count = c.what->readable("instructions"))
+        c.instructions = std::make_unique<user_instructions>(std::move(*count));
     return c;
+}
+
+const cost::own_counter* measuring::instructions_of(unsigned lcore) const noexcept {
+    const auto at = cores_.find(lcore);
+    return at == cores_.end() ? nullptr : at->second.instructions.get();
 }
 
 void measuring::fill_workers(observe::report& r) {

@@ -3,7 +3,7 @@
 // front of each port.
 //
 // Counters are opened when a worker or a port is first looked at, and count from then on; control reads
-// them, workers know nothing of them.
+// them. A worker reads one itself, the instructions of its CPU, at the ends of stages that are sampled.
 #pragma once
 
 #include <map>
@@ -34,6 +34,8 @@ class measuring {
 
     /// r's workers and its counters; packets as they are since the start.
     void fill_workers(observe::report& r);
+    /// What an lcore reads its own instructions by; null: nothing. It stays as long as this is here.
+    [[nodiscard]] const cost::own_counter* instructions_of(unsigned lcore) const noexcept;
     /// What was counted for a port, since it was first asked about; null: `why` says why not.
     struct port_counts {
         const pmu::measurement* what = nullptr;
@@ -47,6 +49,7 @@ class measuring {
   private:
     struct core {
         std::unique_ptr<pmu::measurement> what;
+        std::unique_ptr<const cost::own_counter> instructions{};
         std::string why{};
         uint64_t packets_before = 0;
     };

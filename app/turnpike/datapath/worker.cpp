@@ -123,13 +123,12 @@ void worker::nap() noexcept {
 uint32_t worker::take_burst(const rx_queue& from) noexcept {
     burst& b = burst_;
     context_.sampled = meter_.sample_next();
-    const uint64_t start = context_.sampled ? cost::tsc() : last_;
+    cost::stage_clock clock(meter_, context_.sampled);
     const uint32_t received = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id,
                                                from.queue_id, b.packet.data(), burst_max);
     if (received == 0) return 0;
     b.begin(received, from.port);
     meter_.burst(b.count);
-    cost::stage_clock clock(meter_, context_.sampled, start);
     walk(stage_table, context_, b, move(b, all_of(b.count), stage::rx),
          [&](size_t stage, packet_mask packets) {
              clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));

@@ -62,6 +62,8 @@ class worker {
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const cost::meter& meter() const noexcept { return meter_; }
+    /// Control's; null: there is nothing to read.
+    void count_instructions(const cost::own_counter* by) noexcept { meter_.count_instructions(by); }
     [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
         return context_.counters[place];
     }

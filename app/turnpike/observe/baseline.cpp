@@ -72,6 +72,8 @@ void baseline::take_off_worker(worker_report& now) const {
     for (size_t i = 0; i < std::min(now.stages.size(), then.stages.size()); ++i) {
         take(now.stages[i].packets, then.stages[i].packets);
         take(now.stages[i].cycles, then.stages[i].cycles);
+        take(now.stages[i].counted_packets, then.stages[i].counted_packets);
+        take(now.stages[i].instructions, then.stages[i].instructions);
     }
 }
 

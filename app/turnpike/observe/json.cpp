@@ -27,6 +27,7 @@ json json_of(std::span<const metric<T>> rows, const T& of) {
 json parsed_or_null(const std::string& text) {
     return text.empty() ? json(nullptr) : json::parse(text);
 }
+json number_or_null(std::optional<double> n) { return n ? json(*n) : json(nullptr); }
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
 /// Where the core's slots went, deepest last; null where nothing was counted.
@@ -56,10 +57,16 @@ json worker_json(const worker_report& w) {
     out["stages"] = json::array();
     for (const auto& s : w.stages)
         if (s.packets != 0)
-            out["stages"].push_back({{"name", s.name},
-                                     {"cycles_per_packet", static_cast<double>(s.cycles) /
-                                                               static_cast<double>(s.packets)},
-                                     {"sampled_packets", s.packets}});
+            out["stages"].push_back(
+                {{"name", s.name},
+                 {"cycles_per_packet", s.cycles_per_packet()},
+                 {"instructions_per_packet", number_or_null(s.instructions_per_packet())},
+                 {"sampled_packets", s.packets}});
+    out["groups"] = json::array();
+    for (const auto& g : w.groups())
+        out["groups"].push_back({{"name", g.name},
+                                 {"cycles_per_packet", g.cycles},
+                                 {"instructions_per_packet", number_or_null(g.instructions)}});
     return out;
 }
 
@@ -105,12 +112,11 @@ json acl_json(const acl_report& a) {
 
 json verdict_json(const verdict& v) {
     json out{{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom", json::object()}};
-    const auto number = [](const std::optional<double>& n) { return n ? json(*n) : json(nullptr); };
     for (const headroom& h : v.by)
         out["headroom"][std::string(h.resource)] = {{"of", text_or_null(h.of)},
                                                     {"from", text_or_null(std::string(h.from))},
-                                                    {"used", number(h.used)},
-                                                    {"pps", number(h.more_pps)},
+                                                    {"used", number_or_null(h.used)},
+                                                    {"pps", number_or_null(h.more_pps)},
                                                     {"why", text_or_null(h.why)}};
     return out;
 }

@@ -22,7 +22,38 @@ void worker_report::add(const cost::meter& from, const std::vector<std::string_v
         stages[i].name = names[i];
         stages[i].packets += from.sampled[i].packets.read();
         stages[i].cycles += from.sampled[i].cycles.read();
+        stages[i].counted_packets += from.sampled[i].counted_packets.read();
+        stages[i].instructions += from.sampled[i].instructions.read();
     }
+}
+
+double worker_report::stage_cycles::cycles_per_packet() const noexcept {
+    return packets == 0 ? 0 : static_cast<double>(cycles) / static_cast<double>(packets);
+}
+
+std::optional<double> worker_report::stage_cycles::instructions_per_packet() const noexcept {
+    if (counted_packets == 0) return std::nullopt;
+    return static_cast<double>(instructions) / static_cast<double>(counted_packets);
+}
+
+std::vector<worker_report::group> worker_report::groups() const {
+    // Every packet of a sampled burst went through the first stage.
+    if (stages.empty() || stages.front().packets == 0) return {};
+    const auto of_all = static_cast<double>(stages.front().packets);
+    const auto of_counted = static_cast<double>(stages.front().counted_packets);
+    group io{.name = io_group}, processing{.name = processing_group}, other{.name = other_group};
+    for (const stage_cycles& s : stages) {
+        group& its = s.name == "rx" || s.name == "tx" ? io : processing;
+        its.cycles += static_cast<double>(s.cycles) / of_all;
+        if (of_counted > 0)
+            its.instructions =
+                its.instructions.value_or(0) + static_cast<double>(s.instructions) / of_counted;
+    }
+    other.cycles = std::max(0.0, cpp() - io.cycles - processing.cycles);
+    if (const double* const ipp = core.find("ipp"); ipp != nullptr && io.instructions)
+        other.instructions =
+            std::max(0.0, *ipp - *io.instructions - processing.instructions.value_or(0));
+    return {io, processing, other};
 }
 
 double worker_report::cpp() const noexcept {

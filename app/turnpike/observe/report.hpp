@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,9 @@ struct worker_report {
     struct stage_cycles {
         std::string_view name{};
         uint64_t packets = 0, cycles = 0;
+        uint64_t counted_packets = 0, instructions = 0;  ///< of some samples, or of none
+        [[nodiscard]] double cycles_per_packet() const noexcept;
+        [[nodiscard]] std::optional<double> instructions_per_packet() const noexcept;
     };
     std::vector<stage_cycles> stages{};  ///< in the order in which packets meet them
     core_report core{};
@@ -68,6 +72,17 @@ struct worker_report {
 
     /// names  of the stages that the meter numbers
     void add(const cost::meter& from, const std::vector<std::string_view>& names);
+    /// Where a packet's cycles go, in the three groups of "Benchmarking and Analysis of Software Data Planes" (2017),
+    /// figure 8: what receives and sends; what is done with packets; what is left of cpp() and ipp.
+    struct group {
+        std::string_view name{};
+        double cycles = 0;
+        std::optional<double> instructions{};
+    };
+    static constexpr std::string_view io_group = "io", processing_group = "processing",
+                                      other_group = "other";
+    /// Empty: no burst was sampled.
+    [[nodiscard]] std::vector<group> groups() const;
     /// Busy cycles per packet; 0 without packets.
     [[nodiscard]] double cpp() const noexcept;
     [[nodiscard]] double utilisation() const noexcept;

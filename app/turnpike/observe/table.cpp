@@ -83,9 +83,11 @@ void add_workers(std::string& out, const report& r, const report* previous, doub
         std::string by_stage;
         for (const auto& sample : r.workers[i].stages)
             if (sample.packets != 0)
-                by_stage += fmt::format(
-                    "{} {:.0f}  ", sample.name,
-                    static_cast<double>(sample.cycles) / static_cast<double>(sample.packets));
+                by_stage += fmt::format("{} {:.0f}  ", sample.name, sample.cycles_per_packet());
+        for (const auto& group : r.workers[i].groups())
+            by_stage +=
+                fmt::format("{}{} {:.0f}", group.name == worker_report::io_group ? "= " : " + ",
+                            group.name, group.cycles);
         out += fmt::format("{:<8}{:>12}{:>12}{:>7.1f}%{:>14}  {}\n", w.lcore, with_prefix(w.pps()),
                            w.packets ? fmt::format("{:.0f}", w.cpp()) : "-", 100 * w.utilisation(),
                            w.packets ? with_prefix(w.headroom_pps()) : "-", by_stage);

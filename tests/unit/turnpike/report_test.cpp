@@ -46,15 +46,125 @@ TEST(meter, one_burst_in_64_is_sampled) {
 
 TEST(stage_clock, bills_only_when_on) {
     meter m;
-    stage_clock off(m, false, 0);
+    stage_clock off(m, false);
     off.mark(0, 32);
     EXPECT_EQ(m.sampled[0].packets.read(), 0U);
-    stage_clock on(m, true, tsc());
+    stage_clock on(m, true);
     on.mark(0, 32);
     on.mark(2, 32);
     EXPECT_EQ(m.sampled[0].packets.read(), 32U);
     EXPECT_EQ(m.sampled[2].packets.read(), 32U);
     EXPECT_EQ(m.sampled[1].packets.read(), 0U);
+}
+
+/// A CPU that executes seven instructions for a look, and others when told.
+class told_counter : public own_counter {
+  public:
+    [[nodiscard]] std::optional<uint64_t> read() const noexcept override {
+        count += 7;
+        return here ? std::optional(count) : std::nullopt;
+    }
+    mutable uint64_t count = 1;
+    bool here = true;
+};
+
+TEST(stage_clock, counts_instructions_less_those_of_looking) {
+    meter m;
+    told_counter cpu;
+    m.count_instructions(&cpu);
+    stage_clock clock(m, true);
+    cpu.count += 640;
+    clock.mark(0, 32);
+    cpu.count += 320;
+    clock.mark(1, 16);
+    EXPECT_EQ(m.sampled[0].counted_packets.read(), 32U);
+    EXPECT_EQ(m.sampled[0].instructions.read(), 640U);
+    EXPECT_EQ(m.sampled[1].instructions.read(), 320U);
+    EXPECT_EQ(m.sampled[1].packets.read(), 16U);
+    // Another event is on the counter meanwhile: no number is made of that.
+    cpu.here = false;
+    clock.mark(0, 32);
+    cpu.here = true;
+    clock.mark(0, 32);
+    EXPECT_EQ(m.sampled[0].packets.read(), 96U);
+    EXPECT_EQ(m.sampled[0].counted_packets.read(), 32U);
+    m.count_instructions(nullptr);
+    stage_clock without(m, true);
+    without.mark(0, 1);
+    EXPECT_EQ(m.sampled[0].counted_packets.read(), 32U);
+}
+
+TEST(stage_clock, takes_off_what_a_look_costs) {
+    meter m;
+    for (int i = 0; i < 1000; ++i) {
+        stage_clock clock(m, true);
+        clock.mark(0, 1);
+    }
+    lap_clock looks(nullptr);
+    looks.begin();
+    uint64_t cost = 0;
+    for (int i = 0; i < 1000; ++i) cost += looks.next().cycles;
+    EXPECT_LT(m.sampled[0].cycles.read(),
+              cost + cost / 2);  // it is nearly nothing, but on a busy machine
+}
+
+worker_report sampled_worker(bool counted) {
+    worker_report w;
+    w.packets = 6400;
+    w.busy_cycles = 6400 * 100;
+    const auto stage = [&](std::string_view name, uint64_t packets, uint64_t cycles) {
+        w.stages.push_back(
+            {name, packets, cycles, counted ? packets : 0, counted ? 2 * cycles : 0});
+    };
+    stage("rx", 100, 2000);
+    stage("plain", 100, 4000);
+    stage("acl_in", 0, 0);
+    stage("drop", 10, 500);
+    stage("tx", 90, 900);
+    return w;
+}
+
+TEST(groups, are_the_papers_three) {
+    EXPECT_TRUE(worker_report{}.groups().empty());
+    const auto groups = sampled_worker(false).groups();
+    ASSERT_EQ(groups.size(), 3U);
+    EXPECT_EQ(groups[0].name, "io");
+    EXPECT_DOUBLE_EQ(groups[0].cycles, 29);
+    EXPECT_EQ(groups[1].name, "processing");
+    EXPECT_DOUBLE_EQ(groups[1].cycles, 45);
+    EXPECT_EQ(groups[2].name, "other");
+    EXPECT_DOUBLE_EQ(groups[2].cycles, 26);
+    for (const auto& g : groups) EXPECT_FALSE(g.instructions);
+}
+
+TEST(groups, have_instructions_where_they_are_counted) {
+    worker_report w = sampled_worker(true);
+    EXPECT_EQ(w.stages[1].instructions_per_packet(), 80.0);
+    EXPECT_EQ(w.stages[2].instructions_per_packet(), std::nullopt);
+    EXPECT_EQ(w.groups()[0].instructions, 58.0);
+    EXPECT_EQ(w.groups()[1].instructions, 90.0);
+    EXPECT_FALSE(w.groups()[2].instructions);  // of all nobody knows
+    w.core.values["ipp"] = 158;
+    EXPECT_EQ(w.groups()[2].instructions, 10.0);
+    w.core.values["ipp"] = 100;
+    EXPECT_EQ(w.groups()[2].instructions, 0.0);
+}
+
+TEST(groups, are_in_the_report) {
+    report r;
+    r.workers.push_back(sampled_worker(true));
+    r.workers.push_back({});
+    const auto json = to_json(r);
+    const auto& groups = json["workers"][0]["groups"];
+    ASSERT_EQ(groups.size(), 3U);
+    EXPECT_EQ(groups[0], nlohmann::json({{"name", "io"},
+                                         {"cycles_per_packet", 29.0},
+                                         {"instructions_per_packet", 58.0}}));
+    EXPECT_TRUE(groups[2]["instructions_per_packet"].is_null());
+    EXPECT_TRUE(json["workers"][1]["groups"].empty());
+    EXPECT_EQ(json["workers"][0]["stages"][0]["instructions_per_packet"], 40.0);
+    EXPECT_NE(to_table(r, nullptr).find("= io 29 + processing 45 + other 26"), std::string::npos)
+        << to_table(r, nullptr);
 }
 
 report two_ports() {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmu/user_counter.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace turnpike::pmu {
+namespace {
+
+size_t page_bytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+void user_counter::unmap::operator()(const perf_event_mmap_page* page) const noexcept {
+    munmap(const_cast<perf_event_mmap_page*>(page), page_bytes());
+}
+
+result<user_counter> user_counter::map(int event) {
+    void* const at = mmap(nullptr, page_bytes(), PROT_READ, MAP_SHARED, event, 0);
+    if (at == MAP_FAILED) return fail(errno, "", "the event's page cannot be mapped");
+    user_counter made;
+    made.page_.reset(static_cast<const perf_event_mmap_page*>(at));
+    if (!made.page_->cap_user_rdpmc)
+        return fail(ENOTSUP, "",
+                    "programs may not read this counter themselves (RDPMC; "
+                    "/sys/bus/event_source/devices/cpu/rdpmc says who may)");
+    return made;
+}
+
+std::optional<uint64_t> user_counter::read() const noexcept {
+    return read_page(*page_, [](uint32_t counter) -> uint64_t {
+#if defined(__x86_64__)
+        return static_cast<uint64_t>(__builtin_ia32_rdpmc(static_cast<int>(counter)));
+#else
+        static_cast<void>(counter);  // no kernel of another CPU says cap_user_rdpmc here
+        return 0;
+#endif
+    });
+}
+
+}  // namespace turnpike::pmu
