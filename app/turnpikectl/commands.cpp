@@ -207,6 +207,8 @@ constexpr command table[] = {
           save),
     {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [vrf VRF] [--confirm SECONDS]",
      "a route by a neighbour", change_route, changed},
+    {"route add|replace PREFIX port PORT [vrf VRF] [--confirm SECONDS]",
+     "a route to a link: its destinations are neighbours there", change_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
      "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [vrf VRF] [--confirm SECONDS]",
      "a route that neighbours share, by flow", change_shared_route, changed},

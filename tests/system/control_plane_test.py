@@ -185,6 +185,31 @@ def test_routes_that_the_kernel_takes_without_a_word():
         running.stop()
 
 
+def test_routes_without_a_gateway():
+    with Lab() as lab:
+        west, _dut, east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        east.run("ip addr add 10.9.0.7/32 dev lo")
+        east.run("ip addr add 10.8.0.7/32 dev lo")
+        east.run("ip addr add 2001:db8:9::7/128 dev eth0 nodad")
+        box.run("ip route add 10.9.0.0/24 dev east scope link")
+        box.run("ip -6 route add 2001:db8:9::/64 dev east")
+        wait_until(lambda: set(learned(operator)) == {"10.9.0.0/24", "2001:db8:9::/64"}, "they are learned")
+        for address in ("10.9.0.7", "2001:db8:9::7"):
+            ping(west, address)
+        known = {n["address"]: n for n in operator.show("neighbours")["neighbours"]}
+        assert known["10.9.0.7"]["interface"] == known["2001:db8:9::7"]["interface"] == "east", known
+        # Who is there has a route of its own, until the kernel takes the link's away.
+        assert operator.show("route", address="10.9.0.7")["type"] == "adjacency"
+        box.run("ip route del 10.9.0.0/24 dev east")
+        wait_until(lambda: not answers(west, "10.9.0.7"), "it goes again")
+        assert "10.9.0.7" not in {n["address"] for n in operator.show("neighbours")["neighbours"]}
+        operator.result("change", do=[{"add": {"route": {"to": "10.8.0.0/24", "port": "east"}}}])
+        ping(west, "10.8.0.7")
+        assert "10.8.0.0/24 dev east" in operator.result("configuration")["text"]
+        running.stop()
+
+
 def test_a_flood_for_the_kernel_is_bounded():
     with Lab() as lab:
         west, dut, _east, box, running = begin(lab, rate=100)

@@ -22,8 +22,8 @@ uint64_t mix(uint64_t x) noexcept {
 }
 
 uint64_t name_of(const state::route_member& m) noexcept {
-    uint64_t name = m.via.v6;
-    for (const uint8_t byte : m.via.bytes) name = mix(name ^ byte);
+    uint64_t name = m.via->v6;  // of several, each has one
+    for (const uint8_t byte : m.via->bytes) name = mix(name ^ byte);
     for (const char c : m.interface) name = mix(name ^ static_cast<uint8_t>(c));
     return name;
 }

@@ -113,13 +113,14 @@ class interfaces::staged_interfaces : public staged {
             datapath::interface& to = c.view->interfaces[place];
             describe(c, wanted, place, to);
             if (to.kind != datapath::interface_kind::routed) continue;
-            auto own = std::make_unique<const interface_addresses>(addresses_of(wanted, to.mac));
-            to.addresses = own.get();
-            addresses_.push_back(std::move(own));
             const auto glean = glean_of(place, to);
             if (!glean)
                 return fail(ENOSPC, wanted.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
+            auto own = std::make_unique<interface_addresses>(addresses_of(wanted, to.mac));
+            own->link_hop = *glean;
+            to.addresses = own.get();
+            addresses_.push_back(std::move(own));
             add_own(c.view->vrf[to.vrf].own, *to.addresses);
             add_derived(c.table_of(to.vrf).derived, *to.addresses, *glean);
         }
@@ -242,7 +243,7 @@ class interfaces::staged_interfaces : public staged {
         }
     }
 
-    /// The hop of an interface's connected networks.
+    /// The hop of an interface's connected networks, and of routes to its link.
     std::optional<uint32_t> glean_of(uint16_t place, const datapath::interface& on) {
         if (const auto there = glean_.find(place); there != glean_.end()) return there->second;
         taken_.reserve(taken_.size() + 1);

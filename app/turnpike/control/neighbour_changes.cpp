@@ -45,6 +45,7 @@ class neighbours::staged_neighbours : public staged {
             if (on.kind != datapath::interface_kind::routed) continue;
             interfaces_[place].about = &on;
             interfaces_[place].networks = after_.interfaces.at(name).addresses;
+            interfaces_[place].link_hop = on.addresses->link_hop;
         }
         for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
         known_.reserve(known_.size() + made_.size());
@@ -61,6 +62,7 @@ class neighbours::staged_neighbours : public staged {
         for (size_t i = 0; i < interfaces_.size(); ++i) {
             of_.interfaces_[i].about = interfaces_[i].about;
             of_.interfaces_[i].networks.swap(interfaces_[i].networks);
+            of_.interfaces_[i].link_hop = interfaces_[i].link_hop;
             of_.routed_interfaces_ += interfaces_[i].about != nullptr;
         }
         for (entry* e : known_) update(*e);
@@ -72,11 +74,16 @@ class neighbours::staged_neighbours : public staged {
         for (const state::route_target& t : some.set->targets()) {
             auto& hops = some.hops_of_members.emplace_back();
             for (const state::route_member& m : t.members) {
-                if (learned && is_own_link_local(c.interface_place.at(m.interface), m.via)) {
+                const uint16_t interface = c.interface_place.at(m.interface);
+                if (!m.via) {
+                    hops.push_back(view_.interfaces[interface].addresses->link_hop);
+                    continue;
+                }
+                if (learned && is_own_link_local(interface, *m.via)) {
                     hops.push_back(datapath::fixed_hop::unreachable);
                     continue;
                 }
-                auto e = add(c, {m.interface, m.via}, "the gateways of the routes");
+                auto e = add(c, {m.interface, *m.via}, "the gateways of the routes");
                 if (!e) return tl::unexpected<error>(e.error());
                 gateways_.insert(*e);
                 hops.push_back((*e)->hop);
@@ -94,6 +101,7 @@ class neighbours::staged_neighbours : public staged {
     struct of_one {
         const datapath::interface* about = nullptr;
         std::vector<ip_prefix> networks{};
+        uint32_t link_hop = 0;
     };
 
     result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
@@ -136,6 +144,7 @@ class neighbours::staged_neighbours : public staged {
             if (!was_fixed || e.mac != f->second) of_.set_mac(e, f->second);
             e.state = neighbour_state::reachable;
             of_.stop_timer(e);
+            change_host_route(e, of_.is_on_network(e));
             return of_.keep_rank(e);
         }
         if (was_fixed) {  // what is known of it was the operator's word
@@ -143,14 +152,29 @@ class neighbours::staged_neighbours : public staged {
             e.state = neighbour_state::failed;
             e.deadline_ms = 0;  // may be asked for at once
         }
-        const bool on_link = e.address.is_link_local() ||
-                             std::any_of(on.networks.begin(), on.networks.end(),
-                                         [&](const ip_prefix& p) { return p.contains(e.address); });
+        const bool on_network = of_.is_on_network(e);
+        const bool on_link = e.address.is_link_local() || on_network;
         if (!e.gateway && (!on_link || was_fixed))
             return of_.forget(e, drop_reason::interface_gone, 0);
+        // A gateway's address is a host's where a network, or a route to the link, now has it, and only there.
+        change_host_route(e, on_network);
         if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
             of_.set_timer(e, e.deadline_ms);
         of_.keep_rank(e);
+    }
+
+    void change_host_route(entry& e, bool on_network) noexcept {
+        const auto kind = of_.hops_[e.hop].kind.load(std::memory_order_relaxed);
+        try {
+            if (e.has_route && !on_network)
+                e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
+            else if (!e.has_route && on_network && kind == hop_kind::adjacency)
+                e.has_route =
+                    of_.host_routes_
+                        .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)
+                        .has_value();
+        } catch (const std::bad_alloc&) {  // control forwards to it meanwhile
+        }
     }
 
     neighbours& of_;

@@ -246,15 +246,19 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
     hop.kind.store(hop_kind::adjacency, std::memory_order_release);
     // Without memory for its route, control forwards to it.
     if (!e.has_route && !e.fixed && is_on_network(e))
-        e.has_route = host_routes_.set_host(e.vrf, e.address, e.hop).has_value();
+        e.has_route =
+            host_routes_.set_host(e.vrf, e.address, e.hop, interfaces_[e.interface].link_hop)
+                .has_value();
     release(e);
 }
 
-/// A gateway may be beyond them (onlink): then only routes lead to it.
+/// By its interface's networks, or by a route to the link. A gateway may be beyond them (onlink): then only routes
+/// lead to it.
 bool neighbours::is_on_network(const entry& e) const noexcept {
-    const auto& networks = interfaces_[e.interface].networks;
-    return std::any_of(networks.begin(), networks.end(),
-                       [&](const ip_prefix& p) { return p.contains(e.address); });
+    const of_interface& on = interfaces_[e.interface];
+    return std::any_of(on.networks.begin(), on.networks.end(),
+                       [&](const ip_prefix& p) { return p.contains(e.address); }) ||
+           host_routes_.is_on_link(e.vrf, e.address, on.link_hop);
 }
 
 void neighbours::lose_mac(entry& e) {

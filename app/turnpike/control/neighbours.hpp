@@ -165,6 +165,7 @@ class neighbours : public owner {
         bool routed = false;
         const datapath::interface* about = nullptr;  ///< in the view that runs
         std::vector<ip_prefix> networks{};
+        uint32_t link_hop = 0;  ///< of what routes lead to its link
     };
     class staged_neighbours;
 

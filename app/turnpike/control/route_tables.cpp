@@ -67,8 +67,9 @@ result<std::unique_ptr<route_tables>> route_tables::create(rcu::qsbr& rcu) {
     return made;
 }
 
-result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t hop) {
-    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->set_host(a, hop);
+result<void> route_tables::set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
+                                    uint32_t link_hop) {
+    return tables_[vrf] == nullptr ? result<void>{} : tables_[vrf]->set_host(a, hop, link_hop);
 }
 
 result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a) {

@@ -37,10 +37,17 @@ class route_tables : public owner {
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Host routes of neighbours, as routes has them; those of a VRF that went are nowhere.
-    [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop);
+    [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
+                                        uint32_t link_hop);
     [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a);
     /// The hop of a destination, as a worker would find it.
     [[nodiscard]] uint32_t lookup(uint8_t vrf, const ip_address& destination) const noexcept;
+
+    /// routes::is_on_link() of a VRF.
+    [[nodiscard]] bool is_on_link(uint8_t vrf, const ip_address& a,
+                                  uint32_t link_hop) const noexcept {
+        return tables_[vrf] != nullptr && tables_[vrf]->is_on_link(a, link_hop);
+    }
 
     /// Of a VRF that is there.
     [[nodiscard]] routes& of(uint8_t vrf) const noexcept { return *tables_[vrf]; }

@@ -64,13 +64,30 @@ uint32_t routes::lookup(const ip_address& destination) const noexcept {
     return static_cast<uint32_t>(hop);
 }
 
+bool routes::lead_to_links(const state::route_set& some) noexcept {
+    const auto targets = some.targets();
+    return std::any_of(targets.begin(), targets.end(), [](const state::route_target& t) {
+        return t.members.size() == 1 && !t.members.front().via;
+    });
+}
+
+bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
+    if (!links_ || a.is_link_local()) return false;
+    const sources all = running();
+    for (unsigned length = a.bits() + 1; length-- > 0;) {
+        const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
+        if (const auto hop = routed_hop(to, all)) return hop->first == link_hop;
+    }
+    return false;
+}
+
 std::optional<uint32_t> routes::leading::hop(const ip_prefix& to) const {
     const auto target = set == nullptr ? std::nullopt : set->at(to);
     return target ? std::optional(hop_of_target[*target]) : std::nullopt;
 }
 
-std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_prefix& to,
-                                                                   const sources& from) const {
+std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_prefix& to,
+                                                                    const sources& from) {
     const auto d = from.derived.find(to);
     const bool derived = d != from.derived.end();
     if (derived && d->second == datapath::fixed_hop::local)
@@ -78,9 +95,16 @@ std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_pref
     if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
     if (derived) return std::pair(d->second, route_origin::connected);
     if (const auto hop = from.learned.hop(to)) return std::pair(*hop, route_origin::learned);
+    return std::nullopt;
+}
+
+std::optional<std::pair<uint32_t, route_origin>> routes::effective(const ip_prefix& to,
+                                                                   const sources& from) const {
+    const auto routed = routed_hop(to, from);
     const auto h = hosts_.find(to);
-    if (h == hosts_.end()) return std::nullopt;
-    return std::pair(h->second, route_origin::neighbour);
+    if (h == hosts_.end()) return routed;
+    if (!routed) return std::pair(h->second.hop, route_origin::neighbour);
+    return routed->first == h->second.link_hop ? std::pair(h->second.hop, routed->second) : routed;
 }
 
 std::optional<uint32_t> routes::effective_hop(const ip_prefix& to, const sources& from) const {
@@ -88,9 +112,9 @@ std::optional<uint32_t> routes::effective_hop(const ip_prefix& to, const sources
     return counts ? std::optional(counts->first) : std::nullopt;
 }
 
-result<void> routes::set_host(const ip_address& a, uint32_t hop) {
+result<void> routes::set_host(const ip_address& a, uint32_t hop, uint32_t link_hop) {
     const ip_prefix to{a, static_cast<uint8_t>(a.bits())};
-    const auto [at, fresh] = hosts_.insert_or_assign(to, hop);
+    const auto [at, fresh] = hosts_.insert_or_assign(to, host{hop, link_hop});
     const auto wanted = effective_hop(to, running());
     auto done = wanted == get(to) ? result<void>{} : set(to, wanted);
     if (!done) hosts_.erase(at);
@@ -117,7 +141,8 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
     };
     auto o = first_of(operators_), l = first_of(learned_);
     const auto o_end = none.end(), l_end = none.end();
-    auto d = derived_.lower_bound(from), h = hosts_.lower_bound(from);
+    auto d = derived_.lower_bound(from);
+    auto h = hosts_.lower_bound(from);
     while (o != o_end || l != l_end || d != derived_.end() || h != hosts_.end()) {
         std::optional<ip_prefix> to;
         const auto least = [&](const ip_prefix& p) { to = to ? std::min(*to, p) : p; };
@@ -193,13 +218,17 @@ result<void> routes::load(const sources& from) {
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
     // Of equal prefixes the last counts.
-    for (const auto& [to, hop] : hosts_) put(to, hop);
+    for (const auto& [to, h] : hosts_) put(to, h.hop);
     put_all(from.learned);
     for (const auto& [to, hop] : from.derived)
         if (hop != datapath::fixed_hop::local) put(to, hop);
     put_all(from.operators);
     for (const auto& [to, hop] : from.derived)
         if (hop == datapath::fixed_hop::local) put(to, hop);
+    // Routes to a link that are as long as a host's.
+    for (const auto& [to, h] : hosts_)
+        if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)
+            put(to, h.hop);
     if (auto loaded = v6_->load(v6); !loaded) return loaded;
     return v4_->load(v4);
 }
@@ -240,6 +269,7 @@ class routes::staged_routes : public staged {
         of_.hop_of_learned_.swap(hop_of_learned_);
         of_.operators_ = operators_;
         of_.learned_ = learned_;
+        of_.links_ = lead_to_links(*operators_) || lead_to_links(*learned_);
     }
 
   private:

@@ -34,12 +34,17 @@ class routes {
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t);
 
     /// The host route of a neighbour. Errors  ENOMEM, ENOSPC: it has none
-    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop);
+    /// link_hop  of what routes lead to the link that it is on: where such a route is as long, the neighbour counts
+    [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop, uint32_t link_hop);
     /// Errors  ENOMEM: it still has it
     [[nodiscard]] result<void> clear_host(const ip_address& a);
 
     /// The hop of a destination, as a worker would find it.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
+
+    /// Whether routes lead an address to the link that a hop is of, it being a neighbour there; neighbours' own host
+    /// routes are not asked.
+    [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_hop) const noexcept;
 
     /// Those that count, in order from a prefix on, until `visit` answers false.
     using visitor = std::function<bool(const ip_prefix&, uint32_t hop, route_origin)>;
@@ -58,6 +63,7 @@ class routes {
         std::vector<fib::change6> v6;
     };
     class staged_routes;
+    [[nodiscard]] static bool lead_to_links(const state::route_set& some) noexcept;
 
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
@@ -75,6 +81,9 @@ class routes {
     [[nodiscard]] sources running() const noexcept {
         return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
     }
+    /// What counts for a prefix but for neighbours, and why.
+    [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
+        const ip_prefix& to, const sources& from);
     /// What counts for a prefix, and why; none: there is no route.
     [[nodiscard]] std::optional<std::pair<uint32_t, route_origin>> effective(
         const ip_prefix& to, const sources& from) const;
@@ -85,8 +94,13 @@ class routes {
 
     std::unique_ptr<fib::fib4> v4_;
     std::unique_ptr<fib::fib6> v6_;
-    hops derived_, hosts_;
+    struct host {
+        uint32_t hop, link_hop;
+    };
+    hops derived_;
+    std::map<ip_prefix, host> hosts_;
     bool incomplete_ = false;
+    bool links_ = false;  ///< some route of the operator's, or a learned one, leads to a link
     const state::route_set *operators_ = nullptr, *learned_ = nullptr;  ///< of what runs
     std::vector<uint32_t> hop_of_target_, hop_of_learned_;              ///< likewise
 };

@@ -37,6 +37,7 @@ struct interface_addresses {
     std::vector<ipv6_address> v6_groups{};  ///< multicast groups that we listen to
     std::vector<ip_prefix> prefixes{};      ///< as configured; on-link networks are theirs
     std::vector<mac_address> macs{};        ///< that it answers to beside its own
+    uint32_t link_hop = 0;                  ///< of destinations that are neighbours there
 };
 
 struct alignas(64) interface {

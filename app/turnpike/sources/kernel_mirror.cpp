@@ -25,6 +25,11 @@ bool is_host(const ip_address& a) noexcept {
 
 ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
 
+/// Destinations that can be neighbours. Groups and link-local addresses are no router's matter.
+bool may_be_on_link(const ip_prefix& to) noexcept {
+    return !to.address.is_link_local() && !(to.length >= 4 && to.address.is_multicast());
+}
+
 constexpr route_target to_ourselves{.type = route_type::local, .protocol = RTPROT_KERNEL};
 
 }  // namespace
@@ -144,12 +149,13 @@ std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) co
     }
     for (const netlink::hop& h : *hops) {
         const std::string* name = name_of(h.interface);
-        if (name == nullptr || !h.via || (h.flags & RTNH_F_DEAD) != 0) continue;
+        if (name == nullptr || (h.flags & RTNH_F_DEAD) != 0) continue;
+        if (!h.via && (hops->size() > 1 || !may_be_on_link(r.to))) continue;
         const auto there = std::find_if(
             out.members.begin(), out.members.end(),
-            [&](const state::route_member& m) { return m.via == *h.via && m.interface == *name; });
+            [&](const state::route_member& m) { return m.via == h.via && m.interface == *name; });
         if (there == out.members.end() && out.members.size() < state::most_route_members)
-            out.members.push_back({*h.via, *name, std::min(h.weight, state::most_member_weight)});
+            out.members.push_back({h.via, *name, std::min(h.weight, state::most_member_weight)});
     }
     if (!state::arrange_members(out.members)) return std::nullopt;
     return out;

@@ -29,9 +29,8 @@ std::string_view take_word(std::string_view& line) {
 constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
                                                      "src",   "pref",  "table"};
 constexpr const char* forms =
-    "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX nexthop via ADDRESS [dev PORT] "
-    "[weight "
-    "N] nexthop ..., or blackhole, unreachable or prohibit PREFIX";
+    "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX dev PORT, or PREFIX nexthop via "
+    "ADDRESS [dev PORT] [weight N] nexthop ..., or blackhole, unreachable or prohibit PREFIX";
 
 template <size_t N>
 bool is_one(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -113,8 +112,9 @@ class line_words {
     /// What was said of a next hop is complete.
     result<void> end_member() {
         if (!in_member_) {
-            if (members_ != 0) return refuse("nexthop says no via");
-            return {};
+            if (members_ != 0 || (several_ && !now_.dev.empty()))
+                return refuse("nexthop says no via");
+            if (now_.dev.empty()) return {};
         }
         if (members_++ == 0)
             into_.first = now_;
@@ -150,12 +150,13 @@ result<route_line> parse_route_line(std::string_view line) {
     line_words words(line, out);
     if (auto good = words.read(); !good) return tl::unexpected<error>(good.error());
     if (out.type != route_type::unicast) {
-        if (words.any())
+        if (out.first.via || !out.others.empty())
             return refuse("via says where packets go, but a route of this type sends none");
         return out;
     }
     if (!words.any()) return refuse(fmt::format("says not where packets go: {}", forms));
-    if (by_default) out.to.address.v6 = out.first.via.v6 != words.crosses_families();
+    if (by_default && out.first.via)
+        out.to.address.v6 = out.first.via->v6 != words.crosses_families();
     return out;
 }
 
@@ -168,8 +169,14 @@ result<state::route_target> route_line_reader::target_of(const route_line& line)
     state::route_target out{.type = line.type};
     if (line.type != route_type::unicast) return out;
     const auto add = [&](const route_line::member& m) -> result<void> {
+        if (!m.via) {
+            if (auto good = neighbours_.check_link(m.dev); !good)
+                return refuse("dev " + good.error().text);
+            out = state::target_on_link(std::string(m.dev));
+            return {};
+        }
         const bool onlink = m.onlink && !m.dev.empty();  // else its network says the link
-        auto found = neighbours_.interface_of(m.via, m.dev, onlink);
+        auto found = neighbours_.interface_of(*m.via, m.dev, onlink);
         if (!found) return refuse("via " + found.error().text);
         out.members.push_back(
             {.via = m.via, .interface = std::move(*found), .weight = m.weight, .onlink = onlink});
@@ -189,8 +196,8 @@ result<state::route> route_line_reader::read(std::string_view line) {
         return refuse("the route's prefix " + good.error().text);
     for (size_t i = 0; i < 1 + parsed->others.size(); ++i) {
         const auto& via = (i == 0 ? parsed->first : parsed->others[i - 1]).via;
-        if (parsed->type != route_type::unicast) break;
-        if (auto good = state::check_family(via, parsed->to); !good)
+        if (parsed->type != route_type::unicast || !via) break;
+        if (auto good = state::check_family(*via, parsed->to); !good)
             return refuse("via " + good.error().text);
     }
     last_.dev = last_dev_;

@@ -20,8 +20,8 @@ namespace turnpike::sources {
 /// One line's route.
 struct route_line {
     struct member {
-        ip_address via{};
-        std::string_view dev{};  ///< empty: not said
+        std::optional<ip_address> via{};  ///< none: the link
+        std::string_view dev{};           ///< empty: not said
         uint16_t weight = 1;
         bool onlink = false;
         bool operator==(const member&) const = default;

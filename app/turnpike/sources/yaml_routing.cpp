@@ -190,13 +190,13 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const d
                                 neighbour_finder& find) {
     const reader via = from.is_map() ? from.at("via") : from;
     state::route_member out{.via = via.taken(parse_address(via.text()))};
-    if (auto good = state::check_family(out.via, to); !good) via.refuse(good.error().text);
+    if (auto good = state::check_family(*out.via, to); !good) via.refuse(good.error().text);
     if (!from.is_map()) {
-        out.interface = via.taken(find.interface_of(out.via, {}));
+        out.interface = via.taken(find.interface_of(*out.via, {}));
         return out;
     }
     if (from.has("onlink")) out.onlink = from.at("onlink").truth();
-    out.interface = read_interface(in, find, from, "via", out.via, out.onlink);
+    out.interface = read_interface(in, find, from, "via", *out.via, out.onlink);
     out.weight = from.number_or("weight", out.weight, 1, state::most_member_weight);
     return out;
 }
@@ -258,6 +258,13 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const d
             if (from.has(key))
                 from.at(key).refuse("says where packets go, but a route of this type sends none");
         return {to, target};
+    }
+    if (!from.has("via") && from.has("port")) {
+        const reader port = from.at("port");
+        if (from.has("onlink"))
+            from.at("onlink").refuse("says where a gateway is, and there is none: no via");
+        if (auto good = find.check_link(port.text()); !good) port.refuse(good.error().text);
+        return {to, state::target_on_link(port.text())};
     }
     const reader via = from.at("via");
     if (!via.is_list()) {

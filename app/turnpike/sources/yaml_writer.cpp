@@ -217,7 +217,8 @@ class writer {
         std::string out;
         for (const state::route_member& m : t.members) {
             if (t.members.size() > 1) out += " nexthop";
-            format_to(std::back_inserter(out), " via {} dev {}", m.via.text(), m.interface);
+            if (m.via) format_to(std::back_inserter(out), " via {}", m.via->text());
+            format_to(std::back_inserter(out), " dev {}", m.interface);
             if (m.weight != 1) format_to(std::back_inserter(out), " weight {}", m.weight);
             if (m.onlink) out += " onlink";
         }

@@ -28,12 +28,12 @@ void add_addresses(desired& to, const learned& l) {
     }
 }
 
-/// By an interface that the kernel has, to somebody else.
+/// By an interface that the kernel has, to somebody else. (A link is never one of several ways.)
 bool can_be(const desired& in, const route_member& m) {
     const interface* by = in.interfaces.find(m.interface);
     if (by == nullptr || !by->kernel || by->kind != interface_kind::routed) return false;
     return std::none_of(by->addresses.begin(), by->addresses.end(),
-                        [&](const ip_prefix& a) { return a.address == m.via; });
+                        [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
 
 void add_routes(desired& to, const route_set& routes) {

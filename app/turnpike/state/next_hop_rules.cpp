@@ -63,12 +63,29 @@ result<std::string> neighbour_finder::find(const ip_address& neighbour, std::str
     return refuse("which is on no port's network" + (vrf.empty() ? "" : " in VRF '" + vrf + "'"));
 }
 
+result<void> neighbour_finder::check_link(std::string_view named) const {
+    const auto refuse = [&](const std::string& why) {
+        return fail(EINVAL, "", fmt::format("names '{}', which {}", named.substr(0, 80), why));
+    };
+    const interface* i = in_.interfaces.find(named);
+    if (i == nullptr) return refuse("is not a port");
+    if (i->kind != interface_kind::routed || (i->addresses.empty() && !i->kernel))
+        return refuse("has no addresses");
+    if (i->vrf != vrf_) return refuse("is in another VRF: the way there is by a gateway (via)");
+    return {};
+}
+
 result<void> arrange_members(std::vector<route_member>& members) {
     if (members.empty()) return fail(EINVAL, "", "names no next hop");
     if (members.size() > most_route_members)
         return fail(
             EINVAL, "",
             fmt::format("has {} next hops; {} are the most", members.size(), most_route_members));
+    const bool several = members.size() > 1;
+    if (several &&
+        std::any_of(members.begin(), members.end(), [](const auto& m) { return !m.via; }))
+        return fail(EINVAL, "",
+                    "has several next hops, and one has no gateway: each needs its own");
     std::sort(members.begin(), members.end());
     const auto twice = std::adjacent_find(members.begin(), members.end(),
                                           [](const route_member& a, const route_member& b) {
@@ -77,7 +94,7 @@ result<void> arrange_members(std::vector<route_member>& members) {
     if (twice != members.end())
         return fail(EINVAL, "",
                     fmt::format("has the next hop {} on '{}' twice; give it a weight instead",
-                                twice->via.text(), twice->interface));
+                                twice->via->text(), twice->interface));
     if (members.size() == 1) members.front().weight = 1;
     return {};
 }

@@ -32,6 +32,11 @@ class neighbour_finder {
     [[nodiscard]] result<std::string> interface_of(const ip_address& neighbour,
                                                    std::string_view named, bool onlink = false);
 
+    /// May a route lead to the link of an interface, its destinations being neighbours there? Of the routes' own VRF:
+    /// neighbours' host routes are the interface's.
+    /// Errors  EINVAL with a sentence that begins behind the interface's name, no object
+    [[nodiscard]] result<void> check_link(std::string_view named) const;
+
   private:
     [[nodiscard]] result<std::string> find(const ip_address& neighbour, std::string_view named,
                                            bool onlink) const;

@@ -29,10 +29,11 @@ inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", 
 inline constexpr size_t most_route_members = 256;
 inline constexpr uint16_t most_member_weight = 256;
 
-/// A neighbour that a route leads to.
+/// A neighbour that a route leads to, or a link.
 struct route_member {
-    ip_address
-        via{};  ///< on the interface's network; of an IPv4 route, IPv6's may be, too (RFC 8950)
+    /// On the interface's network; of an IPv4 route, IPv6's may be, too (RFC 8950). None: each destination is a
+    /// neighbour itself.
+    std::optional<ip_address> via{};
     std::string interface {};
     uint16_t weight = 1;  ///< of several: its part of the traffic is by these
     bool onlink = false;  ///< on the link, whatever the interface's networks
@@ -53,6 +54,10 @@ struct route_target {
 /// The same of one neighbour.
 [[nodiscard]] inline route_target target_via(const ip_address& via, std::string interface) {
     return {.members = {{.via = via, .interface = std::move(interface)}}};
+}
+/// The same of a link: its destinations are neighbours there.
+[[nodiscard]] inline route_target target_on_link(std::string interface) {
+    return {.members = {{.interface = std::move(interface)}}};
 }
 
 struct route_changes;

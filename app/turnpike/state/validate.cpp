@@ -253,9 +253,15 @@ std::optional<wrong_route> find_wrong_route_of(const desired& in, const std::str
     bool any = false;
     for (size_t t = 0; t < why.size(); ++t) {
         for (const route_member& m : routes.targets()[t].members) {
-            const auto found = find.interface_of(m.via, m.interface, m.onlink);
-            if (found) continue;
-            why[t] = "cannot be: its via " + found.error().text;
+            if (!m.via) {
+                const auto good = find.check_link(m.interface);
+                if (good) continue;
+                why[t] = "cannot be: its port " + good.error().text;
+            } else {
+                const auto found = find.interface_of(*m.via, m.interface, m.onlink);
+                if (found) continue;
+                why[t] = "cannot be: its via " + found.error().text;
+            }
             any = true;
         }
     }

@@ -151,6 +151,7 @@ routes:
       10.11.0.0/16 nexthop via 10.0.2.2 weight 7 nexthop via 10.0.1.2
       10.13.0.0/16 nexthop via 10.9.9.9 dev west weight 2 onlink nexthop via 10.0.2.2 onlink
       10.14.0.0/16 via 10.9.9.9 dev east onlink
+      10.15.0.0/16 dev east scope link
       prohibit 10.12.0.0/16
       default via inet6 fe80::2 dev west
 ecmp: {hash: inner, seed: 5}
@@ -161,6 +162,7 @@ ecmp: {hash: inner, seed: 5}
     EXPECT_FALSE(members[0].onlink) << "its network says the link";
     EXPECT_TRUE(members[1].onlink);
     EXPECT_TRUE(again.routes.find(*parse_prefix("10.14.0.0/16"))->members.front().onlink);
+    EXPECT_EQ(*again.routes.find(*parse_prefix("10.15.0.0/16")), state::target_on_link("east"));
     EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
     EXPECT_EQ(again.sharing.seed, 5U);
     EXPECT_EQ(again.routes.find(*parse_prefix("0.0.0.0/0"))->members.front().via,

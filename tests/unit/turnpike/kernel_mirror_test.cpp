@@ -59,7 +59,8 @@ class kernel_mirror_test : public testing::Test {
         std::string out;
         if (t != nullptr)
             for (const auto& m : t->members) {
-                out += (out.empty() ? "" : ", ") + m.via.text() + " " + m.interface;
+                out += (out.empty() ? "" : ", ") + (m.via ? m.via->text() : "link") + " " +
+                       m.interface;
                 if (m.weight != 1) out += " " + std::to_string(m.weight);
             }
         return t == nullptr ? "none" : out;
@@ -97,6 +98,28 @@ TEST_F(kernel_mirror_test, what_is_no_route_of_ours_is_passed_over) {
     EXPECT_EQ(mirror_.others(), 2U);
     say(gone({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management}));
     EXPECT_EQ(mirror_.others(), 1U);
+}
+
+TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
+    say({.to = "10.9.0.0/24"});
+    say({.to = "2001:db8:9::/64", .by = east});
+    EXPECT_EQ(via("10.9.0.0/24"), "link west");
+    EXPECT_EQ(via("2001:db8:9::/64"), "link east");
+    // What follows from an address follows from ours, and some are no router's.
+    say({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
+    say({.to = "224.0.0.0/4"});
+    say({.to = "fe80::/64"});
+    EXPECT_EQ(mirror_.learned().routes.size(), 2U);
+    // Of several ways those with a gateway count.
+    auto several = route_of({.to = "10.8.0.0/24", .by = 0});
+    std::get<netlink::route>(several.what).hops = {
+        {.interface = west}, {.interface = east, .via = address_of("10.0.2.2")}};
+    say(several);
+    EXPECT_EQ(via("10.8.0.0/24"), "10.0.2.2 east");
+    say(gone({.to = "10.9.0.0/24"}));
+    EXPECT_EQ(via("10.9.0.0/24"), "none");
+    say({.what = netlink::link{.index = east, .up = false}});
+    EXPECT_EQ(via("2001:db8:9::/64"), "link east") << "of IPv6 the kernel says it";
 }
 
 TEST_F(kernel_mirror_test, types) {

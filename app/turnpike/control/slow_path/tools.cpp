@@ -11,9 +11,11 @@ using packet::drop_reason;
 
 bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
     if (a.is_link_local()) return true;
-    const auto& prefixes = interface(place).addresses->prefixes;
+    const datapath::interface& on = interface(place);
+    const auto& prefixes = on.addresses->prefixes;
     return std::any_of(prefixes.begin(), prefixes.end(),
-                       [&](const ip_prefix& p) { return p.contains(a); });
+                       [&](const ip_prefix& p) { return p.contains(a); }) ||
+           tables.is_on_link(on.vrf, a, on.addresses->link_hop);
 }
 
 namespace {

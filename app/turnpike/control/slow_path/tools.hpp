@@ -27,6 +27,7 @@ struct tools {
     [[nodiscard]] const datapath::interface& interface(uint16_t place) const noexcept {
         return published.load(std::memory_order_relaxed)->interfaces[place];
     }
+    /// By the interface's networks, or by routes to its link.
     [[nodiscard]] bool on_link(uint16_t place, const ip_address& a) const noexcept;
     /// Or a gateway beyond its networks (routes with onlink).
     [[nodiscard]] bool may_be_neighbour(uint16_t place, const ip_address& a) const noexcept {

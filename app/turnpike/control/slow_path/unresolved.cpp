@@ -25,7 +25,7 @@ void unresolved::take(packet_in_hand p) {
         static_cast<void>(p.release());
         return;
     }
-    // By a connected network's hop: the destination itself is the neighbour.
+    // By the link's own hop (of connected networks, and routes without a gateway): the destination itself is the neighbour.
     if (!tools_.on_link(about.out.interface, to)) return p.drop(drop_reason::no_route);
     tools_.known.resolve(p.get(), about.out.interface, to, tools_.now_ms);
     static_cast<void>(p.release());

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Routes without a gateway: each destination is a neighbour on the link that they name.
+#include <gtest/gtest.h>
+
+#include "lib/eal.hpp"
+#include "lib/path_lab.hpp"
+
+namespace turnpike::control {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+/// Red's east and the main south have the same route to their links.
+constexpr const char* linked =
+    "vrfs: [{name: red, table: 10}]\n"
+    "ports:\n"
+    "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
+    "  - {name: east, device: d1, vrf: red, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n"
+    "  - {name: north, device: d2, vrf: red, addresses: [10.0.3.254/24]}\n"
+    "  - {name: south, device: d3, addresses: [10.0.4.254/24, \"2001:db8:4::fe/64\"]}\n"
+    "routes:\n"
+    "  - {to: 10.9.0.0/16, port: south}\n"
+    "  - {to: 10.9.5.0/24, via: 10.0.4.2}\n"
+    "  - {to: 10.6.0.7/32, port: south}\n"
+    "  - {to: \"2001:db8:9::/48\", port: south}\n"
+    "  - lines: |\n      10.9.0.0/16 dev east scope link\n"
+    "    vrf: red\n";
+
+constexpr uint16_t west_port = 0, east_port = 1, north_port = 2, south_port = 3;
+
+class link_routes : public ::testing::Test {
+  protected:
+    void SetUp() override { forget(); }
+    void TearDown() override {
+        for (int i = 0; i < 6; ++i) {  // until those that nobody answers for are given up
+            lab_.control(2'000);
+            lab_.settle();
+        }
+        forget();
+        lab_.check_balance();
+    }
+    void forget() {
+        for (uint16_t p = 0; p < 4; ++p) (void)lab_.sent(p);
+    }
+    static byte_vector us(uint16_t port) {
+        return {2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + port)};
+    }
+    void apply(const std::string& configuration) {
+        auto applied = lab_.apply(configuration);
+        ASSERT_TRUE(applied) << applied.error().message();
+        lab_.settle();
+    }
+    void offer(uint16_t in, uint32_t to) {
+        lab_.offer(in, ethernet(0x0800,
+                                ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20))),
+                                us(in)));
+        lab_.settle();
+    }
+    void answer(uint16_t port, uint32_t from, uint32_t ours, const byte_vector& mac) {
+        lab_.offer(port, ethernet(0x0806,
+                                  arp({.operation = 2,
+                                       .sender_mac = mac,
+                                       .sender_ip = from,
+                                       .target_mac = us(port),
+                                       .target_ip = ours}),
+                                  us(port), mac));
+        lab_.settle();
+    }
+    bool knows(const char* interface, uint32_t a) {
+        return lab_.controller().known().knows(lab_.controller().places().places().at(interface),
+                                               ip_address::from_v4(a));
+    }
+    /// What workers find.
+    datapath::hop_kind kind_of(uint16_t in, uint32_t to) {
+        auto& c = lab_.controller();
+        const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
+        return c.hops()[c.tables().lookup(vrf, ip_address::from_v4(to))].kind;
+    }
+    /// Asked for by `ours`, answers, and then the workers send there by themselves.
+    void goes(uint16_t in, uint16_t out, uint32_t to, uint32_t ours) {
+        SCOPED_TRACE(out);
+        offer(in, to);
+        const auto asked = lab_.sent(out);
+        ASSERT_EQ(asked.size(), 1U);
+        const byte_vector who =
+            ethernet(0x0806, arp({.sender_mac = us(out), .sender_ip = ours, .target_ip = to}),
+                     byte_vector(6, 0xff), us(out));
+        EXPECT_TRUE(std::equal(who.begin(), who.end(), asked[0].begin()));
+        const byte_vector mac{2, 0, 0, 0, 0xaa, static_cast<uint8_t>(out)};
+        answer(out, to, ours, mac);
+        EXPECT_EQ(lab_.sent(out).size(), 1U) << "what waited";
+        EXPECT_EQ(kind_of(in, to), datapath::hop_kind::adjacency) << "by its host route";
+        offer(in, to);
+        const auto sent = lab_.sent(out);
+        ASSERT_EQ(sent.size(), 1U);
+        EXPECT_TRUE(std::equal(mac.begin(), mac.end(), sent[0].begin()));
+    }
+    running_lab lab_{linked};
+};
+
+TEST_F(link_routes, destinations_are_asked_for) {
+    goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
+    goes(west_port, south_port, 0x0a060007, 0x0a0004fe);  // a host's own route
+    // A longer route by a gateway is not the link's.
+    offer(west_port, 0x0a090502);
+    EXPECT_FALSE(knows("south", 0x0a090502));
+    EXPECT_TRUE(knows("south", 0x0a000402));
+}
+
+TEST_F(link_routes, of_a_vrf) {
+    goes(north_port, east_port, 0x0a090102, 0x0a0002fe);
+    goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
+}
+
+TEST_F(link_routes, of_ipv6) {
+    const auto to = *parse_address("2001:db8:9::7");
+    lab_.offer(west_port,
+               ethernet(0x86dd, ipv6({.destination = {to.bytes.begin(), to.bytes.end()}},
+                                     udp(counted(4)))));
+    lab_.settle();
+    const auto asked = lab_.sent(south_port);
+    ASSERT_EQ(asked.size(), 1U);
+    const byte_vector target(asked[0].begin() + 14 + 40 + 8, asked[0].begin() + 14 + 40 + 24);
+    EXPECT_EQ(target, byte_vector(to.bytes.begin(), to.bytes.end()));
+    EXPECT_TRUE(lab_.controller().known().knows(
+        lab_.controller().places().places().at("south"), to));
+}
+
+/// Who is behind the link may ask for us, and is known by that.
+TEST_F(link_routes, hosts_there_are_learnt) {
+    for (const uint32_t host : std::array<uint32_t, 3>{0x0a090102, 0x0a0a0102, 0x0a090502}) {
+        lab_.offer(south_port,
+                   ethernet(0x0806,
+                            arp({.sender_ip = host, .target_ip = 0x0a0004fe}),
+                            byte_vector(6, 0xff)));
+        lab_.settle();
+        EXPECT_EQ(lab_.sent(south_port).size(), 1U) << "answered";
+        EXPECT_EQ(knows("south", host), host == 0x0a090102) << std::hex << host;
+    }
+}
+
+/// With the route its neighbours go; a gateway has a host route as long as a route to the link holds it.
+TEST_F(link_routes, come_and_go) {
+    goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
+    const std::string whole = linked;
+    const auto replaced = [&](const std::string& before, const std::string& after) {
+        std::string out = whole;
+        return out.replace(out.find(before), before.size(), after);
+    };
+    apply(replaced("{to: 10.9.0.0/16, port: south}",
+                   "{to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
+    EXPECT_FALSE(knows("south", 0x0a090102));
+    offer(west_port, 0x0a090102);
+    EXPECT_EQ(lab_.dropped(drop_reason::no_route), 1U);
+    forget();
+    offer(west_port, 0x0a080001);
+    answer(south_port, 0x0a090103, 0x0a0004fe, {2, 0, 0, 0, 0xaa, 3});
+    forget();
+    const auto reaches_gateway = [&] {
+        forget();
+        offer(west_port, 0x0a090103);
+        return lab_.sent(south_port).size();
+    };
+    EXPECT_EQ(reaches_gateway(), 0U);
+    apply(replaced("{to: 10.9.0.0/16, port: south}",
+                   "{to: 10.9.0.0/16, port: south}\n"
+                   "  - {to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
+    EXPECT_EQ(reaches_gateway(), 1U);
+    EXPECT_EQ(kind_of(west_port, 0x0a090103), datapath::hop_kind::adjacency);
+    apply(replaced("{to: 10.9.0.0/16, port: south}",
+                   "{to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
+    EXPECT_EQ(reaches_gateway(), 0U);
+}
+
+}  // namespace
+}  // namespace turnpike::control
