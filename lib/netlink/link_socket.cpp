@@ -6,6 +6,7 @@
 #include <linux/if.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -73,6 +74,7 @@ result<uint32_t> link_socket::ask(uint16_t type, uint8_t family) {
     const size_t fixed = type == RTM_GETLINK      ? sizeof(ifinfomsg)
                          : type == RTM_GETADDR    ? sizeof(ifaddrmsg)
                          : type == RTM_GETNEXTHOP ? sizeof(nhmsg)
+                         : type == RTM_GETNEIGH   ? sizeof(ndmsg)
                                                   : sizeof(rtmsg);
     *static_cast<uint8_t*>(mnl_nlmsg_put_extra_header(m, fixed)) = family;
     if (::send(fd(), m, m->nlmsg_len, 0) < 0)

@@ -42,6 +42,7 @@ struct neighbour {
     ip_address at{};
     std::optional<mac_address> mac{};
     uint16_t state = 0;  ///< NUD_*
+    uint8_t flags = 0;   ///< NTF_*
     bool operator==(const neighbour&) const = default;
 };
 

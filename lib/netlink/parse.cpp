@@ -170,7 +170,8 @@ std::optional<content> read_neighbour(const nlmsghdr* m) {
                      .interface = static_cast<uint32_t>(b.head.ndm_ifindex),
                      .at = *at,
                      .mac = b.with.mac(NDA_LLADDR),
-                     .state = b.head.ndm_state};
+                     .state = b.head.ndm_state,
+                     .flags = b.head.ndm_flags};
 }
 
 /// RTA_GATEWAY is of the route's own family, RTA_VIA says of which (RFC 8950's IPv4 by IPv6).

@@ -210,6 +210,39 @@ def test_routes_without_a_gateway():
         running.stop()
 
 
+def test_permanent_neighbours():
+    with Lab() as lab:
+        west, _dut, east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        shown = lambda: {n["address"]: n for n in operator.show("neighbours")["neighbours"] if n["static"]}  # noqa: E731
+        east.run("ip addr add 10.0.2.7/32 dev lo")
+        east.run("ip addr add 2001:db8:2::7/128 dev lo")  # nobody answers for it: it is not on the link
+        east.run("sysctl -qw net.ipv4.conf.all.arp_ignore=8")
+        # What the kernel knows for itself only, or from elsewhere, is its own.
+        box.run(f"ip neigh add 10.0.2.7 lladdr {east.mac('eth0')} dev east nud reachable")
+        box.run(f"ip neigh add 10.0.2.8 lladdr {east.mac('eth0')} dev east nud permanent extern_learn")
+        assert not answers(west, "10.0.2.7")
+        for address in ("10.0.2.7", "2001:db8:2::7"):
+            box.run(f"ip neigh replace {address} lladdr {east.mac('eth0')} dev east nud permanent")
+        wait_until(lambda: set(shown()) == {"10.0.2.7", "2001:db8:2::7"}, "they are static")
+        assert all(n["learned"] and n["mac"] == east.mac("eth0") for n in shown().values()), shown()
+        for address in ("10.0.2.7", "2001:db8:2::7"):
+            ping(west, address)
+        assert operator.show("route", address="10.0.2.7")["type"] == "adjacency"
+        assert "10.0.2.7" not in operator.result("configuration")["text"]
+        # The operator's own counts before it.
+        own = {"address": "10.0.2.7", "mac": "02:00:00:00:00:99"}
+        operator.result("change", do=[{"add": {"neighbour": own}}])
+        assert shown()["10.0.2.7"]["mac"] == own["mac"] and not answers(west, "10.0.2.7")
+        operator.result("change", do=[{"del": {"neighbour": {"address": "10.0.2.7"}}}])
+        ping(west, "10.0.2.7")
+        for address in ("10.0.2.7", "2001:db8:2::7"):
+            box.run(f"ip neigh del {address} dev east")
+        wait_until(lambda: not shown(), "they go again")
+        assert not answers(west, "10.0.2.7")
+        running.stop()
+
+
 def test_a_flood_for_the_kernel_is_bounded():
     with Lab() as lab:
         west, dut, _east, box, running = begin(lab, rate=100)

@@ -17,10 +17,9 @@ struct question {
     uint16_t type;
     uint8_t family;
 };
-constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},
-                                  {RTM_GETADDR, AF_UNSPEC},
-                                  {RTM_GETNEXTHOP, AF_UNSPEC},
-                                  {RTM_GETROUTE, AF_INET},
+constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},    {RTM_GETADDR, AF_UNSPEC},
+                                  {RTM_GETNEIGH, AF_INET},     {RTM_GETNEIGH, AF_INET6},
+                                  {RTM_GETNEXTHOP, AF_UNSPEC}, {RTM_GETROUTE, AF_INET},
                                   {RTM_GETROUTE, AF_INET6}};
 constexpr uint64_t again_ms = 1000;        ///< all is asked for once a second at most
 constexpr unsigned most_at_a_time = 4096;  ///< datagrams, between two of control's rounds
@@ -29,7 +28,8 @@ constexpr unsigned most_at_a_time = 4096;  ///< datagrams, between two of contro
 
 std::span<const unsigned> kernel_follower::groups() noexcept {
     static constexpr unsigned all[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
-                                       RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEXTHOP};
+                                       RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEXTHOP,
+                                       RTNLGRP_NEIGH};
     return all;
 }
 

@@ -3,7 +3,7 @@
 // anew, beside what is known, where something may have been missed. What is learned changes only when the new
 // picture is whole, so that what is compared is two wholes.
 //
-//   start, ENOBUFS, doubt --> asking: links, addresses, next hops, routes --> whole --> events --> ...
+//   start, ENOBUFS, doubt --> asking: links, addresses, neighbours, next hops, routes --> whole --> events --> ...
 #pragma once
 
 #include <optional>

@@ -36,6 +36,13 @@ class neighbours::staged_neighbours : public staged {
             if (!name.address.is_link_local())
                 c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
         }
+        // The kernel's: which of them is sent to, routes and networks say.
+        for (const auto& [name, mac] : after_.learned_neighbours) {
+            if (is_own_link_local(c.interface_place.at(name.interface), name.address)) continue;
+            auto e = add(c, name, "the kernel's permanent ones");
+            if (!e) return tl::unexpected<error>(e.error());
+            fixed_.emplace(*e, mac);
+        }
         return {};
     }
     result<void> find_interfaces(const change& c) {

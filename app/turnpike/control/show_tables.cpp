@@ -197,6 +197,7 @@ json show_neighbours(controller& c, const request_fields& f) {
                         {"next_hop", n.hop},
                         {"gateway", n.gateway},
                         {"static", n.fixed},
+                        {"learned", c.running().learned_neighbours.contains({on, n.address})},
                         {"held", n.held}});
         return true;
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sources/kernel_mirror.hpp"
 
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
 #include <algorithm>
@@ -44,6 +45,7 @@ void kernel_mirror::take(const netlink::message& m) {
     if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
     if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
     if (const auto* h = std::get_if<netlink::next_hop>(&m.what)) return take_next_hop(*h);
+    if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return take_neighbour(*n);
 }
 
 void kernel_mirror::set_ours(names ours) {
@@ -52,6 +54,7 @@ void kernel_mirror::set_ours(names ours) {
         if (still != ours.end() && still->second == name) continue;
         remove_by(name, false);
         addresses_.erase(index);
+        neighbours_.erase(index);
     }
     // Addresses of what is ours now were taken for the box's own.
     for (const auto& [index, name] : ours)
@@ -60,12 +63,14 @@ void kernel_mirror::set_ours(names ours) {
             for (const ip_prefix& a : here->second) remove(host_of(a.address), to_ourselves.metric);
     ours_ = std::move(ours);
     show_addresses();
+    show_neighbours();
 }
 
 /// With an interface that goes down, its routes of IPv4 go, and nobody is told (those of IPv6 are said).
 void kernel_mirror::take_link(const netlink::link& l) {
     if (l.gone) {
         if (addresses_.erase(l.index) != 0) show_addresses();
+        if (neighbours_.erase(l.index) != 0) show_neighbours();
     }
     if (!l.gone && l.up) return;
     if (const std::string* name = name_of(l.index)) remove_by(*name, !l.gone);
@@ -89,6 +94,33 @@ void kernel_mirror::show_addresses() {
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty())
             learned_.addresses[*name].assign(all.begin(), all.end());
+    changed_ = true;
+}
+
+/// What a daemon has learnt elsewhere (EVPN) is its own to keep, and what the kernel answers for is no neighbour.
+void kernel_mirror::take_neighbour(const netlink::neighbour& n) {
+    const bool counts = !n.gone && (n.state & NUD_PERMANENT) != 0 &&
+                        (n.flags & (NTF_EXT_LEARNED | NTF_PROXY)) == 0 && !n.at.is_multicast() &&
+                        n.mac && !n.mac->is_group() && *n.mac != mac_address{};
+    if (!counts && neighbours_.empty()) return;  // most are the kernel's own
+    const std::string* name = name_of(n.interface);
+    if (counts) {
+        neighbours_[n.interface].insert_or_assign(n.at, *n.mac);
+        if (name == nullptr) return;
+        mac_address& known = learned_.neighbours[{*name, n.at}];
+        changed_ |= std::exchange(known, *n.mac) != *n.mac;
+    } else if (const auto here = neighbours_.find(n.interface);
+               here != neighbours_.end() && here->second.erase(n.at) != 0 && name != nullptr) {
+        changed_ |= learned_.neighbours.erase({*name, n.at}) != 0;
+    }
+}
+
+void kernel_mirror::show_neighbours() {
+    learned_.neighbours.clear();
+    for (const auto& [index, all] : neighbours_)
+        if (const std::string* name = name_of(index))
+            for (const auto& [at, mac] : all)
+                learned_.neighbours.emplace(state::neighbour_name{*name, at}, mac);
     changed_ = true;
 }
 

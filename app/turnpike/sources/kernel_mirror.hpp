@@ -5,7 +5,8 @@
 //
 // Of the main table's routes of a prefix the one of the lowest metric counts, as in the kernel; the others wait
 // here. Routes by interfaces that are none of ours are the kernel's own business. Addresses on our interfaces
-// become ours; those on others (loopbacks, dummies) become routes to the box itself.
+// become ours; those on others (loopbacks, dummies) become routes to the box itself. Neighbours that somebody told the
+// kernel for good (permanent) become static ones; all others are the kernel's own.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,7 @@ class kernel_mirror {
     void take_address(const netlink::address& a);
     void take_route(const netlink::route& r);
     void take_next_hop(const netlink::next_hop& h);
+    void take_neighbour(const netlink::neighbour& n);
 
     [[nodiscard]] std::optional<state::route_target> target_of(const netlink::route& r) const;
     [[nodiscard]] const std::string* name_of(uint32_t interface) const noexcept;
@@ -59,6 +61,7 @@ class kernel_mirror {
     /// Routes of a family by an interface.
     void remove_by(const std::string& interface, bool v4_only);
     void show_addresses();
+    void show_neighbours();
 
     names ours_;
     state::learned learned_{};
@@ -67,6 +70,7 @@ class kernel_mirror {
     std::set<std::pair<ip_prefix, uint32_t>> elsewhere_{};  ///< with their metrics
     std::map<uint32_t, std::set<ip_prefix>>
         addresses_{};  ///< by the kernel's number of the interface
+    std::map<uint32_t, std::map<ip_address, mac_address>> neighbours_{};  ///< likewise: permanent
     std::map<uint32_t, netlink::next_hop> next_hops_{};
     std::set<ip_prefix>
         appended_{};  ///< of IPv4: a second route of the same metric waits in the kernel

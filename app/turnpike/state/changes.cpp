@@ -24,13 +24,15 @@ change_list<std::string> diff_named(const named<T>& before, const named<T>& afte
     return out;
 }
 
-change_list<neighbour_name> diff_neighbours(const desired& before, const desired& after) {
+template <class T>
+change_list<neighbour_name> diff_neighbours(const std::map<neighbour_name, T>& before,
+                                            const std::map<neighbour_name, T>& after) {
     change_list<neighbour_name> out;
-    for (const auto& [name, b] : before.neighbours)
-        if (!after.neighbours.contains(name)) out.removed.push_back(name);
-    for (const auto& [name, a] : after.neighbours) {
-        const auto b = before.neighbours.find(name);
-        if (b == before.neighbours.end())
+    for (const auto& [name, b] : before)
+        if (!after.contains(name)) out.removed.push_back(name);
+    for (const auto& [name, a] : after) {
+        const auto b = before.find(name);
+        if (b == before.end())
             out.added.push_back(name);
         else if (b->second != a)
             out.changed.push_back(name);
@@ -68,7 +70,8 @@ result<changes> diff(const desired& before, const desired& after) {
         const vrf* const b = before.vrfs.find(name);
         out.vrf_routes.emplace(name, diff(b == nullptr ? none : b->routes, a.routes));
     }
-    out.neighbours = diff_neighbours(before, after);
+    out.neighbours = diff_neighbours(before.neighbours, after.neighbours);
+    out.learned_neighbours = diff_neighbours(before.learned_neighbours, after.learned_neighbours);
     out.routes = diff(before.routes, after.routes);
     out.learned = diff(before.learned, after.learned);
     out.settings = !(before.sending == after.sending) || !(before.idle == after.idle) ||
@@ -108,6 +111,7 @@ std::string changes::text() const {
     say(vrfs.size(), "VRF");
     say(route_count(), "route");
     say(learned.removed.size() + learned.set.size(), "learned route");
+    say(learned_neighbours.size(), "learned neighbour");
     for (const auto& [differs, what] : {std::pair{workers, "workers"}, {settings, "settings"}})
         if (differs) out += fmt::format("{}{}", out.empty() ? "" : ", ", what);
     return out.empty() ? "nothing" : out;

@@ -25,7 +25,7 @@ struct changes {
     change_list<std::string> ports, interfaces, bridges, tunnels, acls, vrfs;
     /// Of the ports that changed: those that are closed and opened anew.
     std::vector<std::string> reopened;
-    change_list<neighbour_name> neighbours;
+    change_list<neighbour_name> neighbours, learned_neighbours;
     route_changes routes, learned;
     std::map<std::string, route_changes> vrf_routes;  ///< of those that are afterwards
     bool workers = false;
@@ -35,7 +35,8 @@ struct changes {
     [[nodiscard]] bool empty() const noexcept {
         return ports.empty() && interfaces.empty() && bridges.empty() && tunnels.empty() &&
                acls.empty() && vrfs.empty() && neighbours.empty() && route_count() == 0 &&
-               learned.removed.empty() && learned.set.empty() && !workers && !settings;
+               learned.removed.empty() && learned.set.empty() && learned_neighbours.empty() &&
+               !workers && !settings;
     }
     /// The operator's, of all VRFs.
     [[nodiscard]] size_t route_count() const noexcept;

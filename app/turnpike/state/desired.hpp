@@ -234,6 +234,8 @@ struct desired {
     /// Of the kernel's main table, as far as they are by our interfaces. No operator's: in no file, and kept by
     /// whatever the operator changes (controller::learn).
     route_set learned{};
+    /// The kernel's permanent ones likewise, but those that the operator has, too.
+    std::map<neighbour_name, mac_address> learned_neighbours{};
 
     /// The operator's routes of a VRF, by its name; "": the main ones.
     [[nodiscard]] const route_set& routes_of(const std::string& vrf) const {

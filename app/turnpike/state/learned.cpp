@@ -36,6 +36,16 @@ bool can_be(const desired& in, const route_member& m) {
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
 
+void add_neighbours(desired& to, const learned& l) {
+    const size_t most = to.limits.limit / 2;
+    for (const auto& [name, mac] : l.neighbours) {
+        if (to.neighbours.size() + to.learned_neighbours.size() >= most) return;
+        const route_member there{.via = name.address, .interface = name.interface};
+        if (can_be(to, there) && !to.neighbours.contains(name))
+            to.learned_neighbours.emplace_hint(to.learned_neighbours.end(), name, mac);
+    }
+}
+
 void add_routes(desired& to, const route_set& routes) {
     to.learned = routes;
     change_members(to.learned, [&](const route_member& m) { return can_be(to, m); });
@@ -80,6 +90,7 @@ std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said,
     auto both = std::make_shared<desired>(*said);
     add_addresses(*both, l);
     add_routes(*both, l.routes);
+    add_neighbours(*both, l);
     return both;
 }
 

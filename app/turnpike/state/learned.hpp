@@ -16,7 +16,10 @@ namespace turnpike::state {
 struct learned {
     route_set routes{};
     std::map<std::string, std::vector<ip_prefix>, std::less<>> addresses{};  ///< by interface
-    [[nodiscard]] bool empty() const noexcept { return routes.empty() && addresses.empty(); }
+    std::map<neighbour_name, mac_address> neighbours{};
+    [[nodiscard]] bool empty() const noexcept {
+        return routes.empty() && addresses.empty() && neighbours.empty();
+    }
 };
 
 /// Take members out of what routes lead to; routes that have none left go.
@@ -27,8 +30,9 @@ bool change_members(route_set& in, const std::function<bool(const route_member&)
 void take_back(learned& l, const desired& said_before, const desired& says) noexcept;
 
 /// The operator's state, and what is learned: addresses behind those of each interface that the kernel has, too,
-/// and routes by these interfaces. What cannot be with the operator's is left out: an address on another's
-/// network, a route by an interface that is not there or to a neighbour that is ourselves.
+/// and routes and static neighbours by these interfaces. What cannot be with the operator's is left out: an address on another's
+/// network, a route by an interface that is not there or to a neighbour that is ourselves, a neighbour that the
+/// operator has said himself, or that is more than half of neighbours.limit.
 /// Answers  `said` itself where that adds nothing
 [[nodiscard]] std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said,
                                                           const learned& l);

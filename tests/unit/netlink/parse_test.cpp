@@ -113,6 +113,13 @@ TEST_F(netlink_parse, neighbours) {
     EXPECT_EQ(made.mac, *parse_mac("02:00:00:00:00:0d"));
     EXPECT_EQ(made.state, 0x02);  // NUD_REACHABLE
     EXPECT_TRUE(of<neighbour>("ip neigh del 10.0.1.2 dev west").back().gone);
+    const auto fixed =
+        one<neighbour>("ip neigh add 10.0.1.5 lladdr 02:00:00:00:00:0e dev west nud permanent");
+    EXPECT_EQ(fixed.state, 0x80);  // NUD_PERMANENT
+    EXPECT_EQ(fixed.flags, 0);
+    const auto elsewhere = one<neighbour>(
+        "ip neigh add 10.0.1.6 lladdr 02:00:00:00:00:0e dev west nud permanent extern_learn");
+    EXPECT_EQ(elsewhere.flags, 0x10);  // NTF_EXT_LEARNED
 }
 
 TEST_F(netlink_parse, routes_with_one_way) {

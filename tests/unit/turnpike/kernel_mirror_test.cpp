@@ -4,6 +4,7 @@
 #include "sources/kernel_mirror.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
 #include <random>
@@ -267,6 +268,44 @@ TEST_F(kernel_mirror_test, appended_ones) {
     EXPECT_TRUE(mirror_.is_doubtful());
 }
 
+TEST_F(kernel_mirror_test, permanent_neighbours) {
+    const auto neighbour = [](const char* at, uint16_t state, uint8_t flags = 0, uint32_t on = west,
+                              const char* mac = "02:00:00:00:00:0e") {
+        return message{.what = netlink::neighbour{.interface = on,
+                                                  .at = address_of(at),
+                                                  .mac = *parse_mac(mac),
+                                                  .state = state,
+                                                  .flags = flags}};
+    };
+    const auto& known = mirror_.learned().neighbours;
+    say(neighbour("10.0.1.5", NUD_REACHABLE));
+    say(neighbour("10.0.1.5", NUD_PERMANENT, NTF_EXT_LEARNED));
+    say(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "01:00:5e:00:00:01"));
+    say(neighbour("10.0.1.5", NUD_PERMANENT, 0, management));
+    say(neighbour("ff02::1", NUD_PERMANENT));
+    EXPECT_TRUE(known.empty());
+    EXPECT_FALSE(mirror_.take_changed());
+    say(neighbour("10.0.1.5", NUD_PERMANENT));
+    say(neighbour("2001:db8:1::5", NUD_PERMANENT, 0, east));
+    EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0e");
+    EXPECT_EQ(known.size(), 2U);
+    EXPECT_TRUE(mirror_.take_changed());
+    say(neighbour("10.0.1.5", NUD_PERMANENT));
+    EXPECT_FALSE(mirror_.take_changed());
+    say(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
+    EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0f");
+    // It is asked for from now on.
+    say(neighbour("10.0.1.5", NUD_STALE));
+    EXPECT_EQ(known.size(), 1U);
+    EXPECT_TRUE(mirror_.take_changed());
+    // With an interface they go, and come.
+    mirror_.set_ours({{west, "west"}, {management, "far"}});
+    EXPECT_EQ(known.size(), 1U);
+    EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));
+    say({.what = netlink::link{.gone = true, .index = management}});
+    EXPECT_TRUE(known.empty());
+}
+
 constexpr const char* operators = R"(
 control_plane: {netlink: true, namespace: box, rate: 500}
 ports:
@@ -276,7 +315,10 @@ ports:
 )";
 
 TEST(learned, the_operators_word_counts) {
-    auto read = load_text(operators, "a.yaml");
+    auto read =
+        load_text(std::string(operators) +
+                      "neighbours: {static: [{address: 10.0.1.3, mac: \"02:00:00:00:00:03\"}]}\n",
+                  "a.yaml");
     ASSERT_TRUE(read) << read.error().message();
     const auto says = std::make_shared<const state::desired>(std::move(*read));
     state::learned l;
@@ -292,6 +334,14 @@ TEST(learned, the_operators_word_counts) {
                            prefix_of("10.0.4.1/24"),
                            prefix_of("10.0.3.7/24")};  // it is south's network
     l.addresses["south"] = {prefix_of("10.0.9.1/24")};
+    const auto fixed = [&](const char* on, const char* at) {
+        l.neighbours.emplace(state::neighbour_name{on, address_of(at)},
+                             *parse_mac("02:00:00:00:00:0e"));
+    };
+    fixed("west", "10.0.1.2");
+    fixed("west", "10.0.1.3");   // the operator's own
+    fixed("west", "10.0.1.1");   // ourselves
+    fixed("south", "10.0.3.2");  // no interface of the kernel's
     const auto both = with_learned(says, l);
     EXPECT_EQ(both->learned.size(), 1U);
     EXPECT_NE(both->learned.find(prefix_of("10.5.0.0/16")), nullptr);
@@ -299,6 +349,8 @@ TEST(learned, the_operators_word_counts) {
               (std::vector{prefix_of("10.0.1.1/24"), prefix_of("10.0.1.9/24"),
                            prefix_of("10.0.4.1/24")}));
     EXPECT_EQ(both->interfaces.at("south").addresses, std::vector{prefix_of("10.0.3.1/24")});
+    ASSERT_EQ(both->learned_neighbours.size(), 1U);
+    EXPECT_EQ(both->learned_neighbours.begin()->first.address, address_of("10.0.1.2"));
     EXPECT_TRUE(says->learned.empty());
     EXPECT_EQ(says->interfaces.at("west").addresses.size(), 1U);
 }

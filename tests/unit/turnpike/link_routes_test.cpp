@@ -52,9 +52,9 @@ class link_routes : public ::testing::Test {
         lab_.settle();
     }
     void offer(uint16_t in, uint32_t to) {
-        lab_.offer(in, ethernet(0x0800,
-                                ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20))),
-                                us(in)));
+        lab_.offer(
+            in, ethernet(0x0800, ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20))),
+                         us(in)));
         lab_.settle();
     }
     void answer(uint16_t port, uint32_t from, uint32_t ours, const byte_vector& mac) {
@@ -115,25 +115,22 @@ TEST_F(link_routes, of_a_vrf) {
 
 TEST_F(link_routes, of_ipv6) {
     const auto to = *parse_address("2001:db8:9::7");
-    lab_.offer(west_port,
-               ethernet(0x86dd, ipv6({.destination = {to.bytes.begin(), to.bytes.end()}},
-                                     udp(counted(4)))));
+    lab_.offer(west_port, ethernet(0x86dd, ipv6({.destination = {to.bytes.begin(), to.bytes.end()}},
+                                                udp(counted(4)))));
     lab_.settle();
     const auto asked = lab_.sent(south_port);
     ASSERT_EQ(asked.size(), 1U);
     const byte_vector target(asked[0].begin() + 14 + 40 + 8, asked[0].begin() + 14 + 40 + 24);
     EXPECT_EQ(target, byte_vector(to.bytes.begin(), to.bytes.end()));
-    EXPECT_TRUE(lab_.controller().known().knows(
-        lab_.controller().places().places().at("south"), to));
+    EXPECT_TRUE(
+        lab_.controller().known().knows(lab_.controller().places().places().at("south"), to));
 }
 
 /// Who is behind the link may ask for us, and is known by that.
 TEST_F(link_routes, hosts_there_are_learnt) {
     for (const uint32_t host : std::array<uint32_t, 3>{0x0a090102, 0x0a0a0102, 0x0a090502}) {
-        lab_.offer(south_port,
-                   ethernet(0x0806,
-                            arp({.sender_ip = host, .target_ip = 0x0a0004fe}),
-                            byte_vector(6, 0xff)));
+        lab_.offer(south_port, ethernet(0x0806, arp({.sender_ip = host, .target_ip = 0x0a0004fe}),
+                                        byte_vector(6, 0xff)));
         lab_.settle();
         EXPECT_EQ(lab_.sent(south_port).size(), 1U) << "answered";
         EXPECT_EQ(knows("south", host), host == 0x0a090102) << std::hex << host;
