@@ -13,16 +13,19 @@ enum ipv4_option : uint8_t {
     ipv4_option_nothing = 1,
     ipv4_option_loose_route = 131,
     ipv4_option_strict_route = 137,
+    ipv4_option_router_alert = 148,  ///< RFC 2113
 };
 
-/// Does its sender say by whom it is to go? Of options that are not well formed, as far as they are.
+/// Is there an option whose type is(type)? Of options that are not well formed, as far as they are.
 /// header  with `header_bytes` of it
-[[nodiscard]] inline bool is_source_routed(const uint8_t* header, uint32_t header_bytes) noexcept {
+template <class Is>
+[[nodiscard]] inline bool find_ipv4_option(const uint8_t* header, uint32_t header_bytes,
+                                           const Is& is) noexcept {
     constexpr uint32_t fixed_bytes = 20;
     for (uint32_t at = fixed_bytes; at < header_bytes;) {
         const uint8_t type = header[at];
         if (type == ipv4_option_end) return false;
-        if (type == ipv4_option_loose_route || type == ipv4_option_strict_route) return true;
+        if (is(type)) return true;
         const uint32_t bytes = type == ipv4_option_nothing ? 1
                                : at + 1 < header_bytes     ? header[at + 1]
                                                            : 0;
@@ -30,6 +33,14 @@ enum ipv4_option : uint8_t {
         at += bytes;
     }
     return false;
+}
+
+/// Does its sender say by whom it is to go?
+/// header  with `header_bytes` of it
+[[nodiscard]] inline bool is_source_routed(const uint8_t* header, uint32_t header_bytes) noexcept {
+    return find_ipv4_option(header, header_bytes, [](uint8_t type) {
+        return type == ipv4_option_loose_route || type == ipv4_option_strict_route;
+    });
 }
 
 }  // namespace turnpike::packet

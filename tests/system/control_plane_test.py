@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
-from lib.frames import IPV4, ethernet, ipv4, mac, udp, v4  # noqa: E402
+from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, OURS, WEST, answers, cabled, ping, rewrite  # noqa: E402
 
@@ -240,6 +240,48 @@ def test_permanent_neighbours():
             box.run(f"ip neigh del {address} dev east")
         wait_until(lambda: not shown(), "they go again")
         assert not answers(west, "10.0.2.7")
+        running.stop()
+
+
+def test_router_alert():
+    """As RSVP asks for it: sockets of the kernel's get what is on its way to others, where that is chosen."""
+    with Lab() as lab:
+        west, dut, east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        wait_until(lambda: answers(west, "10.0.2.2") and answers(west, "2001:db8:2::2"), "both ways are known")
+        box.run("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
+        with box.inside():
+            four = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+            four.setsockopt(socket.SOL_IP, 5, 1)  # IP_ROUTER_ALERT
+            six = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            six.setsockopt(socket.IPPROTO_IPV6, 22, 0)  # IPV6_ROUTER_ALERT
+        out, there = west.raw("eth0"), east.raw("eth0")
+        ours, theirs = mac(dut.mac("w0")), mac(west.mac("eth0"))
+
+        def ways(payload):
+            """Who gets one of each family: the kernel's sockets, or east."""
+            out.send(ethernet(ours, theirs, IPV4, ipv4("10.0.1.2", "10.0.2.2", udp(payload + b"4"),
+                                                       options=bytes((148, 4, 0, 0)))))
+            out.send(ethernet(ours, theirs, IPV6, ipv6(
+                "2001:db8:1::2", "2001:db8:2::2", bytes((UDP, 0, 5, 2, 0, 0, 1, 0)) + udp(payload + b"6"),
+                next_header=HOP_BY_HOP)))
+            got, end = set(), time.monotonic() + 5
+            while len(got) < 2 and time.monotonic() < end:
+                for s in select.select([four, six, there], [], [], 0.1)[0]:
+                    data = s.recv(2048)
+                    for n in (b"4", b"6"):
+                        if payload + n in data:
+                            got.add(("east" if s is there else "kernel", n))
+            return got
+        assert ways(b"as others") == {("east", b"4"), ("east", b"6")}
+
+        def choose(config):
+            config["ports"][0]["router_alert"] = True
+        assert "refused" not in rewrite(running, choose)
+        assert ways(b"looked at") == {("kernel", b"4"), ("kernel", b"6")}
+        chosen = {i["name"]: i["router_alert"] for i in operator.show("interfaces")["interfaces"]}
+        assert chosen == {"west": True, "east": False}, chosen
+        ping(west, "10.0.2.2")
         running.stop()
 
 

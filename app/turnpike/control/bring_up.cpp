@@ -12,6 +12,7 @@
 #include "control/packet_pool.hpp"
 #include "control/slow_path/arp.hpp"
 #include "control/slow_path/nd.hpp"
+#include "control/slow_path/router_alert.hpp"
 #include "control/slow_path/unresolved.hpp"
 #include "eal/simd_bitwidth.hpp"
 #include "rxtx/driver_facts.hpp"
@@ -133,6 +134,7 @@ void controller::register_handlers() {
     add(datapath::punt_reason::nd,
         std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
+    add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
     add(datapath::punt_reason::icmp_error,
         std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
     add(datapath::punt_reason::too_big,

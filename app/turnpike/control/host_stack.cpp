@@ -151,7 +151,7 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
     running_ = &after;
     for (const auto& [place, a] : taps_) {
         if (before.control_plane.rate != after.control_plane.rate || a->due_ms == 0)
-            a->rate = token_bucket(after.control_plane.rate);
+            a->rate = a->alert_rate = token_bucket(after.control_plane.rate);
         if (!a->settings.up) {
             a->settings = settings.at(place);
             a->settings.up = false;
@@ -222,8 +222,18 @@ result<std::unique_ptr<staged>> host_stack::prepare(change& c) {
 void host_stack::give(packet_in_hand p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_refused);
-    attached& a = *at->second;
-    if (!a.rate.take(now_ms)) return p.drop(drop_reason::host_rate);
+    if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_rate);
+    give_to(*at->second, std::move(p));
+}
+
+void host_stack::give_alert(packet_in_hand p, uint64_t now_ms) noexcept {
+    const auto at = taps_.find(p.about().in_interface);
+    if (at == taps_.end()) return p.drop(drop_reason::host_refused);
+    if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_rate);
+    give_to(*at->second, std::move(p));
+}
+
+void host_stack::give_to(attached& a, packet_in_hand p) noexcept {
     std::array<iovec, 64> parts;
     size_t n = 0;
     for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)

@@ -43,6 +43,9 @@ class host_stack : public owner {
     [[nodiscard]] bool has(uint16_t place) const noexcept { return taps_.contains(place); }
     /// Ends a packet as it came in by such an interface: it is the kernel's now.
     void give(packet_in_hand p, uint64_t now_ms) noexcept;
+    /// The same of one that is to somebody else and asks routers to look at it. As many a second, beside the others:
+    /// they are no way to keep a daemon's own packets from it (RFC 6398 section 5).
+    void give_alert(packet_in_hand p, uint64_t now_ms) noexcept;
     /// What the kernel sent, and said. Call every round.
     void tick(uint64_t now_ms);
     /// Links have changed.
@@ -73,7 +76,7 @@ class host_stack : public owner {
         std::string name;
         tap device;
         netlink::link_socket::link_settings settings{};
-        token_bucket rate{0};
+        token_bucket rate{0}, alert_rate{0};
         interface_numbers counted{};
         uint64_t due_ms = 0;  ///< when it is to be up, with its addresses; 0: it was just made
     };
@@ -91,6 +94,7 @@ class host_stack : public owner {
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
     void introduce(uint64_t now_ms);
+    static void give_to(attached& a, packet_in_hand p) noexcept;
     void take_frames(uint16_t place, attached& a);
     void learn(uint64_t now_ms);
     [[nodiscard]] sources::kernel_mirror::names ours() const;

@@ -179,6 +179,7 @@ class interfaces::staged_interfaces : public staged {
         to.urpf = wanted.urpf != state::reverse_path::off;
         to.redirects = wanted.redirects;
         to.source_routed = wanted.source_routed;
+        to.router_alert = wanted.router_alert;
         to.more_macs = !wanted.macs.empty();
         to.urpf_strict = wanted.urpf == state::reverse_path::strict;
         if (!wanted.peer.empty()) to.peer = places_.at(wanted.peer);

@@ -87,6 +87,7 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"urpf", state::reverse_path_names[static_cast<size_t>(says.urpf)]},
                        {"redirects", says.redirects},
                        {"source_routed", says.source_routed},
+                       {"router_alert", says.router_alert},
                        {"acl_in", name_or_null(says.acl_in)},
                        {"acl_out", name_or_null(says.acl_out)},
                        {"l2_in", name_or_null(says.l2_in)},

@@ -32,6 +32,7 @@ enum class punt_reason : uint8_t {
     icmp_error,  ///< dropped under its reason; its sender is to be told
     reserved,    ///< to a group address that bridges do not forward (IEEE 802.1Q-2018 table 8-1)
     redirect,  ///< a copy of what left by the interface that it came in by: its sender may know better
+    router_alert,  ///< on its way to somebody else, and asks routers to look at it (RFC 2113, RFC 2711)
     too_big,  ///< dropped: more than its tunnel takes; its sender is to be told, as the other end would
     count_
 };

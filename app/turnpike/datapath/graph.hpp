@@ -30,7 +30,7 @@
         ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         other_mac, group_mac, vlan_on_routed_port, link_local, headers_scattered)) \
-    X(urpf, NEXT(acl_in, lookup, drop), DROPS(reverse_path)) \
+    X(urpf, NEXT(acl_in, lookup, punt, drop), DROPS(reverse_path)) \
     X(acl_in, NEXT(lookup, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(rewrite), DROPS()) \
     X(rewrite, NEXT(decap, bridge, acl_out, fragment, vlan, tx, punt, drop), DROPS( \

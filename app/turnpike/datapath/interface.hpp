@@ -57,6 +57,7 @@ struct alignas(64) interface {
     bool more_macs : 1 = false;      ///< addresses->macs has some
     bool redirects : 1 = false;      ///< hosts are told of better ways on their own link
     bool source_routed : 1 = false;  ///< IPv4 that says by whom it is to go may go on
+    bool router_alert : 1 = false;   ///< what asks routers to look at it is the kernel's
     /// Routed, not judged on the way in: what comes may be in tunnels that end here.
     bool ends_tunnels : 1 = false;
     uint16_t port =

@@ -45,6 +45,7 @@ void read_routing(const config::reader& from, state::interface& into) {
             static_cast<state::reverse_path>(from.at("urpf").word({"off", "loose", "strict"}));
     if (from.has("redirects")) into.redirects = from.at("redirects").truth();
     if (from.has("source_routed")) into.source_routed = from.at("source_routed").truth();
+    if (from.has("router_alert")) into.router_alert = from.at("router_alert").truth();
     if (from.has("macs")) into.macs = read_macs(from.at("macs"));
 }
 

@@ -12,8 +12,8 @@
 namespace turnpike::sources {
 
 /// The keys, beside `addresses`, that have a meaning only where packets are routed.
-inline constexpr std::array<std::string_view, 6> routing_keys{"vrf",  "kernel",    "urpf",
-                                                              "macs", "redirects", "source_routed"};
+inline constexpr std::array<std::string_view, 7> routing_keys{
+    "vrf", "kernel", "urpf", "macs", "redirects", "source_routed", "router_alert"};
 
 /// Addresses, and those; a key that is not there leaves what `into` has.
 void read_routing(const config::reader& from, state::interface& into);

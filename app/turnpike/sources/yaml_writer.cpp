@@ -142,6 +142,7 @@ class writer {
             add("{}urpf: {}\n", indent, state::reverse_path_names[static_cast<size_t>(i.urpf)]);
         if (i.redirects) add("{}redirects: true\n", indent);
         if (i.source_routed) add("{}source_routed: true\n", indent);
+        if (i.router_alert) add("{}router_alert: true\n", indent);
         if (!i.macs.empty()) {
             add("{}macs:\n", indent);
             for (const mac_address& m : i.macs) add("{}  - {}\n", indent, quoted(m.text()));

@@ -141,6 +141,7 @@ struct interface {
     std::vector<mac_address> macs{};        ///< routed: it answers to, beside its own
     bool redirects = false;      ///< routed: hosts are told of better ways on their own link
     bool source_routed = false;  ///< routed: what says by whom it is to go may go on
+    bool router_alert = false;  ///< routed, kernel: what asks routers to look at it is the kernel's
     origin where{};
     bool operator==(const interface&) const = default;
 };

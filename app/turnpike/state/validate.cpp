@@ -161,6 +161,10 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     if ((i.redirects || i.source_routed) && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
                                            i.redirects ? "redirects" : "source_routed"));
+    if (i.router_alert && !i.kernel)
+        return refuse(i.where, fmt::format("port '{}' says router_alert: true; who looks at what "
+                                           "asks for it is the kernel's: that needs kernel: true",
+                                           name));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
     if (const uint16_t mtu = in.mtu_of(i); v6 && mtu < 1280)

@@ -102,8 +102,9 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
 /// What interfaces that route are asked for, of a port, a VLAN and a bridge.
 TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
     const state::desired d = loaded(R"(special_purpose: drop
+control_plane: {netlink: true}
 ports:
-  - {name: west, device: net_ring0, urpf: strict, redirects: true, source_routed: true,
+  - {name: west, device: net_ring0, urpf: strict, redirects: true, source_routed: true, kernel: true, router_alert: true,
      macs: ["00:00:5e:00:01:0a", "00:00:5e:00:02:0a"], addresses: [10.0.1.1/24]}
   - {name: east, device: net_ring1, urpf: "off", addresses: [10.0.2.1/24]}
   - {name: a, device: net_ring2}
@@ -116,6 +117,8 @@ bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/2
     EXPECT_TRUE(again.drops_special);
     EXPECT_TRUE(again.interfaces.at("west").redirects && again.interfaces.at("west").source_routed);
     EXPECT_FALSE(again.interfaces.at("lan").redirects || again.interfaces.at("lan").source_routed);
+    EXPECT_TRUE(again.interfaces.at("west").router_alert);
+    EXPECT_FALSE(again.interfaces.at("lan").router_alert);
     EXPECT_EQ(again.interfaces.at("west").macs.size(), 2U);
     EXPECT_EQ(again.interfaces.at("west").macs[1].text(), "00:00:5e:00:02:0a");
     EXPECT_EQ(again.interfaces.at("east").urpf, state::reverse_path::off);

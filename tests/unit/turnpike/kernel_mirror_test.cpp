@@ -380,6 +380,9 @@ TEST(control_plane, is_read_written_and_refused) {
         "f.yaml:4: the kernel has no interface 'west-of-the-moon': a name of its has at most 15 "
         "characters, none of \"/: %\", and is none of its own");
     EXPECT_EQ(complaint_about(text + "patches: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
+    EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], router_alert: true"),
+              "f.yaml:6: port 'south' says router_alert: true; who looks at what asks for it is "
+              "the kernel's: that needs kernel: true");
     // Unnumbered: its addresses are the kernel's.
     EXPECT_EQ(with("addresses: [10.0.1.1/24], kernel: true", "kernel: true"), "none");
     EXPECT_NE(with("addresses: [10.0.1.1/24], kernel: true", "kernel: false"), "none");

@@ -301,6 +301,47 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     }
 }
 
+/// What asks routers to look at it is the kernel's where that is chosen, and not to us; else nobody looks.
+TEST_F(plain_stage, router_alert_is_punted_by_choice) {
+    const byte_vector alert{148, 4, 0, 0};
+    const auto v4 = [&](uint32_t to, const byte_vector& options) {
+        return ethernet(0x0800, ipv4({.destination = to, .options = options}, udp(counted(20))));
+    };
+    const auto six = *parse_address("2001:db8:9::1");
+    const std::vector<byte_vector> frames = {
+        v4(0x0a090001, alert),
+        v4(0x0a090001, {1, 1, 1, 0}),
+        v4(0x0a090001, {}),
+        ethernet(0x86dd,
+                 ipv6({.next_header = 0, .destination = {six.bytes.begin(), six.bytes.end()}},
+                      byte_vector{17, 0, 5, 2, 0, 0, 1, 0} + udp(counted(20)))),
+        v4(0x0a0001fe, alert),
+        v4(0x0a060001, alert)};
+    view chosen = lab_.view();
+    interface& west = chosen.interfaces[chosen.port[0].untagged];
+    for (const bool urpf : {false, true}) {
+        west.urpf = urpf;
+        for (const bool asked : {false, true}) {
+            west.router_alert = asked;
+            seen_ = &chosen;
+            compare(frames);
+            const auto ends = through(true, frames);
+            for (const size_t i : std::array<size_t, 2>{0, 3}) {
+                EXPECT_EQ(ends[i].door, asked ? "punt" : "tx") << i;
+                EXPECT_TRUE(!asked || ends[i].punt == punt_reason::router_alert) << i;
+            }
+            for (const size_t i : std::array<size_t, 2>{1, 2}) EXPECT_EQ(ends[i].door, "tx") << i;
+            EXPECT_EQ(ends[4].punt, punt_reason::local) << "to us";
+            EXPECT_EQ(ends[5].door, asked ? "punt" : "drop") << "who looks says what becomes of it";
+        }
+    }
+    // A source that nobody would answer to is dropped before.
+    const auto forged = ethernet(
+        0x0800, ipv4({.source = 0x0b000001, .destination = 0x0a090001, .options = alert}, udp({})));
+    EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::reverse_path);
+    seen_ = nullptr;
+}
+
 /// As long as the way out permits, and a byte longer.
 TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
     for (const size_t bytes : {1280, 1281, 1500, 1501})

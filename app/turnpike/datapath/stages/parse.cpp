@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage parse: what each packet is, and whether it may go on.
-//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed}, view.own
+//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
+//           view.own
 //   Writes  parsed; punt, hop and out of what is for control. Headers are contiguous afterwards;
 //           padding behind a routed IP packet is cut off
 // Routed: everything that a router must check (RFC 1812 section 5.2.2, RFC 8200) but TTL and MTU.
@@ -15,6 +16,7 @@
 #include "packet/ipv4_options.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
+#include "packet/router_alert.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -117,6 +119,14 @@ packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view
     return wrong;
 }
 
+/// By choice (RFC 6398). What asks so and is to us is told apart by its address, as all else that is.
+bool is_alert(const uint8_t* frame, const packet::parsed& p, const own_addresses& own) noexcept {
+    const uint8_t* const l3 = frame + p.l2_bytes;
+    if (!packet::has_router_alert(l3, p)) return false;
+    return p.is_ipv4() ? !own.has(packet::view<packet::ipv4_header>(l3).destination)
+                       : !own.has(packet::view<packet::ipv6_header>(l3).destination);
+}
+
 verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
                  const view& v) noexcept {
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
@@ -151,10 +161,17 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     for_each(wrong, [&](uint32_t i) { drop_packet(b, i, drop_reason::ipv4_checksum, drops); });
     for_each(packets & ~drops, [&](uint32_t i) {
         const interface& in = v.interfaces[b.in[i]];
-        const verdict is = classify(b.packet[i], b.parsed[i], in, v);
+        verdict is = classify(b.packet[i], b.parsed[i], in, v);
         if (is.drop != drop_reason::none) [[unlikely]]
             return drop_packet(b, i, is.drop, drops);
         const packet_mask one = packet_mask{1} << i;
+        if (in.router_alert && !is.punted) [[unlikely]] {
+            const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
+            if (is_alert(frame, b.parsed[i], v.vrf[in.vrf].own)) {
+                is = {.punted = true, .punt = punt_reason::router_alert};
+                if (in.urpf) asked |= one;
+            }
+        }
         if (is.punted) [[unlikely]] {
             b.punt[i] = is.punt;
             b.hop[i] = fixed_hop::local;
@@ -166,11 +183,12 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
         }
         if (in.acl_in != nullptr) judged |= one;
     });
+    judged &= ~asked;  // behind stage urpf
     packets &= ~drops;
     b.punted |= punts;
     return move(b, packets & judged, stage::acl_in) |
            move(b, packets & ~judged & ~punts & ~asked, stage::lookup) |
-           move(b, asked, stage::urpf) | move(b, punts & ~judged, stage::punt) |
+           move(b, asked, stage::urpf) | move(b, punts & ~judged & ~asked, stage::punt) |
            move(b, drops, stage::drop);
 }
 
