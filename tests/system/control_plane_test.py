@@ -31,8 +31,8 @@ def begin(lab, namespace=None, wait=True, device="net_af_packet{},iface={}", **m
     return west, dut, east, box, running
 
 
-def learned(operator):
-    return {r["to"]: r for r in operator.show("routes", most=1024)["routes"] if r["origin"] == "learned"}
+def learned(operator, vrf="main"):
+    return {r["to"]: r for r in operator.show("routes", vrf=vrf, most=1024)["routes"] if r["origin"] == "learned"}
 
 
 class Links:
@@ -207,6 +207,45 @@ def test_routes_without_a_gateway():
         operator.result("change", do=[{"add": {"route": {"to": "10.8.0.0/24", "port": "east"}}}])
         ping(west, "10.8.0.7")
         assert "10.8.0.0/24 dev east" in operator.result("configuration")["text"]
+        running.stop()
+
+
+def test_tables_of_vrfs():
+    with Lab() as lab:
+        west, dut, east = cabled(lab)
+        box = lab.host("box")
+        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "descriptors": 512, "kernel": True,
+                           "vrf": "red"}, OURS[name]) for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
+        running = Turnpike(lab, dut, router_config(devices, vrfs=[{"name": "red", "table": 10}],
+                                                   control_plane={"netlink": True, "namespace": box.ns}))
+        operator = Operator("/run/turnpike/control.sock")
+        wait_until(lambda: "10.0.2.1/24" in box.run("ip addr show east").stdout, "the kernel has all", 5)
+        box.run("ip rule add iif west table 10")
+        box.run("ip rule add iif east table 10")
+        for address in ("10.8.0.7/32", "10.9.0.7/32", "10.10.0.7/32"):
+            east.run(f"ip addr add {address} dev lo")
+        box.run("ip route add 10.9.0.0/24 via 10.0.2.2 dev east table 10 proto bgp")
+        box.run("ip route add 10.10.0.0/24 dev east table 10")
+        box.run("ip route add 10.8.0.0/24 via 10.0.2.2")  # the main table's is no route of red's
+        box.run("ip route add 10.7.0.0/24 via 10.0.2.2 dev east table 11")  # and this nobody's
+        wait_until(lambda: set(learned(operator, "red")) == {"10.9.0.0/24", "10.10.0.0/24"}, "red has its own")
+        assert learned(operator, "red")["10.9.0.0/24"]["protocol"] == "bgp"
+        assert set(learned(operator)) == {"10.8.0.0/24"}
+        ping(west, "10.9.0.7")
+        ping(west, "10.10.0.7")
+        assert not answers(west, "10.8.0.7")
+        # The kernel is behind red's addresses, too.
+        refused = subprocess.run(west.command("python3 -c 'import socket; socket.create_connection((\"10.0.1.1\", 9))'"),
+                                 capture_output=True, text=True, check=False)
+        assert "ConnectionRefusedError" in refused.stderr, refused.stderr
+
+        # Another number is another table.
+        def renumber(config):
+            config["vrfs"][0]["table"] = 11
+        assert "refused" not in rewrite(running, renumber)
+        wait_until(lambda: set(learned(operator, "red")) == {"10.7.0.0/24"}, "it has that table's")
+        box.run("ip route flush table 11")
+        wait_until(lambda: not learned(operator, "red"), "they go again")
         running.stop()
 
 

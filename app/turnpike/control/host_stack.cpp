@@ -45,7 +45,7 @@ result<std::shared_ptr<host_stack::station>> host_stack::open(
         auto listening = netlink::link_socket::open(kernel_follower::groups(), receive_bytes);
         if (!listening) return tl::unexpected<error>(listening.error());
         out->follower = std::make_unique<kernel_follower>(std::move(*listening),
-                                                          sources::kernel_mirror::names{});
+                                                          sources::kernel_mirror::followed{});
         return {};
     });
     if (!done) return tl::unexpected<error>(done.error());
@@ -207,9 +207,10 @@ void host_stack::introduce(uint64_t now_ms) {
     }
 }
 
-sources::kernel_mirror::names host_stack::ours() const {
-    sources::kernel_mirror::names out;
-    for (const auto& [place, a] : taps_) out.emplace(a->device.index(), a->name);
+sources::kernel_mirror::followed host_stack::ours() const {
+    sources::kernel_mirror::followed out;
+    for (const auto& [place, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
+    for (const auto& [name, v] : running_->vrfs) out.vrfs.emplace(v.table, name);
     return out;
 }
 

@@ -97,7 +97,7 @@ class host_stack : public owner {
     static void give_to(attached& a, packet_in_hand p) noexcept;
     void take_frames(uint16_t place, attached& a);
     void learn(uint64_t now_ms);
-    [[nodiscard]] sources::kernel_mirror::names ours() const;
+    [[nodiscard]] sources::kernel_mirror::followed ours() const;
 
     surroundings s_;
     std::shared_ptr<station> station_{};

@@ -33,7 +33,7 @@ std::span<const unsigned> kernel_follower::groups() noexcept {
     return all;
 }
 
-kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mirror::names ours)
+kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mirror::followed ours)
     : socket_(std::move(socket)),
       ours_(std::move(ours)),
       known_(ours_),
@@ -41,7 +41,7 @@ kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mi
     begin(0);
 }
 
-void kernel_follower::set_ours(sources::kernel_mirror::names ours) {
+void kernel_follower::set_ours(sources::kernel_mirror::followed ours) {
     if (ours == ours_) return;
     ours_ = std::move(ours);
     known_.set_ours(ours_);

@@ -17,10 +17,10 @@ namespace turnpike::control {
 class kernel_follower {
   public:
     /// socket  listens to groups()
-    kernel_follower(netlink::link_socket socket, sources::kernel_mirror::names ours);
+    kernel_follower(netlink::link_socket socket, sources::kernel_mirror::followed ours);
     [[nodiscard]] static std::span<const unsigned> groups() noexcept;
 
-    void set_ours(sources::kernel_mirror::names ours);
+    void set_ours(sources::kernel_mirror::followed ours);
     /// We have taken it away ourselves; what the kernel says of that comes later.
     void forget_address(uint32_t interface, const ip_prefix& a);
     /// Take what has come, for a bounded time.
@@ -43,7 +43,7 @@ class kernel_follower {
     void lost();
 
     netlink::link_socket socket_;
-    sources::kernel_mirror::names ours_;
+    sources::kernel_mirror::followed ours_;
     sources::kernel_mirror known_;
     std::optional<sources::kernel_mirror> next_{};  ///< while all is asked for
     bool fresh_ = false;                            ///< known_ has just become whole

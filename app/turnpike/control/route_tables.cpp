@@ -27,16 +27,14 @@ class vrfs::staged_vrfs : public staged {
             used[place] = true;
             after_.emplace(name, place);
         }
-        static const state::route_set none;
-        static const state::route_changes nothing;
         for (const auto& [name, place] : after_) {
             const bool main = name.empty();
             c.tables.push_back(
                 {.vrf = place,
                  .operators = {.set = &c.after.routes_of(name),
                                .what = main ? &c.what.routes : &c.what.vrf_routes.at(name)},
-                 .learned = {.set = main ? &c.after.learned : &none,
-                             .what = main ? &c.what.learned : &nothing}});
+                 .learned = {.set = &c.after.learned_of(name),
+                             .what = main ? &c.what.learned : &c.what.vrf_learned.at(name)}});
             c.view->vrf.resize(std::max<size_t>(c.view->vrf.size(), place + size_t{1}));
         }
         c.vrf_place = after_;

@@ -154,7 +154,7 @@ json show_config(controller& c, const request_fields& f) {
             {"acls", d.acls.size()},
             {"static_neighbours", d.neighbours.size()},
             {"routes", d.routes.size()},
-            {"learned_routes", d.learned.size()}};
+            {"learned_routes", d.learned_routes()}};
 }
 
 json show_memory(controller& c, const request_fields& f) {
@@ -197,7 +197,7 @@ json show_control_plane(controller& c, const request_fields& f) {
                 {"namespace", name_or_null(says.network_namespace)},
                 {"rate", says.rate},
                 {"interfaces", std::move(all)},
-                {"routes", c.running().learned.size()},
+                {"routes", c.running().learned_routes()},
                 {"asking", nullptr}};
     if (follower == nullptr) return out;
     const auto n = follower->counted();

@@ -64,19 +64,21 @@ json hop_json(controller& c, uint32_t index) {
 }
 
 /// Why it is there; of a learned one, whose it is.
-void add_origin(controller& c, json& out, const ip_prefix& to, route_origin origin) {
+void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     out["origin"] = route_origin_names[static_cast<size_t>(origin)];
     if (origin != route_origin::learned) return;
-    const state::route_target* learned = c.running().learned.find(to);
+    const state::route_target* learned =
+        c.running().learned_of(c.vrf_places().name_of(vrf)).find(to);
     if (learned == nullptr) return;
     out["protocol"] = sources::protocol_name(learned->protocol);
     out["metric"] = learned->metric;
 }
 
-json route_json(controller& c, const ip_prefix& to, uint32_t hop, route_origin origin) {
+json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t hop,
+                route_origin origin) {
     json out = hop_json(c, hop);
     out["to"] = to.text();
-    add_origin(c, out, to, origin);
+    add_origin(c, vrf, out, to, origin);
     return out;
 }
 
@@ -115,7 +117,7 @@ json show_route(controller& c, const request_fields& f) {
         bool found = false;
         table.for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
             found = first == to;
-            if (found) add_origin(c, out, to, origin);
+            if (found) add_origin(c, vrf, out, to, origin);
             return false;
         });
         if (!found) continue;
@@ -133,19 +135,17 @@ json show_routes(controller& c, const request_fields& f) {
     const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.tables()
-        .of(vrf_of(c, f))
-        .for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
-            if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address)))
-                return false;
-            if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
-            if (list.size() == most) {
-                next = p.text();
-                return false;
-            }
-            list.push_back(route_json(c, p, hop, origin));
-            return true;
-        });
+    const uint8_t vrf = vrf_of(c, f);
+    c.tables().of(vrf).for_each(from, [&](const ip_prefix& p, uint32_t hop, route_origin origin) {
+        if (filtered && (p.address.v6 != to.address.v6 || !to.contains(p.address))) return false;
+        if (filtered && (p.length < to.length || (!longer && p != to))) return longer;
+        if (list.size() == most) {
+            next = p.text();
+            return false;
+        }
+        list.push_back(route_json(c, vrf, p, hop, origin));
+        return true;
+    });
     return {{"routes", std::move(list)}, {"next", std::move(next)}};
 }
 

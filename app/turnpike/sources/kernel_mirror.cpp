@@ -36,8 +36,18 @@ constexpr route_target to_ourselves{.type = route_type::local, .protocol = RTPRO
 }  // namespace
 
 const std::string* kernel_mirror::name_of(uint32_t interface) const noexcept {
-    const auto at = ours_.find(interface);
-    return at == ours_.end() ? nullptr : &at->second;
+    const auto at = ours_.interfaces.find(interface);
+    return at == ours_.interfaces.end() ? nullptr : &at->second;
+}
+
+kernel_mirror::in_table kernel_mirror::table_of(const std::string& vrf) {
+    return {tables_[vrf], vrf.empty() ? learned_.routes : learned_.vrf_routes[vrf]};
+}
+
+size_t kernel_mirror::others() const noexcept {
+    size_t n = 0;
+    for (const auto& [vrf, t] : tables_) n += t.elsewhere.size();
+    return n;
 }
 
 void kernel_mirror::take(const netlink::message& m) {
@@ -48,19 +58,26 @@ void kernel_mirror::take(const netlink::message& m) {
     if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return take_neighbour(*n);
 }
 
-void kernel_mirror::set_ours(names ours) {
-    for (const auto& [index, name] : ours_) {
-        const auto still = ours.find(index);
-        if (still != ours.end() && still->second == name) continue;
+void kernel_mirror::set_ours(followed ours) {
+    for (const auto& [number, vrf] : ours_.vrfs) {
+        const auto still = ours.vrfs.find(number);
+        if (still != ours.vrfs.end() && still->second == vrf) continue;
+        tables_.erase(vrf);
+        learned_.vrf_routes.erase(vrf);
+    }
+    for (const auto& [index, name] : ours_.interfaces) {
+        const auto still = ours.interfaces.find(index);
+        if (still != ours.interfaces.end() && still->second == name) continue;
         remove_by(name, false);
         addresses_.erase(index);
         neighbours_.erase(index);
     }
     // Addresses of what is ours now were taken for the box's own.
-    for (const auto& [index, name] : ours)
+    for (const auto& [index, name] : ours.interfaces)
         if (const auto here = addresses_.find(index);
-            !ours_.contains(index) && here != addresses_.end())
-            for (const ip_prefix& a : here->second) remove(host_of(a.address), to_ourselves.metric);
+            !ours_.interfaces.contains(index) && here != addresses_.end())
+            for (const ip_prefix& a : here->second)
+                remove(table_of({}), host_of(a.address), to_ourselves.metric);
     ours_ = std::move(ours);
     show_addresses();
     show_neighbours();
@@ -84,9 +101,9 @@ void kernel_mirror::take_address(const netlink::address& a) {
     doubtful_ |= a.gone && !a.local.address.v6;  // routes from it go with it
     if (name_of(a.interface) != nullptr) return show_addresses();
     if (a.gone)
-        remove(host_of(a.local.address), to_ourselves.metric);
+        remove(table_of({}), host_of(a.local.address), to_ourselves.metric);
     else
-        put(host_of(a.local.address), to_ourselves);
+        put(table_of({}), host_of(a.local.address), to_ourselves);
 }
 
 void kernel_mirror::show_addresses() {
@@ -139,12 +156,18 @@ void kernel_mirror::take_next_hop(const netlink::next_hop& h) {
 bool kernel_mirror::leads_by(const netlink::hop& way) const {
     const std::string* name = name_of(way.interface);
     if (name == nullptr) return false;
-    const auto targets = learned_.routes.targets();
-    return std::any_of(targets.begin(), targets.end(), [&](const route_target& t) {
+    const auto leads = [&](const route_target& t) {
         return std::any_of(t.members.begin(), t.members.end(), [&](const state::route_member& m) {
             return m.interface == *name && way.via == m.via;
         });
-    });
+    };
+    const auto any = [&](const state::route_set& routes) {
+        const auto targets = routes.targets();
+        return std::any_of(targets.begin(), targets.end(), leads);
+    };
+    return any(learned_.routes) ||
+           std::any_of(learned_.vrf_routes.begin(), learned_.vrf_routes.end(),
+                       [&](const auto& of) { return any(of.second); });
 }
 
 /// Where only a next-hop object is named: what it is. None: a blackhole.
@@ -194,13 +217,17 @@ std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) co
 }
 
 void kernel_mirror::take_route(const netlink::route& r) {
-    if (r.table != RT_TABLE_MAIN || r.tos != 0 || (r.flags & RTM_F_CLONED) != 0) return;
+    static const std::string main;
+    const auto vrf = ours_.vrfs.find(r.table);
+    if (r.table != RT_TABLE_MAIN && vrf == ours_.vrfs.end()) return;
+    if (r.tos != 0 || (r.flags & RTM_F_CLONED) != 0) return;
     if (r.type != RTN_UNICAST && r.type != RTN_BLACKHOLE && r.type != RTN_UNREACHABLE &&
         r.type != RTN_PROHIBIT)
         return;
     // Follows from an address, as ours does.
     if (r.protocol == RTPROT_KERNEL && !(r.hops.size() == 1 && r.hops.front().via)) return;
-    const route_target* there = learned_.routes.find(r.to);
+    const in_table in = table_of(r.table == RT_TABLE_MAIN ? main : vrf->second);
+    const route_target* there = in.routes.find(r.to);
     const bool beside =
         there != nullptr && there->metric == r.metric && there->type != route_type::local;
     // One more of the same metric: of IPv4 the first counts, of IPv6 both share.
@@ -208,26 +235,26 @@ void kernel_mirror::take_route(const netlink::route& r) {
         if (r.to.address.v6)
             doubtful_ = true;
         else
-            appended_.insert(r.to);
+            in.of.appended.insert(r.to);
         return;
     }
     const auto target = target_of(r);
     if (r.gone) {
-        elsewhere_.erase({r.to, r.metric});
-        if (!appended_.empty() && appended_.erase(r.to) != 0) doubtful_ = true;
-        if (target && beside && !take_members(r.to, *there, *target)) return;
-        return remove(r.to, r.metric);
+        in.of.elsewhere.erase({r.to, r.metric});
+        if (!in.of.appended.empty() && in.of.appended.erase(r.to) != 0) doubtful_ = true;
+        if (target && beside && !take_members(in, r.to, *there, *target)) return;
+        return remove(in, r.to, r.metric);
     }
     if (!target) {
-        elsewhere_.emplace(r.to, r.metric);
-        return remove(r.to, r.metric);
+        in.of.elsewhere.emplace(r.to, r.metric);
+        return remove(in, r.to, r.metric);
     }
-    if (!elsewhere_.empty()) elsewhere_.erase({r.to, r.metric});
-    put(r.to, *target);
+    if (!in.of.elsewhere.empty()) in.of.elsewhere.erase({r.to, r.metric});
+    put(in, r.to, *target);
 }
 
 /// One of several ways of a route of IPv6 may go alone. False: others are left.
-bool kernel_mirror::take_members(const ip_prefix& to, const route_target& from,
+bool kernel_mirror::take_members(in_table in, const ip_prefix& to, const route_target& from,
                                  const route_target& gone) {
     route_target left = from;
     std::erase_if(left.members, [&](const state::route_member& m) {
@@ -238,20 +265,20 @@ bool kernel_mirror::take_members(const ip_prefix& to, const route_target& from,
     });
     if (left.members.empty()) return true;
     if (left.members.size() == 1) left.members.front().weight = 1;
-    put(to, left);
+    put(in, to, left);
     return false;
 }
 
-void kernel_mirror::put(const ip_prefix& to, const route_target& t) {
-    const route_target* there = learned_.routes.find(to);
-    const auto several = several_.empty() ? several_.end() : several_.find(to);
-    if (several == several_.end() && (there == nullptr || there->metric == t.metric)) {
+void kernel_mirror::put(in_table in, const ip_prefix& to, const route_target& t) {
+    const route_target* there = in.routes.find(to);
+    const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
+    if (several == in.of.several.end() && (there == nullptr || there->metric == t.metric)) {
         if (there != nullptr && *there == t) return;
-        learned_.routes.set(to, t);
+        in.routes.set(to, t);
         changed_ = true;
         return;
     }
-    auto& all = several == several_.end() ? several_[to] : several->second;
+    auto& all = several == in.of.several.end() ? in.of.several[to] : several->second;
     if (all.empty()) all.push_back(*there);
     const auto at = std::find_if(all.begin(), all.end(),
                                  [&](const route_target& a) { return a.metric == t.metric; });
@@ -259,59 +286,62 @@ void kernel_mirror::put(const ip_prefix& to, const route_target& t) {
         all.push_back(t);
     else
         *at = t;
-    show_best(to);
+    show_best(in, to);
 }
 
-void kernel_mirror::remove(const ip_prefix& to, uint32_t metric) {
-    const auto several = several_.empty() ? several_.end() : several_.find(to);
-    if (several != several_.end()) {
+void kernel_mirror::remove(in_table in, const ip_prefix& to, uint32_t metric) {
+    const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
+    if (several != in.of.several.end()) {
         std::erase_if(several->second, [&](const route_target& a) { return a.metric == metric; });
-        return show_best(to);
+        return show_best(in, to);
     }
-    const route_target* there = learned_.routes.find(to);
+    const route_target* there = in.routes.find(to);
     if (there == nullptr || there->metric != metric) return;
-    learned_.routes.remove(to);
+    in.routes.remove(to);
     changed_ = true;
 }
 
-void kernel_mirror::show_best(const ip_prefix& to) {
-    const auto at = several_.find(to);
+void kernel_mirror::show_best(in_table in, const ip_prefix& to) {
+    const auto at = in.of.several.find(to);
     const auto best =
         std::min_element(at->second.begin(), at->second.end(),
                          [](const auto& a, const auto& b) { return a.metric < b.metric; });
     changed_ = true;
     if (best == at->second.end())
-        learned_.routes.remove(to);
+        in.routes.remove(to);
     else
-        learned_.routes.set(to, *best);
-    if (at->second.size() < 2) several_.erase(at);
+        in.routes.set(to, *best);
+    if (at->second.size() < 2) in.of.several.erase(at);
 }
 
 void kernel_mirror::remove_by(const std::string& interface, bool v4_only) {
+    for (auto& [vrf, t] : tables_) remove_by(table_of(vrf), interface, v4_only);
+}
+
+void kernel_mirror::remove_by(in_table in, const std::string& interface, bool v4_only) {
     const auto is_by = [&](const state::route_member& m) { return m.interface == interface; };
     std::vector<ip_prefix> touched;
-    for (auto& [to, all] : several_) {
+    for (auto& [to, all] : in.of.several) {
         if (v4_only && to.address.v6) continue;
         if (std::erase_if(all, [&](route_target& t) {
                 return std::erase_if(t.members, is_by) != 0 && t.members.empty();
             }) != 0)
             touched.push_back(to);
     }
-    for (const ip_prefix& to : touched) show_best(to);
+    for (const ip_prefix& to : touched) show_best(in, to);
     if (!v4_only) {
-        changed_ |= state::change_members(learned_.routes, std::not_fn(is_by));
+        changed_ |= state::change_members(in.routes, std::not_fn(is_by));
         return;
     }
     // Those of IPv6 are put back: the kernel says itself which go.
     std::vector<std::pair<ip_prefix, route_target>> v6;
-    const auto targets = learned_.routes.targets();
-    for (auto at = learned_.routes.lower_bound({ip_address{.v6 = true}, 0});
-         at != learned_.routes.end(); ++at)
+    const auto targets = in.routes.targets();
+    for (auto at = in.routes.lower_bound({ip_address{.v6 = true}, 0}); at != in.routes.end(); ++at)
         if (const route_target& t = targets[at->target];
             std::any_of(t.members.begin(), t.members.end(), is_by))
             v6.emplace_back(at->to, t);
-    changed_ |= state::change_members(learned_.routes, std::not_fn(is_by));
-    for (const auto& [to, t] : v6) learned_.routes.set(to, t);
+    changed_ |= state::change_members(in.routes, std::not_fn(is_by));
+    for (const auto& [to, t] : v6) in.routes.set(to, t);
 }
 
 std::string protocol_name(uint8_t protocol) {

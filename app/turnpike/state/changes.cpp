@@ -69,6 +69,7 @@ result<changes> diff(const desired& before, const desired& after) {
         static const route_set none;
         const vrf* const b = before.vrfs.find(name);
         out.vrf_routes.emplace(name, diff(b == nullptr ? none : b->routes, a.routes));
+        out.vrf_learned.emplace(name, diff(b == nullptr ? none : b->learned, a.learned));
     }
     out.neighbours = diff_neighbours(before.neighbours, after.neighbours);
     out.learned_neighbours = diff_neighbours(before.learned_neighbours, after.learned_neighbours);
@@ -95,6 +96,12 @@ size_t changes::removed_routes() const noexcept {
     return n;
 }
 
+size_t changes::learned_count() const noexcept {
+    size_t n = learned.size();
+    for (const auto& [name, of_vrf] : vrf_learned) n += of_vrf.size();
+    return n;
+}
+
 std::string changes::text() const {
     std::string out;
     const auto say = [&](size_t n, std::string_view what) {
@@ -110,7 +117,7 @@ std::string changes::text() const {
     say(neighbours.size(), "neighbour");
     say(vrfs.size(), "VRF");
     say(route_count(), "route");
-    say(learned.removed.size() + learned.set.size(), "learned route");
+    say(learned_count(), "learned route");
     say(learned_neighbours.size(), "learned neighbour");
     for (const auto& [differs, what] : {std::pair{workers, "workers"}, {settings, "settings"}})
         if (differs) out += fmt::format("{}{}", out.empty() ? "" : ", ", what);

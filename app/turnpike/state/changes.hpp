@@ -27,7 +27,8 @@ struct changes {
     std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours, learned_neighbours;
     route_changes routes, learned;
-    std::map<std::string, route_changes> vrf_routes;  ///< of those that are afterwards
+    /// Of those that are afterwards.
+    std::map<std::string, route_changes> vrf_routes, vrf_learned;
     bool workers = false;
     /// sending, idle, messages, sharing, limits, control, control_plane or pcie_profiles
     bool settings = false;
@@ -35,12 +36,12 @@ struct changes {
     [[nodiscard]] bool empty() const noexcept {
         return ports.empty() && interfaces.empty() && bridges.empty() && tunnels.empty() &&
                acls.empty() && vrfs.empty() && neighbours.empty() && route_count() == 0 &&
-               learned.removed.empty() && learned.set.empty() && learned_neighbours.empty() &&
-               !workers && !settings;
+               learned_count() == 0 && learned_neighbours.empty() && !workers && !settings;
     }
     /// The operator's, of all VRFs.
     [[nodiscard]] size_t route_count() const noexcept;
     [[nodiscard]] size_t removed_routes() const noexcept;
+    [[nodiscard]] size_t learned_count() const noexcept;
     /// "2 routes, 1 access list", for the log.
     [[nodiscard]] std::string text() const;
 };

@@ -111,8 +111,9 @@ inline constexpr std::string_view interface_kind_names[] = {"patched", "routed",
 /// has the port's name, others have those of their port or bridge and VLAN: west.100.
 /// Routes apart from all others, by their interfaces.
 struct vrf {
-    uint32_t table = 0;  ///< the number that it has beside its name
-    route_set routes{};  ///< compared by themselves
+    uint32_t table = 0;   ///< the number that it has beside its name
+    route_set routes{};   ///< compared by themselves
+    route_set learned{};  ///< likewise: of the kernel's table of that number
     origin where{};
     bool operator==(const vrf& other) const noexcept { return table == other.table; }
 };
@@ -241,6 +242,15 @@ struct desired {
     /// The operator's routes of a VRF, by its name; "": the main ones.
     [[nodiscard]] const route_set& routes_of(const std::string& vrf) const {
         return vrf.empty() ? routes : vrfs.at(vrf).routes;
+    }
+    /// And what is learned of the kernel.
+    [[nodiscard]] const route_set& learned_of(const std::string& vrf) const {
+        return vrf.empty() ? learned : vrfs.at(vrf).learned;
+    }
+    [[nodiscard]] size_t learned_routes() const noexcept {
+        size_t n = learned.size();
+        for (const auto& [name, v] : vrfs) n += v.learned.size();
+        return n;
     }
     [[nodiscard]] route_set& routes_of(const std::string& vrf) {
         return vrf.empty() ? routes : vrfs.find(vrf)->routes;

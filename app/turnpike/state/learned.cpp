@@ -9,8 +9,9 @@ namespace turnpike::state {
 namespace {
 
 bool overlaps(const desired& in, const std::string& name, const ip_prefix& a) {
+    const std::string& vrf = in.interfaces.at(name).vrf;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& other) {
-        if (!other.second.vrf.empty()) return false;
+        if (other.second.vrf != vrf) return false;
         const auto& theirs = other.second.addresses;
         return std::any_of(theirs.begin(), theirs.end(), [&](const ip_prefix& b) {
             // On one interface, two addresses of a network are no matter.
@@ -46,9 +47,12 @@ void add_neighbours(desired& to, const learned& l) {
     }
 }
 
-void add_routes(desired& to, const route_set& routes) {
-    to.learned = routes;
-    change_members(to.learned, [&](const route_member& m) { return can_be(to, m); });
+/// A link is one of the routes' own VRF (neighbour_finder::check_link).
+void add_routes(desired& to, const std::string& vrf, route_set& into, const route_set& routes) {
+    into = routes;
+    change_members(into, [&](const route_member& m) {
+        return can_be(to, m) && (m.via || to.interfaces.at(m.interface).vrf == vrf);
+    });
 }
 
 }  // namespace
@@ -89,7 +93,9 @@ std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said,
     if (!said->control_plane.netlink || l.empty()) return said;
     auto both = std::make_shared<desired>(*said);
     add_addresses(*both, l);
-    add_routes(*both, l.routes);
+    add_routes(*both, {}, both->learned, l.routes);
+    for (const auto& [name, routes] : l.vrf_routes)
+        if (vrf* const v = both->vrfs.find(name)) add_routes(*both, name, v->learned, routes);
     add_neighbours(*both, l);
     return both;
 }

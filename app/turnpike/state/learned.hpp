@@ -17,8 +17,9 @@ struct learned {
     route_set routes{};
     std::map<std::string, std::vector<ip_prefix>, std::less<>> addresses{};  ///< by interface
     std::map<neighbour_name, mac_address> neighbours{};
+    std::map<std::string, route_set, std::less<>> vrf_routes{};  ///< by VRF
     [[nodiscard]] bool empty() const noexcept {
-        return routes.empty() && addresses.empty() && neighbours.empty();
+        return routes.empty() && vrf_routes.empty() && addresses.empty() && neighbours.empty();
     }
 };
 

@@ -144,10 +144,9 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     if (!i.vrf.empty() && in.vrfs.find(i.vrf) == nullptr)
         return refuse(i.where,
                       fmt::format("port '{}' is in '{}', which is not a VRF", name, i.vrf));
-    if (!i.vrf.empty() && (i.kind != interface_kind::routed || i.kernel))
-        return refuse(i.where, fmt::format("port '{}' is in VRF '{}' and {}", name, i.vrf,
-                                           i.kernel ? "the kernel's, too: it may be one of them"
-                                                    : "does not route"));
+    if (!i.vrf.empty() && i.kind != interface_kind::routed)
+        return refuse(i.where,
+                      fmt::format("port '{}' is in VRF '{}' and does not route", name, i.vrf));
     if (i.kernel)
         if (auto good = check_kernel(in, name, i); !good) return good;
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)

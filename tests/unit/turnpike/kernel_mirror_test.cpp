@@ -12,6 +12,7 @@
 #include "complaints.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
+#include "state/changes.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -52,11 +53,14 @@ class kernel_mirror_test : public testing::Test {
   protected:
     void say(const message& m) { mirror_.take(m); }
     void say(const said& s) { mirror_.take(route_of(s)); }
-    const route_target* find(const char* to) {
-        return mirror_.learned().routes.find(prefix_of(to));
+    const route_target* find(const char* to, const char* vrf = "") {
+        const state::learned& known = mirror_.learned();
+        if (*vrf == 0) return known.routes.find(prefix_of(to));
+        const auto at = known.vrf_routes.find(vrf);
+        return at == known.vrf_routes.end() ? nullptr : at->second.find(prefix_of(to));
     }
-    std::string via(const char* to) {
-        const route_target* t = find(to);
+    std::string via(const char* to, const char* vrf = "") {
+        const route_target* t = find(to, vrf);
         std::string out;
         if (t != nullptr)
             for (const auto& m : t->members) {
@@ -66,7 +70,7 @@ class kernel_mirror_test : public testing::Test {
             }
         return t == nullptr ? "none" : out;
     }
-    kernel_mirror mirror_{{{west, "west"}, {east, "east"}}};
+    kernel_mirror mirror_{{.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}}};
 };
 
 TEST_F(kernel_mirror_test, routes_come_change_and_go) {
@@ -123,6 +127,31 @@ TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
     EXPECT_EQ(via("2001:db8:9::/64"), "link east") << "of IPv6 the kernel says it";
 }
 
+TEST_F(kernel_mirror_test, tables_of_vrfs) {
+    say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
+    say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .metric = 20, .table = 10});
+    say({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10});
+    say({.to = "10.6.0.0/16", .via = "10.0.2.3", .by = east, .table = 11});
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
+    EXPECT_EQ(via("10.5.0.0/16", "red"), "10.0.2.3 east");
+    EXPECT_EQ(mirror_.learned().vrf_routes.size(), 1U);
+    say(gone({.to = "10.5.0.0/16", .via = "10.0.2.3", .by = east, .metric = 10, .table = 10}));
+    EXPECT_EQ(via("10.5.0.0/16", "red"), "10.0.2.2 east");
+    EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
+    say({.to = "10.7.0.0/16", .via = "192.0.2.1", .by = management, .table = 10});
+    EXPECT_EQ(mirror_.others(), 1U);
+    // With an interface they go out of all tables, and with a VRF out of its own.
+    say({.to = "10.8.0.0/16", .via = "10.0.1.2", .table = 10});
+    say({.what = netlink::link{.index = west, .up = false}});
+    EXPECT_EQ(via("10.5.0.0/16"), "none");
+    EXPECT_EQ(via("10.8.0.0/16", "red"), "none");
+    mirror_.set_ours({.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "blue"}}});
+    EXPECT_EQ(via("10.5.0.0/16", "red"), "none");
+    EXPECT_EQ(mirror_.others(), 0U);
+    say({.to = "10.5.0.0/16", .via = "10.0.2.2", .by = east, .table = 10});
+    EXPECT_EQ(via("10.5.0.0/16", "blue"), "10.0.2.2 east");
+}
+
 TEST_F(kernel_mirror_test, types) {
     say({.to = "192.0.2.0/24", .by = 0, .type = RTN_BLACKHOLE});
     say({.to = "2001:db8:1::/48", .by = lo, .type = RTN_UNREACHABLE});
@@ -170,7 +199,7 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     EXPECT_EQ(mirror_.learned().routes.size(), 1U);
     EXPECT_EQ(find("10.255.0.1/32")->type, route_type::local);
     // An interface that becomes ours brings its addresses along.
-    mirror_.set_ours({{west, "west"}, {lo, "loop"}});
+    mirror_.set_ours({.interfaces = {{west, "west"}, {lo, "loop"}}, .vrfs = {{10, "red"}}});
     EXPECT_EQ(mirror_.learned().addresses.at("loop"), std::vector{prefix_of("10.255.0.1/32")});
     EXPECT_TRUE(mirror_.learned().routes.empty());
     say(address(west, "10.0.1.1/24", true));
@@ -299,7 +328,7 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(mirror_.take_changed());
     // With an interface they go, and come.
-    mirror_.set_ours({{west, "west"}, {management, "far"}});
+    mirror_.set_ours({.interfaces = {{west, "west"}, {management, "far"}}, .vrfs = {}});
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));
     say({.what = netlink::link{.gone = true, .index = management}});
@@ -353,6 +382,33 @@ TEST(learned, the_operators_word_counts) {
     EXPECT_EQ(both->learned_neighbours.begin()->first.address, address_of("10.0.1.2"));
     EXPECT_TRUE(says->learned.empty());
     EXPECT_EQ(says->interfaces.at("west").addresses.size(), 1U);
+}
+
+TEST(learned, routes_go_to_their_vrfs) {
+    auto read = load_text("vrfs: [{name: red, table: 10}]\n" +
+                              replaced(operators, "[10.0.1.1/24]", "[10.0.1.1/24], vrf: red"),
+                          "a.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const auto says = std::make_shared<const state::desired>(std::move(*read));
+    state::learned l;
+    auto& red = l.vrf_routes["red"];
+    red.set(prefix_of("10.5.0.0/16"), state::target_via(address_of("10.0.1.2"), "west"));
+    red.set(prefix_of("10.6.0.0/16"), state::target_via(address_of("10.0.2.2"), "east"));
+    red.set(prefix_of("10.7.0.0/16"), state::target_on_link("west"));
+    red.set(prefix_of("10.8.0.0/16"), state::target_on_link("east"));  // another VRF's
+    l.vrf_routes["blue"] = red;                                        // not there
+    l.addresses["west"] = {prefix_of("10.0.2.7/24")};  // east's network, but of another VRF
+    const auto both = with_learned(says, l);
+    EXPECT_EQ(both->learned_of("red").size(), 3U);
+    EXPECT_EQ(both->learned_of("red").find(prefix_of("10.8.0.0/16")), nullptr);
+    EXPECT_EQ(both->learned_routes(), 3U);
+    EXPECT_TRUE(both->learned.empty());
+    EXPECT_EQ(both->interfaces.at("west").addresses.back(), prefix_of("10.0.2.7/24"));
+    const auto what = state::diff(*says, *both);
+    ASSERT_TRUE(what);
+    EXPECT_EQ(what->learned_count(), 3U);
+    EXPECT_EQ(what->vrf_learned.at("red").set.size(), 3U);
+    EXPECT_FALSE(what->empty());
 }
 
 TEST(control_plane, is_read_written_and_refused) {
