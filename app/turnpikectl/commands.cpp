@@ -258,7 +258,8 @@ constexpr command table[] = {
      "[--confirm SECONDS]",
      "a port of a bridge", change_member, changed},
     {"member del BRIDGE PORT [--confirm SECONDS]", "and no more", change_member, changed},
-    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [vrf VRF] [mtu NUMBER] "
+    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [udp_port NUMBER] [vrf VRF] "
+     "[mtu NUMBER] "
      "[ttl NUMBER] [dscp VALUE] [dont_fragment true|false] [checksum true|false] "
      "[ignore_reserved true|false] [--confirm SECONDS]",
      "VXLAN to a remote endpoint, for a bridge to have as a member", change_tunnel, changed},

@@ -2,7 +2,7 @@
 // endpoint.hpp: who is at the other end of a tunnel, as a key of lib/exact: what the outer headers of a packet
 // say that came out of it (RFC 7348 section 5).
 //
-//   IPv4   | end 8, VNI 24, from 32 |      IPv6   | from 128 | to 128 | VRF, VNI 64 |
+//   IPv4   | end 8, VNI 24, from 32 |      IPv6   | from 128 | to 128 | port, VRF, VNI 64 |
 #pragma once
 
 #include <bit>
@@ -11,9 +11,9 @@
 
 namespace turnpike::tunnel {
 
-/// Over IPv4, in one word. Tunnels end at few addresses of ours, so each has a number.
+/// Over IPv4, in one word. Tunnels end at few addresses and ports of ours, so each pair has a number.
 struct endpoint4 {
-    uint64_t word;  ///< | number of our address 8 | VNI 24 | outer source address 32 |
+    uint64_t word;  ///< | number of our address and port 8 | VNI 24 | outer source address 32 |
 
     endpoint4() = default;  // not zeroed: bursts of keys are made of them
     /// source  in any order of bytes that is always the same
@@ -27,13 +27,13 @@ static_assert(sizeof(endpoint4) == 8);
 struct endpoint6 {
     uint64_t from[2];  ///< the outer source address, as it lies in the packet
     uint64_t to[2];    ///< the outer destination, ours
-    uint64_t network;  ///< | VRF 8 | VNI 24 |
+    uint64_t network;  ///< | UDP port 16 | VRF 8 | VNI 24 |
 
     endpoint6() = default;
-    /// source, destination  [16]; vrf: addresses of several may be alike
-    endpoint6(const uint8_t* source, const uint8_t* destination, uint32_t vni,
-              uint8_t vrf = 0) noexcept
-        : network(uint64_t{vrf} << 24 | (vni & 0xff'ffff)) {
+    /// source, destination  [16]; vrf: addresses of several may be alike; port: UDP's, at our end
+    endpoint6(const uint8_t* source, const uint8_t* destination, uint32_t vni, uint8_t vrf = 0,
+              uint16_t port = 0) noexcept
+        : network(uint64_t{port} << 32 | uint64_t{vrf} << 24 | (vni & 0xff'ffff)) {
         std::memcpy(from, source, sizeof from);
         std::memcpy(to, destination, sizeof to);
     }

@@ -18,7 +18,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike  # noqa: E402
 from lib.frames import BROADCAST, IPV4, ethernet, ipv4, mac, udp  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import UDP, iperf, ping  # noqa: E402
+from lib.routed import UDP, answers, iperf, ping  # noqa: E402
 
 OUTER = {4: "10.0.9.{}", 6: "2001:db8:9::{}"}
 NETWORK = 100
@@ -143,6 +143,37 @@ def test_beside_linux_over_ipv4():
 
 def test_beside_linux_over_ipv6():
     beside_linux(6)
+
+
+def test_other_ports():
+    """A second tunnel to the same leaf, of the same VNI, by a port of its own, which comes and goes while it forwards."""
+    with Lab() as lab:
+        f = Fabric(lab, 4)
+        leaf = f.leaves[2]
+        leaf.run(f"ip link add vx1 mtu 1500 type vxlan id {NETWORK} local 10.0.9.2 remote 10.0.9.1 dstport 8472")
+        leaf.run("ip link set vx1 up")
+        leaf.run("sysctl -qw net.ipv4.conf.all.arp_ignore=1")  # each by its own device
+        leaf.run("ip addr add 10.1.1.2/24 dev vx1")
+        f.h0.run("ip addr add 10.1.1.1/24 dev eth0")
+        second = {"name": "second", "vni": NETWORK, "local": "10.0.9.1", "remote": "10.0.9.2", "mtu": 1500}
+        f.operator.result("change", do=[{"add": {"tunnel": {**second, "udp_port": 8472}}},
+                                        {"add": {"member": {"bridge": "lan", "port": "second"}}}])
+        for address in ("10.1.0.2", "10.1.1.2"):
+            ping(f.h0, address)
+            ping(f.h0, address, "-s 1472 -M do")
+        known = {(s["mac"], s["port"]) for s in f.operator.show("fdb")["fdb"]}
+        assert {(leaf.mac("vx0"), "leaf2"), (leaf.mac("vx1"), "second")} <= known, known
+        assert iperf(lab, f.h0, leaf, "10.1.1.2")["sum_received"]["bytes"] > 1_000_000
+        counted = f.counted()
+        assert counted["second"]["udp_port"] == 8472 and counted["leaf2"]["udp_port"] == 4789, counted
+        assert counted["second"]["rx_packets"] > 10 and counted["second"]["tx_packets"] > 10, counted
+        said = f.operator.error("change", do=[{"replace": {"tunnel": {**second, "udp_port": 4789}}}])
+        assert "has the ends, the port and the VNI of tunnel" in said["what"], said
+        f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "second"}}},
+                                        {"del": {"tunnel": {"name": "second"}}}])
+        ping(f.h0, "10.1.0.2")
+        assert not answers(f.h0, "10.1.1.2")
+        f.running.stop()
 
 
 def test_jumbo():

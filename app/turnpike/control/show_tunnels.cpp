@@ -29,6 +29,7 @@ json show_tunnels(controller& c, const request_fields& f) {
         one["vni"] = t.vni;
         one["local"] = t.local.text();
         one["remote"] = t.remote.text();
+        one["udp_port"] = t.udp_port;
         one["vrf"] = t.vrf.empty() ? json(nullptr) : json(t.vrf);
         one["mtu"] = t.mtu;
         const std::string& bridge = c.running().interfaces.at(name).bridge;

@@ -50,7 +50,7 @@ void write_headers(tunnel_end& to, const state::tunnel& t) {
              static_cast<uint16_t>(t.local.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4));
     addresses.add(uint64_t{rte_cpu_to_be_16(packet::protocol_udp)});
     to.address_sum = addresses.folded();
-    packet::view<packet::udp_header>(upper).destination_port = packet::vxlan_port;
+    packet::view<packet::udp_header>(upper).destination_port = t.udp_port;
     auto& vxlan = packet::view<packet::vxlan_header>(upper + sizeof(packet::udp_header));
     vxlan.flags = packet::vxlan_has_vni;
     vxlan.vni = t.vni << 8;
@@ -82,8 +82,8 @@ tunnel_end end_of(const change& c, const std::string& name, uint16_t place,
 /// The number of an end, which may be a new one.
 template <class Address>
 uint16_t number_of(std::vector<tunnel_tables::local_end<Address>>& ends, const Address& address,
-                   uint8_t vrf) {
-    const tunnel_tables::local_end<Address> wanted{address, vrf};
+                   uint8_t vrf, uint16_t port) {
+    const tunnel_tables::local_end<Address> wanted{address, vrf, port};
     const auto at = std::find(ends.begin(), ends.end(), wanted);
     const auto number = static_cast<uint16_t>(at - ends.begin());
     if (at == ends.end()) ends.push_back(wanted);
@@ -104,14 +104,15 @@ result<void> add(tunnel_tables& to, const change& c, const std::string& name,
     const uint16_t place = c.interface_place.at(name);
     const uint8_t vrf = c.vrf_place.at(t.vrf);
     to.by_place[place] = end_of(c, name, place, t);
+    if (!to.has_port(t.udp_port)) to.ports.push_back(t.udp_port);
     result<bool> put;
     if (t.local.v6) {
         const ipv6_address local = t.local.v6_bytes(), remote = t.remote.v6_bytes();
-        const uint16_t end = number_of(to.ends6, local, vrf);
-        put = to.from6->put({remote.bytes, local.bytes, t.vni, vrf}, place);
+        const uint16_t end = number_of(to.ends6, local, vrf, t.udp_port);
+        put = to.from6->put({remote.bytes, local.bytes, t.vni, vrf, t.udp_port}, place);
         to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
     } else {
-        const uint16_t end = number_of(to.ends4, t.local.v4(), vrf);
+        const uint16_t end = number_of(to.ends4, t.local.v4(), vrf, t.udp_port);
         put = to.from4->put({t.remote.v4(), t.vni, static_cast<uint8_t>(end)}, place);
         to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
     }

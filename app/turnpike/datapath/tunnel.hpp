@@ -8,6 +8,7 @@
 // The tables never change, like the view that they hang on (doc/design/0019-vxlan.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,7 @@ struct tunnel_tables {
     struct local_end {
         Address address;
         uint8_t vrf;
+        uint16_t port;  ///< UDP's
         bool operator==(const local_end&) const = default;
     };
     /// Of IPv4 by its number in endpoint keys.
@@ -62,17 +64,22 @@ struct tunnel_tables {
     std::vector<local_end<ipv6_address>> ends6{};
     std::unique_ptr<tunnel::endpoint_table<tunnel::endpoint4>> from4{};
     std::unique_ptr<tunnel::endpoint_table<tunnel::endpoint6>> from6{};
+    std::vector<uint16_t> ports{};  ///< at which of them any tunnel ends; not empty
     /// By endpoint: number of the end, or of it among the IPv6 ones, and VNI; sorted.
     std::vector<uint64_t> networks4{}, networks6{};
     std::vector<tunnel_end> by_place{};  ///< [max_interfaces]
     uint64_t generation = 0;             ///< another one's is another
 
     static constexpr uint16_t no_end = 0xffff;
-    [[nodiscard]] uint16_t end_of(uint32_t address, uint8_t vrf) const noexcept {
-        return find(ends4, local_end<uint32_t>{address, vrf});
+    [[nodiscard]] uint16_t end_of(uint32_t address, uint8_t vrf, uint16_t port) const noexcept {
+        return find(ends4, local_end<uint32_t>{address, vrf, port});
     }
-    [[nodiscard]] uint16_t end_of(const ipv6_address& address, uint8_t vrf) const noexcept {
-        return find(ends6, local_end<ipv6_address>{address, vrf});
+    [[nodiscard]] uint16_t end_of(const ipv6_address& address, uint8_t vrf,
+                                  uint16_t port) const noexcept {
+        return find(ends6, local_end<ipv6_address>{address, vrf, port});
+    }
+    [[nodiscard]] bool has_port(uint16_t port) const noexcept {
+        return std::find(ports.begin(), ports.end(), port) != ports.end();
     }
     static constexpr uint64_t network_of(uint16_t end, uint32_t vni) noexcept {
         return uint64_t{end} << 32 | vni;

@@ -29,14 +29,15 @@ ip_address read_end(const reader& from) {
 void read_tunnel(const reader& from, desired& into, bool replace) {
     constexpr uint64_t least_mtu = 68, most_mtu = 65'000;
     constexpr uint16_t usual_mtu = 1500;
-    from.expect_map({"name", "vni", "local", "remote", "vrf", "mtu", "ttl", "dscp", "dont_fragment",
-                     "checksum", "ignore_reserved", "acl"});
+    from.expect_map({"name", "vni", "local", "remote", "udp_port", "vrf", "mtu", "ttl", "dscp",
+                     "dont_fragment", "checksum", "ignore_reserved", "acl"});
     state::tunnel t;
     const std::string name = from.at("name").name();
     t.where.text = from.where();
     t.vni = static_cast<uint32_t>(from.at("vni").number(1, state::last_vni));
     t.local = read_end(from.at("local"));
     t.remote = read_end(from.at("remote"));
+    t.udp_port = from.number_or("udp_port", t.udp_port, 1, 65'535);
     if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
     t.mtu =
         from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, most_mtu);
@@ -81,7 +82,7 @@ void add_tunnel(std::string& to, const std::string& name, const state::tunnel& t
     add("  - name: {}\n    vni: {}\n    local: {}\n    remote: {}\n", quoted(name), t.vni,
         quoted(t.local.text()), quoted(t.remote.text()));
     if (!t.vrf.empty()) add("    vrf: {}\n", quoted(t.vrf));
-    add("    mtu: {}\n    ttl: {}\n", t.mtu, t.ttl);
+    add("    udp_port: {}\n    mtu: {}\n    ttl: {}\n", t.udp_port, t.mtu, t.ttl);
     add("    dscp: {}\n", t.dscp ? std::to_string(*t.dscp) : std::string("inherit"));
     if (!t.local.v6) add("    dont_fragment: {}\n", t.dont_fragment);
     add("    checksum: {}\n    ignore_reserved: {}\n", t.checksum, t.ignore_reserved);

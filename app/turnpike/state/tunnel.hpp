@@ -8,6 +8,7 @@
 #include <string>
 
 #include "net/ip.hpp"
+#include "packet/headers.hpp"
 #include "state/origin.hpp"
 
 namespace turnpike::state {
@@ -17,6 +18,7 @@ inline constexpr uint32_t last_vni = 0xff'ffff;
 struct tunnel {
     uint32_t vni = 0;
     ip_address local{}, remote{};
+    uint16_t udp_port = packet::vxlan_port;  ///< at both ends
     std::string vrf{};  ///< by whose routes its packets go; empty: the main ones
     uint16_t mtu = 0;   ///< bytes of layer 3 of a frame inside
     uint8_t ttl = 64;

@@ -45,19 +45,22 @@ result<void> check_tunnel(const desired& in, const std::string& name, const tunn
 }  // namespace
 
 result<void> check_tunnels(const desired& in) {
-    std::map<std::tuple<std::string, ip_address, ip_address, uint32_t>, std::string> whose;
-    std::set<std::pair<std::string, ip_address>> ends[2];
+    std::map<std::tuple<std::string, ip_address, uint16_t, ip_address, uint32_t>, std::string>
+        whose;
+    std::set<std::tuple<std::string, ip_address, uint16_t>> ends[2];
     for (const auto& [name, t] : in.tunnels) {
         if (auto good = check_tunnel(in, name, t); !good) return good;
         const auto [there, fresh] =
-            whose.emplace(std::tuple(t.vrf, t.local, t.remote, t.vni), name);
+            whose.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.remote, t.vni), name);
         if (!fresh)
-            return refuse(t, fmt::format("tunnel '{}' has the ends and the VNI of tunnel '{}'",
-                                         name, there->second));
-        ends[t.local.v6].emplace(t.vrf, t.local);
+            return refuse(
+                t, fmt::format("tunnel '{}' has the ends, the port and the VNI of tunnel '{}'",
+                               name, there->second));
+        ends[t.local.v6].emplace(t.vrf, t.local, t.udp_port);
         if (ends[t.local.v6].size() > most_ends)
-            return refuse(t, fmt::format("tunnel '{}' ends at one more than {} addresses of ours",
-                                         name, most_ends));
+            return refuse(
+                t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours",
+                               name, most_ends));
     }
     return {};
 }

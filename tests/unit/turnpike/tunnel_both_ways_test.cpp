@@ -188,5 +188,59 @@ TEST(tunnel_both_ways, at_several_addresses) {
     EXPECT_EQ(l.learnt(), "p0 01, t2 02, t3 03");
 }
 
+/// One address of ours, one endpoint, one VNI: the port tells them apart, in both directions.
+TEST(tunnel_both_ways, at_several_ports) {
+    const std::string four_ports =
+        "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
+        one_tunnel("u2", "10.0.9.2", ", udp_port: 8472, dont_fragment: false") +
+        one_tunnel("t6", "2001:db8:9::2") + one_tunnel("u6", "2001:db8:9::2", ", udp_port: 53") +
+        bridge("{port: p0}, {port: p1}, {port: t2}, {port: u2}, {port: t6}, {port: u6}");
+    both_ways(four_ports, [](tunnel_lab& l) {
+        send(l, 0, {frame(everybody, station(1))});
+        std::vector<byte_vector> burst, expected;
+        for (uint8_t n = 0; n < 24; ++n) {
+            constexpr uint16_t to[] = {4789, 8472, 53};  // the third is one of IPv6's only
+            const outer_fields f{.to_port = to[n % 3]};
+            const byte_vector by4 = frame(station(1), station(static_cast<uint8_t>(2 + n % 3)), n),
+                              by6 = frame(station(1), station(static_cast<uint8_t>(5 + n % 3)), n);
+            burst.push_back(in_ipv4(vxlan(by4, f)));
+            burst.push_back(in_ipv6(summed(vxlan(by6, f), two6, us6)));
+            if (n % 3 != 2) expected.push_back(by4);
+            if (n % 3 != 1) expected.push_back(by6);
+        }
+        auto out = send(l, 2, burst);
+        std::sort(expected.begin(), expected.end());
+        EXPECT_EQ(out[0], expected);
+        // What is at no end of ours is for whom its port is: control says that it is nobody's.
+        EXPECT_EQ(l.dropped(drop_reason::local_protocol), 16U);
+        EXPECT_EQ(l.learnt(), "p0 01, t2 02, t6 05, u2 03, u6 07");
+        for (const auto& [to, port] : {std::pair{2, 4789}, {3, 8472}, {5, 4789}, {7, 53}}) {
+            const auto by = send(l, 0, {frame(station(static_cast<uint8_t>(to)), station(1))})[2];
+            EXPECT_EQ(load_be<uint16_t>(&by.at(0).at(to < 5 ? 36 : 56)), port);
+            out[2].insert(out[2].end(), by.begin(), by.end());
+        }
+        return out;
+    });
+}
+
+/// No tunnel has VXLAN's own port: then it is as any other one.
+TEST(tunnel_both_ways, at_no_port_of_vxlans) {
+    both_ways(
+        "tunnels:\n" + one_tunnel("t2", "10.0.9.2", ", udp_port: 8472") +
+            bridge("{port: p0}, {port: p1}, {port: t2}"),
+        [](tunnel_lab& l) {
+            const byte_vector f = frame(everybody, station(7));
+            EXPECT_EQ(send(l, 2, {in_ipv4(vxlan(f))})[0].size(), 0U);
+            EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
+            EXPECT_EQ(
+                send(l, 2, {in_ipv4(vxlan(f, {.network = 1 << 8, .to_port = 8472}))})[0].size(),
+                0U);
+            EXPECT_EQ(l.dropped(drop_reason::vxlan_network), 1U);
+            const auto out = send(l, 2, {in_ipv4(vxlan(f, {.to_port = 8472}))});
+            EXPECT_EQ(out[0], one(f));
+            return out;
+        });
+}
+
 }  // namespace
 }  // namespace turnpike

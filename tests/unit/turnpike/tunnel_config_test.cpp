@@ -27,16 +27,16 @@ TEST(tunnels, are_read_and_written) {
             "  - {name: six, vni: 16777215, local: \"2001:db8::1\", remote: \"2001:db8:7::1\"}\n"
             "  - {name: all, vni: 9, local: 10.0.9.1, remote: 10.0.9.2, mtu: 8950, ttl: 254, dscp: "
             "inherit, "
-            "dont_fragment: false, checksum: true, ignore_reserved: true}\n"),
+            "dont_fragment: false, checksum: true, ignore_reserved: true, udp_port: 8472}\n"),
         "f.yaml");
     ASSERT_TRUE(read) << read.error().message();
     const state::tunnel &t = read->tunnels.at("t"), &six = read->tunnels.at("six"),
                         &every = read->tunnels.at("all");
     EXPECT_TRUE(t.vni == 7 && t.mtu == 1450 && t.ttl == 64 && t.dscp == 0 && t.dont_fragment &&
-                !t.checksum);
+                !t.checksum && t.udp_port == 4789);
     EXPECT_TRUE(six.vni == 0xffffff && six.mtu == 1430 && six.checksum);
     EXPECT_TRUE(every.mtu == 8950 && every.ttl == 254 && !every.dscp && !every.dont_fragment &&
-                every.checksum && every.ignore_reserved);
+                every.checksum && every.ignore_reserved && every.udp_port == 8472);
     EXPECT_EQ(read->interfaces.at("t").bridge, "lan");
     EXPECT_EQ(read->interfaces.at("six").bridge, "");
     EXPECT_EQ(read->mtu_of(read->interfaces.at("t")), 1450);
@@ -94,7 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{"one twice",
                       with_tunnels(usual_tunnel +
                                    "  - {name: u, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n"),
-                      "f.yaml:6: tunnel 'u' has the ends and the VNI of tunnel 't'"},
+                      "f.yaml:6: tunnel 'u' has the ends, the port and the VNI of tunnel 't'"},
+        complaint_row{"no port",
+                      one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, udp_port: 0"),
+                      "f.yaml:5: tunnels[0].udp_port"},
         complaint_row{"in a patch",
                       tunnel_ports + "tunnels:\n" + usual_tunnel + "patches: [[a, t]]\n",
                       "f.yaml:6: patches[0][1] names 't', which is not a port"}),

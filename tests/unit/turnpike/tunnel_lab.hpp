@@ -50,12 +50,12 @@ struct outer_fields {
     uint8_t ttl = 64, tos = 0;
     uint16_t id = 0, fragment = 0x4000;
     byte_vector options{};
+    uint16_t to_port = packet::vxlan_port;
 };
 
 inline byte_vector vxlan(const byte_vector& inner, const outer_fields& f = {}) {
     const auto bytes = static_cast<uint16_t>(16 + inner.size());
-    return be(f.port) + be(uint16_t{4789}) + be(bytes) + be(f.sum) + be(f.flags) + be(f.network) +
-           inner;
+    return be(f.port) + be(f.to_port) + be(bytes) + be(f.sum) + be(f.flags) + be(f.network) + inner;
 }
 /// To us, unless said otherwise. ipv4() knows no TOS: the byte and the checksum are put there.
 inline byte_vector in_ipv4(const byte_vector& udp_packet, const outer_fields& f = {},

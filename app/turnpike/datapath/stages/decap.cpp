@@ -61,14 +61,14 @@ class decapsulating {
         const uint8_t vrf = c_.view->interfaces[b_.in[i]].vrf;
         if (p.is_ipv4()) {
             const auto& ip = packet::view<packet::ipv4_header>(at(i, p.l2_bytes));
-            const uint16_t end = t_.end_of(uint32_t{ip.destination}, vrf);
+            const uint16_t end = t_.end_of(uint32_t{ip.destination}, vrf, p.destination_port);
             key4_[n4_] = {ip.source, vni, static_cast<uint8_t>(end)};
             network_[i] = tunnel_tables::network_of(end, vni);
             of4_[n4_++] = static_cast<uint8_t>(i);
         } else {
             const auto& ip = packet::view<packet::ipv6_header>(at(i, p.l2_bytes));
-            const uint16_t end = t_.end_of(ip.destination, vrf);
-            key6_[n6_] = {ip.source.bytes, ip.destination.bytes, vni, vrf};
+            const uint16_t end = t_.end_of(ip.destination, vrf, p.destination_port);
+            key6_[n6_] = {ip.source.bytes, ip.destination.bytes, vni, vrf, p.destination_port};
             network_[i] = tunnel_tables::network_of(end, vni);
             of6_[n6_++] = static_cast<uint8_t>(i);
         }

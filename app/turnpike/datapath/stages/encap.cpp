@@ -301,8 +301,9 @@ class encapsulating {
         p.upper_protocol = packet::protocol_udp;
         p.upper_offset = static_cast<uint16_t>(ethernet_bytes + ip_bytes);
         p.l3_bytes = l3_bytes;
-        p.source_port = packet::view<packet::udp_header>(l3 + ip_bytes).source_port;
-        p.destination_port = packet::vxlan_port;
+        const auto& udp = packet::view<packet::udp_header>(l3 + ip_bytes);
+        p.source_port = udp.source_port;
+        p.destination_port = udp.destination_port;
     }
 
     const context& c_;

@@ -3,7 +3,7 @@
 // others go on as they came.
 //   Reads   packet, in_one, in_all; interface.{mac, vrf}, view.{tunnels, vrf}
 //   Writes  of those: the packet, which is the frame inside; in, in_one, in_all, tagged, tag; the worker's tunnel books
-// At first sight is: plain (plain_frames.hpp), no fragment, not from ourselves, UDP to VXLAN's port at an address where
+// At first sight is: plain (plain_frames.hpp), no fragment, not from ourselves, UDP to a port at an address where
 // tunnels end, from an endpoint that is known, and nothing wrong with it. What else may be in a tunnel takes the way of
 // all packets for us and reaches stage decap behind rewrite; what is wrong with it is said there only.
 // Endpoints of a burst are one lookup a family.
@@ -19,8 +19,9 @@ namespace {
 constexpr uint32_t in_front = packet::ethernet_bytes;  // of layer 3
 /// What plain packets of a burst say behind their addresses, where they are from tunnels.
 struct outer_headers {
-    packet_mask vxlan = 0;   ///< whole UDP datagrams to VXLAN's port, of a VNI, with a frame in it
-    packet_mask bare = 0;    ///< of those: no checksum, no congestion mark, no reserved bits
+    packet_mask vxlan =
+        0;                 ///< whole UDP datagrams to a tunnel's port, of a VNI, with a frame in it
+    packet_mask bare = 0;  ///< of those: no checksum, no congestion mark, no reserved bits
     packet_mask marked = 0;  ///< congestion marks, of any
     alignas(16) std::array<uint32_t, burst_max> vni, udp_bytes;
 };
@@ -31,8 +32,10 @@ struct outer_headers {
 ///   UDP   | source, destination  | length, checksum | VXLAN: flags 8, reserved | VNI 24, reserved |
 /// first     where each frame begins, of which so much can be read
 /// l3_bytes  [burst_max] as IP says
+/// port      one at which tunnels end
+/// out       what is to another port stays as it was
 template <uint32_t Header>
-void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes,
+void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uint32_t port,
                 outer_headers& out) noexcept {
     constexpr bool v4 = Header == sizeof(packet::ipv4_header);
     const auto bits = [](sse42 a, uint32_t mask, uint32_t wanted) {
@@ -48,7 +51,7 @@ void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes,
         const sse42 unmarked = bits(ip[0], uint32_t{packet::ecn_mask} << (v4 ? 16 : 20), 0);
         const sse42 udp_bytes = sse42::shift_right<16>(udp[1]);
         const sse42 vxlan =
-            is_udp & bits(udp[0], 0xffff, packet::vxlan_port) &
+            is_udp & bits(udp[0], 0xffff, port) &
             bits(udp[2], packet::vxlan_has_vni, packet::vxlan_has_vni) &
             sse42::greater(udp_bytes, sse42::set1(tunnel_bytes + packet::ethernet_bytes - 1));
         const sse42 cut =
@@ -96,15 +99,19 @@ class unwrapping {
         packet::plain_ipv4 plain;
         packets &= v_.plain_ipv4(f_.first.data(), b_.in_one.data(), b_.count, in_.mac, plain);
         outer_headers says;
-        read_outer<ipv4_bytes>(with_room(ipv4_bytes), b_.count, plain.l3_bytes, says);
+        uint8_t* const* const roomy = with_room(ipv4_bytes);
+        for (const uint16_t port : t_.ports)  // mostly one
+            read_outer<ipv4_bytes>(roomy, b_.count, plain.l3_bytes, port, says);
         packets &= says.vxlan;
         if (packets == 0) return 0;
         packets = from_others(v_.vrf[in_.vrf].own, packets, plain.source, b_.count);
         packet_mask out = 0;
-        // Those to one address of ours after the other: mostly, all are to the same.
+        // Those to one address and port of ours after the other: mostly, all are to the same.
         while (packets != 0) {
-            const uint32_t to = plain.destination[static_cast<size_t>(std::countr_zero(packets))];
-            const uint16_t end = t_.end_of(to, in_.vrf);
+            const auto first = static_cast<uint32_t>(std::countr_zero(packets));
+            const uint32_t to = plain.destination[first];
+            const uint16_t port = port_of(first, ipv4_bytes);
+            const uint16_t end = t_.end_of(to, in_.vrf, port);
             std::array<tunnel::endpoint4, burst_max> key;
             packet_mask same = 0;
             for (uint32_t i = 0; i < b_.count; i += 4) {
@@ -115,6 +122,8 @@ class unwrapping {
                         << i;
             }
             same &= packets;
+            if (t_.ports.size() > 1) [[unlikely]]
+                same = to_port(same, port);
             packets &= ~same;
             if ((same & (same + 1)) != 0) {  // side by side
                 uint32_t k = 0;
@@ -132,19 +141,34 @@ class unwrapping {
         packets = plain_ipv6(in_.mac).find_all(b_, packets, f_.first.data(), l3_bytes.data());
         if (packets == 0) return 0;
         outer_headers says;
-        read_outer<ipv6_bytes>(with_room(ipv6_bytes), b_.count, l3_bytes.data(), says);
+        uint8_t* const* const roomy = with_room(ipv6_bytes);
+        for (const uint16_t port : t_.ports)
+            read_outer<ipv6_bytes>(roomy, b_.count, l3_bytes.data(), port, says);
         std::array<tunnel::endpoint6, burst_max> key;
         packet_mask known = 0;
         uint32_t n = 0;
         for_each(packets & says.vxlan, [&](uint32_t i) {
             const auto& ip = packet::view<packet::ipv6_header>(f_.first[i] + in_front);
-            if (t_.end_of(ip.destination, in_.vrf) == tunnel_tables::no_end ||
+            const uint16_t port = port_of(i, ipv6_bytes);
+            if (t_.end_of(ip.destination, in_.vrf, port) == tunnel_tables::no_end ||
                 v_.vrf[in_.vrf].own.has(ip.source))
                 return;
-            key[n++] = {ip.source.bytes, ip.destination.bytes, says.vni[i], in_.vrf};
+            key[n++] = {ip.source.bytes, ip.destination.bytes, says.vni[i], in_.vrf, port};
             known |= packet_mask{1} << i;
         });
         return take_all<ipv6_bytes>(known, key.data(), *t_.from6, books_.from6, says);
+    }
+
+    /// UDP's, of what is for us.
+    /// header  bytes of IP's
+    [[nodiscard]] uint16_t port_of(uint32_t i, uint32_t header) const noexcept {
+        return packet::view<packet::udp_header>(f_.first[i] + in_front + header).destination_port;
+    }
+    __attribute__((noinline)) packet_mask to_port(packet_mask ipv4, uint16_t port) const noexcept {
+        packet_mask same = 0;
+        for_each(ipv4,
+                 [&](uint32_t i) { same |= packet_mask{port_of(i, ipv4_bytes) == port} << i; });
+        return same;
     }
 
     /// Where frames begin; those that have no room for a frame inside are read as no_frame.
