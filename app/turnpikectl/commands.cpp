@@ -253,7 +253,8 @@ constexpr command table[] = {
     {"member add|replace BRIDGE PORT "
      "[mode access|trunk|native-tagged|native-untagged|dot1q-tunnel] [vlan NUMBER] [trunks VLANS] "
      "[ethertype 802.1q|802.1ad] [learning true|false] [flood_unknown true|false] "
-     "[locked true|false] [isolation NUMBER] [max_addresses NUMBER] [translate PAIRS] "
+     "[neigh_suppress true|false] [locked true|false] [isolation NUMBER] [max_addresses NUMBER] "
+     "[translate PAIRS] "
      "[storm_broadcast NUMBER] [storm_multicast NUMBER] [storm_unknown NUMBER] "
      "[--confirm SECONDS]",
      "a port of a bridge", change_member, changed},

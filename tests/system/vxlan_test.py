@@ -17,7 +17,7 @@ from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike  # noqa: E402
 from lib.frames import BROADCAST, IPV4, ethernet, ipv4, mac, udp  # noqa: E402
-from lib.hosts import Lab, wait_until  # noqa: E402
+from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
 from lib.routed import UDP, answers, iperf, ping  # noqa: E402
 
 OUTER = {4: "10.0.9.{}", 6: "2001:db8:9::{}"}
@@ -27,7 +27,7 @@ NETWORK = 100
 class Fabric:
     """h0 behind a port, leaves behind tunnels; the underlay is a bridge of a kernel's."""
 
-    def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, **more):
+    def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, member=None, **more):
         self.lab, self.family, self.mtu = lab, family, mtu
         outer_mtu = mtu + 100
         self.dut, middle = lab.host("dut", True), lab.host("middle", True)
@@ -52,7 +52,7 @@ class Fabric:
                       {"name": "up", "device": device.format(1, "u0"), "descriptors": 512, "mtu": outer_mtu,
                        "addresses": ["10.0.9.1/24", "2001:db8:9::1/64"]}],
             "tunnels": tunnels,
-            "bridges": [{"name": "lan", "members": [{"port": "p0"}] + [{"port": t["name"]} for t in tunnels],
+            "bridges": [{"name": "lan", "members": [{"port": "p0"}] + [{"port": t["name"], **(member or {})} for t in tunnels],
                          "addresses": ["10.1.0.254/24"]}],
             **more})
         self.operator = Operator(self.socket)
@@ -173,6 +173,43 @@ def test_other_ports():
                                         {"del": {"tunnel": {"name": "second"}}}])
         ping(f.h0, "10.1.0.2")
         assert not answers(f.h0, "10.1.1.2")
+        f.running.stop()
+
+
+def questions(fabric, what):
+    """How many questions of h0's for an address leaf2 sees behind its tunnel, while what() runs: of ARP, and of IPv6."""
+    wire = fabric.leaves[2].raw("vx0")
+    what()
+    seen = []
+    while (frame := receive_frame(wire, 0.2)) is not None:
+        if frame[0] & 1 and frame[6:12] == mac(fabric.h0.mac("eth0")):
+            seen.append(frame)
+    wire.close()
+    return (sum(f[12:14] == b"\x08\x06" for f in seen),
+            sum(f[12:14] == b"\x86\xdd" and f[20] == 58 and f[54] == 135 for f in seen))
+
+
+def test_questions_that_tunnels_are_spared():
+    """neigh_suppress: once it is known who has an address, who asks is answered here (RFC 9161)."""
+    with Lab() as lab:
+        f = Fabric(lab, 4, leaves=(2, 3), member={"neigh_suppress": True})
+        addresses = ("10.1.0.2", "2001:db8:1::2")
+
+        def ask():
+            f.h0.run("ip neigh flush dev eth0")
+            for address in addresses:
+                ping(f.h0, address)
+        arp, nd = questions(f, ask)
+        assert arp >= 1 and nd >= 1, (arp, nd)
+        assert questions(f, ask) == (0, 0)
+        neighbours = {n["dst"]: n["lladdr"] for n in json.loads(f.h0.run("ip -j neigh show dev eth0").stdout) if "lladdr" in n}
+        assert all(neighbours[a] == f.leaves[2].mac("vx0") for a in addresses), neighbours
+        # Who asks for one that is not there is heard by all; and that goes on, too, when leaf2 is forgotten.
+        arp, nd = questions(f, lambda: ping(f.h0, "10.1.0.77", "-W 1", check=False, count=1, wait=1))
+        assert arp >= 1, arp
+        f.operator.result("change", do=[{"replace": {"member": {"bridge": "lan", "port": "leaf2"}}}])
+        arp, nd = questions(f, ask)
+        assert arp >= 1 and nd >= 1, (arp, nd)
         f.running.stop()
 
 

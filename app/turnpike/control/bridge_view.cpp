@@ -83,6 +83,7 @@ class table_maker {
         to.first_domain = first;
         to.learns = m.learning;
         to.floods_unknown = m.flood_unknown;
+        to.neigh_suppress = m.neigh_suppress;
         to.locked = m.locked;
         to.max_addresses = m.max_addresses;
         to.judged_l2 = !on.l2_in.empty();
@@ -202,6 +203,11 @@ class bridges::staged_bridges : public staged {
             const bridge_row& row = rows_.at(name);
             maker.add(name, b, row.number, row.first_domain);
         }
+        if (std::any_of(tables_->members.begin(), tables_->members.end(),
+                        [](const bridge_member& m) { return m.neigh_suppress; })) {
+            if (auto good = of_.ready_addresses(); !good) return good;
+            tables_->addresses = &of_.addresses_->table();
+        }
         find_wanted(c);
         c.view->bridges = tables_.get();
         changes_ = true;
@@ -302,6 +308,14 @@ result<void> bridges::ready_table() {
     if (!made) return tl::unexpected<error>(made.error());
     table_ = std::move(*made);
     talked_.resize(datapath::bridge_books::map_words);
+    return {};
+}
+
+result<void> bridges::ready_addresses() {
+    if (addresses_ != nullptr) return {};
+    auto made = heard_addresses::create(rcu_);
+    if (!made) return tl::unexpected<error>(made.error());
+    addresses_ = std::move(*made);
     return {};
 }
 

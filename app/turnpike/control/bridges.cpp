@@ -9,8 +9,6 @@
 
 namespace turnpike::control {
 
-using datapath::bridge_member;
-using datapath::bridge_tables;
 using datapath::learnt_station;
 using datapath::station;
 using datapath::station_key;
@@ -27,17 +25,6 @@ mac_address mac_of(station_key key) noexcept {
     mac_address out;
     std::memcpy(out.bytes, &key, sizeof out.bytes);
     return out;
-}
-
-/// May a station of this domain be behind this interface?
-bool is_member(const bridge_tables& t, uint16_t domain, uint16_t place) noexcept {
-    if (domain >= t.domains.size()) return false;
-    const datapath::bridge_domain& d = t.domains[domain];
-    if (d.bridge == 0) return false;
-    if (t.exits[place].is == datapath::bridge_exit::local) return d.routing == place;
-    const bridge_member& m = t.members[place];
-    return m.bridge == d.bridge &&
-           (m.tag_out == nullptr || m.tag_out[domain - m.first_domain] != bridge_member::not_here);
 }
 
 }  // namespace
@@ -117,6 +104,7 @@ void bridges::tick(uint64_t now_ms) {
         if (incomplete_) reconcile();
     }
     sweep(swept_a_round);
+    if (addresses_ != nullptr) addresses_->tick(now_ms, *table_);
 }
 
 void bridges::take_learnt() {
@@ -137,7 +125,7 @@ void bridges::learn(const learnt_station& l) {
     const auto place = static_cast<uint16_t>(l.place);
     const uint16_t domain = domain_of(l.key);
     bridge_row* const row = row_of(domain);
-    if (row == nullptr || !is_member(*shown_, domain, place)) return;
+    if (row == nullptr || !shown_->is_member(domain, place)) return;
     if (const auto number = find(l.key)) {
         if (entries_[*number].is == kind::learnt && entries_[*number].place != place)
             move(*number, place);
@@ -202,7 +190,7 @@ void bridges::reconcile() noexcept {
 void bridges::drop_misplaced() noexcept {
     for (uint32_t n = 0; n < entries_.size(); ++n)
         if (entries_[n].is != kind::free &&
-            !is_member(*shown_, domain_of(entries_[n].key), entries_[n].place))
+            !shown_->is_member(domain_of(entries_[n].key), entries_[n].place))
             remove(n);
 }
 

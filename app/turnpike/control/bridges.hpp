@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control/change.hpp"
+#include "control/heard_addresses.hpp"
 #include "control/workers.hpp"
 #include "datapath/bridge.hpp"
 #include "rcu/qsbr.hpp"
@@ -80,6 +81,12 @@ class bridges : public owner {
     [[nodiscard]] uint64_t not_told() const noexcept;
     [[nodiscard]] uint32_t stations() const noexcept { return used_; }
     [[nodiscard]] const datapath::station_table* table() const noexcept { return table_.get(); }
+    /// Null: no member has had neigh_suppress yet.
+    [[nodiscard]] heard_addresses* addresses() noexcept { return addresses_.get(); }
+    /// Where a station is; 0: it is not known.
+    [[nodiscard]] uint16_t place_of(uint64_t mac, uint16_t domain) const noexcept {
+        return datapath::station(table_->find(mac | uint64_t{domain} << 48).value_or(0)).place();
+    }
 
   private:
     class staged_bridges;
@@ -109,6 +116,7 @@ class bridges : public owner {
     using wanted = std::map<datapath::station_key, wanted_station>;
 
     result<void> ready_table();
+    result<void> ready_addresses();
     void drop_misplaced() noexcept;
     void take_learnt();
     void learn(const datapath::learnt_station& l);
@@ -132,6 +140,7 @@ class bridges : public owner {
     rcu::qsbr& rcu_;
     hold_function tell_;
     std::unique_ptr<datapath::station_table> table_;  ///< made with the first bridge
+    std::unique_ptr<heard_addresses> addresses_;      ///< made with the first neigh_suppress
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< what the view names
     rows rows_;
     std::vector<bridge_row*> by_domain_;  ///< by number (bridge_view.cpp); null: nobody's

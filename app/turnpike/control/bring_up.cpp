@@ -12,6 +12,7 @@
 #include "control/packet_pool.hpp"
 #include "control/slow_path/arp.hpp"
 #include "control/slow_path/nd.hpp"
+#include "control/slow_path/neigh_suppress.hpp"
 #include "control/slow_path/router_alert.hpp"
 #include "control/slow_path/unresolved.hpp"
 #include "eal/simd_bitwidth.hpp"
@@ -73,6 +74,9 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
             events_.station_held(mac.text(), interfaces_->name_of(held_at),
                                  interfaces_->name_of(other), hold_s, tools_->now_ms);
         });
+    auto heard = std::make_unique<slow_path::neigh_suppress>(*tools_, *bridges_);
+    slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
+    handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<tunnels>(*workers_);
     owners_ = {workers_.get(),    ports_.get(),   vrfs_.get(),    interfaces_.get(),
                host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),

@@ -25,14 +25,15 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
     return m;
 }
 
-void outlet::originate_and_send(const datapath::way_out& by,
-                                std::span<const uint8_t> frame) noexcept {
-    if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by);
+void outlet::originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame,
+                                uint16_t domain) noexcept {
+    if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by, domain);
 }
 
-void outlet::send(rte_mbuf* packet, const datapath::way_out& by) noexcept {
+void outlet::send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain) noexcept {
     packet->port = by.port;
     datapath::punted_of(packet).out = by;
+    datapath::punted_of(packet).domain = domain;
     rte_ring* ring = ring_of_(by.port);
     if (ring == nullptr || rte_ring_sp_enqueue(ring, packet) != 0)
         drop(packet, by.port, drop_reason::outlet_busy);

@@ -29,10 +29,12 @@ class outlet {
     /// empty or its buffers are too short.
     [[nodiscard]] rte_mbuf* originate(uint16_t port, std::span<const uint8_t> frame) noexcept;
     /// The same, sent.
-    void originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame) noexcept;
+    /// domain  by a bridge's member: of which domain it is
+    void originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame,
+                            uint16_t domain = 0) noexcept;
 
     /// Send a whole frame; its private area says nothing any more but the way.
-    void send(rte_mbuf* packet, const datapath::way_out& by) noexcept;
+    void send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain = 0) noexcept;
     /// Send an IP packet by a hop: its addresses over the first bytes, and the type.
     void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 

@@ -79,6 +79,43 @@ static_assert(max_interfaces == 1024);
 
 using station_table = exact::table<station_key, uint32_t>;
 
+/// An IP address in a domain.
+struct address_key {
+    uint64_t network;     ///< | domain 16 | 1: of IPv6 |
+    uint64_t address[2];  ///< as it lies in a packet; of IPv4 as a number
+    uint64_t nothing[2];  ///< 0
+};
+inline address_key address_key_of(uint32_t v4, uint16_t domain) noexcept {
+    return {.network = uint64_t{domain} << 1, .address = {v4, 0}, .nothing = {}};
+}
+inline address_key address_key_of(const ipv6_address& v6, uint16_t domain) noexcept {
+    address_key key{.network = uint64_t{domain} << 1 | 1, .address = {}, .nothing = {}};
+    std::memcpy(key.address, v6.bytes, sizeof key.address);
+    return key;
+}
+
+/// Who has an address, by his own word: | known 1 | router 1 | overrides 1 | MAC address, its first byte lowest, 48 |
+class bound_address {
+  public:
+    constexpr explicit bound_address(uint64_t value) : value_(value) {}
+    /// flags  packet::nd_flag_*, as its advertisement had them
+    bound_address(const mac_address& mac, uint32_t flags)
+        : value_(station_key_of(mac, 0) | uint64_t{1} << 63 |
+                 uint64_t{(flags & packet::nd_flag_router) != 0} << 62 |
+                 uint64_t{(flags & packet::nd_flag_override) != 0} << 61) {}
+    [[nodiscard]] constexpr uint64_t value() const noexcept { return value_; }
+    [[nodiscard]] constexpr explicit operator bool() const noexcept { return value_ != 0; }
+    [[nodiscard]] constexpr uint64_t mac() const noexcept { return value_ & 0xffff'ffff'ffffULL; }
+    [[nodiscard]] constexpr uint32_t flags() const noexcept {
+        return ((value_ >> 62 & 1) != 0 ? packet::nd_flag_router : 0) |
+               ((value_ >> 61 & 1) != 0 ? packet::nd_flag_override : 0);
+    }
+
+  private:
+    uint64_t value_;
+};
+using address_table = exact::table<address_key, uint64_t>;
+
 /// What is flooded, and may be limited.
 enum class flood_kind : uint8_t { unknown, multicast, broadcast, count_ };
 inline constexpr size_t flood_kinds = static_cast<size_t>(flood_kind::count_);
@@ -97,12 +134,13 @@ struct alignas(64) bridge_member {
     uint16_t untagged = 0;  ///< domain of frames without a tag; 0: they are dropped
     uint16_t first_domain = 0;
     bool learns = true;
-    bool floods_unknown = true;  ///< unknown unicast leaves by it
-    bool locked = false;         ///< who is not known here may not send
-    bool looked_into = false;    ///< a list may judge the IP packets that come in
-    bool judged_l2 = false;      ///< an L2 list judges what comes in
-    bool limits = false;         ///< any of storm[] is one
-    uint32_t max_addresses = 0;  ///< control's: stations that are learnt behind it; 0: no limit
+    bool floods_unknown = true;   ///< unknown unicast leaves by it
+    bool locked = false;          ///< who is not known here may not send
+    bool looked_into = false;     ///< a list may judge the IP packets that come in
+    bool judged_l2 = false;       ///< an L2 list judges what comes in
+    bool limits = false;          ///< any of storm[] is one
+    bool neigh_suppress = false;  ///< it is spared questions that control answers
+    uint32_t max_addresses = 0;   ///< control's: stations that are learnt behind it; 0: no limit
     const uint16_t* by_vlan =
         nullptr;  ///< [4096] domain of tagged frames; 0: dropped; null: tags stay
     /// [domain - first_domain] type and identifier; 0: without a tag; null: always
@@ -158,6 +196,16 @@ struct bridge_tables {
     /// Changes whenever a station moves or goes, and every second: what was found before may not hold.
     const std::atomic<uint32_t>* station_changes = nullptr;
     bool any_locked = false;
+    const address_table* addresses = nullptr;  ///< who has them; null: no member has neigh_suppress
+    /// May a station of this domain be behind this interface?
+    [[nodiscard]] bool is_member(uint16_t domain, uint16_t place) const noexcept {
+        if (domain >= domains.size() || domains[domain].bridge == 0) return false;
+        if (exits[place].is == bridge_exit::local) return domains[domain].routing == place;
+        const bridge_member& m = members[place];
+        return m.bridge == domains[domain].bridge &&
+               (m.tag_out == nullptr ||
+                m.tag_out[domain - m.first_domain] != bridge_member::not_here);
+    }
     // What members' pointers lead to.
     std::vector<std::unique_ptr<uint16_t[]>> vlans{};
     std::vector<std::unique_ptr<uint32_t[]>> tags{};
@@ -209,6 +257,13 @@ class bridge_books {
     }
     void remember(const source& s) noexcept { found_[s.at()] = s.mark(); }
 
+    /// May control be told one more thing that stations say of addresses? Some 2,000 a second, 64 at once.
+    bool may_tell(uint64_t now) noexcept {
+        const uint64_t from = telling_until_ > now ? telling_until_ : now;
+        if (from - now > 64 * again_cycles_) return false;
+        telling_until_ = from + again_cycles_;
+        return true;
+    }
     /// Tell control, unless that was done just now.
     void learn(station_key key, uint16_t place, uint64_t now) noexcept;
     /// One more packet of a kind came in by a member: may it be flooded?
@@ -246,7 +301,7 @@ class bridge_books {
 
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
-    uint64_t again_cycles_;
+    uint64_t again_cycles_, telling_until_ = 0;
     cost::counter not_told_;  ///< the ring was full
     // Zeroed by the kernel when they are first written: a program without bridges has none of it.
     pages<uint64_t> maps_, storm_;

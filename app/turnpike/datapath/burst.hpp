@@ -34,6 +34,7 @@ enum class punt_reason : uint8_t {
     redirect,  ///< a copy of what left by the interface that it came in by: its sender may know better
     router_alert,  ///< on its way to somebody else, and asks routers to look at it (RFC 2113, RFC 2711)
     too_big,  ///< dropped: more than its tunnel takes; its sender is to be told, as the other end would
+    neigh_suppress,  ///< a copy of ARP or neighbour discovery that a bridge with neigh_suppress heard
     count_
 };
 
@@ -52,7 +53,7 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 struct burst {
     /// A new burst of `n` packets from a port; its masks are empty, as walk() leaves them.
     void begin(uint32_t n, uint16_t port) noexcept {
-        punted = tagged = tag_in_frame = longer = routed = 0;
+        punted = tagged = tag_in_frame = longer = routed = spared = 0;
         count = n;
         in_port = port;
         pass = 1;
@@ -67,6 +68,8 @@ struct burst {
     packet_mask tag_in_frame =
         0;                   ///< of those, where it was not taken off: on the way through a bridge
     packet_mask longer = 0;  ///< than their way out takes: to be fragmented
+    packet_mask spared =
+        0;  ///< behind stage bridge, of what is flooded: not for members with neigh_suppress
     packet_mask routed = 0;  ///< came into a bridge by its routing interface, which in[] is
     uint32_t count = 0;
     uint16_t in_port = 0;
@@ -94,6 +97,7 @@ struct punted {
     uint32_t hop = 0;
     uint16_t in_interface = 0, in_port = 0;
     way_out out{};
+    uint16_t domain = 0;  ///< of a bridge, where it was heard there, or is sent there; else 0
     punt_reason why = punt_reason::local;
     packet::drop_reason drop = packet::drop_reason::none;
 };

@@ -61,6 +61,7 @@
     X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
         duplicate_address)) \
     X(reserved, DROPS()) \
+    X(neigh_suppress, DROPS()) \
     X(host, DROPS(host_rate, host_refused)) \
     X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
         neighbour_rate)) \

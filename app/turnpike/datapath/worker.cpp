@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "datapath/read_headers.hpp"
+#include "datapath/stages/acl_judge.hpp"
 #include "datapath/stages/tunnel_exit.hpp"
 
 namespace turnpike::datapath {
@@ -166,6 +167,7 @@ void worker::send_by_ports(uint32_t taken) noexcept {
 
 void worker::send_own(burst& b) noexcept {
     const view& v = *context_.view;
+    packet_mask bridged = 0, gone = 0;
     for (uint32_t i = 0; i < b.count; ++i) {
         b.out[i] = punted_of(b.packet[i]).out;
         b.in_one[i] = b.packet[i]->nb_segs == 1 ? b.packet[i]->pkt_len : 0;
@@ -176,6 +178,17 @@ void worker::send_own(burst& b) noexcept {
             b.again |= packet_mask{1} << i;
             continue;
         }
+        // What control says in a station's name to one that is behind this member.
+        if (const uint16_t domain = punted_of(b.packet[i]).domain; domain != 0) {
+            b.domain[i] = domain;
+            const packet_mask one = packet_mask{1} << i;
+            const bool there = v.bridges != nullptr &&
+                               v.bridges->is_member(domain, b.out[i].interface) &&
+                               b.out[i].port == v.bridges->exits[b.out[i].interface].port;
+            (there ? bridged : gone) |= one;
+            if (v.out_lists && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
+            continue;
+        }
         // A packet that waited for its neighbour.
         if (b.packet[i]->pkt_len >
             sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
@@ -183,9 +196,17 @@ void worker::send_own(burst& b) noexcept {
         // Lists of a bridge's members are asked about ours, too. What cannot be read is no IP to them.
         if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
     }
-    const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer;
-    walk(stage_table, context_, b, move(b, b.longer, stage::fragment) | leave(v, b, sent),
-         [](size_t, packet_mask) {});
+    const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer & ~bridged & ~gone;
+    packet_mask drops = 0;
+    for_each(gone, [&](uint32_t i) { drop_packet(b, i, drop_reason::interface_gone, drops); });
+    if (bridged != 0 && v.out_lists) {
+        const packet_mask denied = judge_out(v, b, bridged, context_.worker);
+        bridged &= ~denied;
+        drops |= denied;
+    }
+    const stage_mask first = move(b, b.longer, stage::fragment) | send_by(v, b, bridged) |
+                             leave(v, b, sent) | move(b, drops, stage::drop);
+    walk(stage_table, context_, b, first, [](size_t, packet_mask) {});
 }
 
 void worker::empty_receive_rings() noexcept {

@@ -60,6 +60,7 @@ class writer {
         }
         if (!m.learning) add("        learning: false\n");
         if (!m.flood_unknown) add("        flood_unknown: false\n");
+        if (m.neigh_suppress) add("        neigh_suppress: true\n");
         if (m.locked) add("        locked: true\n");
         if (m.isolation != 0) add("        isolation: {}\n", m.isolation);
         if (m.max_addresses != 0) add("        max_addresses: {}\n", m.max_addresses);

@@ -123,7 +123,8 @@ void read_translation(const reader& from, bridge_member& m) {
 /// Of a bridge's list, or alone: then its bridge is said, too.
 bridge_member read_member(const reader& from) {
     from.expect_map({"bridge", "port", "mode", "vlan", "trunks", "ethertype", "translate",
-                     "learning", "flood_unknown", "locked", "isolation", "max_addresses", "storm"});
+                     "learning", "flood_unknown", "neigh_suppress", "locked", "isolation",
+                     "max_addresses", "storm"});
     bridge_member m;
     m.port = from.at("port").text();
     read_mode(from, m);
@@ -133,6 +134,7 @@ bridge_member read_member(const reader& from) {
     };
     truth("learning", m.learning);
     truth("flood_unknown", m.flood_unknown);
+    truth("neigh_suppress", m.neigh_suppress);
     truth("locked", m.locked);
     m.isolation = from.number_or("isolation", m.isolation, 1, 255);
     m.max_addresses = from.number_or("max_addresses", m.max_addresses, 1, 1u << 20);

@@ -49,9 +49,11 @@ struct bridge_member {
     std::map<uint16_t, uint16_t>
         translate{};  ///< identifiers of tags on the wire: those in the bridge
     bool learning = true;
-    bool flood_unknown = true;   ///< frames to unknown stations leave by it
-    bool locked = false;         ///< stations that are not known behind it may not send
-    uint8_t isolation = 0;       ///< members of one group do not reach each other; 0: of none
+    bool flood_unknown = true;  ///< frames to unknown stations leave by it
+    bool neigh_suppress =
+        false;              ///< of a tunnel: it gets no question that is answered here (RFC 9161)
+    bool locked = false;    ///< stations that are not known behind it may not send
+    uint8_t isolation = 0;  ///< members of one group do not reach each other; 0: of none
     uint32_t max_addresses = 0;  ///< learnt behind it; 0: as many as the bridge knows
     storm_rates storm{};
     bool operator==(const bridge_member&) const = default;

@@ -34,6 +34,11 @@ result<void> check_member(const desired& in, const std::string& name, const brid
         return refuse(b, fmt::format("bridge '{}': '{}' has interfaces of VLANs (802.1q), and as a "
                                      "member tags of 802.1ad: a port looks at tags of one type",
                                      name, m.port));
+    if (m.neigh_suppress && !in.is_tunnel(*i))
+        return refuse(b,
+                      fmt::format("bridge '{}': '{}' has neigh_suppress and is no tunnel: who is "
+                                  "behind a port answers himself",
+                                  name, m.port));
     if (in.is_tunnel(*i)) return {};  // what is too long for it is told to the sender, or dropped
     const std::string& first_port =
         std::find_if(b.members.begin(), b.members.end(), [&](const bridge_member& o) {

@@ -20,6 +20,16 @@ std::string with_tunnels(const std::string& tunnels,
 }
 const std::string usual_tunnel = "  - {name: t, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n";
 
+TEST(tunnels, are_spared_questions) {
+    const auto read = load_text(
+        with_tunnels(usual_tunnel, "{port: a}, {port: t, neigh_suppress: true}"), "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_TRUE(read->bridges.at("lan").member("t")->neigh_suppress);
+    const auto again = load_text(to_yaml(*read), "again");
+    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
+    EXPECT_TRUE(again->bridges == read->bridges) << to_yaml(*again);
+}
+
 TEST(tunnels, are_read_and_written) {
     const auto read = load_text(
         with_tunnels(
@@ -95,6 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
                       with_tunnels(usual_tunnel +
                                    "  - {name: u, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n"),
                       "f.yaml:6: tunnel 'u' has the ends, the port and the VNI of tunnel 't'"},
+        complaint_row{"a port that is spared",
+                      with_tunnels(usual_tunnel, "{port: a, neigh_suppress: true}, {port: t}"),
+                      "f.yaml:6: bridge 'lan': 'a' has neigh_suppress and is no tunnel"},
         complaint_row{"no port",
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, udp_port: 0"),
                       "f.yaml:5: tunnels[0].udp_port"},

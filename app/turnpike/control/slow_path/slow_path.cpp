@@ -9,7 +9,9 @@ void slow_path::take(rte_mbuf* m, tools& t) noexcept {
     packet_in_hand p(m, t.out);
     const datapath::punted& about = p.about();
     using datapath::punt_reason;
-    const bool of_bridge = about.why == punt_reason::reserved || about.why == punt_reason::too_big;
+    const bool of_bridge = about.why == punt_reason::reserved ||
+                           about.why == punt_reason::too_big ||
+                           about.why == punt_reason::neigh_suppress;
     const auto needs =
         of_bridge ? datapath::interface_kind::bridged : datapath::interface_kind::routed;
     // What a tunnel sends waits for its neighbour as what is forwarded does.

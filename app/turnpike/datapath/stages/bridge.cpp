@@ -2,7 +2,7 @@
 // Stage bridge: each frame to the member of its bridge behind which its destination is, to the bridge's
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7); and who sends is learnt.
 //   Reads   packet, in, in_all, in_one, tagged, tag_in_frame, tag, routed; view.bridges
-//   Writes  domain; out of what is sent; in of what is for us; the worker's books
+//   Writes  domain, spared; out of what is sent; in of what is for us; the worker's books
 // Destinations and sources of a burst are one lookup. Most frames are from a station that is known where
 // it is to one that is known: the rest is done by mask, behind the loop.
 #include <rte_mbuf.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "datapath/graph.hpp"
+#include "datapath/neigh_suppress.hpp"
 #include "datapath/stages/acl_judge.hpp"
 #include "packet/headers.hpp"
 
@@ -130,6 +131,9 @@ class bridging {
         for_each(isolated_ & ~nowhere_ & ~drops_,
                  [&](uint32_t i) { drop(i, drop_reason::bridge_isolated); });
         for_each(flooded_, [&](uint32_t i) { limit(i); });
+        b_.spared = 0;
+        if (t_.addresses != nullptr) [[unlikely]]
+            b_.spared = suppress(c_, b_, here & ~drops_, flooded_);
         return move_on(here);
     }
 

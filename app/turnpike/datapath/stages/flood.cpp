@@ -2,7 +2,7 @@
 // Stage flood: a frame to every other member of its domain. Each but the last gets copies of all that go to
 // the same members, as a burst that goes its own way; the last, or the bridge's routing interface, gets the
 // frames themselves.
-//   Reads   packet, in, domain, tagged, tag_in_frame, tag, parsed; view.bridges, ports' links
+//   Reads   packet, in, domain, spared, tagged, tag_in_frame, tag, parsed; view.bridges, ports' links
 //   Writes  out; in of what is for us too; context.made
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -69,14 +69,16 @@ class flooding {
     [[nodiscard]] bool is_group(uint32_t i) const noexcept {
         return (*rte_pktmbuf_mtod(b_.packet[i], const uint8_t*) & 1) != 0;
     }
+    /// Members with neigh_suppress do not get it.
+    [[nodiscard]] bool is_spared(uint32_t i) const noexcept { return (b_.spared >> i & 1) != 0; }
     /// Those that go to whom the first one goes.
     [[nodiscard]] packet_mask alike(packet_mask packets) const noexcept {
         const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-        const bool group = is_group(first);
+        const bool group = is_group(first), spared = is_spared(first);
         packet_mask same = 0;
         for_each(packets, [&](uint32_t i) {
             const bool is = b_.domain[i] == b_.domain[first] && b_.in[i] == b_.in[first] &&
-                            is_group(i) == group;
+                            is_group(i) == group && is_spared(i) == spared;
             same |= packet_mask{is} << i;
         });
         return same;
@@ -85,12 +87,12 @@ class flooding {
     void flood(packet_mask same) noexcept {
         const auto first = static_cast<uint32_t>(std::countr_zero(same));
         const bridge_domain& d = t_.domains[b_.domain[first]];
-        const bool group = is_group(first);
+        const bool group = is_group(first), spared = is_spared(first);
         const uint16_t in = b_.in[first];
         uint16_t last = 0;
         for (uint32_t k = 0; k < d.flooded; ++k) {
             const uint16_t to = t_.flooded[d.first_flooded + k];
-            if (!goes_to(to, in, group)) continue;
+            if (!goes_to(to, in, group) || (spared && t_.members[to].neigh_suppress)) continue;
             if (last != 0) copy(same, last);
             last = to;
         }

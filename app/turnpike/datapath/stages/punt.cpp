@@ -19,6 +19,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .in_interface = b.in[i],
                         .in_port = b.in_port,
                         .out = b.out[i],
+                        .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
                         .why = why,
                         .drop = told ? b.drop[i] : packet::drop_reason::none};
         const bool neighbourly = why == punt_reason::arp || why == punt_reason::nd;

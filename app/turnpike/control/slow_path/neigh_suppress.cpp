@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/neigh_suppress.hpp"
+
+#include <rte_mbuf.h>
+
+#include <array>
+
+#include "datapath/read_headers.hpp"
+#include "packet/arp.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/nd.hpp"
+
+namespace turnpike::control::slow_path {
+
+using datapath::address_key_of;
+using datapath::bound_address;
+using packet::drop_reason;
+
+namespace {
+
+const packet::ethernet_header& ethernet_of(const packet_in_hand& p) noexcept {
+    return packet::view<packet::ethernet_header>(p.lead().data());
+}
+
+mac_address mac_of_bound(const bound_address& who) noexcept {
+    mac_address out;
+    const uint64_t bytes = who.mac();
+    static_assert(std::endian::native == std::endian::little);
+    std::memcpy(out.bytes, &bytes, sizeof out.bytes);
+    return out;
+}
+
+}  // namespace
+
+/// A copy: whatever it is, it has gone its own way already.
+void neigh_suppress::take(packet_in_hand p) {
+    packet::parsed h;
+    if (bridges_.addresses() != nullptr &&
+        (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
+        datapath::read_headers(p.get(), h) && h.l3_drop == drop_reason::none) {
+        if (h.l3 == packet::l3_kind::arp) take_arp(p, h);
+        if (packet::is_nd(h)) take_nd(p, h);
+    }
+    p.consume();
+}
+
+void neigh_suppress::take_arp(const packet_in_hand& p, const packet::parsed& h) {
+    const auto& arp = packet::view<packet::arp_message>(p.lead().data() + h.l2_bytes);
+    if (packet::check_arp(arp, {}) != drop_reason::none) return;
+    const uint16_t domain = p.about().domain;
+    const uint32_t sender = arp.sender_ip, target = arp.target_ip;
+    if (sender == 0)
+        return;  // a probe: nothing to learn, and it is for the address's owner (RFC 5227)
+    if (arp.sender_mac == ethernet_of(p).source)
+        bridges_.addresses()->hear(address_key_of(sender, domain),
+                                   bound_address(arp.sender_mac, 0));
+    if (arp.operation != packet::arp_request || sender == target) return;
+    const bound_address who = to_be_named(p, address_key_of(target, domain));
+    if (!who) return;
+    std::array<uint8_t, packet::arp_frame_bytes> frame;
+    if (packet::write_arp_reply(frame, {mac_of_bound(who), target}, {arp.sender_mac, sender}) != 0)
+        answer(p, frame);
+}
+
+void neigh_suppress::take_nd(const packet_in_hand& p, const packet::parsed& h) {
+    const mac_address* link = nullptr;
+    if (packet::check_nd(p.lead(), h, link) != drop_reason::none) return;
+    const uint8_t* const frame = p.lead().data();
+    const auto source = packet::view<packet::ipv6_header>(frame + h.l2_bytes).source;
+    const auto& nd = packet::view<packet::nd_message>(frame + h.upper_offset);
+    const auto key = address_key_of(nd.target, p.about().domain);
+    const mac_address from = ethernet_of(p).source;
+    if (h.icmp_type == packet::icmp6_neighbour_advertisement) {
+        // Only who says it of himself: RFC 9161 section 3.1.
+        if (link != nullptr && *link == from)
+            bridges_.addresses()->hear(key, bound_address(from, uint32_t{nd.icmp.rest}));
+        return;
+    }
+    if (h.icmp_type != packet::icmp6_neighbour_solicitation || source == packet::ipv6_unspecified)
+        return;
+    const bound_address who = to_be_named(p, key);
+    if (!who) return;
+    std::array<uint8_t, packet::nd_frame_bytes> advertisement;
+    const uint32_t bytes = packet::write_neighbour_advertisement(
+        advertisement, {mac_of_bound(who), nd.target}, {link != nullptr ? *link : from, source},
+        packet::nd_flag_solicited | who.flags());
+    if (bytes != 0) answer(p, std::span(advertisement).first(bytes));
+}
+
+/// As the worker saw it (datapath/neigh_suppress.cpp), and as it is now.
+bound_address neigh_suppress::to_be_named(const packet_in_hand& p,
+                                          const datapath::address_key& asked) const {
+    constexpr bound_address nobody(0);
+    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    const bool group = (ethernet_of(p).destination.bytes[0] & 1) != 0;
+    if (v.bridges == nullptr || v.bridges->addresses == nullptr || !group ||
+        v.bridges->exits[p.about().in_interface].is != datapath::bridge_exit::member)
+        return nobody;
+    const bound_address who = bridges_.addresses()->find(asked);
+    const uint16_t place = who ? bridges_.place_of(who.mac(), p.about().domain) : uint16_t{0};
+    return v.bridges->members[place].neigh_suppress ? who : nobody;
+}
+
+void neigh_suppress::answer(const packet_in_hand& p, std::span<const uint8_t> frame) {
+    tools_.out.originate_and_send({.port = p.about().in_port, .interface = p.about().in_interface},
+                                  frame, p.about().domain);
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which questions for an address tunnels are spared (RFC 9161 section 3). What is no question between two stations is
+// flooded as ever: probes of who has no address yet (RFC 5227), duplicate address detection (RFC 4862), announcements.
+// This is a first look: control believes nothing that it has not checked (control/slow_path/neigh_suppress.cpp).
+#include "datapath/neigh_suppress.hpp"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "datapath/graph.hpp"
+#include "datapath/take_tag.hpp"
+#include "packet/ipv6.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+/// What a frame says, and asks.
+struct address_talk {
+    address_key said{}, asked{};
+    uint32_t flags = 0;  ///< of an advertisement
+    bool says = false, asks = false;
+};
+
+address_talk read_arp(const uint8_t* frame, const uint8_t* l3, uint16_t domain) noexcept {
+    const auto& arp = packet::view<packet::arp_message>(l3);
+    const uint32_t sender = arp.sender_ip, target = arp.target_ip;
+    address_talk is;
+    if (sender == 0) return is;
+    is.says = arp.sender_mac == packet::view<packet::ethernet_header>(frame).source;
+    is.said = address_key_of(sender, domain);
+    is.asks = arp.operation == packet::arp_request && sender != target;
+    is.asked = address_key_of(target, domain);
+    return is;
+}
+
+address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
+    const auto& ip = packet::view<packet::ipv6_header>(l3);
+    const auto& nd = packet::view<packet::nd_message>(l3 + sizeof ip);
+    address_talk is;
+    if (ip.next_header != packet::protocol_icmpv6 || ip.hop_limit != 255) return is;
+    is.says = nd.icmp.type == packet::icmp6_neighbour_advertisement;
+    is.flags = nd.icmp.rest;
+    is.asks = nd.icmp.type == packet::icmp6_neighbour_solicitation &&
+              ip.source != packet::ipv6_unspecified;
+    is.said = is.asked = address_key_of(nd.target, domain);
+    return is;
+}
+
+class listening {
+  public:
+    listening(context& c, const burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+
+    /// Answers whether suppressing members are spared packet i.
+    bool hear(uint32_t i, bool flooded) noexcept {
+        const address_talk talk = read(i);
+        if (!talk.says && !talk.asks) return false;
+        const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
+        const bound_address who(packet::view<packet::ethernet_header>(frame).source, talk.flags);
+        const bool news = talk.says && find(talk.said).value() != who.value();
+        const bool spared = talk.asks && flooded && (*frame & 1) != 0 &&
+                            t_.exits[b_.in[i]].is == bridge_exit::member && is_known(talk.asked, i);
+        if (!news && !answered_) return spared;
+        const bool told = tell(i);
+        return spared && (told || !answered_);
+    }
+
+  private:
+    [[nodiscard]] address_talk read(uint32_t i) const noexcept {
+        const rte_mbuf* const m = b_.packet[i];
+        const uint32_t l2 = packet::ethernet_bytes +
+                            (b_.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
+        const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
+        if (m->data_len < l2 + sizeof(packet::arp_message)) return {};
+        const auto type = load_be<uint16_t>(frame + l2 - 2);
+        if (type == packet::ether_type_arp) return read_arp(frame, frame + l2, b_.domain[i]);
+        if (type != packet::ether_type_ipv6 ||
+            m->data_len < l2 + sizeof(packet::ipv6_header) + sizeof(packet::nd_message))
+            return {};
+        return read_nd(frame + l2, b_.domain[i]);
+    }
+    [[nodiscard]] bound_address find(const address_key& key) const noexcept {
+        uint64_t value;
+        static_cast<void>(t_.addresses->lookup({&key, 1}, {&value, 1}));
+        return bound_address(value);
+    }
+    /// Is it known who has it, and where he is? Behind a spared member: control is to answer.
+    bool is_known(const address_key& asked, uint32_t i) noexcept {
+        answered_ = false;
+        const bound_address has = find(asked);
+        if (!has) return false;
+        const station_key key = has.mac() | uint64_t{b_.domain[i]} << 48;
+        uint32_t value;
+        static_cast<void>(t_.stations->lookup({&key, 1}, {&value, 1}));
+        const uint16_t place = station(value).place();
+        answered_ = t_.members[place].neigh_suppress;
+        return place != 0;
+    }
+    /// A copy to control. False: not now.
+    bool tell(uint32_t i) noexcept {
+        constexpr uint32_t most_bytes = 512;  // of a message that is believed
+        if (c_.walking == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
+        rte_mbuf* const m = b_.packet[i];
+        rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, most_bytes));
+        if (copy == nullptr) return false;
+        if ((b_.tag_in_frame >> i & 1) != 0) take_tag_off(copy);
+        c_.counters[b_.in_port].originated.add(1);
+        burst& out = c_.made[c_.walking];
+        out.begin(1, b_.in_port);
+        out.packet[0] = copy;
+        out.in[0] = b_.in[i];
+        out.domain[0] = b_.domain[i];
+        out.hop[0] = fixed_hop::local;
+        out.out[0] = {};
+        out.parsed[0] = {};
+        out.punt[0] = punt_reason::neigh_suppress;
+        walk(stage_table, c_, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
+        return true;
+    }
+
+    context& c_;
+    const burst& b_;
+    const bridge_tables& t_;
+    bool answered_ = false;  ///< by control, of the packet in hand
+};
+
+}  // namespace
+
+packet_mask suppress(context& c, const burst& b, packet_mask here, packet_mask flooded) noexcept {
+    packet_mask spared = 0;
+    for_each(here & ~b.routed, [&](uint32_t i) {
+        listening l(c, b);
+        spared |= packet_mask{l.hear(i, (flooded >> i & 1) != 0)} << i;
+    });
+    return spared;
+}
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Questions for addresses that tunnels are spared: which, who answers, and what is flooded as ever (RFC 9161).
+#include "packet/arp.hpp"
+#include "packet/ipv6.hpp"
+#include "packet/nd.hpp"
+#include "tunnel_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+using lab = tunnel_lab;
+
+const std::string spared_tunnels =
+    "tunnels:\n" + one_tunnel("t2", "10.0.9.2") + one_tunnel("t3", "10.0.9.3");
+const std::string spared = underlay() + spared_tunnels +
+                           bridge(
+                               "{port: p0}, {port: p1}, {port: t2, neigh_suppress: true}, "
+                               "{port: t3, neigh_suppress: true}");
+
+uint32_t ip_of(uint8_t n) { return 0x0a010000U + n; }
+ipv6_address ip6_of(uint8_t n) {
+    return {.bytes = {0x20, 1, 0xd, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, n}};
+}
+mac_address mac_of(uint8_t n) { return {.bytes = {2, 0, 0, 1, 0, n}}; }
+
+byte_vector arp_frame(uint16_t operation, uint8_t from, uint32_t sender, uint32_t target,
+                      const byte_vector& to = everybody, const byte_vector& named = zeros(6)) {
+    return ethernet(0x0806,
+                    arp({.operation = operation,
+                         .sender_mac = station(from),
+                         .sender_ip = sender,
+                         .target_mac = named,
+                         .target_ip = target}),
+                    to, station(from));
+}
+byte_vector question(uint8_t from, uint8_t whom) {
+    return arp_frame(1, from, ip_of(from), ip_of(whom));
+}
+byte_vector arp_answer(uint8_t from, uint8_t to) {
+    return arp_frame(2, from, ip_of(from), ip_of(to), station(to), station(to));
+}
+byte_vector solicitation_frame(uint8_t from, uint8_t whom, bool probe = false) {
+    byte_vector out(packet::nd_frame_bytes);
+    out.resize(packet::write_neighbour_solicitation(
+        out, {mac_of(from), probe ? packet::ipv6_unspecified : ip6_of(from)}, ip6_of(whom)));
+    return out;
+}
+byte_vector advertisement_frame(uint8_t from, uint8_t to, uint32_t flags) {
+    byte_vector out(packet::nd_frame_bytes);
+    out.resize(packet::write_neighbour_advertisement(out, {mac_of(from), ip6_of(from)},
+                                                     {mac_of(to), ip6_of(to)}, flags));
+    return out;
+}
+/// How many frames came out by each port.
+std::string counted_out(const lab::outputs& out) {
+    std::string text;
+    for (const auto& port : out) text += std::to_string(port.size());
+    return text;
+}
+
+TEST(neigh_suppress, who_is_known_is_answered_for) {
+    lab l(spared);
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012") << "nobody knows";
+    // The answer goes its way, and is heard.
+    EXPECT_EQ(l.send(2, in_ipv4(vxlan(arp_answer(2, 1))))[0], one(arp_answer(2, 1)));
+    for (int again = 0; again < 3; ++again) {
+        const auto out = l.send(1, question(4, 2));
+        EXPECT_EQ(out, (lab::outputs{one(question(4, 2)), one(arp_answer(2, 4)), {}}));
+    }
+    EXPECT_EQ(l.learnt(), "p0 01, p1 04, t2 02");
+    // Who is behind a port answers himself; tunnels are spared all the same.
+    EXPECT_EQ(counted_out(l.send(0, question(1, 4))), "010");
+    // What comes out of a tunnel is for those that are asked.
+    EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 4))))), "110");
+    EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 2)), {.source = three4}))), "110");
+}
+
+TEST(neigh_suppress, probes_and_announcements_go_to_all) {
+    lab l(spared);
+    EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(arp_frame(1, 2, ip_of(2), ip_of(2)))))), "110");
+    EXPECT_EQ(counted_out(l.send(0, arp_frame(1, 1, 0, ip_of(2)))), "012");
+    EXPECT_EQ(counted_out(l.send(0, arp_frame(1, 1, ip_of(1), ip_of(1)))), "012");
+    EXPECT_EQ(counted_out(l.send(0, arp_frame(2, 1, ip_of(1), ip_of(1)))), "012");
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110") << "by its announcement";
+    EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2, true))), "012");
+}
+
+/// It is as long known as its station; and an address that is somebody else's now is his.
+TEST(neigh_suppress, is_as_old_as_its_station) {
+    lab l(spared);
+    const byte_vector asks = question(1, 2);
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(counted_out(l.send(0, asks)), "110");
+    l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));
+    EXPECT_EQ(l.send(0, asks)[0], one(arp_frame(2, 9, ip_of(2), ip_of(1), station(1), station(1))));
+    l.controller().switching().forget({.mac = mac_of(9)});
+    EXPECT_EQ(counted_out(l.send(0, asks)), "012");
+    l.seconds(1);
+    l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));
+    EXPECT_EQ(counted_out(l.send(0, asks)), "110");
+    // Answers in its name do not keep it.
+    for (int s = 0; s < 302; ++s) {
+        l.seconds(1);
+        if (s % 20 == 0) l.send(0, asks);
+    }
+    EXPECT_EQ(counted_out(l.send(0, asks)), "012");
+}
+
+/// Nobody is believed who speaks for another.
+TEST(neigh_suppress, believes_who_speaks_for_himself) {
+    lab l(spared);
+    byte_vector false_arp = arp_answer(2, 1), bad = arp_answer(2, 1);
+    false_arp[11] = 9;  // Ethernet's source
+    bad[15] = 2;        // no Ethernet
+    l.send(2, in_ipv4(vxlan(false_arp)));
+    l.send(2, in_ipv4(vxlan(bad)));
+    byte_vector false_nd = advertisement_frame(2, 1, packet::nd_flag_solicited);
+    false_nd[11] = 9;
+    l.send(2, in_ipv4(vxlan(false_nd)));
+    byte_vector wrong_sum = advertisement_frame(2, 1, packet::nd_flag_solicited);
+    wrong_sum[57] ^= 1;
+    l.send(2, in_ipv4(vxlan(wrong_sum)));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+    EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2))), "012");
+}
+
+TEST(neigh_suppress, over_ipv6) {
+    lab l(spared);
+    EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2))), "012");
+    l.send(2, in_ipv4(vxlan(
+                  advertisement_frame(2, 1, packet::nd_flag_solicited | packet::nd_flag_router))));
+    EXPECT_EQ(l.send(1, solicitation_frame(4, 2)),
+              (lab::outputs{one(solicitation_frame(4, 2)),
+                            one(advertisement_frame(
+                                2, 4, packet::nd_flag_solicited | packet::nd_flag_router)),
+                            {}}));
+    // It is no router any more.
+    l.send(2, in_ipv4(vxlan(advertisement_frame(2, 1, packet::nd_flag_override))));
+    EXPECT_EQ(l.send(1, solicitation_frame(4, 2))[1],
+              one(advertisement_frame(2, 4, packet::nd_flag_solicited | packet::nd_flag_override)));
+}
+
+/// A domain knows its own addresses only; answers have the tag of the one that asked.
+TEST(neigh_suppress, in_vlans) {
+    lab l(underlay() + spared_tunnels +
+          bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "
+                 "access, vlan: 10, neigh_suppress: true}, {port: t3, mode: trunk, neigh_suppress: "
+                 "true}"));
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    const byte_vector asks = question(1, 2);
+    EXPECT_EQ(l.send(0, tagged(asks, 10)),
+              (lab::outputs{one(tagged(arp_answer(2, 1), 10)), one(asks), {}}));
+    EXPECT_EQ(counted_out(l.send(0, tagged(asks, 20))), "001");
+    l.send(2, in_ipv4(vxlan(tagged(arp_answer(5, 1), 20)), {.source = three4}));
+    EXPECT_EQ(l.send(0, tagged(question(1, 5), 20)),
+              (lab::outputs{one(tagged(arp_answer(5, 1), 20)), {}, {}}));
+    EXPECT_EQ(l.send(1, question(4, 2)),
+              (lab::outputs{one(tagged(question(4, 2), 10)), one(arp_answer(2, 4)), {}}));
+}
+
+/// Whoever floods: what is too much for control is flooded as if nobody was spared, and nothing is lost.
+TEST(neigh_suppress, in_a_flood) {
+    lab l(spared);
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    size_t flooded = 0, answered = 0;
+    constexpr size_t asked = 20 * 30;
+    for (int n = 0; n < 20; ++n) {
+        for (uint8_t i = 0; i < 30; ++i) ASSERT_TRUE(l.offer(0, question(1, 2)));
+        l.settle();
+        answered += l.sent(0).size();
+        EXPECT_EQ(l.sent(1).size(), 30U);
+        flooded += l.sent(2).size();
+    }
+    EXPECT_EQ(answered + flooded / 2, asked);
+    EXPECT_GT(answered, 0U);
+}
+
+TEST(neigh_suppress, comes_and_goes) {
+    lab l(two_tunnels);
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+    ASSERT_TRUE(l.apply(spared));
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110");
+    ASSERT_TRUE(l.apply(two_tunnels));
+    EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012");
+}
+
+}  // namespace
+}  // namespace turnpike
