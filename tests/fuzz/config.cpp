@@ -57,7 +57,7 @@ void check_routes(const state::desired& m, const state::route_set& routes) {
         const state::route_target& t = routes.targets()[r.target];
         REQUIRE(t.members.empty() == (t.type != state::route_type::unicast));
         for (const state::route_member& hop : t.members) {
-            REQUIRE(hop.via.v6 || !r.to.address.v6);
+            REQUIRE(!hop.via || hop.via->v6 || !r.to.address.v6);
             REQUIRE(hop.weight >= 1 && hop.weight <= state::most_member_weight);
             REQUIRE(m.interfaces.at(hop.interface).kind == state::interface_kind::routed);
         }

@@ -279,7 +279,9 @@ def test_after_random_changes_it_is_as_if_started_from_what_it_saves():
         s.stop()
         fresh = Turnpike(lab, lab.host("dut2"), open(s.turnpike.config, encoding="utf-8").read())
         operator = Operator(s.socket, 60)
-        assert everything_shown(operator) == shown
+        now = everything_shown(operator)
+        assert now == shown, [(what, [row for row in shown[what] if row not in now[what]],
+                               [row for row in now[what] if row not in shown[what]]) for what in shown]
         assert looked_up(operator, count) == found
         operator.close()
         fresh.stop()

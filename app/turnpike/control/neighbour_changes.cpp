@@ -156,6 +156,7 @@ class neighbours::staged_neighbours : public staged {
         }
         if (was_fixed) {  // what is known of it was the operator's word
             of_.lose_mac(e);
+            change_host_route(e, false);
             e.state = neighbour_state::failed;
             e.deadline_ms = 0;  // may be asked for at once
         }
