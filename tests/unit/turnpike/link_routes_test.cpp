@@ -72,10 +72,12 @@ class link_routes : public ::testing::Test {
                                                ip_address::from_v4(a));
     }
     /// What workers find.
-    datapath::hop_kind kind_of(uint16_t in, uint32_t to) {
-        auto& c = lab_.controller();
+    uint32_t hop_of(uint16_t in, uint32_t to) {
         const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
-        return c.hops()[c.tables().lookup(vrf, ip_address::from_v4(to))].kind;
+        return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
+    }
+    datapath::hop_kind kind_of(uint16_t in, uint32_t to) {
+        return lab_.controller().hops()[hop_of(in, to)].kind;
     }
     /// Asked for by `ours`, answers, and then the workers send there by themselves.
     void goes(uint16_t in, uint16_t out, uint32_t to, uint32_t ours) {
@@ -168,6 +170,16 @@ TEST_F(link_routes, come_and_go) {
     apply(replaced("{to: 10.9.0.0/16, port: south}",
                    "{to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
     EXPECT_EQ(reaches_gateway(), 0U);
+}
+
+/// A gateway that an operator named is found by that; when he does so no more it is as if he never had.
+TEST_F(link_routes, a_gateway_that_was_static) {
+    constexpr uint32_t gateway = 0x0a000402, nobody = 0x0a00044d;
+    const std::string plain = linked;
+    apply(plain + "neighbours: {static: [{address: 10.0.4.2, mac: \"02:00:00:00:aa:02\"}]}\n");
+    EXPECT_EQ(kind_of(west_port, gateway), datapath::hop_kind::adjacency);
+    apply(plain);
+    EXPECT_EQ(hop_of(west_port, gateway), hop_of(west_port, nobody));
 }
 
 }  // namespace
