@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
-#include "lib/path_lab.hpp"
+#include "unit/turnpike/neighbour_lab.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -29,23 +29,9 @@ constexpr const char* linked =
 
 constexpr uint16_t west_port = 0, east_port = 1, north_port = 2, south_port = 3;
 
-class link_routes : public ::testing::Test {
+class link_routes : public neighbour_lab {
   protected:
-    void SetUp() override { forget(); }
-    void TearDown() override {
-        for (int i = 0; i < 6; ++i) {  // until those that nobody answers for are given up
-            lab_.control(2'000);
-            lab_.settle();
-        }
-        forget();
-        lab_.check_balance();
-    }
-    void forget() {
-        for (uint16_t p = 0; p < 4; ++p) (void)lab_.sent(p);
-    }
-    static byte_vector us(uint16_t port) {
-        return {2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + port)};
-    }
+    link_routes() : neighbour_lab(linked) {}
     void apply(const std::string& configuration) {
         auto applied = lab_.apply(configuration);
         ASSERT_TRUE(applied) << applied.error().message();
@@ -55,16 +41,6 @@ class link_routes : public ::testing::Test {
         lab_.offer(
             in, ethernet(0x0800, ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20))),
                          us(in)));
-        lab_.settle();
-    }
-    void answer(uint16_t port, uint32_t from, uint32_t ours, const byte_vector& mac) {
-        lab_.offer(port, ethernet(0x0806,
-                                  arp({.operation = 2,
-                                       .sender_mac = mac,
-                                       .sender_ip = from,
-                                       .target_mac = us(port),
-                                       .target_ip = ours}),
-                                  us(port), mac));
         lab_.settle();
     }
     bool knows(const char* interface, uint32_t a) {
@@ -98,7 +74,6 @@ class link_routes : public ::testing::Test {
         ASSERT_EQ(sent.size(), 1U);
         EXPECT_TRUE(std::equal(mac.begin(), mac.end(), sent[0].begin()));
     }
-    running_lab lab_{linked};
 };
 
 TEST_F(link_routes, destinations_are_asked_for) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
-#include "lib/path_lab.hpp"
+#include "unit/turnpike/neighbour_lab.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -26,39 +26,17 @@ constexpr const char* borrowing =
 
 constexpr uint32_t ours = 0x0a0001fe;
 
-class unnumbered : public ::testing::Test {
+class unnumbered : public neighbour_lab {
   protected:
-    void SetUp() override { forget(); }
-    void TearDown() override {
-        for (int i = 0; i < 6; ++i) {  // until those that nobody answers for are given up
-            lab_.control(2'000);
-            lab_.settle();
-        }
-        forget();
-        lab_.check_balance();
-    }
-    void forget() {
-        for (uint16_t p = 0; p < 4; ++p) (void)lab_.sent(p);
-    }
-    static byte_vector us(uint16_t port) {
-        return {2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + port)};
-    }
+    unnumbered() : neighbour_lab(borrowing) {}
     void offer_v4(uint32_t to) {
         lab_.offer(
             0, ethernet(0x0800, ipv4({.source = 0x0a000101, .destination = to}, udp(counted(20)))));
         lab_.settle();
     }
     void answer(uint16_t port, uint32_t from, const byte_vector& mac) {
-        lab_.offer(port, ethernet(0x0806,
-                                  arp({.operation = 2,
-                                       .sender_mac = mac,
-                                       .sender_ip = from,
-                                       .target_mac = us(port),
-                                       .target_ip = ours}),
-                                  us(port), mac));
-        lab_.settle();
+        neighbour_lab::answer(port, from, ours, mac);
     }
-    running_lab lab_{borrowing};
 };
 
 TEST_F(unnumbered, a_gateway_is_asked_for_by_the_borrowed_address) {
