@@ -12,6 +12,7 @@
 #include "manual.hpp"
 #include "objects.hpp"
 #include "print.hpp"
+#include "traces.hpp"
 #include "transfer.hpp"
 #include "watch.hpp"
 
@@ -184,6 +185,7 @@ constexpr command table[] = {
      "name vni local remote vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show acl", "access lists where they are bound, with what they counted", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
+    {"show trace", "the way of packets that `trace` had written down", show, traces_text},
     {"show drops", "packets that went no further, by reason", show},
     {"show cost", "cycles a packet, by worker, and what bounds them", show, cost_text},
     {"show pcie", "PCIe transactions a packet, by port", show, pcie_text},
@@ -297,6 +299,17 @@ constexpr command table[] = {
      change_many, changed},
     {"clear counters", "what `show` counts begins at 0 again; the report's totals go on", clear,
      cleared},
+    {"trace NUMBER [port PORT] [address ADDRESS] [dropped]",
+     "write down the way of the next packets: all, a port's, those from or to an address, those "
+     "that are dropped (0: of no more)",
+     trace, tracing},
+    {"explain PORT frame FRAME", "what becomes of a frame that comes in now; nothing is sent",
+     explain, explained},
+    {"explain PORT from ADDRESS to ADDRESS [protocol udp|tcp|icmp] [source_port NUMBER] "
+     "[destination_port NUMBER] "
+     "[ttl NUMBER] [vlan NUMBER] [bytes NUMBER] [source_mac MAC] [destination_mac MAC]",
+     "the same of a packet: UDP, of 60 bytes, to us as its router, where nothing else is said",
+     explain, explained},
     local("watch drops|cost|ports [--interval SECONDS]",
           "the same again and again, with rates since the last look; q ends it", watch),
     local("completion bash|zsh|fish", "a script by which that shell completes turnpikectl's words",
@@ -320,7 +333,7 @@ constexpr topic first_words[] = {
     {"interface", "VLANs of ports"},         {"bridge", "bridges"},
     {"member", "ports of bridges"},          {"fdb", "stations of bridges"},
     {"tunnel", "VXLAN to remote endpoints"}, {"acl", "access lists"},
-    {"rule", "one rule of an access list"}};
+    {"rule", "one rule of an access list"},  {"explain", "what becomes of a packet"}};
 
 const char* no_seconds(const std::string& text) {
     const size_t point = std::min(text.find('.'), text.size());
@@ -373,6 +386,7 @@ constexpr value_kind kinds[] = {
     {"DEVICE", "an EAL vdev with its arguments, or a PCI address", false, {}, {}, {}, nullptr},
     {"NUMBER", "a whole number", false, {}, {}, {}, no_number},
     {"NAME", "a name", false, {}, {}, {}, nullptr},
+    {"FRAME", "its bytes, two hexadecimal digits each", false, {}, {}, {}, nullptr},
     {"RULE", "a rule's name, or its place from 1 on", false, {}, {}, {}, nullptr},
     {"PROTOCOL", "tcp, udp, icmp..., or a number", false, {}, {}, {}, nullptr},
     {"PORTS", "80, or 1024-65535", false, {}, {}, {}, nullptr},

@@ -250,6 +250,38 @@ def test_cleared_counters_and_pcie():
     assert server.asked == [{"request": "clear", "what": "counters"}], server.asked
 
 
+def test_traces_and_explanations():
+    hop = {"next_hop": 9, "type": "adjacency", "interface": "east", "via": "10.1.0.2", "mac": None}
+    came = {"bytes": 60, "ethertype": "0x0800", "source_mac": "02:00:00:00:00:01", "destination_mac": "02:00:00:00:00:0b",
+            "source": "10.0.0.7", "destination": "10.9.0.1", "protocol": 17, "source_port": 1, "destination_port": 53}
+    one = {"port": "west", "queue": 0, "came": came, "cut": False, "left": {"bytes": 110, "lead": ""},
+           "way": [{"stage": "rx"}, {"stage": "lookup", "hop": hop}, {"stage": "tx", "copy": 1, "by": "south"},
+                   {"stage": "drop", "reason": "no_route", "pass": 2}]}
+    server = Server({"result": one})
+    said = output(server, "explain", "west", "from", "10.0.0.7", "to", "10.9.0.1", "ttl", "3", "protocol", "udp").splitlines()
+    assert server.asked == [{"request": "explain", "port": "west", "from": "10.0.0.7", "to": "10.9.0.1", "ttl": 3,
+                             "protocol": "udp"}], server.asked
+    assert said[0] == ("west queue 0: 60 bytes, 02:00:00:00:00:01 > 02:00:00:00:00:0b, "
+                       "10.0.0.7:1 > 10.9.0.1:53 protocol 17"), said
+    assert [line.split() for line in said[1:]] == [
+        ["rx"], "lookup next hop 9, adjacency interface east via 10.1.0.2".split(), ["copy", "1"], ["tx", "by", "south"],
+        "drop no_route, pass 2".split(), "left: 110 bytes".split()], said
+    server = Server({"result": one})
+    output(server, "explain", "west", "frame", "0200")
+    assert server.asked == [{"request": "explain", "port": "west", "frame": "0200"}], server.asked
+    server = Server({"result": {"packets": 5}})
+    assert output(server, "trace", "5", "dropped", "port", "west") == "tracing: 5 packets, for `show trace`\n"
+    assert server.asked == [{"request": "trace", "packets": 5, "port": "west", "dropped": True}], server.asked
+    assert output(Server({"result": {"packets": 0}}), "trace", "0") == "tracing: no more\n"
+    pages = [{"result": {"wanted": 5, "written": 2, "traces": [{**one, "lcore": 1, "age_s": 0.5}], "next": following}}
+             for following in (1, None)]
+    server = Server(*pages)
+    said = output(server, "show", "trace")
+    assert said.count("0.500000 s ago, lcore 1, west queue 0: 60 bytes") == 2, said
+    assert said.endswith("2 of 5 packets written\n") and said.count("written") == 1, said
+    assert [a.get("from") for a in server.asked] == [None, 1], server.asked
+
+
 def looks(since, rows, **more):
     """Answers to `show`: one for each time in `since`, each with what `rows` makes of it."""
     return [{"result": {"since_s": at, "cleared": False, **more, **rows(at)}} for at in since]

@@ -18,7 +18,7 @@ from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, answers, cabled, ping, settle, start  # noqa: E402
+from lib.routed import EAST, WEST, answers, cabled, ping, settle, start  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
 DEFAULT = "/run/turnpike/control.sock"
@@ -102,6 +102,15 @@ def test_turnpikectl():
             assert ctl("show", what, *of), what
             json.loads(ctl("--json", "show", what, *of).splitlines()[0])
         assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
+        # What is said of a packet is what becomes of one.
+        words = ctl("explain", "west", "from", WEST[0], "to", EAST[0], "protocol", "icmp").split()
+        assert words[-2:] != [] and "drop" not in words and "tx" in words and words[words.index("tx") + 2] == "east", words
+        assert "no_route" in ctl("explain", "west", "from", WEST[0], "to", "10.77.0.1")
+        assert ctl("trace", "1", "port", "west", "address", EAST[0]) == "tracing: 1 packets, for `show trace`\n"
+        ping(west, EAST[0])
+        said = ctl("show", "trace")
+        assert f"{WEST[0]} > {EAST[0]} protocol 1\n" in said and "1 of 1 packets written" in said, said
+        assert [line.split()[0] for line in said.splitlines()[1:5]] == ["rx", "interface", "plain", "tx"], said
         for what, said in (("ports", b"\nwest "), ("cost", b"\n    1 "), ("drops", b"\npackets/s ")):
             with subprocess.Popen([CTL, "--socket", path, "watch", what, "--interval", "0.1"], stdout=subprocess.PIPE) as seen:
                 looks = b""

@@ -58,6 +58,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
     workers_ = std::make_unique<workers>(published_, *rcu_, pool_);
+    traces_ = std::make_unique<traces>(*workers_, *rcu_);
     auto tables = route_tables::create(*rcu_);
     if (!tables) return tl::unexpected<error>(tables.error());
     tables_ = std::move(*tables);

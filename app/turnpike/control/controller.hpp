@@ -31,6 +31,7 @@
 #include "control/slow_path/redirects.hpp"
 #include "control/slow_path/reserved.hpp"
 #include "control/slow_path/slow_path.hpp"
+#include "control/traces.hpp"
 #include "control/tunnels.hpp"
 #include "control/workers.hpp"
 #include "observe/baseline.hpp"
@@ -104,6 +105,7 @@ class controller {
     [[nodiscard]] bridges& switching() noexcept { return *bridges_; }
     [[nodiscard]] const tunnels& tunnelling() const noexcept { return *tunnels_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
+    [[nodiscard]] traces& tracing() noexcept { return *traces_; }
     [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
     [[nodiscard]] outlet& way_out() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
@@ -158,6 +160,7 @@ class controller {
     // The domain goes before what it still keeps: it is the last to be made of those here.
     std::unique_ptr<next_hops> hops_;
     std::unique_ptr<workers> workers_;
+    std::unique_ptr<traces> traces_;
     std::unique_ptr<outlet> outlet_;
     std::unique_ptr<vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;

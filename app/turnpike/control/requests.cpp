@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/show.hpp"
+#include "control/traces.hpp"
 #include "observe/console.hpp"
 #include "version.hpp"
 
@@ -74,6 +75,12 @@ struct request_table {
     static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return (r.changes_.*Make)(f, from);
     }
+    static json trace(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return start_trace(r.controller_, f);
+    }
+    static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
+        return explain_request(r.controller_, f);
+    }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("");
         if (f.text("what") != "counters")
@@ -93,10 +100,10 @@ struct request_table {
         return {{"flushed", gone}};
     }
 
-    static const row rows[15];
+    static const row rows[17];
 };
 
-const request_table::row request_table::rows[15] = {
+const request_table::row request_table::rows[17] = {
     {"help", help, "what there is"},
     {"show", show_what, "what runs; what: one of those below"},
     {"check", check, "whether a configuration is whole"},
@@ -114,6 +121,10 @@ const request_table::row request_table::rows[15] = {
      "write what runs to the file that turnpike was started with"},
     {"configuration", configuration, "what save would write, by the page"},
     {"flush", flush, "what: fdb; bridges learn anew, all or what bridge, port, vlan and mac say"},
+    {"trace", trace,
+     "write down the way of the next packets, as many as packets says; port, address, dropped: "
+     "those alone"},
+    {"explain", explain, "what becomes of a frame that comes in by port: frame, or from and to"},
     {"clear", clear, "what: counters; what `show` counts begins at 0 again"},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/show.hpp"
+#include "control/traces.hpp"
 
 #include <algorithm>
 
@@ -231,6 +232,7 @@ constexpr subject subjects[] = {
     {"tunnels", show_tunnels, "tunnels, and what went through each, and through each network"},
     {"acl", show_acl, "access lists where they are bound, with what they counted"},
     {"drops", show_drops, "packets that went no further, by reason"},
+    {"trace", show_trace, "the way of packets that was written down; from: the first one"},
     {"cost", show_cost, "cycles a packet, by worker and stage"},
     {"pcie", show_pcie, "PCIe transactions a packet, modelled and counted, by port"},
     {"isa", show_isa, "the kernels that were chosen"},

@@ -31,6 +31,13 @@ class request_fields {
     const nlohmann::json& all_;
 };
 
+/// What a member's text is read as; where it is none, an `error` is thrown.
+template <class T>
+[[nodiscard]] T parsed(result<T> r, std::string_view field) {
+    if (!r) throw error{EINVAL, std::string(field), r.error().text};
+    return std::move(*r);
+}
+
 /// Throws  error
 [[nodiscard]] nlohmann::json show(controller& c, const request_fields& f);
 /// {name: help}
@@ -41,6 +48,8 @@ class request_fields {
     constexpr uint64_t usual = 256, largest = 1024;
     return f.number_or("most", usual, 1, largest);
 }
+/// What is done with packets that go by a hop.
+[[nodiscard]] nlohmann::json hop_json(controller& c, uint32_t index);
 [[nodiscard]] nlohmann::json show_route(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_routes(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);

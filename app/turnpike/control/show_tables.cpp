@@ -9,14 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-template <class T>
-T parsed(result<T> r, std::string_view field) {
-    if (!r) throw error{EINVAL, std::string(field), r.error().text};
-    return std::move(*r);
-}
-
-json hop_json(controller& c, uint32_t index);
-
 /// Who shares a group's traffic, and by how much now.
 void add_members(controller& c, uint32_t index, json& out) {
     const auto group = c.groups().of_hop(index);
@@ -31,7 +23,8 @@ void add_members(controller& c, uint32_t index, json& out) {
     }
 }
 
-/// What is done with packets that go by a hop.
+}  // namespace
+
 json hop_json(controller& c, uint32_t index) {
     const datapath::next_hop& hop = c.hops()[index];
     json out = {{"next_hop", index}};
@@ -62,6 +55,8 @@ json hop_json(controller& c, uint32_t index) {
     }
     return out;
 }
+
+namespace {
 
 /// Why it is there; of a learned one, whose it is.
 void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {

@@ -19,6 +19,10 @@ struct rte_ring;
 
 namespace turnpike::datapath {
 
+struct stage_row;
+struct packet_trace;
+extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
+
 /// Threads  one worker's.
 struct context {
     const datapath::view* view = nullptr;
@@ -38,6 +42,9 @@ struct context {
     /// not. Of those that are not in use no mask has a bit.
     std::array<burst, 4> made{};
     uint32_t walking = 0;  ///< how many of them do
+    const stage_row* table =
+        all_stages;  ///< by which they do: that of the packets that they were made of
+    packet_trace* traced = nullptr;  ///< the packet whose way is written down (trace.hpp)
 };
 
 }  // namespace turnpike::datapath

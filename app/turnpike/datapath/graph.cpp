@@ -40,6 +40,7 @@ constexpr handler_row handlers[] = {TURNPIKE_HANDLERS(TURNPIKE_HANDLER)};
 #define TURNPIKE_STAGE(name, next, drops) {#name, run_##name, next, row::drops_of_##name},
 constexpr std::array<stage_row, stages> stage_table{{TURNPIKE_STAGES(TURNPIKE_STAGE)}};
 #undef TURNPIKE_STAGE
+const stage_row* const all_stages = stage_table.data();
 const std::span<const handler_row> handler_table = handlers;
 
 }  // namespace turnpike::datapath

@@ -114,7 +114,7 @@ class listening {
         out.out[0] = {};
         out.parsed[0] = {};
         out.punt[0] = punt_reason::neigh_suppress;
-        walk(stage_table, c_, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
+        walk(c_.table, c_, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
         return true;
     }
 

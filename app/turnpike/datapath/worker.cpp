@@ -129,12 +129,37 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
                                                from.queue_id, b.packet.data(), burst_max);
     if (received == 0) return 0;
     b.begin(received, from.port);
-    meter_.burst(b.count);
-    walk(stage_table, context_, b, move(b, all_of(b.count), stage::rx),
+    meter_.burst(received);
+    if (trace_book* book = trace_.load(std::memory_order_acquire);
+        book != nullptr && book->wants(from.port)) [[unlikely]] {
+        take_traced(*book, from);
+        return received;
+    }
+    walk(stage_table, context_, b, move(b, all_of(received), stage::rx),
          [&](size_t stage, packet_mask packets) {
              clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
          });
-    return b.count;
+    return received;
+}
+
+/// The burst, a packet at a time, so that all that happens meanwhile happened to that one.
+void worker::take_traced(trace_book& book, const rx_queue& from) noexcept {
+    burst& b = burst_;
+    const std::array<rte_mbuf*, burst_max> packets = b.packet;
+    const uint32_t received = b.count;
+    context_.sampled = false;
+    context_.table = traced_table.data();
+    for (uint32_t i = 0; i < received; ++i) {
+        packet_trace& trace = book.next();
+        trace.begin(context_.now, from, packets[i]);
+        context_.traced = &trace;
+        b.begin(1, from.port);
+        b.packet[0] = packets[i];
+        walk(context_.table, context_, b, move(b, 1, stage::rx), [](size_t, packet_mask) {});
+        book.end();
+    }
+    context_.traced = nullptr;
+    context_.table = all_stages;
 }
 
 /// What control made or released goes out by its interface; the port's counters are its originator's.

@@ -9,6 +9,7 @@
 
 #include "cost/meter.hpp"
 #include "datapath/graph.hpp"
+#include "datapath/trace.hpp"
 #include "rcu/qsbr.hpp"
 
 struct rte_ring;
@@ -60,6 +61,10 @@ class worker {
         if (running_) parts_.rcu->online(parts_.number);
     }
 
+    /// Any thread: write the way of packets in this from the next burst on; null: no more. The book before is the
+    /// caller's again when the worker was quiescent.
+    void trace_in(trace_book* book) noexcept { trace_.store(book, std::memory_order_release); }
+
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const cost::meter& meter() const noexcept { return meter_; }
     /// Control's; null: there is nothing to read.
@@ -76,6 +81,7 @@ class worker {
     void give_back_sent() noexcept;
     void call_drivers() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
+    [[gnu::noinline]] void take_traced(trace_book& book, const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
     void nap() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
@@ -86,6 +92,7 @@ class worker {
     context context_;
     const worker_queues* queues_ = nullptr;  ///< ours in context_.view
     burst burst_;  ///< under way; between bursts none of its masks has a bit
+    std::atomic<trace_book*> trace_{nullptr};
     cost::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;

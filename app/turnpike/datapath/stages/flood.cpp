@@ -148,7 +148,7 @@ class flooding {
         if (out.count == 0) return;
         count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
         ++c_.walking;
-        walk(stage_table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
+        walk(c_.table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
         --c_.walking;
     }
     stage_mask send(burst& b, packet_mask packets) noexcept {

@@ -122,7 +122,7 @@ class fragmenting {
     void send_pieces() noexcept {
         burst& out = pieces_;
         if (out.count == 0) return;
-        walk(stage_table, c_, out, leave(*c_.view, out, all_of(out.count)),
+        walk(c_.table, c_, out, leave(*c_.view, out, all_of(out.count)),
              [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
     }

@@ -121,7 +121,7 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     out.out[0] = b.out[i];
     out.parsed[0] = b.parsed[i];
     out.punt[0] = punt_reason::redirect;
-    walk(stage_table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
+    walk(c.table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
 }
 
 /// Are senders told of it? A link-local source is nobody's to tell.

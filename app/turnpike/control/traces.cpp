@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/traces.hpp"
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_ring_elem.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "control/controller.hpp"
+#include "eal/simd_bitwidth.hpp"
+
+namespace turnpike::control {
+
+using datapath::packet_trace;
+
+void traces::begin(const datapath::trace_wish& wish) {
+    std::vector<std::unique_ptr<datapath::trace_book>> next;
+    if (wish.packets != 0)
+        for (size_t w = 0; w < workers_.all().size(); ++w)
+            next.push_back(std::make_unique<datapath::trace_book>(wish));
+    for (size_t w = 0; w < workers_.all().size(); ++w)
+        workers_.all()[w]->worker.trace_in(w < next.size() ? next[w].get() : nullptr);
+    rcu_.synchronize();
+    books_ = std::move(next);
+    wanted_ = wish.packets;
+}
+
+std::vector<traces::found> traces::written() const {
+    std::vector<found> all;
+    for (size_t w = 0; w < books_.size(); ++w)
+        for (const packet_trace& t : books_[w]->written())
+            all.push_back({workers_.all()[w]->worker.parts().lcore, &t});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const found& a, const found& b) { return a.trace->tsc < b.trace->tsc; });
+    if (all.size() > wanted_) all.resize(wanted_);
+    return all;
+}
+
+namespace {
+
+/// A worker's surroundings, for one packet: its own counters and caches, and nobody at the other ends.
+class nobody {
+  public:
+    /// Errors  ENOMEM
+    [[nodiscard]] static result<std::unique_ptr<nobody>> of(const datapath::view& now) {
+        rte_ring* learnt = rte_ring_create_elem("explain", sizeof(datapath::learnt_station), 8,
+                                                SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+        if (learnt == nullptr) return fail(rte_errno, "explain", "no memory for the ring");
+        std::unique_ptr<rte_ring, workers::free_ring> ring(learnt);
+        const auto find = tunnel::choose_find(eal::max_simd_bitwidth());
+        if (!find) return tl::unexpected<error>(find.error());
+        return std::unique_ptr<nobody>(new nobody(now, std::move(ring), *find));
+    }
+
+    void walk(rte_mbuf* m, const datapath::rx_queue& from, packet_trace& trace) {
+        context_.now = rte_rdtsc();
+        trace.begin(context_.now, from, m);
+        context_.traced = &trace;
+        context_.table = datapath::explained_table.data();
+        burst_.begin(1, from.port);
+        burst_.packet[0] = m;
+        datapath::walk(context_.table, context_, burst_, move(burst_, 1, datapath::stage::rx),
+                       [](size_t, datapath::packet_mask) {});
+    }
+
+  private:
+    nobody(const datapath::view& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
+           const tunnel::finder* find)
+        : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), view_(now) {
+        for (datapath::interface& i : view_.interfaces)
+            for (const datapath::bound_acl** list : {&i.acl_in, &i.acl_out, &i.l2_in, &i.l2_out})
+                if (*list != nullptr) *list = without_counting(**list);
+        context_.view = &view_;
+        context_.bridging = &bridging_;
+        context_.tunnelling = &tunnelling_;
+    }
+    /// The same list, with counters of its own.
+    const datapath::bound_acl* without_counting(const datapath::bound_acl& of) {
+        auto same = std::make_unique<datapath::bound_acl>();
+        same->list = of.list;
+        same->counters.push_back(std::make_unique<datapath::acl_counter[]>(of.list->id_limit()));
+        lists_.push_back(std::move(same));
+        return lists_.back().get();
+    }
+
+    std::unique_ptr<rte_ring, workers::free_ring> learnt_;
+    datapath::bridge_books bridging_;
+    datapath::tunnel_books tunnelling_;
+    datapath::view view_;
+    std::vector<std::unique_ptr<datapath::bound_acl>> lists_;
+    datapath::context context_;
+    datapath::burst burst_;
+};
+
+}  // namespace
+
+result<packet_trace> explain(controller& c, uint16_t port, std::span<const uint8_t> frame) {
+    auto one = nobody::of(c.view());
+    if (!one) return tl::unexpected<error>(one.error());
+    rte_mbuf* const m = rte_pktmbuf_alloc(c.pool());
+    if (m == nullptr) return fail(ENOMEM, "explain", "the packet pool is empty");
+    char* const room = frame.size() > UINT16_MAX
+                           ? nullptr
+                           : rte_pktmbuf_append(m, static_cast<uint16_t>(frame.size()));
+    if (room == nullptr) {
+        const unsigned most = rte_pktmbuf_tailroom(m);
+        rte_pktmbuf_free(m);
+        return fail(
+            EINVAL, "bytes",
+            "the frame is longer than a packet's buffer, " + std::to_string(most) + " bytes");
+    }
+    std::memcpy(room, frame.data(), frame.size());
+    m->port = c.view().port[port].ethdev_id;
+    packet_trace trace;
+    (*one)->walk(m, {.port = port, .queue_id = 0}, trace);
+    return trace;
+}
+
+}  // namespace turnpike::control

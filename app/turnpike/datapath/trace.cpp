@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "datapath/trace.hpp"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace turnpike::datapath {
+namespace {
+
+/// Is this a burst of what is made on the way, and not the packet's own?
+bool is_made(const context& c, const burst& b) noexcept {
+    return &b >= c.made.data() && &b < c.made.data() + c.made.size();
+}
+
+/// A walk of what was made begins where stages do not go on from those before: edges point forward.
+bool begins(const trace_step& last, stage ran, const burst& b) noexcept {
+    return last.copy == 0 || b.pass < last.pass || (b.pass == last.pass && ran <= last.ran);
+}
+
+/// A line for a stage that is about to run; null: there is no room.
+trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets) noexcept {
+    packet_trace& t = *c.traced;
+    const bool made = is_made(c, b);
+    if (made && (t.steps == 0 || begins(t.step[t.steps - 1U], ran, b))) ++t.copies;
+    if (t.steps == packet_trace::most_steps) {
+        t.cut = true;
+        return nullptr;
+    }
+    trace_step& now = t.step[t.steps++] = {};
+    now.ran = ran;
+    now.pass = static_cast<uint8_t>(b.pass);
+    now.copy = made ? t.copies : uint8_t{0};
+    now.packets = static_cast<uint8_t>(std::popcount(packets));
+    return &now;
+}
+
+/// What is known of a packet behind the stage.
+void note(trace_step& now, const burst& b, uint32_t i) noexcept {
+    switch (now.ran) {
+        case stage::interface:
+            now.in = b.in[i];
+            break;
+        case stage::bridge:
+            now.domain = b.domain[i];
+            break;
+        case stage::lookup:
+            now.hop = b.hop[i];
+            break;
+        case stage::tx:
+            now.out = b.out[i];
+            break;
+        case stage::drop:
+            now.drop = b.drop[i];
+            break;
+        case stage::punt:
+            now.punt = b.punt[i];
+            if (now.punt == punt_reason::icmp_error || now.punt == punt_reason::too_big)
+                now.drop = b.drop[i];
+            break;
+        default:
+            break;
+    }
+    for (const stage sends : {stage::fragment, stage::vlan, stage::encap, stage::tx})
+        if ((b.at[static_cast<size_t>(sends)] >> i & 1) != 0) now.out = b.out[i];
+}
+
+template <stage S, stage_function* Run>
+stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
+    const auto first = static_cast<uint32_t>(std::countr_zero(packets));
+    if (S == stage::tx && !is_made(c, b)) c.traced->left.take(b.packet[first]);
+    trace_step* const now = line_for(c, b, S, packets);
+    const stage_mask live = Run(c, b, packets);
+    if (now != nullptr) note(*now, b, first);
+    return live;
+}
+
+stage_mask would_send(context& c, burst& b, packet_mask packets) noexcept {
+    packet_mask drops = 0;
+    for_each(packets, [&](uint32_t i) {
+        const port_state* to = c.view->port[b.out[i].port].state;
+        if (to == nullptr || !to->link_up.load(std::memory_order_relaxed))
+            return drop_packet(b, i, packet::drop_reason::port_down, drops);
+        rte_pktmbuf_free(b.packet[i]);
+    });
+    return move(b, drops, stage::drop);
+}
+stage_mask would_punt(context&, burst& b, packet_mask packets) noexcept {
+    for_each(packets, [&](uint32_t i) { rte_pktmbuf_free(b.packet[i]); });
+    return 0;
+}
+stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
+    return move(b, packets, stage::parse);
+}
+
+std::array<stage_row, stages> traced_stages() {
+    std::array<stage_row, stages> all = stage_table;
+#define TURNPIKE_STAGE(name, next, drops) \
+    all[static_cast<size_t>(stage::name)].run = traced<stage::name, run_##name>;
+    TURNPIKE_STAGES(TURNPIKE_STAGE)
+#undef TURNPIKE_STAGE
+    return all;
+}
+std::array<stage_row, stages> explained_stages() {
+    std::array<stage_row, stages> all = traced_stages();
+    all[static_cast<size_t>(stage::plain)].run = traced<stage::plain, carefully>;
+    all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
+    all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
+    return all;
+}
+
+}  // namespace
+
+const std::array<stage_row, stages> traced_table = traced_stages();
+const std::array<stage_row, stages> explained_table = explained_stages();
+
+void packet_trace::lead::take(const rte_mbuf* m) noexcept {
+    frame_bytes = m->pkt_len;
+    kept = static_cast<uint16_t>(std::min<size_t>(m->data_len, most_bytes));
+    std::memcpy(bytes.data(), rte_pktmbuf_mtod(m, const uint8_t*), kept);
+}
+
+void packet_trace::begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) noexcept {
+    tsc = now;
+    port = from.port;
+    queue = from.queue_id;
+    steps = copies = 0;
+    cut = false;
+    came.take(m);
+    left.frame_bytes = left.kept = 0;
+}
+
+bool packet_trace::dropped() const noexcept {
+    return std::any_of(way().begin(), way().end(),
+                       [](const trace_step& s) { return s.drop != packet::drop_reason::none; });
+}
+
+bool trace_wish::wants(const packet_trace& t) const noexcept {
+    if (dropped && !t.dropped()) return false;
+    if (!address) return true;
+    const std::optional<ip_ends> ip = ip_ends_of(t.came.span());
+    return ip && (ip->source == *address || ip->destination == *address);
+}
+
+std::string_view name(punt_reason why) noexcept {
+    constexpr std::string_view names[] = {
+        "arp",      "nd",       "local",        "resolve", "icmp_error",
+        "reserved", "redirect", "router_alert", "too_big", "neigh_suppress"};
+    static_assert(std::size(names) == static_cast<size_t>(punt_reason::count_));
+    return names[static_cast<size_t>(why)];
+}
+
+std::optional<ip_ends> ip_ends_of(std::span<const uint8_t> frame) noexcept {
+    size_t at = packet::ethernet_bytes;
+    for (int tags = 0; at <= frame.size(); ++tags, at += sizeof(packet::vlan_tag)) {
+        const auto type = load_be<uint16_t>(&frame[at - sizeof(uint16_t)]);
+        const auto ip = frame.subspan(at);
+        if (type == packet::ether_type_ipv4 && ip.size() >= sizeof(packet::ipv4_header)) {
+            const auto& h = packet::view<packet::ipv4_header>(ip.data());
+            return ip_ends{.source = ip_address::from_v4(h.source),
+                           .destination = ip_address::from_v4(h.destination),
+                           .protocol = h.protocol,
+                           .rest = ip.subspan(std::min<size_t>(h.header_bytes(), ip.size()))};
+        }
+        if (type == packet::ether_type_ipv6 && ip.size() >= sizeof(packet::ipv6_header)) {
+            const auto& h = packet::view<packet::ipv6_header>(ip.data());
+            return ip_ends{.source = ip_address::from_v6(h.source),
+                           .destination = ip_address::from_v6(h.destination),
+                           .protocol = h.next_header,
+                           .rest = ip.subspan(sizeof(packet::ipv6_header))};
+        }
+        const bool tag = type == packet::ether_type_vlan || type == packet::ether_type_service;
+        if (!tag || tags == 2) break;
+    }
+    return std::nullopt;
+}
+
+}  // namespace turnpike::datapath

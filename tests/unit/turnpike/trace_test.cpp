@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way of packets: what workers write down while they forward as ever, and what is said of a frame that nobody sent.
+#include <gtest/gtest.h>
+
+#include "control/requests.hpp"
+#include "tunnel_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using datapath::packet_trace, datapath::stage;
+using nlohmann::json;
+
+const char* const router =
+    "ports:\n"
+    "  - {name: p0, device: net_x0, addresses: [10.0.0.1/24, \"2001:db8::1/64\"]}\n"
+    "  - {name: p1, device: net_x1, addresses: [10.1.0.1/24]}\n"
+    "routes:\n  - {to: 10.9.0.0/16, via: 10.1.0.2}\n  - {to: 10.8.0.0/16, type: blackhole}\n"
+    "neighbours: {static: [{address: 10.1.0.2, port: p1, mac: \"02:00:00:00:09:02\"},\n"
+    "                      {address: 10.0.0.5, port: p0, mac: \"02:00:00:00:00:05\"}]}\n";
+
+json ask(path_lab& l, const json& request) {
+    control::requests r(l.controller(), "none.yaml");
+    l.worker().pause();  // as it is between two of its rounds
+    const json answer = json::parse(r.answer(request.dump(), {}));
+    l.worker().resume();
+    return answer;
+}
+json result_of(path_lab& l, const json& request) {
+    const json answer = ask(l, request);
+    EXPECT_TRUE(answer.contains("result")) << answer.dump();
+    return answer.value("result", json::object());
+}
+/// "rx interface plain tx"
+std::string stages_of(const json& trace) {
+    std::string out;
+    for (const json& step : trace["way"])
+        out += (out.empty() ? "" : " ") + std::string(step.contains("copy") ? "+" : "") +
+               step["stage"].get<std::string>();
+    return out;
+}
+byte_vector to(uint32_t destination, uint8_t ttl = 64, uint8_t mac = 0x0b) {
+    return ethernet(
+        0x0800,
+        ipv4({.ttl = ttl, .source = 0x0a000005, .destination = destination}, udp(counted(20))),
+        {2, 0, 0, 0, 0, mac}, {2, 0, 0, 0, 0, 5});
+}
+/// All that left is taken, and every packet is counted.
+void finish(path_lab& l) {
+    for (uint16_t p = 0; p < l.controller().devices().open().size(); ++p) l.sent(p);
+    l.check_balance();
+}
+/// One's trace is asked for, and it is offered.
+json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish = json::object()) {
+    wish["request"] = "trace";
+    result_of(l, wish);
+    EXPECT_TRUE(l.offer(port, frame));
+    l.settle();
+    return result_of(l, {{"request", "show"}, {"what", "trace"}});
+}
+
+TEST(trace, is_the_way_that_packets_went) {
+    running_lab l(router);
+    const byte_vector frame = to(0x0a090001);
+    ASSERT_TRUE(l.offer(0, frame));
+    l.settle();
+    const auto untraced = l.sent(1);
+    const json all = traced(l, frame);
+    EXPECT_EQ(l.sent(1), untraced);
+    ASSERT_EQ(all["traces"].size(), 1U) << all.dump(1);
+    const json& one = all["traces"][0];
+    EXPECT_EQ(stages_of(one), "rx interface plain tx");
+    EXPECT_EQ(one["port"], "p0");
+    EXPECT_EQ(one["came"]["destination"], "10.9.0.1");
+    EXPECT_EQ(one["came"]["bytes"], frame.size());
+    EXPECT_EQ(one["way"][1]["interface"], "p0");
+    EXPECT_EQ(one["way"][3]["by"], "p1");
+    EXPECT_EQ(one["left"]["destination_mac"], "02:00:00:00:09:02");
+    EXPECT_EQ(all["wanted"], 10);
+    EXPECT_TRUE(all["next"].is_null());
+    finish(l);
+}
+
+TEST(trace, says_why_a_packet_was_dropped) {
+    running_lab l(router);
+    const json way = traced(l, to(0x0a080001))["traces"][0]["way"];
+    EXPECT_EQ(way.back()["stage"], "drop");
+    EXPECT_EQ(way.back()["reason"], "route_blackhole");
+    const json punted = traced(l, to(0x0a090001, 1))["traces"][0]["way"];
+    EXPECT_EQ(punted.back()["stage"], "punt");
+    EXPECT_EQ(punted.back()["why"], "icmp_error");
+    EXPECT_EQ(punted.back()["reason"], "ipv4_ttl");
+    EXPECT_EQ(l.dropped(packet::drop_reason::route_blackhole), 1U);
+    finish(l);
+}
+
+TEST(trace, is_of_those_that_are_wanted) {
+    running_lab l(router);
+    const auto ask_for = [&](json wish) {
+        wish["request"] = "trace";
+        result_of(l, wish);
+        for (const auto& frame : {to(0x0a090001), to(0x0a090002), to(0x0a080001)})
+            EXPECT_TRUE(l.offer(0, frame));
+        EXPECT_TRUE(l.offer(1, to(0x0a090001, 64, 0x0c)));
+        l.settle();
+        std::string out;
+        const json all = result_of(l, {{"request", "show"}, {"what", "trace"}});
+        for (const json& one : all["traces"])
+            out += one["port"].get<std::string>() + ":" +
+                   one["came"]["destination"].get<std::string>() + " ";
+        return out;
+    };
+    EXPECT_EQ(ask_for({}), "p0:10.9.0.1 p0:10.9.0.2 p0:10.8.0.1 p1:10.9.0.1 ");
+    EXPECT_EQ(ask_for({{"packets", 2}}), "p0:10.9.0.1 p0:10.9.0.2 ");
+    EXPECT_EQ(ask_for({{"packets", 0}}), "");
+    EXPECT_EQ(ask_for({{"port", "p1"}}), "p1:10.9.0.1 ");
+    EXPECT_EQ(ask_for({{"address", "10.9.0.2"}}), "p0:10.9.0.2 ");
+    EXPECT_EQ(ask_for({{"address", "10.0.0.5"}, {"packets", 1}}), "p0:10.9.0.1 ");
+    EXPECT_EQ(ask_for({{"address", "2001:db8::5"}}), "");
+    EXPECT_EQ(ask_for({{"dropped", true}}), "p0:10.8.0.1 ");
+    finish(l);
+}
+
+TEST(trace, goes_by_the_page_and_in_bounds) {
+    running_lab l(router);
+    result_of(l, {{"request", "trace"}, {"packets", 40}});
+    for (uint32_t i = 0; i < 50; ++i) {
+        ASSERT_TRUE(l.offer(0, to(0x0a090000 + i)));
+        if (i % 8 == 0) l.settle();
+    }
+    l.settle();
+    const json first = result_of(l, {{"request", "show"}, {"what", "trace"}});
+    EXPECT_EQ(first["traces"].size(), 32U);
+    EXPECT_EQ(first["written"], 40);
+    const json rest =
+        result_of(l, {{"request", "show"}, {"what", "trace"}, {"from", first["next"]}});
+    ASSERT_EQ(rest["traces"].size(), 8U);
+    EXPECT_EQ(rest["traces"][7]["came"]["destination"], "10.9.0.39");
+    for (const json& wrong : {json{{"packets", 1001}}, json{{"packets", -1}}, json{{"port", "p9"}},
+                              json{{"address", "x"}}, json{{"packet", 1}}, json{{"dropped", 1}}}) {
+        json request = wrong;
+        request["request"] = "trace";
+        EXPECT_TRUE(ask(l, request).contains("error")) << request.dump();
+    }
+    finish(l);
+}
+
+/// Both passes of what comes out of a tunnel, and of what goes into one; copies of a flood.
+TEST(trace, goes_through_tunnels_and_floods) {
+    tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
+                 one_tunnel("t3", "10.0.9.3") +
+                 bridge("{port: p0}, {port: p1}, {port: t2}, {port: t3}"));
+    const json out = traced(l, in_ipv4(vxlan(frame(everybody, station(9)))), 2)["traces"][0];
+    EXPECT_EQ(stages_of(out), "rx interface vtep bridge flood +tx tx") << out.dump(1);
+    EXPECT_EQ(out["way"].back()["by"], "p1");
+    const json in = traced(l, frame(everybody, station(1)))["traces"][0];
+    EXPECT_EQ(stages_of(in), "rx interface bridge flood +tx +encap +tx encap tx") << in.dump(1);
+    EXPECT_EQ(in["way"].back()["by"], "up");
+    EXPECT_GT(in["left"]["bytes"], in["came"]["bytes"]);
+    finish(l);
+}
+
+/// What is said of a frame is what becomes of it; and to ask changes nothing.
+TEST(explain, says_what_happens_and_does_nothing) {
+    running_lab l(router);
+    const auto explained = [&](const byte_vector& frame) {
+        std::string hex;
+        for (const uint8_t b : frame)
+            hex += "0123456789abcdef"[b >> 4], hex += "0123456789abcdef"[b & 15];
+        return result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex}});
+    };
+    const json before = result_of(l, {{"request", "show"}, {"what", "report"}});
+    const json sent = explained(to(0x0a090001));
+    EXPECT_EQ(stages_of(sent), "rx interface plain parse lookup rewrite tx");
+    EXPECT_EQ(sent["way"][4]["hop"]["via"], "10.1.0.2");
+    EXPECT_EQ(sent["way"].back()["by"], "p1");
+    EXPECT_EQ(explained(to(0x0a080001))["way"].back()["reason"], "route_blackhole");
+    EXPECT_EQ(explained(to(0x0a090001, 1))["way"].back()["reason"], "ipv4_ttl");
+    EXPECT_EQ(explained(to(0x0a010009))["way"].back()["why"], "resolve");
+    EXPECT_EQ(explained(to(0x0a000001))["way"].back()["why"], "local");
+    EXPECT_EQ(explained({1, 2, 3})["way"].back()["reason"], "runt");
+    l.settle();
+    EXPECT_TRUE(l.sent(0).empty());
+    EXPECT_TRUE(l.sent(1).empty());
+    const json after = result_of(l, {{"request", "show"}, {"what", "report"}});
+    EXPECT_EQ(after["ports"][0]["rx_packets"], before["ports"][0]["rx_packets"]);
+    EXPECT_EQ(after["ports"][0]["drops"], before["ports"][0]["drops"]);
+    l.links(false);
+    EXPECT_EQ(explained(to(0x0a090001))["way"].back()["reason"], "port_down");
+    l.links(true);
+    l.settle();  // what it announces
+    finish(l);
+}
+
+TEST(explain, makes_the_packet_that_is_asked_for) {
+    running_lab l(router);
+    const json one = result_of(
+        l, {{"request", "explain"}, {"port", "p0"}, {"from", "10.0.0.7"}, {"to", "10.9.0.1"}});
+    EXPECT_EQ(one["way"].back()["by"], "p1");
+    EXPECT_EQ(one["came"]["bytes"], 60);
+    EXPECT_EQ(one["came"]["destination_mac"], "02:00:00:00:00:0b");
+    const auto explain = [&](json request) {
+        request["request"] = "explain";
+        request["port"] = "p0";
+        return ask(l, request);
+    };
+    for (const char* protocol : {"tcp", "udp", "icmp"})
+        for (const auto& [from, to] :
+             {std::pair("10.0.0.7", "10.0.0.1"), {"2001:db8::7", "2001:db8::1"}}) {
+            const json said = explain(
+                {{"from", from}, {"to", to}, {"protocol", protocol}, {"bytes", 101}})["result"];
+            EXPECT_EQ(said["way"].back()["why"], "local") << said.dump();
+            EXPECT_EQ(said["came"]["bytes"], 101);
+        }
+    EXPECT_EQ(explain({{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"ttl", 1}})["result"]["way"]
+                  .back()["reason"],
+              "ipv4_ttl");
+    for (const json& wrong :
+         {json{{"from", "10.0.0.7"}}, json{{"from", "10.0.0.7"}, {"to", "2001:db8::1"}},
+          json{{"frame", "abc"}}, json{{"frame", "xx"}}, json{{"frame", ""}},
+          json{{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"bytes", 20}},
+          json{{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"bytes", 60000}},
+          json{{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"protocol", "sctp"}},
+          json{{"from", "10.0.0.7"}, {"to", "10.9.0.1"}, {"destination_mac", "x"}}})
+        EXPECT_TRUE(explain(wrong).contains("error")) << wrong.dump();
+    finish(l);
+}
+
+/// Nobody learns from it, and lists count nothing.
+TEST(explain, leaves_bridges_and_lists_as_they_are) {
+    running_lab l(
+        "ports:\n  - {name: p0, device: net_x0}\n  - {name: p1, device: net_x1, acl: {l2_out: "
+        "some}}\n  - {name: p2, device: net_x2}\n"
+        "acl:\n  - {name: some, layer: 2, default: permit, rules: [{action: deny, ethertype: "
+        "0x88b5}]}\n"
+        "bridges:\n  - {name: lan, members: [{port: p0}, {port: p1}, {port: p2}]}\n");
+    const auto explained = [&](const std::string& hex) {
+        return result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex}});
+    };
+    const json flooded = explained("ffffffffffff0200000000050806" + std::string(92, '0'));
+    EXPECT_EQ(stages_of(flooded), "rx interface bridge flood +tx tx") << flooded.dump(1);
+    EXPECT_EQ(flooded["way"][2]["bridge"], "lan");
+    const json denied = explained("ffffffffffff02000000000588b5" + std::string(92, '0'));
+    EXPECT_NE(denied.dump().find("acl_l2_deny_out"), std::string::npos) << denied.dump(1);
+    l.settle();
+    EXPECT_TRUE(result_of(l, {{"request", "show"}, {"what", "fdb"}})["fdb"].empty());
+    for (const auto& list : l.acls()) EXPECT_EQ(list.denied, 0U);
+    finish(l);
+}
+
+}  // namespace
+}  // namespace turnpike
