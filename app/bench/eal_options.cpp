@@ -24,6 +24,10 @@ bool any_of(const std::vector<std::string>& given, std::initializer_list<const c
 
 }  // namespace
 
+bool names_device(const std::vector<std::string>& given) {
+    return any_of(given, {"-a", "--allow", "-b", "--block", "--vdev"});
+}
+
 std::vector<std::string> eal_options(std::vector<std::string> given, const machine& here,
                                      unsigned memory_mb, unsigned lcores) {
     std::vector<std::string> ours;

@@ -18,4 +18,7 @@ struct machine {
 std::vector<std::string> eal_options(std::vector<std::string> given, const machine& here,
                                      unsigned memory_mb, unsigned lcores);
 
+/// The user says which devices there are: those of PCI, or virtual ones.
+bool names_device(const std::vector<std::string>& given);
+
 }  // namespace turnpike::bench

@@ -106,6 +106,7 @@ std::optional<int> harness::start(int argc, char** argv, unsigned eal_memory_mb,
     if (const auto code = parse(std::move(all))) return code;
     const machine here{.hugepages = field_of("/proc/meminfo", "HugePages_Free") != "0",
                        .cpus = static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN))};
+    if (!default_device_.empty() && !names_device(given)) given.push_back(default_device_);
     const auto merged = eal_options(std::move(given), here, eal_memory_mb, lcores);
     std::string line = "EAL options:";
     for (const auto& option : merged) line += " " + option;

@@ -56,6 +56,8 @@ class harness {
     void add_option(const std::string& name, std::vector<std::string>& into,
                     const std::string& help, const std::vector<std::string>& one_of = {});
     void add_flag(const std::string& name, bool& into, const std::string& help);
+    /// An EAL option for a device ("--vdev=dma_skeleton0"), where the user's options name none.
+    void default_device(std::string option) { default_device_ = std::move(option); }
     /// Parse, start EAL with `eal_memory_mb` where there are no hugepages, on so many lcores where
     /// there are as many CPUs. An exit code: stop with it.
     std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores = 1);
@@ -79,7 +81,7 @@ class harness {
   private:
     std::optional<int> parse(std::vector<std::string> all);
 
-    std::string name_;
+    std::string name_, default_device_;
     std::unique_ptr<CLI::App> app_;
     bool json_ = false;
     bool quick_ = false;

@@ -52,6 +52,13 @@ def test_tables_of_counters_are_there():
     assert sorted(there) == sorted(os.listdir(f"{SOURCE}/data/pmu")), there
 
 
+def test_what_the_paper_says_is_there():
+    if not os.path.exists(f"{PREFIX}/bin/turnpike-bench-dma"):
+        tap.skip("built without the benches (-Dbench=false)")
+    with open(f"{PREFIX}/share/turnpike/pcie-bench/paper.json", encoding="utf-8") as file:
+        assert all(number["where"] for number in json.load(file)["numbers"])
+
+
 def test_libraries_are_versioned():
     for library in glob.glob(f"{PREFIX}/lib/*/libturnpike-*.so"):
         target = os.readlink(library)

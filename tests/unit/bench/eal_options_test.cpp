@@ -44,6 +44,13 @@ TEST(bench_eal_options, what_is_given_wins_over_ours) {
     EXPECT_EQ(merged("--no-huge -m 64", with_pages).find("--in-memory"), std::string::npos);
 }
 
+TEST(bench_eal_options, a_device_of_the_users_is_seen) {
+    EXPECT_FALSE(names_device({"-l", "0", "--no-pci"}));
+    for (const char* word :
+         {"-a", "-a3b:00.0", "--allow=3b:00.0", "-b", "--block", "--vdev=net_null0"})
+        EXPECT_TRUE(names_device({"-l", "0", word})) << word;
+}
+
 TEST(bench_eal_options, a_longer_name_is_another_option) {
     EXPECT_NE(merged("--log-level-of-another=1", with_pages).find("lib.*:error"),
               std::string::npos);

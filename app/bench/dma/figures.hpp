@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The paper's figures 4 to 9 of what a run found, with what the paper says beside it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "pcie/link.hpp"
+#include "picture.hpp"
+
+namespace turnpike::bench::dma {
+
+struct figures_input {
+    const nlohmann::json& cells;
+    const nlohmann::json* against;  ///< an earlier run's cells, for figure 9; nullptr: none
+    pcie::link link;                ///< of the modelled curves
+    uint64_t last_cache_bytes;
+};
+
+struct figure_or_why {
+    int number;
+    picture drawing;
+    std::string why;  ///< it cannot be drawn; empty: it can
+};
+
+/// Figures 4 to 9, in order.
+[[nodiscard]] std::vector<figure_or_why> figures_of(const figures_input& in);
+
+}  // namespace turnpike::bench::dma
