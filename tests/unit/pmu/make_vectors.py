@@ -32,7 +32,13 @@ INTEL = {
     "skylakex": ("SKX", {**COMMON, **OPERATIONS, "dram_bound": "DRAM_Bound"}),
     "icelakex": ("ICX", {**COMMON, **OPERATIONS}),
     "sapphirerapids": ("SPR", {**COMMON, **OPERATIONS}),
+    "emeraldrapids": ("EMR", {**COMMON, **OPERATIONS}),
 }
+# Models that a table of another name serves: {theirs: the table's}.
+SERVED = {"emeraldrapids": "sapphirerapids"}
+# What says how an event is counted.
+ENCODING = ("EventCode", "UMask", "UMaskExt", "CounterMask", "Counter", "PortMask", "FCMask", "MSRIndex", "MSRValue", "EdgeDetect",
+            "Invert", "Unit", "FILTER_VALUE")
 
 # In the words of the documents; {NAME} is a count, s seconds, p packets, of given values.
 GENERAL = {"ipc": "{instructions} / {cycles}", "ipp": "{instructions} / p", "core_cpp": "{cycles} / p",
@@ -153,6 +159,24 @@ def intel_formulas(perfmon, family):
     return out
 
 
+def listed_events(perfmon, family):
+    """{name: encoding} of Intel's lists."""
+    out = {}
+    for part in ("core", "uncore", "uncore_experimental"):
+        with open(f"{perfmon}/{INTEL[family][0]}/events/{family}_{part}.json", encoding="utf-8") as file:
+            out.update({e["EventName"]: [e.get(key) for key in ENCODING] for e in json.load(file)["Events"]})
+    return out
+
+
+def check_served(perfmon, family, by):
+    """Each event of a table that serves another model is encoded alike in both lists; or in neither (an event of other
+    documents)."""
+    one, other = listed_events(perfmon, family), listed_events(perfmon, by)
+    for native in natives(by):
+        if one.get(native) != other.get(native):
+            sys.exit(f"{native}: {family} {one.get(native)}, {by} {other.get(native)}")
+
+
 def natives(family):
     """{native name: ours} of a table: one line an event there."""
     with open(f"{TABLES}/{family}.yaml", encoding="utf-8") as file:
@@ -199,6 +223,9 @@ def main():
                 skip = ("l1_bound", "l2_bound", "l3_bound", "dram_bound", "store_bound")
                 formulas = {name: text for name, text in formulas.items() if name not in skip}
             lines += vector(family, formulas, dice, smt)
+    for family, by in SERVED.items():
+        check_served(sys.argv[1], family, by)
+        lines += vector(by, {**GENERAL, **DOCUMENTS[by], **intel_formulas(sys.argv[1], family)}, dice, 0)
     with open(OUT, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -28,6 +29,38 @@ TEST(table, is_found_for_the_cpu_of_each_recorded_machine) {
     EXPECT_EQ(none.error().code, ENOTSUP);
     EXPECT_NE(none.error().message().find("GenuineIntel-6-9E: there is no table"),
               std::string::npos);
+}
+
+/// Linux, arch/x86/include/asm/intel-family.h and arch/x86/kernel/cpu/amd.c (X86_FEATURE_ZEN5, _ZEN6).
+TEST(table, is_that_of_the_model_and_of_no_other) {
+    struct {
+        const char *vendor, *family;
+        unsigned number;
+        std::vector<std::pair<unsigned, unsigned>> models;
+    } const rows[] = {
+        {"GenuineIntel", "sapphirerapids", 6, {{0x8f, 0x8f}, {0xcf, 0xcf}}},
+        {"AuthenticAMD", "amdzen5", 0x1a, {{0x00, 0x2f}, {0x40, 0x4f}, {0x60, 0x7f}}}};
+    for (const builtin_table& b : builtin_tables()) {
+        const table t = *parse_table(b.text, std::string(b.file));
+        for (const auto& [vendor, family, number, models] : rows)
+            for (unsigned model = 0; model <= 0xff; ++model) {
+                const bool listed = std::ranges::any_of(
+                    models, [m = model](const auto& r) { return r.first <= m && m <= r.second; });
+                if (t.family != family && !listed) continue;  // another model's
+                EXPECT_EQ(t.is_for({vendor, number, model}), t.family == family && listed)
+                    << b.file << " model " << model;
+            }
+    }
+}
+
+/// The kernel gives Emerald Rapids the PMUs of Sapphire Rapids: such a machine under its own number.
+TEST(table, of_sapphire_rapids_is_emerald_rapids_too) {
+    test::sysfs_tree tree(test::source_path("tests/data/pmu/sapphirerapids.tree"));
+    tree.put("devices/system/cpu/modalias: cpu:type:x86,ven0000fam0006mod00CF:feature:,0000,0001");
+    const auto found = table_for(*read_cpu_model(tree.root()));
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->family, "sapphirerapids");
+    EXPECT_NE(found->summary.find("Emerald Rapids"), std::string::npos);
 }
 
 TEST(table, in_the_program_is_the_file_that_is_installed) {
