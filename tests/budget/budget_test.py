@@ -23,6 +23,7 @@ from lib import tap  # noqa: E402
 FIGURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.json")
 ISAS = {"scalar": 64, "sse42": 128, "avx2": 256}
 TOLERANCE = 0.02
+COUNTERS_SHARE = 0.03
 PROGRAM, COMPILER = sys.argv[1], sys.argv[2]
 
 
@@ -62,6 +63,14 @@ def check(path, isa):
     return test
 
 
+def check_counters(path, isa):
+    """The machine's counters are on: a worker reads its instructions at each stage of one burst in 64."""
+    def test():
+        off, on = instructions(isa)[path], instructions(isa)[path + "_counters"]
+        assert 0 < on - off <= COUNTERS_SHARE * off, f"{on - off:.2f} of {off:.1f} instructions a packet are the counters'"
+    return test
+
+
 def write():
     found = {path: {isa: round(instructions(isa)[path], 1) for isa in ISAS} for path in sorted(instructions("scalar"))}
     with open(FIGURES, "w", encoding="utf-8") as file:
@@ -73,5 +82,6 @@ if sys.argv[3:] == ["--write"]:
     write()
 else:
     tests = {f"test_{path}_{isa}": check(path, isa) for path in budget()["instructions"] for isa in ISAS}
+    tests |= {f"test_counters_of_{path}_{isa}": check_counters(path, isa) for path in ("patch", "ipv4") for isa in ISAS}
     sys.argv[1:] = []
     tap.main(tests)

@@ -14,9 +14,11 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "lib/path_lab.hpp"
+#include "pmu/user_counter.hpp"
 
 /// In the place of libc's: tables draw the same secrets each time, and keys lie where they lay.
 extern "C" ssize_t getrandom(void* to, size_t bytes, unsigned) {
@@ -41,6 +43,27 @@ constexpr amount counted_rounds{16, 64, false}, timed_rounds{2'000, 30'000, true
 struct workload {
     std::string configuration;
     std::function<byte_vector(uint32_t)> frame;  ///< the i-th of a burst, for port 0
+    bool counters = false;                       ///< the worker reads its instructions, as it can
+};
+
+/// What a worker reads of the kernel's page and the CPU's counter (control/measuring.cpp), on a page that says what the
+/// kernel's does: all of it but RDPMC, which neither valgrind nor every machine has.
+class page_counter : public cost::own_counter {
+  public:
+    page_counter() noexcept {
+        page_.index = 1;
+        page_.pmc_width = 48;
+    }
+    [[nodiscard]] std::optional<uint64_t> read() const noexcept override {
+        return pmu::read_page(page_, [](uint32_t) {
+            uint64_t count = 0;
+            asm volatile("" : "+r"(count));
+            return count;
+        });
+    }
+
+  private:
+    perf_event_mmap_page page_{};
 };
 
 std::string ports(const std::string& west = "", const std::string& east = "") {
@@ -177,6 +200,8 @@ const std::map<std::string, workload> workloads = {
     {"urpf", {routing(", urpf: strict"), v4_frame}},
     {"ecmp", {routing("", true), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
+    {"patch_counters", {ports() + "patches: [[west, east]]\n", v4_frame, true}},
+    {"ipv4_counters", {routing(), v4_frame, true}},
 };
 
 [[gnu::noinline]] void measured_round(datapath::worker& w) { w.poll(); }
@@ -200,7 +225,9 @@ void print_cycles(const std::string& name, std::vector<uint64_t>& of_rounds) {
 }
 
 void count(const std::string& name, const workload& what, const amount& much) {
+    const page_counter counter;
     path_lab l(what.configuration);
+    if (what.counters) l.worker().count_instructions(&counter);
     l.worker().start();
     l.links(true);
     for (int i = 0; i < 4; ++i) {
