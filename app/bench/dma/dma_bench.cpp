@@ -14,7 +14,7 @@
 #include "harness.hpp"
 #include "paper.hpp"
 #include "plan.hpp"
-#include "row.hpp"
+#include "test_bed.hpp"
 
 namespace turnpike::bench::dma {
 namespace {

@@ -12,7 +12,7 @@ namespace turnpike::bench::dma {
 
 /// Options as given, each a list, also with commas; empty: not given.
 struct wish {
-    std::vector<std::string> tests, patterns, offsets, sizes, windows, caches, nodes;
+    std::vector<std::string> tests{}, patterns{}, offsets{}, sizes{}, windows{}, caches{}, nodes{};
     [[nodiscard]] bool empty() const noexcept;
 };
 

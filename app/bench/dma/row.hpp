@@ -2,18 +2,11 @@
 // A row: one of the paper's five micro-benchmarks (table 1) at one setting of its six parameters (table 2).
 //
 // The paper's device reads host memory into itself, or writes it from itself. An engine between memory and memory
-// does both in every copy; how each test is done with it, and what its figure then is of the paper's, is told by
-// done_by().
+// does both in every copy: done_by() tells how each test is done with it, and what its figure then is of the paper's.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "distribution.hpp"
-#include "engine.hpp"
 #include "window.hpp"
 
 namespace turnpike::bench::dma {
@@ -53,34 +46,5 @@ struct row {
 [[nodiscard]] constexpr uint64_t least_units(micro_benchmark test) noexcept {
     return test == micro_benchmark::bw_rdwr ? 2 : 1;
 }
-
-struct row_result {
-    int node = -1;                        ///< where the window is
-    uint64_t transfers = 0;               ///< of a repetition
-    std::optional<distribution> latency;  ///< TSC cycles, over all repetitions
-    std::vector<double> cycles;           ///< of each repetition: median latency, or per transfer
-    uint64_t checked_bytes = 0;
-};
-
-/// The memory that rows run on.
-class test_bed {
-  public:
-    /// last_cache_bytes  what `thrash` overwrites twice
-    test_bed(engine& e, uint64_t last_cache_bytes);
-    ~test_bed();
-
-    /// Memory for all of these rows, so that what is short is said before the first.
-    result<void> reserve(const std::vector<row>& rows);
-    /// transfers  a repetition
-    /// Requires   reserve() with this row
-    /// Throws     void_run
-    row_result run(const row& r, uint64_t transfers, unsigned repetitions);
-
-  private:
-    struct memory;
-    engine& engine_;
-    uint64_t last_cache_bytes_;
-    std::unique_ptr<memory> memory_;
-};
 
 }  // namespace turnpike::bench::dma
