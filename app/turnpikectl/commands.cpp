@@ -181,6 +181,8 @@ constexpr command table[] = {
      "name stations learnt moves aged held refused ageing_s max_addresses"},
     {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "stations that bridges know",
      show, nullptr, "fdb", "bridge vlan mac port kind age_s"},
+    {"show heard [bridge BRIDGE]", "who has which address, as bridges with neigh_suppress heard it",
+     show, nullptr, "heard", "bridge vlan address mac port"},
     {"show tunnels", "tunnels, and what went through each", show, nullptr, "tunnels",
      "name vni local remote vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show acl", "access lists where they are bound, with what they counted", show, nullptr, "acl",

@@ -27,6 +27,10 @@ class heard_addresses {
     void tick(uint64_t now_ms, const datapath::station_table& stations);
     [[nodiscard]] const datapath::address_table& table() const noexcept { return *table_; }
 
+    static ip_address address_of(const datapath::address_key& k) noexcept {
+        if ((k.network & 1) == 0) return ip_address::from_v4(static_cast<uint32_t>(k.address[0]));
+        return ip_address::from_v6(reinterpret_cast<const uint8_t*>(k.address));
+    }
     static uint16_t domain_of(const datapath::address_key& k) noexcept {
         return static_cast<uint16_t>(k.network >> 1);
     }

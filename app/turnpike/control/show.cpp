@@ -229,6 +229,8 @@ constexpr subject subjects[] = {
     {"vrfs", show_vrfs, "VRFs, their interfaces, and how many routes each has"},
     {"bridges", show_bridges, "bridges, their members, and what each VLAN counted"},
     {"fdb", show_fdb, "stations that bridges know; bridge, port, vlan, mac: those alone"},
+    {"heard", show_heard,
+     "who has which address, as bridges with neigh_suppress heard it; bridge: its alone"},
     {"tunnels", show_tunnels, "tunnels, and what went through each, and through each network"},
     {"acl", show_acl, "access lists where they are bound, with what they counted"},
     {"drops", show_drops, "packets that went no further, by reason"},

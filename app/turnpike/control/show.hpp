@@ -58,6 +58,7 @@ template <class T>
 
 [[nodiscard]] nlohmann::json show_vrfs(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_tunnels(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_heard(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_bridges(controller& c, const request_fields& f);
 /// Of the stations that bridges learnt, those that `bridge`, `port`, `vlan` and `mac` say.
 /// Answers  how many

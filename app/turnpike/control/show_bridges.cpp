@@ -2,6 +2,9 @@
 // Bridges, and the stations that they know: a million at most, so by the page.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "control/show.hpp"
 
 namespace turnpike::control {
@@ -74,7 +77,56 @@ json station_json(controller& c, const known_station& s) {
             {"age_s", s.fixed ? json(nullptr) : json(s.age_s)}};
 }
 
+/// What was heard, in order.
+using heard = std::pair<datapath::address_key, datapath::bound_address>;
+std::vector<heard> all_heard(bridges& of) {
+    std::vector<heard> all;
+    if (of.addresses() == nullptr) return all;
+    of.addresses()->table().for_each([&](const datapath::address_key& k, uint64_t who) {
+        all.emplace_back(k, datapath::bound_address(who));
+    });
+    const auto order = [](const heard& h) {
+        const auto bytes = heard_addresses::address_of(h.first);
+        return std::pair(heard_addresses::domain_of(h.first), bytes);
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const heard& a, const heard& b) { return order(a) < order(b); });
+    return all;
+}
+
+json heard_json(controller& c, const heard& h) {
+    const uint16_t domain = heard_addresses::domain_of(h.first);
+    const auto [bridge, vlan] = c.switching().name_of(domain);
+    const auto station = c.switching().table()->find(h.second.mac() | uint64_t{domain} << 48);
+    mac_address mac;
+    const uint64_t bytes = h.second.mac();
+    std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
+    return {{"bridge", bridge},
+            {"vlan", name_of_vlan(vlan)},
+            {"address", heard_addresses::address_of(h.first).text()},
+            {"mac", mac.text()},
+            {"port", station ? json(c.places().name_of(datapath::station(*station).place()))
+                             : json(nullptr)}};
+}
+
 }  // namespace
+
+json show_heard(controller& c, const request_fields& f) {
+    f.expect("bridge from most");
+    const std::string wanted = which_of(c, f).bridge;
+    const uint64_t from = f.number_or("from", 0, 0, heard_addresses::most), most = page_of(f);
+    const auto all = all_heard(c.switching());
+    json list = json::array(), next = nullptr;
+    for (uint64_t i = from; i < all.size(); ++i) {
+        if (list.size() == most) {
+            next = i;
+            break;
+        }
+        json one = heard_json(c, all[i]);
+        if (wanted.empty() || one["bridge"] == wanted) list.push_back(std::move(one));
+    }
+    return {{"heard", std::move(list)}, {"next", std::move(next)}};
+}
 
 json show_bridges(controller& c, const request_fields& f) {
     f.expect("");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Questions for addresses that tunnels are spared: which, who answers, and what is flooded as ever (RFC 9161).
+#include <nlohmann/json.hpp>
+
+#include "control/requests.hpp"
 #include "packet/arp.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/nd.hpp"
@@ -85,6 +88,31 @@ TEST(neigh_suppress, probes_and_announcements_go_to_all) {
     EXPECT_EQ(counted_out(l.send(0, arp_frame(2, 1, ip_of(1), ip_of(1)))), "012");
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "110") << "by its announcement";
     EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2, true))), "012");
+}
+
+/// All that was heard is shown, in order, by the page.
+TEST(neigh_suppress, what_was_heard_is_shown) {
+    using nlohmann::json;
+    lab l(spared);
+    const auto shown = [&](json request) {
+        request["request"] = "show";
+        request["what"] = "heard";
+        control::requests r(l.controller(), "none.yaml");
+        return json::parse(r.answer(request.dump(), {}))["result"];
+    };
+    EXPECT_EQ(shown({{"bridge", "lan"}})["heard"], json::array());
+    l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
+    l.send(0, question(1, 7));
+    const json all = shown({{"bridge", "lan"}});
+    ASSERT_EQ(all["heard"].size(), 2U) << all.dump();
+    EXPECT_EQ(all["heard"][0]["port"], "p0");
+    EXPECT_EQ(all["heard"][0]["mac"], "02:00:00:01:00:01");
+    EXPECT_EQ(all["heard"][0]["address"], ip_address::from_v4(ip_of(1)).text());
+    EXPECT_EQ(all["heard"][1]["port"], "t2");
+    EXPECT_EQ(all["heard"][1]["address"], ip_address::from_v4(ip_of(2)).text());
+    const json first = shown({{"most", 1}});
+    EXPECT_EQ(first["heard"].size(), 1U);
+    EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["heard"][0], all["heard"][1]);
 }
 
 /// It is as long known as its station; and an address that is somebody else's now is his.
