@@ -211,11 +211,17 @@ constexpr command table[] = {
           save),
     {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [vrf VRF] [--confirm SECONDS]",
      "a route by a neighbour", change_route, changed},
+    {"route add|replace PREFIX via ADDRESS recursive [vrf VRF] [--confirm SECONDS]",
+     "a route by a gateway that other routes lead to", change_route, changed},
     {"route add|replace PREFIX port PORT [vrf VRF] [--confirm SECONDS]",
      "a route to a link: its destinations are neighbours there", change_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
      "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [vrf VRF] [--confirm SECONDS]",
      "a route that neighbours share, by flow", change_shared_route, changed},
+    {"route add|replace PREFIX nexthop via ADDRESS [weight NUMBER] [nexthop via ADDRESS [weight "
+     "NUMBER]]... recursive "
+     "[vrf VRF] [--confirm SECONDS]",
+     "one that gateways share which other routes lead to", change_shared_route, changed},
     {"route add|replace PREFIX blackhole|unreachable|prohibit [vrf VRF] [--confirm SECONDS]",
      "a route that leads nowhere", change_route, changed},
     {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "and take it away", change_route, changed},

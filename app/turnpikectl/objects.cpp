@@ -120,8 +120,9 @@ result<json> change_route(const given& g) {
         }
     // It stands alone, where others have a value behind them.
     given pairs = g;
-    if (std::erase_if(pairs.words, [](const auto& w) { return w.first == "onlink"; }) != 0)
-        route["onlink"] = true;
+    for (const char* alone : {"onlink", "recursive"})
+        if (std::erase_if(pairs.words, [&](const auto& w) { return w.first == alone; }) != 0)
+            route[alone] = true;
     return change(g, members(pairs, 3, std::move(route)));
 }
 
@@ -133,7 +134,7 @@ result<json> change_shared_route(const given& g) {
             all.push_back(json::object());
             continue;
         }
-        if (g.words[i].first == "vrf") break;
+        if (g.words[i].first == "vrf" || g.words[i].first == "recursive") break;
         if (g.words[i].first == "onlink") {
             all.back()["onlink"] = true;
             continue;
@@ -142,6 +143,7 @@ result<json> change_shared_route(const given& g) {
         ++i;
     }
     json route = {{"to", g.value("PREFIX")}, {"via", std::move(all)}};
+    if (g.has("recursive")) route["recursive"] = true;
     add_vrf(g, route);
     return change(g, std::move(route));
 }

@@ -36,6 +36,11 @@ def test_objects():
         "route add 10.9.0.0/16 nexthop via 10.255.0.2 port east onlink weight 2 nexthop via 10.0.3.2": {
             "add": {"route": {"to": "10.9.0.0/16", "via": [
                 {"via": "10.255.0.2", "port": "east", "onlink": True, "weight": "2"}, {"via": "10.0.3.2"}]}}},
+        "route add 10.9.0.0/16 via 192.0.2.1 recursive vrf red": {
+            "add": {"route": {"to": "10.9.0.0/16", "via": "192.0.2.1", "recursive": True, "vrf": "red"}}},
+        "route replace 10.9.0.0/16 nexthop via 192.0.2.1 weight 2 nexthop via 192.0.2.2 recursive": {
+            "replace": {"route": {"to": "10.9.0.0/16", "via": [{"via": "192.0.2.1", "weight": "2"}, {"via": "192.0.2.2"}],
+                                  "recursive": True}}},
         "route add 10.9.0.0/16 port east": {"add": {"route": {"to": "10.9.0.0/16", "port": "east"}}},
         "route replace 10.9.0.0/16 port east vrf red":
             {"replace": {"route": {"to": "10.9.0.0/16", "port": "east", "vrf": "red"}}},

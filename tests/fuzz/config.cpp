@@ -59,6 +59,8 @@ void check_routes(const state::desired& m, const state::route_set& routes) {
         for (const state::route_member& hop : t.members) {
             REQUIRE(!hop.via || hop.via->v6 || !r.to.address.v6);
             REQUIRE(hop.weight >= 1 && hop.weight <= state::most_member_weight);
+            REQUIRE(!t.recursive || (hop.via && hop.interface.empty() && !hop.onlink));
+            if (t.recursive) continue;
             REQUIRE(m.interfaces.at(hop.interface).kind == state::interface_kind::routed);
         }
     }

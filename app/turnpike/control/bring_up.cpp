@@ -63,6 +63,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     if (!tables) return tl::unexpected<error>(tables.error());
     tables_ = std::move(*tables);
     vrfs_ = std::make_unique<vrfs>();
+    recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<hop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     ports_ = std::make_unique<ports>(pool_, [this](uint16_t p) { return counted(p); });
@@ -79,9 +80,9 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<tunnels>(*workers_);
-    owners_ = {workers_.get(),    ports_.get(),   vrfs_.get(),    interfaces_.get(),
-               host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),
-               neighbours_.get(), groups_.get(),  tables_.get()};
+    owners_ = {workers_.get(),   ports_.get(),      vrfs_.get(),    interfaces_.get(),
+               host_.get(),      bridges_.get(),    tunnels_.get(), acls_.get(),
+               recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::desired>();
     empty->fixed = wanted->fixed;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,17 @@ struct change {
     std::vector<worker> workers{};  ///< by number
     using places = std::map<std::string, uint16_t, std::less<>>;
     places port_place{}, interface_place{};
+    /// One of the ways of a recursive route: a neighbour, or a fixed hop that drops.
+    struct way {
+        state::route_member to{};
+        std::optional<uint32_t> drops{};
+    };
     /// A set of routes on its way. By index into set.targets(): the hops of members, and their own.
     struct leading {
         const state::route_set* set = nullptr;
         const state::route_changes* what = nullptr;
-        std::vector<std::vector<uint32_t>> hops_of_members{};
+        std::vector<std::vector<way>> ways{};  ///< of recursive ones; empty: none is known
+        std::vector<std::vector<uint32_t>> hops_of_members{};  ///< or of ways
         std::vector<uint32_t> hop_of_target{};
     };
     /// The routes of a VRF.

@@ -2,7 +2,7 @@
 // The controller: owns everything, takes change sets through the owners, ends what workers punt, and
 // looks at links, timers and the pool. Enter control here.
 //
-//   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> neighbours -> groups -> routes   prepare, so
+//   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the view
 //   routes -> ... -> workers                                            retire, when workers have moved on
@@ -25,6 +25,7 @@
 #include "control/outlet.hpp"
 #include "control/pcie_bill.hpp"
 #include "control/ports.hpp"
+#include "control/recursion.hpp"
 #include "control/route_tables.hpp"
 #include "control/slow_path/icmp.hpp"
 #include "control/slow_path/message_rate.hpp"
@@ -99,6 +100,7 @@ class controller {
     [[nodiscard]] const vrfs& vrf_places() const noexcept { return *vrfs_; }
     [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
     [[nodiscard]] const hop_groups& groups() const noexcept { return *groups_; }
+    [[nodiscard]] const recursion& recursive() const noexcept { return *recursion_; }
     [[nodiscard]] const ports& devices() const noexcept { return *ports_; }
     [[nodiscard]] const interfaces& places() const noexcept { return *interfaces_; }
     [[nodiscard]] const host_stack& kernel_side() const noexcept { return *host_; }
@@ -165,6 +167,7 @@ class controller {
     std::unique_ptr<vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;
     std::unique_ptr<neighbours> neighbours_;
+    std::unique_ptr<recursion> recursion_;
     std::unique_ptr<hop_groups> groups_;
     std::unique_ptr<ports> ports_;
     std::unique_ptr<interfaces> interfaces_;

@@ -22,7 +22,7 @@ uint64_t mix(uint64_t x) noexcept {
 }
 
 uint64_t name_of(const state::route_member& m) noexcept {
-    uint64_t name = m.via->v6;  // of several, each has one
+    uint64_t name = m.via->v6;  // of several, and of recursive ones, each has one
     for (const uint8_t byte : m.via->bytes) name = mix(name ^ byte);
     for (const char c : m.interface) name = mix(name ^ static_cast<uint8_t>(c));
     return name;
@@ -69,6 +69,7 @@ class scores {
 /// A member's part of the buckets is off by the square root of what it has: 1.6 % of two, 6 % of those from 16 on.
 uint32_t buckets_for(size_t members) noexcept {
     constexpr uint32_t least = 4096;
+    if (members == 1) return 1;
     const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
     return std::clamp(wanted, least, hop_group::most_buckets);
 }
@@ -92,11 +93,13 @@ hop_group::owned make_group(std::span<const group_member> members, const std::ve
 
 hop_groups::~hop_groups() {
     for (auto& [key, g] : groups_) give_back(*g);
+    for (auto& [key, g] : recursive_) give_back(*g);
 }
 
 /// Workers may be reading the one before.
 void hop_groups::publish(group& g, hop_group::owned next) noexcept {
     hops_[g.hop].group.store(next.get(), std::memory_order_release);
+    ++stores_;
     if (g.table != nullptr)
         rcu_.hook()({[](void* gone, uint64_t) { hop_group::free{}(static_cast<hop_group*>(gone)); },
                      g.table.release(), 0});
@@ -110,34 +113,42 @@ void hop_groups::give_back(group& g) noexcept {
 }
 
 void hop_groups::look_at(const judge& can_send) {
-    for (auto& [key, g] : groups_) {
-        std::vector<bool> able = g->able;
-        for (size_t m = 0; m < g->members.size(); ++m) {
-            const datapath::next_hop& hop = hops_[g->members[m].hop];
-            able[m] = sends(hop) && can_send(hop);
-        }
-        if (able == g->able) continue;
-        bool came_back = false;
-        for (size_t m = 0; m < able.size(); ++m) came_back |= able[m] && !g->able[m];
-        publish(*g, make_group(g->members, able, came_back ? nullptr : g->table.get()));
-        g->able = std::move(able);
+    for (auto& [key, g] : groups_) look_at(*g, can_send);
+    for (auto& [key, g] : recursive_) look_at(*g, can_send);
+}
+
+void hop_groups::look_at(group& g, const judge& can_send) {
+    std::vector<bool> able = g.able;
+    for (size_t m = 0; m < g.members.size(); ++m) {
+        const datapath::next_hop& hop = hops_[g.members[m].hop];
+        able[m] = sends(hop) && can_send(hop);
     }
+    if (able == g.able) return;
+    bool came_back = false;
+    for (size_t m = 0; m < able.size(); ++m) came_back |= able[m] && !g.able[m];
+    // Who is alone has all buckets.
+    if (g.members.size() > 1)
+        publish(g, make_group(g.members, able, came_back ? nullptr : g.table.get()));
+    g.able = std::move(able);
 }
 
 hop_groups::shown hop_groups::of_hop(uint32_t hop) const {
     shown out;
-    for (const auto& [key, g] : groups_) {
-        if (g->hop != hop) continue;
+    const auto add = [&](const std::shared_ptr<group>& g) {
+        if (g->hop != hop) return;
         out.buckets = g->table->buckets();
         for (size_t m = 0; m < g->members.size(); ++m)
             out.members.push_back(
                 {.hop = g->members[m].hop, .weight = g->members[m].weight, .able = g->able[m]});
         for (uint32_t b = 0; b < out.buckets; ++b) ++out.members[g->table->bucket()[b]].buckets;
-    }
+    };
+    for (const auto& [key, g] : groups_) add(g);
+    for (const auto& [key, g] : recursive_) add(g);
     return out;
 }
 
-/// Groups of the same members are one; those that stay keep their hop, so that routes need not be written.
+/// Groups of the same members are one; those that stay keep their hop, so that routes need not be written. So do
+/// those of the same gateways, whose members may be others now.
 class hop_groups::staged_groups : public staged {
   public:
     explicit staged_groups(hop_groups& of) : of_(of) {}
@@ -147,17 +158,21 @@ class hop_groups::staged_groups : public staged {
     }
 
     result<void> add(change& c) {
-        gone_.reserve(of_.groups_.size());
+        gone_.reserve(of_.groups_.size() + of_.recursive_.size());
         for (change::table& table : c.tables)
             for (change::leading* some : {&table.operators, &table.learned}) {
                 const auto targets = some->set->targets();
                 for (size_t t = 0; t < targets.size(); ++t) {
-                    const auto hop = hop_of(c, targets[t], some->hops_of_members[t]);
+                    const auto& hops = some->hops_of_members[t];
+                    const auto hop =
+                        targets[t].recursive
+                            ? recursive_hop(c, {table.vrf, targets[t].members}, some->ways[t], hops)
+                            : hop_of(c, targets[t], hops);
                     if (!hop) return tl::unexpected<error>(hop.error());
                     some->hop_of_target.push_back(*hop);
                 }
             }
-        c.view->groups = !after_.empty();
+        c.view->groups = !after_.empty() || !recursive_.empty();
         c.view->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
         return {};
     }
@@ -166,6 +181,14 @@ class hop_groups::staged_groups : public staged {
         for (auto& [key, g] : of_.groups_)
             if (!after_.contains(key)) gone_.push_back(std::move(g));
         of_.groups_.swap(after_);
+        for (auto& [key, g] : of_.recursive_)
+            if (!recursive_.contains(key)) gone_.push_back(std::move(g));
+        of_.recursive_.swap(recursive_);
+        for (other_members& o : others_) {
+            of_.publish(*o.of, std::move(o.table));
+            o.of->members.swap(o.members);
+            o.of->able.swap(o.able);
+        }
     }
     void retire() noexcept override {
         for (const auto& g : gone_) of_.give_back(*g);
@@ -215,17 +238,44 @@ class hop_groups::staged_groups : public staged {
         after_.emplace(std::move(key), g);
         return g->hop;
     }
+    result<uint32_t> recursive_hop(const change& c, gateways key,
+                                   const std::vector<change::way>& ways,
+                                   const std::vector<uint32_t>& hops) {
+        members wanted;
+        for (size_t w = 0; w < ways.size(); ++w)
+            wanted.push_back(
+                {.name = name_of(ways[w].to), .hop = hops[w], .weight = ways[w].to.weight});
+        if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_hop::unreachable});
+        const auto was = of_.recursive_.find(key);
+        if (was == of_.recursive_.end()) {
+            auto made = make(c, wanted);
+            if (!made) return tl::unexpected<error>(made.error());
+            return recursive_.emplace(std::move(key), std::move(*made)).first->second->hop;
+        }
+        const std::shared_ptr<group>& g = was->second;
+        if (g->members != wanted) {
+            auto able = able_of(c, wanted);
+            auto table = make_group(wanted, able, nullptr);
+            others_.push_back({g, std::move(wanted), std::move(able), std::move(table)});
+        }
+        return recursive_.emplace(std::move(key), g).first->second->hop;
+    }
+    std::vector<bool> able_of(const change& c, const members& some) const {
+        std::vector<bool> able;
+        for (const group_member& m : some) able.push_back(can_send(c, of_.hops_[m.hop]));
+        return able;
+    }
     result<std::shared_ptr<group>> make(const change& c, const members& key) {
         auto g = std::make_shared<group>();
         g->members = key;
-        for (const group_member& m : key) g->able.push_back(can_send(c, of_.hops_[m.hop]));
+        g->able = able_of(c, key);
         auto table = make_group(g->members, g->able, nullptr);
         made_.reserve(made_.size() + 1);
         const auto hop = of_.hops_.take();
         if (!hop)
             return fail(ENOSPC, c.after.file,
-                        "no next hop is left for routes that several neighbours share; allow more "
-                        "neighbours (neighbours.limit)");
+                        "no next hop is left for routes that several neighbours share, or that are "
+                        "recursive; allow more neighbours (neighbours.limit)");
         g->hop = *hop;
         of_.publish(*g, std::move(table));
         of_.hops_[*hop].kind.store(hop_kind::group, std::memory_order_release);
@@ -240,7 +290,16 @@ class hop_groups::staged_groups : public staged {
     }
 
     hop_groups& of_;
+    /// Of a group that stays.
+    struct other_members {
+        std::shared_ptr<group> of;
+        hop_groups::members members;
+        std::vector<bool> able;
+        datapath::hop_group::owned table;
+    };
     std::map<members, std::shared_ptr<group>> after_;
+    std::map<gateways, std::shared_ptr<group>> recursive_;
+    std::vector<other_members> others_;
     std::vector<std::shared_ptr<group>> made_, gone_;
     bool committed_ = false;
 };

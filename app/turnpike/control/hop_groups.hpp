@@ -6,6 +6,9 @@
 // Schomaker, "Weighted distributed hash tables" (2005). So of n members one that is lost loses its own flows
 // only, to all others alike; it gets the same back; and a new one takes its part of each. Scores are made of the
 // members' names, so that the same file makes the same ways again after a restart.
+//
+// What recursive routes lead to is such a group, too, of one member or several, and keeps its hop whatever its
+// gateways resolve to: what changes there is one store, for however many routes lead to it.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +48,7 @@ class hop_groups : public owner {
     ~hop_groups() override;
 
     /// A hop for each target of routes: its only member's, a group's, or a fixed one.
+    /// Needs change::leading::hops_of_members, and ways of recursive routes.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Links may have come or gone: members get their buckets, or lose them, before anybody is asked.
@@ -65,6 +69,9 @@ class hop_groups : public owner {
     /// Empty: it is no group's.
     [[nodiscard]] shown of_hop(uint32_t hop) const;
 
+    /// Tables that workers were shown, since the start: each was one store.
+    [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
+
   private:
     struct group {
         uint32_t hop = 0;
@@ -73,14 +80,23 @@ class hop_groups : public owner {
         datapath::hop_group::owned table;  ///< that workers see
     };
     using members = std::vector<group_member>;
+    /// Recursive routes of the same gateways share one.
+    struct gateways {
+        uint8_t vrf = 0;
+        std::vector<state::route_member> of{};
+        auto operator<=>(const gateways&) const = default;
+    };
     class staged_groups;
 
     void publish(group& g, datapath::hop_group::owned next) noexcept;
     void give_back(group& g) noexcept;
+    void look_at(group& g, const judge& can_send);
 
     next_hops& hops_;
     rcu::qsbr& rcu_;
     std::map<members, std::shared_ptr<group>> groups_;
+    std::map<gateways, std::shared_ptr<group>> recursive_;
+    uint64_t stores_ = 0;
 };
 
 }  // namespace turnpike::control

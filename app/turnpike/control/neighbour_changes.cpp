@@ -78,9 +78,14 @@ class neighbours::staged_neighbours : public staged {
   private:
     /// learned  what names ourselves leads nowhere, and holds nothing else up
     result<void> add_gateways(const change& c, change::leading& some, bool learned = false) {
-        for (const state::route_target& t : some.set->targets()) {
+        const auto targets = some.set->targets();
+        for (size_t t = 0; t < targets.size(); ++t) {
             auto& hops = some.hops_of_members.emplace_back();
-            for (const state::route_member& m : t.members) {
+            if (targets[t].recursive) {
+                if (auto done = add_ways(c, some.ways[t], hops); !done) return done;
+                continue;
+            }
+            for (const state::route_member& m : targets[t].members) {
                 const uint16_t interface = c.interface_place.at(m.interface);
                 if (!m.via) {
                     hops.push_back(view_.interfaces[interface].addresses->link_hop);
@@ -95,6 +100,23 @@ class neighbours::staged_neighbours : public staged {
                 gateways_.insert(*e);
                 hops.push_back((*e)->hop);
             }
+        }
+        return {};
+    }
+
+    /// Of recursive routes likewise: what leads there may be learned.
+    result<void> add_ways(const change& c, const std::vector<change::way>& ways,
+                          std::vector<uint32_t>& hops) {
+        for (const change::way& way : ways) {
+            const state::route_member& to = way.to;
+            if (way.drops || is_own_link_local(c.interface_place.at(to.interface), *to.via)) {
+                hops.push_back(way.drops.value_or(datapath::fixed_hop::unreachable));
+                continue;
+            }
+            auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
+            if (!e) return tl::unexpected<error>(e.error());
+            gateways_.insert(*e);
+            hops.push_back((*e)->hop);
         }
         return {};
     }

@@ -41,6 +41,7 @@ result<std::unique_ptr<routes>> routes::create(rcu::qsbr& rcu) {
 
 result<void> routes::set(const ip_prefix& to, std::optional<uint32_t> hop) {
     const ip_address& a = to.address;
+    ++written_;
     if (hop)
         return a.v6 ? v6_->add(a.v6_bytes(), to.length, *hop) : v4_->add(a.v4(), to.length, *hop);
     return a.v6 ? v6_->remove(a.v6_bytes(), to.length) : v4_->remove(a.v4(), to.length);
@@ -229,6 +230,7 @@ result<void> routes::load(const sources& from) {
     for (const auto& [to, h] : hosts_)
         if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)
             put(to, h.hop);
+    written_ += v4.size() + v6.size();
     if (auto loaded = v6_->load(v6); !loaded) return loaded;
     return v4_->load(v4);
 }
@@ -258,6 +260,7 @@ class routes::staged_routes : public staged {
             made_ = {};
             return load();
         }
+        of_.written_ += made_.v4.size() + made_.v6.size();
         if (auto done = show_all(*of_.v4_, made_.v4, shown_v4_); !done) return done;
         return show_all(*of_.v6_, made_.v6, shown_v6_);
     }

@@ -52,6 +52,8 @@ class routes {
 
     /// A refused change could not be taken back whole; the next one builds the tables anew.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
+    /// Routes that were written into the FIBs, since the start.
+    [[nodiscard]] uint64_t written() const noexcept { return written_; }
 
     [[nodiscard]] const fib::fib4& v4() const noexcept { return *v4_; }
     [[nodiscard]] const fib::fib6& v6() const noexcept { return *v6_; }
@@ -99,6 +101,7 @@ class routes {
     };
     hops derived_;
     std::map<ip_prefix, host> hosts_;
+    uint64_t written_ = 0;
     bool incomplete_ = false;
     bool links_ = false;  ///< some route of the operator's, or a learned one, leads to a link
     const state::route_set *operators_ = nullptr, *learned_ = nullptr;  ///< of what runs

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Routes, neighbours and next hops: there may be a million, so they are shown by the page, each from its
 // key on. A page is a part of one of control's rounds.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "control/show.hpp"
 #include "sources/kernel_mirror.hpp"
 
@@ -69,11 +73,50 @@ void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, rout
     out["metric"] = learned->metric;
 }
 
+/// One alone stands for itself.
+json alone_or_all(json list) { return list.size() == 1 ? json(list[0]) : list; }
+
+/// Of a recursive route: where its gateways are, and why not.
+void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
+    if (origin != route_origin::configured) return;
+    const state::route_target* route = c.running().routes_of(c.vrf_places().name_of(vrf)).find(to);
+    if (route == nullptr || !route->recursive) return;
+    json via = json::array(), interfaces = json::array(), all = json::array();
+    std::string reason;
+    bool any = false;
+    for (const state::route_member& m : route->members) {
+        const resolved_gateway* g = c.recursive().find(vrf, *m.via);
+        if (g == nullptr) continue;
+        via.push_back(m.via->text());
+        json one = {{"via", m.via->text()}, {"weight", m.weight}};
+        one["through"] = g->through ? json(g->through->text()) : json(nullptr);
+        any |= g->why == unresolved::none;
+        if (g->why != unresolved::none) {
+            one["unresolved"] = text_of(g->why);
+            reason +=
+                fmt::format("{}{}: {}", reason.empty() ? "" : "; ", m.via->text(), text_of(g->why));
+        }
+        all.push_back(std::move(one));
+    }
+    for (const json& member : out["members"])
+        if (const json on = member.value("interface", json());
+            !on.is_null() &&
+            std::find(interfaces.begin(), interfaces.end(), on) == interfaces.end())
+            interfaces.push_back(on);
+    out["recursive"] = true;
+    out["via"] = alone_or_all(std::move(via));
+    out["gateways"] = std::move(all);
+    if (!interfaces.empty()) out["interface"] = alone_or_all(std::move(interfaces));
+    if (!reason.empty()) out["reason"] = reason;
+    if (!any) out["type"] = "unresolved";
+}
+
 json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t hop,
                 route_origin origin) {
     json out = hop_json(c, hop);
     out["to"] = to.text();
     add_origin(c, vrf, out, to, origin);
+    add_gateways(c, vrf, out, to, origin);
     return out;
 }
 
@@ -112,7 +155,9 @@ json show_route(controller& c, const request_fields& f) {
         bool found = false;
         table.for_each(to, [&](const ip_prefix& first, uint32_t, route_origin origin) {
             found = first == to;
-            if (found) add_origin(c, vrf, out, to, origin);
+            if (!found) return false;
+            add_origin(c, vrf, out, to, origin);
+            add_gateways(c, vrf, out, to, origin);
             return false;
         });
         if (!found) continue;

@@ -12,17 +12,19 @@ namespace turnpike::datapath {
 /// hop  of the source
 [[nodiscard]] inline bool leads_back(const view& v, uint32_t hop, const interface& in) noexcept {
     const next_hop& by = v.hops[hop];
-    const auto is_way = [&](const next_hop& h) {
-        return !in.urpf_strict || h.out.interface == in.place;
+    const auto is_way = [&](hop_kind kind, const next_hop& h) {
+        return kind >= hop_kind::glean && (!in.urpf_strict || h.out.interface == in.place);
     };
     const hop_kind kind = by.kind.load(std::memory_order_acquire);
     if (kind == hop_kind::group) {
         const hop_group& group = *by.group.load(std::memory_order_acquire);
-        for (uint32_t m = 0; m < group.members; ++m)
-            if (is_way(v.hops[group.hop[m]])) return true;
+        for (uint32_t m = 0; m < group.members; ++m) {
+            const next_hop& h = v.hops[group.hop[m]];
+            if (is_way(h.kind.load(std::memory_order_acquire), h)) return true;
+        }
         return false;
     }
-    return kind >= hop_kind::glean && is_way(by);
+    return is_way(kind, by);
 }
 
 }  // namespace turnpike::datapath

@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
                                                      "src",   "pref",  "table"};
 constexpr const char* forms =
     "a route is PREFIX via ADDRESS [dev PORT [onlink]], or PREFIX dev PORT, or PREFIX nexthop via "
-    "ADDRESS [dev PORT] [weight N] nexthop ..., or blackhole, unreachable or prohibit PREFIX";
+    "ADDRESS [dev PORT] [weight N] nexthop ..., or the same with recursive behind it and no dev, "
+    "or blackhole, unreachable or prohibit PREFIX";
 
 template <size_t N>
 bool is_one(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -91,6 +92,8 @@ class line_words {
             take_word(left_);
         } else if (word == "onlink") {
             now_.onlink = true;
+        } else if (word == "recursive") {
+            into_.recursive = true;
         } else if (word != "linkdown") {
             return refuse(fmt::format("'{}' is not known; {}", word.substr(0, 80), forms));
         }
@@ -150,11 +153,15 @@ result<route_line> parse_route_line(std::string_view line) {
     line_words words(line, out);
     if (auto good = words.read(); !good) return tl::unexpected<error>(good.error());
     if (out.type != route_type::unicast) {
-        if (out.first.via || !out.others.empty())
-            return refuse("via says where packets go, but a route of this type sends none");
+        if (out.first.via || !out.others.empty() || out.recursive)
+            return refuse(
+                fmt::format("{} says where packets go, but a route of this type sends none",
+                            out.recursive ? "recursive" : "via"));
         return out;
     }
     if (!words.any()) return refuse(fmt::format("says not where packets go: {}", forms));
+    if (out.recursive && !out.first.via)
+        return refuse("recursive says where a gateway is, and there is none: no via");
     if (by_default && out.first.via)
         out.to.address.v6 = out.first.via->v6 != words.crosses_families();
     return out;
@@ -165,10 +172,27 @@ bool says_nothing(std::string_view line) noexcept {
     return first == std::string_view::npos || line[first] == '#';
 }
 
+namespace {
+
+/// A gateway of a recursive route.
+result<void> add_beyond(const route_line::member& m, state::route_target& to) {
+    if (!m.dev.empty() || m.onlink)
+        return refuse(
+            "dev says on which link the gateway is, and recursive that other routes do: one of "
+            "them");
+    if (auto good = state::check_recursive(*m.via); !good)
+        return refuse("via " + good.error().text);
+    to.members.push_back({.via = m.via, .weight = m.weight});
+    return {};
+}
+
+}  // namespace
+
 result<state::route_target> route_line_reader::target_of(const route_line& line) {
-    state::route_target out{.type = line.type};
+    state::route_target out{.type = line.type, .recursive = line.recursive};
     if (line.type != route_type::unicast) return out;
     const auto add = [&](const route_line::member& m) -> result<void> {
+        if (line.recursive) return add_beyond(m, out);
         if (!m.via) {
             if (auto good = neighbours_.check_link(m.dev); !good)
                 return refuse("dev " + good.error().text);
@@ -202,13 +226,14 @@ result<state::route> route_line_reader::read(std::string_view line) {
     }
     last_.dev = last_dev_;
     if (last_index_ == UINT32_MAX || !parsed->others.empty() || parsed->type != last_type_ ||
-        parsed->first != last_) {
+        parsed->recursive != last_recursive_ || parsed->first != last_) {
         last_index_ = UINT32_MAX;
         const auto target = target_of(*parsed);
         if (!target) return tl::unexpected<error>(target.error());
         const uint32_t index = targets_.target_index(*target);
         if (!parsed->others.empty()) return state::route{parsed->to, index};
         last_type_ = parsed->type;
+        last_recursive_ = parsed->recursive;
         last_ = parsed->first;
         last_dev_ = parsed->first.dev;
         last_index_ = index;

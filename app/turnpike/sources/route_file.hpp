@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Routes as plain lines, "PREFIX via ADDRESS [dev PORT]", as `ip route` prints them; blackhole and
-// unreachable stand before the prefix. A million lines in about a second, .gz too.
+// unreachable stand before the prefix, recursive behind all else. A million lines in about a second, .gz too.
 #pragma once
 
 #include <filesystem>
@@ -28,6 +28,7 @@ struct route_line {
     };
     ip_prefix to{};
     state::route_type type = state::route_type::unicast;
+    bool recursive = false;
     member first{};
     std::vector<member> others{};  ///< where it has several; of most lines there are none
 };
@@ -55,6 +56,7 @@ class route_line_reader {
     state::route_set& targets_;
     // What the route before said: mostly this one says the same.
     state::route_type last_type_ = state::route_type::unicast;
+    bool last_recursive_ = false;
     route_line::member last_{};  ///< its port is last_dev_
     std::string last_dev_{};
     uint32_t last_index_ = UINT32_MAX;

@@ -128,6 +128,7 @@ desired read_all(const reader& from, const std::string& name) {
                      "icmp",
                      "ecmp",
                      "special_purpose",
+                     "resolve_via_default",
                      "neighbours",
                      "control",
                      "control_plane"});
@@ -159,6 +160,8 @@ desired read_all(const reader& from, const std::string& name) {
     if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"), out.messages);
     if (from.has("special_purpose"))
         out.drops_special = from.at("special_purpose").word({"route", "drop"}) == 1;
+    if (from.has("resolve_via_default"))
+        out.default_resolves = from.at("resolve_via_default").truth();
     if (from.has("ecmp")) out.sharing = read_ecmp(from.at("ecmp"), out.sharing);
     if (from.has("neighbours")) {
         const reader neighbours = from.at("neighbours");

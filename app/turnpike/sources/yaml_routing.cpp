@@ -201,6 +201,22 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const d
     return out;
 }
 
+/// The gateway of a recursive route likewise: where it is, other routes say.
+state::route_member read_beyond(const reader& from, const ip_prefix& to) {
+    const reader via = from.is_map() ? from.at("via") : from;
+    state::route_member out{.via = via.taken(parse_address(via.text()))};
+    if (auto good = state::check_family(*out.via, to); !good) via.refuse(good.error().text);
+    if (auto good = state::check_recursive(*out.via); !good) via.refuse(good.error().text);
+    if (!from.is_map()) return out;
+    for (const char* key : {"port", "onlink"})
+        if (from.has(key))
+            from.at(key).refuse(
+                "says on which link the gateway is, and recursive that other routes do: one of "
+                "them");
+    out.weight = from.number_or("weight", out.weight, 1, state::most_member_weight);
+    return out;
+}
+
 }  // namespace
 
 std::string read_vrf_of(const reader& from) {
@@ -246,7 +262,7 @@ void read_routes(const reader& from, desired& into) {
 
 std::pair<ip_prefix, state::route_target> read_route(const reader& from, const desired& in,
                                                      neighbour_finder& find) {
-    from.expect_map({"to", "via", "port", "type", "vrf", "onlink"});
+    from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive"});
     const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
     if (auto good = check_routed_prefix(to); !good) from.at("to").refuse(good.error().text);
     state::route_target target;
@@ -254,12 +270,13 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const d
         target.type = static_cast<route_type>(
             from.at("type").word({"unicast", "blackhole", "unreachable", "prohibit"}));
     if (target.type != route_type::unicast) {
-        for (const char* key : {"via", "port", "onlink"})
+        for (const char* key : {"via", "port", "onlink", "recursive"})
             if (from.has(key))
                 from.at(key).refuse("says where packets go, but a route of this type sends none");
         return {to, target};
     }
-    if (!from.has("via") && from.has("port")) {
+    if (from.has("recursive")) target.recursive = from.at("recursive").truth();
+    if (!from.has("via") && from.has("port") && !target.recursive) {
         const reader port = from.at("port");
         if (from.has("onlink"))
             from.at("onlink").refuse("says where a gateway is, and there is none: no via");
@@ -268,7 +285,8 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const d
     }
     const reader via = from.at("via");
     if (!via.is_list()) {
-        target.members.push_back(read_member(from, to, in, find));
+        target.members.push_back(target.recursive ? read_beyond(from, to)
+                                                  : read_member(from, to, in, find));
         return {to, target};
     }
     if (from.has("port"))
@@ -277,7 +295,8 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const d
         from.at("onlink").refuse("is for one of several next hops; say it in each: {via, port}");
     for (const reader& one : via.list("next hops")) {
         if (one.is_map()) one.expect_map({"via", "port", "weight", "onlink"});
-        target.members.push_back(read_member(one, to, in, find));
+        target.members.push_back(target.recursive ? read_beyond(one, to)
+                                                  : read_member(one, to, in, find));
     }
     if (auto good = state::arrange_members(target.members); !good) via.refuse(good.error().text);
     return {to, target};

@@ -98,6 +98,7 @@ class writer {
         add("idle: {{sleep_us: {}}}\n", d_.idle.sleep_us);
         add("icmp: {{rate: {}}}\n", d_.messages.rate);
         if (d_.drops_special) add("special_purpose: drop\n");
+        if (d_.default_resolves) add("resolve_via_default: true\n");
         constexpr const char* hashes[] = {"addresses", "flow", "inner"};
         add("ecmp: {{hash: {}", hashes[static_cast<size_t>(d_.sharing.hash)]);
         if (d_.sharing.seed) add(", seed: {}", *d_.sharing.seed);
@@ -219,10 +220,11 @@ class writer {
         for (const state::route_member& m : t.members) {
             if (t.members.size() > 1) out += " nexthop";
             if (m.via) format_to(std::back_inserter(out), " via {}", m.via->text());
-            format_to(std::back_inserter(out), " dev {}", m.interface);
+            if (!t.recursive) format_to(std::back_inserter(out), " dev {}", m.interface);
             if (m.weight != 1) format_to(std::back_inserter(out), " weight {}", m.weight);
             if (m.onlink) out += " onlink";
         }
+        if (t.recursive) out += " recursive";
         return out + '\n';
     }
 

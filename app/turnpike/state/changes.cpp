@@ -78,6 +78,7 @@ result<changes> diff(const desired& before, const desired& after) {
     out.settings = !(before.sending == after.sending) || !(before.idle == after.idle) ||
                    !(before.messages == after.messages) || !(before.sharing == after.sharing) ||
                    before.drops_special != after.drops_special ||
+                   before.default_resolves != after.default_resolves ||
                    !(before.limits == after.limits) || !(before.control == after.control) ||
                    !(before.pcie_profiles == after.pcie_profiles) ||
                    !(before.control_plane == after.control_plane);

@@ -223,6 +223,8 @@ struct desired {
     state::idle idle{};
     icmp messages{};
     ecmp sharing{};
+    bool default_resolves =
+        false;                   ///< default routes say where gateways of recursive routes are, too
     bool drops_special = false;  ///< what is to addresses that RFC 6890 calls not forwardable
     neighbour_limits limits{};
     named<port> ports{};

@@ -75,6 +75,20 @@ result<void> neighbour_finder::check_link(std::string_view named) const {
     return {};
 }
 
+result<void> check_recursive(const ip_address& via) {
+    const auto refuse = [&](const std::string& why) {
+        return fail(EINVAL, "", fmt::format("is {}, {}", via.text(), why));
+    };
+    if (via.is_link_local())
+        return refuse(
+            "a link-local address: which link, no other route says; name its port, and not "
+            "recursive");
+    const bool host = via.v6 ? !via.is_multicast() && via != ip_address{.v6 = true}
+                             : via.bytes[0] != 0 && via.bytes[0] != 127 && via.bytes[0] < 224;
+    if (!host) return refuse("which cannot be a host's address");
+    return {};
+}
+
 result<void> arrange_members(std::vector<route_member>& members) {
     if (members.empty()) return fail(EINVAL, "", "names no next hop");
     if (members.size() > most_route_members)
@@ -92,9 +106,10 @@ result<void> arrange_members(std::vector<route_member>& members) {
                                               return a.via == b.via && a.interface == b.interface;
                                           });
     if (twice != members.end())
-        return fail(EINVAL, "",
-                    fmt::format("has the next hop {} on '{}' twice; give it a weight instead",
-                                twice->via->text(), twice->interface));
+        return fail(
+            EINVAL, "",
+            fmt::format("has the next hop {}{} twice; give it a weight instead", twice->via->text(),
+                        twice->interface.empty() ? "" : " on '" + twice->interface + "'"));
     if (members.size() == 1) members.front().weight = 1;
     return {};
 }

@@ -46,6 +46,10 @@ class neighbour_finder {
     std::map<std::pair<ip_address, std::string>, std::string, std::less<>> found_;
 };
 
+/// The gateway of a recursive route: any host but one that is on one link only.
+/// Errors  EINVAL with a sentence that begins behind the address' name, no object
+[[nodiscard]] result<void> check_recursive(const ip_address& via);
+
 /// In the one order that a route's members have; one alone has the weight 1.
 /// Errors  EINVAL with a sentence, no object: none, too many, or one twice
 [[nodiscard]] result<void> arrange_members(std::vector<route_member>& members);

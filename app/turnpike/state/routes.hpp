@@ -29,7 +29,7 @@ inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", 
 inline constexpr size_t most_route_members = 256;
 inline constexpr uint16_t most_member_weight = 256;
 
-/// A neighbour that a route leads to, or a link.
+/// A neighbour that a route leads to, or a link; of a recursive route a gateway, without an interface.
 struct route_member {
     /// On the interface's network; of an IPv4 route, IPv6's may be, too (RFC 8950). None: each destination is a
     /// neighbour itself.
@@ -48,12 +48,18 @@ struct route_target {
     /// Learned: whose route it is, as rtnetlink numbers them; 0: the operator's.
     uint8_t protocol = 0;
     uint32_t metric = 0;  ///< learned
+    /// The operator's: where its gateways are, other routes say (control/recursion.hpp).
+    bool recursive = false;
 
     auto operator<=>(const route_target&) const = default;
 };
 /// The same of one neighbour.
 [[nodiscard]] inline route_target target_via(const ip_address& via, std::string interface) {
     return {.members = {{.via = via, .interface = std::move(interface)}}};
+}
+/// The same of a gateway that other routes lead to.
+[[nodiscard]] inline route_target target_beyond(const ip_address& via) {
+    return {.members = {{.via = via}}, .recursive = true};
 }
 /// The same of a link: its destinations are neighbours there.
 [[nodiscard]] inline route_target target_on_link(std::string interface) {

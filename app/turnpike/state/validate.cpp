@@ -256,7 +256,11 @@ std::optional<wrong_route> find_wrong_route_of(const desired& in, const std::str
     bool any = false;
     for (size_t t = 0; t < why.size(); ++t) {
         for (const route_member& m : routes.targets()[t].members) {
-            if (!m.via) {
+            if (routes.targets()[t].recursive) {
+                const auto good = check_recursive(*m.via);
+                if (good) continue;
+                why[t] = "cannot be: its via " + good.error().text;
+            } else if (!m.via) {
                 const auto good = find.check_link(m.interface);
                 if (good) continue;
                 why[t] = "cannot be: its port " + good.error().text;

@@ -35,8 +35,12 @@ std::string small(bool more) {
            (more ? ", 10.0.7.1/24" : "") +
            "], acl: {in: a}}\n"
            "  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
-           "routes:\n  - {to: 10.9.0.0/16, via: 10.0.2.2}\n" +
+           "routes:\n  - {to: 10.9.0.0/16, via: 10.0.2.2}\n"
+           "  - {to: 10.6.0.0/16, via: 192.0.2.1, recursive: true}\n"
+           "  - {to: 192.0.2.0/24, via: " +
+           (more ? "[10.0.2.2, 10.0.2.3]" : "10.0.2.2") + "}\n" +
            (more ? "  - {to: 10.8.0.0/16, via: 10.0.2.3}\n  - {to: 10.7.0.0/16, type: blackhole}\n"
+                   "  - {to: 10.5.0.0/16, via: [192.0.2.1, 10.6.0.1], recursive: true}\n"
                  : "") +
            "neighbours:\n  limit: 16\n  static:\n"
            "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n" +
@@ -90,6 +94,12 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     };
     forwards();  // and announcements
     ASSERT_EQ(forwards(), 1U);
+    const auto ways = [&] {
+        return l.controller()
+            .groups()
+            .of_hop(l.controller().table().lookup(*parse_address("10.6.0.1")))
+            .members.size();
+    };
     unsigned refused = 0;
     for (long nth = 1;; ++nth) {
         std::shared_ptr<const state::desired> wanted = l.read(small(true));
@@ -99,6 +109,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         const bool failed = failed_meanwhile();
         l.worker().resume();
         ASSERT_EQ(forwards(), 1U) << nth;
+        ASSERT_EQ(ways(), applied ? 2U : 1U) << nth;
         if (!failed) {
             ASSERT_TRUE(applied) << applied.error().message();
             break;

@@ -102,6 +102,7 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
 /// What interfaces that route are asked for, of a port, a VLAN and a bridge.
 TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
     const state::desired d = loaded(R"(special_purpose: drop
+resolve_via_default: true
 control_plane: {netlink: true}
 ports:
   - {name: west, device: net_ring0, urpf: strict, redirects: true, source_routed: true, kernel: true, router_alert: true,
@@ -114,7 +115,7 @@ bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/2
     const state::desired again = loaded(to_yaml(d));
     expect_same(d, again);
     EXPECT_EQ(again.interfaces.at("west").urpf, state::reverse_path::strict);
-    EXPECT_TRUE(again.drops_special);
+    EXPECT_TRUE(again.drops_special && again.default_resolves);
     EXPECT_TRUE(again.interfaces.at("west").redirects && again.interfaces.at("west").source_routed);
     EXPECT_FALSE(again.interfaces.at("lan").redirects || again.interfaces.at("lan").source_routed);
     EXPECT_TRUE(again.interfaces.at("west").router_alert);
@@ -155,6 +156,10 @@ routes:
       10.13.0.0/16 nexthop via 10.9.9.9 dev west weight 2 onlink nexthop via 10.0.2.2 onlink
       10.14.0.0/16 via 10.9.9.9 dev east onlink
       10.15.0.0/16 dev east scope link
+      10.16.0.0/16 via 192.0.2.1 recursive
+      10.17.0.0/16 via 10.0.2.2 recursive
+      10.18.0.0/16 nexthop via 192.0.2.2 weight 3 nexthop via 192.0.2.1 recursive
+      10.19.0.0/16 via 10.0.2.2
       prohibit 10.12.0.0/16
       default via inet6 fe80::2 dev west
 ecmp: {hash: inner, seed: 5}
@@ -166,6 +171,15 @@ ecmp: {hash: inner, seed: 5}
     EXPECT_TRUE(members[1].onlink);
     EXPECT_TRUE(again.routes.find(*parse_prefix("10.14.0.0/16"))->members.front().onlink);
     EXPECT_EQ(*again.routes.find(*parse_prefix("10.15.0.0/16")), state::target_on_link("east"));
+    EXPECT_EQ(*again.routes.find(*parse_prefix("10.16.0.0/16")),
+              state::target_beyond(*parse_address("192.0.2.1")));
+    EXPECT_EQ(*again.routes.find(*parse_prefix("10.17.0.0/16")),
+              state::target_beyond(*parse_address("10.0.2.2")))
+        << "not what the same gateway is on its link";
+    EXPECT_EQ(again.routes.find(*parse_prefix("10.18.0.0/16"))->members[1].weight, 3U);
+    EXPECT_TRUE(again.routes.find(*parse_prefix("10.18.0.0/16"))->recursive);
+    EXPECT_EQ(*again.routes.find(*parse_prefix("10.19.0.0/16")),
+              state::target_via(*parse_address("10.0.2.2"), "east"));
     EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
     EXPECT_EQ(again.sharing.seed, 5U);
     EXPECT_EQ(again.routes.find(*parse_prefix("0.0.0.0/0"))->members.front().via,

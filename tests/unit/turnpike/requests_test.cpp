@@ -100,6 +100,37 @@ TEST_F(requests, a_route_is_what_a_worker_finds) {
     EXPECT_EQ(shown("route", {{"address", "2001:db8:2::fe"}})["type"], "local");
 }
 
+TEST_F(requests, where_gateways_of_recursive_routes_are) {
+    const auto change = [&](const json& route) {
+        const json done = ask({{"request", "change"}, {"do", {{{"replace", {{"route", route}}}}}}});
+        EXPECT_TRUE(done.contains("result")) << done;
+    };
+    change({{"to", "10.8.0.0/16"}, {"via", "192.0.2.1"}, {"recursive", true}});
+    json shows = shown("routes", {{"to", "10.8.0.0/16"}})["routes"][0];
+    EXPECT_EQ(shows["type"], "unresolved");
+    EXPECT_EQ(shows["recursive"], true);
+    EXPECT_EQ(shows["via"], "192.0.2.1");
+    EXPECT_EQ(shows["reason"], "192.0.2.1: no route leads there");
+    EXPECT_EQ(shows["gateways"][0]["through"], nullptr);
+    EXPECT_EQ(shows["members"][0]["reason"], "route_unreachable") << "as it is dropped";
+    change({{"to", "192.0.2.0/24"}, {"via", "10.0.2.2"}});
+    shows = shown("route", {{"address", "10.8.0.1"}});
+    EXPECT_EQ(shows["type"], "group");
+    EXPECT_EQ(shows["interface"], "east");
+    EXPECT_FALSE(shows.contains("reason"));
+    EXPECT_EQ(shows["gateways"],
+              json({{{"via", "192.0.2.1"}, {"weight", 1}, {"through", "192.0.2.0/24"}}}));
+    EXPECT_EQ(shows["members"][0]["via"], "10.0.2.2");
+    change({{"to", "10.8.0.0/16"}, {"via", {"10.8.0.9", "192.0.2.1"}}, {"recursive", true}});
+    shows = shown("routes", {{"to", "10.8.0.0/16"}})["routes"][0];
+    EXPECT_EQ(shows["type"], "group");
+    EXPECT_EQ(shows["via"], (json{"10.8.0.9", "192.0.2.1"}));
+    EXPECT_EQ(shows["gateways"][0]["through"], "10.8.0.0/16");
+    EXPECT_EQ(shows["reason"],
+              "10.8.0.9: leads back to itself, or through more than 8 recursive routes");
+    EXPECT_EQ(shows["members"].size(), 1U);
+}
+
 TEST_F(requests, neighbours_by_the_page) {
     for (uint32_t i = 0; i < 5; ++i) l_.offer(0, datagram(0x0a00'0210 + i));
     l_.settle();

@@ -29,6 +29,10 @@ std::string asks(const std::string& how, const std::string& more = "") {
            "  - {to: 10.2.0.0/16, via: 10.0.3.2}\n  - {to: 10.3.0.0/16, via: [10.0.1.2, "
            "10.0.3.2]}\n"
            "  - {to: 10.4.0.0/16, type: blackhole}\n"
+           "  - {to: 10.11.0.0/16, via: 10.1.0.9, recursive: true}\n"
+           "  - {to: 10.12.0.0/16, via: 10.2.0.9, recursive: true}\n"
+           "  - {to: 10.13.0.0/16, via: 10.4.0.9, recursive: true}\n"
+           "  - {to: 10.14.0.0/16, via: 10.99.0.9, recursive: true}\n"
            "  - {to: 10.5.0.0/16, via: [10.0.2.2, 10.0.3.2]}\n"
            "  - {to: \"2001:db8:9::/48\", via: \"2001:db8:2::2\"}\n"
            "  - {to: \"2001:db8:a::/48\", via: \"2001:db8:1::2\"}\n"
@@ -84,19 +88,21 @@ TEST_F(urpf, strict_takes_what_is_behind_the_interface) {
     EXPECT_TRUE(from("10.2.0.1")) << "it does not ask";
     apply(asks("strict"));
     for (const char* good :
-         {"10.0.1.77", "10.1.0.1", "10.3.0.1", "2001:db8:1::77", "2001:db8:a::1"})
+         {"10.0.1.77", "10.1.0.1", "10.3.0.1", "10.11.0.1", "2001:db8:1::77", "2001:db8:a::1"})
         EXPECT_TRUE(from(good)) << good;
-    for (const char* bad : {"10.2.0.1", "10.4.0.1", "10.5.0.1", "10.6.0.1", "10.0.3.7",
-                            "2001:db8:b::1", "2001:db8:c::1", "2001:db8:3::7"})
+    for (const char* bad :
+         {"10.2.0.1", "10.4.0.1", "10.5.0.1", "10.6.0.1", "10.12.0.1", "10.13.0.1", "10.14.0.1",
+          "10.0.3.7", "2001:db8:b::1", "2001:db8:c::1", "2001:db8:3::7"})
         EXPECT_FALSE(from(bad)) << bad;
 }
 
 TEST_F(urpf, loose_takes_what_is_anywhere) {
     apply(asks("loose"));
-    for (const char* good : {"10.0.1.77", "10.1.0.1", "10.2.0.1", "10.3.0.1", "10.5.0.1",
-                             "10.0.3.7", "2001:db8:1::77", "2001:db8:b::1"})
+    for (const char* good :
+         {"10.0.1.77", "10.1.0.1", "10.2.0.1", "10.3.0.1", "10.5.0.1", "10.11.0.1", "10.12.0.1",
+          "10.0.3.7", "2001:db8:1::77", "2001:db8:b::1"})
         EXPECT_TRUE(from(good)) << good;
-    for (const char* bad : {"10.4.0.1", "10.6.0.1", "2001:db8:c::1"})
+    for (const char* bad : {"10.4.0.1", "10.6.0.1", "10.13.0.1", "10.14.0.1", "2001:db8:c::1"})
         EXPECT_FALSE(from(bad)) << bad;
 }
 

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/recursion.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+namespace turnpike::control {
+
+std::string_view text_of(unresolved why) noexcept {
+    switch (why) {
+        case unresolved::none:
+            return "";
+        case unresolved::no_route:
+            return "no route leads there";
+        case unresolved::only_default:
+            return "only the default route leads there (resolve_via_default)";
+        case unresolved::ours:
+            return "is our own address";
+        case unresolved::broadcast:
+            return "is a network's own or broadcast address";
+        case unresolved::beyond:
+            return "a recursive route leads there, and itself nowhere";
+        case unresolved::too_deep:
+            return "leads back to itself, or through more than 8 recursive routes";
+    }
+    return "";
+}
+static_assert(most_recursions == 8);  // as the text has it
+
+namespace {
+
+auto name_of_way(const recursive_way& w) { return std::tie(w.drops, w.to.via, w.to.interface); }
+
+/// Ways of several gateways with their parts, each way once.
+class gathered_ways {
+  public:
+    void add(const resolved_gateways& gateways, const state::route_target& target) {
+        double all = 0;
+        for (const state::route_member& m : target.members)
+            if (!gateways.at(*m.via).ways.empty()) all += m.weight;
+        for (const state::route_member& m : target.members)
+            for (const recursive_way& w : gateways.at(*m.via).ways) {
+                ways_.push_back(w);
+                ways_.back().part *= m.weight / all;
+            }
+    }
+    std::vector<recursive_way> take() {
+        const auto drops = [](const recursive_way& w) { return w.drops.has_value(); };
+        if (!std::all_of(ways_.begin(), ways_.end(), drops)) std::erase_if(ways_, drops);
+        std::sort(ways_.begin(), ways_.end(), [](const recursive_way& a, const recursive_way& b) {
+            return name_of_way(a) < name_of_way(b);
+        });
+        std::vector<recursive_way> out;
+        for (recursive_way& w : ways_) {
+            if (!out.empty() && name_of_way(out.back()) == name_of_way(w))
+                out.back().part += w.part;
+            else if (out.size() < state::most_route_members)
+                out.push_back(std::move(w));
+        }
+        double all = 0;
+        for (const recursive_way& w : out) all += w.part;
+        for (recursive_way& w : out) w.part /= all;
+        return out;
+    }
+
+  private:
+    std::vector<recursive_way> ways_;
+};
+
+/// The smallest whole numbers that are as the parts are; where they would be large, nearly so.
+void make_whole(std::vector<recursive_way>& ways) {
+    constexpr double most = 65535, near = 1e-6;
+    double least = 1, greatest = 0;
+    for (const recursive_way& w : ways) {
+        least = std::min(least, w.part);
+        greatest = std::max(greatest, w.part);
+    }
+    double scale = most / greatest;
+    for (unsigned k = 1; k <= 256 && greatest / least * k <= most; ++k) {
+        const bool whole = std::all_of(ways.begin(), ways.end(), [&](const recursive_way& w) {
+            const double wanted = w.part / least * k;
+            return std::abs(wanted - std::round(wanted)) < near * wanted;
+        });
+        if (!whole) continue;
+        scale = k / least;
+        break;
+    }
+    for (recursive_way& w : ways) w.part = std::max(1.0, std::round(w.part * scale));
+}
+
+}  // namespace
+
+std::vector<recursive_way> ways_of(const state::route_target& target,
+                                   const resolved_gateways& gateways) {
+    gathered_ways all;
+    all.add(gateways, target);
+    auto out = all.take();
+    make_whole(out);
+    return out;
+}
+
+resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
+    resolved_gateways out;
+    std::vector<const std::pair<const ip_address, longest_match>*> left, later;
+    for (const auto& one : matches) {
+        const auto& [gateway, match] = one;
+        resolved_gateway& r = out[gateway];
+        if (match.why != unresolved::no_route) r.through = match.to;
+        r.why = match.why;
+        r.ways = match.ways;
+        if (match.next == nullptr) continue;
+        r.why = unresolved::too_deep;  // until it is known better
+        left.push_back(&one);
+    }
+    // In each round those whose gateways are all known from the rounds before: a path grows by one.
+    for (unsigned depth = 0; depth < most_recursions && !left.empty(); ++depth) {
+        std::set<ip_address> open;
+        for (const auto* one : left) open.insert(one->first);
+        later.clear();
+        for (const auto* one : left) {
+            const auto& members = one->second.next->members;
+            const bool waits = std::any_of(members.begin(), members.end(),
+                                           [&](const auto& m) { return open.contains(*m.via); });
+            if (waits) {
+                later.push_back(one);
+                continue;
+            }
+            gathered_ways ways;
+            ways.add(out, *one->second.next);
+            resolved_gateway& r = out[one->first];
+            r.ways = ways.take();
+            r.why = r.ways.empty() ? unresolved::beyond : unresolved::none;
+        }
+        if (later.size() == left.size()) break;  // a circle, and who leads into it
+        left.swap(later);
+    }
+    return out;
+}
+
+namespace {
+
+/// Longest prefixes of a VRF as it is to be.
+class match_finder {
+  public:
+    match_finder(const change& c, const change::table& t, const next_hops& hops)
+        : c_(c), t_(t), hops_(hops) {
+        for (const auto& [name, place] : c.interface_place) names_.emplace(place, &name);
+        for (const auto& [name, says] : c.after.neighbours)
+            if (c.view->interfaces[c.interface_place.at(name.interface)].vrf == t.vrf)
+                fixed_.emplace(name.address, &name.interface);
+    }
+
+    /// known  the longest prefix, where nothing was changed that holds the gateway
+    [[nodiscard]] longest_match find(const ip_address& gateway,
+                                     const resolved_gateway* known) const {
+        longest_match out{.why = unresolved::no_route};
+        if (known != nullptr) {
+            if (known->through) match_at(*known->through, gateway, out);
+            return out;
+        }
+        for (unsigned length = gateway.bits() + 1; length-- > 0;)
+            if (match_at(ip_prefix{gateway, static_cast<uint8_t>(length)}.network(), gateway, out))
+                break;
+        return out;
+    }
+
+  private:
+    /// What counts for a prefix, as for packets (routes.hpp), but for neighbours that are not the operator's word:
+    /// those come and go.
+    bool match_at(const ip_prefix& to, const ip_address& gateway, longest_match& out) const {
+        const auto derived = t_.derived.find(to);
+        const bool connected = derived != t_.derived.end();
+        const auto said = [&](unresolved why) {
+            out.why = why;
+            out.to = to;
+            return true;
+        };
+        if (connected && derived->second == datapath::fixed_hop::local)
+            return said(unresolved::ours);
+        const state::route_target* route = t_.operators.set->find(to);
+        if (route == nullptr && to.length == gateway.bits())
+            if (const auto neighbour = fixed_.find(gateway); neighbour != fixed_.end()) {
+                out.ways = {{.to = {.via = gateway, .interface = *neighbour->second}}};
+                return said(unresolved::none);
+            }
+        if (route == nullptr && connected)
+            return said(take_connected(derived->second, gateway, out));
+        if (route == nullptr) route = t_.learned.set->find(to);
+        if (route == nullptr) return false;
+        if (to.length == 0 && !c_.after.default_resolves) return said(unresolved::only_default);
+        return said(take_route(*route, gateway, out));
+    }
+    unresolved take_connected(uint32_t hop, const ip_address& gateway, longest_match& out) const {
+        using namespace datapath;
+        if (hop == fixed_hop::broadcast) return unresolved::broadcast;
+        recursive_way& way = out.ways.emplace_back();
+        way.to.via = gateway;
+        if (hop < fixed_hop::first_free)
+            way.drops = hop;
+        else
+            way.to.interface = *names_.at(hops_[hop].out.interface);
+        return unresolved::none;
+    }
+    static unresolved take_route(const state::route_target& route, const ip_address& gateway,
+                                 longest_match& out) {
+        using enum state::route_type;
+        const auto drops = [&](uint32_t hop) {
+            out.ways = {{.to = {.via = gateway}, .drops = hop}};
+            return unresolved::none;
+        };
+        switch (route.type) {
+            case unicast:
+                break;
+            case blackhole:
+                return drops(datapath::fixed_hop::blackhole);
+            case unreachable:
+                return drops(datapath::fixed_hop::unreachable);
+            case prohibit:
+                return drops(datapath::fixed_hop::prohibited);
+            case local:
+                return unresolved::ours;
+        }
+        if (route.recursive) {
+            out.next = &route;
+            return unresolved::none;
+        }
+        double all = 0;
+        for (const state::route_member& m : route.members) all += m.weight;
+        for (const state::route_member& m : route.members)
+            out.ways.push_back({.to = {.via = m.via ? *m.via : gateway, .interface = m.interface},
+                                .part = m.weight / all});
+        return unresolved::none;
+    }
+
+    const change& c_;
+    const change::table& t_;
+    const next_hops& hops_;
+    std::map<uint16_t, const std::string*> names_;  ///< of interfaces, by place
+    std::map<ip_address, const std::string*>
+        fixed_;  ///< the operator's neighbours: their interfaces
+};
+
+/// Whether prefixes may count other than before, of which the routes' own changes say nothing.
+bool all_anew(const state::changes& what) {
+    return !what.ports.empty() || !what.interfaces.empty() || !what.bridges.empty() ||
+           !what.tunnels.empty() || !what.vrfs.empty() || !what.neighbours.empty() || what.settings;
+}
+
+/// Those for which a longer prefix may have come, or the longest gone.
+std::set<ip_address> touched(const resolved_gateways& known, const change::table& t) {
+    std::set<ip_address> out;
+    const auto add = [&](const ip_prefix& to) {
+        for (auto at = known.lower_bound(to.address); at != known.end() && to.contains(at->first);
+             ++at)
+            out.insert(at->first);
+    };
+    for (const state::route_changes* what : {t.operators.what, t.learned.what}) {
+        for (const ip_prefix& to : what->removed) add(to);
+        for (const state::route& r : what->set) add(r.to);
+    }
+    return out;
+}
+
+}  // namespace
+
+class recursion::staged_recursion : public staged {
+  public:
+    explicit staged_recursion(recursion& of) : of_(of) {}
+
+    void add(const change& c, change::table& t) {
+        const auto targets = t.operators.set->targets();
+        t.operators.ways.resize(targets.size());
+        std::map<ip_address, longest_match> matches;
+        for (const state::route_target& target : targets)
+            if (target.recursive)
+                for (const state::route_member& m : target.members) matches.try_emplace(*m.via);
+        if (matches.empty()) return;
+        const auto before = of_.by_vrf_.find(t.vrf);
+        const bool anew = before == of_.by_vrf_.end() || all_anew(c.what);
+        const auto changed = anew ? std::set<ip_address>{} : touched(before->second, t);
+        const match_finder finder(c, t, of_.hops_);
+        for (auto& [gateway, match] : matches) {
+            const resolved_gateway* known = nullptr;
+            if (!anew && !changed.contains(gateway)) {
+                const auto there = before->second.find(gateway);
+                if (there != before->second.end()) known = &there->second;
+            }
+            match = finder.find(gateway, known);
+        }
+        resolved_gateways resolved = resolve(matches);
+        for (size_t target = 0; target < targets.size(); ++target) {
+            if (!targets[target].recursive) continue;
+            for (recursive_way& way : ways_of(targets[target], resolved)) {
+                way.to.weight = static_cast<uint16_t>(way.part);
+                t.operators.ways[target].push_back({std::move(way.to), way.drops});
+            }
+        }
+        after_.emplace(t.vrf, std::move(resolved));
+    }
+    void commit() noexcept override { of_.by_vrf_.swap(after_); }
+
+  private:
+    recursion& of_;
+    std::map<uint8_t, resolved_gateways> after_{};
+};
+
+result<std::unique_ptr<staged>> recursion::prepare(change& c) {
+    auto ready = std::make_unique<staged_recursion>(*this);
+    for (change::table& t : c.tables) ready->add(c, t);
+    return ready;
+}
+
+const resolved_gateway* recursion::find(uint8_t vrf, const ip_address& gateway) const {
+    const auto table = by_vrf_.find(vrf);
+    if (table == by_vrf_.end()) return nullptr;
+    const auto there = table->second.find(gateway);
+    return there == table->second.end() ? nullptr : &there->second;
+}
+
+}  // namespace turnpike::control
