@@ -165,9 +165,21 @@ def test_what_is_lost_is_asked_for_again():
 
 
 def test_routes_that_the_kernel_takes_without_a_word():
+    """And the operator's recursive ones that go by them."""
     with Lab() as lab:
         _west, _dut, _east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
+        beyond = {"10.5.0.9": "10.65.0.0/16", "10.6.0.9": "10.66.0.0/16", "10.7.0.9": "10.67.0.0/16",
+                  "192.0.2.9": "10.68.0.0/16"}
+        operator.result("change", do=[{"add": {"route": {"to": to, "via": via, "recursive": True}}}
+                                      for via, to in beyond.items()])
+
+        def through():
+            shown = [operator.show("routes", to=to)["routes"][0] for to in beyond.values()]
+            assert all((r["type"] == "unresolved") == (r["gateways"][0]["through"] is None) for r in shown), shown
+            return [r["gateways"][0]["through"] for r in shown]
+
+        assert through() == [None] * 4
         box.run("ip addr add 10.0.7.1/24 dev west")
         box.run("ip route add 10.5.0.0/16 via 10.0.7.2 src 10.0.7.1")
         box.run("ip nexthop add id 7 via 10.0.2.2 dev east")
@@ -176,12 +188,15 @@ def test_routes_that_the_kernel_takes_without_a_word():
         box.run("ip route add blackhole 192.0.2.0/24")
         wait_until(lambda: set(learned(operator)) ==
                    {"10.5.0.0/16", "10.6.0.0/16", "10.7.0.0/16", "192.0.2.0/24"}, "all are learned")
+        assert through() == ["10.5.0.0/16", "10.6.0.0/16", "10.7.0.0/16", "192.0.2.0/24"]
         box.run("ip addr del 10.0.7.1/24 dev west")
         wait_until(lambda: "10.5.0.0/16" not in learned(operator), "one goes with its address")
+        assert through() == [None, "10.6.0.0/16", "10.7.0.0/16", "192.0.2.0/24"]
         box.run("ip nexthop del id 7")
         wait_until(lambda: "10.6.0.0/16" not in learned(operator), "one goes with its next hop")
         box.run("ip link set east down")
         wait_until(lambda: set(learned(operator)) == {"192.0.2.0/24"}, "one goes with its interface")
+        assert through() == [None, None, None, "192.0.2.0/24"]
         running.stop()
 
 

@@ -31,6 +31,12 @@ def test_routes_lists_and_addresses():
         said = rewrite(running, lambda c: c.update(routes=[{"to": "10.9.0.0/16", "via": EAST[0]}]))
         assert "1 route changed" in said, said
         ping(west, "10.9.0.1", count=1)
+        # The same by a gateway that another route leads to, which then goes and comes.
+        below = {"to": "192.0.2.0/24", "via": EAST[0]}
+        rewrite(running, lambda c: c.update(routes=[{"to": "10.9.0.0/16", "via": "192.0.2.1", "recursive": True}]))
+        assert not answers(west, "10.9.0.1")
+        assert "1 route changed" in rewrite(running, lambda c: c["routes"].append(below))
+        ping(west, "10.9.0.1", count=1)
 
         def deny_ping_to_lo(config):
             config["acl"] = [{"name": "no", "default": "permit",
@@ -53,7 +59,8 @@ def test_routes_lists_and_addresses():
         assert " 0% packet loss" in out, out
         settle()
         report = running.stop()
-        assert report["changes"] == 5, report["changes"]
+        assert report["changes"] == 7, report["changes"]
+        assert report["drops"]["route_unreachable"] > 0, report["drops"]
 
 
 def test_what_is_wrong_is_refused_whole():

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Routes that two neighbours share, and the link to one of them goes: how long is traffic lost, whose, and does it
-hang on the number of routes? With TURNPIKE_LONG=1 a full table's 901,899 routes of IPv4."""
+hang on the number of routes? And recursive routes, whose gateway's way changes. With TURNPIKE_LONG=1 a full table's
+901,899 routes of IPv4."""
 import gzip
 import ipaddress
 import os
@@ -12,13 +13,14 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import LONG, Turnpike, router_config  # noqa: E402
+from lib.dut import BUILD, LONG, Turnpike, router_config  # noqa: E402
 from lib.flows import Counting, Traffic, by_flow, lost_of  # noqa: E402
 from lib.frames import mac  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 
 SHARED = os.environ.get("TURNPIKE_SHARED", os.path.join(os.path.dirname(__file__), "../../../shared"))
 FULL_TABLE = os.path.join(SHARED, "data/bgp/full-table-2024-01.txt.gz")
+CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 FLOWS = 64
 # Two CPUs are shared by all of it: what is lost is lost in tens of milliseconds there, and in 10 on quiet ones.
 MOST_LOST_S = 0.25
@@ -33,8 +35,8 @@ def prefixes():
         return [line.strip() for line in file if line.strip() and ":" not in line]
 
 
-def failed_over(lab, shared, gateways):
-    """turnpike, the hosts, and what happens when the first gateway's link goes under traffic."""
+def begin(lab, lines, gateways):
+    """turnpike with the routes of these lines, an operator's connection, and the hosts."""
     hosts = {name: lab.host(name, True) for name in ("west", "dut", *gateways)}
     devices, static = {}, []
     for n, name in enumerate(("west", *gateways), 1):
@@ -42,8 +44,7 @@ def failed_over(lab, shared, gateways):
         devices[name] = (f"net_xsk{n},iface={name}", [f"10.0.{n}.1/24"])
         static.append({"address": f"10.0.{n}.2", "port": name, "mac": hosts[name].mac("eth0")})
     with tempfile.NamedTemporaryFile("w", suffix=".routes", dir="/run") as file:
-        ways = " ".join(f"nexthop via 10.0.{n}.2" for n in range(2, 2 + len(gateways)))
-        file.writelines(f"{p} {ways}\n" for p in shared)
+        file.writelines(line + "\n" for line in lines)
         file.flush()
         os.chmod(file.name, 0o644)
         running = Turnpike(lab, hosts["dut"], router_config(devices, [{"file": file.name}], neighbours={"static": static},
@@ -51,11 +52,23 @@ def failed_over(lab, shared, gateways):
         running.wait_for("turnpike: forwarding", 60)
     operator = Operator("/run/turnpike/control.sock")
     wait_until(lambda: all(p["link"] == "up" for p in operator.show("ports")["ports"]), "links are up")
+    return running, operator, hosts
+
+
+def traffic_to(operator, west, shared):
+    """Flows from west to some of the prefixes."""
     step = max(1, len(shared) // FLOWS)
     to = [str(ipaddress.ip_network(p)[1 if not p.endswith("/32") else 0]) for p in shared[::step][:FLOWS]]
     mac_of_west = next(i["mac"] for i in operator.show("interfaces")["interfaces"] if i["name"] == "west")
+    return Traffic(west, mac(mac_of_west), [("10.0.1.2", a) for a in to])
+
+
+def failed_over(lab, shared, gateways):
+    """What happens when the first gateway's link goes under traffic."""
+    ways = " ".join(f"nexthop via 10.0.{n}.2" for n in range(2, 2 + len(gateways)))
+    running, operator, hosts = begin(lab, (f"{p} {ways}" for p in shared), gateways)
     out = {name: Counting(hosts[name]) for name in gateways}
-    traffic = Traffic(hosts["west"], mac(mac_of_west), [("10.0.1.2", a) for a in to])
+    traffic = traffic_to(operator, hosts["west"], shared)
     time.sleep(0.5)
     began = time.monotonic()
     hosts[gateways[0]].run("ip link set eth0 down")
@@ -87,6 +100,39 @@ def test_a_link_that_goes_moves_its_flows_and_no_others():
     print(f"# {len(shared)} routes: {moved} of {FLOWS} flows moved, {len(lost)} packets lost in {window * 1000:.1f} ms "
           f"(from asking for it: {until * 1000:.1f} ms)")
     assert window < MOST_LOST_S, window
+
+
+def test_what_is_below_recursive_routes_changes_for_all_at_once():
+    shared, gateways, took = prefixes(), ["one", "two"], []
+    with Lab() as lab:
+        lines = ["192.0.2.0/24 via 10.0.2.2", *(f"{p} via 192.0.2.1 recursive" for p in shared)]
+        running, operator, hosts = begin(lab, lines, gateways)
+        out = {name: Counting(hosts[name]) for name in gateways}
+        traffic = traffic_to(operator, hosts["west"], shared)
+        time.sleep(0.3)
+        began = time.monotonic()
+        for n in range(5):
+            asked = time.monotonic()
+            operator.result("change", do=[{"replace": {"route": {"to": "192.0.2.0/24", "via": f"10.0.{3 - n % 2}.2"}}}])
+            took.append(time.monotonic() - asked)
+            time.sleep(0.15)
+        sent = traffic.stop()
+        time.sleep(0.2)
+        seen = {name: counting.take() for name, counting in out.items()}
+        for flow, order in by_flow(seen).items():
+            changes = [order[0], *(b for a, b in zip(order, order[1:]) if a != b)]
+            assert changes == ["one", "two"] * 3, f"flow {flow}: {changes}"
+        assert not lost_of(sent, seen, began), "nothing is lost where nothing went"
+        print(f"# {len(shared)} recursive routes: another way in {min(took) * 1000:.1f} to {max(took) * 1000:.1f} ms")
+        # Nothing leads to their gateway any more.
+        operator.result("change", do=[{"del": {"route": {"to": "192.0.2.0/24"}}}])
+        traffic = traffic_to(operator, hosts["west"], shared)
+        wait_until(lambda: operator.show("drops")["drops"].get("route_unreachable", 0) > FLOWS, "it is counted")
+        traffic.stop()
+        table = hosts["dut"].run(f"{CTL} show routes {shared[0]}").stdout.splitlines()
+        assert table[0].split()[:5] == ["to", "origin", "protocol", "type", "reason"], table
+        assert "unresolved  192.0.2.1: no route leads there" in table[1], table
+        running.stop()
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def everything_shown(operator):
     routes, request = [], {"what": "routes"}
     while True:
         page = operator.result("show", **request)
-        routes += [{k: r.get(k) for k in ("to", "origin", "type", "reason", "interface", "via", "mac")}
+        routes += [{k: r.get(k) for k in ("to", "origin", "type", "reason", "interface", "via", "mac", "gateways")}
                    for r in page["routes"]]
         if page["next"] is None:
             break
@@ -241,6 +241,9 @@ def random_edit(chosen):
         first, second = prefix.split(".")[:2]
         prefix = f"{first}.{int(second) & 28}.0.0/{prefix.split('/')[1]}"
     leads = {"via": host} if chosen.random() < 0.8 else {"type": "blackhole"}
+    if chosen.random() < 0.3:  # what is below it is what other edits make
+        beyond = [host] + [f"{chosen.choice((11, 12, 203))}.{chosen.randrange(32)}.{chosen.randrange(4)}.1" for _ in range(2)]
+        leads = {"via": chosen.sample(beyond, chosen.choice((1, 2))), "recursive": True}
     verb = chosen.choice(("add", "replace", "del"))
     rule = {"action": chosen.choice(("permit", "deny", "count")), "source": f"11.{chosen.randrange(8)}.0.0/16"}
     return chosen.choice((
