@@ -84,6 +84,58 @@ TEST_F(unnumbered, answers_for_the_borrowed_address) {
 }
 
 /// RFC 3021, RFC 6164: both addresses of such a network are hosts'.
+/// East has no IPv4 address, and hosts of IPv4 on its link.
+class addressless : public neighbour_lab {
+  protected:
+    explicit addressless(const char* west = "10.0.1.254/24")
+        : neighbour_lab(std::string("ports:\n"
+                                    "  - {name: west, device: d0, addresses: [") +
+                        west +
+                        "]}\n"
+                        "  - {name: east, device: d1, addresses: [\"2001:db8:2::fe/64\"]}\n"
+                        "  - {name: north, device: d2, addresses: [\"2001:db8:3::fe/64\"]}\n"
+                        "  - {name: south, device: d3, addresses: [\"2001:db8:4::fe/64\"]}\n"
+                        "routes: [{to: 10.9.0.0/24, port: east}]\n") {}
+    void asks_by(uint32_t who) {
+        const byte_vector mac{2, 0, 0, 0, 0xaa, 7};
+        const auto offer_one = [&] {
+            lab_.offer(0, ethernet(0x0800, ipv4({.source = 0x0a000101, .destination = 0x0a090007},
+                                                udp(counted(20)))));
+            lab_.settle();
+        };
+        offer_one();
+        const auto asked = lab_.sent(1);
+        ASSERT_EQ(asked.size(), 1U);
+        const byte_vector question =
+            ethernet(0x0806, arp({.sender_mac = us(1), .sender_ip = who, .target_ip = 0x0a090007}),
+                     byte_vector(6, 0xff), us(1));
+        EXPECT_TRUE(std::equal(question.begin(), question.end(), asked[0].begin()));
+        answer(1, 0x0a090007, who, mac);
+        EXPECT_EQ(lab_.sent(1).size(), 1U) << "what waited";
+        const auto states = lab_.controller().known().by_state();
+        EXPECT_EQ(states[static_cast<size_t>(neighbour_state::reachable)], 1U)
+            << "an answer, not only somebody's word";
+        offer_one();
+        EXPECT_EQ(lab_.sent(1).size(), 1U);
+    }
+};
+
+TEST_F(addressless, hosts_are_asked_for_by_another_address) {
+    asks_by(0x0a0001fe);
+    // They may ask back, to answer.
+    lab_.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0a090008, .target_ip = 0x0a0001fe}),
+                           byte_vector(6, 0xff)));
+    lab_.settle();
+    EXPECT_EQ(lab_.sent(1).size(), 1U);
+}
+
+class addressless_router : public addressless {
+  protected:
+    addressless_router() : addressless("\"2001:db8:1::fe/64\"") {}
+};
+
+TEST_F(addressless_router, hosts_are_asked_for_by_nobody) { asks_by(0); }
+
 TEST_F(unnumbered, networks_of_two) {
     offer_v4(0x0a000401);
     ASSERT_EQ(lab_.sent(3).size(), 1U) << "asked for";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "control/slow_path/own_source.hpp"
 #include "packet/arp.hpp"
 
 namespace turnpike::control::slow_path {
@@ -16,13 +17,17 @@ void arp::take(packet_in_hand p) {
         packet::view<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
     std::vector<uint32_t> ours;
     for (const auto& own : on.addresses->v4) ours.push_back(own.address);
+    // By which it asks where it has none itself.
+    if (const auto borrowed = ours.empty() ? v4_answerer(tools_, in) : std::nullopt)
+        ours.push_back(*borrowed);
     if (const drop_reason why = packet::check_arp(message, ours); why != drop_reason::none)
         return p.drop(why);
 
     const uint32_t sender = message.sender_ip, target = message.target_ip;
     const bool for_us = std::find(ours.begin(), ours.end(), target) != ours.end();
     const ip_address from = ip_address::from_v4(sender);
-    const bool answer = message.operation == packet::arp_reply && for_us;
+    const bool answer =
+        message.operation == packet::arp_reply && (for_us || (ours.empty() && target == 0));
     if (!(answer && tools_.known.asks(in, from)) && !rate_.take(in, tools_.now_ms))
         return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && tools_.may_be_neighbour(in, from)) {

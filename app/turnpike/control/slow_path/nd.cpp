@@ -105,7 +105,7 @@ bool solicit(tools& t, const own_groups& own, uint16_t place, const ip_address& 
         bytes = known != nullptr ? packet::write_neighbour_probe(frame, us, {*known, target})
                                  : packet::write_neighbour_solicitation(frame, us, target);
     } else {
-        bytes = packet::write_arp_request(frame, {on.mac, v4_asker(on, a)}, a.v4(),
+        bytes = packet::write_arp_request(frame, {on.mac, v4_asker(t, place, a)}, a.v4(),
                                           known != nullptr ? *known : broadcast_mac);
     }
     t.out.originate_and_send(on.out(), std::span(frame).first(bytes));

@@ -32,10 +32,10 @@ std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own, uint
     return any == addresses.v6.end() ? std::nullopt : std::optional(*any);
 }
 
-uint32_t v4_asker(const datapath::interface& on, const ip_address& target) {
-    for (const ip_prefix& p : on.addresses->prefixes)
+uint32_t v4_asker(const tools& t, uint16_t place, const ip_address& target) {
+    for (const ip_prefix& p : t.interface(place).addresses->prefixes)
         if (p.contains(target)) return p.address.v4();
-    return on.addresses->v4.empty() ? 0 : on.addresses->v4.front().address;
+    return v4_answerer(t, place).value_or(0);
 }
 
 std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,

@@ -13,8 +13,10 @@ namespace turnpike::control::slow_path {
 /// other nobody asks yet.
 [[nodiscard]] std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own,
                                                    uint16_t interface, const ip_address& target);
-/// The same of ARP; 0 where the interface has none (RFC 5227 section 1.1: a probe).
-[[nodiscard]] uint32_t v4_asker(const datapath::interface& on, const ip_address& target);
+/// The same of ARP. Where the interface has none, another one of its VRF (v4_answerer), as Linux's (inet_select_addr()):
+/// 0 is a probe (RFC 5227 section 1.1), for which a host that is probing that address gives it up (section 2.1.1).
+/// 0 where the VRF has none.
+[[nodiscard]] uint32_t v4_asker(const tools& t, uint16_t interface, const ip_address& target);
 
 /// Who answers a packet, or tells of it. RFC 4443 section 2.2: the unicast address of ours that it was
 /// sent to, else one of the interface that it came in by, else any other that its sender can answer to:
