@@ -22,7 +22,8 @@ struct hop_group {
 
     uint32_t mask = 0;  ///< buckets, a power of two, less one
     uint32_t members = 0;
-    std::array<uint32_t, most_members> hop{};  ///< by member: indices of adjacencies, or gleans
+    std::array<uint32_t, most_members>
+        hop{};  ///< by member: indices of adjacencies, gleans, or drops
 
     [[nodiscard]] uint32_t choose(uint32_t hash) const noexcept {
         return hop[bucket()[hash & mask]];

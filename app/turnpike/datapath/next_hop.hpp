@@ -11,8 +11,8 @@
 //                       neighbour that is, control knows by the index: of a connected network the
 //                       destination itself, of a gateway's or neighbour's own hop that one
 //            adjacency  the neighbour is known: the rewrite bytes are its frames' first ones
-//            group      several that share the traffic, by flow (hop_group.hpp): what is done is its
-//                       member's
+//            group      several that share the traffic, by flow (hop_group.hpp), or what recursive routes
+//                       lead to: what is done is its member's
 //            (tunnel: to come)
 // mtu        of the way out, in bytes of layer 3
 // port       where the packet leaves, and its interface (whose lists judge it)

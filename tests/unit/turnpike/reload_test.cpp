@@ -145,6 +145,35 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
     EXPECT_TRUE(report.total().holds());
 }
 
+/// Their hop stays, whatever the port that it leads to is.
+TEST(reload, recursive_routes_follow_ports) {
+    const std::string beyond = "{to: 10.9.0.0/16, via: 10.0.3.2, recursive: true}";
+    lab l(router(beyond));
+    const auto hop = [&] { return l.controller().table().lookup(*parse_address("10.9.0.1")); };
+    const uint32_t first = hop(), in_use = l.controller().hops().in_use();
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(l.apply(router(
+            beyond, "    - {address: 10.0.3.2, mac: \"02:00:00:00:00:0e\"}\n", "10.0.1.254/24",
+            "  - {name: north" + std::to_string(i) +
+                ", device: d2, addresses: [10.0.3.254/24]}\n")));
+        l.links(true);
+        l.settle();
+        l.sent(static_cast<uint16_t>(l.last()));
+        EXPECT_EQ(l.way("10.9.0.1"), l.last());
+        EXPECT_EQ(hop(), first);
+        const uint64_t before = l.dropped(drop_reason::route_unreachable);
+        ASSERT_TRUE(l.apply(router(beyond)));
+        l.forget_last();
+        EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
+        EXPECT_EQ(l.dropped(drop_reason::route_unreachable), before + 1);
+        EXPECT_EQ(hop(), first);
+    }
+    l.controller().known().give_up_all(drop_reason::stopping);
+    l.control(60'000);  // the sender, who does not answer, is forgotten
+    l.settle();
+    EXPECT_LE(l.controller().hops().in_use(), in_use + 1);
+}
+
 TEST(reload, a_patch_becomes_a_router_and_back) {
     const std::string patched =
         "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
