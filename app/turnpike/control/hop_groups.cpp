@@ -118,14 +118,19 @@ void hop_groups::look_at(const judge& can_send) {
 }
 
 void hop_groups::look_at(group& g, const judge& can_send) {
-    std::vector<bool> able = g.able;
-    for (size_t m = 0; m < g.members.size(); ++m) {
+    const auto is_able = [&](size_t m) {
         const datapath::next_hop& hop = hops_[g.members[m].hop];
-        able[m] = sends(hop) && can_send(hop);
-    }
-    if (able == g.able) return;
+        return sends(hop) && can_send(hop);
+    };
+    bool other = false;
+    for (size_t m = 0; m < g.members.size(); ++m) other |= is_able(m) != g.able[m];
+    if (!other) return;
+    std::vector<bool> able = g.able;
     bool came_back = false;
-    for (size_t m = 0; m < able.size(); ++m) came_back |= able[m] && !g.able[m];
+    for (size_t m = 0; m < able.size(); ++m) {
+        able[m] = is_able(m);
+        came_back |= able[m] && !g.able[m];
+    }
     // Who is alone has all buckets.
     if (g.members.size() > 1)
         publish(g, make_group(g.members, able, came_back ? nullptr : g.table.get()));
