@@ -64,8 +64,9 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
 /// Throws std::bad_alloc
 [[nodiscard]] resolved_gateways resolve(const std::map<ip_address, longest_match>& matches);
 
-/// What a target's packets do: the ways of its gateways by their weights, each once, in one order; those that drop
-/// only where all do. The parts are whole numbers, 65,535 the most. Empty: no gateway is resolved.
+/// What a target's packets do: the ways of its gateways by their weights, each once, in one order, of which the first
+/// state::most_route_members count; those that drop only where all do. The parts are whole numbers, 65,535 the most.
+/// Empty: no gateway is resolved.
 [[nodiscard]] std::vector<recursive_way> ways_of(const state::route_target& target,
                                                  const resolved_gateways& gateways);
 
