@@ -23,6 +23,10 @@ struct driver_facts {
     bool understates_mtu = false;
     /// It takes as many TX queues as RX queues, and no other number.
     bool queues_in_pairs = false;
+    /// It puts 802.1Q tags in only where its packets pass rte_eth_tx_prepare(), which a worker spares itself.
+    bool inserts_tags_when_prepared = false;
+    /// It lets no frame with an 802.1Q tag in, but where it takes every frame.
+    bool filters_tags = false;
     /// It does not give the buffers of its rings back to the pool when it is closed.
     bool keeps_buffers = false;
     /// It sends frames of its own, from buffers of its own, when it is called to send: each TX queue wants a

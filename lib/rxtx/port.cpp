@@ -154,7 +154,8 @@ result<void> port::configure(const port_settings& settings) {
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     if (settings.tags) {
         conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
-        conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
+        if (!facts_of(driver_).inserts_tags_when_prepared)
+            conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
     }
     several_buffers_ = settings.several_buffers;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
@@ -243,6 +244,8 @@ result<void> port::take_tags_out(bool on) {
 bool port::puts_tags_in() const noexcept {
     return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
 }
+
+bool port::filters_tags() const noexcept { return facts_of(driver_).filters_tags; }
 
 void port::quiet() noexcept {
     if (started_) rte_eth_dev_set_link_down(id_);

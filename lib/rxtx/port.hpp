@@ -69,6 +69,8 @@ class port {
     result<void> take_tags_out(bool on);
     /// The device puts tags into frames that ask for it (RTE_MBUF_F_TX_VLAN).
     [[nodiscard]] bool puts_tags_in() const noexcept;
+    /// Frames with 802.1Q tags come in only while it takes every frame (set_promiscuous()).
+    [[nodiscard]] bool filters_tags() const noexcept;
     /// Let nothing more in, where the driver can; for the end.
     void quiet() noexcept;
     /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.

@@ -106,5 +106,31 @@ def test_virtio_user_with_vhost():
     assert sent["ports"][1]["tx_packets"] >= received["ports"][0]["rx_packets"]
 
 
+def test_virtio_sends_tags():
+    """Its driver says that it puts tags in, and does so only in rte_eth_tx_prepare(): a trunk's frames had none."""
+    from scapy.all import Dot1Q, Ether, rdpcap, wrpcap
+
+    with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
+        frame = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01", type=0x88B5) / bytes(60)
+        wrpcap(f"{folder}/in.pcap", [frame] * 100)
+        wrpcap(f"{folder}/none.pcap", [frame][:0])
+        common = {"eal": "-l 0 --no-pci --in-memory --single-file-segments", "mempool": {"buffers": 8192}}
+        dut = lab.host("dut")
+        there = Turnpike(lab, dut, patch_config(f"net_vhost0,iface={folder}/socket", (
+            f"net_pcap0,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap"), **common))
+        config = patch_config(f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap,infinite_rx=1",
+                              f"net_virtio_user0,path={folder}/socket", **common)
+        del config["patches"]
+        config["bridges"] = [{"name": "lan", "members": [{"port": "west", "mode": "access", "vlan": 7},
+                                                         {"port": "east", "mode": "trunk"}]}]
+        here = Turnpike(lab, dut, config)
+        wait_until(lambda: "'west': link up" in there.output(), "the link between them is up", 20)
+        wait_until(lambda: os.path.getsize(f"{folder}/out.pcap") > 10_000, "frames are through", 20)
+        here.stop()
+        there.stop()
+        tags = {(got[Dot1Q].vlan, got[Dot1Q].type) if Dot1Q in got else None for got in rdpcap(f"{folder}/out.pcap", 100)}
+        assert tags == {(7, 0x88B5)}, tags
+
+
 if __name__ == "__main__":
     tap.main(globals())

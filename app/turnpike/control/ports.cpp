@@ -389,7 +389,8 @@ void ports::listen(const datapath::view& v) noexcept {
         for (const auto& port : open_) {
             const auto kind = v.interfaces[v.port[port->place].untagged].kind;
             bool all = kind == datapath::interface_kind::patched ||
-                       kind == datapath::interface_kind::bridged;
+                       kind == datapath::interface_kind::bridged ||
+                       (v.port[port->place].strips_tags && port->device.filters_tags());
             for (const datapath::interface& i : v.interfaces)
                 all |= i.more_macs && i.bridge == 0 && i.port == port->place;
             if (auto set = port->device.set_promiscuous(all); !set)
