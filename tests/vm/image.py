@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The guest's initramfs: busybox, programs with their libraries and DPDK's drivers, kernel modules, our init. The
+kernel, its modules and QEMU's plugin header are what `devtools/setup --vm` laid into .vm/."""
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PARTS = TOP / ".vm"
+MODULES = ("uio", "uio_pci_generic", "irqbypass", "vfio", "vfio_virqfd", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci")
+DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_e1000", "net_vmxnet3", "net_virtio")
+TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "gcc": "gcc"}
+
+
+def missing():
+    """What is not here, as a sentence; empty where a guest can be booted."""
+    lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+    lacking += [str(part.relative_to(TOP)) for part in (PARTS / "vmlinuz", PARTS / "modules", PARTS / "include/qemu-plugin.h")
+                if not part.exists()]
+    return f"no {', '.join(lacking)}; 'devtools/setup --vm' gets what a guest needs" if lacking else ""
+
+
+def libraries(listing):
+    """The files that `ldd` names, at the paths that the program looks for them."""
+    if "not found" in listing:
+        raise AssertionError(f"a program for the guest lacks libraries: {listing}")
+    return re.findall(r"(/\S+) \(0x", listing)
+
+
+def copy_in(root, path):
+    """At its path, and where that leads by symbolic links, as one file: DPDK's drivers are loaded by both names."""
+    real = os.path.realpath(path)
+    for name in (real, os.path.normpath(path)):
+        target = root / name.lstrip("/")
+        if os.path.lexists(target):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if name == real:
+            shutil.copy(real, target)
+        else:
+            target.symlink_to(real)
+
+
+def _libraries_of(path):
+    return libraries(subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout)
+
+
+def _copy_program(root, path):
+    for each in (path, *_libraries_of(path)):
+        copy_in(root, each)
+
+
+def _dpdk_drivers(program):
+    """Those of the DPDK that a program is linked with, from where its EAL looks for them."""
+    eal = next(path for path in _libraries_of(program) if "/librte_eal.so" in path)
+    folder = max(glob.glob(f"{os.path.dirname(eal)}/dpdk/pmds-*"))
+    return [max(glob.glob(f"{folder}/librte_{name}.so.*"), key=len) for name in DRIVERS]
+
+
+def build(work, programs):
+    """Makes work/initramfs of the programs, and of DPDK's drivers for the first."""
+    root = work / "root"
+    for folder in ("bin", "modules", "lib64"):
+        (root / folder).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+    for program in [*programs, *_dpdk_drivers(programs[0])]:
+        _copy_program(root, program)
+    for module in MODULES:
+        shutil.copy(PARTS / f"modules/{module}.ko", root / "modules")
+    (root / "modules/order").write_text("\n".join(MODULES) + "\n")
+    shutil.copy(pathlib.Path(__file__).parent / "init", root / "init")
+    (root / "init").chmod(0o755)
+    image = work / "initramfs"
+    with open(image, "wb") as out:
+        names = subprocess.run(["find", "."], cwd=root, capture_output=True, check=True).stdout
+        subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], cwd=root, input=names, stdout=out, check=True)
+    shutil.rmtree(root)
+    return image
