@@ -158,7 +158,8 @@ def bursts_through(running, pair, sent, rounds):
 
 
 def look(vm, running, pair, burst):
-    """So many bursts that what waits for packets is seen to; a row of the table."""
+    """So many bursts that what waits for packets is seen to; a row of the table. None: QEMU had a burst's last frames in
+    the ring only when turnpike had looked, as it does where it waits for its CPU."""
     west, east = pair
     rounds = max(4, -(-132 // burst))
     sent = [frame_of(60, number) for number in range(burst)]
@@ -173,7 +174,9 @@ def look(vm, running, pair, burst):
     model = {port["name"]: observer.modelled_doorbells(port) for port in running.ask("show pcie")["ports"]}
     bursts = sum(n for worker in running.ask("show cost")["workers"] for n in worker["bursts"].values())
     packets = rounds * burst
-    assert bursts == rounds * -(-burst // 32), f"{rounds} times {burst} frames came in {bursts} bursts"
+    if bursts != rounds * -(-burst // 32):
+        print(f"# {rounds} times {burst} frames came in {bursts} bursts: once more", flush=True)
+        return None
     return {"kind": west.kind, "burst": burst, "packets": packets, "rounds": rounds,
             "rx": observer.seen_at(west.kind, vm.resource(west), seen, WORKER_CPU), "rx_model": model["west"],
             "tx": observer.seen_at(east.kind, vm.resource(east), seen, WORKER_CPU), "tx_model": model["east"],
@@ -188,7 +191,8 @@ def test_doorbells():
     for kind in KINDS:
         *pair, running = patch(vm, kind, pcie={"profile": PROFILES[kind]})
         for burst in BURSTS:
-            row = look(vm, running, pair, burst)
+            row = next(filter(None, (look(vm, running, pair, burst) for _ in range(5))), None)
+            assert row is not None, f"{burst} frames at once never came so"
             print("# " + observer.table_row(row), flush=True)
             wrong += observer.differences(row)
         running.stop()
