@@ -15,10 +15,10 @@ namespace turnpike::packet {
 
 inline constexpr uint32_t plain_burst = 32;
 
-/// What the packets of a burst say; entries of packets that are not plain mean nothing.
+/// What the packets of a burst say; entries of packets that are not plain mean nothing, but for l3_bytes.
 struct alignas(64) plain_ipv4 {
     uint32_t source[plain_burst], destination[plain_burst];  ///< host order
-    uint32_t l3_bytes[plain_burst];                          ///< total length, header included
+    uint32_t l3_bytes[plain_burst];  ///< total length, header included; 0: it is not plain
     /// TTL, protocol and header checksum (bytes 8 to 11 of the header) with one hop less (RFC 1624
     /// equation 3), host order.
     uint32_t forwarded[plain_burst];

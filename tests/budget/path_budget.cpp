@@ -71,15 +71,18 @@ std::string ports(const std::string& west = "", const std::string& east = "") {
            "}\n";
 }
 
-/// Eight networks, of which bursts use all, by one neighbour each; shared: by up to eight each.
-std::string routing(const std::string& west = "", bool shared = false) {
+enum class hops { own, one, shared };
+
+/// Eight networks, of which bursts use all, by a neighbour each, all by one, or by up to eight each.
+std::string routing(const std::string& west = "", hops by = hops::own) {
     std::string routes, neighbours, all;
     for (int i = 0; i < 8; ++i) {
-        const std::string n = std::to_string(i), hop = std::to_string(i + 2);
+        const std::string n = std::to_string(i), hop = std::to_string(by == hops::one ? 2 : i + 2);
         all += (i == 0 ? "10.0.2." : ", 10.0.2.") + hop;
         routes += "  - {to: 198.18." + n +
-                  ".0/24, via: " + (shared ? "[" + all + "]" : "10.0.2." + hop) +
+                  ".0/24, via: " + (by == hops::shared ? "[" + all + "]" : "10.0.2." + hop) +
                   "}\n  - {to: \"2001:2:0:" + n + "::/64\", via: \"2001:db8:2::" + hop + "\"}\n";
+        if (by == hops::one && i != 0) continue;
         for (const std::string& a : {"10.0.2." + hop, "\"2001:db8:2::" + hop + "\""})
             neighbours += "    - {address: " + a + ", mac: \"02:00:00:00:01:0" + n + "\"}\n";
     }
@@ -195,10 +198,12 @@ const std::map<std::string, workload> workloads = {
     {"encap", {tunnelled(false), station_frame}},
     {"patch", {ports() + "patches: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
+    {"ipv4_one_hop", {routing("", hops::one), v4_frame}},
     {"ipv6", {routing(), v6_frame}},
+    {"ipv6_one_hop", {routing("", hops::one), v6_frame}},
     {"mixed", {routing(), [](uint32_t i) { return i % 2 == 0 ? v4_frame(i) : v6_frame(i); }}},
     {"urpf", {routing(", urpf: strict"), v4_frame}},
-    {"ecmp", {routing("", true), v4_frame}},
+    {"ecmp", {routing("", hops::shared), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
     {"patch_counters", {ports() + "patches: [[west, east]]\n", v4_frame, true}},
     {"ipv4_counters", {routing(), v4_frame, true}},

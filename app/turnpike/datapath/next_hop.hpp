@@ -67,9 +67,11 @@ struct alignas(64) next_hop {
         if (!used.load(std::memory_order_relaxed)) used.store(true, std::memory_order_relaxed);
     }
     void write(uint8_t* frame) const noexcept {
-        const uint64_t first = rewrite_first.load(std::memory_order_relaxed);
+        write(frame, rewrite_first.load(std::memory_order_relaxed), rewrite_second);
+    }
+    static void write(uint8_t* frame, uint64_t first, uint32_t second) noexcept {
         std::memcpy(frame, &first, sizeof first);
-        std::memcpy(frame + sizeof first, &rewrite_second, sizeof rewrite_second);
+        std::memcpy(frame + sizeof first, &second, sizeof second);
     }
     /// Control, before the hop is published.
     void set_addresses(const mac_address& destination, const mac_address& source) noexcept {

@@ -136,6 +136,21 @@ struct sse42 {
     static sse42 load_any(const void* from) noexcept {
         return {_mm_loadu_si128(static_cast<const __m128i*>(from))};
     }
+    /// Row number n of 16 bytes at `at`; each 8 bytes may be written meanwhile.
+    static sse42 load_row(const uint8_t* at, uint32_t n) noexcept { return {row(at, n)}; }
+    template <int N>
+    [[nodiscard]] uint32_t lane() const noexcept {
+        return static_cast<uint32_t>(_mm_extract_epi32(v, N));
+    }
+    /// The lesser of unsigned 16-bit parts; the greater of lanes, as signed numbers.
+    static sse42 least_halves(sse42 a, sse42 b) noexcept { return {_mm_min_epu16(a.v, b.v)}; }
+    static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }
+    /// The highest lane, as signed numbers.
+    [[nodiscard]] uint32_t highest() const noexcept {
+        const __m128i two = _mm_max_epi32(v, _mm_unpackhi_epi64(v, v));
+        return static_cast<uint32_t>(
+            _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1))));
+    }
     /// column[k], lane i = the k-th of the four u32 at at(i)
     template <class At>
     static void columns_of(const At& at, sse42 (&column)[4]) noexcept {

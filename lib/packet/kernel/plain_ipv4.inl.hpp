@@ -95,10 +95,11 @@ inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, u
     uint32_t plain = 0;
     for (uint32_t i = 0; i < n; i += V::lanes) {
         const columns<V> c(frame + i);
-        plain |= V::sign_bits(is_plain(c, V::load(frame_bytes + i), us)) << i;
+        const V good = is_plain(c, V::load(frame_bytes + i), us);
+        plain |= V::sign_bits(good) << i;
         V::store(out.source + i, c.source);
         V::store(out.destination + i, c.destination);
-        V::store(out.l3_bytes + i, c.length & V::set1(0xffff));
+        V::store(out.l3_bytes + i, c.length & good & V::set1(0xffff));
         V::store(out.forwarded + i, one_hop_less(c.hops));
     }
     return n < 32 ? plain & ((1u << n) - 1) : plain;

@@ -137,8 +137,11 @@ const char* const v6_addresses[] = {
 
 class frames_at_random {
   public:
+    /// one_way  IPv4, to one neighbour wherever it can be sent
+    explicit frames_at_random(bool one_way = false) : one_way_(one_way) {}
+
     byte_vector one() {
-        byte_vector out = pick(4) != 0 ? one_v4() : one_v6();
+        byte_vector out = one_way_ || pick(4) != 0 ? one_v4() : one_v6();
         if (pick(8) == 0) out = out + zeros(pick(30));  // padding
         if (pick(12) == 0)
             out[pick(std::min<uint32_t>(60, static_cast<uint32_t>(out.size())))] ^=
@@ -179,8 +182,8 @@ class frames_at_random {
         if (rare()) f.checksum = static_cast<uint16_t>(random_());
         f.id = static_cast<uint16_t>(random_());  // every checksum comes by
         f.source = rare() ? v4_addresses[pick(std::size(v4_addresses))] : 0x0a000102 + pick(100);
-        f.destination =
-            pick(3) == 0 ? v4_addresses[pick(std::size(v4_addresses))] : 0x0a090000 + pick(65536);
+        f.destination = !one_way_ && pick(3) == 0 ? v4_addresses[pick(std::size(v4_addresses))]
+                                                  : 0x0a090000 + pick(one_way_ ? 32768 : 65536);
         if (pick(4) != 0) return frame(0x0800, ipv4(f, payload()));
         f.protocol = 6;
         return frame(0x0800, ipv4(f, segment()));
@@ -206,6 +209,7 @@ class frames_at_random {
         }
         return frame(0x86dd, ipv6(f, inside));
     }
+    const bool one_way_;
     std::mt19937_64 random_{20261122};
 };
 
@@ -225,6 +229,20 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
     // The test would be of nothing where plain took nothing, or all.
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
+}
+
+/// Whose hop is read once: what is wrong with single packets shows as in other bursts.
+TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
+    frames_at_random random(true);
+    uint64_t seen = 0;
+    while (seen < (sanitized ? 10'000 : 100'000) && !HasFatalFailure()) {
+        std::vector<byte_vector> burst(1 + random.pick(32));
+        for (byte_vector& f : burst) f = random.one();
+        seen += burst.size();
+        compare(burst);
+    }
+    EXPECT_GT(by_plain_, seen / 4);
+    EXPECT_LT(by_plain_, seen - seen / 4);
 }
 
 /// Sources that lie behind west, behind others, and nowhere: by one way, by several, and by none.
@@ -352,6 +370,23 @@ TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
         }
 }
 
+/// Of a burst that goes one way, and of one that goes two, only those that are too long stay behind.
+TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
+    const auto frame = [](uint32_t to, size_t bytes) {
+        return ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)));
+    };
+    std::vector<byte_vector> one_way, two_ways;
+    for (uint32_t i = 0; i < 32; ++i) {
+        one_way.push_back(frame(0x0a080001 + i, 1276 + i % 8));
+        two_ways.push_back(frame((i % 2 == 0 ? 0x0a080001 : 0x0a090001) + i, 1276 + i % 8));
+    }
+    compare(one_way);
+    EXPECT_EQ(by_plain_, 32U * 5 / 8);
+    by_plain_ = 0;
+    compare(two_ways);
+    EXPECT_EQ(by_plain_, 16U + 16 * 3 / 4);
+}
+
 TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     const byte_vector whole = ethernet(0x0800, ipv4({.destination = 0x0a090001}, counted(100)));
     context c;
@@ -387,6 +422,13 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
         EXPECT_TRUE(hop.used) << to;
     }
     EXPECT_EQ(by_plain_, 2U);
+    // Beside another way, which is marked.
+    next_hop& hop = lab_.view().hops[lab_.controller().table().lookup(*parse_address("10.9.0.1"))];
+    hop.used = false;
+    const byte_vector payload = udp(counted(4));
+    through(true, {ethernet(0x0800, ipv4({.destination = 0x0a080001}, payload)),
+                   ethernet(0x0800, ipv4({.destination = 0x0a090001}, payload))});
+    EXPECT_TRUE(hop.used);
 }
 
 /// Routes lead to a first group before workers have the view that tells of it: nothing is lost meanwhile.

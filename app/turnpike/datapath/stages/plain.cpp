@@ -24,78 +24,151 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 using hop_indices = std::array<uint64_t, burst_max>;
 
-/// The hops of packets. Answers of how many, from the first on; those among them that are not looked up,
-/// and as many behind as fill four, have fixed_hop::no_route.
+/// The hops of packets; those between them that are not looked up have the first one's.
+/// Answers how many there are, from burst place 0 on.
 template <class Fib, class Address>
 inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_mask packets,
                                                        const Address* destination,
                                                        hop_indices& hop) noexcept {
-    auto n = static_cast<uint32_t>(std::popcount(packets));
+    const auto n = static_cast<uint32_t>(std::bit_width(packets));
     if ((packets & (packets + 1)) == 0) {  // the first ones, no gap: as they lie
         fib.lookup_bulk({destination, n}, {hop.data(), n});
-        for (uint32_t i = n; i % 4 != 0; ++i) hop[i] = fixed_hop::no_route;
         return n;
     }
     std::array<Address, burst_max> side_by_side;
     hop_indices found;
     uint32_t k = 0;
     for_each(packets, [&](uint32_t i) { side_by_side[k++] = destination[i]; });
-    fib.lookup_bulk({side_by_side.data(), n}, {found.data(), n});
-    hop.fill(fixed_hop::no_route);
+    fib.lookup_bulk({side_by_side.data(), k}, {found.data(), k});
+    hop.fill(found[0]);
     k = 0;
     for_each(packets, [&](uint32_t i) { hop[i] = found[k++]; });
-    return burst_max;
+    return n;
 }
 
-/// What hops say of the way out, side by side: the first words of next_hop, four packets at a time.
-/// (SSE4.2 is DPDK's own least.)
-struct ways {
-    alignas(16) std::array<uint32_t, burst_max> state, mtu, out, zero;
+/// One hop for all packets of a burst, which is what most bursts have: many flows, few neighbours.
+class one_way {
+  public:
+    explicit one_way(next_hop& hop) noexcept
+        : hop_(hop),
+          known_(hop.kind.load(std::memory_order_acquire) == hop_kind::adjacency),
+          mtu_(hop.mtu.load(std::memory_order_relaxed)),
+          out_(hop.out),
+          first_(hop.rewrite_first.load(std::memory_order_relaxed)),
+          second_(hop.rewrite_second) {}
 
-    ways(const next_hop* hops, const hop_indices& hop, uint32_t n) noexcept {
-        static_assert(offsetof(next_hop, mtu) == 4 && offsetof(next_hop, out) == 8);
-        constexpr uint32_t blocks = sizeof(next_hop) / 16;
-        for (uint32_t i = 0; i < n; i += 4) {
-            const uint32_t at[4] = {static_cast<uint32_t>(hop[i]) * blocks,
-                                    static_cast<uint32_t>(hop[i + 1]) * blocks,
-                                    static_cast<uint32_t>(hop[i + 2]) * blocks,
-                                    static_cast<uint32_t>(hop[i + 3]) * blocks};
-            sse42::load_columns(reinterpret_cast<const uint8_t*>(hops), at, &state[i], &mtu[i],
-                                &out[i], &zero[i]);
-        }
+    [[nodiscard]] way_out out(uint32_t) const noexcept { return out_; }
+    [[nodiscard]] bool usual(uint32_t most_bytes) const noexcept {
+        return known_ && most_bytes <= mtu_;
+    }
+    [[nodiscard]] bool takes(uint32_t, uint32_t l3_bytes) const noexcept {
+        return known_ && l3_bytes <= mtu_;
+    }
+    void mark_used(packet_mask packets) const noexcept {
+        if (packets != 0) hop_.mark_used();
+    }
+    /// Answers the way out.
+    way_out write(uint32_t, uint8_t* frame) const noexcept {
+        next_hop::write(frame, first_, second_);
+        return out_;
     }
 
-    /// Those whose neighbour is known and whose link takes them; unmarked: whose hop is not marked used.
-    [[nodiscard]] packet_mask open(uint32_t n, const uint32_t* l3_bytes,
-                                   packet_mask& unmarked) const noexcept {
-        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3);
-        const sse42 kind = sse42::set1(0xff),
-                    adjacency = sse42::set1(uint32_t(hop_kind::adjacency)),
-                    low = sse42::set1(0xffff), none = sse42::set1(0);
-        packet_mask found = 0, without_mark = 0;
-        for (uint32_t i = 0; i < n; i += 4) {
-            const sse42 says = sse42::load(&state[i]);
-            const sse42 too_long =
-                sse42::greater(sse42::load(l3_bytes + i), sse42::load(&mtu[i]) & low);
-            found |= sse42::sign_bits(
-                         sse42::and_not(too_long, sse42::equal<uint32_t>(says & kind, adjacency)))
-                     << i;
-            without_mark |=
-                sse42::sign_bits(sse42::equal<uint32_t>(sse42::shift_right<24>(says), none)) << i;
+  private:
+    next_hop& hop_;
+    const bool known_;
+    const uint16_t mtu_;
+    const way_out out_;
+    const uint64_t first_;
+    const uint32_t second_;
+};
+
+/// A hop for each packet. Of their first words what they have in common is known at once. (SSE4.2 is DPDK's own least.)
+class ways {
+  public:
+    ways(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
+        : hops_(hops), hop_(hop.data()) {
+        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
+                      offsetof(next_hop, mtu) == 4);
+        sse42 in_all = sse42::set1(~0U), in_any = sse42::set1(0), least = in_all;
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < n; ++i) {
+            const sse42 says = sse42::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
+            in_all = in_all & says;
+            in_any = in_any | says;
+            least = sse42::least_halves(least, says);
         }
-        unmarked = without_mark;
-        return found;
+        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(hop_kind::adjacency);
+        known_ = (in_all.lane<0>() & kind_bits) == adjacency &&
+                 (in_any.lane<0>() & kind_bits) == adjacency;
+        all_used_ = in_all.lane<0>() >> 24 != 0;
+        least_mtu_ = least.lane<1>() & 0xffff;
+        // What a hop says of its neighbour is read behind its kind, as it was written (next_hop.hpp).
+        std::atomic_signal_fence(std::memory_order_acquire);
+    }
+
+    [[nodiscard]] way_out out(uint32_t i) const noexcept { return of(i).out; }
+    [[nodiscard]] bool usual(uint32_t most_bytes) const noexcept {
+        return known_ && most_bytes <= least_mtu_;
+    }
+    [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
+        return of(i).kind.load(std::memory_order_acquire) == hop_kind::adjacency &&
+               l3_bytes <= of(i).mtu.load(std::memory_order_relaxed);
+    }
+    void mark_used(packet_mask packets) const noexcept {
+        if (!all_used_) [[unlikely]]
+            for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
+    }
+    way_out write(uint32_t i, uint8_t* frame) const noexcept {
+        const next_hop& by = of(i);
+        by.write(frame);
+        return by.out;
+    }
+
+  private:
+    [[nodiscard]] next_hop& of(uint32_t i) const noexcept { return hops_[hop_[i]]; }
+
+    next_hop* const hops_;
+    const uint64_t* const hop_;
+    bool known_, all_used_;
+    uint32_t least_mtu_;
+};
+
+/// Two at a time: the first two, and every other two like them.
+bool all_alike(const hop_indices& hop, uint32_t n) noexcept {
+    const sse42 first = sse42::load_any(&hop[0]);
+    sse42 differ = sse42::set1(0);
+    uint32_t i = 2;
+    for (; i + 2 <= n; i += 2) differ = differ | (sse42::load_any(&hop[i]) ^ first);
+    const uint64_t last = hop[n - 1];
+    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !sse42::any(differ);
+}
+
+/// What the lengths of a burst's packets have in common.
+struct lengths {
+    uint32_t most;  ///< of layer 3
+    bool padded;    ///< are there frames that are longer than what they carry
+
+    lengths(const burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
+        sse42 longest = sse42::set1(0), longer = longest;
+        for (size_t i = 0; i < n; i += 4) {
+            const sse42 l3 = sse42::load(l3_bytes + i);
+            longest = sse42::most(longest, l3);
+            longer = longer | sse42::greater(sse42::load(&b.in_one[i]), l3 + sse42::set1(l2_bytes));
+        }
+        most = longest.highest();
+        padded = sse42::any(longer);
     }
 };
 
-/// Frames that are longer than what they carry: padding is no part of it.
-packet_mask padded(const burst& b, const uint32_t* l3_bytes) noexcept {
-    packet_mask out = 0;
-    for (uint32_t i = 0; i < b.count; i += 4)
-        out |= sse42::sign_bits(sse42::greater(sse42::load(&b.in_one[i]),
-                                               sse42::load(l3_bytes + i) + sse42::set1(l2_bytes)))
-               << i;
-    return out;
+/// Padding is no part of a packet.
+void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
+    for_each(packets, [&](uint32_t i) {
+        const uint32_t bytes = l2_bytes + l3_bytes[i];
+        if (b.in_one[i] <= bytes) return;
+        rte_mbuf* const m = b.packet[i];
+        m->pkt_len = bytes;
+        m->data_len = static_cast<uint16_t>(bytes);
+    });
 }
 
 /// Where packets of a burst go on to.
@@ -129,36 +202,28 @@ void choose_members(const view& v, const frames& f, packet_mask packets, hop_ind
     });
 }
 
-/// Send packets by their hops; forward(frame, i) does the rest of what changes in a frame. A list on the
+/// Send packets by their ways out; forward(frame, i) does the rest of what changes in a frame. A list on the
 /// way in is asked only about what can be sent then: the careful stages would ask it again.
-template <class Forward>
-fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, hop_indices& hop,
-          uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
-          const Forward& forward) noexcept {
-    const view& v = from.v;
-    if (v.groups) [[unlikely]]
-        choose_members(v, f, packets, hop, l3_bytes);
-    const ways way(v.hops, hop, n);
-    packet_mask unmarked = 0;
-    packet_mask open = packets & way.open(n, l3_bytes, unmarked);
-    // What a hop says of its neighbour is read behind its kind, as it was written (next_hop.hpp).
-    std::atomic_signal_fence(std::memory_order_acquire);
-    if (v.out_lists) [[unlikely]]
-        for (packet_mask rest = open; rest != 0; rest &= rest - 1) {
-            const auto i = static_cast<uint32_t>(std::countr_zero(rest));
-            const auto out = std::bit_cast<way_out>(way.out[i]);
-            if (v.interfaces[out.interface].judged_out) open &= ~(packet_mask{1} << i);
-        }
+/// l3_bytes  0 of those that are not to be sent
+template <class Ways, class Forward>
+fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, packet_mask packets,
+             uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
+             const Forward& forward) noexcept {
+    const lengths bytes(b, l3_bytes, n);
+    packet_mask open = packets;
+    if (!way.usual(bytes.most)) [[unlikely]]
+        for_each(packets, [&](uint32_t i) {
+            if (!way.takes(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
+        });
+    if (from.v.out_lists) [[unlikely]]
+        for_each(open, [&](uint32_t i) {
+            if (from.v.interfaces[way.out(i).interface].judged_out) open &= ~(packet_mask{1} << i);
+        });
     if (from.in.redirects) [[unlikely]]
         for_each(open, [&](uint32_t i) {
-            const auto out = std::bit_cast<way_out>(way.out[i]);
-            if (out.interface == from.in.place) open &= ~(packet_mask{1} << i);
+            if (way.out(i).interface == from.in.place) open &= ~(packet_mask{1} << i);
         });
-    for_each(open & padded(b, l3_bytes), [&](uint32_t i) {
-        rte_mbuf* m = b.packet[i];
-        m->data_len = static_cast<uint16_t>(l2_bytes + l3_bytes[i]);
-        m->pkt_len = m->data_len;
-    });
+    if (bytes.padded) cut_padding(b, open, l3_bytes);
     packet_mask denied = 0;
     if (from.in.acl_in != nullptr) {
         const judged by_list =
@@ -166,16 +231,25 @@ fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, ho
         open = by_list.permitted;
         denied = by_list.denied;
     }
-    if ((open & unmarked) != 0) [[unlikely]]
-        for_each(open & unmarked, [&](uint32_t i) { v.hops[hop[i]].mark_used(); });
-    const next_hop* const hops = v.hops;
+    way.mark_used(open);
     for_each(open, [&](uint32_t i) {
         uint8_t* frame = f.first[i];
         forward(frame, i);
-        hops[hop[i]].write(frame);
-        b.out[i] = std::bit_cast<way_out>(way.out[i]);
+        b.out[i] = way.write(i, frame);
     });
     return {.sent = open, .denied = denied};
+}
+
+template <class Forward>
+fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, hop_indices& hop,
+          uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
+          const Forward& forward) noexcept {
+    const view& v = from.v;
+    if (v.groups) [[unlikely]]
+        choose_members(v, f, packets, hop, l3_bytes);
+    if (all_alike(hop, n))
+        return send_by(one_way(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, judge, forward);
+    return send_by(ways(v.hops, hop, n), from, b, f, packets, n, l3_bytes, judge, forward);
 }
 
 /// Whose way back is as the interface asks: of the others the careful stages say why. Out of the way of those

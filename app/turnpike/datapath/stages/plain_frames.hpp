@@ -30,14 +30,25 @@ struct frames {
     std::array<uint8_t*, burst_max> first;
 
     explicit frames(const burst& b) noexcept {
-        uint32_t i = 0;
+        const size_t n = b.count;
+        size_t i = 0;
 #pragma GCC unroll 4
         do {
-            uint8_t* frame = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
-            rte_prefetch0(frame);  // a device may have left it far from this CPU
-            first[i] = b.in_one[i] >= least_bytes ? frame : no_frame;
-        } while (++i < b.count);
+            first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
+            rte_prefetch0(first[i]);  // a device may have left it far from this CPU
+        } while (++i < n);
         for (; i % 16 != 0; ++i) first[i] = no_frame;
+        if (any_short(b)) [[unlikely]]
+            for (i = 0; i < n; ++i)
+                if (b.in_one[i] < least_bytes) first[i] = no_frame;
+    }
+
+  private:
+    static bool any_short(const burst& b) noexcept {
+        sse42 found = sse42::set1(0);
+        for (size_t i = 0, n = b.count; i < n; i += 4)  // what is behind the last may be anything
+            found = found | sse42::greater(sse42::set1(least_bytes), sse42::load(&b.in_one[i]));
+        return sse42::any(found);
     }
 };
 
@@ -82,7 +93,7 @@ class plain_ipv6 {
     }
 
     /// first     [burst_max] as `frames` has them
-    /// l3_bytes  [burst_max, 16-byte aligned] out, of plain packets
+    /// l3_bytes  [burst_max, 16-byte aligned] out; 0 of packets that are neither plain nor in doubt
     [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, uint8_t* const* first,
                                        uint32_t* l3_bytes) const noexcept {
         packet_mask plain = 0, doubt = 0;
@@ -126,7 +137,6 @@ class plain_ipv6 {
         const sse42 payload =
             sse42::shift_left_by(head[0] & byte, 8) | (sse42::shift_right<8>(head[0]) & byte);
         const sse42 l3 = payload + sse42::set1(sizeof(packet::ipv6_header));
-        sse42::store(l3_bytes, l3);
         const sse42 upper = sse42::shift_right<16>(head[0]) & byte;
         const sse42 good =
             sse42::equal<uint32_t>(sse42::load_u32_each(frame, 0) & sse42::set1(0xffff), to_) &
@@ -140,7 +150,9 @@ class plain_ipv6 {
         const sse42 alike =
             sse42::equal<uint32_t>(head[1], ends[1]) & sse42::equal<uint32_t>(head[3], ends[3]);
         doubt = sse42::sign_bits(alike) | (sse42::sign_bits(usual) ^ 0xf);
-        return sse42::sign_bits(sse42::and_not(too_long, good));
+        const sse42 plain = sse42::and_not(too_long, good);
+        sse42::store(l3_bytes, l3 & plain);
+        return sse42::sign_bits(plain);
     }
 
     sse42 to_, rest_to_;

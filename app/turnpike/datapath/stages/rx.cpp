@@ -27,11 +27,12 @@ sizes take_sizes(burst& b) noexcept {
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
     const sse42 least = sse42::set1(least_bytes), low = sse42::set1(0xffff);
     sse42 sum = sse42::set1(0), runts = sum;
-    uint32_t i = 0;
-    for (; i + 4 <= b.count; i += 4) {
+    const size_t n = b.count;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
         sse42 says[4];
-        sse42::columns_of([&](unsigned k) { return &b.packet[i + k]->rx_descriptor_fields1; },
-                          says);
+        rte_mbuf* const* const four = &b.packet[i];
+        sse42::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
         const sse42 whole = says[1], first = says[2] & low;
         sum = sum + whole;
         runts = runts | sse42::greater(least, whole);
@@ -40,7 +41,7 @@ sizes take_sizes(burst& b) noexcept {
     std::array<uint32_t, 4> part;
     sse42::store(part.data(), sum);
     sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .runts = sse42::any(runts)};
-    for (; i < b.count; ++i) {
+    for (; i < n; ++i) {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;
         out.runts |= m->pkt_len < least_bytes;

@@ -21,11 +21,11 @@ bool go_one_way(const burst& b) noexcept {
     static_assert(sizeof(way_out) == sizeof(uint32_t));
     const auto first = std::bit_cast<uint32_t>(b.out[0]);
     sse42 differ = sse42::set1(0);
-    uint32_t i = 0;
-    for (; i + 4 <= b.count; i += 4)
-        differ = differ | (sse42::load_any(&b.out[i]) ^ sse42::set1(first));
+    const size_t n = b.count;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) differ = differ | (sse42::load_any(&b.out[i]) ^ sse42::set1(first));
     uint32_t rest = 0;
-    for (; i < b.count; ++i) rest |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
+    for (; i < n; ++i) rest |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
     return rest == 0 && !sse42::any(differ);
 }
 
