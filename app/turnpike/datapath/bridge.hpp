@@ -11,7 +11,7 @@
 // into the table. That a station still talks is a bit in a map of the worker's own.
 #pragma once
 
-#include <nmmintrin.h>
+#include <immintrin.h>
 
 #include <array>
 #include <atomic>
@@ -47,6 +47,16 @@ inline station_key station_key_of(const uint8_t* mac, uint16_t domain) noexcept 
     uint64_t bytes;
     std::memcpy(&bytes, mac, sizeof bytes);
     return (bytes & 0xffff'ffff'ffffULL) | uint64_t{domain} << 48;
+}
+/// Of both stations of a frame, of which sixteen bytes can be read: destination's, source's.
+inline void station_keys_of(const uint8_t* frame, uint16_t domain, station_key& to,
+                            station_key& from) noexcept {
+    const __m128i addresses =
+        _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(frame)),
+                         _mm_setr_epi8(0, 1, 2, 3, 4, 5, -1, -1, 6, 7, 8, 9, 10, 11, -1, -1));
+    const __m128i keys = _mm_insert_epi16(_mm_insert_epi16(addresses, domain, 3), domain, 7);
+    to = static_cast<station_key>(_mm_cvtsi128_si64(keys));
+    from = static_cast<station_key>(_mm_extract_epi64(keys, 1));
 }
 inline station_key station_key_of(const mac_address& mac, uint16_t domain) noexcept {
     uint8_t bytes[8] = {};
@@ -252,8 +262,10 @@ class bridge_books {
       private:
         uint64_t mix_;
     };
-    [[nodiscard]] bool was_found(const source& s) const noexcept {
-        return found_[s.at()] == s.mark();
+    [[nodiscard]] bool was_found(const source& s) const noexcept { return not_found(s) == 0; }
+    /// 0: it was.
+    [[nodiscard]] uint32_t not_found(const source& s) const noexcept {
+        return uint32_t{found_[s.at()]} ^ s.mark();
     }
     void remember(const source& s) noexcept { found_[s.at()] = s.mark(); }
 

@@ -142,6 +142,10 @@ struct sse42 {
     [[nodiscard]] uint32_t lane() const noexcept {
         return static_cast<uint32_t>(_mm_extract_epi32(v, N));
     }
+    /// lane i = the 16 bits from[i]
+    static sse42 widen_halves(const uint16_t* from) noexcept {
+        return {_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
+    }
     /// The lesser of unsigned 16-bit parts; the greater of lanes, as signed numbers.
     static sse42 least_halves(sse42 a, sse42 b) noexcept { return {_mm_min_epu16(a.v, b.v)}; }
     static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }

@@ -13,6 +13,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/neigh_suppress.hpp"
 #include "datapath/stages/acl_judge.hpp"
+#include "isa/simd/sse42.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -31,6 +32,18 @@ bool is_group(const burst& b, uint32_t i) noexcept { return (*frame_of(b, i) & 1
 uint32_t bytes_of(const burst& b, uint32_t i) noexcept {
     const uint32_t tag_bytes = (b.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
     return (b.in_one[i] != 0 ? b.in_one[i] : b.packet[i]->pkt_len) - tag_bytes;
+}
+
+/// Those whose way out is where they came in by, four at a time (SSE4.2 is DPDK's own least).
+packet_mask going_back(const burst& b) noexcept {
+    static_assert(offsetof(way_out, interface) == 2 && sizeof(way_out) == 4);
+    packet_mask back = 0;
+    for (size_t i = 0, n = b.count; i < n; i += 4)
+        back |=
+            sse42::sign_bits(sse42::equal<uint32_t>(
+                sse42::shift_right<16>(sse42::load_any(&b.out[i])), sse42::widen_halves(&b.in[i])))
+            << i;
+    return back;
 }
 
 /// What came in, by domain.
@@ -60,16 +73,21 @@ class lookup {
     lookup(const bridge_tables& t, bridge_books& books, const burst& b,
            packet_mask packets) noexcept {
         changes_ = t.station_changes->load(std::memory_order_acquire);
-        uint32_t k = 0;
+        uint32_t k = 0, not_found = 0;
         for_each(packets, [&](uint32_t i) {
-            const uint8_t* frame = frame_of(b, i);
-            key_[k++] = station_key_of(frame, b.domain[i]);
-            source_[i] = station_key_of(frame + source_offset, b.domain[i]);
-            const bool known = books.was_found(bridge_books::source(source_[i], b.in[i], changes_));
-            asked_ |= packet_mask{!known} << i;
+            station_key to, from;
+            station_keys_of(frame_of(b, i), b.domain[i], to, from);
+            key_[k++] = to;
+            source_[i] = from;
+            not_found |= books.not_found(bridge_books::source(from, b.in[i], changes_));
         });
         if (t.any_locked) [[unlikely]]
             asked_ = packets;
+        else if (not_found != 0)
+            for_each(packets, [&](uint32_t i) {
+                const bridge_books::source from(source_[i], b.in[i], changes_);
+                asked_ |= packet_mask{!books.was_found(from)} << i;
+            });
         destinations_ = k;
         for_each(asked_, [&](uint32_t i) { key_[k++] = source_[i]; });
         static_cast<void>(t.stations->lookup({key_.data(), k}, {found_.data(), k}));
@@ -104,7 +122,6 @@ class bridging {
         const packet_mask here = find_domains(packets);
         if (here == 0) return move(b_, drops_, stage::drop);
         const lookup found(t_, *c_.bridging, b_, here);
-        packet_mask unusual = 0;
         const uint32_t second_look =
             bridge_exit::second_look(b_.in_all == 0 || t_.exits[b_.in_all].isolation != 0);
         uint32_t any = 0;
@@ -114,8 +131,8 @@ class bridging {
             const bridge_exit exit = t_.exits[out];
             any |= exit.word();
             b_.out[i] = {.port = exit.port, .interface = out};
-            unusual |= packet_mask{(exit.word() & second_look) != 0 || out == b_.in[i]} << i;
         });
+        const packet_mask unusual = (any & second_look) != 0 ? here : here & going_back(b_);
         for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
         if ((any & bridge_exit{.is = bridge_exit::tunnel}.word()) != 0) [[unlikely]]
             for_each(here, [&](uint32_t i) {
