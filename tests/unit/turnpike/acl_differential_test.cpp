@@ -18,9 +18,9 @@ namespace {
 
 using namespace test;
 
-constexpr uint8_t icmp = 1, tcp_protocol = 6, udp_protocol = 17, icmpv6 = 58, sctp = 132;
+constexpr uint8_t icmp = 1, tcp_number = 6, udp_number = 17, icmpv6 = 58, sctp = 132;
 bool has_ports(uint8_t protocol) {
-    return protocol == tcp_protocol || protocol == udp_protocol || protocol == sctp;
+    return protocol == tcp_number || protocol == udp_number || protocol == sctp;
 }
 
 /// What a packet is made of.
@@ -35,7 +35,7 @@ struct plain_packet {
     [[nodiscard]] byte_vector frame(uint32_t number) const {
         byte_vector upper = counted(20);
         if (offset == 0 && has_ports(protocol)) {
-            upper = protocol == tcp_protocol ? tcp(flags, {}) : zeros(12);
+            upper = protocol == tcp_number ? tcp(flags, {}) : zeros(12);
             store_be(&upper[0], source_port);
             store_be(&upper[2], destination_port);
         } else if (offset == 0 && protocol == (v6 ? icmpv6 : icmp)) {
@@ -164,8 +164,8 @@ class random_things {
     uint32_t destination() { return 0x0a040000 | below(4) << 8 | below(8); }
     uint16_t port() { return static_cast<uint16_t>(one_in(4) ? below(65536) : 1020 + below(12)); }
     uint8_t protocol(bool v6) {
-        const uint8_t all[] = {
-            tcp_protocol, tcp_protocol, udp_protocol, udp_protocol, sctp, v6 ? icmpv6 : icmp, 47};
+        const uint8_t all[] = {tcp_number, tcp_number,         udp_number, udp_number,
+                               sctp,       v6 ? icmpv6 : icmp, 47};
         return all[below(std::size(all))];
     }
 
@@ -193,7 +193,7 @@ class random_things {
             if (one_in(2)) r.source_ports = range();
             if (one_in(2)) r.destination_ports = range();
         }
-        if (r.protocol == tcp_protocol && one_in(3)) {
+        if (r.protocol == tcp_number && one_in(3)) {
             r.set = static_cast<uint8_t>(1 << below(8));
             r.clear = static_cast<uint8_t>((1 << below(8)) & ~r.set);
         }
@@ -216,7 +216,7 @@ class random_things {
         p.protocol = protocol(p.v6);
         p.source_port = has_ports(p.protocol) ? port() : uint16_t{0};
         p.destination_port = has_ports(p.protocol) ? port() : uint16_t{0};
-        if (p.protocol == tcp_protocol) p.flags = static_cast<uint8_t>(below(256));
+        if (p.protocol == tcp_number) p.flags = static_cast<uint8_t>(below(256));
         p.type = type_of(p.v6);
         p.code = static_cast<uint8_t>(below(3));
         p.dscp = static_cast<uint8_t>(below(4) * 16 + 2);
@@ -279,7 +279,7 @@ struct plain_list {
     }
 };
 
-std::string routed(const std::string& lists) {
+std::string routed_with(const std::string& lists) {
     return "acl:\n" + lists + R"(
 ports:
   - {name: west, device: d0, addresses: [10.0.1.254/24, "2001:db8:ffff:1::fe/64"], acl: {in: west}}
@@ -308,7 +308,7 @@ TEST(acl_differential, random_lists_on_the_routed_path) {
     for (const size_t rules : {size_t{15}, size_t{60}, size_t{400}}) {
         random_things random(static_cast<uint32_t>(rules));
         plain_list west(random, rules), east(random, rules);
-        path_lab l(routed(west.yaml("west") + east.yaml("east")));
+        path_lab l(routed_with(west.yaml("west") + east.yaml("east")));
         l.links(true);
         l.worker().start();
         for (int i = 0; i < 3; ++i) l.worker().poll();
@@ -345,8 +345,8 @@ bool says(const acl::rule& r, const plain_packet& p) {
         return range == acl::port_range{} ||
                (has_ports(p.protocol) && port >= range.first && port <= range.last);
     };
-    const uint16_t extra = p.protocol == tcp_protocol ? static_cast<uint16_t>(p.flags << 8)
-                                                      : static_cast<uint16_t>(p.type << 8 | p.code);
+    const uint16_t extra = p.protocol == tcp_number ? static_cast<uint16_t>(p.flags << 8)
+                                                    : static_cast<uint16_t>(p.type << 8 | p.code);
     return under(p.source, r.source) && under(p.destination, r.destination) &&
            in(p.source_port, r.source_port) && in(p.destination_port, r.destination_port) &&
            ((p.protocol ^ r.protocol.value) & r.protocol.mask) == 0 &&
@@ -372,7 +372,7 @@ plain_packet packet_for(random_things& random, const acl::rule& r) {
     }
     const auto extra =
         static_cast<uint16_t>((any() & ~r.tcp_flags.mask) | (r.tcp_flags.value & r.tcp_flags.mask));
-    if (p.protocol == tcp_protocol) p.flags = static_cast<uint8_t>(extra >> 8);
+    if (p.protocol == tcp_number) p.flags = static_cast<uint8_t>(extra >> 8);
     if (p.protocol == icmp)
         p.type = static_cast<uint8_t>(extra >> 8), p.code = static_cast<uint8_t>(extra);
     return p;

@@ -16,8 +16,8 @@ namespace {
 
 using namespace test;
 
-std::string patched(const std::string& rules, const std::string& more = "") {
-    return "acl:\n  - {name: a, " + more + "rules: [" + rules +
+std::string with_list(const std::string& rules, const std::string& options = "") {
+    return "acl:\n  - {name: a, " + options + "rules: [" + rules +
            "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
            "  - {name: east, device: d1, acl: {out: a}}\npatches: [[west, east]]\n";
 }
@@ -36,9 +36,9 @@ byte_vector datagram(uint16_t port) {
 
 TEST(acl_replace, counters_go_on_by_name) {
     path_lab l(
-        patched("{action: permit, name: web, protocol: udp, destination_ports: 80},"
-                "{action: deny, name: dns, protocol: udp, destination_ports: 53},"
-                "{action: permit, protocol: udp, destination_ports: 7}"));
+        with_list("{action: permit, name: web, protocol: udp, destination_ports: 80},"
+                  "{action: deny, name: dns, protocol: udp, destination_ports: 53},"
+                  "{action: permit, protocol: udp, destination_ports: 7}"));
     l.links(true);
     l.worker().start();
     const auto pass = [&] {
@@ -53,10 +53,10 @@ TEST(acl_replace, counters_go_on_by_name) {
     pass();
     EXPECT_EQ(l.sent(1).size(), 3U);
     ASSERT_TRUE(
-        l.apply(patched("{action: deny, name: dns, protocol: udp, destination_ports: 53},"
-                        "{action: deny, name: echo, protocol: udp, destination_ports: 7},"
-                        "{action: permit, name: web, protocol: udp, destination_ports: 80}",
-                        "default: permit, ")));
+        l.apply(with_list("{action: deny, name: dns, protocol: udp, destination_ports: 53},"
+                          "{action: deny, name: echo, protocol: udp, destination_ports: 7},"
+                          "{action: permit, name: web, protocol: udp, destination_ports: 80}",
+                          "default: permit, ")));
     EXPECT_EQ(packets("web"), 2U);
     EXPECT_EQ(packets("dns"), 1U);
     EXPECT_EQ(packets("echo"), 0U) << "had no name before";
@@ -77,8 +77,8 @@ TEST(acl_replace, counters_go_on_by_name) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny_out), report[1].denied);
     for (int i = 0; i < 5; ++i)
         ASSERT_TRUE(
-            l.apply(patched("{action: permit, name: web, protocol: udp, destination_ports: 80}",
-                            i % 2 ? "memory_mb: 8, " : "")));
+            l.apply(with_list("{action: permit, name: web, protocol: udp, destination_ports: 80}",
+                              i % 2 ? "memory_mb: 8, " : "")));
     EXPECT_EQ(packets("web"), 4U);
     pass();
     l.control();
@@ -90,8 +90,8 @@ TEST(acl_replace, counters_go_on_by_name) {
 }
 
 TEST(acl_replace, what_cannot_be_changes_nothing) {
-    path_lab l(patched("{action: deny, name: web, protocol: udp, destination_ports: 80}",
-                       "default: permit, "));
+    path_lab l(with_list("{action: deny, name: web, protocol: udp, destination_ports: 80}",
+                         "default: permit, "));
     l.links(true);
     l.worker().start();
     std::string many;
@@ -101,7 +101,7 @@ TEST(acl_replace, what_cannot_be_changes_nothing) {
                 "/128\", destination: \"2001:db8:1::" + low +
                 "/128\", destination_ports: " + std::to_string(i) + "},";
     }
-    const auto refused = l.apply(patched(many, "memory_mb: 1, "));
+    const auto refused = l.apply(with_list(many, "memory_mb: 1, "));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ENOMEM);
     EXPECT_NE(refused.error().message().find("lab.yaml:2: access list 'a': its 14002 rules do "
@@ -114,7 +114,7 @@ TEST(acl_replace, what_cannot_be_changes_nothing) {
     l.worker().poll();
     EXPECT_EQ(l.sent(1).size(), 1U);
     EXPECT_EQ(rule(l.acls()[0], "web").packets, 1U);
-    EXPECT_TRUE(l.apply(patched(many, "memory_mb: 64, ")));
+    EXPECT_TRUE(l.apply(with_list(many, "memory_mb: 64, ")));
     EXPECT_GT(l.acls()[0].bytes, 1u << 20);
     l.worker().finish();
 }
@@ -124,7 +124,7 @@ TEST(acl_replace, one_rule_changes_in_place) {
     const std::string first = "{action: permit, protocol: udp, destination_ports: 80},",
                       second = "{action: permit, protocol: udp, destination_ports: 81},",
                       new_one = "{action: deny, name: new, protocol: udp, destination_ports: 80},";
-    path_lab l(patched(first + second));
+    path_lab l(with_list(first + second));
     l.links(true);
     l.worker().start();
     const auto pass = [&] {
@@ -139,7 +139,7 @@ TEST(acl_replace, one_rule_changes_in_place) {
     const auto before = list_of();
     pass();
     EXPECT_EQ(l.sent(1).size(), 2U);
-    ASSERT_TRUE(l.apply(patched(new_one + first + second)));
+    ASSERT_TRUE(l.apply(with_list(new_one + first + second)));
     EXPECT_EQ(list_of(), before) << "compiled anew";
     pass();
     EXPECT_EQ(l.sent(1).size(), 1U);
@@ -147,17 +147,18 @@ TEST(acl_replace, one_rule_changes_in_place) {
     EXPECT_EQ(packets(1), 1U);
     EXPECT_EQ(packets(2), 1U) << "its counter goes on though it has no name";
     EXPECT_EQ(packets(3), 2U);
-    ASSERT_TRUE(l.apply(patched(first + second)));
+    ASSERT_TRUE(l.apply(with_list(first + second)));
     EXPECT_EQ(list_of(), before);
     pass();
     EXPECT_EQ(l.sent(1).size(), 2U);
     EXPECT_EQ(packets(1), 2U);
     EXPECT_EQ(l.acls()[0].denied, 1U) << "what a rule that is gone denied stays in the sum";
-    ASSERT_TRUE(l.apply(patched(first + "{action: deny, protocol: udp, destination_ports: 81},")));
+    ASSERT_TRUE(
+        l.apply(with_list(first + "{action: deny, protocol: udp, destination_ports: 81},")));
     EXPECT_EQ(list_of(), before);
     pass();
     EXPECT_EQ(l.sent(1).size(), 1U);
-    ASSERT_TRUE(l.apply(patched(second)));
+    ASSERT_TRUE(l.apply(with_list(second)));
     EXPECT_NE(list_of(), before) << "two rules differ";
     l.worker().finish();
 }
@@ -165,7 +166,7 @@ TEST(acl_replace, one_rule_changes_in_place) {
 // A worker of its own thread between two ports, packets of 64 ports, and a list that denies the even
 // ones or the odd ones in turn; with sanitizers, fewer times.
 TEST(acl_replace, under_traffic_no_packet_is_lost) {
-    path_lab l(patched("{action: count, name: all}", "default: permit, "));
+    path_lab l(with_list("{action: count, name: all}", "default: permit, "));
     l.links(true);
     std::string odd, even;
     for (int port = 0; port < 64; ++port)
@@ -173,8 +174,8 @@ TEST(acl_replace, under_traffic_no_packet_is_lost) {
                                    ", protocol: udp, destination_ports: " + std::to_string(port) +
                                    "},";
     const std::string count = "{action: count, name: all},";
-    const std::string lists[] = {patched(count + odd, "default: permit, "),
-                                 patched(count + even, "default: permit, ")};
+    const std::string lists[] = {with_list(count + odd, "default: permit, "),
+                                 with_list(count + even, "default: permit, ")};
     std::atomic<bool> stop{false};
     l.workers_have_threads();
     std::thread worker([&] {

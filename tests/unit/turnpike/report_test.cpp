@@ -154,15 +154,15 @@ TEST(groups, are_in_the_report) {
     report r;
     r.workers.push_back(sampled_worker(true));
     r.workers.push_back({});
-    const auto json = to_json(r);
-    const auto& groups = json["workers"][0]["groups"];
+    const auto whole = to_json(r);
+    const auto& groups = whole["workers"][0]["groups"];
     ASSERT_EQ(groups.size(), 3U);
     EXPECT_EQ(groups[0], nlohmann::json({{"name", "io"},
                                          {"cycles_per_packet", 29.0},
                                          {"instructions_per_packet", 58.0}}));
     EXPECT_TRUE(groups[2]["instructions_per_packet"].is_null());
-    EXPECT_TRUE(json["workers"][1]["groups"].empty());
-    EXPECT_EQ(json["workers"][0]["stages"][0]["instructions_per_packet"], 40.0);
+    EXPECT_TRUE(whole["workers"][1]["groups"].empty());
+    EXPECT_EQ(whole["workers"][0]["stages"][0]["instructions_per_packet"], 40.0);
     EXPECT_NE(to_table(r, nullptr).find("= io 29 + processing 45 + other 26"), std::string::npos)
         << to_table(r, nullptr);
 }

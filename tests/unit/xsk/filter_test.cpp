@@ -80,13 +80,13 @@ TEST(xsk_filter, as_many_entries_as_fit_and_no_more) {
     EXPECT_NE(over.error().text.find("64 entries"), std::string::npos);
 }
 
-struct refused {
+struct wrong_filter {
     const char* text;
     unsigned line;
     const char* says;
 };
 
-class xsk_filter_refuses : public ::testing::TestWithParam<refused> {};
+class xsk_filter_refuses : public ::testing::TestWithParam<wrong_filter> {};
 
 TEST_P(xsk_filter_refuses, with_its_line_and_what_is_right) {
     const auto f = read_filter(GetParam().text, "f.yaml");
@@ -99,35 +99,39 @@ TEST_P(xsk_filter_refuses, with_its_line_and_what_is_right) {
 INSTANTIATE_TEST_SUITE_P(
     all, xsk_filter_refuses,
     ::testing::Values(
-        refused{"protocol: tcp\n", 1, "a list of what stays with the kernel"},
-        refused{"[]\n", 1, "empty list"}, refused{"- tcp\n", 1, "should be a map"},
-        refused{"- {}\n", 1, "selects nothing"}, refused{"- {prot: tcp}\n", 1, "no key 'prot'"},
-        refused{"- {protocol: tcp, protocol: udp}\n", 1, "twice"},
-        refused{"- &a {protocol: tcp}\n- *a\n", 1, "anchors"},
-        refused{"- {protocol: tcp\n- {protocol: udp}\n", 2, "a flow mapping from line 1"},
-        refused{"- {protocol: tcp}\n- }\n", 2, "is not YAML"},
-        refused{"- {protocol: arp}\n- {protocol: tpc}\n", 2, "one of ah, arp"},
-        refused{"- {protocol: 256}\n", 1, "0 to 255"}, refused{"- {protocol: -1}\n", 1, "0 to 255"},
-        refused{"- {protocol: [tcp, udp]}\n", 1, "should be a text"},
-        refused{"- {protocol: 44}\n", 1, "extension header"},
-        refused{"- {protocol: 0}\n", 1, "extension header"},
-        refused{"- {port: 65536}\n", 1, "0 to 65535"}, refused{"- {port: ssh}\n", 1, "0 to 65535"},
-        refused{"- {port: 20-10}\n", 1, "lower port comes first"},
-        refused{"- {port: 20-}\n", 1, "0 to 65535"}, refused{"- {port: 1-2-3}\n", 1, "0 to 65535"},
-        refused{"- {protocol: icmp, port: 1}\n", 1, "icmp has none"},
-        refused{"- {protocol: arp, source_port: 1}\n", 1, "arp has none"},
-        refused{"- {protocol: 1, port: 1}\n", 1, "1 has none"},
-        refused{"- {address: 10.0.0.0/33}\n", 1, "0 to 32"},
-        refused{"- {address: 10.0.0.1/24}\n", 1, "10.0.0.0/24"},
-        refused{"- {address: example.net}\n", 1, "IPv4 or IPv6 address"},
-        refused{"- {source_address: 10.0.0.1, destination_address: '::1'}\n", 1,
-                "no packet has both"},
-        refused{"- {family: ipv6, address: 10.0.0.1}\n", 1, "family of IPv6"},
-        refused{"- {family: ip}\n", 1, "ipv4 or ipv6"},
-        refused{"- {protocol: icmp, family: ipv6}\n", 1, "icmp is of IPv4 only"},
-        refused{"- protocol: icmpv6\n  address: 10.0.0.1\n", 1, "icmpv6 is of IPv6 only"},
-        refused{"- {protocol: arp, address: 10.0.0.1}\n", 1, "not carried in IP packets"},
-        refused{"- {protocol: lldp, family: ipv4}\n", 1, "not carried in IP packets"}));
+        wrong_filter{"protocol: tcp\n", 1, "a list of what stays with the kernel"},
+        wrong_filter{"[]\n", 1, "empty list"}, wrong_filter{"- tcp\n", 1, "should be a map"},
+        wrong_filter{"- {}\n", 1, "selects nothing"},
+        wrong_filter{"- {prot: tcp}\n", 1, "no key 'prot'"},
+        wrong_filter{"- {protocol: tcp, protocol: udp}\n", 1, "twice"},
+        wrong_filter{"- &a {protocol: tcp}\n- *a\n", 1, "anchors"},
+        wrong_filter{"- {protocol: tcp\n- {protocol: udp}\n", 2, "a flow mapping from line 1"},
+        wrong_filter{"- {protocol: tcp}\n- }\n", 2, "is not YAML"},
+        wrong_filter{"- {protocol: arp}\n- {protocol: tpc}\n", 2, "one of ah, arp"},
+        wrong_filter{"- {protocol: 256}\n", 1, "0 to 255"},
+        wrong_filter{"- {protocol: -1}\n", 1, "0 to 255"},
+        wrong_filter{"- {protocol: [tcp, udp]}\n", 1, "should be a text"},
+        wrong_filter{"- {protocol: 44}\n", 1, "extension header"},
+        wrong_filter{"- {protocol: 0}\n", 1, "extension header"},
+        wrong_filter{"- {port: 65536}\n", 1, "0 to 65535"},
+        wrong_filter{"- {port: ssh}\n", 1, "0 to 65535"},
+        wrong_filter{"- {port: 20-10}\n", 1, "lower port comes first"},
+        wrong_filter{"- {port: 20-}\n", 1, "0 to 65535"},
+        wrong_filter{"- {port: 1-2-3}\n", 1, "0 to 65535"},
+        wrong_filter{"- {protocol: icmp, port: 1}\n", 1, "icmp has none"},
+        wrong_filter{"- {protocol: arp, source_port: 1}\n", 1, "arp has none"},
+        wrong_filter{"- {protocol: 1, port: 1}\n", 1, "1 has none"},
+        wrong_filter{"- {address: 10.0.0.0/33}\n", 1, "0 to 32"},
+        wrong_filter{"- {address: 10.0.0.1/24}\n", 1, "10.0.0.0/24"},
+        wrong_filter{"- {address: example.net}\n", 1, "IPv4 or IPv6 address"},
+        wrong_filter{"- {source_address: 10.0.0.1, destination_address: '::1'}\n", 1,
+                     "no packet has both"},
+        wrong_filter{"- {family: ipv6, address: 10.0.0.1}\n", 1, "family of IPv6"},
+        wrong_filter{"- {family: ip}\n", 1, "ipv4 or ipv6"},
+        wrong_filter{"- {protocol: icmp, family: ipv6}\n", 1, "icmp is of IPv4 only"},
+        wrong_filter{"- protocol: icmpv6\n  address: 10.0.0.1\n", 1, "icmpv6 is of IPv6 only"},
+        wrong_filter{"- {protocol: arp, address: 10.0.0.1}\n", 1, "not carried in IP packets"},
+        wrong_filter{"- {protocol: lldp, family: ipv4}\n", 1, "not carried in IP packets"}));
 
 /// Nothing that is written wrong does more than be refused, in words, with the file's name.
 TEST(xsk_filter, mutations) {

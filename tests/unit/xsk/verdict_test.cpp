@@ -19,7 +19,7 @@ using namespace test;
 
 /// What the map takes: a socket with a receive ring.
 owned_fd open_socket() {
-    owned_fd s(socket(AF_XDP, SOCK_RAW, 0));
+    owned_fd s(::socket(AF_XDP, SOCK_RAW, 0));
     const int entries = 64;
     EXPECT_EQ(setsockopt(s.get(), SOL_XDP, XDP_RX_RING, &entries, sizeof entries), 0);
     return s;
