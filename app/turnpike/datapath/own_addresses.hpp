@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
-#include "base/byte_order.hpp"
 #include "net/ip.hpp"
 
 namespace turnpike::datapath {
@@ -42,7 +42,9 @@ class own_addresses {
         return v4 * 0x9e37'79b1U >> (32 - log_places);
     }
     static uint64_t place_of(const ipv6_address& v6) noexcept {
-        return load_be<uint64_t>(v6.bytes + 8) * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);
+        uint64_t host;  // any order of bytes will do
+        std::memcpy(&host, v6.bytes + 8, sizeof host);
+        return host * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);
     }
 
     std::array<uint8_t, size_t{1} << log_places> filter_{};

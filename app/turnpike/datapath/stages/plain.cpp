@@ -289,7 +289,7 @@ fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frame
 fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-    packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f.first.data(), l3_bytes.data());
+    packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
     packet_mask not_plain = 0;
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
         return packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);

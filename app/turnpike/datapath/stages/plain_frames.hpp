@@ -38,17 +38,18 @@ struct frames {
             rte_prefetch0(first[i]);  // a device may have left it far from this CPU
         } while (++i < n);
         for (; i % 16 != 0; ++i) first[i] = no_frame;
-        if (any_short(b)) [[unlikely]]
-            for (i = 0; i < n; ++i)
-                if (b.in_one[i] < least_bytes) first[i] = no_frame;
+        leave_out_shorter(b, least_bytes);
     }
 
-  private:
-    static bool any_short(const burst& b) noexcept {
+    /// Those that are not in one segment of so many bytes are nobody's.
+    void leave_out_shorter(const burst& b, uint32_t bytes) noexcept {
+        const size_t n = b.count;
         sse42 found = sse42::set1(0);
-        for (size_t i = 0, n = b.count; i < n; i += 4)  // what is behind the last may be anything
-            found = found | sse42::greater(sse42::set1(least_bytes), sse42::load(&b.in_one[i]));
-        return sse42::any(found);
+        for (size_t i = 0; i < n; i += 4)  // what is behind the last may be anything
+            found = found | sse42::greater(sse42::set1(bytes), sse42::load(&b.in_one[i]));
+        if (sse42::any(found)) [[unlikely]]
+            for (size_t i = 0; i < n; ++i)
+                if (b.in_one[i] < bytes) first[i] = no_frame;
     }
 };
 
@@ -92,24 +93,20 @@ class plain_ipv6 {
         rest_to_ = sse42::set1(rest);
     }
 
-    /// first     [burst_max] as `frames` has them
     /// l3_bytes  [burst_max, 16-byte aligned] out; 0 of packets that are neither plain nor in doubt
-    [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, uint8_t* const* first,
+    [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, frames f,
                                        uint32_t* l3_bytes) const noexcept {
+        f.leave_out_shorter(b, l2_bytes + sizeof(packet::ipv6_header));
         packet_mask plain = 0, doubt = 0;
         for (uint32_t i = 0; i < b.count; i += 4) {
             packet_mask in_doubt;
-            constexpr uint32_t with_ipv6 = l2_bytes + sizeof(packet::ipv6_header);
-            uint8_t* frame[4];
-            for (uint32_t k = 0; k < 4; ++k)
-                frame[k] = b.in_one[i + k] >= with_ipv6 ? first[i + k] : no_frame;
-            plain |= find(frame, &b.in_one[i], &l3_bytes[i], in_doubt) << i;
+            plain |= find(&f.first[i], &b.in_one[i], &l3_bytes[i], in_doubt) << i;
             doubt |= in_doubt << i;
         }
         plain &= packets;
         packet_mask not_plain = 0;
         for_each(plain & doubt, [&](uint32_t i) {
-            const auto& ip = packet::view<packet::ipv6_header>(first[i] + l2_bytes);
+            const auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
             if (!is_plain_upper(ip.next_header) || ip.source == ip.destination)
                 not_plain |= packet_mask{1} << i;
         });

@@ -138,7 +138,7 @@ class unwrapping {
     packet_mask take_ipv6(packet_mask packets) noexcept {
         if (t_.ends6.empty()) return 0;
         alignas(16) std::array<uint32_t, burst_max> l3_bytes;
-        packets = plain_ipv6(in_.mac).find_all(b_, packets, f_.first.data(), l3_bytes.data());
+        packets = plain_ipv6(in_.mac).find_all(b_, packets, f_, l3_bytes.data());
         if (packets == 0) return 0;
         outer_headers says;
         uint8_t* const* const roomy = with_room(ipv6_bytes);
