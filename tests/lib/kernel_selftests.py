@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases of Linux's own tests (tools/testing/selftests/net/forwarding), each a function of the running topology of its
+test, and a row in doc/kernel-selftests.md.
+
+    case = Cases()
+
+    @case("router_bridge", "ping_ipv4")
+    def ping4(topology): ...
+
+    case.run(("router_bridge",), Bridge)
+"""
+import os
+import re
+
+from lib.hosts import Lab
+
+DOCUMENT = os.path.join(os.path.dirname(__file__), "../../doc/kernel-selftests.md")
+
+
+class Cases(dict):
+    def __call__(self, test, name):
+        def add(function):
+            assert (test, name) not in self, (test, name)
+            self[test, name] = function
+            return function
+        return add
+
+    def run(self, tests, topology):
+        """Those of the tests, one after the other; what topology(lab) answers has `running`, which stops at the end."""
+        with Lab() as lab:
+            t = topology(lab)
+            wrong = []
+            for (test, name), function in self.items():
+                if test not in tests:
+                    continue
+                try:
+                    function(t)
+                    print(f"# {test}: {name}: passes", flush=True)
+                except AssertionError as why:
+                    print(f"# {test}: {name}: {why}", flush=True)
+                    wrong.append((test, name))
+            t.running.stop()
+            assert not wrong, wrong
+
+    def are_the_rows(self, whose):
+        """The document says of them, and of no others of the tests of which whose(test), that they pass."""
+        with open(DOCUMENT, encoding="utf-8") as file:
+            rows = re.findall(r"^\| `(\w+)` \| (.*?) \| passes \|", file.read(), re.M)
+        rows = [row for row in rows if whose(row[0])]
+        assert sorted(rows) == sorted(self), sorted(set(rows) ^ set(self))
