@@ -247,9 +247,10 @@ result<json> change_setting(const given& g) {
     const size_t point = key.find('.');
     if (point == std::string::npos)
         return fail(EINVAL, key, "should be GROUP.NAME, as in tx.drain_us");
-    json request = {
-        {"request", "change"},
-        {"do", {{{"set", {{key.substr(0, point), {{key.substr(point + 1), value}}}}}}}}};
+    const std::string name = key.substr(point + 1);
+    const json setting = name == "vxlan_ports" ? json(list_of(value)) : json(value);
+    json request = {{"request", "change"},
+                    {"do", {{{"set", {{key.substr(0, point), {{name, setting}}}}}}}}};
     add_confirm(g, request);
     return request;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "packet/flow_hash.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "packet/headers.hpp"
@@ -113,7 +114,7 @@ std::optional<bytes> in_gre(bytes gre) noexcept {
 }
 
 /// The IP packet in a tunnel's.
-std::optional<bytes> inner_of(const upper& u) noexcept {
+std::optional<bytes> inner_of(const upper& u, const flow_hashing& how) noexcept {
     if (u.fragment) return std::nullopt;
     switch (u.protocol) {
         case protocol_ipv4:
@@ -123,7 +124,9 @@ std::optional<bytes> inner_of(const upper& u) noexcept {
         case protocol_gre:
             return in_gre(u.header);
         case protocol_udp:
-            if (u.header.left < udp_bytes || u.header.be16_at(2) != vxlan_port) return std::nullopt;
+            if (u.header.left < udp_bytes ||
+                std::ranges::find(how.vxlan_ports, u.header.be16_at(2)) == how.vxlan_ports.end())
+                return std::nullopt;
             return in_frame(u.header.from(udp_bytes + vxlan_bytes));
         default:
             return std::nullopt;
@@ -159,7 +162,7 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
     bool v6 = is_ipv6(ip);
     upper u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);
     if (how.fields == flow_fields::inner)
-        if (const auto inner = inner_of(u)) {
+        if (const auto inner = inner_of(u, how)) {
             ip = *inner;
             v6 = is_ipv6(ip);
             u = v6 ? upper_of_ipv6(ip) : upper_of_ipv4(ip);

@@ -92,6 +92,7 @@ def test_objects():
             {"replace": {"rule": {"list": "l", "at": "3", "rule": {"action": "count", "source": "10.0.0.0/8"}}}},
         "rule del l n": {"del": {"rule": {"list": "l", "name": "n"}}},
         "set tx.drain_us 20": {"set": {"tx": {"drain_us": "20"}}},
+        "set ecmp.vxlan_ports 4789,8472": {"set": {"ecmp": {"vxlan_ports": ["4789", "8472"]}}},
     }.items():
         assert asked_by(*line.split()) == {"request": "change", "do": [do]}, line
     flags = asked_by("rule", "add", "l", "deny", "protocol", "tcp", "tcp_flags", "+syn -ack")

@@ -179,6 +179,9 @@ class hop_groups::staged_groups : public staged {
             }
         c.view->groups = !after_.empty() || !recursive_.empty();
         c.view->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
+        const std::vector<uint16_t>& ports = c.after.sharing.vxlan_ports;
+        c.view->sharing.vxlan_ports.fill(ports.front());
+        std::ranges::copy(ports, c.view->sharing.vxlan_ports.begin());
         return {};
     }
     void commit() noexcept override {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sources/yaml_settings.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace turnpike::sources {
 
 using config::reader;
@@ -24,11 +28,24 @@ state::icmp read_icmp(const reader& from, state::icmp out) {
 }
 
 state::ecmp read_ecmp(const reader& from, state::ecmp out) {
-    from.expect_map({"hash", "seed"});
+    from.expect_map({"hash", "seed", "vxlan_ports"});
     if (from.has("hash"))
         out.hash =
             static_cast<packet::flow_fields>(from.at("hash").word({"addresses", "flow", "inner"}));
     if (from.has("seed")) out.seed = from.at("seed").number(0, UINT32_MAX);
+    if (from.has("vxlan_ports")) {
+        const reader ports = from.at("vxlan_ports");
+        out.vxlan_ports.clear();
+        for (const reader& port : ports.list("UDP ports")) {
+            const auto number = static_cast<uint16_t>(port.number(1, UINT16_MAX));
+            if (std::ranges::find(out.vxlan_ports, number) != out.vxlan_ports.end())
+                port.refuse(fmt::format("names UDP port {} twice", number));
+            out.vxlan_ports.push_back(number);
+        }
+        if (out.vxlan_ports.empty() || out.vxlan_ports.size() > packet::most_vxlan_ports)
+            ports.refuse(fmt::format("names {} UDP ports; 1 to {} can be told to be VXLAN's",
+                                     out.vxlan_ports.size(), packet::most_vxlan_ports));
+    }
     return out;
 }
 

@@ -102,6 +102,8 @@ class writer {
         constexpr const char* hashes[] = {"addresses", "flow", "inner"};
         add("ecmp: {{hash: {}", hashes[static_cast<size_t>(d_.sharing.hash)]);
         if (d_.sharing.seed) add(", seed: {}", *d_.sharing.seed);
+        if (d_.sharing.vxlan_ports != state::ecmp{}.vxlan_ports)
+            add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
         add("}}\n");
         add("neighbours:\n");
         add("  limit: {}\n  held: {}\n  rate: {}\n", l.limit, l.held, l.rate);

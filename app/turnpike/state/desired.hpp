@@ -191,6 +191,8 @@ struct icmp {
 struct ecmp {
     packet::flow_fields hash = packet::flow_fields::flow;
     std::optional<uint64_t> seed{};  ///< none: of the first port's MAC address
+    /// UDP's, at which `inner` looks for VXLAN; at least one, at most packet::most_vxlan_ports.
+    std::vector<uint16_t> vxlan_ports{packet::vxlan_port};
     bool operator==(const ecmp&) const = default;
 };
 

@@ -15,11 +15,14 @@ namespace {
 
 using namespace test;
 
-uint32_t hash_of(const byte_vector& ip, flow_fields fields, uint64_t seed = 0) {
+uint32_t hash_of(const byte_vector& ip, const flow_hashing& how) {
     // What may be read ends where the memory does.
     const auto exact = std::make_unique<uint8_t[]>(ip.size());
     std::copy(ip.begin(), ip.end(), exact.get());
-    return flow_hash(exact.get(), static_cast<uint32_t>(ip.size()), {fields, seed});
+    return flow_hash(exact.get(), static_cast<uint32_t>(ip.size()), how);
+}
+uint32_t hash_of(const byte_vector& ip, flow_fields fields, uint64_t seed = 0) {
+    return hash_of(ip, {.fields = fields, .seed = seed});
 }
 
 byte_vector ports(uint16_t source, uint16_t destination) {
@@ -134,6 +137,22 @@ TEST(flow_hash, inner_is_the_packet_in_a_tunnel) {
                 << t << ": what is in a tunnel is not looked at";
         }
     }
+}
+
+TEST(flow_hash, vxlan_is_at_the_ports_that_are_named) {
+    const byte_vector inner = v4(7, 1000);
+    const auto to_port = [&](uint16_t port) {
+        return ipv4({}, be(uint16_t{49152}) + be(port) + zeros(4) +
+                            byte_vector{8, 0, 0, 0, 0, 0, 9, 0} + ethernet(0x0800, inner));
+    };
+    const flow_hashing two{.fields = flow_fields::inner, .vxlan_ports = {8472, 9999, 8472, 8472}};
+    const uint32_t alone = hash_of(inner, flow_fields::flow);
+    EXPECT_EQ(hash_of(to_port(8472), two), alone);
+    EXPECT_EQ(hash_of(to_port(9999), two), alone);
+    for (const uint16_t port : {uint16_t{4789}, uint16_t{0}, uint16_t{80}})
+        EXPECT_EQ(hash_of(to_port(port), two), hash_of(to_port(port), flow_fields::flow)) << port;
+    EXPECT_EQ(hash_of(to_port(8472), flow_fields::inner), hash_of(to_port(8472), flow_fields::flow))
+        << "not named";
 }
 
 /// Wherever a packet ends, nothing behind it is read (under ASan), and something is answered.

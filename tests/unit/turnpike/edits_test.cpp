@@ -162,7 +162,7 @@ routes:
       10.19.0.0/16 via 10.0.2.2
       prohibit 10.12.0.0/16
       default via inet6 fe80::2 dev west
-ecmp: {hash: inner, seed: 5}
+ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789]}
 )");
     const state::desired again = loaded(to_yaml(d));
     expect_same(d, again);
@@ -182,6 +182,7 @@ ecmp: {hash: inner, seed: 5}
               state::target_via(*parse_address("10.0.2.2"), "east"));
     EXPECT_EQ(again.sharing.hash, packet::flow_fields::inner);
     EXPECT_EQ(again.sharing.seed, 5U);
+    EXPECT_EQ(again.sharing.vxlan_ports, (std::vector<uint16_t>{8472, 4789}));
     EXPECT_EQ(again.routes.find(*parse_prefix("0.0.0.0/0"))->members.front().via,
               *parse_address("fe80::2"));
 }
@@ -472,6 +473,17 @@ INSTANTIATE_TEST_SUITE_P(
         refusal_row{"a sleep too long", R"([{"set": {"idle": {"sleep_us": 10001}}}])",
                     "socket:1: do[0].set.idle.sleep_us should be a whole number from 0 to 10000, "
                     "not '10001'"},
+        refusal_row{"VXLAN's ports, too many",
+                    R"([{"set": {"ecmp": {"vxlan_ports": [1, 2, 3, 4, 5]}}}])",
+                    "socket:1: do[0].set.ecmp.vxlan_ports names 5 UDP ports; 1 to 4 can be told to "
+                    "be VXLAN's"},
+        refusal_row{"VXLAN's ports, none", R"([{"set": {"ecmp": {"vxlan_ports": []}}}])",
+                    "socket:1: do[0].set.ecmp.vxlan_ports names 0 UDP ports; 1 to 4"},
+        refusal_row{"VXLAN's port, twice", R"([{"set": {"ecmp": {"vxlan_ports": [7, 7]}}}])",
+                    "socket:1: do[0].set.ecmp.vxlan_ports[1] names UDP port 7 twice"},
+        refusal_row{
+            "VXLAN's port, none", R"([{"set": {"ecmp": {"vxlan_ports": [0]}}}])",
+            "socket:1: do[0].set.ecmp.vxlan_ports[0] should be a whole number from 1 to 65535"},
         refusal_row{"a setting's bounds", R"([{"set": {"tx": {"drain_us": -1}}}])",
                     "socket:1: do[0].set.tx.drain_us should be a whole number"},
         refusal_row{"static neighbours as a setting",

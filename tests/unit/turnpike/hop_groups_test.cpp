@@ -5,6 +5,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "control/hop_groups.hpp"
 #include "lib/eal.hpp"
@@ -122,12 +123,15 @@ class shared_route : public ::testing::Test {
 
     /// Flow i, and by which port it left (0: by none).
     uint16_t way_of(uint16_t flow) {
+        return way_of(0x0a090000 + flow % 7, be(flow) + be(uint16_t{80}) + zeros(16));
+    }
+    uint16_t way_of(uint32_t destination, const byte_vector& udp) {
         ipv4_fields f;
         f.source = 0x0a000101;
-        f.destination = 0x0a090000 + flow % 7;
+        f.destination = destination;
         for (uint16_t port = 1; port < 4; ++port)
             (void)lab_.sent(port);  // what we said by ourselves
-        lab_.offer(0, ethernet(0x0800, ipv4(f, be(flow) + be(uint16_t{80}) + zeros(16))));
+        lab_.offer(0, ethernet(0x0800, ipv4(f, udp)));
         lab_.settle();
         uint16_t out = 0;
         for (uint16_t port = 1; port < 4; ++port) {
@@ -208,6 +212,26 @@ TEST_F(shared_route, another_seed_shares_anew) {
     const auto by_addresses = ways();
     for (size_t flow = 7; flow < before.size(); ++flow)
         ASSERT_EQ(by_addresses[flow], by_addresses[flow % 7]) << "seven pairs of addresses";
+}
+
+/// One outer flow: only who looks inside shares it, and only at ports that are named.
+TEST_F(shared_route, inner_looks_at_the_ports_that_are_named) {
+    const auto ways_of = [&](uint16_t port, const std::string& ecmp) {
+        EXPECT_TRUE(lab_.apply(box_with(shared) + ecmp));
+        std::set<uint16_t> seen;
+        for (uint16_t flow = 0; flow < 40; ++flow) {
+            const byte_vector inner = ipv4({}, be(flow) + be(uint16_t{80}) + zeros(16));
+            seen.insert(way_of(0x0a090001,
+                               be(uint16_t{50000}) + be(port) +
+                                   be(static_cast<uint16_t>(8 + 8 + 14 + inner.size())) + zeros(2) +
+                                   byte_vector{8, 0, 0, 0, 0, 0, 9, 0} + ethernet(0x0800, inner)));
+        }
+        return seen.size();
+    };
+    EXPECT_EQ(ways_of(4789, "ecmp: {hash: inner}\n"), 3U);
+    EXPECT_EQ(ways_of(8472, "ecmp: {hash: inner}\n"), 1U);
+    EXPECT_EQ(ways_of(8472, "ecmp: {hash: inner, vxlan_ports: [4789, 8472]}\n"), 3U);
+    EXPECT_EQ(ways_of(4789, "ecmp: {hash: inner, vxlan_ports: [8472]}\n"), 1U);
 }
 
 /// RFC 8950: IPv4 by a neighbour that has IPv6 only.
