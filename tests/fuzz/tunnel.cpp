@@ -6,8 +6,10 @@
 //           8 IPv4 options, or an IPv6 extension, 16 the bytes are a frame for the bridge, which goes into tunnels
 //   bytes   UDP's header, whose port is made VXLAN's, and all behind it
 //
-// What must hold after each input: every packet has one fate, every mbuf is back, what leaves the bridge is a frame that
-// was in a tunnel, and what leaves by the underlay is a sound packet of a tunnel.
+// What must hold after each input: every packet has one fate, every mbuf is back, what leaves by the underlay is a sound
+// packet of a tunnel, and what leaves the bridge is a frame that was in a tunnel, or control's answer to a question that
+// came in just now, in the name of a station that said before that it has the address (neigh_suppress); such a question
+// goes into no tunnel.
 
 #include "exact_segment.hpp"
 #include "lib/path_lab.hpp"
@@ -35,8 +37,9 @@ tunnels:
   - {name: t6, vni: 100, local: "2001:db8:9::1", remote: "2001:db8:9::2", mtu: 1500}
   - {name: v4, vni: 200, local: 10.0.9.1, remote: 10.0.9.2, mtu: 1500, ignore_reserved: true, checksum: true}
 bridges:
-  - {name: one, members: [{port: lan, mode: trunk}, {port: t4, mode: access, vlan: 4}, {port: t6, mode: access, vlan: 6},
-                          {port: v4, mode: trunk}]}
+  - {name: one, members: [{port: lan, mode: trunk}, {port: t4, mode: access, vlan: 4, neigh_suppress: true},
+                          {port: t6, mode: access, vlan: 6, neigh_suppress: true},
+                          {port: v4, mode: trunk, neigh_suppress: true}]}
 neighbours:
   static: [{address: 10.0.9.2, mac: "02:00:00:00:09:02"}, {address: "2001:db8:9::2", mac: "02:00:00:00:09:02"}]
 )";
@@ -56,14 +59,19 @@ class lab : public test::path_lab {
             const byte_vector given(data + 5, data + 5 + bytes);
             const bool into = (flags & 16) != 0;
             const byte_vector frame = into ? given : outer(flags, data[4], given);
-            inner_ = into ? byte_vector{} : given;
+            from_lan_ = into;
+            given_.push_back(given);
             offer_packet(into ? lan : up, chain(frame, data[3], (flags & 2) != 0));
             settle_all();
             data += 5 + bytes;
             size -= 5 + bytes;
         }
-        // Stations move every time: they are forgotten, so that every input begins alike.
+        // Stations move every time: they are forgotten, and so are their addresses, so that every input begins alike.
         controller().switching().forget({});
+        control::heard_addresses& heard = *controller().switching().addresses();
+        heard.tick(look_ms_ += 20'000, *controller().switching().table());
+        heard.table().for_each([](const auto&, uint64_t) { REQUIRE(false); });
+        given_.clear();
         check_balance();
     }
 
@@ -119,24 +127,63 @@ class lab : public test::path_lab {
 
     void settle_all() {
         settle();
+        uint32_t answers = 0, tunnelled = 0;
         for (const uint16_t p : {lan, up})
             while (rte_mbuf* const m = take(p)) {
                 REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
                 const byte_vector frame = bytes_of(m);
                 rte_pktmbuf_free(m);
-                if (p == up)
-                    check_tunnelled(frame);
-                else
-                    REQUIRE(frame.size() >= 14 && frame.size() <= inner_.size() + 4);
+                if (p == up) {
+                    tunnelled += is_tunnelled(frame);
+                } else if (from_lan_) {
+                    check_answer(frame);
+                    ++answers;
+                } else {
+                    REQUIRE(frame.size() >= 14 && frame.size() <= given_.back().size() + 4);
+                }
             }
+        REQUIRE(answers + std::min(tunnelled, 1U) <= 1);
+    }
+
+    static bool has(std::span<const uint8_t> in, std::span<const uint8_t> what) {
+        return std::search(in.begin(), in.end(), what.begin(), what.end()) != in.end();
+    }
+    /// Whoever is named said so, by a packet of this input, and is asked for by the last one, by who gets the answer.
+    void check_answer(const byte_vector& frame) const {
+        constexpr size_t l2 = 18;  // lan sends with tags
+        const byte_vector& asked = given_.back();
+        REQUIRE(frame.size() > l2 && load_be<uint16_t>(&frame[12]) == 0x8100);
+        REQUIRE((load_be<uint16_t>(&frame[14]) & 0xfff) == (load_be<uint16_t>(&asked[14]) & 0xfff));
+        const std::span<const uint8_t> bytes = frame, l3 = bytes.subspan(l2);
+        std::span<const uint8_t> mac, address;
+        if (load_be<uint16_t>(&frame[16]) == 0x0806) {
+            REQUIRE(l3.size() == sizeof(packet::arp_message) && load_be<uint16_t>(&l3[6]) == 2);
+            mac = l3.subspan(8, 6);
+            address = l3.subspan(14, 4);
+            REQUIRE(has(asked, l3.subspan(24, 4)) && has(bytes.first(6), l3.subspan(18, 6)));
+        } else {
+            constexpr size_t target = sizeof(packet::ipv6_header) + 8;
+            REQUIRE(load_be<uint16_t>(&frame[16]) == 0x86dd && l3.size() == target + 24);
+            REQUIRE(l3[6] == packet::protocol_icmpv6 && l3[7] == 255 && l3[40] == 136);
+            const uint32_t sum =
+                packet::sum_bytes(l3.subspan(8, 32), packet::protocol_icmpv6 + 32U);
+            REQUIRE(packet::fold(packet::sum_bytes(l3.subspan(40), sum)) == 0xffff);
+            address = l3.subspan(target, 16);
+            mac = l3.subspan(target + 18, 6);
+            REQUIRE(has(l3.subspan(8, 16), address) && has(asked, l3.subspan(24, 16)));
+        }
+        REQUIRE(has(asked, address) && has(asked, bytes.first(6)));
+        REQUIRE(std::any_of(given_.begin(), given_.end() - 1, [&](const byte_vector& said) {
+            return has(said, address) && has(said, mac);
+        }));
     }
     /// ARP, neighbour discovery and ICMP of ours aside.
-    static void check_tunnelled(const byte_vector& frame) {
+    static bool is_tunnelled(const byte_vector& frame) {
         REQUIRE(frame.size() >= 14);
         const auto type = load_be<uint16_t>(&frame[12]);
         const std::span<const uint8_t> l3 = std::span(frame).subspan(14);
         const bool v4 = type == 0x0800;
-        if (type == 0x0806 || l3[v4 ? 9 : 6] != 17) return;
+        if (type == 0x0806 || l3[v4 ? 9 : 6] != 17) return false;
         const size_t header = v4 ? 20 : 40;
         REQUIRE(l3.size() >= header + 16 + 14 &&
                 byte_vector(frame.begin(), frame.begin() + 6) == them);
@@ -149,13 +196,17 @@ class lab : public test::path_lab {
         } else {
             REQUIRE(load_be<uint16_t>(&l3[4]) == udp.size());
         }
-        if (load_be<uint16_t>(&udp[6]) == 0) return;
+        if (load_be<uint16_t>(&udp[6]) == 0) return true;
         const std::span<const uint8_t> addresses = v4 ? l3.subspan(12, 8) : l3.subspan(8, 32);
         const uint32_t sum = packet::sum_bytes(addresses, 17 + static_cast<uint32_t>(udp.size()));
         REQUIRE(packet::fold(packet::sum_bytes(udp, sum)) == 0xffff);
+        return true;
     }
 
-    byte_vector inner_;  ///< of the packet under way
+    std::vector<byte_vector>
+        given_;                      ///< of this input: frames of the bridge, and what is behind IP
+    bool from_lan_ = false;          ///< the last of them
+    uint64_t look_ms_ = 1ULL << 40;  ///< later than the lab's clock: each look is the next one
 };
 
 lab* the_lab = nullptr;  // for as long as the process
