@@ -112,6 +112,38 @@ TEST(offloads, tells_bad_checksums) {
     EXPECT_EQ(judged(100), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD) << "payload";
 }
 
+/// As a sender leaves it to the device: with the pseudo-header's sum in the field, and of any length.
+TEST(offloads, inserts_udp_checksums_over_ipv6) {
+    over_a_cable cable(RTE_ETH_RX_OFFLOAD_UDP_CKSUM, RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+    for (const uint16_t payload : {uint16_t{9}, uint16_t{40}, uint16_t{61}}) {
+        uint16_t left = 0;
+        const rte_mbuf* got = cable.carry([&](rte_mbuf* m) {
+            const auto udp_bytes = static_cast<uint16_t>(8 + payload);
+            auto* f = rte_pktmbuf_mtod(m, uint8_t*);
+            store_be<uint16_t>(f + 12, RTE_ETHER_TYPE_IPV6);
+            std::memset(f + 14, 0, 40);
+            f[14] = 0x60;
+            store_be(f + 18, udp_bytes);
+            f[20] = 17;
+            f[21] = 64;
+            f[37] = 1;
+            f[53] = 2;
+            std::memmove(f + 54, f + 34, 4);
+            store_be(f + 58, udp_bytes);
+            left = static_cast<uint16_t>(1 + 2 + 17 + udp_bytes);
+            store_be(f + 60, left);
+            m->pkt_len = m->data_len = static_cast<uint16_t>(54 + udp_bytes);
+            m->tx_offload = 0;
+            m->l2_len = 14;
+            m->l3_len = 40;
+            m->ol_flags |= RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
+        });
+        ASSERT_NE(got, nullptr);
+        EXPECT_EQ(got->ol_flags, RTE_MBUF_F_RX_L4_CKSUM_GOOD) << payload;
+        EXPECT_NE(load_be<uint16_t>(rte_pktmbuf_mtod(got, const uint8_t*) + 60), left);
+    }
+}
+
 /// Puts a tag behind the addresses.
 void tag(rte_mbuf* m, uint16_t type, uint16_t tci) {
     auto* f = reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, 4));
