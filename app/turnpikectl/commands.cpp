@@ -239,11 +239,13 @@ constexpr command table[] = {
     {"address replace PORT CIDR... [--confirm SECONDS]", "all addresses of a port, at once",
      change_address, changed},
     {"port add PORT device DEVICE [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] [l2_in LIST] [l2_out LIST] "
+     "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
+     "[l2_in LIST] [l2_out LIST] "
      "[--confirm SECONDS]",
      "open a device", change_port, changed},
     {"port replace PORT [device DEVICE] [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
-     "[addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] [l2_in LIST] [l2_out LIST] "
+     "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
+     "[l2_in LIST] [l2_out LIST] "
      "[--confirm SECONDS]",
      "what is said of it replaces what was; acl_in none: no list", change_port, changed},
     {"port del PORT [--confirm SECONDS]", "close it", change_port, changed},

@@ -24,7 +24,13 @@ constexpr driver_facts table[] = {
     {.driver = "net_tap", .queues_in_pairs = true},
     // virtio_xmit_pkts_prepare() of virtio_rxtx.c; virtio_user's as well. VIRTIO_NET_F_CTRL_VLAN is agreed to whether
     // somebody filters or not (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and no VLAN is in the device's filter at first.
-    {.driver = "net_virtio", .inserts_tags_when_prepared = true, .filters_tags = true},
+    // RTE_ETH_RX_OFFLOAD_UDP_CKSUM is VIRTIO_NET_F_GUEST_CSUM (virtio_dev_configure() of virtio_ethdev.c).
+    {.driver = "net_virtio",
+     .inserts_tags_when_prepared = true,
+     .filters_tags = true,
+     .lets_unfinished_in = true},
+    // The other end of the same: VIRTIO_NET_F_CSUM.
+    {.driver = "net_vhost", .lets_unfinished_in = true},
     // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACP's frames wait for a TX burst.
     {.driver = "net_bonding", .sends_its_own = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.

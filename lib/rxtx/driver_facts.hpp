@@ -27,6 +27,9 @@ struct driver_facts {
     bool inserts_tags_when_prepared = false;
     /// It lets no frame with an 802.1Q tag in, but where it takes every frame.
     bool filters_tags = false;
+    /// Asked to check checksums, it lets frames in whose checksums their senders left to a device, unfinished
+    /// (RTE_MBUF_F_RX_L4_CKSUM_NONE): they may not go on so.
+    bool lets_unfinished_in = false;
     /// It does not give the buffers of its rings back to the pool when it is closed.
     bool keeps_buffers = false;
     /// It sends frames of its own, from buffers of its own, when it is called to send: each TX queue wants a

@@ -157,6 +157,11 @@ result<void> port::configure(const port_settings& settings) {
         if (!facts_of(driver_).inserts_tags_when_prepared)
             conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
     }
+    if (settings.udp_sums) {
+        if (!facts_of(driver_).lets_unfinished_in)
+            conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+        conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+    }
     several_buffers_ = settings.several_buffers;
     conf.intr_conf.rmv = (*info.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
     rx_offloads_ = conf.rxmode.offloads;
@@ -243,6 +248,14 @@ result<void> port::take_tags_out(bool on) {
 
 bool port::puts_tags_in() const noexcept {
     return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
+}
+
+bool port::puts_udp_sums_in() const noexcept {
+    return (tx_offloads_ & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
+}
+
+bool port::checks_udp_sums() const noexcept {
+    return (rx_offloads_ & RTE_ETH_RX_OFFLOAD_UDP_CKSUM) != 0;
 }
 
 bool port::filters_tags() const noexcept { return facts_of(driver_).filters_tags; }

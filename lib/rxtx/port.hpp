@@ -27,7 +27,8 @@ struct port_settings {
     uint16_t descriptors = 1024;    ///< per queue, rounded as the driver asks
     bool promiscuous = false;
     bool several_buffers = false;  ///< it is given packets in more than one, from any port
-    bool tags = false;  ///< 802.1Q tags are taken out and put in by the device, where it can
+    bool tags = false;      ///< 802.1Q tags are taken out and put in by the device, where it can
+    bool udp_sums = false;  ///< UDP checksums are put in and checked by the device, where it can
     rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
 };
 
@@ -69,6 +70,10 @@ class port {
     result<void> take_tags_out(bool on);
     /// The device puts tags into frames that ask for it (RTE_MBUF_F_TX_VLAN).
     [[nodiscard]] bool puts_tags_in() const noexcept;
+    /// The device puts UDP checksums into frames that ask for it (RTE_MBUF_F_TX_UDP_CKSUM).
+    [[nodiscard]] bool puts_udp_sums_in() const noexcept;
+    /// It says of frames whether theirs are right (RTE_MBUF_F_RX_L4_CKSUM_GOOD).
+    [[nodiscard]] bool checks_udp_sums() const noexcept;
     /// Frames with 802.1Q tags come in only while it takes every frame (set_promiscuous()).
     [[nodiscard]] bool filters_tags() const noexcept;
     /// Let nothing more in, where the driver can; for the end.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "lib/path_lab.hpp"
+#include "packet/checksum.hpp"
 #include "pmu/user_counter.hpp"
 
 /// In the place of libc's: tables draw the same secrets each time, and keys lie where they lay.
@@ -44,6 +45,7 @@ struct workload {
     std::string configuration;
     std::function<byte_vector(uint32_t)> frame;  ///< the i-th of a burst, for port 0
     bool counters = false;                       ///< the worker reads its instructions, as it can
+    bool device_sums = false;                    ///< UDP checksums are the device's
 };
 
 /// What a worker reads of the kernel's page and the CPU's counter (control/measuring.cpp), on a page that says what the
@@ -156,14 +158,15 @@ byte_vector tagged_frame(uint32_t i) {
 
 /// A bridge and four endpoints behind `underlay`, the other port its member; stations that an operator placed, behind the
 /// port or by turns behind the endpoints.
-std::string tunnelled(bool out_of) {
-    const std::string address = ", addresses: [10.0.9.1/24]";
+std::string tunnelled(bool out_of, const std::string& more = "", const std::string& of_up = "") {
+    const std::string address = ", addresses: [10.0.9.1/24]" + of_up;
     std::string out = out_of ? ports(address) : ports("", address);
     std::string neighbours = "neighbours:\n  static:\n", tunnels = "tunnels:\n", members, fdb;
     for (uint32_t n = 0; n < 4; ++n) {
         const std::string one = std::to_string(n), remote = "10.0.9." + std::to_string(n + 2);
         neighbours += "    - {address: " + remote + ", mac: \"02:00:00:00:09:0" + one + "\"}\n";
-        tunnels += "  - {name: t" + one + ", vni: 100, local: 10.0.9.1, remote: " + remote + "}\n";
+        tunnels +=
+            "  - {name: t" + one + ", vni: 100, local: 10.0.9.1, remote: " + remote + more + "}\n";
         members += ", {port: t" + one + "}";
     }
     for (uint32_t i = 0; i < burst; ++i) {
@@ -177,18 +180,33 @@ std::string tunnelled(bool out_of) {
            members + "]\n    fdb:\n" + fdb;
 }
 
-byte_vector station_frame(uint32_t i) {
+byte_vector frame_of_station(uint32_t i, size_t bytes) {
     const auto last = static_cast<uint8_t>(i);
-    return ethernet(0x0800, ipv4({.source = 0x0a010002 + i}, udp(counted(18))),
+    return ethernet(0x0800, ipv4({.source = 0x0a010002 + i}, udp(counted(bytes))),
                     {6, 0, 1, 0, 0, last}, {6, 0, 0, 0, 0, last});
 }
-byte_vector vxlan_frame(uint32_t i) {
-    const byte_vector inner = station_frame(i);
+byte_vector station_frame(uint32_t i) { return frame_of_station(i, 18); }
+byte_vector long_frame(uint32_t i) { return frame_of_station(i, 1400); }
+
+byte_vector in_vxlan(uint32_t i, const byte_vector& inner) {
     return ethernet(0x0800, ipv4({.source = 0x0a000902 + i % 4, .destination = 0x0a000901},
                                  be(static_cast<uint16_t>(50000 + i)) + be(uint16_t{4789}) +
                                      be(static_cast<uint16_t>(16 + inner.size())) +
                                      be(uint16_t{0}) + be(0x0800'0000U) + be(100U << 8) + inner));
 }
+byte_vector vxlan_frame(uint32_t i) { return in_vxlan(i, station_frame(i)); }
+/// With a UDP checksum.
+byte_vector summed_frame(uint32_t i) {
+    byte_vector out = in_vxlan(i, long_frame(i));
+    constexpr size_t udp = 34;
+    const std::span<const uint8_t> bytes(out);
+    const uint32_t sum =
+        packet::sum_bytes(bytes.subspan(26, 8), 17 + static_cast<uint32_t>(out.size() - udp));
+    store_be(&out[udp + 6],
+             static_cast<uint16_t>(~packet::fold(packet::sum_bytes(bytes.subspan(udp), sum))));
+    return out;
+}
+constexpr const char *sums = ", checksum: true", *by_device = ", udp_checksums: device";
 
 const std::map<std::string, workload> workloads = {
     {"bridge", {bridged("", false), l2_frame}},
@@ -196,6 +214,10 @@ const std::map<std::string, workload> workloads = {
     {"trunk", {bridged(", mode: trunk", true), tagged_frame}},
     {"decap", {tunnelled(true), vxlan_frame}},
     {"encap", {tunnelled(false), station_frame}},
+    {"decap_sums", {tunnelled(true, sums), summed_frame}},
+    {"decap_sums_device", {tunnelled(true, sums, by_device), summed_frame, false, true}},
+    {"encap_sums", {tunnelled(false, sums), long_frame}},
+    {"encap_sums_device", {tunnelled(false, sums, by_device), long_frame, false, true}},
     {"patch", {ports() + "patches: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
     {"ipv4_one_hop", {routing("", hops::one), v4_frame}},
@@ -212,11 +234,16 @@ const std::map<std::string, workload> workloads = {
 [[gnu::noinline]] void measured_round(datapath::worker& w) { w.poll(); }
 
 /// The same packets again: what they were is written over what was made of them.
-void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte_vector>& frames) {
+void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte_vector>& frames,
+            bool device_sums) {
     for (uint32_t i = 0; i < burst; ++i) {
         rte_pktmbuf_reset(packets[i]);
         char* to = rte_pktmbuf_append(packets[i], static_cast<uint16_t>(frames[i].size()));
         std::copy(frames[i].begin(), frames[i].end(), reinterpret_cast<uint8_t*>(to));
+        if (device_sums) {
+            packets[i]->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+            packets[i]->packet_type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP;
+        }
         REQUIRE(l.offer_packet(0, packets[i]));
     }
 }
@@ -231,6 +258,7 @@ void print_cycles(const std::string& name, std::vector<uint64_t>& of_rounds) {
 
 void count(const std::string& name, const workload& what, const amount& much) {
     const page_counter counter;
+    path_lab::devices_sum_udp = what.device_sums;
     path_lab l(what.configuration);
     if (what.counters) l.worker().count_instructions(&counter);
     l.worker().start();
@@ -250,7 +278,7 @@ void count(const std::string& name, const workload& what, const amount& much) {
     CALLGRIND_START_INSTRUMENTATION;  // what comes before is not counted, and faster without
     CALLGRIND_ZERO_STATS;
     for (uint32_t round = 0; round < much.warm_rounds + much.rounds; ++round) {
-        refill(l, packets, frames);
+        refill(l, packets, frames, what.device_sums);
         const uint64_t start = rte_rdtsc_precise();
         if (round < much.warm_rounds)
             l.worker().poll(), l.control();

@@ -67,6 +67,8 @@ def test_objects():
                               "addresses": ["10.0.5.1/24", "2001:db8::1/64"], "acl": {"in": "l"}}}},
         "port replace west acl_in none acl_out l":
             {"replace": {"port": {"name": "west", "acl": {"in": None, "out": "l"}}}},
+        "port replace west udp_checksums device":
+            {"replace": {"port": {"name": "west", "udp_checksums": "device"}}},
         "port replace west l2_in frames l2_out none":
             {"replace": {"port": {"name": "west", "acl": {"l2_in": "frames", "l2_out": None}}}},
         "member add lan up mode trunk trunks 10,20-29 translate 110:20,111:21 storm_broadcast 100 storm_unknown 9":

@@ -11,6 +11,25 @@ namespace {
 
 constexpr uint64_t duplicate_detection_ms = 1000;
 
+/// net_ring's, and checksums on top.
+eth_dev_ops with_sums;
+eth_dev_infos_get_t infos_without_sums;
+
+int infos_with_sums(rte_eth_dev* dev, rte_eth_dev_info* info) {
+    const int code = infos_without_sums(dev, info);
+    info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+    info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+    return code;
+}
+
+void offer_sums(rte_eth_dev& dev) {
+    if (dev.dev_ops == &with_sums) return;
+    with_sums = *dev.dev_ops;
+    infos_without_sums = with_sums.dev_infos_get;
+    with_sums.dev_infos_get = infos_with_sums;
+    dev.dev_ops = &with_sums;
+}
+
 }  // namespace
 
 path_lab::path_lab(const std::string& configuration, uint16_t workers, bool thin)
@@ -161,6 +180,7 @@ void path_lab::open_port(const std::string& name) {
         rte_eth_from_rings((name_ + name).c_str(), e.rx.data(), queues_, e.tx.data(), queues_, 0);
     REQUIRE(id >= 0);
     e.ethdev = static_cast<uint16_t>(id);
+    if (devices_sum_udp) offer_sums(rte_eth_devices[id]);
     // The driver cannot be told its address.
     rte_eth_devices[id].data->mac_addrs[0] = {{2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + i)}};
 }

@@ -35,6 +35,9 @@ class path_lab {
     path_lab(const path_lab&) = delete;
     path_lab& operator=(const path_lab&) = delete;
 
+    /// Devices that are opened while this is true say that they sum UDP; what they are left to do, the test does.
+    static inline bool devices_sum_udp = false;
+
     /// The state of a configuration, its ports between our rings.
     std::unique_ptr<state::desired> read(const std::string& configuration);
     /// Change to another configuration; its new ports get rings.

@@ -27,16 +27,18 @@ NETWORK = 100
 class Fabric:
     """h0 behind a port, leaves behind tunnels; the underlay is a bridge of a kernel's."""
 
-    def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, member=None, **more):
-        self.lab, self.family, self.mtu = lab, family, mtu
+    def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, member=None, simnic=False, **more):
+        self.lab, self.family, self.mtu, self.tunnel = lab, family, mtu, tunnel
         outer_mtu = mtu + 100
         self.dut, middle = lab.host("dut", True), lab.host("middle", True)
         self.h0 = lab.host("h0")
         lab.cable(self.h0, "eth0", self.dut, "p0", mtu)
-        lab.cable(self.dut, "u0", middle, "m1", outer_mtu)
+        if not simnic:
+            lab.cable(self.dut, "u0", middle, "m1", outer_mtu)
         middle.run("ip link add br0 type bridge mcast_snooping 0")
         middle.run("ip link set br0 mtu %d up" % outer_mtu)
-        middle.run("ip link set m1 master br0")
+        if not simnic:
+            middle.run("ip link set m1 master br0")
         self.leaves = {n: self.leaf(n, middle, outer_mtu, [o for o in leaves if o != n]) for n in leaves}
         self.h0.run("ip addr add 10.1.0.1/24 dev eth0")
         self.h0.run("ip addr add 2001:db8:1::1/64 dev eth0 nodad")
@@ -49,13 +51,17 @@ class Fabric:
             "mempool": {"buffer_size": 2304 if mtu <= 1600 else 9472},
             "control": {"socket": self.socket},
             "ports": [{"name": "p0", "device": device.format(0, "p0"), "descriptors": 512, "mtu": mtu},
-                      {"name": "up", "device": device.format(1, "u0"), "descriptors": 512, "mtu": outer_mtu,
-                       "addresses": ["10.0.9.1/24", "2001:db8:9::1/64"]}],
+                      {"name": "up", "device": "net_simnic0,wire=tap:m1" if simnic else device.format(1, "u0"), "descriptors": 512,
+                       "mtu": outer_mtu, "addresses": ["10.0.9.1/24", "2001:db8:9::1/64"],
+                       **({"udp_checksums": "device"} if simnic else {})}],
             "tunnels": tunnels,
             "bridges": [{"name": "lan", "members": [{"port": "p0"}] + [{"port": t["name"], **(member or {})} for t in tunnels],
                          "addresses": ["10.1.0.254/24"]}],
             **more})
         self.operator = Operator(self.socket)
+        if simnic:  # the other end of its wire
+            self.dut.run(f"ip link set m1 netns {middle.ns}")
+            middle.run(f"ip link set m1 mtu {outer_mtu} master br0 up")
 
     def leaf(self, n, middle, mtu, others):
         leaf = self.lab.host(f"leaf{n}")
@@ -64,7 +70,7 @@ class Fabric:
         leaf.run(f"ip addr add 10.0.9.{n}/24 dev eth0")
         leaf.run(f"ip addr add 2001:db8:9::{n}/64 dev eth0 nodad")
         leaf.run(f"ip link add vx0 mtu {self.mtu} type vxlan id {NETWORK} local {OUTER[self.family].format(n)} "
-                 "dstport 4789")
+                 f"dstport 4789 {'udpcsum' if (self.tunnel or {}).get('checksum') else ''}")
         for other in (1, *others):
             leaf.run(f"bridge fdb append 00:00:00:00:00:00 dev vx0 dst {OUTER[self.family].format(other)}")
         leaf.run("ip link set vx0 up")
@@ -211,6 +217,58 @@ def test_questions_that_tunnels_are_spared():
         arp, nd = questions(f, ask)
         assert arp >= 1 and nd >= 1, (arp, nd)
         f.running.stop()
+
+
+def checksums_by_the_device(family):
+    """What it puts in, Linux finds right; what it finds wrong goes no further; what it finds right is taken."""
+    with Lab() as lab:
+        f = Fabric(lab, family, tunnel={"checksum": True}, simnic=True)
+        leaf = f.leaves[2]
+        up, = [p for p in f.operator.show("ports")["ports"] if p["name"] == "up"]
+        assert up["udp_checksums"] == {"sent": "device", "received": "device"}, up
+        wait_until(lambda: answers(f.h0, "10.1.0.2"), "the underlay is there")
+        wire = leaf.raw("eth0")
+
+        def traffic():
+            for address in ("10.1.0.2", "2001:db8:1::2"):
+                ping(f.h0, address)
+                ping(f.h0, address, "-s 1402 -M do")
+        reread(capture(f, traffic))
+        at = 14 + (20 if family == 4 else 40)  # UDP's header
+        ours = theirs = 0
+        while (frame := receive_all(wire)) is not None:
+            if len(frame) > at + 16 and frame[at + 2:at + 4] == (4789).to_bytes(2, "big") and frame[at + 8] == 8:
+                assert frame[at + 6:at + 8] != b"\0\0", frame.hex()
+                if frame[6:12] == mac(leaf.mac("eth0")):
+                    theirs += 1
+                    wrong = frame[:at + 6] + bytes((frame[at + 6] ^ 0x55,)) + frame[at + 7:]
+                else:
+                    ours += 1
+        assert ours >= 12 and theirs >= 12, (ours, theirs)
+        wire.send(wrong)
+        wait_until(lambda: f.operator.show("drops")["drops"].get("vxlan_checksum", 0) == 1, "it is dropped")
+        wire.close()
+        assert iperf(lab, f.h0, leaf, "10.1.0.2")["sum_received"]["bytes"] > 1_000_000
+        assert iperf(lab, leaf, f.h0, "10.1.0.1")["sum_received"]["bytes"] > 1_000_000
+        report = f.running.stop()
+        assert report["drops"]["vxlan_checksum"] == 1, report["drops"]
+
+
+def receive_all(wire):
+    """As receive_frame(), what was sent there, too."""
+    wire.settimeout(0.2)
+    try:
+        return wire.recv(65536)
+    except OSError:
+        return None
+
+
+def test_checksums_by_the_device_over_ipv4():
+    checksums_by_the_device(4)
+
+
+def test_checksums_by_the_device_over_ipv6():
+    checksums_by_the_device(6)
 
 
 def test_jumbo():

@@ -210,6 +210,7 @@ class ports::staged_ports : public staged {
             .promiscuous = takes_all(after_, std::string(r.name)),
             .several_buffers = several_buffers_,
             .tags = takes_tags(after_, std::string(r.name)),
+            .udp_sums = r.wanted->device_sums_udp,
             .pool = of_.pool_};
     }
 
@@ -268,6 +269,8 @@ class ports::staged_ports : public staged {
         to.sends_its_own = device.sends_its_own();
         to.strips_tags = takes_tags(after_, std::string(r.name));
         to.inserts_tags = device.puts_tags_in();
+        to.inserts_udp_sums = device.puts_udp_sums_in();
+        to.checks_udp_sums = device.checks_udp_sums();
         return {};
     }
     void share_queues() {

@@ -50,7 +50,11 @@ json show_ports(controller& c, const request_fields& f) {
         p["rx_queues"] = wanted.rx_queues;
         p["rx_workers"] = wanted.rx_workers;
         p["descriptors"] = wanted.descriptors;
-        p["mac"] = c.view().port[(*at)->place].mac.text();
+        const datapath::port_view& seen = c.view().port[(*at)->place];
+        p["mac"] = seen.mac.text();
+        const auto whose = [](bool device) { return device ? "device" : "software"; };
+        p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
+                              {"received", whose(seen.checks_udp_sums)}};
     }
     return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
 }

@@ -12,6 +12,11 @@
 
 namespace turnpike::datapath {
 
+/// What a device said of a packet's headers, which are the first ones no more where a tunnel begins or ends.
+inline constexpr uint64_t said_of_headers = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED |
+                                            RTE_MBUF_F_RX_L4_CKSUM_MASK |
+                                            RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
+
 /// Folded, as the bytes lie in memory. Requires that so many bytes are there.
 inline uint16_t sum_of(const rte_mbuf* m, uint32_t offset, uint32_t bytes) noexcept {
     packet::native_sum all;

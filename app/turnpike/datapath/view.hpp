@@ -52,7 +52,9 @@ struct port_view {
         packet::ether_type_vlan;  ///< where there is by_vlan: of the tags that are looked at
     bool strips_tags =
         false;  ///< the device is to take tags out: nobody here wants frames as they come
-    bool inserts_tags = false;   ///< the device puts tags of type 8100 in
+    bool inserts_tags = false;      ///< the device puts tags of type 8100 in
+    bool inserts_udp_sums = false;  ///< the device puts UDP checksums in
+    bool checks_udp_sums = false;   ///< it says of each frame whether that is right
     bool sends_its_own = false;  ///< its driver is called to send at times, with packets or without
 };
 

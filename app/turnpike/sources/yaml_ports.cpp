@@ -45,8 +45,8 @@ std::string one_spelling(const std::string& device) {
 /// What is said of a port and of its interface.
 void read_members(const reader& from, const desired& in, state::port& port,
                   state::interface& on_it) {
-    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors", "pcie",
-                     "acl", "addresses"},
+    from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors",
+                     "udp_checksums", "pcie", "acl", "addresses"},
                     routing_keys);
     if (from.has("device")) {
         port.device = from.at("device").text();
@@ -56,6 +56,8 @@ void read_members(const reader& from, const desired& in, state::port& port,
     port.mtu = from.number_or("mtu", port.mtu, 68, 65535 - 18);
     port.rx_queues = from.number_or("rx_queues", port.rx_queues, 1, 1024);
     port.descriptors = from.number_or("descriptors", port.descriptors, 32, 32768);
+    if (from.has("udp_checksums"))
+        port.device_sums_udp = from.at("udp_checksums").word({"software", "device"}) == 1;
     if (from.has("rx_workers")) {
         port.rx_workers.clear();
         for (const reader& lcore : from.at("rx_workers").list("lcores"))

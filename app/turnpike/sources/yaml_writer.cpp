@@ -128,6 +128,7 @@ class writer {
             add("  - name: {}\n    device: {}\n", quoted(name), quoted(p.device));
             add("    mtu: {}\n    rx_queues: {}\n    descriptors: {}\n", p.mtu, p.rx_queues,
                 p.descriptors);
+            if (p.device_sums_udp) add("    udp_checksums: device\n");
             if (!p.rx_workers.empty()) add("    rx_workers: [{}]\n", fmt::join(p.rx_workers, ", "));
             bill(p.bill);
             routing(d_.interfaces.at(name), "    ");

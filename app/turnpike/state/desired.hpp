@@ -87,6 +87,8 @@ struct port {
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
     uint16_t descriptors = 1024;  ///< per queue, both ways
+    bool device_sums_udp =
+        false;  ///< UDP checksums of tunnels' packets are the device's, where it can
     /// Lcores: queue i is polled by the one at i modulo their number; empty: by turns.
     std::vector<unsigned> rx_workers{};
     state::pcie bill{};
@@ -95,7 +97,7 @@ struct port {
     /// A device that is open as the one is open as the other.
     [[nodiscard]] bool opens_like(const port& other) const noexcept {
         return device == other.device && rx_queues == other.rx_queues &&
-               descriptors == other.descriptors;
+               descriptors == other.descriptors && device_sums_udp == other.device_sums_udp;
     }
 };
 

@@ -113,7 +113,22 @@ TEST_F(ports, refusals_name_the_place_and_what_to_do) {
     EXPECT_EQ(rte_eth_dev_count_avail(), 0) << "what was refused is closed";
 }
 
+/// net_tap's own code sums; net_null knows nothing of it.
+TEST_F(ports, udp_checksums_by_the_device_where_it_can) {
+    for (const bool asked : {false, true})
+        for (const bool can : {false, true}) {
+            port_settings s = settings(can ? "net_tap0,iface=tpksums" : "net_null0");
+            s.udp_sums = asked;
+            auto p = port::open(s);
+            ASSERT_TRUE(p) << p.error().message();
+            EXPECT_EQ(p->puts_udp_sums_in(), asked && can);
+            EXPECT_EQ(p->checks_udp_sums(), asked && can);
+        }
+}
+
 TEST(driver_facts, by_prefix) {
+    EXPECT_TRUE(facts_of("net_virtio_user").lets_unfinished_in);
+    EXPECT_FALSE(facts_of("net_ixgbe").lets_unfinished_in);
     EXPECT_EQ(facts_of("net_ixgbe").tx_rs, 32);
     EXPECT_EQ(facts_of("net_ixgbe_vf").rx_free, 32);
     EXPECT_EQ(facts_of("net_ice").rx_free, 64);

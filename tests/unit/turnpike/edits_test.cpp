@@ -52,7 +52,7 @@ ports:
     acl: {in: in-list, out: bare}
   - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30]}
   - {name: one, device: net_ring2}
-  - {name: other, device: net_ring3, rx_workers: [1], acl: {out: bare}}
+  - {name: other, device: net_ring3, rx_workers: [1], udp_checksums: device, acl: {out: bare}}
 patches: [[other, one]]
 routes:
   - {to: 10.9.0.0/16, via: 10.0.2.2}

@@ -87,6 +87,17 @@ TEST(reopen, with_other_queues_and_arguments) {
     EXPECT_EQ(l.port("west").life, west) << "and is the same port";
 }
 
+TEST(reopen, for_checksums_by_the_device) {
+    null_lab l;
+    ASSERT_TRUE(l.become(l.with("")));
+    auto wanted = l.with("");
+    wanted->ports.find("north")->device_sums_udp = true;
+    const auto asked = l.become(wanted);
+    ASSERT_TRUE(asked) << asked.error().message();
+    EXPECT_EQ(asked->reopened, std::vector<std::string>{"north"});
+    l.expect_open("north", "", 1);
+}
+
 TEST(reopen, under_another_name) {
     null_lab l;
     ASSERT_TRUE(l.become(l.with("")));

@@ -95,8 +95,9 @@ class decapsulating {
         if (udp.checksum == 0) {
             if (end.v6 && end.sums) [[unlikely]]
                 return drop_reason::vxlan_checksum;
-        } else if (!udp_sum_is_right(b_.packet[i], p.upper_offset, udp.bytes, p.source_offset(),
-                                     p.is_ipv4() ? 8 : 32)) {
+        } else if (!exit_.sum_is_right(i, p.upper_offset, udp.bytes,
+                                       p.l2_bytes + p.l3_bytes - p.upper_offset, p.source_offset(),
+                                       p.is_ipv4() ? 8 : 32)) {
             return drop_reason::vxlan_checksum;
         }
         if (udp.bytes < tunnel_bytes + packet::ethernet_bytes) [[unlikely]]

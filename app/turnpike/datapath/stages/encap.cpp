@@ -110,6 +110,22 @@ void put_sum(rte_mbuf* m, uint32_t offset, uint16_t bytes, uint64_t addresses) n
         &field, sizeof field);
 }
 
+/// The device does the rest: the field has the pseudo-header's sum.
+void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
+               uint64_t addresses) noexcept {
+    packet::native_sum sum;
+    sum.add(addresses);
+    sum.add(uint64_t{rte_cpu_to_be_16(bytes)});
+    const uint16_t field = sum.folded();
+    std::memcpy(rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes + ip_bytes) +
+                    offsetof(packet::udp_header, checksum),
+                &field, sizeof field);
+    m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM | (v6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4);
+    m->tx_offload = 0;
+    m->l2_len = ethernet_bytes;
+    m->l3_len = ip_bytes & 0x1ff;
+}
+
 /// How packets to an endpoint are sent.
 struct way {
     const next_hop* hop;
@@ -128,6 +144,7 @@ class encapsulating {
         b_.tag_in_frame &= ~wrapped;
         find_ways();
         const packet_mask sent = send(wrapped), rest = wrapped & ~sent;
+        if (to_sum_ != 0) sum_udp(wrapped, sent);
         for_each(rest, [&](uint32_t i) { route(i); });
         b_.again |= rest;
         b_.outer |= rest;
@@ -165,8 +182,9 @@ class encapsulating {
                 refuse(i, fits ? drop_reason::tunnel_room : drop_reason::tunnel_too_big);
                 continue;
             }
-            m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+            m->ol_flags &= ~said_of_headers;
             write(m, to, end, is);
+            if (end.sums) to_sum_ |= packet_mask{1} << i;
             counters[place].tx_packets.add(1);
             counters[place].tx_bytes.add(inner_bytes);
             b.in[i] = place;  // by whose VRF it is routed
@@ -217,7 +235,21 @@ class encapsulating {
         auto& udp = packet::view<packet::udp_header>(l3 + ip_bytes);
         udp.source_port = is.source_port;
         udp.bytes = udp_bytes;
-        if (end.sums) put_sum(m, ethernet_bytes + ip_bytes, udp_bytes, end.address_sum);
+    }
+
+    /// UDP checksums, which are of all that is in a packet: by the device, of those that it sends as they are.
+    __attribute__((noinline)) void sum_udp(packet_mask wrapped, packet_mask sent) noexcept {
+        for_each(to_sum_ & wrapped, [&](uint32_t i) {
+            rte_mbuf* const m = b_.packet[i];
+            const tunnel_end& end = end_of(i);
+            const uint32_t ip_bytes =
+                end.v6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header);
+            const auto bytes = static_cast<uint16_t>(m->pkt_len - ethernet_bytes - ip_bytes);
+            if ((sent >> i & 1) != 0 && v_.port[b_.out[i].port].inserts_udp_sums)
+                leave_sum(m, ip_bytes, bytes, end.v6, end.address_sum);
+            else
+                put_sum(m, ethernet_bytes + ip_bytes, bytes, end.address_sum);
+        });
     }
 
     /// By which hop each endpoint's packets go, where that is simple, or shared by several.
@@ -312,6 +344,7 @@ class encapsulating {
     const tunnel_tables& t_;
     tunnel_books& books_;
     packet_mask drops_ = 0, told_ = 0;
+    packet_mask to_sum_ = 0;  ///< UDP checksums are sent of them
     packet_mask firsts_ = 0;  ///< the first packet of each endpoint
     /// By packet: the first one of its endpoint; of those, the way.
     std::array<uint32_t, burst_max> first_;

@@ -16,6 +16,18 @@ namespace turnpike::datapath {
 /// UDP's header and VXLAN's.
 inline constexpr uint32_t tunnel_bytes = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
 
+/// The device has summed a UDP datagram itself, and found it right. Of what it takes for a tunnel, it says that of the
+/// packet inside, and of the outer one by another bit.
+inline bool device_says_right(const rte_mbuf* m) noexcept {
+    constexpr uint32_t inner = RTE_PTYPE_TUNNEL_MASK | RTE_PTYPE_INNER_L2_MASK |
+                               RTE_PTYPE_INNER_L3_MASK | RTE_PTYPE_INNER_L4_MASK;
+    const uint64_t only = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK,
+                   outer = m->ol_flags & RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
+    return outer == RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD ||
+           (only == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
+            (m->packet_type & (RTE_PTYPE_L4_MASK | inner)) == RTE_PTYPE_L4_UDP);
+}
+
 /// RFC 768, RFC 8200 section 8.1: over addresses, protocol, length, header and what it carries.
 /// upper, addresses  where in the packet UDP's header stands, and both addresses, which its first segment holds
 inline bool udp_sum_is_right(const rte_mbuf* m, uint32_t upper, uint32_t udp_bytes,
@@ -73,9 +85,23 @@ inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t pla
 /// Where a burst's tunnels end.
 class tunnel_exit {
   public:
-    tunnel_exit(context& c, burst& b) noexcept : v_(*c.view), b_(b), books_(*c.tunnelling) {
+    tunnel_exit(context& c, burst& b) noexcept
+        : v_(*c.view),
+          b_(b),
+          books_(*c.tunnelling),
+          device_sums_(v_.port[b.in_port].checks_udp_sums) {
         books_.know(*v_.tunnels);
         b_.bytes = 0;
+    }
+
+    /// Of one that has a checksum.
+    /// left  bytes from UDP's header on, as IP says; the others as udp_sum_is_right()'s
+    [[nodiscard]] bool sum_is_right(uint32_t i, uint32_t upper, uint32_t udp_bytes, uint32_t left,
+                                    uint32_t addresses, uint32_t address_bytes) const noexcept {
+        const rte_mbuf* const m = b_.packet[i];
+        // Where the datagram is shorter than its packet, devices differ in what they sum.
+        return (device_sums_ && udp_bytes == left && device_says_right(m)) ||
+               udp_sum_is_right(m, upper, udp_bytes, addresses, address_bytes);
     }
 
     /// A packet becomes the frame in it: `bytes` behind `headers`, of which its first segment has the headers
@@ -127,8 +153,7 @@ class tunnel_exit {
     static void begin_at(rte_mbuf* m, uint32_t headers, uint32_t bytes) noexcept {
         m->data_off = static_cast<uint16_t>(m->data_off + headers);
         m->pkt_len = bytes;
-        // What the device said was of the outer headers.
-        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+        m->ol_flags &= ~said_of_headers;
     }
     static void arrive(burst& b, tunnel_counters& counted, uint32_t i, uint16_t place,
                        uint32_t bytes) noexcept {
@@ -139,6 +164,7 @@ class tunnel_exit {
     const view& v_;
     burst& b_;
     tunnel_books& books_;
+    const bool device_sums_;
     packet_mask bridged_ = 0;
 };
 
