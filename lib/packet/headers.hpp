@@ -127,6 +127,7 @@ inline constexpr uint16_t ipv6_more_fragments = 1;
 enum ip_protocol : uint8_t {
     protocol_hop_by_hop = 0,
     protocol_icmp = 1,
+    protocol_igmp = 2,
     protocol_tcp = 6,
     protocol_udp = 17,
     protocol_routing = 43,

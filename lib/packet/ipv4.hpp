@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "net/mac.hpp"
 #include "packet/drop_reason.hpp"
 
 namespace turnpike::packet {
@@ -15,6 +16,12 @@ constexpr bool is_ipv4_multicast(uint32_t address) noexcept { return address >> 
 
 /// 224.0.0.0/24: on one link only, never forwarded (RFC 5771 section 4): where routing protocols speak.
 constexpr bool is_ipv4_local_group(uint32_t address) noexcept { return address >> 8 == 0xe0'00'00; }
+
+/// RFC 1112 section 6.4: the MAC address that a multicast packet is sent to.
+constexpr mac_address multicast_mac(uint32_t group) noexcept {
+    return {{0x01, 0x00, 0x5e, static_cast<uint8_t>(group >> 16 & 0x7f),
+             static_cast<uint8_t>(group >> 8), static_cast<uint8_t>(group)}};
+}
 
 /// No host may have it and nothing may be forwarded to or from it: network 0 and network 127
 /// (RFC 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT

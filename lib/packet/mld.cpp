@@ -8,7 +8,8 @@
 namespace turnpike::packet {
 namespace {
 
-constexpr uint8_t query_type = 130, mld1_report = 131, mld2_report = 143;
+constexpr uint8_t query_type = 130, mld1_report = 131, mld1_done = 132, mld2_report = 143;
+constexpr ipv6_address all_ipv6_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
 constexpr ipv6_address all_mld2_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x16}};
 
 /// RFC 8200 section 4.3 and RFC 2711: next header, length 0, router alert (5, 2 bytes: 0, MLD), PadN.
@@ -41,10 +42,20 @@ void write_sum(std::span<uint8_t> frame, std::span<uint8_t> message) noexcept {
     store_be(&message[offsetof(icmp_header, checksum)], static_cast<uint16_t>(~sum));
 }
 
+uint32_t write_mld1(std::span<uint8_t> frame, const nd_host& sender, const ipv6_address& to,
+                    const ipv6_address& group, uint8_t type) noexcept {
+    if (frame.size() < mld1_report_bytes) return 0;
+    frame = frame.first(mld1_report_bytes);
+    const auto message = write_head(frame, sender, to, type);
+    std::memcpy(&message[8], group.bytes, sizeof group.bytes);
+    write_sum(frame, message);
+    return mld1_report_bytes;
+}
+
 }  // namespace
 
 uint32_t write_mld_report(std::span<uint8_t> frame, const nd_host& sender,
-                          std::span<const ipv6_address> groups, mld_record kind) noexcept {
+                          std::span<const ipv6_address> groups, group_record kind) noexcept {
     if (groups.empty() || groups.size() > mld_groups_max ||
         frame.size() < mld_report_bytes(groups.size()))
         return 0;
@@ -62,12 +73,12 @@ uint32_t write_mld_report(std::span<uint8_t> frame, const nd_host& sender,
 
 uint32_t write_mld1_report(std::span<uint8_t> frame, const nd_host& sender,
                            const ipv6_address& group) noexcept {
-    if (frame.size() < mld1_report_bytes) return 0;
-    frame = frame.first(mld1_report_bytes);
-    const auto message = write_head(frame, sender, group, mld1_report);
-    std::memcpy(&message[8], group.bytes, sizeof group.bytes);
-    write_sum(frame, message);
-    return mld1_report_bytes;
+    return write_mld1(frame, sender, group, group, mld1_report);
+}
+
+uint32_t write_mld1_done(std::span<uint8_t> frame, const nd_host& sender,
+                         const ipv6_address& group) noexcept {
+    return write_mld1(frame, sender, all_ipv6_routers, group, mld1_done);
 }
 
 std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead, const parsed& p) noexcept {
@@ -77,10 +88,12 @@ std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead, const par
     // RFC 3810 section 8.1: its length says its version.
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (bytes != mld1_bytes && bytes < mld2_query_bytes) return std::nullopt;
-    if (lead.size() < p.upper_offset + sizeof(icmp_header)) return std::nullopt;
+    if (lead.size() < p.upper_offset + mld1_bytes) return std::nullopt;
     const uint32_t code = view<icmp_header>(&lead[p.upper_offset]).rest >> 16;
-    if (bytes == mld1_bytes) return mld_query{1, code};
-    return mld_query{2, code < 0x8000 ? code : (0x1000 | (code & 0xfff)) << ((code >> 12 & 7) + 3)};
+    const auto& group = view<ipv6_address>(&lead[p.upper_offset + sizeof(icmp_header)]);
+    if (bytes == mld1_bytes) return mld_query{1, code, group};
+    const uint32_t ms = code < 0x8000 ? code : (0x1000 | (code & 0xfff)) << ((code >> 12 & 7) + 3);
+    return mld_query{2, ms, group};
 }
 
 }  // namespace turnpike::packet

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "packet/group_record.hpp"
 #include "packet/headers.hpp"
 #include "packet/nd.hpp"
 #include "packet/parse.hpp"
@@ -16,12 +17,6 @@ namespace turnpike::packet {
 
 /// Groups that fit in one report of an Ethernet frame (RFC 3810 section 5.2.15: more go in others).
 inline constexpr size_t mld_groups_max = 60;
-
-/// What a record says of its group; without sources, all of them are listened to.
-enum class mld_record : uint8_t {
-    is_exclude = 2,  ///< an answer to a query
-    to_exclude = 4,  ///< since now
-};
 
 /// Bytes of a report's frame: Ethernet, IPv6, hop-by-hop with a router alert, ICMPv6.
 constexpr uint32_t mld_report_bytes(size_t groups) noexcept {
@@ -33,7 +28,7 @@ constexpr uint32_t mld_report_bytes(size_t groups) noexcept {
 /// sender  our MAC and link-local address        groups  at most mld_groups_max
 /// Answers the frame's bytes; 0: it does not fit, or there are no groups
 uint32_t write_mld_report(std::span<uint8_t> frame, const nd_host& sender,
-                          std::span<const ipv6_address> groups, mld_record kind) noexcept;
+                          std::span<const ipv6_address> groups, group_record kind) noexcept;
 
 /// Bytes of a version 1 report's frame: one group.
 inline constexpr uint32_t mld1_report_bytes =
@@ -42,10 +37,14 @@ inline constexpr uint32_t mld1_report_bytes =
 /// The frame of a version 1 report, to the group itself. Answers its bytes; 0: it does not fit.
 uint32_t write_mld1_report(std::span<uint8_t> frame, const nd_host& sender,
                            const ipv6_address& group) noexcept;
+/// The same of a group that is not listened to any more, to all routers.
+uint32_t write_mld1_done(std::span<uint8_t> frame, const nd_host& sender,
+                         const ipv6_address& group) noexcept;
 
 struct mld_query {
     uint8_t version;           ///< 1 or 2
     uint32_t max_response_ms;  ///< answers are spread over it (RFC 3810 section 5.1.3)
+    ipv6_address group;        ///< the unspecified one: all
 };
 /// A general or group-specific query (type 130) that came over no router; nullopt: none.
 [[nodiscard]] std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead,

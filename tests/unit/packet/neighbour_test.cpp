@@ -251,8 +251,9 @@ TEST(mld, a_report_is_what_routers_expect) {
     const ipv6_address groups[] = {address(test::v6_a), address(test::v6_b)};
     const ipv6_address own{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
     byte_vector frame(mld_report_bytes(2));
-    ASSERT_EQ(write_mld_report(frame, {{{2, 0, 0, 0, 0, 1}}, own}, groups, mld_record::to_exclude),
-              frame.size());
+    ASSERT_EQ(
+        write_mld_report(frame, {{{2, 0, 0, 0, 0, 1}}, own}, groups, group_record::to_exclude),
+        frame.size());
     const parsed p = parse_whole(frame);
     EXPECT_EQ(p.l3_drop, none);
     EXPECT_TRUE(p.is(flag_hop_by_hop));
@@ -267,9 +268,9 @@ TEST(mld, a_report_is_what_routers_expect) {
         EXPECT_EQ(frame[70 + 20 * i], 4);
         EXPECT_EQ(view<ipv6_address>(&frame[74 + 20 * i]), groups[i]);
     }
-    EXPECT_EQ(write_mld_report(frame, {}, {}, mld_record::is_exclude), 0U) << "no groups";
+    EXPECT_EQ(write_mld_report(frame, {}, {}, group_record::is_exclude), 0U) << "no groups";
     frame.pop_back();
-    EXPECT_EQ(write_mld_report(frame, {}, groups, mld_record::is_exclude), 0U) << "no room";
+    EXPECT_EQ(write_mld_report(frame, {}, groups, group_record::is_exclude), 0U) << "no room";
 }
 
 /// RFC 2710 section 3: to the group itself.
@@ -287,6 +288,15 @@ TEST(mld, a_version_1_report_goes_to_its_group) {
     EXPECT_EQ(view<ipv6_header>(&frame[14]).destination, group);
     EXPECT_EQ(view<ipv6_header>(&frame[14]).hop_limit, 1);
     EXPECT_EQ(view<ipv6_address>(&frame[70]), group);
+    // Section 3.7: to all routers, of one that is left.
+    ASSERT_EQ(write_mld1_done(frame, {{{2, 0, 0, 0, 0, 1}}, own}, group), frame.size());
+    const parsed done = parse_whole(frame);
+    EXPECT_EQ(done.icmp_type, 132);
+    EXPECT_EQ(check_icmp(frame, done), none);
+    EXPECT_EQ(frame[5], 2);
+    EXPECT_EQ(view<ipv6_header>(&frame[14]).destination,
+              (ipv6_address{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}));
+    EXPECT_EQ(view<ipv6_address>(&frame[70]), group);
     frame.pop_back();
     EXPECT_EQ(write_mld1_report(frame, {}, group), 0U) << "no room";
 }
@@ -297,12 +307,14 @@ class mld_queries : public ::testing::Test {
         uint16_t code = 1000;
         size_t bytes = 24;
         uint8_t hop_limit = 1, type = 130;
+        byte_vector group = byte_vector(16);
         byte_vector source{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
     };
     static std::optional<mld_query> read(const shape& s) {
         const byte_vector all{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
         byte_vector rest(s.bytes - 4);
         store_be(rest.data(), s.code);
+        std::copy_n(s.group.begin(), std::min(s.group.size(), rest.size() - 4), rest.begin() + 4);
         const byte_vector frame =
             test::ethernet(0x86dd, test::ipv6({.next_header = 58,
                                                .hop_limit = s.hop_limit,
@@ -331,6 +343,8 @@ TEST_F(mld_queries, say_their_version_and_how_long_an_answer_may_take) {
     EXPECT_TRUE(is({.code = 10'000, .bytes = 28}, 2, 10'000));
     EXPECT_TRUE(is({.code = 0x8000, .bytes = 28}, 2, 0x1000 << 3));
     EXPECT_TRUE(is({.code = 0xffff, .bytes = 44}, 2, 0x1fff << 10));
+    EXPECT_EQ(read({.bytes = 28})->group, ipv6_unspecified);
+    EXPECT_EQ(read({.group = test::v6_a})->group, address(test::v6_a));
     EXPECT_FALSE(read({.bytes = 27})) << "of no version";
     EXPECT_FALSE(read({.bytes = 20})) << "cut";
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Our own IPv6 addresses on a link that has come up: nobody else may have them (duplicate address
 // detection, RFC 4862 section 5.4, optimistic as RFC 4429 has it: they are answered for meanwhile, but
-// override nobody and ask nobody), and switches are told which groups we listen to (MLDv2, RFC 3810, or
-// version 1 where a router of that version is).
+// override nobody and ask nobody), and switches are told which groups we listen to (mld_reports.hpp).
 //
 //   link up --> tentative --1 s of silence--> ours
 //                   |
 //        somebody else's answer or probe --> duplicate: not used until the link comes up again
 #pragma once
 
-#include <random>
+#include <map>
 #include <set>
 
+#include "control/slow_path/mld_reports.hpp"
 #include "control/slow_path/tools.hpp"
 #include "packet/mld.hpp"
 
@@ -40,26 +40,18 @@ class own_groups {
     void claimed(uint16_t interface, const ipv6_address& a, const mac_address& by);
     /// A router asked which groups are listened to.
     void queried(uint16_t interface, const packet::mld_query& query);
+    [[nodiscard]] group_reports& reports() noexcept { return reports_; }
 
   private:
     using key = std::pair<uint16_t, ipv6_address>;
 
-    void report(uint16_t interface, bool asked);
-    void report_1(const datapath::interface& on, const packet::nd_host& us);
-    void report_2(const datapath::interface& on, const packet::nd_host& us, bool asked);
     void probe(uint16_t interface, const ipv6_address& a);
     void advertise(uint16_t interface, const ipv6_address& a);
 
     tools& tools_;
     std::map<key, uint64_t> tentative_;  ///< until
     std::set<key> duplicates_;
-    struct due_report {
-        uint64_t at_ms;
-        bool asked;
-    };
-    std::map<uint16_t, due_report> due_;      ///< reports, by interface
-    std::map<uint16_t, uint64_t> version_1_;  ///< until: an older router asked there
-    std::minstd_rand random_{std::random_device{}()};
+    mld_reports reports_{tools_, *this};
 };
 
 }  // namespace turnpike::control::slow_path

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/group_reports.hpp"
+
+#include <algorithm>
+
+namespace turnpike::control::slow_path {
+
+using packet::group_record;
+
+namespace {
+
+// Unsolicited Report Interval, and Robustness Variable 2 (RFC 3376 section 8, RFC 3810 section 9).
+constexpr uint64_t report_again_ms = 1000;
+// Older Version Querier Present Timeout (RFC 3376 section 8.12, RFC 3810 section 9.12): 2 x 125 s + 10 s by its defaults.
+constexpr uint64_t older_version_ms = 260'000;
+
+}  // namespace
+
+void group_reports::begin(uint16_t place) {
+    forget(place);
+    report(place, group_record::to_exclude);
+    due_[{place, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
+}
+
+void group_reports::forget(uint16_t place) noexcept {
+    std::erase_if(due_, [&](const auto& d) { return d.first.first == place; });
+    std::erase_if(older_, [&](const auto& o) { return o.first.first == place; });
+}
+
+void group_reports::forget_gone() noexcept {
+    const auto gone = [&](const auto& of) {
+        return tools_.interface(of.first.first).addresses == nullptr;
+    };
+    std::erase_if(due_, gone);
+    std::erase_if(older_, gone);
+}
+
+void group_reports::tick() {
+    for (auto at = due_.begin(); at != due_.end();) {
+        const auto& [place, group] = at->first;
+        const due_report& due = at->second;
+        if (due.at_ms > tools_.now_ms) {
+            ++at;
+            continue;
+        }
+        if (!group)
+            report(place, due.kind);
+        else if (is_in(place, *group) == (due.kind != group_record::to_include))
+            send(place, version_of(place), {&*group, 1}, due.kind);
+        at = due_.erase(at);
+    }
+}
+
+void group_reports::joined(uint16_t place, const ip_address& group) {
+    if (is_in(place, group)) say_twice(place, group, group_record::to_exclude);
+}
+
+void group_reports::left(uint16_t place, const ip_address& group) {
+    if (tools_.interface(place).addresses != nullptr && !is_in(place, group))
+        say_twice(place, group, group_record::to_include);
+}
+
+void group_reports::say_twice(uint16_t place, const ip_address& group, group_record kind) {
+    send(place, version_of(place), {&group, 1}, kind);
+    due_[{place, group}] = {tools_.now_ms + report_again_ms, kind};
+}
+
+/// RFC 3376 section 5.2, RFC 3810 section 6.2: at a random time within what the router said. One that is due earlier
+/// does. Who asks for some of a group's sources is told that it is listened to, which says the same and more.
+void group_reports::queried(uint16_t place, const group_query& q) {
+    if (!q.group && q.version < newest_)
+        older_[{place, q.version}] = tools_.now_ms + older_version_ms;
+    if (q.group && !is_in(place, *q.group)) return;
+    const uint64_t at =
+        tools_.now_ms + std::uniform_int_distribution<uint32_t>{0, q.max_response_ms}(random_);
+    due_report& due =
+        due_.try_emplace({place, q.group}, due_report{at, group_record::is_exclude}).first->second;
+    due.at_ms = std::min(due.at_ms, at);
+}
+
+bool group_reports::is_in(uint16_t place, const ip_address& group) const {
+    const datapath::interface& on = tools_.interface(place);
+    if (on.addresses == nullptr) return false;
+    const auto groups = groups_of(on);
+    return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+unsigned group_reports::version_of(uint16_t place) const noexcept {
+    for (unsigned version = 1; version < newest_; ++version) {
+        const auto older = older_.find({place, version});
+        if (older != older_.end() && older->second > tools_.now_ms) return version;
+    }
+    return newest_;
+}
+
+void group_reports::report(uint16_t place, group_record kind) {
+    const datapath::interface& on = tools_.interface(place);
+    if (on.addresses == nullptr) return;
+    if (const auto groups = groups_of(on); !groups.empty())
+        send(place, version_of(place), groups, kind);
+}
+
+}  // namespace turnpike::control::slow_path
