@@ -182,7 +182,7 @@ constexpr command table[] = {
     {"show heard [bridge BRIDGE]", "who has which address, as bridges with neigh_suppress heard it",
      show, nullptr, "heard", "bridge vlan address mac port"},
     {"show tunnels", "tunnels, and what went through each", show, nullptr, "tunnels",
-     "name vni local remote vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
+     "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show acl", "access lists where they are bound, with what they counted", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
     {"show trace", "the way of packets that `trace` had written down", show, traces_text},
@@ -269,11 +269,12 @@ constexpr command table[] = {
      "[--confirm SECONDS]",
      "a port of a bridge", change_member, changed},
     {"member del BRIDGE PORT [--confirm SECONDS]", "and no more", change_member, changed},
-    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [udp_port NUMBER] [vrf VRF] "
-     "[mtu NUMBER] "
+    {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [interface PORT] "
+     "[udp_port NUMBER] [vrf VRF] [mtu NUMBER] "
      "[ttl NUMBER] [dscp VALUE] [dont_fragment true|false] [checksum true|false] "
      "[ignore_reserved true|false] [--confirm SECONDS]",
-     "VXLAN to a remote endpoint, for a bridge to have as a member", change_tunnel, changed},
+     "VXLAN to a remote endpoint, or to a group of them, for a bridge to have as a member",
+     change_tunnel, changed},
     {"tunnel del NAME [--confirm SECONDS]", "one that is no member", change_tunnel, changed},
     {"fdb add|replace BRIDGE MAC port PORT [vlan NUMBER] [--confirm SECONDS]",
      "a station that does not move or age", change_station, changed},

@@ -70,8 +70,9 @@ class table_maker {
         for (size_t d = 0; d < domains; ++d) to_.domains[first_domain + d].bridge = number;
         for (const state::bridge_member& m : b.members) add_member(m, number, first_domain);
         add_routing(name, number, first_domain);
+        const auto group = groups_of_members(b);
         for (size_t d = 0; d < domains; ++d)
-            fill_flooded(b, static_cast<uint16_t>(first_domain + d));
+            fill_flooded(b, group, static_cast<uint16_t>(first_domain + d));
     }
 
   private:
@@ -160,14 +161,38 @@ class table_maker {
         }
     }
 
-    void fill_flooded(const state::bridge& b, uint16_t domain) {
+    [[nodiscard]] bool is_in(const state::bridge_member& m, uint16_t domain) const {
+        const bridge_member& member = to_.members[c_.interface_place.at(m.port)];
+        return member.tag_out == nullptr ||
+               member.tag_out[domain - member.first_domain] != bridge_member::not_here;
+    }
+    /// By member: the one that leads to the group by which it gets what is flooded (RFC 7348 section 4.2); 0: none.
+    [[nodiscard]] std::vector<uint16_t> groups_of_members(const state::bridge& b) const {
+        std::vector<std::pair<const state::tunnel*, uint16_t>> groups;
+        for (const state::bridge_member& m : b.members)
+            if (const state::tunnel* const t = c_.after.tunnels.find(m.port);
+                t != nullptr && t->to_group())
+                groups.emplace_back(t, c_.interface_place.at(m.port));
+        std::vector<uint16_t> out(b.members.size());
+        for (size_t m = 0; !groups.empty() && m < out.size(); ++m)
+            if (const state::tunnel* const t = c_.after.tunnels.find(b.members[m].port))
+                for (const auto& [group, place] : groups)
+                    if (t->is_behind(*group)) out[m] = place;
+        return out;
+    }
+    [[nodiscard]] bool is_in(uint16_t place, uint16_t domain) const {
+        const bridge_member& member = to_.members[place];
+        return member.tag_out == nullptr ||
+               member.tag_out[domain - member.first_domain] != bridge_member::not_here;
+    }
+
+    /// group  [member]
+    void fill_flooded(const state::bridge& b, const std::vector<uint16_t>& group, uint16_t domain) {
         bridge_domain& d = to_.domains[domain];
         d.first_flooded = static_cast<uint32_t>(to_.flooded.size());
-        for (const state::bridge_member& m : b.members) {
-            const uint16_t place = c_.interface_place.at(m.port);
-            const bridge_member& member = to_.members[place];
-            if (member.tag_out == nullptr ||
-                member.tag_out[domain - member.first_domain] != bridge_member::not_here)
+        for (size_t m = 0; m < group.size(); ++m) {
+            const uint16_t place = c_.interface_place.at(b.members[m].port);
+            if (is_in(place, domain) && (group[m] == 0 || !is_in(group[m], domain)))
                 to_.flooded.push_back(place);
         }
         d.flooded = static_cast<uint16_t>(to_.flooded.size() - d.first_flooded);

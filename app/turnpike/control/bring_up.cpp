@@ -79,7 +79,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     auto heard = std::make_unique<slow_path::neigh_suppress>(*tools_, *bridges_);
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
-    tunnels_ = std::make_unique<tunnels>(*workers_);
+    tunnels_ = std::make_unique<tunnels>(*workers_, *hops_);
     owners_ = {workers_.get(),   ports_.get(),      vrfs_.get(),    interfaces_.get(),
                host_.get(),      bridges_.get(),    tunnels_.get(), acls_.get(),
                recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
@@ -130,8 +130,9 @@ void controller::register_handlers() {
     tools_ = std::make_unique<slow_path::tools>(
         slow_path::tools{published_, *outlet_, *neighbours_, *tables_, *hops_, *host_});
     own_groups_ = std::make_unique<slow_path::own_groups>(*tools_);
+    igmp_ = std::make_unique<slow_path::igmp_reports>(*tools_);
     icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *own_groups_);
-    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_);
+    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_, *igmp_);
     const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));

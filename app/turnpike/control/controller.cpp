@@ -10,6 +10,7 @@
 #include "control/packet_pool.hpp"
 #include "control/slow_path/nd.hpp"
 #include "observe/console.hpp"
+#include "state/tunnel_rules.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -43,6 +44,7 @@ void controller::tick(uint64_t now_ms) noexcept {
     try {
         take_punted();
         own_groups_->tick();  // first: neighbours are asked for by addresses that are ours
+        igmp_->tick();
         neighbours_->tick(now_ms);
         bridges_->tick(now_ms);
         host_->tick(now_ms);
@@ -126,6 +128,7 @@ void controller::link_changed(uint16_t port, bool up) {
             introduce(place);
         } else if (!link_of(i)) {
             own_groups_->forget(place);
+            igmp_->forget(place);
             neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
         }
     }
@@ -134,6 +137,7 @@ void controller::link_changed(uint16_t port, bool up) {
 /// Others on its link learn who we are.
 void controller::introduce(uint16_t interface) {
     own_groups_->begin(interface);
+    igmp_->begin(interface);
     slow_path::announce(*tools_, interface);
 }
 
@@ -141,7 +145,9 @@ void controller::introduce(uint16_t interface) {
 void controller::introduce_changed(const state::changes& what,
                                    const state::desired& before) noexcept {
     own_groups_->forget_gone();
+    igmp_->forget_gone();
     try {
+        follow_groups(before);
         for (const auto* names : {&what.interfaces.added, &what.interfaces.changed})
             for (const std::string& name : *names) {
                 const state::interface *was = before.interfaces.find(name),
@@ -156,6 +162,24 @@ void controller::introduce_changed(const state::changes& what,
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error, "no memory to announce addresses that changed");
     }
+}
+
+/// After a change: groups that tunnels have joined, or left, where the link is up.
+void controller::follow_groups(const state::desired& before) {
+    const auto was = state::groups_of(before), is = state::groups_of(*running_);
+    const auto tell = [&](const auto& some, const auto& others, auto how) {
+        for (const auto& one : some) {
+            const auto& [name, group] = one;
+            const auto place = interfaces_->places().find(name);
+            if (others.contains(one) || place == interfaces_->places().end()) continue;
+            const datapath::interface& i = view_->interfaces[place->second];
+            if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
+            slow_path::group_reports& reports = group.v6 ? own_groups_->reports() : *igmp_;
+            (reports.*how)(place->second, group);
+        }
+    };
+    tell(was, is, &slow_path::group_reports::left);
+    tell(is, was, &slow_path::group_reports::joined);
 }
 
 /// The low-water mark, as seen by looking: counting every get would cost the workers.

@@ -141,6 +141,7 @@ class controller {
     [[nodiscard]] bool link_of(const datapath::interface& i) const noexcept;
     void introduce(uint16_t interface);
     void introduce_changed(const state::changes& what, const state::desired& before) noexcept;
+    void follow_groups(const state::desired& before);
     void look_at_pool() noexcept;
     void look_at_ports();
     void drop_leftovers();
@@ -183,6 +184,7 @@ class controller {
     slow_path::slow_path slow_path_;
     slow_path::message_rate message_rate_;
     std::unique_ptr<slow_path::own_groups> own_groups_;
+    std::unique_ptr<slow_path::igmp_reports> igmp_;
     std::unique_ptr<slow_path::icmp_errors> icmp_errors_;
     std::unique_ptr<slow_path::local> local_;
     std::unique_ptr<slow_path::redirects> redirects_;

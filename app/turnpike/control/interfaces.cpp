@@ -7,6 +7,7 @@
 
 #include "control/special_purpose.hpp"
 #include "packet/ipv6.hpp"
+#include "state/tunnel_rules.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -22,8 +23,9 @@ interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
     return {a.address.v4(), network, network | host_bits};
 }
 
-/// RFC 4291 section 2.8: what a router listens to.
-interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac) {
+/// RFC 4291 section 2.8: what a router listens to. And groups that tunnels send to.
+interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac,
+                                 const std::vector<ip_address>& groups) {
     interface_addresses out;
     out.prefixes = wanted.addresses;
     out.macs = wanted.macs;
@@ -39,6 +41,12 @@ interface_addresses addresses_of(const state::interface& wanted, const mac_addre
         const ipv6_address group = packet::solicited_node(a);
         if (std::find(out.v6_groups.begin(), out.v6_groups.end(), group) == out.v6_groups.end())
             out.v6_groups.push_back(group);
+    }
+    for (const ip_address& group : groups) {
+        if (group.v6)
+            out.v6_groups.push_back(group.v6_bytes());
+        else
+            out.v4_groups.push_back(group.v4());
     }
     return out;
 }
@@ -108,6 +116,8 @@ class interfaces::staged_interfaces : public staged {
     }
 
     result<void> fill(change& c) {
+        std::map<std::string, std::vector<ip_address>, std::less<>> groups;
+        for (const auto& [name, group] : state::groups_of(c.after)) groups[name].push_back(group);
         for (const auto& [name, wanted] : c.after.interfaces) {
             const uint16_t place = places_.at(name);
             datapath::interface& to = c.view->interfaces[place];
@@ -117,7 +127,8 @@ class interfaces::staged_interfaces : public staged {
             if (!glean)
                 return fail(ENOSPC, wanted.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
-            auto own = std::make_unique<interface_addresses>(addresses_of(wanted, to.mac));
+            auto own =
+                std::make_unique<interface_addresses>(addresses_of(wanted, to.mac, groups[name]));
             own->link_hop = *glean;
             to.addresses = own.get();
             addresses_.push_back(std::move(own));

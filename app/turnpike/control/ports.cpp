@@ -9,6 +9,8 @@
 #include "control/queues.hpp"
 #include "control/workers.hpp"
 #include "observe/console.hpp"
+#include "packet/igmp.hpp"
+#include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
 #include "pmu/sysfs.hpp"
 
@@ -407,6 +409,10 @@ void ports::listen(const datapath::view& v) noexcept {
                     i.bridge == 0) {
                     for (const ipv6_address& g : i.addresses->v6_groups)
                         groups.push_back(packet::multicast_mac(g));
+                    for (const uint32_t g : i.addresses->v4_groups)
+                        groups.push_back(packet::multicast_mac(g));
+                    if (!i.addresses->v4_groups.empty())
+                        groups.push_back(packet::multicast_mac(packet::ipv4_all_hosts));
                     if (i.to_host) add_groups_of_daemons(groups);
                 }
             if (!groups.empty()) port->device.listen_to(groups);

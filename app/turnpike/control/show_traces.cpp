@@ -8,6 +8,7 @@
 #include "control/show.hpp"
 #include "control/traces.hpp"
 #include "packet/checksum.hpp"
+#include "packet/group_mac.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -189,7 +190,9 @@ bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) 
     const auto ttl = static_cast<uint8_t>(f.number_or("ttl", 64, 0, UINT8_MAX));
     bytes frame;
     auto& ethernet = grow<packet::ethernet_header>(frame);
-    ethernet.destination = mac_of(f, "destination_mac", router_of(v, port, vlan));
+    ethernet.destination =
+        mac_of(f, "destination_mac",
+               to.is_multicast() ? packet::multicast_mac(to) : router_of(v, port, vlan));
     ethernet.source = mac_of(f, "source_mac", {{2, 0, 0, 0, 0, 1}});
     const uint16_t type = to.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4;
     ethernet.type = vlan != 0 ? uint16_t{packet::ether_type_vlan} : type;

@@ -29,6 +29,7 @@ json show_tunnels(controller& c, const request_fields& f) {
         one["vni"] = t.vni;
         one["local"] = t.local.text();
         one["remote"] = t.remote.text();
+        one["interface"] = t.interface.empty() ? json(nullptr) : json(t.interface);
         one["udp_port"] = t.udp_port;
         one["vrf"] = t.vrf.empty() ? json(nullptr) : json(t.vrf);
         one["mtu"] = t.mtu;

@@ -11,6 +11,7 @@
 #include "exact/exact_dpdk.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
+#include "packet/group_mac.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::control {
@@ -94,30 +95,47 @@ template <class Key>
 result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) {
     exact::config config = exact::eal_config("tunnel endpoints", SOCKET_ID_ANY);
     config.max_entries = config.expected_entries =
-        static_cast<uint32_t>(std::max<size_t>(1, tunnels));
+        static_cast<uint32_t>(std::max<size_t>(1, 2 * tunnels));  // at us, and at a group
     return tunnel::endpoint_table<Key>::create(config);
+}
+
+/// What the VNI of a tunnel is sent to, an address of ours or a group, and whose that is from an endpoint.
+/// from  null: nobody's yet
+/// Error  ENOMEM
+result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
+                     const ip_address& at, const ip_address* from, uint16_t place) {
+    const uint8_t vrf = c.vrf_place.at(t.vrf);
+    result<bool> put = true;
+    if (at.v6) {
+        const ipv6_address local = at.v6_bytes();
+        const uint16_t end = number_of(to.ends6, local, vrf, t.udp_port);
+        to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
+        if (from != nullptr)
+            put =
+                to.from6->put({from->v6_bytes().bytes, local.bytes, t.vni, vrf, t.udp_port}, place);
+    } else {
+        const uint16_t end = number_of(to.ends4, at.v4(), vrf, t.udp_port);
+        to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
+        if (from != nullptr)
+            put = to.from4->put({from->v4(), t.vni, static_cast<uint8_t>(end)}, place);
+    }
+    if (!put) return tl::unexpected<error>(put.error());
+    return {};
 }
 
 /// Error  ENOMEM
 result<void> add(tunnel_tables& to, const change& c, const std::string& name,
                  const state::tunnel& t) {
     const uint16_t place = c.interface_place.at(name);
-    const uint8_t vrf = c.vrf_place.at(t.vrf);
     to.by_place[place] = end_of(c, name, place, t);
     if (!to.has_port(t.udp_port)) to.ports.push_back(t.udp_port);
-    result<bool> put;
-    if (t.local.v6) {
-        const ipv6_address local = t.local.v6_bytes(), remote = t.remote.v6_bytes();
-        const uint16_t end = number_of(to.ends6, local, vrf, t.udp_port);
-        put = to.from6->put({remote.bytes, local.bytes, t.vni, vrf, t.udp_port}, place);
-        to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
-    } else {
-        const uint16_t end = number_of(to.ends4, t.local.v4(), vrf, t.udp_port);
-        put = to.from4->put({t.remote.v4(), t.vni, static_cast<uint8_t>(end)}, place);
-        to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
-    }
-    if (!put) return tl::unexpected<error>(put.error());
-    return {};
+    auto done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, place);
+    if (!done || !t.to_group()) return done;
+    done = add_end(to, c, t, t.remote, nullptr, place);
+    for (const auto& [other, o] : c.after.tunnels)
+        if (done && o.is_behind(t))
+            done = add_end(to, c, t, t.remote, &o.remote, c.interface_place.at(other));
+    return done;
 }
 
 result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
@@ -153,19 +171,71 @@ void mark_interfaces(change& c) {
 
 class tunnels::staged_tunnels : public staged {
   public:
-    staged_tunnels(tunnels& of, std::unique_ptr<tunnel_tables> made)
-        : of_(of), tables_(std::move(made)) {}
+    explicit staged_tunnels(tunnels& of) : of_(of) {}
+    ~staged_tunnels() override {
+        for (const auto& [to, way] : ways_)
+            if (const auto is = of_.ways_.find(to); is == of_.ways_.end() || is->second != way)
+                of_.hops_.give_back(way.hop);
+    }
+
+    /// A group is a host on the link that is never asked for: its frames' address is known (RFC 1112 section 6.4,
+    /// RFC 2464 section 7).
+    result<void> lead_to_groups(change& c) {
+        for (const auto& [name, t] : c.after.tunnels) {
+            if (!t.to_group()) continue;
+            const uint8_t vrf = c.vrf_place.at(t.vrf);
+            const std::pair to(vrf, t.remote);
+            if (ways_.contains(to)) continue;
+            const datapath::interface& by = c.view->interfaces[c.interface_place.at(t.interface)];
+            way_to_group way{.hop = 0, .out = by.out(), .mac = by.mac, .mtu = by.mtu};
+            const auto was = of_.ways_.find(to);
+            if (was != of_.ways_.end() && was->second.leads_as(way)) {
+                way = was->second;
+                ways_.emplace(to, way);
+            } else if (!take(to, way)) {
+                return fail(ENOSPC, t.where.text,
+                            "no next hop is left; allow more neighbours (neighbours.limit)");
+            }
+            c.table_of(vrf).derived[{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
+                ways_.at(to).hop;
+        }
+        return {};
+    }
+    void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
+
     /// What was there goes when this goes: after quiescence.
-    void commit() noexcept override { of_.shown_.swap(tables_); }
+    void commit() noexcept override {
+        of_.shown_.swap(tables_);
+        of_.ways_.swap(ways_);
+    }
 
   private:
+    bool take(const std::pair<uint8_t, ip_address>& to, way_to_group& way) {
+        const auto at = ways_.emplace(to, way).first;
+        const auto hop = of_.hops_.take();
+        if (!hop) {
+            ways_.erase(at);
+            return false;
+        }
+        at->second.hop = *hop;
+        datapath::next_hop& h = of_.hops_[*hop];
+        h.out = way.out;
+        h.mtu.store(way.mtu, std::memory_order_relaxed);
+        h.set_addresses(packet::multicast_mac(to.second), way.mac);
+        h.kind.store(datapath::hop_kind::adjacency, std::memory_order_release);
+        return true;
+    }
+
     tunnels& of_;
     std::unique_ptr<const tunnel_tables> tables_;
+    ways_to_groups ways_;
 };
 
 result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
+    auto ready = std::make_unique<staged_tunnels>(*this);
     std::unique_ptr<tunnel_tables> made;
     if (!c.after.tunnels.empty()) {
+        if (auto done = ready->lead_to_groups(c); !done) return tl::unexpected<error>(done.error());
         auto tables = make_tables(c);
         if (!tables) return tl::unexpected<error>(tables.error());
         made = std::move(*tables);
@@ -173,7 +243,8 @@ result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
         mark_interfaces(c);
     }
     c.view->tunnels = made.get();
-    return std::make_unique<staged_tunnels>(*this, std::move(made));
+    ready->show(std::move(made));
+    return ready;
 }
 
 tunnels::counts tunnels::counted(uint16_t place) const noexcept {

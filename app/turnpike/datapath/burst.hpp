@@ -64,6 +64,8 @@ struct burst {
     std::array<packet_mask, 32> at{};
     packet_mask again = 0;   ///< to go through the stages once more: by in[], or by lookup (outer)
     packet_mask punted = 0;  ///< whose way ends in control: lists judge them like others, then punt
+    /// To a group of tunnels' endpoints: lists judge them like others, then decap. From stage parse to there.
+    packet_mask tunnelled = 0;
     packet_mask tagged = 0;  ///< whose tag was taken off, or is known: tag[] holds
     packet_mask tag_in_frame =
         0;                   ///< of those, where it was not taken off: on the way through a bridge

@@ -23,15 +23,15 @@
     X(xconnect, NEXT(parse, acl_out, tx), DROPS()) \
     X(vtep, NEXT(plain, bridge), DROPS()) \
     X(plain, NEXT(parse, bridge, vlan, tx, drop), DROPS()) \
-    X(parse, NEXT(urpf, acl_in, lookup, bridge, acl_out, tx, punt, drop), DROPS( \
+    X(parse, NEXT(urpf, acl_in, lookup, decap, bridge, acl_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
         ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, ipv4_checksum, ipv4_source, \
         ipv4_destination, ipv4_source_routed, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
         ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         other_mac, group_mac, vlan_on_routed_port, link_local, headers_scattered)) \
-    X(urpf, NEXT(acl_in, lookup, punt, drop), DROPS(reverse_path)) \
-    X(acl_in, NEXT(lookup, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(urpf, NEXT(acl_in, lookup, decap, punt, drop), DROPS(reverse_path)) \
+    X(acl_in, NEXT(lookup, decap, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(rewrite), DROPS()) \
     X(rewrite, NEXT(decap, bridge, acl_out, fragment, vlan, tx, punt, drop), DROPS( \
         no_route, route_blackhole, route_unreachable, route_prohibited, special_purpose, directed_broadcast, \

@@ -35,6 +35,7 @@ struct interface_addresses {
     std::vector<v4_network> v4{};
     std::vector<ipv6_address> v6{};         ///< link-local first
     std::vector<ipv6_address> v6_groups{};  ///< multicast groups that we listen to
+    std::vector<uint32_t> v4_groups{};      ///< likewise, host order: tunnels'
     std::vector<ip_prefix> prefixes{};      ///< as configured; on-link networks are theirs
     std::vector<mac_address> macs{};        ///< that it answers to beside its own
     uint32_t link_hop = 0;                  ///< of destinations that are neighbours there

@@ -5,6 +5,8 @@
 //   in    outer headers --(endpoint, VNI)--> place of its interface --> its bridge, by in[]
 //   out   a member's place --> tunnel_end: its ready-made headers --> the routes of its VRF
 //
+// A group of endpoints is one more way out, and one more address that endpoints send to.
+//
 // The tables never change, like the view that they hang on (doc/design/0019-vxlan.md).
 #pragma once
 
@@ -18,6 +20,7 @@
 #include "datapath/interface.hpp"
 #include "net/ip.hpp"
 #include "packet/headers.hpp"
+#include "packet/parse.hpp"
 #include "tunnel/endpoint_cache.hpp"
 
 namespace turnpike::datapath {
@@ -59,7 +62,7 @@ struct tunnel_tables {
         uint16_t port;  ///< UDP's
         bool operator==(const local_end&) const = default;
     };
-    /// Of IPv4 by its number in endpoint keys.
+    /// Ours, and groups that we are in. Of IPv4 by its number in endpoint keys.
     std::vector<local_end<uint32_t>> ends4{};
     std::vector<local_end<ipv6_address>> ends6{};
     std::unique_ptr<tunnel::endpoint_table<tunnel::endpoint4>> from4{};
@@ -80,6 +83,19 @@ struct tunnel_tables {
     }
     [[nodiscard]] bool has_port(uint16_t port) const noexcept {
         return std::find(ports.begin(), ports.end(), port) != ports.end();
+    }
+    /// Does a packet to one of ours, an address or a group, come out of a tunnel?
+    /// l3  its header
+    [[nodiscard]] bool end(const packet::parsed& p, const uint8_t* l3, uint8_t vrf) const noexcept {
+        if (p.upper_protocol != packet::protocol_udp || !p.is(packet::flag_ports) ||
+            p.is(packet::flag_fragment) || !has_port(p.destination_port))
+            return false;
+        const uint16_t at =
+            p.is_ipv4() ? end_of(uint32_t{packet::view<packet::ipv4_header>(l3).destination}, vrf,
+                                 p.destination_port)
+                        : end_of(packet::view<packet::ipv6_header>(l3).destination, vrf,
+                                 p.destination_port);
+        return at != no_end;
     }
     static constexpr uint64_t network_of(uint16_t end, uint32_t vni) noexcept {
         return uint64_t{end} << 32 | vni;

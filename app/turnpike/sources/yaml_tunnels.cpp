@@ -24,19 +24,50 @@ ip_address read_end(const reader& from) {
     return a;
 }
 
+/// What any source may send to, good on more than one link (RFC 5771, RFC 4607, RFC 4291 section 2.7).
+ip_address read_remote(const reader& from, bool by_interface) {
+    const ip_address a = from.taken(parse_address(from.text()));
+    if (!a.is_multicast()) return read_end(from);
+    const auto refuse = [&](std::string_view what) {
+        from.refuse(fmt::format("is the group {}{}", a.text(), what));
+    };
+    if (a.v6) {
+        const unsigned flags = a.bytes[1] >> 4, scope = a.bytes[1] & 0xf;
+        if (scope < 3 || scope == 0xf)
+            refuse("; its scope should be from ff03::/16 to ff0e::/16, more than one link's");
+        if (flags == 3 && load_be<uint16_t>(&a.bytes[2]) == 0)
+            refuse(", one of ff3x::/32, whose groups have one source; should be any source's");
+    } else if (a.v4() >> 8 == 0xe0'00'00) {
+        refuse("; should be none of 224.0.0.0/24, which are one link's");
+    } else if (a.v4() >> 24 == 232) {
+        refuse(", one of 232.0.0.0/8, whose groups have one source; should be any source's");
+    }
+    if (!by_interface)
+        refuse(", which needs the key 'interface': the port, VLAN or bridge that it is reached by");
+    return a;
+}
+
 }  // namespace
 
 void read_tunnel(const reader& from, desired& into, bool replace) {
     constexpr uint64_t least_mtu = 68, most_mtu = 65'000;
     constexpr uint16_t usual_mtu = 1500;
-    from.expect_map({"name", "vni", "local", "remote", "udp_port", "vrf", "mtu", "ttl", "dscp",
-                     "dont_fragment", "checksum", "ignore_reserved", "acl"});
+    from.expect_map({"name", "vni", "local", "remote", "interface", "udp_port", "vrf", "mtu", "ttl",
+                     "dscp", "dont_fragment", "checksum", "ignore_reserved", "acl"});
     state::tunnel t;
     const std::string name = from.at("name").name();
     t.where.text = from.where();
     t.vni = static_cast<uint32_t>(from.at("vni").number(1, state::last_vni));
     t.local = read_end(from.at("local"));
-    t.remote = read_end(from.at("remote"));
+    t.remote = read_remote(from.at("remote"), from.has("interface"));
+    if (from.has("interface")) {
+        t.interface = from.at("interface").text();
+        if (!t.to_group())
+            from.at("interface")
+                .refuse(fmt::format("is how a group is reached; 'remote' is {}, one host, whose "
+                                    "packets go by the routes",
+                                    t.remote.text()));
+    }
     t.udp_port = from.number_or("udp_port", t.udp_port, 1, 65'535);
     if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
     t.mtu =
@@ -81,6 +112,7 @@ void add_tunnel(std::string& to, const std::string& name, const state::tunnel& t
     };
     add("  - name: {}\n    vni: {}\n    local: {}\n    remote: {}\n", quoted(name), t.vni,
         quoted(t.local.text()), quoted(t.remote.text()));
+    if (t.to_group()) add("    interface: {}\n", quoted(t.interface));
     if (!t.vrf.empty()) add("    vrf: {}\n", quoted(t.vrf));
     add("    udp_port: {}\n    mtu: {}\n    ttl: {}\n", t.udp_port, t.mtu, t.ttl);
     add("    dscp: {}\n", t.dscp ? std::to_string(*t.dscp) : std::string("inherit"));

@@ -53,10 +53,27 @@ result<void> check_member(const desired& in, const std::string& name, const brid
     return {};
 }
 
+/// An endpoint that gets what is flooded by a group, and whose own frames are flooded to the group, would hear itself.
+result<void> check_groups(const desired& in, const std::string& name, const bridge& b) {
+    for (const bridge_member& group : b.members) {
+        const tunnel* const to = in.tunnels.find(group.port);
+        if (to == nullptr || !to->to_group()) continue;
+        for (const bridge_member& m : b.members)
+            if (const tunnel* const t = in.tunnels.find(m.port);
+                t != nullptr && t->is_behind(*to) && m.isolation != group.isolation)
+                return refuse(
+                    b, fmt::format("bridge '{}': '{}' is of another isolation group than '{}', "
+                                   "which leads to its group: it would hear what it sends",
+                                   name, m.port, group.port));
+    }
+    return {};
+}
+
 result<void> check_bridge(const desired& in, const std::string& name, const bridge& b) {
     if (b.members.empty()) return refuse(b, fmt::format("bridge '{}' has no members", name));
     for (const bridge_member& m : b.members)
         if (auto good = check_member(in, name, b, m); !good) return good;
+    if (auto good = check_groups(in, name, b); !good) return good;
     for (const auto& [station, port] : b.fixed) {
         if (b.member(port) == nullptr)
             return refuse(b, fmt::format("bridge '{}': station {} is behind '{}', which is not a "

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -15,6 +16,58 @@ constexpr size_t most_ends = 255;  ///< of ours, of each family (datapath/tunnel
 result<void> refuse(const tunnel& t, std::string text) {
     return fail(EINVAL, t.where.text, std::move(text));
 }
+
+/// What is true of one that leads to a group alone.
+result<void> check_group(const desired& in, const std::string& name, const tunnel& t) {
+    const auto wrong = [&](std::string_view what) {
+        return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', which {}", name,
+                                     t.remote.text(), t.interface, what));
+    };
+    const interface* const by = in.interfaces.find(t.interface);
+    if (by == nullptr) return wrong("is no interface: should be a port, a VLAN or a bridge");
+    if (by->kind != interface_kind::routed || (by->addresses.empty() && !by->kernel))
+        return wrong("has no addresses of its own");
+    if (by->vrf != t.vrf)
+        return wrong(t.vrf.empty() ? "is in VRF '" + by->vrf + "'"
+                                   : "is not in VRF '" + t.vrf + "'");
+    // Over IPv6 its link-local address does.
+    const bool speaks =
+        t.remote.v6 || std::any_of(by->addresses.begin(), by->addresses.end(),
+                                   [](const ip_prefix& p) { return !p.address.v6; });
+    if (!speaks) return wrong("has no IPv4 address to join it from");
+    return {};
+}
+
+/// And with the others: a group is on one side, and who sends what is known by it.
+class group_users {
+  public:
+    result<void> add(const std::string& name, const tunnel& t) {
+        const auto [way, first] = ways_.emplace(std::tuple(t.vrf, t.remote), &t.interface);
+        if (!first && *way->second != t.interface)
+            return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', and another by "
+                                         "'{}': should be one",
+                                         name, t.remote.text(), t.interface, *way->second));
+        const auto [there, fresh] =
+            of_group_.emplace(std::tuple(t.vrf, t.remote, t.udp_port, t.vni), name);
+        if (!fresh)
+            return refuse(t, fmt::format("tunnel '{}' has the group {}, the port and the VNI of "
+                                         "tunnel '{}'",
+                                         name, t.remote.text(), there->second));
+        const auto [other, alone] =
+            of_local_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.vni), name);
+        if (!alone)
+            return refuse(t, fmt::format("tunnel '{}' leads from {} to a group, with the port and "
+                                         "the VNI of tunnel '{}', which does so, too: what is "
+                                         "flooded would go twice",
+                                         name, t.local.text(), other->second));
+        return {};
+    }
+
+  private:
+    using user = std::tuple<std::string, ip_address, uint16_t, uint32_t>;
+    std::map<std::tuple<std::string, ip_address>, const std::string*> ways_;
+    std::map<user, std::string> of_group_, of_local_;
+};
 
 /// On which interface of a VRF an address is ours; null: on none.
 const std::string* owner_of(const desired& in, const std::string& vrf, const ip_address& a) {
@@ -39,17 +92,27 @@ result<void> check_tunnel(const desired& in, const std::string& name, const tunn
     if (const std::string* const ours = owner_of(in, t.vrf, t.remote))
         return refuse(t, fmt::format("tunnel '{}' leads to {}, which is our own address on '{}'",
                                      name, t.remote.text(), *ours));
-    return {};
+    return t.to_group() ? check_group(in, name, t) : result<void>{};
 }
 
 }  // namespace
+
+joined_groups groups_of(const desired& in) {
+    joined_groups out;
+    for (const auto& [name, t] : in.tunnels)
+        if (t.to_group()) out.emplace(t.interface, t.remote);
+    return out;
+}
 
 result<void> check_tunnels(const desired& in) {
     std::map<std::tuple<std::string, ip_address, uint16_t, ip_address, uint32_t>, std::string>
         whose;
     std::set<std::tuple<std::string, ip_address, uint16_t>> ends[2];
+    group_users groups;
     for (const auto& [name, t] : in.tunnels) {
         if (auto good = check_tunnel(in, name, t); !good) return good;
+        if (t.to_group())
+            if (auto good = groups.add(name, t); !good) return good;
         const auto [there, fresh] =
             whose.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.remote, t.vni), name);
         if (!fresh)
@@ -57,9 +120,11 @@ result<void> check_tunnels(const desired& in) {
                 t, fmt::format("tunnel '{}' has the ends, the port and the VNI of tunnel '{}'",
                                name, there->second));
         ends[t.local.v6].emplace(t.vrf, t.local, t.udp_port);
+        if (t.to_group()) ends[t.local.v6].emplace(t.vrf, t.remote, t.udp_port);
         if (ends[t.local.v6].size() > most_ends)
             return refuse(
-                t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours",
+                t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours "
+                               "and groups",
                                name, most_ends));
     }
     return {};

@@ -193,6 +193,28 @@ TEST(explain, says_what_happens_and_does_nothing) {
     finish(l);
 }
 
+/// To a group, as such packets are sent: by its Ethernet address.
+TEST(explain, knows_groups) {
+    tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
+                 one_tunnel("g", "239.1.2.3", ", interface: up") +
+                 bridge("{port: p0}, {port: p1}, {port: t2}, {port: g}"));
+    const auto way_of = [&](const char* to) {
+        const json said = result_of(l, {{"request", "explain"},
+                                        {"port", "up"},
+                                        {"from", "10.0.9.2"},
+                                        {"to", to},
+                                        {"destination_port", 4789},
+                                        {"bytes", 128}});
+        std::string stages;
+        for (const json& step : said["way"]) stages += step["stage"].get<std::string>() + " ";
+        return stages + said["way"].back()["reason"].get<std::string>();
+    };
+    EXPECT_TRUE(way_of("239.1.2.3").ends_with("parse decap drop vxlan_flags"))
+        << way_of("239.1.2.3");
+    EXPECT_TRUE(way_of("239.1.2.4").ends_with("parse drop ipv4_destination"))
+        << way_of("239.1.2.4");
+}
+
 TEST(explain, makes_the_packet_that_is_asked_for) {
     running_lab l(router);
     const json one = result_of(

@@ -57,11 +57,47 @@ TEST(tunnels, are_read_and_written) {
     EXPECT_TRUE(again->bridges == read->bridges) << to_yaml(*again);
 }
 
+TEST(tunnels, to_groups_are_read_and_written) {
+    const auto read = load_text(
+        tunnel_ports +
+            "tunnels:\n"
+            "  - {name: t, vni: 7, local: 10.0.9.1, remote: 10.0.9.2}\n"
+            "  - {name: g, vni: 7, local: 10.0.9.1, remote: 239.1.1.1, interface: up}\n"
+            "  - {name: h, vni: 8, local: 10.0.9.1, remote: 239.1.1.1, interface: up}\n"
+            "  - {name: i, vni: 7, local: 10.0.9.1, remote: 239.1.1.1, interface: up, udp_port: "
+            "8472}\n"
+            "  - {name: six, vni: 7, local: \"2001:db8::1\", remote: \"ff1e::9\", interface: up}\n"
+            "bridges: [{name: lan, members: [{port: a}, {port: t}, {port: g}]}]\n",
+        "f.yaml");
+    ASSERT_TRUE(read) << read.error().message();
+    const state::tunnel &t = read->tunnels.at("t"), &g = read->tunnels.at("g");
+    EXPECT_TRUE(g.to_group() && g.interface == "up" && !t.to_group() && t.interface.empty());
+    EXPECT_TRUE(t.is_behind(g) && !g.is_behind(t) && !g.is_behind(g));
+    EXPECT_TRUE(!t.is_behind(read->tunnels.at("h")) && !t.is_behind(read->tunnels.at("i")));
+    const auto again = load_text(to_yaml(*read), "again");
+    ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
+    EXPECT_TRUE(again->tunnels == read->tunnels) << to_yaml(*again);
+}
+
 class refused_tunnel : public ::testing::TestWithParam<complaint_row> {};
 TEST_P(refused_tunnel, says_where_and_why) { expect_complaint(GetParam()); }
 
 std::string one_tunnel(const std::string& says) {
     return with_tunnels("  - {name: t, " + says + "}\n");
+}
+
+std::string to_group_of(const std::string& group, const std::string& by = "up") {
+    const bool v6 = group.find(':') != std::string::npos;
+    return one_tunnel(std::string("vni: 7, local: \"") + (v6 ? "2001:db8::1" : "10.0.9.1") +
+                      "\", remote: \"" + group + "\", interface: " + by);
+}
+/// Beside one to 239.1.1.1.
+std::string two_groups(const std::string& other) {
+    return "ports:\n  - {name: up, device: d0, addresses: [10.0.9.1/24]}\n"
+           "  - {name: b, device: d1, addresses: [10.0.8.1/24]}\ntunnels:\n"
+           "  - {name: t, vni: 7, local: 10.0.9.1, remote: 239.1.1.1, interface: up}\n"
+           "  - {name: u, " +
+           other + "}\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -80,8 +116,66 @@ INSTANTIATE_TEST_SUITE_P(
                       "f.yaml:5: tunnel 't' ends at 10.0.9.7, which is not an address of ours"},
         complaint_row{"to ourselves", one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.1"),
                       "f.yaml:5: tunnel 't' leads to 10.0.9.1, which is our own address on 'up'"},
-        complaint_row{"to a group", one_tunnel("vni: 7, local: 10.0.9.1, remote: 239.1.1.1"),
-                      "f.yaml:5: tunnels[0].remote is 239.1.1.1; should be one host's"},
+        complaint_row{
+            "an endpoint that hears itself",
+            with_tunnels(usual_tunnel + "  - {name: g, vni: 7, local: 10.0.9.1, remote: "
+                                        "239.1.1.1, interface: up}\n",
+                         "{port: a}, {port: t, isolation: 3}, {port: g}"),
+            "f.yaml:7: bridge 'lan': 't' is of another isolation group than 'g', which leads to "
+            "its group: it would hear what it sends"},
+        complaint_row{"to a group by nothing",
+                      one_tunnel("vni: 7, local: 10.0.9.1, remote: 239.1.1.1"),
+                      "f.yaml:5: tunnels[0].remote is the group 239.1.1.1, which needs the key "
+                      "'interface': the port, VLAN or bridge that it is reached by"},
+        complaint_row{"to a host by an interface",
+                      one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, interface: up"),
+                      "f.yaml:5: tunnels[0].interface is how a group is reached; 'remote' is "
+                      "10.0.9.2, one host, whose packets go by the routes"},
+        complaint_row{"to a group of the link", to_group_of("224.0.0.9"),
+                      "f.yaml:5: tunnels[0].remote is the group 224.0.0.9; should be none of "
+                      "224.0.0.0/24"},
+        complaint_row{"to a group of one source", to_group_of("232.0.0.9"),
+                      "f.yaml:5: tunnels[0].remote is the group 232.0.0.9, one of 232.0.0.0/8"},
+        complaint_row{"to a group of the link over ipv6", to_group_of("ff02::9"),
+                      "f.yaml:5: tunnels[0].remote is the group ff02::9; its scope should be from "
+                      "ff03::/16 to ff0e::/16"},
+        complaint_row{"to a group of one source over ipv6", to_group_of("ff35::9"),
+                      "f.yaml:5: tunnels[0].remote is the group ff35::9, one of ff3x::/32"},
+        complaint_row{"to a group of another family",
+                      one_tunnel("vni: 7, local: 10.0.9.1, remote: \"ff05::9\", interface: up"),
+                      "f.yaml:5: tunnel 't' is from 10.0.9.1 to ff05::9: both should be of one "
+                      "family"},
+        complaint_row{"to a group by nobody's interface", to_group_of("239.1.1.1", "east"),
+                      "f.yaml:5: tunnel 't' reaches the group 239.1.1.1 by 'east', which is no "
+                      "interface: should be a port, a VLAN or a bridge"},
+        complaint_row{"to a group by a bridge's member", to_group_of("239.1.1.1", "a"),
+                      "f.yaml:5: tunnel 't' reaches the group 239.1.1.1 by 'a', which has no "
+                      "addresses of its own"},
+        complaint_row{"to a group by an interface without its family",
+                      "ports:\n  - {name: a, device: d0, addresses: [\"2001:db8:5::1/64\"]}\n"
+                      "  - {name: up, device: d1, addresses: [10.0.9.1/24]}\ntunnels:\n"
+                      "  - {name: t, vni: 7, local: 10.0.9.1, remote: 239.1.1.1, interface: a}\n",
+                      "f.yaml:5: tunnel 't' reaches the group 239.1.1.1 by 'a', which has no IPv4 "
+                      "address to join it from"},
+        complaint_row{"to a group by another vrf's interface",
+                      "vrfs: [{name: red}]\n"
+                      "ports:\n  - {name: a, device: d0, vrf: red, addresses: [10.0.8.1/24]}\n"
+                      "  - {name: up, device: d1, addresses: [10.0.9.1/24]}\ntunnels:\n"
+                      "  - {name: t, vni: 7, local: 10.0.9.1, remote: 239.1.1.1, interface: a}\n",
+                      "f.yaml:6: tunnel 't' reaches the group 239.1.1.1 by 'a', which is in VRF "
+                      "'red'"},
+        complaint_row{"a group by two interfaces",
+                      two_groups("vni: 8, local: 10.0.8.1, remote: 239.1.1.1, interface: b"),
+                      "f.yaml:6: tunnel 'u' reaches the group 239.1.1.1 by 'b', and another by "
+                      "'up': should be one"},
+        complaint_row{"a group twice",
+                      two_groups("vni: 7, local: 10.0.8.1, remote: 239.1.1.1, interface: up"),
+                      "f.yaml:6: tunnel 'u' has the group 239.1.1.1, the port and the VNI of "
+                      "tunnel 't'"},
+        complaint_row{"two groups for one",
+                      two_groups("vni: 7, local: 10.0.9.1, remote: 239.1.1.2, interface: up"),
+                      "f.yaml:6: tunnel 'u' leads from 10.0.9.1 to a group, with the port and the "
+                      "VNI of tunnel 't', which does so, too: what is flooded would go twice"},
         complaint_row{"to a link-local address",
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: \"fe80::1\""),
                       "f.yaml:5: tunnels[0].remote is fe80::1; should be one host's"},

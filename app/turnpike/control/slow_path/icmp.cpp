@@ -189,6 +189,8 @@ void local::take(packet_in_hand p) {
         return tools_.give_or_consume(
             std::move(p));  // an answer, or an error about a packet of ours
     }
+    if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.hear(p))
+        return tools_.give_or_consume(std::move(p));
     if (tools_.host.has(p.about().in_interface))
         return tools_.host.give(std::move(p), tools_.now_ms);
     if (!whole) return p.drop(drop_reason::local_fragment);

@@ -3,6 +3,7 @@
 // each, so that pings silence no Packet Too Big.
 #pragma once
 
+#include "control/slow_path/igmp_reports.hpp"
 #include "control/slow_path/own_groups.hpp"
 #include "control/slow_path/tools.hpp"
 #include "packet/icmp.hpp"
@@ -33,8 +34,8 @@ class icmp_errors {
 /// Packets for us: ICMP echo is answered; what nobody takes is dropped and its sender told.
 class local : public handler {
   public:
-    local(tools& t, icmp_errors& errors, own_groups& own)
-        : handler(t), errors_(errors), own_(own) {}
+    local(tools& t, icmp_errors& errors, own_groups& own, igmp_reports& igmp)
+        : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
     void set_rate(uint32_t per_second) { echo_rate_ = token_bucket(per_second); }
     void take(packet_in_hand p) override;
 
@@ -43,6 +44,7 @@ class local : public handler {
 
     icmp_errors& errors_;
     own_groups& own_;
+    igmp_reports& igmp_;
     token_bucket echo_rate_{0};
 };
 

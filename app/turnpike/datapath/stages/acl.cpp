@@ -3,7 +3,7 @@
 // the interfaces that they leave by, and the L2 list of the bridge's member that frames came in by. Packets
 // come here only where a list is bound (doc/acl.md), and of those that come in by a routed interface what
 // stage plain has not asked it about (acl_judge.hpp).
-//   Reads   packet, parsed, in, out, punted; interface.{acl_in, acl_out}; L2 lists: packet, in or out and
+//   Reads   packet, parsed, in, out, punted, tunnelled; interface.{acl_in, acl_out}; L2 lists: packet, in or out and
 //           domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of what is denied; the lists' counters
 // Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the
@@ -252,7 +252,8 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
         if (interfaces[in.peer].acl_out != nullptr) out_list |= packet_mask{1} << i;
     });
     const packet_mask routed = packets & ~patched & ~bridged;
-    return move(b, routed & ~b.punted, stage::lookup) | move(b, routed & b.punted, stage::punt) |
+    return move(b, routed & ~b.punted & ~b.tunnelled, stage::lookup) |
+           move(b, routed & b.punted, stage::punt) | move(b, routed & b.tunnelled, stage::decap) |
            move(b, bridged, stage::bridge) | move(b, out_list, stage::acl_out) |
            move(b, patched & ~out_list, stage::tx) | move(b, denied, stage::drop);
 }

@@ -2,7 +2,7 @@
 // Stage parse: what each packet is, and whether it may go on.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
 //           view.own
-//   Writes  parsed; punt, hop and out of what is for control. Headers are contiguous afterwards;
+//   Writes  parsed; tunnelled; punt, hop and out of what is for control. Headers are contiguous afterwards;
 //           padding behind a routed IP packet is cut off
 // Routed: everything that a router must check (RFC 1812 section 5.2.2, RFC 8200) but TTL and MTU.
 // Patched or bridged, where a list is to judge: what is IP and cannot be read to its upper layer, or hides behind
@@ -12,6 +12,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/take_tag.hpp"
+#include "packet/igmp.hpp"
 #include "packet/ipv4.hpp"
 #include "packet/ipv4_options.hpp"
 #include "packet/ipv6.hpp"
@@ -47,22 +48,48 @@ struct verdict {
     drop_reason drop = drop_reason::none;
     bool punted = false;
     punt_reason punt = punt_reason::local;
+    bool tunnelled = false;  ///< where punted: not at all, stage decap ends it
 };
 
+/// To a group: what comes out of a tunnel, and who asks whether we are in it (RFC 3376 section 4.1.12); switches that
+/// ask have no address (RFC 4541 section 2.1.1).
+/// otherwise  why others are dropped
+__attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, const packet::parsed& p,
+                                                      const interface& in, const view& v,
+                                                      drop_reason otherwise) noexcept {
+    const auto& ip = packet::view<packet::ipv4_header>(frame + p.l2_bytes);
+    const uint32_t source = ip.source, destination = ip.destination;
+    const auto& groups = in.addresses->v4_groups;
+    if (groups.empty() || !packet::is_ipv4_multicast(destination) ||
+        !packet::view<packet::ethernet_header>(frame).destination.is_group())
+        return {otherwise};
+    const bool asks = p.upper_protocol == packet::protocol_igmp;
+    const bool joined = std::find(groups.begin(), groups.end(), destination) != groups.end();
+    if (!joined && !(asks && destination == packet::ipv4_all_hosts)) return {otherwise};
+    if (v.vrf[in.vrf].own.has(source) ||
+        (packet::is_ipv4_martian(source) && !(asks && source == 0)))
+        return {drop_reason::ipv4_source};
+    if (asks) return {.punted = true, .punt = punt_reason::local};
+    if (v.tunnels->end(p, frame + p.l2_bytes, in.vrf)) return {.punted = true, .tunnelled = true};
+    return {otherwise};
+}
+
 verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
-                      const own_addresses& own) noexcept {
+                      const view& v) noexcept {
+    const own_addresses& own = v.vrf[in.vrf].own;
     const auto& ip = packet::view<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
     if (packet::is_ipv4_local_group(destination) && in.to_host) [[unlikely]] {
-        if (packet::is_ipv4_martian(source) || own.has(source)) return {drop_reason::ipv4_source};
+        if (packet::is_ipv4_martian(source) || own.has(source))
+            return classify_ipv4_group(frame, p, in, v, drop_reason::ipv4_source);
         return {.punted = true, .punt = punt_reason::local};
     }
     if (p.is(packet::flag_ipv4_options) && !in.source_routed &&
         packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = packet::check_ipv4_addresses(source, destination);
-        why != drop_reason::none)
-        return {why};
+        why != drop_reason::none) [[unlikely]]
+        return classify_ipv4_group(frame, p, in, v, why);
     // A sender that is a broadcast address, or claims to be us (RFC 1812 section 5.3.7).
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
@@ -73,7 +100,8 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
 }
 
 verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const interface& in,
-                      const own_addresses& own) noexcept {
+                      const view& v) noexcept {
+    const own_addresses& own = v.vrf[in.vrf].own;
     const auto& ip = packet::view<packet::ipv6_header>(frame + p.l2_bytes);
     if (packet::is_nd(p)) return {.punted = true, .punt = punt_reason::nd};
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
@@ -83,7 +111,10 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::is_multicast(ip.destination)) {
         const auto& groups = in.addresses->v6_groups;
         if (std::find(groups.begin(), groups.end(), ip.destination) != groups.end())
-            return {.punted = true, .punt = punt_reason::local};
+            return {
+                .punted = true,
+                .punt = punt_reason::local,
+                .tunnelled = v.tunnels != nullptr && v.tunnels->end(p, frame + p.l2_bytes, in.vrf)};
         if (in.to_host && packet::is_link_local_group(ip.destination))
             return {.punted = true, .punt = punt_reason::local};
         return {drop_reason::ipv6_destination};
@@ -133,9 +164,9 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
     if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
     switch (p.l3) {
         case l3_kind::ipv4:
-            return classify_ipv4(frame, p, in, v.vrf[in.vrf].own);
+            return classify_ipv4(frame, p, in, v);
         case l3_kind::ipv6:
-            return classify_ipv6(frame, p, in, v.vrf[in.vrf].own);
+            return classify_ipv6(frame, p, in, v);
         case l3_kind::arp:
             return {.punted = true, .punt = punt_reason::arp};
         case l3_kind::other:
@@ -146,7 +177,7 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
-    packet_mask drops = 0, punts = 0, judged = 0, asked = 0;
+    packet_mask drops = 0, punts = 0, judged = 0, asked = 0, tunnelled = 0;
     for_each(packets, [&](uint32_t i) {
         take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
@@ -172,7 +203,13 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
                 if (in.urpf) asked |= one;
             }
         }
-        if (is.punted) [[unlikely]] {
+        if (is.tunnelled) [[unlikely]] {
+            tunnelled |= one;
+            if (in.urpf) {
+                asked |= one;
+                return;
+            }
+        } else if (is.punted) [[unlikely]] {
             b.punt[i] = is.punt;
             b.hop[i] = fixed_hop::local;
             b.out[i] = {};
@@ -186,9 +223,11 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     judged &= ~asked;  // behind stage urpf
     packets &= ~drops;
     b.punted |= punts;
+    b.tunnelled = tunnelled;
+    const packet_mask rest = packets & ~judged & ~asked;
     return move(b, packets & judged, stage::acl_in) |
-           move(b, packets & ~judged & ~punts & ~asked, stage::lookup) |
-           move(b, asked, stage::urpf) | move(b, punts & ~judged & ~asked, stage::punt) |
+           move(b, rest & ~punts & ~tunnelled, stage::lookup) | move(b, asked, stage::urpf) |
+           move(b, rest & punts, stage::punt) | move(b, rest & tunnelled, stage::decap) |
            move(b, drops, stage::drop);
 }
 

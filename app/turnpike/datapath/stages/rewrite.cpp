@@ -50,18 +50,7 @@ struct outcome {
 
 /// Is a packet for us in a tunnel that ends here?
 bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
-    const packet::parsed& p = b.parsed[i];
-    if (p.upper_protocol != packet::protocol_udp || !p.is(packet::flag_ports) ||
-        p.is(packet::flag_fragment) || !v.tunnels->has_port(p.destination_port))
-        return false;
-    const uint8_t vrf = v.interfaces[b.in[i]].vrf;
-    const uint8_t* const l3 = l3_of(b, i);
-    const uint16_t end =
-        p.is_ipv4() ? v.tunnels->end_of(uint32_t{packet::view<packet::ipv4_header>(l3).destination},
-                                        vrf, p.destination_port)
-                    : v.tunnels->end_of(packet::view<packet::ipv6_header>(l3).destination, vrf,
-                                        p.destination_port);
-    return end != tunnel_tables::no_end;
+    return v.tunnels->end(b.parsed[i], l3_of(b, i), v.interfaces[b.in[i]].vrf);
 }
 
 /// Hops that send nothing.

@@ -2,7 +2,7 @@
 // Stage urpf: what comes in by an interface that asks for it goes on only where its source is routed back (RFC
 // 3704), by any way, or by that interface. Packets for us, too; what was punted before any lookup (ARP, neighbour
 // discovery, groups of the link) is not asked: its senders need no route.
-//   Reads   packet, in, parsed, punted; interface.{urpf, urpf_strict, acl_in}, view.{vrf, hops}
+//   Reads   packet, in, parsed, punted, tunnelled; interface.{urpf, urpf_strict, acl_in}, view.{vrf, hops}
 //   Writes  drop
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/look_up.hpp"
@@ -34,8 +34,10 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
         judged |= packet_mask{v.interfaces[b.in[i]].acl_in != nullptr} << i;
     });
     packets &= ~judged;
-    return move(b, judged, stage::acl_in) | move(b, packets & ~b.punted, stage::lookup) |
-           move(b, packets & b.punted, stage::punt) | move(b, drops, stage::drop);
+    return move(b, judged, stage::acl_in) |
+           move(b, packets & ~b.punted & ~b.tunnelled, stage::lookup) |
+           move(b, packets & b.punted, stage::punt) | move(b, packets & b.tunnelled, stage::decap) |
+           move(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control/slow_path/igmp_reports.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "packet/igmp.hpp"
+
+namespace turnpike::control::slow_path {
+
+using packet::group_record;
+
+bool igmp_reports::hear(const packet_in_hand& p) {
+    const uint16_t place = p.about().in_interface;
+    if (tools_.interface(place).addresses->v4_groups.empty()) return false;
+    if (const auto query = packet::read_igmp_query(p.lead(), p.about().parsed)) {
+        const auto group =
+            query->group == 0 ? std::nullopt : std::optional(ip_address::from_v4(query->group));
+        queried(place, {query->version, query->max_response_ms, group});
+    }
+    return true;
+}
+
+std::vector<ip_address> igmp_reports::groups_of(const datapath::interface& on) const {
+    std::vector<ip_address> out;
+    for (const uint32_t group : on.addresses->v4_groups) out.push_back(ip_address::from_v4(group));
+    return out;
+}
+
+void igmp_reports::send(uint16_t place, unsigned version, std::span<const ip_address> groups,
+                        group_record kind) {
+    const datapath::interface& on = tools_.interface(place);
+    const auto& ours = on.addresses->v4;
+    const packet::igmp_host us{on.mac, ours.empty() ? 0 : ours.front().address};
+    std::array<uint8_t, packet::igmp_report_bytes(packet::igmp_groups_max)> frame;
+    const auto out = [&](uint32_t bytes) {
+        tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
+    };
+    if (version < 3) {
+        const bool leaves = kind == group_record::to_include;
+        if (leaves && version == 1) return;  // which knows no such message
+        const auto says = leaves         ? packet::igmp_older::leave_2
+                          : version == 1 ? packet::igmp_older::report_1
+                                         : packet::igmp_older::report_2;
+        for (const ip_address& group : groups)
+            out(packet::write_igmp_older(frame, us, group.v4(), says));
+        return;
+    }
+    std::array<uint32_t, packet::igmp_groups_max> some;
+    while (!groups.empty()) {
+        const size_t n = std::min(groups.size(), some.size());
+        std::transform(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(n),
+                       some.begin(), [](const ip_address& g) { return g.v4(); });
+        out(packet::write_igmp_report(frame, us, std::span(some).first(n), kind));
+        groups = groups.subspan(n);
+    }
+}
+
+}  // namespace turnpike::control::slow_path

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The IPv4 groups of interfaces, by IGMPv3, or by an older version where a router of that version is. The kernel's own
+// IGMP, where it has the interface too, speaks of its groups, and is given the same queries.
+#pragma once
+
+#include "control/slow_path/group_reports.hpp"
+
+namespace turnpike::control::slow_path {
+
+/// Threads  control.
+class igmp_reports : public group_reports {
+  public:
+    explicit igmp_reports(tools& t) : group_reports(t, 3) {}
+    /// A message of IGMP came in. False: the interface is in no groups.
+    [[nodiscard]] bool hear(const packet_in_hand& p);
+
+  private:
+    [[nodiscard]] std::vector<ip_address> groups_of(const datapath::interface& on) const override;
+    void send(uint16_t interface, unsigned version, std::span<const ip_address> groups,
+              packet::group_record kind) override;
+};
+
+}  // namespace turnpike::control::slow_path
