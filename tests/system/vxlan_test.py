@@ -70,23 +70,29 @@ class Fabric:
         leaf.run(f"ip addr add 10.0.9.{n}/24 dev eth0")
         leaf.run(f"ip addr add 2001:db8:9::{n}/64 dev eth0 nodad")
         leaf.run(f"ip link add vx0 mtu {self.mtu} type vxlan id {NETWORK} local {OUTER[self.family].format(n)} "
-                 f"dstport 4789 {'udpcsum' if (self.tunnel or {}).get('checksum') else ''}")
-        for other in (1, *others):
-            leaf.run(f"bridge fdb append 00:00:00:00:00:00 dev vx0 dst {OUTER[self.family].format(other)}")
+                 f"dstport 4789 {self.device_more()}")
+        self.flood(leaf, (1, *others))
         leaf.run("ip link set vx0 up")
         leaf.run(f"ip addr add 10.1.0.{n}/24 dev vx0")
         leaf.run(f"ip addr add 2001:db8:1::{n}/64 dev vx0 nodad")
         return leaf
 
+    def device_more(self):
+        """What else Linux's device is told."""
+        return "udpcsum" if (self.tunnel or {}).get("checksum") else ""
+
+    def flood(self, leaf, others):
+        for other in others:
+            leaf.run(f"bridge fdb append 00:00:00:00:00:00 dev vx0 dst {OUTER[self.family].format(other)}")
+
     def counted(self):
         return {t["name"]: t for t in self.operator.show("tunnels")["tunnels"]}
 
 
-def capture(fabric, what):
-    """What of the underlay leaf2 sees, while what() runs, as a file's name."""
-    leaf = fabric.leaves[2]
+def capture(fabric, what, host=None, interface="eth0"):
+    """What of the underlay leaf2, or another host, sees, while what() runs, as a file's name."""
     path = os.path.join(fabric.running.folder.name, "underlay.pcap")
-    dump = leaf.start(f"tcpdump -q -i eth0 -U -w {path}", stderr=-1, text=True)
+    dump = (host or fabric.leaves[2]).start(f"tcpdump -q --immediate-mode -i {interface} -U -w {path}", stderr=-1, text=True)
     wait_until(lambda: "listening" in dump.stderr.readline(), "tcpdump listens")
     what()
     wait_until(lambda: os.path.getsize(path) > 1000, "it has captured something")
