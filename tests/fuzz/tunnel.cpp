@@ -3,8 +3,9 @@
 //
 //   ( | flags | length 2 | first segment | traffic class | bytes ... | )*
 //   flags   1 over IPv6, 2 segments are heap blocks of exactly their size, 4 the UDP checksum is made right,
-//           8 IPv4 options, or an IPv6 extension, 16 the bytes are a frame for the bridge, which goes into tunnels
-//   bytes   UDP's header, whose port is made VXLAN's, and all behind it
+//           8 IPv4 options, or an IPv6 extension, 16 the bytes are a frame for the bridge, which goes into tunnels,
+//           32 to the tunnels' group, 64 a question who is in it: IGMP, or MLD; 128 control's clock goes on by a second
+//   bytes   UDP's header, whose port is made VXLAN's, and all behind it; or the question
 //
 // What must hold after each input: every packet has one fate, every mbuf is back, what leaves by the underlay is a sound
 // packet of a tunnel, and what leaves the bridge is a frame that was in a tunnel, or control's answer to a question that
@@ -25,7 +26,10 @@ using test::byte_vector;
 const byte_vector us{2, 0, 0, 0, 0, 0x0c}, them{2, 0, 0, 0, 9, 2};
 const byte_vector us6{0x20, 1, 0xd, 0xb8, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
     them6{0x20, 1, 0xd, 0xb8, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-constexpr uint32_t us4 = 0x0a000901, them4 = 0x0a000902;
+constexpr uint32_t us4 = 0x0a000901, them4 = 0x0a000902, group4 = 0xef01'0203;
+const byte_vector group6{0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34},
+    near6{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
+const byte_vector group4_mac{1, 0, 0x5e, 1, 2, 3}, group6_mac{0x33, 0x33, 0, 0, 0x12, 0x34};
 enum port : uint16_t { lan, up };
 
 constexpr const char* configuration = R"(
@@ -35,13 +39,18 @@ ports:
 tunnels:
   - {name: t4, vni: 100, local: 10.0.9.1, remote: 10.0.9.2, mtu: 1500, dscp: inherit}
   - {name: t6, vni: 100, local: "2001:db8:9::1", remote: "2001:db8:9::2", mtu: 1500}
+  - {name: g4, vni: 100, local: 10.0.9.1, remote: 239.1.2.3, interface: up, mtu: 1500}
+  - {name: g6, vni: 100, local: "2001:db8:9::1", remote: "ff05::1234", interface: up, mtu: 1500}
   - {name: v4, vni: 200, local: 10.0.9.1, remote: 10.0.9.2, mtu: 1500, ignore_reserved: true, checksum: true}
 bridges:
   - {name: one, members: [{port: lan, mode: trunk}, {port: t4, mode: access, vlan: 4, neigh_suppress: true},
                           {port: t6, mode: access, vlan: 6, neigh_suppress: true},
+                          {port: g4, mode: access, vlan: 4, neigh_suppress: true},
+                          {port: g6, mode: access, vlan: 6, neigh_suppress: true},
                           {port: v4, mode: trunk, neigh_suppress: true}]}
 neighbours:
-  static: [{address: 10.0.9.2, mac: "02:00:00:00:09:02"}, {address: "2001:db8:9::2", mac: "02:00:00:00:09:02"}]
+  static: [{address: 10.0.9.2, mac: "02:00:00:00:09:02"}, {address: "2001:db8:9::2", mac: "02:00:00:00:09:02"},
+           {address: "fe80::9", port: up, mac: "02:00:00:00:09:02"}]
 )";
 
 class lab : public test::path_lab {
@@ -62,6 +71,7 @@ class lab : public test::path_lab {
             from_lan_ = into;
             given_.push_back(given);
             offer_packet(into ? lan : up, chain(frame, data[3], (flags & 2) != 0));
+            if ((flags & 128) != 0) control(1000);
             settle_all();
             data += 5 + bytes;
             size -= 5 + bytes;
@@ -76,34 +86,50 @@ class lab : public test::path_lab {
     }
 
   private:
-    static byte_vector outer(uint8_t flags, uint8_t traffic_class, byte_vector udp) {
+    static byte_vector outer(uint8_t flags, uint8_t traffic_class, byte_vector inner) {
         using namespace test;
-        const bool v6 = (flags & 1) != 0;
-        if (udp.size() >= 4) store_be(&udp[2], packet::vxlan_port);
-        if ((flags & 4) != 0 && udp.size() >= 8) {
-            store_be(&udp[4], static_cast<uint16_t>(udp.size()));
-            store_be(&udp[6], uint16_t{0});
-            uint32_t sum = 17 + static_cast<uint32_t>(udp.size());
-            sum = v6 ? packet::sum_bytes(them6, packet::sum_bytes(us6, sum))
-                     : packet::sum_bytes(be(them4), packet::sum_bytes(be(us4), sum));
-            store_be(&udp[6], static_cast<uint16_t>(~packet::fold(packet::sum_bytes(udp, sum))));
+        const bool v6 = (flags & 1) != 0, to_group = (flags & 32) != 0, asks = (flags & 64) != 0;
+        const byte_vector& to6 = to_group || asks ? group6 : us6;
+        const uint32_t to4 = to_group || asks ? group4 : us4;
+        const byte_vector& mac = !to_group && !asks ? us : v6 ? group6_mac : group4_mac;
+        const byte_vector& from6 = asks ? near6 : them6;
+        if (!asks && inner.size() >= 4) store_be(&inner[2], packet::vxlan_port);
+        if ((flags & 4) != 0 && inner.size() >= 8) {
+            const size_t field = asks ? 2 : 6;
+            const uint8_t protocol = asks ? 58 : 17;
+            if (!asks) store_be(&inner[4], static_cast<uint16_t>(inner.size()));
+            store_be(&inner[field], uint16_t{0});
+            uint32_t sum = protocol + static_cast<uint32_t>(inner.size());
+            if (v6)
+                sum = packet::sum_bytes(from6, packet::sum_bytes(to6, sum));
+            else
+                sum = asks ? 0 : packet::sum_bytes(be(them4), packet::sum_bytes(be(to4), sum));
+            store_be(&inner[field],
+                     static_cast<uint16_t>(~packet::fold(packet::sum_bytes(inner, sum))));
         }
         const bool more = (flags & 8) != 0;
         if (v6) {
+            const uint8_t protocol = asks ? 58 : 17;
             byte_vector out = ethernet(0x86dd,
-                                       ipv6({.next_header = more ? uint8_t{60} : uint8_t{17},
-                                             .source = them6,
-                                             .destination = us6},
-                                            more ? extension(17, 0, udp) : udp),
-                                       us, them);
+                                       ipv6({.next_header = more ? uint8_t{60} : protocol,
+                                             .hop_limit = asks ? uint8_t{1} : uint8_t{64},
+                                             .source = from6,
+                                             .destination = to6},
+                                            more ? extension(protocol, 0, inner) : inner),
+                                       mac, them);
             out[15] = static_cast<uint8_t>(out[15] | (traffic_class & 3) << 4);
             return out;
         }
-        byte_vector out = ethernet(
-            0x0800,
-            ipv4({.source = them4, .destination = us4, .options = byte_vector(more ? 4 : 0, 1)},
-                 udp),
-            us, them);
+        const byte_vector alert{0x94, 4, 0, 0}, options(4, 1);
+        byte_vector out = ethernet(0x0800,
+                                   ipv4({.protocol = asks ? uint8_t{2} : uint8_t{17},
+                                         .source = them4,
+                                         .destination = to4,
+                                         .options = !more  ? byte_vector{}
+                                                    : asks ? alert
+                                                           : options},
+                                        inner),
+                                   mac, them);
         out[15] = traffic_class;
         auto& ip = packet::view<packet::ipv4_header>(&out[14]);
         ip.checksum = 0;
@@ -177,7 +203,7 @@ class lab : public test::path_lab {
             return has(said, address) && has(said, mac);
         }));
     }
-    /// ARP, neighbour discovery and ICMP of ours aside.
+    /// ARP, neighbour discovery, ICMP and reports of groups of ours aside.
     static bool is_tunnelled(const byte_vector& frame) {
         REQUIRE(frame.size() >= 14);
         const auto type = load_be<uint16_t>(&frame[12]);
@@ -185,8 +211,9 @@ class lab : public test::path_lab {
         const bool v4 = type == 0x0800;
         if (type == 0x0806 || l3[v4 ? 9 : 6] != 17) return false;
         const size_t header = v4 ? 20 : 40;
-        REQUIRE(l3.size() >= header + 16 + 14 &&
-                byte_vector(frame.begin(), frame.begin() + 6) == them);
+        const byte_vector to(frame.begin(), frame.begin() + 6);
+        REQUIRE(l3.size() >= header + 16 + 14);
+        REQUIRE(to == them || to == (v4 ? group4_mac : group6_mac));
         const std::span<const uint8_t> udp = l3.subspan(header);
         REQUIRE(load_be<uint16_t>(&udp[2]) == packet::vxlan_port);
         REQUIRE(load_be<uint16_t>(&udp[4]) == udp.size() && (udp[8] == 8));
