@@ -161,11 +161,6 @@ class table_maker {
         }
     }
 
-    [[nodiscard]] bool is_in(const state::bridge_member& m, uint16_t domain) const {
-        const bridge_member& member = to_.members[c_.interface_place.at(m.port)];
-        return member.tag_out == nullptr ||
-               member.tag_out[domain - member.first_domain] != bridge_member::not_here;
-    }
     /// By member: the one that leads to the group by which it gets what is flooded (RFC 7348 section 4.2); 0: none.
     [[nodiscard]] std::vector<uint16_t> groups_of_members(const state::bridge& b) const {
         std::vector<std::pair<const state::tunnel*, uint16_t>> groups;
