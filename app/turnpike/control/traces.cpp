@@ -4,12 +4,12 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
-#include <rte_ring_elem.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "control/controller.hpp"
+#include "control/ring_compat.hpp"
 #include "eal/simd_bitwidth.hpp"
 
 namespace turnpike::control {
@@ -46,8 +46,8 @@ class nobody {
   public:
     /// Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<nobody>> of(const datapath::view& now) {
-        rte_ring* learnt = rte_ring_create_elem("explain", sizeof(datapath::learnt_station), 8,
-                                                SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+        rte_ring* learnt = create_ring_of("explain", sizeof(datapath::learnt_station), 8,
+                                          SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
         if (learnt == nullptr) return fail(rte_errno, "explain", "no memory for the ring");
         std::unique_ptr<rte_ring, workers::free_ring> ring(learnt);
         const auto find = tunnel::choose_find(eal::max_simd_bitwidth());

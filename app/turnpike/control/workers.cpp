@@ -9,13 +9,13 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
-#include <rte_ring_elem.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "control/ring_compat.hpp"
 #include "eal/simd_bitwidth.hpp"
 
 namespace turnpike::control {
@@ -45,8 +45,8 @@ result<rte_ring*> make_ring(const char* what, size_t worker) {
 result<rte_ring*> make_learnt_ring(size_t worker) {
     constexpr unsigned most = 4096;
     const std::string name = fmt::format("learnt{}", worker);
-    rte_ring* ring = rte_ring_create_elem(name.c_str(), sizeof(datapath::learnt_station), most,
-                                          SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_ring* ring = create_ring_of(name.c_str(), sizeof(datapath::learnt_station), most,
+                                    SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     return ring;
 }

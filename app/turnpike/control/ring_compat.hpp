@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPDK 25.11's rte_ring_elem.h does not say that what it declares is C's, so C++ would look for another
+// rte_ring_create_elem().
+#pragma once
+
+#include <rte_ring_elem.h>
+
+namespace turnpike::control {
+
+/// rte_ring_create_elem() of every DPDK.
+extern "C" rte_ring* create_ring_of(const char* name, unsigned element_bytes, unsigned count,
+                                    int socket_id, unsigned flags) __asm__("rte_ring_create_elem");
+
+}  // namespace turnpike::control
