@@ -117,6 +117,19 @@ class plain_stage : public ::testing::Test {
 
     path_lab lab_{router};
     const view* seen_ = nullptr;  ///< in place of the one that is published
+    /// Bursts of 1 to 32. Answers how many frames that were.
+    template <class Random>
+    uint64_t compare_bursts(Random& random, uint64_t frames) {
+        uint64_t seen = 0;
+        while (seen < frames && !HasFatalFailure()) {
+            std::vector<byte_vector> burst(1 + random.pick(32));
+            for (byte_vector& f : burst) f = random.one();
+            seen += burst.size();
+            compare(burst);
+        }
+        return seen;
+    }
+
     uint64_t by_plain_ = 0;
 };
 
@@ -219,13 +232,7 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
                             : sanitized                               ? 30'000
                                                                       : 300'000;
     frames_at_random random;
-    uint64_t seen = 0;
-    while (seen < frames && !HasFatalFailure()) {
-        std::vector<byte_vector> burst(1 + random.pick(32));
-        for (byte_vector& f : burst) f = random.one();
-        seen += burst.size();
-        compare(burst);
-    }
+    const uint64_t seen = compare_bursts(random, frames);
     // The test would be of nothing where plain took nothing, or all.
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
@@ -234,13 +241,7 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
 /// Whose hop is read once: what is wrong with single packets shows as in other bursts.
 TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
     frames_at_random random(true);
-    uint64_t seen = 0;
-    while (seen < (sanitized ? 10'000 : 100'000) && !HasFatalFailure()) {
-        std::vector<byte_vector> burst(1 + random.pick(32));
-        for (byte_vector& f : burst) f = random.one();
-        seen += burst.size();
-        compare(burst);
-    }
+    const uint64_t seen = compare_bursts(random, sanitized ? 10'000 : 100'000);
     EXPECT_GT(by_plain_, seen / 4);
     EXPECT_LT(by_plain_, seen - seen / 4);
 }
@@ -260,13 +261,7 @@ TEST_F(plain_stage, agrees_on_sources_that_are_looked_up) {
         ASSERT_TRUE(applied) << applied.error().message();
         by_plain_ = 0;
         frames_at_random random;
-        uint64_t seen = 0;
-        while (seen < (sanitized ? 3'000 : 30'000) && !HasFatalFailure()) {
-            std::vector<byte_vector> burst(1 + random.pick(32));
-            for (byte_vector& f : burst) f = random.one();
-            seen += burst.size();
-            compare(burst);
-        }
+        const uint64_t seen = compare_bursts(random, sanitized ? 3'000 : 30'000);
         EXPECT_GT(by_plain_, seen / 10);
         EXPECT_LT(by_plain_, seen / 2);
     }
