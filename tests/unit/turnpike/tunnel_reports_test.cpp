@@ -184,6 +184,13 @@ TEST(tunnel_reports, answer_older_routers_in_their_version) {
     EXPECT_EQ(l.igmp(1000), one(older(group_a, igmp_older::report_2)));
     l.ask(general_3, packet::ipv4_all_hosts);
     EXPECT_EQ(l.igmp(1000), one(older(group_a, igmp_older::report_2))) << "a newer one beside it";
+    for (const char* more : {"10.0.19.1/24, ", ""}) {
+        std::string readdressed = with_groups(first_group);
+        readdressed.insert(readdressed.find("\"2001:db8:9::1/64\""), more);
+        ASSERT_TRUE(l.apply(readdressed));
+        EXPECT_EQ(l.igmp(), one(older(group_a, igmp_older::report_2))) << "it is the same link";
+        l.igmp(1000);
+    }
     ASSERT_TRUE(l.apply(with_groups(second_group)));
     EXPECT_EQ(l.igmp(), (std::vector{older(group_a, igmp_older::leave_2),
                                      older(group_b, igmp_older::report_2)}));

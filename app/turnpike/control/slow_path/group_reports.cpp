@@ -17,7 +17,6 @@ constexpr uint64_t older_version_ms = 260'000;
 }  // namespace
 
 void group_reports::begin(uint16_t place) {
-    forget(place);
     report(place, group_record::to_exclude);
     due_[{place, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
 }
