@@ -9,6 +9,8 @@ import time
 
 import yaml
 
+from lib import tap
+
 BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
 PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
 # Many of us run on few CPUs, mostly waiting. What a test writes itself, as text, is what it says.
@@ -17,7 +19,16 @@ LONG = os.environ.get("TURNPIKE_LONG") == "1"
 
 
 def check_report(report):
-    """What holds after every clean stop: the balance, and every buffer back in the pool."""
+    """Checks the invariants of a clean stop, the balance and every buffer back in the pool. A violation is final
+    (tap.Broken): no second run forgives it."""
+    try:
+        _check_invariants(report)
+    except AssertionError as violation:
+        raise tap.Broken(f"the final report is wrong: {violation}") from violation
+    return report
+
+
+def _check_invariants(report):
     b = report["balance"]
     assert b["rx"] + b["originated"] == b["tx"] + b["consumed"] + b["drops"] + b["held"], b
     assert b["held"] == 0, b
@@ -27,7 +38,13 @@ def check_report(report):
     if not any(p["driver"] == "net_af_xdp" for p in report["ports"]):
         assert pool["kept_by_drivers"] == 0, pool
     assert report["schema"] == "turnpike.report/1"
-    return report
+
+
+def ended_badly(code, output):
+    """The failure of a turnpike that ended with a code other than asked for: final where a signal or a sanitizer did it."""
+    final = code < 0 or "Sanitizer" in output or "runtime error:" in output
+    return (tap.Broken if final else AssertionError)(
+        f"turnpike was killed by signal {-code}:\n{output}" if code < 0 else f"turnpike ended with {code}:\n{output}")
 
 
 class Turnpike:
@@ -58,7 +75,7 @@ class Turnpike:
         end = time.monotonic() + seconds
         while text not in self.output():
             if self.process.poll() is not None:
-                raise AssertionError(f"turnpike ended with {self.process.returncode}:\n{self.output()}")
+                raise ended_badly(self.process.returncode, self.output())
             if time.monotonic() > end:
                 raise AssertionError(f"turnpike never said '{text}':\n{self.output()}")
             time.sleep(0.02)
@@ -71,7 +88,8 @@ class Turnpike:
         """Stop it as an operator would; returns its report, checked."""
         self.process.send_signal(signal_number)
         code = self.finish()
-        assert code == 0, f"exit {code}:\n{self.output()}"
+        if code != 0:
+            raise ended_badly(code, self.output())
         return self.report()
 
     def report(self):

@@ -16,6 +16,8 @@ import struct
 import subprocess
 import time
 
+from lib import tap
+
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 0x0003
 SOL_PACKET, PACKET_AUXDATA = 263, 8
@@ -126,8 +128,20 @@ def receive_frame(s, timeout=2.0):
         return with_tag(frame, extra)
 
 
+# A test ends a process by SIGTERM, SIGINT or SIGKILL; these it gives itself.
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS}
+BUILD = os.path.abspath(os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
+
+
+def crashed(process):
+    """Whether a program of the build died by a fault of its own."""
+    ours = any(str(word).startswith(BUILD) for word in process.args[:process.args.index("--") if "--" in process.args else None])
+    return ours and process.returncode is not None and -process.returncode in CRASHES
+
+
 class Lab:
-    """Hosts, cables and processes; all are gone when the block is left, however it is left."""
+    """Hosts, cables and processes; all are gone when the block is left, however it is left. A turnpike that crashed is a
+    failure that no second run forgives, wherever in the test it happened."""
 
     def __init__(self):
         self.hosts = []
@@ -168,7 +182,10 @@ class Lab:
         signal.alarm(0)
         for process in reversed(self.processes):
             self.end(process)
+        dead = [p for p in self.processes if crashed(p)]
         for cleanup in reversed(self.cleanups):
             cleanup()
         for host in reversed(self.hosts):
             subprocess.run(["ip", "netns", "del", host.ns], check=False)
+        if dead:
+            raise tap.Broken(f"{' '.join(map(str, dead[0].args))} was killed by signal {-dead[0].returncode}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run the test_* functions of a script and print TAP. Each has a time limit; skip() says why. The script runs
+"""Run the test_* functions of a script and print TAP. Each has a time limit; skip() names the reason. The script runs
 in namespaces of its own (devtools/alone).
 
     from lib import tap
@@ -7,12 +7,14 @@ in namespaces of its own (devtools/alone).
     if __name__ == "__main__":
         tap.main(globals())
 
-`SCRIPT NAME...` runs only the tests named.
+`SCRIPT NAME...` runs only the tests named, and so does TURNPIKE_CASES="NAME..." (devtools/retry).
 """
 import os
 import signal
 import sys
 import traceback
+
+from lib import machine
 
 LIMIT_S = 120
 ALONE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../devtools/alone")
@@ -24,6 +26,10 @@ class Skip(Exception):
 
 class TimedOut(Exception):
     pass
+
+
+class Broken(Exception):
+    """A failure that no second run forgives: turnpike died by a signal, its balance is wrong, buffers were lost."""
 
 
 def skip(why):
@@ -49,21 +55,33 @@ def _on_term(_signal, _frame):
 
 
 def _run(number, name, function):
+    machine.begin_case()
     signal.alarm(getattr(function, "limit_s", LIMIT_S))
     try:
         function()
     except Skip as why:
         print(f"ok {number} - {name} # SKIP {why}", flush=True)
         return True
-    except Exception:
+    except Exception as failure:
         print(f"not ok {number} - {name}", flush=True)
         for line in traceback.format_exc().splitlines():
             print(f"# {line}", flush=True)
+        for broken in _chain(failure):
+            if isinstance(broken, Broken):
+                print("# HARD: " + " ".join(str(broken).split())[:300], flush=True)
         return False
     finally:
         signal.alarm(0)
-    print(f"ok {number} - {name}", flush=True)
+    missed = machine.not_judged()
+    print(f"ok {number} - {name}" + (f" # SKIP not judged: {' '.join('; '.join(missed).split())}" if missed else ""), flush=True)
     return True
+
+
+def _chain(failure):
+    """An exception and those in whose handling it was raised."""
+    while failure is not None:
+        yield failure
+        failure = failure.__cause__ or failure.__context__
 
 
 def main(names):
@@ -72,8 +90,9 @@ def main(names):
     signal.signal(signal.SIGALRM, _on_alarm)
     signal.signal(signal.SIGTERM, _on_term)
     tests = [(name[5:], f) for name, f in names.items() if name.startswith("test_") and callable(f)]
-    if sys.argv[1:]:
-        tests = [t for t in tests if t[0] in sys.argv[1:] or "test_" + t[0] in sys.argv[1:]]
+    wanted = sys.argv[1:] or os.environ.get("TURNPIKE_CASES", "").split()
+    if wanted:
+        tests = [t for t in tests if t[0] in wanted or "test_" + t[0] in wanted]
     print(f"1..{len(tests)}", flush=True)
     results = [_run(number, name, function) for number, (name, function) in enumerate(tests, 1)]
     sys.exit(0 if tests and all(results) else 1)
