@@ -3,6 +3,8 @@
 // What looks for races does all of it under TSan, and less where only addresses are watched.
 #pragma once
 
+#include <cstdlib>
+
 namespace turnpike::test {
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -22,5 +24,8 @@ inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = address_sanitized;
 #endif
+
+/// With a sanitizer, or emulated (devtools/avx512), where an instruction takes 50 times as long.
+inline const bool slow = sanitized || std::getenv("TURNPIKE_EMULATED") != nullptr;
 
 }  // namespace turnpike::test

@@ -80,7 +80,7 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
     prefixes<Family> random(seed);
     lab<Family> l({.next_hop_bytes = 8, .short_routes = short_routes});
     std::vector<std::pair<address, unsigned>> known;
-    for (int round = 0; round < (turnpike::test::sanitized ? 30 : 60); ++round) {
+    for (int round = 0; round < (turnpike::test::slow ? 30 : 60); ++round) {
         struct wish {
             address a;
             unsigned length;

@@ -101,7 +101,7 @@ void random_changes(const std::string& kernel, const hops_case& hops, bool netwo
                      .kernel = kernel});
     ASSERT_EQ(b.table->kernel(), kernel);
     std::vector<std::pair<address, unsigned>> known;
-    const int steps = turnpike::test::sanitized ? 1'600 : 4'000;
+    const int steps = turnpike::test::slow ? 1'600 : 4'000;
     for (int step = 0; step < steps; ++step) {
         const uint64_t next_hop = random() % hops.distinct * hops.spread;
         if (known.empty() || random() % 3 != 0) {
