@@ -42,20 +42,18 @@ def test_nothing_is_nothing():
     assert named(shell("true", "true")) == (0, "")
 
 
-def test_a_link():
-    code, said = named(shell("ip link add left0 type veth peer name left1", "ip link del left0"))
-    assert code == 1 and sorted(said.splitlines()) == ["left behind: link left0@left1",
-                                                       "left behind: link left1@left0"], said
+def nothing(leave):
+    assert named(leave) == (0, "")
 
 
 def test_a_file_in_shared_memory():
-    path = f"/dev/shm/left{os.getpid()}"
+    path = f"/dev/shm/turnpike-left{os.getpid()}"
     check("file", path, shell(f"touch {path}", f"rm {path}"))
 
 
 def test_a_file_under_run():
-    os.mkdir("/run/some")
-    check("file", "/run/some/left", shell("touch /run/some/left", "rm /run/some/left"))
+    os.mkdir("/run/dpdk")
+    check("file", "/run/dpdk/left", shell("touch /run/dpdk/left", "rm /run/dpdk/left"))
 
 
 def test_a_folder_of_ours_in_tmp():
@@ -69,13 +67,37 @@ def test_a_file_in_the_temporary_folder():
 
 
 def test_a_mount():
-    os.makedirs("/run/mount", exist_ok=True)  # mount's own
-    check("mount", "left /mnt tmpfs", shell("mount -t tmpfs left /mnt", "umount /mnt"))
+    check("mount", "turnpike-left /mnt tmpfs", shell("mount -t tmpfs turnpike-left /mnt", "umount /mnt"))
 
 
-def test_a_namespace_is_seen_with_what_it_needs():
-    code, said = named(shell("ip netns add left", "ip netns del left"))
-    assert code == 1 and "left behind: namespace left\n" in said, said
+def test_a_mount_in_the_temporary_folder():
+    code, said = named(shell("mkdir $TMPDIR/on && mount -t tmpfs any $TMPDIR/on", "umount $TMPDIR/on; rmdir $TMPDIR/on"))
+    assert code == 1 and "left behind: mount any " in said, said
+
+
+def test_a_namespace():
+    code, said = named(shell("ip netns add tpk1-left", "ip netns del tpk1-left"))
+    assert code == 1 and "left behind: namespace tpk1-left\n" in said, said
+
+
+def test_a_hugepage_file_that_nobody_maps():
+    mount = "mkdir -p /mnt/huge && mount -t hugetlbfs none /mnt/huge"
+    subprocess.run(mount, shell=True, check=True)
+    try:
+        check("hugepage file", "/mnt/huge/rtemap_0", shell("touch /mnt/huge/rtemap_0", "rm /mnt/huge/rtemap_0"))
+    finally:
+        subprocess.run(["umount", "/mnt/huge"], check=True)
+        os.rmdir("/mnt/huge")
+
+
+def test_what_others_do_is_theirs():
+    """A login, a package manager, a container, a journal: they come and go on any machine."""
+    path = f"/dev/shm/PostgreSQL.{os.getpid()}"
+    nothing(shell(f"touch {path}", f"rm {path}"))
+    nothing(shell("mkdir -p /run/user/1000", "rmdir /run/user/1000 /run/user"))
+    nothing(shell("mount -t tmpfs theirs /mnt", "umount /mnt"))
+    nothing(shell("ip netns add theirs", "ip netns del theirs"))
+    nothing(shell("ip link add theirs0 type veth peer name theirs1", "ip link del theirs0"))
 
 
 def test_a_process():
