@@ -25,7 +25,8 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = address_sanitized;
 #endif
 
-/// With a sanitizer, or emulated (devtools/avx512), where an instruction takes 50 times as long.
-inline const bool slow = sanitized || std::getenv("TURNPIKE_EMULATED") != nullptr;
+/// In a guest of devtools/avx512, where an instruction takes 50 times as long.
+inline const bool emulated = std::getenv("TURNPIKE_EMULATED") != nullptr;
+inline const bool slow = sanitized || emulated;
 
 }  // namespace turnpike::test

@@ -101,7 +101,7 @@ void random_changes(const std::string& kernel, const hops_case& hops, bool netwo
                      .kernel = kernel});
     ASSERT_EQ(b.table->kernel(), kernel);
     std::vector<std::pair<address, unsigned>> known;
-    const int steps = turnpike::test::slow ? 1'600 : 4'000;
+    const int steps = turnpike::test::emulated ? 400 : turnpike::test::slow ? 1'600 : 4'000;
     for (int step = 0; step < steps; ++step) {
         const uint64_t next_hop = random() % hops.distinct * hops.spread;
         if (known.empty() || random() % 3 != 0) {
@@ -130,7 +130,7 @@ template <class Family>
 void every_burst_size(const std::string& kernel) {
     prefixes<Family> random(11);
     bench<Family> b({.name = "test", .kernel = kernel});
-    for (int i = 0; i < 3'000; ++i) {
+    for (int i = 0; i < (turnpike::test::emulated ? 300 : 3'000); ++i) {
         const unsigned length = random.any_length();
         b.add(random.any_address().masked(length), length, random() % 250);
     }
@@ -188,7 +188,7 @@ TEST_P(fib, ipv4_network_order_answers_the_same) {
     auto host = *fib4::create({.kernel = GetParam()});
     auto network = *fib4::create({.network_order = true, .kernel = GetParam()});
     prefixes<ipv4> random(5);
-    for (int i = 0; i < 2'000; ++i) {
+    for (int i = 0; i < (turnpike::test::emulated ? 200 : 2'000); ++i) {
         const unsigned length = random.any_length();
         const uint32_t a = ipv4::from(random.any_address().masked(length));
         ASSERT_TRUE(host->add(a, length, random() % 99));
