@@ -135,6 +135,75 @@ def test_addresses_and_mtu():
         running.stop()
 
 
+def of_router(box, name):
+    """The kernel's settings of an interface, of both families where it has both."""
+    return {f"{family} {what}": box.run(f"cat /proc/sys/net/{family}/conf/{name}/{what}").stdout.strip()
+            for family, whats in (("ipv4", ("accept_redirects", "forwarding")),
+                                  ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding")))
+            for what in whats}
+
+
+ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra": "0", "ipv6 autoconf": "0",
+           "ipv6 accept_redirects": "0", "ipv6 forwarding": "1"}
+
+
+def test_a_router_advertisement_configures_nothing():
+    """RFC 4862 section 4: hosts configure themselves by advertisements, routers do not; any host of a link can send
+    one. The advertisement is scapy's, and a socket there says that the kernel has had it."""
+    from scapy.all import (ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRouteInfo, ICMPv6NDOptSrcLLAddr, Ether,
+                           IPv6, raw)
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
+        assert of_router(box, "west") == of_router(box, "east") == ROUTERS
+        for what in ("accept_dad", "dad_transmits", "rp_filter"):  # and no others
+            family = "ipv4" if what == "rp_filter" else "ipv6"
+            values = [box.run(f"cat /proc/sys/net/{family}/conf/{of}/{what}").stdout for of in ("default", "west")]
+            assert values[0] == values[1], (what, values)
+        said = raw(Ether(src=west.mac("eth0"), dst="33:33:00:00:00:01") /
+                   IPv6(src="fe80::bad", dst="ff02::1", hlim=255) / ICMPv6ND_RA(routerlifetime=1800) /
+                   ICMPv6NDOptPrefixInfo(prefix="2001:db8:beef:1::", prefixlen=64, L=1, A=1) /
+                   ICMPv6NDOptRouteInfo(prefix="2001:db8:beef:2::", plen=64, rtlifetime=1800) /
+                   ICMPv6NDOptSrcLLAddr(lladdr=west.mac("eth0")))
+        with box.inside():
+            heard = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+        heard.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"west\0")
+        box.run("ip -6 route add 2001:db8:77::/48 via 2001:db8:1::2 dev west proto bgp")
+
+        def advertise():
+            west.raw("eth0").send(said)
+            while select.select([heard], [], [], 1)[0]:
+                if heard.recv(2048)[0] == 134:
+                    return True
+            return False
+
+        def nothing_of_it():
+            wait_until(advertise, "the kernel has the advertisement")
+            # What the kernel makes of it, and what turnpike learns of that, is there by the time of a later route.
+            box.run("ip -6 route add 2001:db8:78::/48 via 2001:db8:1::2 dev west proto bgp")
+            wait_until(lambda: "2001:db8:78::/48" in learned(operator), "a later route is learned")
+            there = box.run("ip -6 addr show dev west").stdout + box.run("ip -6 route show").stdout
+            assert "beef" not in there and "proto ra" not in there and "fe80::bad" not in there, there
+            assert set(learned(operator)) == {"2001:db8:77::/48", "2001:db8:78::/48"}, learned(operator)
+            box.run("ip -6 route del 2001:db8:78::/48")
+            assert own() == OURS, own()
+        nothing_of_it()
+
+        # An MTU below that of IPv6 ends IPv6 on the interface, with its settings.
+        def mtu(size, addresses):
+            def change(config):
+                config["ports"][0].update(mtu=size, addresses=addresses)
+            assert "refused" not in rewrite(running, change)
+            wait_until(lambda: f"mtu {size} " in box.run("ip link show west").stdout, f"the mtu is {size}")
+        mtu(1200, OURS["west"][:1])
+        mtu(1500, OURS["west"])
+        assert of_router(box, "west") == ROUTERS
+        box.run("ip -6 route add 2001:db8:77::/48 via 2001:db8:1::2 dev west proto bgp", check=False)
+        nothing_of_it()
+        running.stop()
+
+
 def batch(host, lines):
     subprocess.run(host.command("ip -batch -"), input="\n".join(lines) + "\n", text=True, check=True)
 
