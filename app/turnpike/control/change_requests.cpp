@@ -197,6 +197,7 @@ std::string file_text(const state::desired& d) {
 
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
+    taken(history_.settled());  // the next start would have what may be undone
     taken(config::write_file(file_, file_text(*running())));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,

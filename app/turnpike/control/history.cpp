@@ -41,12 +41,8 @@ result<state::changes> history::apply(std::shared_ptr<const state::desired> want
                                       const std::string& by, const std::string& what,
                                       std::optional<std::chrono::seconds> undo_after,
                                       const lost_ports& lost) {
-    if (const auto left = undone_in()) {
-        const auto refused = fail(
-            EBUSY, "confirm",
-            fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
-                        "or roll it back, first",
-                        left->count()));
+    if (const auto waits = settled(); !waits) {
+        const auto refused = tl::unexpected<error>(waits.error());
         log_change(refused, by, what, states_.front().state->file, wanted->file);
         return refused;
     }
@@ -86,6 +82,15 @@ void history::tick() noexcept {
         if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
     } catch (const std::exception&) {  // no memory
     }
+}
+
+result<void> history::settled() const {
+    const auto left = undone_in();
+    if (!left) return {};
+    return fail(EBUSY, "confirm",
+                fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
+                            "or roll it back, first",
+                            left->count()));
 }
 
 std::optional<std::chrono::seconds> history::undone_in() const noexcept {

@@ -54,6 +54,8 @@ class history {
 
     /// The one that runs first, then the last before it...
     [[nodiscard]] const std::deque<past_state>& states() const noexcept { return states_; }
+    /// Errors  EBUSY: a change waits to be confirmed, and what to do
+    [[nodiscard]] result<void> settled() const;
     /// Until what waits is undone; none: nothing waits.
     [[nodiscard]] std::optional<std::chrono::seconds> undone_in() const noexcept;
     /// Whether the configuration's file says something else than what runs, as far as is known.
