@@ -204,6 +204,35 @@ def test_a_router_advertisement_configures_nothing():
         running.stop()
 
 
+def test_an_address_of_the_kernel_becomes_the_operators():
+    """Nothing that runs is other for it, and what the operator has said is."""
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}["west"]  # noqa: E731
+        address = "10.0.9.1/24"
+        add = [{"add": {"address": {"port": "west", "address": address}}}]
+        box.run(f"ip addr add {address} dev west")
+        wait_until(lambda: address in own(), "it is followed")
+        assert operator.result("change", do=add)["text"] == "nothing"
+        assert operator.result("states")["unsaved"] and len(operator.result("states")["states"]) == 2
+        assert address in operator.result("configuration")["text"]
+        assert operator.error("change", do=add)["code"] == "EEXIST"
+        box.run(f"ip addr del {address} dev west")
+        operator.result("change", do=[{"set": {"icmp": {"rate": 999}}}])
+        assert address in own() and address in operator.result("configuration")["text"]
+        # It is the operator's to take back, too.
+        operator.result("rollback", back=2)
+        assert address not in own() and address not in operator.result("configuration")["text"]
+        # Unconfirmed, it is undone as any other change.
+        box.run(f"ip addr add {address} dev west")
+        wait_until(lambda: address in own(), "it is followed")
+        operator.result("change", do=add, confirm=1)
+        assert operator.result("states")["undone_in_s"] is not None
+        wait_until(lambda: address not in operator.result("configuration")["text"], "it is undone")
+        running.stop()
+
+
 def batch(host, lines):
     subprocess.run(host.command("ip -batch -"), input="\n".join(lines) + "\n", text=True, check=True)
 

@@ -16,6 +16,15 @@ void log_change(const result<state::changes>& came, const std::string& by, const
                  {{"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}});
 }
 
+namespace {
+
+bool same(const state::desired& a, const state::desired& b) {
+    const auto differs = state::diff(a, b);
+    return differs && differs->empty();
+}
+
+}  // namespace
+
 history::history(controller& c) : controller_(c), saved_(c.running_state()) {
     const auto& start = c.running_state();
     states_.push_back({start, "the start", start->file, std::time(nullptr)});
@@ -24,12 +33,13 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
-    const auto before = controller_.running_state();
+    const auto before = controller_.running_state(), said = controller_.said_state();
     // First what needs memory: what runs and what is kept are the same then, whatever fails.
     states_.push_front({wanted, by, what, std::time(nullptr)});
     auto changed = controller_.apply(wanted, lost);
-    // What is the same makes no state of its own, but the file may say it now.
-    if (!changed || controller_.running_state() == before)
+    // The same configuration makes no state of its own, but the file may say it now. An object that the kernel has
+    // already changes nothing that runs, and belongs to the operator from now on.
+    if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1)
         states_.pop_back();
@@ -46,9 +56,8 @@ result<state::changes> history::apply(std::shared_ptr<const state::desired> want
         log_change(refused, by, what, states_.front().state->file, wanted->file);
         return refused;
     }
-    const auto before = controller_.running_state();
-    auto changed = change_to(std::move(wanted), by, what, lost);
-    if (changed && undo_after && controller_.running_state() != before)
+    auto changed = change_to(wanted, by, what, lost);
+    if (changed && undo_after && states_.front().state == wanted)
         undo_at_ = clock::now() + *undo_after;
     return changed;
 }
