@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import yaml
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
@@ -230,6 +232,34 @@ def test_an_address_of_the_kernel_becomes_the_operators():
         operator.result("change", do=add, confirm=1)
         assert operator.result("states")["undone_in_s"] is not None
         wait_until(lambda: address not in operator.result("configuration")["text"], "it is undone")
+        running.stop()
+
+
+def test_an_undo_that_fails_is_tried_less_and_less_often():
+    """Each try may close ports and open them again. Here the namespace of the state before is gone."""
+    with Lab() as lab:
+        namespace = f"tpk-undo-{os.getpid()}"
+        subprocess.run(["ip", "netns", "add", namespace], check=True)
+        try:
+            *_, running = begin(lab, namespace=namespace, wait=False)
+            running.wait_for("turnpike: forwarding")
+            operator = Operator("/run/turnpike/control.sock")
+            config = yaml.safe_load(operator.result("configuration")["text"])
+            del config["control_plane"]
+            for port in config["ports"]:
+                port["kernel"] = False
+            operator.result("apply", text=yaml.safe_dump(config), name="without.yaml", confirm=1)
+        finally:
+            subprocess.run(["ip", "netns", "del", namespace], check=True)
+        at = []
+        for n in range(1, 4):
+            wait_until(lambda n=n: running.output().count("nobody confirmed it: ") >= n, f"{n} tries", 10)
+            at.append(time.monotonic())
+        assert "the network namespace cannot be opened" in running.output(), running.output()
+        assert 0.5 < at[1] - at[0] < 1.5 and 1.5 < at[2] - at[1] < 3, at
+        # The operator's own rollback or confirmation ends it.
+        operator.result("confirm")
+        assert operator.result("states")["undone_in_s"] is None
         running.stop()
 
 

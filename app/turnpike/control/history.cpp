@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "observe/console.hpp"
 
 namespace turnpike::control {
@@ -57,8 +59,10 @@ result<state::changes> history::apply(std::shared_ptr<const state::desired> want
         return refused;
     }
     auto changed = change_to(wanted, by, what, lost);
-    if (changed && undo_after && states_.front().state == wanted)
+    if (changed && undo_after && states_.front().state == wanted) {
         undo_at_ = clock::now() + *undo_after;
+        undo_again_ = first_again;
+    }
     return changed;
 }
 
@@ -84,10 +88,11 @@ result<void> history::confirm(const std::string& by) {
 }
 
 void history::tick() noexcept {
-    constexpr std::chrono::seconds again{1};
     if (!undo_at_ || clock::now() < *undo_at_) return;
+    // The next try, where this one fails. Each may close ports and open them again, and no operator is there.
+    undo_at_ = clock::now() + undo_again_;
+    undo_again_ = std::min(2 * undo_again_, last_again);
     try {
-        undo_at_ = clock::now() + again;  // where it cannot be done now
         if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
     } catch (const std::exception&) {  // no memory
     }

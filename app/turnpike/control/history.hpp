@@ -73,6 +73,9 @@ class history {
     /// Not kept for this: it would have to know all that has changed since.
     std::weak_ptr<const state::desired> saved_;
     std::optional<clock::time_point> undo_at_{};
+    /// Time from an undo that fails to the next try; it doubles.
+    static constexpr std::chrono::seconds first_again{1}, last_again{64};
+    std::chrono::seconds undo_again_ = first_again;
 };
 
 }  // namespace turnpike::control
