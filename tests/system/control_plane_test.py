@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import yaml
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
@@ -132,6 +134,132 @@ def test_addresses_and_mtu():
         assert "refused" not in rewrite(running, without)
         assert "east" not in box.run("ip -br link").stdout
         ping(west, WEST[0].replace(".2", ".1"))
+        running.stop()
+
+
+def of_router(box, name):
+    """The kernel's settings of an interface, of both families where it has both."""
+    return {f"{family} {what}": box.run(f"cat /proc/sys/net/{family}/conf/{name}/{what}").stdout.strip()
+            for family, whats in (("ipv4", ("accept_redirects", "forwarding")),
+                                  ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding")))
+            for what in whats}
+
+
+ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra": "0", "ipv6 autoconf": "0",
+           "ipv6 accept_redirects": "0", "ipv6 forwarding": "1"}
+
+
+def test_a_router_advertisement_configures_nothing():
+    """RFC 4862 section 4: hosts configure themselves by advertisements, routers do not; any host of a link can send
+    one. The advertisement is scapy's, and a socket there says that the kernel has had it."""
+    from scapy.all import (ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRouteInfo, ICMPv6NDOptSrcLLAddr, Ether,
+                           IPv6, raw)
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
+        assert of_router(box, "west") == of_router(box, "east") == ROUTERS
+        for what in ("accept_dad", "dad_transmits", "rp_filter"):  # and no others
+            family = "ipv4" if what == "rp_filter" else "ipv6"
+            values = [box.run(f"cat /proc/sys/net/{family}/conf/{of}/{what}").stdout for of in ("default", "west")]
+            assert values[0] == values[1], (what, values)
+        said = raw(Ether(src=west.mac("eth0"), dst="33:33:00:00:00:01") /
+                   IPv6(src="fe80::bad", dst="ff02::1", hlim=255) / ICMPv6ND_RA(routerlifetime=1800) /
+                   ICMPv6NDOptPrefixInfo(prefix="2001:db8:beef:1::", prefixlen=64, L=1, A=1) /
+                   ICMPv6NDOptRouteInfo(prefix="2001:db8:beef:2::", plen=64, rtlifetime=1800) /
+                   ICMPv6NDOptSrcLLAddr(lladdr=west.mac("eth0")))
+        with box.inside():
+            heard = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+        heard.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"west\0")
+        box.run("ip -6 route add 2001:db8:77::/48 via 2001:db8:1::2 dev west proto bgp")
+
+        def advertise():
+            west.raw("eth0").send(said)
+            while select.select([heard], [], [], 1)[0]:
+                if heard.recv(2048)[0] == 134:
+                    return True
+            return False
+
+        def nothing_of_it():
+            wait_until(advertise, "the kernel has the advertisement")
+            # What the kernel makes of it, and what turnpike learns of that, is there by the time of a later route.
+            box.run("ip -6 route add 2001:db8:78::/48 via 2001:db8:1::2 dev west proto bgp")
+            wait_until(lambda: "2001:db8:78::/48" in learned(operator), "a later route is learned")
+            there = box.run("ip -6 addr show dev west").stdout + box.run("ip -6 route show").stdout
+            assert "beef" not in there and "proto ra" not in there and "fe80::bad" not in there, there
+            assert set(learned(operator)) == {"2001:db8:77::/48", "2001:db8:78::/48"}, learned(operator)
+            box.run("ip -6 route del 2001:db8:78::/48")
+            assert own() == OURS, own()
+        nothing_of_it()
+
+        # An MTU below that of IPv6 ends IPv6 on the interface, with its settings.
+        def mtu(size, addresses):
+            def change(config):
+                config["ports"][0].update(mtu=size, addresses=addresses)
+            assert "refused" not in rewrite(running, change)
+            wait_until(lambda: f"mtu {size} " in box.run("ip link show west").stdout, f"the mtu is {size}")
+        mtu(1200, OURS["west"][:1])
+        mtu(1500, OURS["west"])
+        assert of_router(box, "west") == ROUTERS
+        box.run("ip -6 route add 2001:db8:77::/48 via 2001:db8:1::2 dev west proto bgp", check=False)
+        nothing_of_it()
+        running.stop()
+
+
+def test_an_address_of_the_kernel_becomes_the_operators():
+    """Nothing that runs is other for it, and what the operator has said is."""
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}["west"]  # noqa: E731
+        address = "10.0.9.1/24"
+        add = [{"add": {"address": {"port": "west", "address": address}}}]
+        box.run(f"ip addr add {address} dev west")
+        wait_until(lambda: address in own(), "it is followed")
+        assert operator.result("change", do=add)["text"] == "nothing"
+        assert operator.result("states")["unsaved"] and len(operator.result("states")["states"]) == 2
+        assert address in operator.result("configuration")["text"]
+        assert operator.error("change", do=add)["code"] == "EEXIST"
+        box.run(f"ip addr del {address} dev west")
+        operator.result("change", do=[{"set": {"icmp": {"rate": 999}}}])
+        assert address in own() and address in operator.result("configuration")["text"]
+        # It is the operator's to take back, too.
+        operator.result("rollback", back=2)
+        assert address not in own() and address not in operator.result("configuration")["text"]
+        # Unconfirmed, it is undone as any other change.
+        box.run(f"ip addr add {address} dev west")
+        wait_until(lambda: address in own(), "it is followed")
+        operator.result("change", do=add, confirm=1)
+        assert operator.result("states")["undone_in_s"] is not None
+        wait_until(lambda: address not in operator.result("configuration")["text"], "it is undone")
+        running.stop()
+
+
+def test_an_undo_that_fails_is_tried_less_and_less_often():
+    """Each try may close ports and open them again. Here the namespace of the state before is gone."""
+    with Lab() as lab:
+        namespace = f"tpk-undo-{os.getpid()}"
+        subprocess.run(["ip", "netns", "add", namespace], check=True)
+        try:
+            *_, running = begin(lab, namespace=namespace, wait=False)
+            running.wait_for("turnpike: forwarding")
+            operator = Operator("/run/turnpike/control.sock")
+            config = yaml.safe_load(operator.result("configuration")["text"])
+            del config["control_plane"]
+            for port in config["ports"]:
+                port["kernel"] = False
+            operator.result("apply", text=yaml.safe_dump(config), name="without.yaml", confirm=1)
+        finally:
+            subprocess.run(["ip", "netns", "del", namespace], check=True)
+        at = []
+        for n in range(1, 4):
+            wait_until(lambda n=n: running.output().count("nobody confirmed it: ") >= n, f"{n} tries", 10)
+            at.append(time.monotonic())
+        assert "the network namespace cannot be opened" in running.output(), running.output()
+        assert 0.5 < at[1] - at[0] < 1.5 and 1.5 < at[2] - at[1] < 3, at
+        # The operator's own rollback or confirmation ends it.
+        operator.result("confirm")
+        assert operator.result("states")["undone_in_s"] is None
         running.stop()
 
 

@@ -6,6 +6,7 @@
 #include "config/write_file.hpp"
 #include "observe/console.hpp"
 #include "sources/edits.hpp"
+#include "sources/file_access.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
 #include "version.hpp"
@@ -56,11 +57,15 @@ void taken(const result<void>& r) {
 }
 
 /// The configuration of a request: a text under a name, or a file of this machine.
-state::desired wanted_by(const request_fields& f) {
+state::desired wanted_by(const request_fields& f, const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
-    if (f.has("file")) return taken(sources::load(f.text("file")));
-    return taken(sources::load_text(f.text("text"), f.text("name")));
+    result<state::desired> out;
+    taken(sources::with_file_access_of(client, [&] {
+        out = f.has("file") ? sources::load(f.text("file"))
+                            : sources::load_text(f.text("text"), f.text("name"));
+    }));
+    return taken(std::move(out));
 }
 
 /// What runs, to be changed: parts are copied as they are.
@@ -89,19 +94,19 @@ std::string who_is(const sources::socket_peer& p) {
     return fmt::format("uid {} (process {})", p.uid, p.pid);
 }
 
-json change_requests::check(const request_fields& f) const {
+json change_requests::check(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return {{"valid", wanted_by(f).file}};
+    return {{"valid", wanted_by(f, from).file}};
 }
 
-json change_requests::diff(const request_fields& f) const {
+json change_requests::diff(const request_fields& f, const peer& from) const {
     f.expect("text name file");
-    return changes_json(taken(state::diff(*running(), wanted_by(f))));
+    return changes_json(taken(state::diff(*running(), wanted_by(f, from))));
 }
 
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm");
-    auto wanted = std::make_shared<const state::desired>(wanted_by(f));
+    auto wanted = std::make_shared<const state::desired>(wanted_by(f, from));
     const std::string what = "apply " + wanted->file;
     return changes_json(
         taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
@@ -112,7 +117,9 @@ json change_requests::change(const request_fields& f, const peer& from) {
     f.expect("do confirm");
     const std::string list = f.json_text("do");
     auto wanted = copy_of(*running());
-    taken(sources::edit(*wanted, list));
+    result<void> made;
+    taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
+    taken(made);
     constexpr size_t longest = 200;  // of the log's line
     const std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
@@ -197,6 +204,7 @@ std::string file_text(const state::desired& d) {
 
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
+    taken(history_.settled());  // the next start would have what may be undone
     taken(config::write_file(file_, file_text(*running())));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,

@@ -26,8 +26,8 @@ class change_requests {
     /// file  the configuration that is loaded again, and saved
     change_requests(controller& c, std::string file) : history_(c), file_(std::move(file)) {}
 
-    [[nodiscard]] json check(const request_fields& f) const;
-    [[nodiscard]] json diff(const request_fields& f) const;
+    [[nodiscard]] json check(const request_fields& f, const peer& from) const;
+    [[nodiscard]] json diff(const request_fields& f, const peer& from) const;
     [[nodiscard]] json apply(const request_fields& f, const peer& from);
     [[nodiscard]] json change(const request_fields& f, const peer& from);
     [[nodiscard]] json routes(const request_fields& f, const peer& from);

@@ -75,6 +75,10 @@ class controller {
     [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
         return running_;
     }
+    /// The same as the operator has said it, without what is learned.
+    [[nodiscard]] const std::shared_ptr<const state::desired>& said_state() const noexcept {
+        return said_;
+    }
 
     /// Another owner, from the next change on, of what the start has made already. It prepares first.
     void also(owner& o) { owners_.insert(owners_.begin(), &o); }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "observe/console.hpp"
 
 namespace turnpike::control {
@@ -16,6 +18,15 @@ void log_change(const result<state::changes>& came, const std::string& by, const
                  {{"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}});
 }
 
+namespace {
+
+bool same(const state::desired& a, const state::desired& b) {
+    const auto differs = state::diff(a, b);
+    return differs && differs->empty();
+}
+
+}  // namespace
+
 history::history(controller& c) : controller_(c), saved_(c.running_state()) {
     const auto& start = c.running_state();
     states_.push_back({start, "the start", start->file, std::time(nullptr)});
@@ -24,12 +35,13 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
 result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
-    const auto before = controller_.running_state();
+    const auto before = controller_.running_state(), said = controller_.said_state();
     // First what needs memory: what runs and what is kept are the same then, whatever fails.
     states_.push_front({wanted, by, what, std::time(nullptr)});
     auto changed = controller_.apply(wanted, lost);
-    // What is the same makes no state of its own, but the file may say it now.
-    if (!changed || controller_.running_state() == before)
+    // The same configuration makes no state of its own, but the file may say it now. An object that the kernel has
+    // already changes nothing that runs, and belongs to the operator from now on.
+    if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1)
         states_.pop_back();
@@ -41,19 +53,16 @@ result<state::changes> history::apply(std::shared_ptr<const state::desired> want
                                       const std::string& by, const std::string& what,
                                       std::optional<std::chrono::seconds> undo_after,
                                       const lost_ports& lost) {
-    if (const auto left = undone_in()) {
-        const auto refused = fail(
-            EBUSY, "confirm",
-            fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
-                        "or roll it back, first",
-                        left->count()));
+    if (const auto waits = settled(); !waits) {
+        const auto refused = tl::unexpected<error>(waits.error());
         log_change(refused, by, what, states_.front().state->file, wanted->file);
         return refused;
     }
-    const auto before = controller_.running_state();
-    auto changed = change_to(std::move(wanted), by, what, lost);
-    if (changed && undo_after && controller_.running_state() != before)
+    auto changed = change_to(wanted, by, what, lost);
+    if (changed && undo_after && states_.front().state == wanted) {
         undo_at_ = clock::now() + *undo_after;
+        undo_again_ = first_again;
+    }
     return changed;
 }
 
@@ -79,13 +88,23 @@ result<void> history::confirm(const std::string& by) {
 }
 
 void history::tick() noexcept {
-    constexpr std::chrono::seconds again{1};
     if (!undo_at_ || clock::now() < *undo_at_) return;
+    // The next try, where this one fails. Each may close ports and open them again, and no operator is there.
+    undo_at_ = clock::now() + undo_again_;
+    undo_again_ = std::min(2 * undo_again_, last_again);
     try {
-        undo_at_ = clock::now() + again;  // where it cannot be done now
         if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
     } catch (const std::exception&) {  // no memory
     }
+}
+
+result<void> history::settled() const {
+    const auto left = undone_in();
+    if (!left) return {};
+    return fail(EBUSY, "confirm",
+                fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
+                            "or roll it back, first",
+                            left->count()));
 }
 
 std::optional<std::chrono::seconds> history::undone_in() const noexcept {

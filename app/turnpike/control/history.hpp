@@ -54,6 +54,8 @@ class history {
 
     /// The one that runs first, then the last before it...
     [[nodiscard]] const std::deque<past_state>& states() const noexcept { return states_; }
+    /// Errors  EBUSY: a change waits to be confirmed, and what to do
+    [[nodiscard]] result<void> settled() const;
     /// Until what waits is undone; none: nothing waits.
     [[nodiscard]] std::optional<std::chrono::seconds> undone_in() const noexcept;
     /// Whether the configuration's file says something else than what runs, as far as is known.
@@ -71,6 +73,9 @@ class history {
     /// Not kept for this: it would have to know all that has changed since.
     std::weak_ptr<const state::desired> saved_;
     std::optional<clock::time_point> undo_at_{};
+    /// Time from an undo that fails to the next try; it doubles.
+    static constexpr std::chrono::seconds first_again{1}, last_again{64};
+    std::chrono::seconds undo_again_ = first_again;
 };
 
 }  // namespace turnpike::control

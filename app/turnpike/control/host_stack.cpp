@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "control/router_sysctls.hpp"
 #include "netlink/namespace.hpp"
 #include "observe/log.hpp"
 
@@ -112,7 +113,7 @@ class host_stack::staged_stack : public staged {
             auto device = tap::create(name);
             if (!device) return tl::unexpected<error>(device.error());
             out->device = std::move(*device);
-            return {};
+            return set_router_sysctls(name);  // before it is up, and hears a router
         });
         if (!done) return tl::unexpected<error>(done.error());
         out->settings = {i.mac, i.mtu, false};
@@ -172,6 +173,11 @@ void host_stack::change_link(attached& a, const netlink::link_socket::link_setti
         return;
     a.settings = wanted;
     if (auto done = station_->asking.set_link(a.device.index(), wanted); !done)
+        say(a.name, done.error());
+    // An MTU below 1280 ends IPv6 there, with its settings; a larger one begins it anew.
+    if (auto done = netlink::in_namespace(station_->network_namespace,
+                                          [&] { return set_router_sysctls(a.name); });
+        !done)
         say(a.name, done.error());
 }
 

@@ -58,11 +58,11 @@ struct request_table {
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
         return show(r.controller_, f);
     }
-    static json check(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return r.changes_.check(f);
+    static json check(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return r.changes_.check(f, from);
     }
-    static json diff(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return r.changes_.diff(f);
+    static json diff(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return r.changes_.diff(f, from);
     }
     static json states(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.changes_.states(f);

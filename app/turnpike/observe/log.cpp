@@ -83,7 +83,7 @@ void log(log_level level, std::string_view text, log_fields fields) noexcept {
     }
 }
 
-std::string as_text(const log_line& l) { return "turnpike: " + l.text; }
+std::string as_text(const log_line& l) { return "turnpike: " + printable(l.text); }
 
 std::string as_json(const log_line& l) {
     nlohmann::ordered_json out = {

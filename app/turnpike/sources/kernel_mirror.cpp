@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sources/kernel_mirror.hpp"
 
+#include <linux/if_addr.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
@@ -93,14 +94,16 @@ void kernel_mirror::take_link(const netlink::link& l) {
     if (const std::string* name = name_of(l.index)) remove_by(*name, !l.gone);
 }
 
+/// An address without IFA_F_PERMANENT comes from a router advertisement or from DHCP, which any host of the link can send.
 void kernel_mirror::take_address(const netlink::address& a) {
     if (a.peer || !is_host(a.local.address)) return;
+    const bool leaves = a.gone || (a.flags & IFA_F_PERMANENT) == 0;
     std::set<ip_prefix>& here = addresses_[a.interface];
-    const bool other = a.gone ? here.erase(a.local) != 0 : here.insert(a.local).second;
+    const bool other = leaves ? here.erase(a.local) != 0 : here.insert(a.local).second;
     if (!other) return;
     doubtful_ |= a.gone && !a.local.address.v6;  // routes from it go with it
     if (name_of(a.interface) != nullptr) return show_addresses();
-    if (a.gone)
+    if (leaves)
         remove(table_of({}), host_of(a.local.address), to_ourselves.metric);
     else
         put(table_of({}), host_of(a.local.address), to_ourselves);
@@ -224,6 +227,8 @@ void kernel_mirror::take_route(const netlink::route& r) {
     if (r.type != RTN_UNICAST && r.type != RTN_BLACKHOLE && r.type != RTN_UNREACHABLE &&
         r.type != RTN_PROHIBIT)
         return;
+    // Router advertisements and redirects are for hosts, and any host of the link can send them.
+    if (r.protocol == RTPROT_RA || r.protocol == RTPROT_REDIRECT) return;
     // Follows from an address, as ours does.
     if (r.protocol == RTPROT_KERNEL && !(r.hops.size() == 1 && r.hops.front().via)) return;
     const in_table in = table_of(r.table == RT_TABLE_MAIN ? main : vrf->second);

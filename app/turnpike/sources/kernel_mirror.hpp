@@ -5,7 +5,8 @@
 //
 // Of a table's routes of a prefix the one of the lowest metric counts, as in the kernel; the others wait here. The
 // main table's are the main routes, that of a VRF's number that VRF's, and all other tables the kernel's own. Routes by interfaces that are none of ours are the kernel's own business. Addresses on our interfaces
-// become ours; those on others (loopbacks, dummies) become routes to the box itself. Neighbours that somebody told the
+// become ours; those on others (loopbacks, dummies) become routes to the box itself. Addresses with a lifetime, and
+// routes of router advertisements and redirects, are the kernel's own: any host of a link can cause them. Neighbours that somebody told the
 // kernel for good (permanent) become static ones; all others are the kernel's own.
 #pragma once
 

@@ -20,6 +20,25 @@ constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
 
 constexpr std::chrono::seconds between_lines{1};
 
+socket_peer peer_of(int fd) {
+    socket_peer out;
+    ucred who{};
+    socklen_t size = sizeof who;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
+        out.pid = who.pid;
+        out.uid = who.uid;
+        out.gid = who.gid;
+    }
+    size = 0;
+    // Too short: the kernel says how long the list is, which does not change any more.
+    if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &size) != 0 && errno == ERANGE) {
+        out.groups.resize(size / sizeof out.groups[0]);
+        if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, out.groups.data(), &size) != 0)
+            out.groups.clear();
+    }
+    return out;
+}
+
 }  // namespace
 
 bool line_socket::client::has_line() noexcept {
@@ -149,10 +168,7 @@ void line_socket::adopt(owned_fd connection) {
     client& c = clients_.emplace_back();
     c.fd = std::move(connection);
     c.heard = c.moved = now_;
-    ucred who{};
-    socklen_t size = sizeof who;
-    if (::getsockopt(c.fd.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
-        c.who = {who.pid, who.uid, who.gid};
+    c.who = peer_of(c.fd.get());
     c.who.connection = ++connections_;
     epoll_event event{.events = 0, .data = {.ptr = &c}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, c.fd.get(), &event) != 0)

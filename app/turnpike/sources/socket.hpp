@@ -12,6 +12,7 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
@@ -19,11 +20,13 @@
 
 namespace turnpike::sources {
 
-/// Who is at the other end (SO_PEERCRED: when it connected).
+/// Who is at the other end (SO_PEERCRED, SO_PEERGROUPS: when it connected).
 struct socket_peer {
+    static constexpr unsigned nobody = 65534;  ///< the kernel's number of an unknown user
     int pid = 0;
-    unsigned uid = 0, gid = 0;
-    uint64_t connection = 0;  ///< another one's number is another
+    unsigned uid = nobody, gid = nobody;
+    uint64_t connection = 0;         ///< another one's number is another
+    std::vector<unsigned> groups{};  ///< beside gid
 };
 
 struct socket_limits {

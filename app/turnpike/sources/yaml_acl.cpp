@@ -108,6 +108,11 @@ size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
 
 /// The rule of an edit; no other of the list has its name.
 acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, bool l2) {
+    for (const char* key : {"file", "lines"})
+        if (!l2 && from.is_map() && from.has(key))
+            from.at(key).refuse(
+                "names many rules, and this edit is of one; replace the list's rules (acl) "
+                "instead, with this key in an element of them");
     acl_rule r = read_acl_rule(from, l2);
     const bool taken =
         r.name == tiny_fragment || r.name == neighbour_discovery || r.name == by_default ||

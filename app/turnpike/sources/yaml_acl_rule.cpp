@@ -277,7 +277,7 @@ acl_rule read_acl_rule(const reader& from, bool l2) {
     if (l2) return read_l2_rule(from);
     from.expect_map({"action", "name", "family", "protocol", "source", "destination",
                      "source_ports", "destination_ports", "tcp_flags", "icmp_type", "icmp_code",
-                     "dscp", "vlan", "fragments", "file"});
+                     "dscp", "vlan", "fragments"});
     acl_rule r;
     r.action = read_action(from);
     r.where.text = from.where();

@@ -163,6 +163,9 @@ void leave(const std::string& port, desired& in) {
 
 void read_members(const reader& from, const std::string& name, bridge& b, desired& into) {
     for (const reader& one : from.list("members")) {
+        if (one.is_map() && one.has("bridge"))
+            one.at("bridge").refuse(
+                "is for the edit of one member; a member of this list is in the list's bridge");
         bridge_member m = read_member(one);
         join(one.at("port"), m.port, name, into);
         b.members.push_back(std::move(m));

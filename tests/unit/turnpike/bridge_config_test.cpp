@@ -65,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "f.yaml:8: bridges[0].members[0].port names 'x', which is not a port"},
         complaint_row{"in two", bridge("{port: a}, {port: b}", others),
                       "f.yaml:9: bridges[1].members[0].port names 'b', which is in bridge 'lan'"},
+        complaint_row{"a member of another", bridge("{port: a, bridge: other}", others),
+                      "f.yaml:8: bridges[0].members[0].bridge is for the edit of one member"},
         complaint_row{"of modes and none", bridge("{port: a, mode: trunk}, {port: b}"),
                       "f.yaml:7: bridge 'lan': member 'b' has no mode, and 'a' has one"},
         complaint_row{"a trunk with a vlan", bridge("{port: a, mode: trunk, vlan: 3}"),

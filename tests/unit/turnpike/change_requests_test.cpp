@@ -199,6 +199,26 @@ TEST_F(change_requests, confirmed_or_rolled_back_it_is_not) {
     EXPECT_EQ(change(six, {{"confirm", 0}})["error"]["where"], "confirm");
 }
 
+/// The next start would have what `confirm` is to prevent.
+TEST_F(change_requests, unconfirmed_it_is_not_saved) {
+    const auto written = [this] {
+        std::ifstream in(file_);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    const std::string before = written();
+    changed(seven, {{"confirm", 60}});
+    const json e = refused({{"request", "save"}});
+    EXPECT_EQ(e["code"], "EBUSY") << e;
+    EXPECT_EQ(e["where"], "confirm");
+    EXPECT_NE(e["what"].get<std::string>().find("confirm it, or roll it back, first"),
+              std::string::npos)
+        << e;
+    EXPECT_EQ(written(), before);
+    ask({{"request", "confirm"}});
+    EXPECT_EQ(ask({{"request", "save"}})["result"]["saved"], file_);
+    EXPECT_NE(written(), before);
+}
+
 TEST_F(change_requests, saved_it_is_loaded_as_it_runs) {
     ::chmod(file_.c_str(), 0640);
     changed(seven);

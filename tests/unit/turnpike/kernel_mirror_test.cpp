@@ -4,6 +4,7 @@
 #include "sources/kernel_mirror.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/if_addr.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
@@ -184,11 +185,13 @@ TEST_F(kernel_mirror_test, of_several_the_lowest_metric_counts) {
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
+message address(uint32_t by, const char* text, bool goes = false,
+                uint32_t flags = IFA_F_PERMANENT) {
+    return {.what = netlink::address{
+                .gone = goes, .interface = by, .local = prefix_of(text), .flags = flags}};
+}
+
 TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
-    const auto address = [](uint32_t by, const char* text, bool goes = false) {
-        return message{
-            .what = netlink::address{.gone = goes, .interface = by, .local = prefix_of(text)}};
-    };
     say(address(west, "10.0.1.1/24"));
     say(address(west, "fe80::1/64"));
     say(address(lo, "127.0.0.1/8"));
@@ -205,6 +208,44 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     say(address(west, "10.0.1.1/24", true));
     EXPECT_FALSE(mirror_.learned().addresses.contains("west"));
     EXPECT_TRUE(mirror_.is_doubtful());  // routes from it went without a word
+}
+
+/// RFC 4862 section 4: routers do not configure themselves by advertisements. Any host of the link sends those, and
+/// redirects.
+TEST_F(kernel_mirror_test, addresses_with_a_lifetime_are_not_followed) {
+    constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
+    say(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
+    say(address(west, "10.0.1.9/24", false, 0));  // DHCP's
+    say(address(lo, "10.255.0.1/32", false, 0));
+    EXPECT_FALSE(mirror_.take_changed());
+    EXPECT_TRUE(mirror_.learned().addresses.empty());
+    EXPECT_TRUE(mirror_.learned().routes.empty());
+    // One that gets a lifetime is followed no more, and one that loses it is.
+    say(address(west, "10.0.1.1/24"));
+    say(address(west, "10.0.1.1/24", false, 0));
+    EXPECT_TRUE(mirror_.learned().addresses.empty());
+    say(address(west, "10.0.1.9/24"));
+    EXPECT_EQ(mirror_.learned().addresses.at("west"), std::vector{prefix_of("10.0.1.9/24")});
+    // RTM_DELADDR of IPv6 has the flags that the address had.
+    say(address(west, "10.0.1.9/24", true, 0));
+    EXPECT_TRUE(mirror_.learned().addresses.empty());
+}
+
+TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_followed) {
+    for (const uint8_t protocol : {uint8_t{RTPROT_RA}, uint8_t{RTPROT_REDIRECT}}) {
+        const said hosts{.to = "::/0", .via = "fe80::bad", .metric = 1024, .protocol = protocol};
+        say(hosts);
+        EXPECT_EQ(via("::/0"), "none") << int{protocol};
+        // Beside a route of a daemon of the same prefix and metric.
+        say({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
+        say(hosts);
+        EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
+        say(gone(hosts));
+        EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
+        say(gone({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024}));
+    }
+    EXPECT_EQ(mirror_.others(), 0U);
+    EXPECT_FALSE(mirror_.is_doubtful());
 }
 
 /// The kernel says nothing of routes of IPv4 that go with their interface.

@@ -25,7 +25,14 @@ const log_line example{std::chrono::system_clock::time_point(std::chrono::micros
                        "port 'a': link \"down\"",
                        {{"port", "a"}, {"to", "down"}}};
 
-TEST(log, as_people_read_it) { EXPECT_EQ(as_text(example), "turnpike: port 'a': link \"down\""); }
+TEST(log, as_people_read_it) {
+    EXPECT_EQ(as_text(example), "turnpike: port 'a': link \"down\"");
+    // A name out of a request: no line of its own, and nothing that a terminal obeys.
+    log_line odd = example;
+    odd.text = "apply a\nturnpike: uid 0 (process 1): confirmed\x1b[2K\xff \xc3\xa9";
+    EXPECT_EQ(as_text(odd),
+              "turnpike: apply a\\x0aturnpike: uid 0 (process 1): confirmed\\x1b[2K\\xff \xc3\xa9");
+}
 
 TEST(log, as_json) {
     const std::string text = as_json(example);

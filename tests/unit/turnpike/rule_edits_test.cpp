@@ -57,6 +57,27 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
     EXPECT_EQ(names("third"), "two");
 }
 
+/// A file, or a block of lines, makes many rules; an edit that dropped the key would add a rule that matches
+/// every packet.
+TEST(rule_edits, of_a_file_of_rules_are_refused) {
+    const state::desired d = state_with(
+        "acl:\n  - {name: l, rules: [{action: deny, name: one}]}\n"
+        "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
+    for (const std::string key : {"file", "lines"})
+        for (const std::string verb : {"add", "replace"}) {
+            state::desired edited = d;
+            const std::string at = verb == "replace" ? R"("at": 1, )" : "";
+            const auto done = edit(edited, "[{\"" + verb + R"(": {"rule": {"list": "l", )" + at +
+                                               R"("rule": {"action": "permit", ")" + key +
+                                               R"(": "/nowhere/rules.txt"}}}}])");
+            ASSERT_FALSE(done) << verb << " " << key;
+            EXPECT_EQ(done.error().code, EINVAL);
+            EXPECT_NE(done.error().text.find(key + " names many rules"), std::string::npos)
+                << done.error().message();
+            EXPECT_NE(done.error().text.find("replace the list's rules"), std::string::npos);
+        }
+}
+
 /// Each goes through the whole list: control would do nothing else for minutes.
 TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     std::string rules;

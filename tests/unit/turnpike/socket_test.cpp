@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 namespace turnpike::sources {
 namespace {
@@ -79,6 +81,7 @@ class socket_lines : public testing::Test {
                         EXPECT_EQ(from.pid, ::getpid());
                         EXPECT_EQ(from.uid, ::getuid());
                         ++asked_;
+                        last_ = from;
                         if (line == "throw") throw std::bad_alloc();
                         if (line == "much") return std::string(4u << 20, 'm');
                         return "<" + std::string(line) + ">";
@@ -91,8 +94,27 @@ class socket_lines : public testing::Test {
 
     std::unique_ptr<line_socket> socket_;
     std::string said_;
+    socket_peer last_{};  ///< that was answered
     int asked_ = 0;
 };
+
+/// SO_PEERGROUPS: of the moment at which it connected, as SO_PEERCRED.
+TEST_F(socket_lines, a_client_has_its_groups) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root takes other groups";
+    const auto set_groups = [](const std::vector<unsigned>& groups) {  // of this thread alone
+        return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
+    };
+    std::vector<unsigned> own(64);
+    own.resize(static_cast<size_t>(std::max(0, ::getgroups(64, own.data()))));
+    for (const std::vector<unsigned>& groups : {std::vector<unsigned>{77, 4242}, {}}) {
+        ASSERT_TRUE(set_groups(groups));
+        asker a = client();
+        ASSERT_TRUE(set_groups(own));
+        ask(a, "one\n");
+        EXPECT_EQ(last_.groups, groups);
+        EXPECT_EQ(last_.gid, ::getgid());
+    }
+}
 
 TEST_F(socket_lines, a_line_is_answered_however_it_comes) {
     asker a = client();

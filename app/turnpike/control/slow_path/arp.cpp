@@ -28,8 +28,9 @@ void arp::take(packet_in_hand p) {
     const ip_address from = ip_address::from_v4(sender);
     const bool answer =
         message.operation == packet::arp_reply && (for_us || (ours.empty() && target == 0));
-    if (!(answer && tools_.known.asks(in, from)) && !rate_.take(in, tools_.now_ms))
-        return p.drop(drop_reason::neighbour_rate);
+    // A request between other hosts costs no answer, so it spends no token of a host that asks us.
+    const bool spends = answer ? !tools_.known.asks(in, from) : for_us;
+    if (spends && !rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && tools_.may_be_neighbour(in, from)) {
         // RFC 826: what we know is merged; who asks for us is learnt. A reply to us is an answer.
         if (answer)

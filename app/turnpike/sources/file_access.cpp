@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/file_access.hpp"
+
+#include <linux/capability.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <vector>
+
+namespace turnpike::sources {
+namespace {
+
+constexpr uint32_t dac_capabilities = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+
+// glibc's setgroups() is for all threads of the process, and has no capset().
+bool set_groups(const std::vector<unsigned>& groups) noexcept {
+    return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
+}
+using capabilities = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
+__user_cap_header_struct this_thread() noexcept { return {_LINUX_CAPABILITY_VERSION_3, 0}; }
+bool get(capabilities& to) noexcept {
+    auto head = this_thread();
+    return ::syscall(SYS_capget, &head, to.data()) == 0;
+}
+bool set(const capabilities& to) noexcept {
+    auto head = this_thread();
+    return ::syscall(SYS_capset, &head, to.data()) == 0;
+}
+
+/// The rights of the thread, which it gets back.
+class lent_rights {
+  public:
+    explicit lent_rights(const socket_peer& client) {
+        if (const int n = ::getgroups(0, nullptr); n > 0) {
+            groups_.resize(static_cast<size_t>(n));
+            groups_.resize(static_cast<size_t>(std::max(0, ::getgroups(n, groups_.data()))));
+        }
+        // First: with the user the kernel changes the capabilities.
+        if (!get(own_)) return;
+        has_groups_ = set_groups(client.groups);
+        gid_ = ::setfsgid(client.gid);
+        uid_ = ::setfsuid(client.uid);
+        capabilities less = own_;
+        less[0].effective &= ~dac_capabilities;
+        is_less_ = set(less);
+    }
+    lent_rights(const lent_rights&) = delete;
+    lent_rights& operator=(const lent_rights&) = delete;
+    [[nodiscard]] bool are_the_clients() const noexcept { return is_less_; }
+    ~lent_rights() {
+        ::setfsuid(static_cast<uid_t>(uid_));
+        ::setfsgid(static_cast<gid_t>(gid_));
+        // The thread has a right to its own: the kernel does not refuse, and with others turnpike could not go on.
+        if ((is_less_ && !set(own_)) || (has_groups_ && !set_groups(groups_))) std::terminate();
+        // The kernel has taken the thread for a set-user-ID program (commit_creds): no core dump, no /proc/self.
+        if (dumpable_ == 1) ::prctl(PR_SET_DUMPABLE, 1);
+        if (parent_signal_ != 0) ::prctl(PR_SET_PDEATHSIG, parent_signal_);
+    }
+
+  private:
+    std::vector<unsigned> groups_{};
+    capabilities own_{};
+    bool has_groups_ = false, is_less_ = false;
+    int uid_ = -1, gid_ = -1;  ///< -1 changes nothing
+    int dumpable_ = ::prctl(PR_GET_DUMPABLE);
+    int parent_signal_ = parent_signal();
+
+    static int parent_signal() noexcept {
+        int signal = 0;
+        return ::prctl(PR_GET_PDEATHSIG, &signal) == 0 ? signal : 0;
+    }
+};
+
+}  // namespace
+
+result<void> with_file_access_of(const socket_peer& client, const std::function<void()>& act) {
+    if (client.uid == 0) {
+        act();
+        return {};
+    }
+    const lent_rights lent(client);
+    // A seccomp filter, say.
+    if (!lent.are_the_clients())
+        return fail(EPERM, {},
+                    "turnpike is not permitted to drop its capabilities (capset), and opens no "
+                    "files of a request with them");
+    act();
+    return {};
+}
+
+}  // namespace turnpike::sources

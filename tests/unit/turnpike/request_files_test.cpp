@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that requests name, by themselves or in the configuration of the request: opened with the rights of the client,
+// so that no answer quotes a file that the client cannot read.
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "request_lab.hpp"
+#include "sources/file_access.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+
+constexpr const char* secret = "root:$6$salt$hash:20000:0:99999:7:::";
+
+class request_files : public request_lab {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "only root reads the files of all others";
+        std::filesystem::create_directories(folder_);
+        ::chmod(folder_.c_str(), 0755);
+    }
+    ~request_files() override { std::filesystem::remove_all(folder_); }
+
+    std::string file(const char* name, const std::string& text, mode_t mode) {
+        const auto path = folder_ / name;
+        std::ofstream(path) << text;
+        EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+        return path;
+    }
+    /// By the file of the request, or in a sentence about one that its configuration names.
+    static bool is_denied(const json& error) {
+        const auto what = error["what"].get<std::string>();
+        return error["code"] == "EACCES" || what.find("(Permission denied)") != std::string::npos ||
+               what.find("cannot be read: cannot open the file") != std::string::npos;
+    }
+    /// Every request that reads files, each with `path` as its file or as one that its configuration names.
+    std::vector<json> requests_with(const std::string& path) {
+        std::vector<json> out;
+        const std::string named_by[] = {
+            named(router()) + "acl: [{name: l, rules: [{action: deny, file: " + path + "}]}]\n",
+            named(router()) + "pcie_profiles: " + path + "\n",
+            named(router("{file: " + path + "}"))};
+        for (const char* request : {"check", "diff", "apply"}) {
+            out.push_back({{"request", request}, {"file", path}});
+            for (const std::string& text : named_by)
+                out.push_back({{"request", request}, {"text", text}, {"name", "o.yaml"}});
+        }
+        const json list = {{"name", "l"}, {"rules", {{{"action", "deny"}, {"file", path}}}}};
+        out.push_back({{"request", "change"}, {"do", {{{"add", {{"acl", list}}}}}}});
+        return out;
+    }
+
+    std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
+                                    ("turnpike-request-files-" + std::to_string(::getpid()));
+};
+
+TEST_F(request_files, of_others_are_not_quoted) {
+    const std::string path = file("shadow", secret, 0600);
+    for (const json& request : requests_with(path)) {
+        const json e = refused(request);
+        EXPECT_EQ(e.dump().find("salt"), std::string::npos) << request << ": " << e;
+        EXPECT_TRUE(is_denied(e)) << request << ": " << e;
+    }
+    EXPECT_TRUE(std::ifstream(path).good()) << "turnpike itself has its own rights again";
+}
+
+TEST_F(request_files, of_the_client_are_quoted_as_before) {
+    const std::string path = file("notes", secret, 0644);
+    for (const json& request : requests_with(path)) {
+        const json answer = ask(request);
+        EXPECT_FALSE(answer.contains("error") && is_denied(answer["error"]))
+            << request << ": " << answer;
+    }
+    EXPECT_NE(refused(requests_with(path)[3])["what"].get<std::string>().find("root:$6$"),
+              std::string::npos);
+    // Root's client reads what root reads.
+    client_.uid = client_.gid = 0;
+    const std::string own = file("own", secret, 0600);
+    EXPECT_NE(refused(requests_with(own)[3])["what"].get<std::string>().find("root:$6$"),
+              std::string::npos);
+}
+
+TEST_F(request_files, are_read_by_any_group_of_the_client) {
+    const std::string path = file("group", secret, 0640);
+    const auto quoted = [&] {
+        return refused(requests_with(path)[3])["what"].get<std::string>().find("root:$6$") !=
+               std::string::npos;
+    };
+    constexpr gid_t operators = 4242;
+    ASSERT_EQ(::chown(path.c_str(), 0, operators), 0);
+    EXPECT_FALSE(quoted());
+    client_.groups = {77, operators};
+    EXPECT_TRUE(quoted());
+    client_.groups.clear();
+    client_.gid = operators;
+    EXPECT_TRUE(quoted());
+    // Group 0 is turnpike's, not the client's.
+    client_.gid = 9;
+    ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
+    EXPECT_FALSE(quoted());
+}
+
+struct rights {
+    uid_t user;
+    gid_t group;
+    std::vector<gid_t> groups;
+    std::string capabilities;
+    int dumpable, parent_signal;
+    bool operator==(const rights&) const = default;
+};
+rights of_this_thread() {
+    rights out{};
+    out.user = static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1)));
+    out.group = static_cast<gid_t>(::setfsgid(static_cast<gid_t>(-1)));
+    out.groups.resize(64);
+    out.groups.resize(static_cast<size_t>(std::max(0, ::getgroups(64, out.groups.data()))));
+    std::ifstream status("/proc/thread-self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("Cap")) out.capabilities += line + "\n";
+    out.dumpable = ::prctl(PR_GET_DUMPABLE);
+    ::prctl(PR_GET_PDEATHSIG, &out.parent_signal);
+    return out;
+}
+
+TEST_F(request_files, leave_the_thread_with_its_own_rights) {
+    ::prctl(PR_SET_DUMPABLE, 1);
+    ::prctl(PR_SET_PDEATHSIG, SIGURG);  // ignored, were it ever to come
+    const rights before = of_this_thread();
+    client_.groups = {77, 4242};
+    rights inside{};
+    ASSERT_TRUE(sources::with_file_access_of(client_, [&] { inside = of_this_thread(); }));
+    EXPECT_EQ(inside.user, client_.uid);
+    EXPECT_EQ(inside.group, client_.gid);
+    EXPECT_EQ(inside.groups, (std::vector<gid_t>{77, 4242}));
+    EXPECT_NE(inside.capabilities, before.capabilities);
+    EXPECT_EQ(of_this_thread(), before);
+    EXPECT_THROW((void)sources::with_file_access_of(client_, [] { throw std::bad_alloc(); }),
+                 std::bad_alloc);
+    EXPECT_EQ(of_this_thread(), before);
+    ::prctl(PR_SET_PDEATHSIG, 0);
+}
+
+}  // namespace
+}  // namespace turnpike
