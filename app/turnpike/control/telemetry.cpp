@@ -194,6 +194,12 @@ int telemetry::ask(const char* command, const char* thing, rte_tel_data* into) n
     }
 }
 
+size_t telemetry::waiting() noexcept {
+    desk& d = the_desk();
+    const std::lock_guard hold(d.lock);
+    return d.waiting.size();
+}
+
 telemetry::telemetry(controller& c, std::chrono::milliseconds patience) : controller_(c) {
     desk& d = the_desk();
     const std::lock_guard hold(d.lock);

@@ -36,6 +36,9 @@ class telemetry {
     /// Returns  0, or a negative errno: no such command or thing, nobody answers
     /// Threads  any
     static int ask(const char* command, const char* thing, rte_tel_data* into) noexcept;
+    /// Requests that wait for control.
+    /// Threads  any
+    [[nodiscard]] static size_t waiting() noexcept;
 
   private:
     controller& controller_;

@@ -32,11 +32,14 @@ TEST(change_over, takes_nothing_away_before_the_second_round_of_a_worker) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     l.worker().start();
     l.workers_have_threads();
+    const auto& published = *l.worker().parts().published;
+    const datapath::view* const before = published.load();
     std::atomic<bool> done{false};
     std::thread change([&] {
         EXPECT_TRUE(l.apply(router()));
         done = true;
     });
+    while (published.load() == before) std::this_thread::yield();
     const auto a_while = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
     a_while();
     l.worker().poll();

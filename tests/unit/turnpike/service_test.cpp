@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -72,17 +73,60 @@ TEST_F(service_manager, watches_who_is_alive) {
     EXPECT_EQ(heard(), "") << "another process is watched";
 }
 
-TEST(service, says_nothing_where_nobody_asked) {
+/// A manager that listens at a path while it lives.
+class manager_at {
+  public:
+    explicit manager_at(std::string path) : path_(std::move(path)) {
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        EXPECT_LT(path_.size(), sizeof at.sun_path);
+        std::memcpy(at.sun_path, path_.data(), std::min(path_.size(), sizeof at.sun_path - 1));
+        EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    }
+    ~manager_at() { ::unlink(path_.c_str()); }
+    manager_at(const manager_at&) = delete;
+    manager_at& operator=(const manager_at&) = delete;
+    std::string heard() {
+        char bytes[64];
+        const ssize_t n = ::recv(fd_.get(), bytes, sizeof bytes, 0);
+        return n < 0 ? "" : std::string(bytes, static_cast<size_t>(n));
+    }
+
+  private:
+    std::string path_;
+    owned_fd fd_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+};
+
+std::string socket_name() { return "turnpike-service-" + std::to_string(::getpid()); }
+
+/// sd_notify(3): an address is an absolute path, or an abstract one behind an @.
+TEST_F(service_manager, hears_nothing_where_no_manager_is_named) {
     ::unsetenv("NOTIFY_SOCKET");
-    service s;
-    s.ready("forwarding");
-    ::setenv("NOTIFY_SOCKET", "relative", 1);
+    service quiet;
+    ASSERT_EQ(::chdir(testing::TempDir().c_str()), 0);
+    manager_at relative(socket_name());
+    ::setenv("NOTIFY_SOCKET", socket_name().c_str(), 1);
     service odd;
-    odd.ready("forwarding");
-    ::setenv("NOTIFY_SOCKET", "/no/socket", 1);
-    service gone;
-    gone.ready("forwarding");
+    ::setenv("NOTIFY_SOCKET", ("@" + std::string(108, 'x')).c_str(), 1);
+    service too_long;
+    for (service* s : {&quiet, &odd, &too_long}) {
+        s->ready("forwarding");
+        s->look([] { return true; });
+        s->stopping();
+    }
+    EXPECT_EQ(heard(), "");
+    EXPECT_EQ(relative.heard(), "");
+}
+
+TEST(service, is_heard_by_a_manager_that_is_back) {
+    const std::string path = testing::TempDir() + socket_name();
+    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
+    service s;
     ::unsetenv("NOTIFY_SOCKET");
+    s.ready("no manager listens yet");
+    manager_at back(path);
+    s.status("back");
+    EXPECT_EQ(back.heard(), "STATUS=back\n");
 }
 
 }  // namespace

@@ -123,7 +123,8 @@ TEST_F(telemetry_desk, the_end_sends_all_home) {
     std::atomic<int> empty_handed{0};
     for (int i = 0; i < 4; ++i)
         askers.emplace_back([&] { empty_handed += ask("/turnpike/drops") == -EAGAIN; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (telemetry::waiting() < 4) std::this_thread::yield();
+    EXPECT_EQ(empty_handed, 0) << "all wait";
     answers_.reset();
     for (std::thread& t : askers) t.join();
     EXPECT_EQ(empty_handed, 4);

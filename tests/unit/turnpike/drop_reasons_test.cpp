@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reasons to drop a packet that need a rare packet or a busy control: each on the whole path of one
+// (doc/drops.md). tests/lint/lint_test.py finds reasons that no test names.
+#include "bridge_lab.hpp"
+#include "control/workers.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using packet::drop_reason;
+
+/// A frame in two segments, the first of which has `lead` bytes and no room behind them.
+rte_mbuf* without_tailroom(path_lab& l, const byte_vector& f, uint16_t lead) {
+    const auto at = f.begin() + lead;
+    rte_mbuf *head = l.packet_of(byte_vector(f.begin(), at)),
+             *rest = l.packet_of(byte_vector(at, f.end()));
+    head->data_off = static_cast<uint16_t>(head->buf_len - lead);
+    std::copy(f.begin(), at, rte_pktmbuf_mtod(head, uint8_t*));
+    EXPECT_EQ(rte_pktmbuf_chain(head, rest), 0);
+    return head;
+}
+
+TEST(drop_reasons, headers_that_cannot_be_put_together) {
+    lab l(router());
+    const byte_vector f = datagram(0x0a00'0202);
+    ASSERT_TRUE(l.offer_packet(0, without_tailroom(l, f, 20)));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::headers_scattered), 1U);
+    EXPECT_EQ(l.way("10.0.2.2"), 1) << "whole, it is forwarded";
+}
+
+TEST(drop_reasons, a_patch_reads_no_headers) {
+    const byte_vector f = datagram(0x0a00'0202);
+    bridge_lab patch(ports(2) + "patches: [[p0, p1]]\n");
+    ASSERT_TRUE(patch.offer_packet(0, without_tailroom(patch, f, 20)));
+    patch.settle();
+    EXPECT_EQ(patch.sent(1), one(f));
+}
+
+TEST(drop_reasons, neighbour_discovery_in_two_segments) {
+    lab l(router());
+    const byte_vector us{0x20, 1, 0xd, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe};
+    const byte_vector link_address{1, 1, 2, 0, 0, 0, 0, 0x0d};
+    const byte_vector solicitation =
+        ethernet(0x86dd,
+                 ipv6({.next_header = 58, .hop_limit = 255, .source = v6_b, .destination = us},
+                      icmp6(135, 0, zeros(4) + us + link_address, v6_b, us)),
+                 {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 0, 0x0d});
+    const auto headers = static_cast<uint16_t>(solicitation.size() - link_address.size());
+    ASSERT_TRUE(l.offer_packet(1, without_tailroom(l, solicitation, headers)));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::nd_scattered), 1U);
+    EXPECT_EQ(l.sent(1).size(), 0U);
+    rte_mbuf* const together =
+        l.packet_of(byte_vector(solicitation.begin(), solicitation.end() - 8));
+    ASSERT_EQ(rte_pktmbuf_chain(together, l.packet_of(link_address)), 0);
+    ASSERT_TRUE(l.offer_packet(1, together));
+    l.settle();
+    EXPECT_EQ(l.sent(1).size(), 1U) << "where the segments can be put together it is answered";
+}
+
+/// RFC 6583 section 6: a flood on a link keeps no answer from being heard.
+TEST(drop_reasons, neighbour_messages_beyond_their_rate) {
+    constexpr unsigned at_once = 20 / 10;
+    lab l(router("", "  rate: 20\n"));
+    const byte_vector question = ethernet(0x0806, arp({}), byte_vector(6, 0xff));
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(l.offer(0, question));
+    l.settle();
+    EXPECT_EQ(l.sent(0).size(), at_once);
+    EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 5 - at_once);
+    byte_vector from_east = datagram(0x0a00'0109);
+    from_east[5] = 0x0c;
+    ASSERT_TRUE(l.offer(1, from_east));
+    l.settle();
+    ASSERT_EQ(l.sent(0).size(), 1U) << "10.0.1.9 is asked for";
+    ASSERT_TRUE(l.offer(
+        0, ethernet(0x0806, arp({.operation = 2, .sender_ip = 0x0a00'0109, .target_mac = mac_b}))));
+    l.settle();
+    EXPECT_EQ(l.sent(0).size(), 1U) << "its answer is heard, and the packet goes on";
+    l.control(1000);
+    ASSERT_TRUE(l.offer(0, question));
+    l.settle();
+    EXPECT_EQ(l.sent(0).size(), 1U) << "a second later there is room for others";
+    EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 5 - at_once);
+}
+
+TEST(drop_reasons, storms_of_multicast_and_of_unknown_stations) {
+    const struct {
+        const char* kind;
+        byte_vector to;
+        drop_reason why;
+    } rows[] = {{"multicast", {1, 0, 0x5e, 0, 0, 9}, drop_reason::bridge_storm_multicast},
+                {"unknown", station(50), drop_reason::bridge_storm_unknown}};
+    for (const auto& row : rows) {
+        bridge_lab l(ports(2) +
+                     bridge("{port: p0, storm: {" + std::string(row.kind) + ": 1}}, {port: p1}"));
+        size_t out = 0;
+        for (int i = 0; i < 64; ++i) out += l.send(0, frame(row.to, station(1)))[1].size();
+        EXPECT_GE(out, 32U) << row.kind;
+        EXPECT_LE(out, 34U) << row.kind << ": a burst, and no more within a moment";
+        EXPECT_EQ(l.dropped(row.why), 64 - out) << row.kind;
+        EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "1") << "another kind, another limit";
+    }
+}
+
+TEST(drop_reasons, a_frame_without_room_for_a_tag) {
+    bridge_lab l(ports(2) + bridge("{port: p0, mode: access, vlan: 5}, {port: p1, mode: trunk}"));
+    const byte_vector f = frame(everybody, station(1));
+    rte_mbuf* const m = l.packet_of(f);
+    m->data_off = 0;
+    std::copy(f.begin(), f.end(), rte_pktmbuf_mtod(m, uint8_t*));
+    ASSERT_TRUE(l.offer_packet(0, m));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::vlan_room), 1U);
+    const byte_vector with_tag = tagged(f, 5);
+    EXPECT_EQ(l.ways(0, f, &with_tag), "1");
+}
+
+TEST(drop_reasons, more_for_control_than_its_ring_holds) {
+    lab l(router());
+    constexpr unsigned beyond = 50;
+    byte_vector echo = ethernet(
+        0x0800, ipv4({.protocol = 1, .destination = 0x0a00'01fe}, icmp4(8, 0, counted(12))));
+    for (unsigned i = 0; i < control::control_ring_packets + beyond; ++i) {
+        ASSERT_TRUE(l.offer(0, echo)) << i;
+        l.worker().poll();  // control makes no round meanwhile
+    }
+    ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
+    l.worker().poll();
+    EXPECT_EQ(l.dropped(drop_reason::control_busy), beyond);
+    for (unsigned i = 0; i < control::control_ring_packets; i += 32) l.settle();
+    unsigned arp_answers = 0;
+    for (const byte_vector& f : l.sent(0)) arp_answers += f[12] == 0x08 && f[13] == 0x06;
+    EXPECT_EQ(arp_answers, 1U) << "neighbours have a ring of their own";
+    EXPECT_EQ(l.dropped(drop_reason::control_busy), beyond);
+}
+
+TEST(drop_reasons, messages_of_ours_that_no_route_leads_to) {
+    lab l(router());
+    constexpr uint32_t stranger = 0x0909'0909;
+    ASSERT_TRUE(l.offer(
+        0, ethernet(0x0800, ipv4({.protocol = 1, .source = stranger, .destination = 0x0a00'01fe},
+                                 icmp4(8, 0, counted(12))))));
+    ASSERT_TRUE(
+        l.offer(0, ethernet(0x0800, ipv4({.ttl = 1, .source = stranger}, udp(counted(4))))));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::own_no_route), 2U) << "a reply and an error";
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_ttl), 1U);
+    EXPECT_EQ(l.sent(0).size() + l.sent(1).size(), 0U);
+}
+
+byte_vector numbered(unsigned n) {
+    return {2, 0, 0, 5, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
+}
+
+/// A worker meets more stations than it can say between two rounds of control: they are counted, and said later.
+TEST(not_told, stations_beyond_the_ring) {
+    bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
+    const auto& bridges = l.controller().switching();
+    unsigned met = 0;
+    while (bridges.not_told() == 0 && met < 20'000) {
+        ASSERT_TRUE(l.offer(0, frame(everybody, numbered(met))));
+        l.worker().poll();
+        ++met;
+        l.sent(1);
+    }
+    ASSERT_GT(bridges.not_told(), 0U);
+    EXPECT_EQ(bridges.numbers_of("lan").learnt, 0U) << "control made no round";
+    for (int i = 0; i < 3; ++i) l.settle();  // control takes some in each round
+    l.sent(1);
+    EXPECT_EQ(bridges.numbers_of("lan").learnt, met - 1);
+    EXPECT_EQ(l.send(0, frame(everybody, numbered(met - 1)))[1].size(), 1U);
+    EXPECT_EQ(bridges.numbers_of("lan").learnt, met) << "it is learnt when it sends again";
+}
+
+}  // namespace
+}  // namespace turnpike
