@@ -53,7 +53,9 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     const uint16_t id = found.tci & packet::vlan_id_mask;
     const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
     const interface& in = v.interfaces[place];
-    if (in.tags == interface::unknown) return place;
+    // A priority tag that the device took off counts as one that stage parse takes off.
+    if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
+        return place;
     const packet_mask one = packet_mask{1} << i;
     b.tagged |= one;
     b.tag[i] = found.tci;
