@@ -117,10 +117,20 @@ TEST_F(fragments, of_frames_that_lie) {
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_cut), 1U);
     send(ethernet(0x0800, ipv4({.ihl = 3}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
-    send(ethernet(0x0800, ipv4({}, counted(100)) + zeros(900)));
-    EXPECT_EQ(lab_.sent(1).size(), 1U) << "padding is no reason";
     send(ethernet(0x86dd, ipv6({}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
+    // Padding goes, and is no reason to cut or to drop what fits, down to a header without data.
+    for (const uint16_t flags : {uint16_t{0}, packet::ipv4_dont_fragment})
+        for (const size_t data : {0, 1, 100, 580}) {
+            const byte_vector fits = ethernet(0x0800, ipv4({.fragment = flags}, counted(data)));
+            send(fits + zeros(1000));
+            EXPECT_EQ(lab_.sent(1), std::vector<byte_vector>{fits}) << data;
+        }
+    const byte_vector fits6 = ethernet(0x86dd, ipv6({}, counted(100)));
+    send(fits6 + zeros(900));
+    EXPECT_EQ(lab_.sent(1), std::vector<byte_vector>{fits6});
+    send(datagram(1000) + zeros(100));
+    EXPECT_EQ(lab_.sent(1).size(), 2U);
 }
 
 TEST_F(fragments, no_buffers) {
