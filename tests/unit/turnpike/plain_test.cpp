@@ -401,6 +401,24 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
 }
 
+/// A frame of no interface, or no frame, does not change what becomes of the others of its burst.
+TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
+    ASSERT_TRUE(lab_.apply(std::string(router) +
+                           "interfaces: [{port: west, vlan: 100, addresses: [10.0.4.254/24]}]\n"));
+    const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
+    for (const byte_vector& stranger :
+         {tagged(good, 7), tagged(good, 4095), tagged(good, 100), zeros(9)})
+        for (const size_t at : {0, 16, 31}) {
+            std::vector<byte_vector> burst(32, tagged(good, 100));
+            burst[at] = stranger;
+            by_plain_ = 0;
+            compare(burst);
+            EXPECT_EQ(by_plain_, stranger == tagged(good, 100) ? 32U : 31U) << at;
+        }
+    compare({tagged(good, 7), tagged(good, 8)});
+    compare({tagged(good, 7), good, tagged(good, 100), zeros(9)});
+}
+
 /// Control is to know that a neighbour is in use (RFC 4861 section 7.3.3).
 TEST_F(plain_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
