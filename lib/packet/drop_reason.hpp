@@ -33,6 +33,7 @@
     X(ipv4_version, "version is not 4")                                                       \
     X(ipv4_header_length, "IHL under 5")                                                      \
     X(ipv4_total_length, "total length shorter than the header")                              \
+    X(ipv4_fragment_beyond_end, "fragment that ends behind byte 65,535 of its datagram")      \
     X(ipv4_checksum, "header checksum is wrong")                                              \
     X(ipv4_ttl, "time to live used up")                                                       \
     X(ipv4_source, "from an address no packet may be from")                                   \

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "packet/headers.hpp"
+#include "packet/parse.hpp"
 
 namespace turnpike::packet {
 namespace {
@@ -55,8 +56,14 @@ upper upper_of_ipv6(bytes l3) noexcept {
     upper out{.protocol = ip.next_header,
               .label = ip.version_class_flow & 0xf'ffffU,
               .header = l3.from(sizeof(ipv6_header))};
+    // No stage has parsed a frame that a bridge sends into a tunnel, nor a packet in a packet: parse()'s bound holds for
+    // the chain here, too. Flows beyond it are told apart by their addresses alone.
+    const auto beyond = [&](bytes header) {
+        return header.left < sizeof(ipv6_extension) ||
+               static_cast<size_t>(header.at - l3.at) + sizeof(ipv6_extension) > max_header_bytes;
+    };
     while (is_ipv6_extension(out.protocol)) {
-        if (out.header.left < sizeof(ipv6_extension)) return out.header.left = 0, out;
+        if (beyond(out.header)) return out.header.left = 0, out;
         const auto& next = view<ipv6_extension>(out.header.at);
         uint32_t length = (next.length_units + 1U) * 8;
         if (out.protocol == protocol_fragment) {

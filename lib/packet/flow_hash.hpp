@@ -32,7 +32,8 @@ struct flow_hashing {
                                                        vxlan_port};
 };
 
-/// l3        the first byte of an IPv4 or IPv6 header that parse() found whole
+/// l3        the first byte of an IPv4 or IPv6 header that parse() found whole; extension headers are walked
+///           within its first max_header_bytes
 /// readable  bytes from there on that may be read; what would be behind them counts as not there
 /// Answers   32 bits, each as good as the others
 /// Threads   any. Errors none.

@@ -98,12 +98,17 @@ parse_status parse_ipv4(const frame& f) noexcept {
     if (total_bytes > room) return f.drop(drop_reason::ipv4_cut);
 
     const uint16_t fragment = header.fragment;
+    const uint32_t offset_bytes = (fragment & ipv4_fragment_offset) * 8U;
+    // RFC 791 section 3.1: a datagram has a length of 16 bits. When a router cut a fragment beyond that, the offset
+    // would start again at 0: a first fragment (RFC 1858) that no access list has seen.
+    if (offset_bytes + total_bytes > UINT16_MAX)
+        return f.drop(drop_reason::ipv4_fragment_beyond_end);
     out.l3_bytes = total_bytes;
     out.padding_bytes = room - total_bytes;
     out.ipv4_header_bytes = header_bytes;
     out.upper_protocol = header.protocol;
     out.fragment_id = header.id;
-    out.fragment_offset_bytes = static_cast<uint16_t>((fragment & ipv4_fragment_offset) * 8);
+    out.fragment_offset_bytes = static_cast<uint16_t>(offset_bytes);
     if (header_bytes > sizeof(ipv4_header)) out.flags |= flag_ipv4_options;
     if (fragment & ipv4_dont_fragment) out.flags |= flag_dont_fragment;
     if (fragment & ipv4_more_fragments) out.flags |= flag_more_fragments;

@@ -122,8 +122,9 @@ def ipv4_rows(t):
     t.ip("a record route option", "forwarded", options=b"\7\7\4\0\0\0\0\0")
     t.ip("protocol 0", "forwarded", protocol=0)
     t.ip("no payload", "forwarded", rest=b"")
-    t.ip("more and an offset of 8 * 0x1fff", "forwarded", fragment=0x3FFF)
-    for flags in (0x2000, 0x2005, 0x0005, 0x8000, 0x4000, 0x6000):
+    for flags in (0x3FFF, 0x1FFF, 0x1FFA):  # RFC 791 section 3.1: 65,535 bytes, header included
+        t.ip(f"48 bytes at fragment field {flags:04x}", "ipv4_fragment_beyond_end", fragment=flags)
+    for flags in (0x2000, 0x2005, 0x0005, 0x1FF9, 0x3FF9, 0x8000, 0x4000, 0x6000):
         t.ip(f"fragment field {flags:04x}", "forwarded", fragment=flags)
     t.ip("tiny first fragment", "forwarded", fragment=0x2000, rest=bytes(8), protocol=TCP)
     for padding in (1, 18, 46, 500, 1450):

@@ -164,6 +164,10 @@ def _unsound_chain(f, us, linux):
     return us.nothing and f.unsound_chain
 
 
+def _fragment_beyond_end(f, us, linux):
+    return f.v4 and (f.fragment & 0x1FFF) * 8 + f.total > 65535 and us.nothing
+
+
 def _group_frame(f, us, linux):
     return f.to_group and us.nothing and f.ours and linux.echoes
 
@@ -233,7 +237,7 @@ KINDS = {
     "error_rate": _error_rate, "error_source": _error_source, "martian_destination": _martian_destination,
     "network_address": _network_address, "martian_source": _martian_source, "same_addresses": _same_addresses,
     "link_local": _link_local, "routing_type_0": _routing_type_0,
-    "unsound_chain": _unsound_chain, "group_frame": _group_frame, "discovery": _discovery, "icmp_type": _icmp_type,
+    "unsound_chain": _unsound_chain, "fragment_beyond_end": _fragment_beyond_end, "group_frame": _group_frame, "discovery": _discovery, "icmp_type": _icmp_type,
     "unreachable_code": _unreachable_code, "anycast": _anycast, "upper_checksum": _upper_checksum,
     "transport_for_us": _transport_for_us, "next_header_for_us": _next_header_for_us,
     "extensions_for_us": _extensions_for_us, "hop_by_hop": _hop_by_hop, "redirect": _redirect,

@@ -32,6 +32,11 @@ byte_vector tag(uint16_t tci, uint16_t type, const byte_vector& rest) {
     return be(tci) + be(type) + rest;
 }
 
+byte_vector tagged(const byte_vector& frame, uint16_t tci, uint16_t type) {
+    return byte_vector(frame.begin(), frame.begin() + 12) + be(type) + be(tci) +
+           byte_vector(frame.begin() + 12, frame.end());
+}
+
 byte_vector ipv4(const ipv4_fields& f, const byte_vector& payload) {
     const size_t header_bytes = 20 + f.options.size();
     const auto ihl = f.ihl.value_or(static_cast<uint8_t>(header_bytes / 4));

@@ -31,6 +31,9 @@ byte_vector ethernet(uint16_t type, const byte_vector& rest, const byte_vector& 
 /// Goes between ethernet(0x8100 or 0x88a8, ...) and what has `type`.
 byte_vector tag(uint16_t tci, uint16_t type, const byte_vector& rest);
 
+/// A frame with one more tag in front of its type.
+byte_vector tagged(const byte_vector& frame, uint16_t tci, uint16_t type = 0x8100);
+
 struct ipv4_fields {
     uint8_t version = 4;
     std::optional<uint8_t> ihl{};

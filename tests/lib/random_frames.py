@@ -88,7 +88,7 @@ class Maker:
     def packet4(self, n):
         source, to = self.address(FROM4, 4), self.address(TO4, 4)
         protocol, rest = self.upper(n, source, to, 4)
-        fragment = self.random.choices((0, 0x4000, 0x2000, 0x0010, 0x2010), (50, 40, 3, 3, 3))[0]
+        fragment = self.random.choices((0, 0x4000, 0x2000, 0x0010, 0x2010, 0x1FFE), (50, 39, 3, 3, 3, 1))[0]
         options = self.random.choices((b"", *OPTIONS4), (96, *[4 / len(OPTIONS4)] * len(OPTIONS4)))[0]
         return IPV4, ipv4(source, to, rest, protocol, self.ttl(), ident=n, fragment=fragment,
                           tos=self.random.choice((0, 0, 0, 0xB8)), options=options)

@@ -27,7 +27,7 @@ bridge_books::bridge_books(rte_ring* learnt)
       maps_(zeroed<uint64_t>(2 * map_words)),
       storm_(zeroed<uint64_t>(max_interfaces * flood_kinds)),
       told_(zeroed<told>(told_places)),
-      found_(zeroed<uint16_t>(found_places)),
+      found_(zeroed<source>(found_slots)),
       domains_(zeroed<domain_counters>(most_domains)) {
     talking_.store(maps_.get(), std::memory_order_relaxed);
 }

@@ -248,27 +248,31 @@ class bridge_books {
         const uint64_t bit = uint64_t{1} << number % 64;
         if ((word & bit) == 0) word |= bit;
     }
-    /// Sources that were found where they are need not be looked up again until something changes: each
-    /// leaves 15 bits of a checksum where other bits of it say. One that is taken for another by chance is
-    /// looked up when things change next, in a second at most.
+    /// Sources that were found where they are need not be looked up again until something changes. All of a source is
+    /// compared, since its sender chooses the address: a checksum could be chosen with it. Sources of one slot
+    /// displace each other, which costs lookups and nothing else.
     class source {
       public:
         source(station_key key, uint16_t place, uint32_t changes) noexcept
-            : mix_(_mm_crc32_u64(uint64_t{changes} << 10 ^ place, key)) {}
-        [[nodiscard]] size_t at() const noexcept { return mix_ & (found_places - 1); }
-        [[nodiscard]] uint16_t mark() const noexcept {
-            return static_cast<uint16_t>(mix_ >> 16 | 1);
+            : key_(key), seen_(uint64_t{changes} << 16 | place) {}
+        [[nodiscard]] size_t slot() const noexcept {
+            return _mm_crc32_u64(0, key_) & (found_slots - 1);
+        }
+        /// 0: they are the same.
+        [[nodiscard]] uint64_t differs(const source& other) const noexcept {
+            return (key_ ^ other.key_) | (seen_ ^ other.seen_);
         }
 
       private:
-        uint64_t mix_;
+        station_key key_;
+        uint64_t seen_;  ///< | changes 32 | place 16 |; in an empty slot 0, which is nobody's place
     };
     [[nodiscard]] bool was_found(const source& s) const noexcept { return not_found(s) == 0; }
     /// 0: it was.
-    [[nodiscard]] uint32_t not_found(const source& s) const noexcept {
-        return uint32_t{found_[s.at()]} ^ s.mark();
+    [[nodiscard]] uint64_t not_found(const source& s) const noexcept {
+        return found_[s.slot()].differs(s);
     }
-    void remember(const source& s) noexcept { found_[s.at()] = s.mark(); }
+    void remember(const source& s) noexcept { found_[s.slot()] = s; }
 
     /// May control be told one more thing that stations say of addresses? Some 2,000 a second, 64 at once.
     bool may_tell(uint64_t now) noexcept {
@@ -300,7 +304,7 @@ class bridge_books {
     static constexpr size_t map_words = most_stations / 64;
 
   private:
-    static constexpr size_t told_places = 1024, found_places = 65536;
+    static constexpr size_t told_places = 1024, found_slots = 32768;
     struct told {
         station_key key = 0;
         uint64_t place_until = 0;  ///< place, and in which period it was told
@@ -319,7 +323,7 @@ class bridge_books {
     // Zeroed by the kernel when they are first written: a program without bridges has none of it.
     pages<uint64_t> maps_, storm_;
     pages<told> told_;
-    pages<uint16_t> found_;
+    pages<source> found_;
     pages<domain_counters> domains_;
 };
 

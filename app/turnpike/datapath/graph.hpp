@@ -25,7 +25,8 @@
     X(plain, NEXT(parse, bridge, vlan, tx, drop), DROPS()) \
     X(parse, NEXT(urpf, acl_in, lookup, decap, bridge, acl_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
-        ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, ipv4_checksum, ipv4_source, \
+        ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, \
+        ipv4_fragment_beyond_end, ipv4_checksum, ipv4_source, \
         ipv4_destination, ipv4_source_routed, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
         ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \

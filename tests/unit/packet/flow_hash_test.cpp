@@ -77,6 +77,28 @@ TEST(flow_hash, what_is_a_part_of_it_does) {
     EXPECT_NE(hash_of(six, flow_fields::flow), hash_of(ipv6({}, ports(1, 3)), flow_fields::flow));
 }
 
+/// Whoever sends a chain of 1,400 bytes does not make us walk it: behind 256 bytes nothing is looked at.
+TEST(flow_hash, a_chain_of_extension_headers_is_walked_to_a_bound) {
+    const auto chain = [](size_t headers, uint16_t port) {
+        byte_vector rest = ports(port, 80);
+        for (size_t n = 0; n < headers; ++n) rest = extension(n == 0 ? 17 : 60, 0, rest);
+        return ipv6({.next_header = 60}, rest);
+    };
+    const auto in_a_packet = [](const byte_vector& six) { return ipv4({.protocol = 41}, six); };
+    for (const flow_fields fields : {flow_fields::flow, flow_fields::inner}) {
+        // 40 + 27 * 8 = 256
+        for (const size_t headers : {1, 20, 27})
+            EXPECT_NE(hash_of(chain(headers, 1), fields), hash_of(chain(headers, 2), fields));
+        for (const size_t headers : {28, 29, 100, 181}) {
+            EXPECT_EQ(hash_of(chain(headers, 1), fields), hash_of(chain(headers, 2), fields))
+                << headers;
+            EXPECT_EQ(hash_of(in_a_packet(chain(headers, 1)), fields),
+                      hash_of(in_a_packet(chain(headers, 2)), fields))
+                << headers;
+        }
+    }
+}
+
 TEST(flow_hash, a_flow_label_stands_for_protocol_and_ports) {
     const auto one = labelled(ipv6({}, ports(1, 2)), 0x54321);
     EXPECT_EQ(hash_of(one, flow_fields::flow),

@@ -93,7 +93,18 @@ void ipv4_frames(fixtures& out) {
         {"tiny first fragment", none, eth4({.fragment = 0x2000, .protocol = 6}, counted(8))});
     out.push_back({"later fragment", none, eth4({.fragment = 0x2005})});
     out.push_back({"last fragment", none, eth4({.fragment = 0x0005})});
-    out.push_back({"fragment past 65535", none, eth4({.fragment = 0x1fff})});
+    // 8120 * 8 = 64,960; with 20 of header and 555 of data 65,535 (RFC 791 section 3.1).
+    out.push_back({"fragment to byte 65535", none, eth4({.fragment = 0x1fb8}, counted(555))});
+    out.push_back({"fragment to byte 65536", ipv4_fragment_beyond_end,
+                   eth4({.fragment = 0x1fb8}, counted(556))});
+    out.push_back(
+        {"fragment to byte 65535, more to come", none, eth4({.fragment = 0x3fb8}, counted(555))});
+    out.push_back({"fragment with options to byte 65535", none,
+                   eth4({.fragment = 0x1fb8, .options = zeros(4)}, counted(551))});
+    out.push_back({"fragment with options to byte 65536", ipv4_fragment_beyond_end,
+                   eth4({.fragment = 0x1fb8, .options = zeros(4)}, counted(552))});
+    out.push_back(
+        {"fragment at the last offset", ipv4_fragment_beyond_end, eth4({.fragment = 0x1fff})});
 }
 
 void ipv6_frames(fixtures& out) {

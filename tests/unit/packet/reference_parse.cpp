@@ -86,11 +86,12 @@ bool reference::ip4(size_t at) {
     if (header < 20) return drop(ipv4_header_length);
     if (total < header) return drop(ipv4_total_length);
     if (total > room) return drop(ipv4_cut);
+    const size_t offset = u16(at + 6) % 0x2000 * 8;
+    if (offset + total > 65535) return drop(ipv4_fragment_beyond_end);
     p.l3_bytes = static_cast<uint32_t>(total);
     p.padding_bytes = static_cast<uint32_t>(room - total);
     p.ipv4_header_bytes = static_cast<uint8_t>(header);
     p.fragment_id = static_cast<uint32_t>(u16(at + 4));
-    const size_t offset = u16(at + 6) % 0x2000 * 8;
     const bool more = u16(at + 6) / 0x2000 % 2 == 1;
     p.fragment_offset_bytes = static_cast<uint16_t>(offset);
     p.upper_protocol = frame[at + 9];

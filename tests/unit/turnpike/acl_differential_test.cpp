@@ -31,8 +31,13 @@ struct plain_packet {
     uint16_t source_port = 0, destination_port = 0;
     uint16_t offset = 0;  ///< of a fragment, in bytes
     bool more = false, extended = false;
+    std::optional<uint16_t> vlan{};  ///< none: untagged
 
     [[nodiscard]] byte_vector frame(uint32_t number) const {
+        const byte_vector out = untagged(number);
+        return vlan ? tagged(out, static_cast<uint16_t>(0x6000 | *vlan)) : out;
+    }
+    [[nodiscard]] byte_vector untagged(uint32_t number) const {
         byte_vector upper = counted(20);
         if (offset == 0 && has_ports(protocol)) {
             upper = protocol == tcp_number ? tcp(flags, {}) : zeros(12);
@@ -95,6 +100,7 @@ struct plain_rule {
     std::optional<plain_range> source_ports, destination_ports;
     uint8_t set = 0, clear = 0;
     std::optional<bool> fragments;
+    std::optional<std::optional<uint16_t>> vlan{};  ///< of a tag, or of none
 
     [[nodiscard]] bool matches(const plain_packet& p) const {
         const auto under = [](uint32_t a, const std::optional<uint32_t>& b, unsigned bits) {
@@ -115,6 +121,7 @@ struct plain_rule {
         if (type && (!whole || *type != p.type)) return false;
         if (code && *code != p.code) return false;
         if (dscp && *dscp != p.dscp) return false;
+        if (vlan && *vlan != p.vlan) return false;
         return !fragments || *fragments == !whole;
     }
 
@@ -150,6 +157,7 @@ struct plain_rule {
                     out += fmt::format("{}{} ", set >> i & 1 ? '+' : '-', flag[i]);
             out += '"';
         }
+        if (vlan) out += *vlan ? fmt::format(", vlan: {}", **vlan) : ", vlan: untagged";
         if (fragments) out += *fragments ? ", fragments: true" : ", fragments: false";
         return out + "}";
     }
@@ -167,6 +175,12 @@ class random_things {
         const uint8_t all[] = {tcp_number, tcp_number,         udp_number, udp_number,
                                sctp,       v6 ? icmpv6 : icmp, 47};
         return all[below(std::size(all))];
+    }
+
+    /// Of west's interfaces one: without a tag, two VLANs, and a priority.
+    std::optional<uint16_t> vlan() {
+        constexpr uint16_t some[] = {0, 100, 200};
+        return one_in(4) ? std::nullopt : std::optional(some[below(3)]);
     }
 
     /// With a condition or two at least: the first rules are not to decide everything.
@@ -243,8 +257,12 @@ struct plain_list {
     bool default_permits = false;
     std::vector<uint64_t> packets, bytes;  ///< by rule, the default's last
 
-    plain_list(random_things& random, size_t n) : default_permits(random.one_in(2)) {
-        while (rules.size() < n) rules.push_back(random.rule());
+    plain_list(random_things& random, size_t n, bool vlans = false)
+        : default_permits(random.one_in(2)) {
+        while (rules.size() < n) {
+            rules.push_back(random.rule());
+            if (vlans && random.one_in(3)) rules.back().vlan = random.vlan();
+        }
         for (unsigned i = 0; i < 10; ++i)
             rules[random.below(static_cast<uint32_t>(n))].action = "count";
         packets.assign(n + 1, 0);
@@ -269,13 +287,20 @@ struct plain_list {
         count(rules.size());
         return default_permits;
     }
-    void compare(const observe::acl_report& with) const {
-        ASSERT_EQ(with.rules.size(), rules.size() + (default_permits ? 2 : 3));
-        for (size_t i = 0; i <= rules.size(); ++i) {
-            const auto& r = i < rules.size() ? with.rules[i + 1] : with.rules.back();
-            EXPECT_EQ(r.packets, packets[i]) << i << " " << r.where;
-            EXPECT_EQ(r.bytes, bytes[i]) << i << " " << r.where;
+    /// With what was counted where it is bound, all together.
+    void compare(const std::vector<observe::acl_report>& reports, const std::string& list) const {
+        std::vector<uint64_t> all_packets(packets.size()), all_bytes(packets.size());
+        for (const observe::acl_report& with : reports) {
+            if (with.list != list) continue;
+            ASSERT_EQ(with.rules.size(), rules.size() + (default_permits ? 2 : 3));
+            for (size_t i = 0; i <= rules.size(); ++i) {
+                const auto& r = i < rules.size() ? with.rules[i + 1] : with.rules.back();
+                all_packets[i] += r.packets;
+                all_bytes[i] += r.bytes;
+            }
         }
+        EXPECT_EQ(all_packets, packets) << list;
+        EXPECT_EQ(all_bytes, bytes) << list;
     }
 };
 
@@ -295,6 +320,12 @@ neighbours:
 )";
 }
 
+/// West's list is theirs, too.
+constexpr const char* west_vlans = R"(interfaces:
+  - {port: west, vlan: 100, addresses: [10.0.3.254/24, "2001:db8:ffff:3::fe/64"], acl: {in: west}}
+  - {port: west, vlan: 200, addresses: [10.0.4.254/24, "2001:db8:ffff:4::fe/64"], acl: {in: west}}
+)";
+
 /// Their numbers, which are their last bytes.
 std::vector<uint32_t> numbers(const std::vector<byte_vector>& frames) {
     std::vector<uint32_t> out;
@@ -302,13 +333,17 @@ std::vector<uint32_t> numbers(const std::vector<byte_vector>& frames) {
     return out;
 }
 
-TEST(acl_differential, random_lists_on_the_routed_path) {
+/// Bursts of one interface are stage plain's, and of several ones stage parse's: packets of both come by.
+class differential_lists : public ::testing::TestWithParam<bool> {};
+
+TEST_P(differential_lists, random_lists_on_the_routed_path) {
     constexpr uint32_t packets = 12'000;
+    const bool vlans = GetParam();
     uint32_t passed = 0;
     for (const size_t rules : {size_t{15}, size_t{60}, size_t{400}}) {
         random_things random(static_cast<uint32_t>(rules));
-        plain_list west(random, rules), east(random, rules);
-        path_lab l(routed_with(west.yaml("west") + east.yaml("east")));
+        plain_list west(random, rules, vlans), east(random, rules, vlans);
+        path_lab l(routed_with(west.yaml("west") + east.yaml("east")) + (vlans ? west_vlans : ""));
         l.links(true);
         l.worker().start();
         for (int i = 0; i < 3; ++i) l.worker().poll();
@@ -316,25 +351,30 @@ TEST(acl_differential, random_lists_on_the_routed_path) {
         for (uint32_t number = 0; number < packets;) {
             std::vector<uint32_t> expected;
             const uint32_t end = number + 1 + random.below(40);
+            const bool mixed = random.one_in(2);
+            const std::optional<uint16_t> usual = vlans ? random.vlan() : std::nullopt;
             for (; number < end; ++number) {
-                const plain_packet p = random.packet();
-                const byte_vector frame = p.frame(number);
-                ASSERT_TRUE(l.offer(0, frame));
-                if (west.permits(p, frame.size()) && east.permits(p, frame.size()))
-                    expected.push_back(number);
+                plain_packet p = random.packet();
+                p.vlan = vlans && mixed ? random.vlan() : usual;
+                ASSERT_TRUE(l.offer(0, p.frame(number)));
+                const size_t bytes = p.untagged(number).size();
+                if (west.permits(p, bytes) && east.permits(p, bytes)) expected.push_back(number);
             }
             for (int i = 0; i < 4; ++i) l.worker().poll();
             ASSERT_EQ(numbers(l.sent(1)), expected);
             passed += static_cast<uint32_t>(expected.size());
         }
         const auto report = l.acls();
-        west.compare(report[0]);
-        east.compare(report[1]);
+        west.compare(report, "west");
+        east.compare(report, "east");
         l.worker().finish();
     }
     EXPECT_GT(passed, packets / 6) << "or little was compared";
     EXPECT_LT(passed, packets * 5 / 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(acl, differential_lists, ::testing::Bool(),
+                         [](const auto& p) { return p.param ? "vlans" : "untagged"; });
 
 /// A rule of a ClassBench file, read as the file's authors mean it (configuration.md).
 bool says(const acl::rule& r, const plain_packet& p) {

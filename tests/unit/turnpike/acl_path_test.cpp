@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-constexpr uint16_t type4 = 0x0800, type6 = 0x86dd, type_vlan = 0x8100;
+constexpr uint16_t type4 = 0x0800, type6 = 0x86dd;
 constexpr uint8_t tcp_protocol = 6, udp_protocol = 17;
 
 /// West has 10.0.1.1 and 2001:db8:1::1, east 10.0.2.2 and 2001:db8:2::2. `bind` goes into west's
@@ -389,33 +389,99 @@ TEST(acl, in_and_out_and_both_ports_have_lists_of_their_own) {
 }
 
 TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
-    const auto tagged = [](uint16_t tci, const byte_vector& frame) {
-        return byte_vector(frame.begin(), frame.begin() + 12) + be(type_vlan) + be(tci) +
-               byte_vector(frame.begin() + 12, frame.end());
-    };
     lab l(patched(list("{action: deny, name: seven, vlan: 7},"
                        "{action: deny, name: none, vlan: untagged, protocol: udp},"
                        "{action: deny, name: zero, vlan: 0}"),
                   "{in: a}"));
-    EXPECT_EQ(l.fate(tagged(7, tcp4(1, 2))), "acl_deny");
-    EXPECT_EQ(l.fate(tagged(0xe007, tcp6(1, 2))), "acl_deny") << "whatever its priority";
-    EXPECT_EQ(l.fate(tagged(7, tagged(8, tcp4(1, 2)))), "acl_deny") << "the outer tag";
-    EXPECT_EQ(l.fate(tagged(8, tagged(7, tcp4(1, 2)))), "forwarded");
-    EXPECT_EQ(l.fate(tagged(6, udp4(1, 2))), "forwarded");
+    EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 7)), "acl_deny");
+    EXPECT_EQ(l.fate(tagged(tcp6(1, 2), 0xe007)), "acl_deny") << "whatever its priority";
+    EXPECT_EQ(l.fate(tagged(tagged(tcp4(1, 2), 8), 7)), "acl_deny") << "the outer tag";
+    EXPECT_EQ(l.fate(tagged(tagged(tcp4(1, 2), 7), 8)), "forwarded");
+    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 6)), "forwarded");
     EXPECT_EQ(l.fate(udp4(1, 2)), "acl_deny");
-    EXPECT_EQ(l.fate(tagged(0, udp4(1, 2))), "acl_deny") << "a priority tag";
+    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0)), "acl_deny") << "a priority tag";
     EXPECT_EQ(l.rule("zero").packets, 1U);
     // Not IP: passes. IP that cannot be read is dropped under its own reason.
     EXPECT_EQ(l.fate(ethernet(0x88b5, counted(40))), "forwarded");
     EXPECT_EQ(l.fate(ethernet(0x8847, counted(40))), "forwarded");
-    EXPECT_EQ(l.fate(tagged(7, ethernet(0x88b5, counted(40)))), "forwarded");
+    EXPECT_EQ(l.fate(tagged(ethernet(0x88b5, counted(40)), 7)), "forwarded");
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4))))), "ipv4_version");
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))), "ipv4_cut");
-    EXPECT_EQ(l.fate(tagged(1, tagged(2, tagged(3, tcp4(1, 2))))), "vlan_depth");
-    EXPECT_EQ(l.fate(tagged(0xfff, tcp4(1, 2))), "vlan_id_reserved");
+    EXPECT_EQ(l.fate(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
+    EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
     EXPECT_EQ(l.fate(counted(9)), "runt");
     // The other way nobody looks.
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
+}
+
+/// West's frames without a tag, and those of two VLANs.
+std::string routed_vlans(const std::string& lists, const std::string& bind,
+                         const std::string& bind_east) {
+    std::string out = routed(lists, bind, bind_east) + "interfaces:\n";
+    for (const int vlan : {100, 200})
+        out += "  - {port: west, vlan: " + std::to_string(vlan) + ", addresses: [10.0." +
+               std::to_string(vlan) + ".254/24, \"2001:db8:" + std::to_string(vlan) +
+               "::fe/64\"], acl: " + bind + "}\n";
+    return out;
+}
+
+/// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage plain, or parse where
+/// the packet is not plain), and in a burst of several interfaces (stage parse).
+class routed_tags : public ::testing::TestWithParam<std::pair<bool, bool>> {};
+
+TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {
+    const auto [out, by_device] = GetParam();
+    const auto configured = [&, out = out](const std::string& rule) {
+        return routed_vlans(list("{action: deny, " + rule + "}"), out ? "{}" : "{in: a}",
+                            out ? "{out: a}" : "{}");
+    };
+    constexpr int none = -1;
+    const int tags[] = {none, 0, 100, 200};
+    const byte_vector inner[] = {udp4(1, 2), tcp4(1, 2), tcp6(1, 2),
+                                 udp4(1, 2, {.options = byte_vector{1, 1, 1, 0}}), ping4()};
+    lab l(configured("vlan: 4094"));
+    const auto offer = [&, by_device = by_device](const byte_vector& frame, int tag) {
+        if (tag == none || !by_device)
+            return l.offer(0, tag == none ? frame : tagged(frame, static_cast<uint16_t>(tag)));
+        rte_mbuf* const m = l.packet_of(frame);
+        m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        m->vlan_tci = static_cast<uint16_t>(0xe000 | tag);
+        return l.offer_packet(0, m);
+    };
+    for (const int rule : tags) {
+        ASSERT_TRUE(
+            l.apply(configured(rule == none ? "vlan: untagged" : "vlan: " + std::to_string(rule))));
+        size_t passed = 0;
+        for (const byte_vector& frame : inner)
+            for (const int tag : tags) {
+                ASSERT_TRUE(offer(frame, tag));
+                l.settle();
+                EXPECT_EQ(l.sent(1).size(), tag == rule ? 0U : 1U)
+                    << "tag " << tag << ", rule " << rule << ", alone";
+                passed += tag != rule;
+            }
+        for (const byte_vector& frame : inner)
+            for (const int tag : tags) ASSERT_TRUE(offer(frame, tag));
+        l.settle();
+        EXPECT_EQ(l.sent(1).size(), passed) << "rule " << rule << ", mixed";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(acl, routed_tags,
+                         ::testing::Values(std::pair{false, false}, std::pair{false, true},
+                                           std::pair{true, false}, std::pair{true, true}),
+                         [](const auto& way) {
+                             return std::string(way.param.first ? "out" : "in") +
+                                    (way.param.second ? "_device" : "_frame");
+                         });
+
+TEST(acl, a_priority_tag_on_a_port_without_vlans_is_matched) {
+    lab l(routed(list("{action: deny, vlan: 0}"), "{in: a}"));
+    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0xe000)), "acl_deny");
+    EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
+    // Behind the tag of a VLAN it is not the outer one.
+    ASSERT_TRUE(l.apply(routed_vlans(list("{action: deny, vlan: 0}"), "{in: a}", "{}")));
+    EXPECT_EQ(l.fate(tagged(tagged(udp4(1, 2), 0xe000), 100)), "forwarded");
 }
 
 TEST(acl, headers_in_several_segments_are_judged_too) {

@@ -26,12 +26,6 @@ inline byte_vector frame(const byte_vector& to, const byte_vector& from, uint8_t
     payload[0] = mark;
     return ethernet(type, payload, to, from);
 }
-inline byte_vector tagged(const byte_vector& inner, uint16_t tci, uint16_t type = type_vlan) {
-    byte_vector out(inner.begin(), inner.begin() + 12);
-    for (const uint16_t word : {type, tci})
-        out = out + byte_vector{static_cast<uint8_t>(word >> 8), static_cast<uint8_t>(word)};
-    return out + byte_vector(inner.begin() + 12, inner.end());
-}
 
 inline std::vector<byte_vector> one(const byte_vector& f) { return {f}; }
 

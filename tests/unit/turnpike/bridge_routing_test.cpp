@@ -101,6 +101,17 @@ TEST(routing, our_own_address_is_nobody_elses) {
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
+/// An address has others of the same CRC (the difference of two is one whose CRC is 0): they do not stand for it.
+TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
+    lab l(routers);
+    byte_vector same_crc = bridge_mac;
+    constexpr uint8_t difference[] = {0xe2, 0xed, 0xd8, 0x0b, 0x02, 0x00};
+    for (size_t i = 0; i < same_crc.size(); ++i) same_crc[i] ^= difference[i];
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.ways(0, frame(station(9), same_crc)), "1");
+    EXPECT_EQ(l.ways(0, frame(station(9), bridge_mac)), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
+}
+
 TEST(routing, between_vlans_of_one_bridge) {
     lab l(ports(2) +
           bridge("{port: p0, mode: access, vlan: 10}, {port: p1, mode: trunk, trunks: [10, 20]}",

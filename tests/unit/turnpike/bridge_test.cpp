@@ -115,6 +115,18 @@ TEST(bridge, knows_as_many_as_it_may) {
     EXPECT_EQ(l.controller().switching().numbers_of("lan").refused, 4U);
 }
 
+/// A station that sends from elsewhere is noticed, also where an address of the same CRC was there before it.
+TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
+    lab l(three);
+    const byte_vector same_crc{0xe0, 0xed, 0xd8,
+                               0x0a, 0x02, 0x01};  // station(1), but for what has a CRC of 0
+    l.ways(0, frame(station(9), station(1)));
+    for (int i = 0; i < 3; ++i) l.ways(1, frame(station(9), same_crc));
+    EXPECT_EQ(l.learnt(), "p0 01, p1 01");
+    l.ways(1, frame(station(9), station(1)));
+    EXPECT_EQ(l.learnt(), "p1 01, p1 01");
+}
+
 TEST(bridge, holds_who_moves_too_often) {
     lab l(three + "    damping: {moves: 2, within_s: 5, hold_s: 20}\n");
     l.ways(0, frame(station(9), station(1)));

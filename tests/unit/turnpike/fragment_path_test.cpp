@@ -75,6 +75,23 @@ TEST_F(fragments, carry_the_datagram) {
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_too_big), 1U);
 }
 
+/// The offset of a piece has 13 bits: cut where they end, a later fragment would become one at 0, with ports that its
+/// sender chose, behind all lists (RFC 1858).
+TEST_F(fragments, never_begin_again_at_the_start) {
+    for (const size_t data : {1132, 1152, 1500}) {
+        // 64,384 + 1,132 + 20 of header is one more than a datagram has.
+        EXPECT_TRUE(sent_of(datagram(data, 0x0a090001, 0x1f70)).empty()) << data;
+    }
+    EXPECT_TRUE(sent_of(datagram(1152, 0x0a090001, 0x1fb8)).empty());
+    EXPECT_TRUE(sent_of(datagram(556, 0x0a090001, 0x1fb8)).empty()) << "whole or cut";
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_fragment_beyond_end), 5U);
+    const auto pieces = sent_of(datagram(1131, 0x0a090001, 0x1f70));
+    ASSERT_EQ(pieces.size(), 2U);
+    for (size_t n = 0; n < 2; ++n)
+        EXPECT_EQ(packet::view<packet::ipv4_header>(pieces[n].data() + 14).fragment,
+                  n == 0 ? 0x3f70 : 0x1fb8);
+}
+
 TEST_F(fragments, out_of_several_buffers) {
     const byte_vector whole = datagram(5000);
     rte_mbuf* first = lab_.packet_of({whole.begin(), whole.begin() + 1700});
@@ -117,10 +134,20 @@ TEST_F(fragments, of_frames_that_lie) {
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_cut), 1U);
     send(ethernet(0x0800, ipv4({.ihl = 3}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
-    send(ethernet(0x0800, ipv4({}, counted(100)) + zeros(900)));
-    EXPECT_EQ(lab_.sent(1).size(), 1U) << "padding is no reason";
     send(ethernet(0x86dd, ipv6({}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
+    // Padding goes, and is no reason to cut or to drop what fits, down to a header without data.
+    for (const uint16_t flags : {uint16_t{0}, packet::ipv4_dont_fragment})
+        for (const size_t data : {0, 1, 100, 580}) {
+            const byte_vector fits = ethernet(0x0800, ipv4({.fragment = flags}, counted(data)));
+            send(fits + zeros(1000));
+            EXPECT_EQ(lab_.sent(1), std::vector<byte_vector>{fits}) << data;
+        }
+    const byte_vector fits6 = ethernet(0x86dd, ipv6({}, counted(100)));
+    send(fits6 + zeros(900));
+    EXPECT_EQ(lab_.sent(1), std::vector<byte_vector>{fits6});
+    send(datagram(1000) + zeros(100));
+    EXPECT_EQ(lab_.sent(1).size(), 2U);
 }
 
 TEST_F(fragments, no_buffers) {

@@ -401,6 +401,24 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
 }
 
+/// A frame of no interface, or no frame, does not change what becomes of the others of its burst.
+TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
+    ASSERT_TRUE(lab_.apply(std::string(router) +
+                           "interfaces: [{port: west, vlan: 100, addresses: [10.0.4.254/24]}]\n"));
+    const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
+    for (const byte_vector& stranger :
+         {tagged(good, 7), tagged(good, 4095), tagged(good, 100), zeros(9)})
+        for (const size_t at : {0, 16, 31}) {
+            std::vector<byte_vector> burst(32, tagged(good, 100));
+            burst[at] = stranger;
+            by_plain_ = 0;
+            compare(burst);
+            EXPECT_EQ(by_plain_, stranger == tagged(good, 100) ? 32U : 31U) << at;
+        }
+    compare({tagged(good, 7), tagged(good, 8)});
+    compare({tagged(good, 7), good, tagged(good, 100), zeros(9)});
+}
+
 /// Control is to know that a neighbour is in use (RFC 4861 section 7.3.3).
 TEST_F(plain_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
@@ -455,19 +473,22 @@ TEST_F(plain_stage, leaves_what_a_list_judges_on_its_way_out) {
 class plain_with_list : public plain_stage {
   protected:
     plain_with_list() {
-        std::string bound = std::string(router) +
-                            "acl:\n  - name: in\n    default: permit\n    rules:\n"
-                            "      - {action: count, protocol: udp}\n"
-                            "      - {action: count, family: ipv6}\n"
-                            "      - {action: count, tcp_flags: \"+syn\", protocol: tcp}\n"
-                            "      - {action: deny, protocol: tcp, destination_ports: 0-30}\n"
-                            "      - {action: deny, protocol: tcp, tcp_flags: \"+fin +urg\"}\n"
-                            "      - {action: deny, source: 10.0.1.40/29}\n"
-                            "      - {action: deny, protocol: udp, fragments: true}\n"
-                            "      - {action: deny, protocol: udp, dscp: 0, source: 10.0.1.80/29}\n"
-                            "      - {action: permit, destination: \"fd00::/8\", protocol: udp,\n"
-                            "         destination_ports: 2222}\n"
-                            "      - {action: deny, destination: \"fd00::/8\", protocol: 6}\n";
+        apply(std::string(router) +
+              "acl:\n  - name: in\n    default: permit\n    rules:\n"
+              "      - {action: count, protocol: udp}\n"
+              "      - {action: count, family: ipv6}\n"
+              "      - {action: count, tcp_flags: \"+syn\", protocol: tcp}\n"
+              "      - {action: deny, protocol: tcp, destination_ports: 0-30}\n"
+              "      - {action: deny, protocol: tcp, tcp_flags: \"+fin +urg\"}\n"
+              "      - {action: deny, source: 10.0.1.40/29}\n"
+              "      - {action: deny, protocol: udp, fragments: true}\n"
+              "      - {action: deny, protocol: udp, dscp: 0, source: 10.0.1.80/29}\n"
+              "      - {action: permit, destination: \"fd00::/8\", protocol: udp,\n"
+              "         destination_ports: 2222}\n"
+              "      - {action: deny, destination: \"fd00::/8\", protocol: 6}\n");
+    }
+    /// With list `in` bound to west.
+    void apply(std::string bound) {
         const std::string west = "device: d0";
         bound.replace(bound.find(west), west.size(), "device: d0, acl: {in: in}");
         auto applied = lab_.apply(bound);
@@ -512,6 +533,43 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
         EXPECT_GT(with[r], 0U) << "nothing came by rule " << r / 2;
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_GT(denied, seen / 50);
+}
+
+/// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the fate that it has
+/// without stage plain.
+TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
+    apply(std::string(router) +
+          "interfaces:\n"
+          "  - {port: west, vlan: 100, addresses: [10.0.4.254/24], acl: {in: in}}\n"
+          "  - {port: west, vlan: 200, addresses: [10.0.5.254/24], acl: {in: in}}\n"
+          "acl:\n  - name: in\n    default: permit\n    rules:\n"
+          "      - {action: deny, protocol: udp, vlan: 100}\n"
+          "      - {action: deny, protocol: tcp, vlan: untagged}\n"
+          "      - {action: deny, family: ipv6, vlan: 200}\n"
+          "      - {action: deny, family: ipv4, vlan: 0}\n");
+    frames_at_random random;
+    const auto one = [&](uint32_t kind) {
+        const byte_vector frame = random.one();
+        constexpr uint16_t tci[] = {0, 0xe000, 0x2064, 200};
+        return kind == 0 || frame.size() < 14 ? frame : tagged(frame, tci[kind]);
+    };
+    uint64_t seen = 0, denied = 0;
+    while (seen < (sanitized ? 3'000 : 30'000) && !HasFatalFailure()) {
+        std::vector<byte_vector> burst(1 + random.pick(32));
+        const uint32_t usual = random.pick(4);
+        const bool mixed = random.pick(2) == 0;
+        for (byte_vector& f : burst) f = one(mixed ? random.pick(4) : usual);
+        seen += burst.size();
+        compare(burst);
+        const auto together = through(true, burst);
+        for (size_t i = 0; i < burst.size(); ++i) {
+            ASSERT_EQ(through(true, {burst[i]})[0], together[i])
+                << ::testing::PrintToString(burst[i]);
+            denied += together[i].drop == packet::drop_reason::acl_deny;
+        }
+    }
+    EXPECT_GT(by_plain_, seen / 4);
+    EXPECT_GT(denied, seen / 20);
 }
 
 }  // namespace

@@ -151,8 +151,15 @@ bool comes_out(tunnel_lab& l, const byte_vector& packet, const said& by) {
 }
 
 constexpr said nothing{0}, good{RTE_MBUF_F_RX_L4_CKSUM_GOOD}, bad{RTE_MBUF_F_RX_L4_CKSUM_BAD},
-    unfinished{RTE_MBUF_F_RX_L4_CKSUM_NONE}, outer_good{RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD, 0},
-    outer_bad{RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD, 0},
+    unfinished{RTE_MBUF_F_RX_L4_CKSUM_NONE},
+    outer_good{RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD,
+               RTE_PTYPE_L4_UDP | RTE_PTYPE_TUNNEL_VXLAN | RTE_PTYPE_INNER_L4_UDP},
+    outer_bad{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD,
+              RTE_PTYPE_L4_UDP | RTE_PTYPE_TUNNEL_VXLAN | RTE_PTYPE_INNER_L4_UDP},
+    outer_good_of_what{RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD, RTE_PTYPE_UNKNOWN},
+    // DPDK's net_ice and net_iavf, of a datagram that is no tunnel's to them (ice_rxd_error_to_pkt_flags()).
+    ice_good{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD},
+    ice_bad{RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD},
     good_inside{RTE_MBUF_F_RX_L4_CKSUM_GOOD,
                 RTE_PTYPE_L4_UDP | RTE_PTYPE_TUNNEL_VXLAN | RTE_PTYPE_INNER_L4_UDP},
     good_of_what{RTE_MBUF_F_RX_L4_CKSUM_GOOD, RTE_PTYPE_UNKNOWN};
@@ -174,15 +181,16 @@ TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
         device_sums_lab l(
             by_device + list,
             "acl:\n  - {name: all, default: permit, rules: [{action: permit}]}\n" + summing);
-        for (const said& any : {nothing, good, bad, unfinished, outer_good, outer_bad, good_inside})
+        for (const said& any : {nothing, good, bad, unfinished, outer_good, outer_bad, good_inside,
+                                outer_good_of_what, ice_good, ice_bad})
             EXPECT_TRUE(comes_out(*l, v4(right4), any) && comes_out(*l, v6(right6), any));
         EXPECT_EQ(l->dropped(drop_reason::vxlan_checksum), 0U);
-        for (const said& enough : {good, outer_good})
+        for (const said& enough : {good, outer_good, ice_good})
             EXPECT_TRUE(comes_out(*l, v4(wrong4), enough) && comes_out(*l, v6(wrong6), enough))
                 << "summed here again";
         uint64_t drops = 0;
-        for (const said& not_enough :
-             {nothing, bad, unfinished, outer_bad, good_inside, good_of_what}) {
+        for (const said& not_enough : {nothing, bad, unfinished, outer_bad, good_inside,
+                                       good_of_what, outer_good_of_what, ice_bad}) {
             EXPECT_FALSE(comes_out(*l, v4(wrong4), not_enough)) << not_enough.flags;
             EXPECT_FALSE(comes_out(*l, v6(wrong6), not_enough)) << not_enough.flags;
             EXPECT_EQ(l->dropped(drop_reason::vxlan_checksum), drops += 2);

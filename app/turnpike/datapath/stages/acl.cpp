@@ -3,8 +3,8 @@
 // the interfaces that they leave by, and the L2 list of the bridge's member that frames came in by. Packets
 // come here only where a list is bound (doc/acl.md), and of those that come in by a routed interface what
 // stage plain has not asked it about (acl_judge.hpp).
-//   Reads   packet, parsed, in, out, punted, tunnelled; interface.{acl_in, acl_out}; L2 lists: packet, in or out and
-//           domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
+//   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
+//           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of what is denied; the lists' counters
 // Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the
 // way out: what is sent, or waits for its neighbour; nothing that turnpike itself made. L2 lists judge every
@@ -47,10 +47,11 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     return static_cast<uint16_t>(out);
 }
 
-/// Of the outer tag, in the frame or taken off.
-uint16_t vlan_of(const burst& b, uint32_t i) noexcept {
+/// The outer tag with which a frame was received: still in the frame, or taken off by now.
+/// in_frame  the frame has a tag now, and parsed says which
+uint16_t vlan_of(const burst& b, uint32_t i, bool in_frame) noexcept {
     const bool taken = (b.tagged >> i & 1) != 0;
-    if (!taken && b.parsed[i].vlan_tags == 0) return 0;
+    if (!taken && !in_frame) return 0;
     const uint16_t tci = taken ? b.tag[i] : b.parsed[i].outer_tci;
     return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
 }
@@ -65,44 +66,59 @@ struct questions {
 
     static constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
 
+    /// A packet that stage parse has read.
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
-        Key& k = of_packet[n];
-        std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
-        k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
-        k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
-        k.protocol = p.upper_protocol;
-        k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
-        k.tcp_flags = flags_of(p, l3);
-        k.vlan = vlan_of(b, i);
-        keys[n] = &k;
-        packet[n++] = static_cast<uint8_t>(i);
+        upper_layer upper{.protocol = p.upper_protocol, .flags = flags_of(p, l3)};
+        upper.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
+        upper.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
+        put(l3, upper, vlan_of(b, i, p.vlan_tags != 0), i);
     }
-    /// A plain packet; what it is to say the same of is add(). False: it is no TCP or UDP, or a fragment.
-    bool add_plain(const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
+    /// A plain packet: no tag is in its frame. False: the packet is neither TCP nor UDP, or is a fragment.
+    bool add_plain(const burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
         constexpr uint32_t header_bytes =
             v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
         const uint8_t protocol = l3[v4 ? 9 : 6];
-        const uint8_t* upper = l3 + header_bytes;
         unsigned flags = key::has_ports;
+        const uint8_t* const header = l3 + header_bytes;
         if (v4 && (load_be<uint16_t>(l3 + 6) & 0x3fff) != 0) return false;
         if (protocol == packet::protocol_tcp &&
             l3_bytes >= header_bytes + sizeof(packet::tcp_header))
-            flags |= key::has_tcp_flags | packet::view<packet::tcp_header>(upper).flags;
+            flags |= key::has_tcp_flags | packet::view<packet::tcp_header>(header).flags;
         else if (protocol != packet::protocol_udp ||
                  l3_bytes < header_bytes + sizeof(packet::udp_header))
             return false;
+        const auto& ports = packet::view<packet::udp_header>(header);
+        put(l3,
+            {.protocol = protocol,
+             .flags = static_cast<uint16_t>(flags),
+             .source_port = ports.source_port,
+             .destination_port = ports.destination_port},
+            vlan_of(b, i, false), i);
+        return true;
+    }
+
+  private:
+    /// What a key has of a packet's upper layer.
+    struct upper_layer {
+        uint8_t protocol;
+        uint16_t flags;  ///< as key.tcp_flags
+        be16 source_port{}, destination_port{};
+    };
+
+    /// Makes the key of packet i, for every stage that asks a list.
+    void put(const uint8_t* l3, const upper_layer& upper, uint16_t vlan, uint32_t i) noexcept {
         Key& k = of_packet[n];
         std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
-        std::memcpy(&k.source_port, upper, sizeof k.source_port + sizeof k.destination_port);
-        k.protocol = protocol;
+        k.source_port = upper.source_port;
+        k.destination_port = upper.destination_port;
+        k.protocol = upper.protocol;
         k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
-        k.tcp_flags = static_cast<uint16_t>(flags);
-        k.vlan = 0;
+        k.tcp_flags = upper.flags;
+        k.vlan = vlan;
         keys[n] = &k;
         packet[n++] = static_cast<uint8_t>(i);
-        return true;
     }
 };
 
@@ -153,7 +169,8 @@ judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const u
     questions<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
-        const bool plain = q.add_plain(frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
+        const bool plain =
+            q.add_plain(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
         asked |= packet_mask{plain} << i;
     });
     const packet_mask denied = judge(b, q, by, worker);

@@ -13,8 +13,8 @@ struct judged {
     packet_mask permitted = 0, denied = 0;
 };
 
-/// frame     [i] untagged Ethernet in one segment, with an IPv4 header without options, or an IPv6 header
-///           without extensions behind it
+/// frame     [i] Ethernet in one segment, without a tag or with one that is in b.tag, and behind it an IPv4
+///           header without options, or an IPv6 header without extensions
 /// l3_bytes  [i] of its IP packet, all there
 /// Counts what was asked about in the list's counters.
 judged judge_plain_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,

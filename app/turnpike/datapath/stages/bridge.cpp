@@ -73,7 +73,8 @@ class lookup {
     lookup(const bridge_tables& t, bridge_books& books, const burst& b,
            packet_mask packets) noexcept {
         changes_ = t.station_changes->load(std::memory_order_acquire);
-        uint32_t k = 0, not_found = 0;
+        uint32_t k = 0;
+        uint64_t not_found = 0;
         for_each(packets, [&](uint32_t i) {
             station_key to, from;
             station_keys_of(frame_of(b, i), b.domain[i], to, from);

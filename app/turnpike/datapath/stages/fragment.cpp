@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage fragment: IPv4 datagrams that their way out does not take whole, in pieces (RFC 791 section 3.2).
-// The first is the packet itself, cut; the others are new, and all go on together.
+// The first is the packet itself, cut; the others are new, and all go on together. A frame that is too long by its
+// padding alone goes on whole, without it.
 //   Reads   packet, out; interface.mtu
 //   Writes  context.made
 #include <rte_mbuf.h>
@@ -69,18 +70,22 @@ class fragmenting {
     /// Answers why it cannot be.
     drop_reason fragment(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
-        const uint8_t* const frame = rte_pktmbuf_mtod(m, const uint8_t*);
-        const auto type = load_be<uint16_t>(frame + offsetof(packet::ethernet_header, type));
-        // What waited in control may be too long for an MTU that is a new one.
-        if (type != packet::ether_type_ipv4) return drop_reason::ipv6_too_big;
-        // What the kernel's stack gave us was looked at by nobody.
+        // A frame that waited in control may be too long for a new MTU, and no stage has parsed one of the kernel's.
         packet::parsed p;
         if (!read_headers(m, p)) return drop_reason::headers_scattered;
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
+        // The length of a frame led it here: its packet may fit.
+        const uint32_t mtu = c_.view->interfaces[b_.out[i].interface].mtu;
+        if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
+        if (p.l3_bytes <= mtu) {
+            add(i, m);
+            return drop_reason::none;
+        }
+        if (p.l2_bytes != ethernet_bytes || !p.is_ipv4()) return drop_reason::ipv6_too_big;
         const auto& ip = packet::view<packet::ipv4_header>(
             rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
         if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
-        const cutting cut(m, c_.view->interfaces[b_.out[i].interface].mtu);
+        const cutting cut(m, mtu);
         if (cut.pieces > most_pieces) return drop_reason::ipv4_needs_fragmenting;
         std::array<rte_mbuf*, most_pieces> made;
         if (rte_pktmbuf_alloc_bulk(m->pool, made.data(), cut.pieces - 1) != 0)

@@ -53,7 +53,9 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     const uint16_t id = found.tci & packet::vlan_id_mask;
     const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
     const interface& in = v.interfaces[place];
-    if (in.tags == interface::unknown) return place;
+    // A priority tag that the device took off counts as one that stage parse takes off.
+    if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
+        return place;
     const packet_mask one = packet_mask{1} << i;
     b.tagged |= one;
     b.tag[i] = found.tci;
@@ -65,7 +67,26 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     return place;
 }
 
-/// All packets of a burst are of one interface.
+/// packets  one at least
+bool of_one_interface(const burst& b, packet_mask packets) noexcept {
+    const uint16_t first = b.in[static_cast<size_t>(std::countr_zero(packets))];
+    bool one = true;
+    for_each(packets, [&](uint32_t i) { one &= b.in[i] == first; });
+    return one;
+}
+
+/// A stranger's frames among others are not to take those off their way.
+__attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst& b,
+                                                      packet_mask packets) noexcept {
+    packet_mask none = 0;
+    for_each(packets, [&](uint32_t i) {
+        const bool nowhere = v.interfaces[b.in[i]].kind == interface_kind::none;
+        none |= packet_mask{nowhere} << i;
+    });
+    return none;
+}
+
+/// All packets of a burst that are not dropped yet are of one interface.
 inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst& b,
                                                             packet_mask packets,
                                                             uint16_t place) noexcept {
@@ -87,10 +108,16 @@ stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
         return go_one_way(v, b, packets, port.untagged);
     }
     if (b.pass == 1) for_each(packets, [&](uint32_t i) { b.in[i] = classify(v, port, b, i); });
-    const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-    bool one = packets == all_of(b.count);
-    for_each(packets, [&](uint32_t i) { one &= b.in[i] == b.in[first]; });
-    if (one) return go_one_way(v, b, packets, b.in[first]);
+    // Packets that rx dropped have no part in this; on a second pass the others of a burst are on their way.
+    const bool all_here = b.pass == 1 || packets == all_of(b.count);
+    if (all_here && of_one_interface(b, packets))
+        return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);
+    const packet_mask nowhere = of_no_interface(v, b, packets), rest = packets & ~nowhere;
+    if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest)) {
+        for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
+        return move(b, nowhere, stage::drop) |
+               go_one_way(v, b, rest, b.in[static_cast<size_t>(std::countr_zero(rest))]);
+    }
     b.in_all = 0;
     sorter sorted;
     for_each(packets, [&](uint32_t i) { sorted.add(v, b.in[i], packet_mask{1} << i); });

@@ -2,8 +2,8 @@
 // Stage parse: what each packet is, and whether it may go on.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
 //           view.own
-//   Writes  parsed; tunnelled; punt, hop and out of what is for control. Headers are contiguous afterwards;
-//           padding behind a routed IP packet is cut off
+//   Writes  parsed; tunnelled; punt, hop and out of what is for control; tagged and tag, where a priority tag is
+//           taken off. Headers are contiguous afterwards; padding behind a routed IP packet is cut off
 // Routed: everything that a router must check (RFC 1812 section 5.2.2, RFC 8200) but TTL and MTU.
 // Patched or bridged, where a list is to judge: what is IP and cannot be read to its upper layer, or hides behind
 // more tags than are read, is dropped; all else passes, ARP and other types unread.
@@ -31,6 +31,10 @@ void take_priority_tag_off(burst& b, uint32_t i) noexcept {
     const found_tag found = find_tag(m, packet::ether_type_vlan);
     if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
     take_tag_off(b, i);
+    const packet_mask one = packet_mask{1} << i;
+    if ((b.tagged & one) != 0) return;  // behind the tag of a VLAN: that one is the outer tag
+    b.tagged |= one;
+    b.tag[i] = found.tci;
 }
 
 /// Is the frame for us, as Ethernet sees it?

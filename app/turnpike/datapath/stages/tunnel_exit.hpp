@@ -17,15 +17,17 @@ namespace turnpike::datapath {
 inline constexpr uint32_t tunnel_bytes = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
 
 /// The device has summed a UDP datagram itself, and found it right. Of what it takes for a tunnel, it says that of the
-/// packet inside, and of the outer one by another bit.
+/// packet inside, and of the outer one by another bit. That bit says nothing of other packets: ice and iavf set it on
+/// each that is not wrong in an outer checksum, whether there is an outer one or not (ice_rxd_error_to_pkt_flags()).
 inline bool device_says_right(const rte_mbuf* m) noexcept {
-    constexpr uint32_t inner = RTE_PTYPE_TUNNEL_MASK | RTE_PTYPE_INNER_L2_MASK |
-                               RTE_PTYPE_INNER_L3_MASK | RTE_PTYPE_INNER_L4_MASK;
+    constexpr uint32_t inner =
+        RTE_PTYPE_INNER_L2_MASK | RTE_PTYPE_INNER_L3_MASK | RTE_PTYPE_INNER_L4_MASK;
     const uint64_t only = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK,
                    outer = m->ol_flags & RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
-    return outer == RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD ||
-           (only == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
-            (m->packet_type & (RTE_PTYPE_L4_MASK | inner)) == RTE_PTYPE_L4_UDP);
+    if ((m->packet_type & RTE_PTYPE_TUNNEL_MASK) != 0)
+        return outer == RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD;
+    return only == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
+           (m->packet_type & (RTE_PTYPE_L4_MASK | inner)) == RTE_PTYPE_L4_UDP;
 }
 
 /// RFC 768, RFC 8200 section 8.1: over addresses, protocol, length, header and what it carries.
