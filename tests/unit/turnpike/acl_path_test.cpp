@@ -476,11 +476,13 @@ INSTANTIATE_TEST_SUITE_P(acl, routed_tags,
                          });
 
 TEST(acl, a_priority_tag_on_a_port_without_vlans_is_matched) {
-    lab l(routed(list("{action: deny, vlan: 0}"), "{in: a}"));
-    EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0xe000)), "acl_deny");
-    EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
+    {
+        lab l(routed(list("{action: deny, vlan: 0}"), "{in: a}"));
+        EXPECT_EQ(l.fate(tagged(udp4(1, 2), 0xe000)), "acl_deny");
+        EXPECT_EQ(l.fate(udp4(1, 2)), "forwarded");
+    }
     // Behind the tag of a VLAN it is not the outer one.
-    ASSERT_TRUE(l.apply(routed_vlans(list("{action: deny, vlan: 0}"), "{in: a}", "{}")));
+    lab l(routed_vlans(list("{action: deny, vlan: 0}"), "{in: a}", "{}"));
     EXPECT_EQ(l.fate(tagged(tagged(udp4(1, 2), 0xe000), 100)), "forwarded");
 }
 
