@@ -70,10 +70,11 @@ struct questions {
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
-        upper_layer upper{.protocol = p.upper_protocol, .flags = flags_of(p, l3)};
-        upper.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
-        upper.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
-        put(l3, upper, vlan_of(b, i, p.vlan_tags != 0), i);
+        Key& k = begin(l3, vlan_of(b, i, p.vlan_tags != 0), i);
+        k.source_port = p.is(packet::flag_icmp) ? p.icmp_type : p.source_port;
+        k.destination_port = p.is(packet::flag_icmp) ? p.icmp_code : p.destination_port;
+        k.protocol = p.upper_protocol;
+        k.tcp_flags = flags_of(p, l3);
     }
     /// A plain packet: no tag is in its frame. False: the packet is neither TCP nor UDP, or is a fragment.
     bool add_plain(const burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
@@ -89,36 +90,23 @@ struct questions {
         else if (protocol != packet::protocol_udp ||
                  l3_bytes < header_bytes + sizeof(packet::udp_header))
             return false;
-        const auto& ports = packet::view<packet::udp_header>(header);
-        put(l3,
-            {.protocol = protocol,
-             .flags = static_cast<uint16_t>(flags),
-             .source_port = ports.source_port,
-             .destination_port = ports.destination_port},
-            vlan_of(b, i, false), i);
+        Key& k = begin(l3, vlan_of(b, i, false), i);
+        std::memcpy(&k.source_port, header, sizeof k.source_port + sizeof k.destination_port);
+        k.protocol = protocol;
+        k.tcp_flags = static_cast<uint16_t>(flags);
         return true;
     }
 
   private:
-    /// What a key has of a packet's upper layer.
-    struct upper_layer {
-        uint8_t protocol;
-        uint16_t flags;  ///< as key.tcp_flags
-        be16 source_port{}, destination_port{};
-    };
-
-    /// Makes the key of packet i, for every stage that asks a list.
-    void put(const uint8_t* l3, const upper_layer& upper, uint16_t vlan, uint32_t i) noexcept {
+    /// Begins the key of packet i with the fields that every stage reads from the same place: addresses, DSCP, VLAN.
+    Key& begin(const uint8_t* l3, uint16_t vlan, uint32_t i) noexcept {
         Key& k = of_packet[n];
         std::memcpy(&k, l3 + (v4 ? 12 : 8), sizeof k.source + sizeof k.destination);
-        k.source_port = upper.source_port;
-        k.destination_port = upper.destination_port;
-        k.protocol = upper.protocol;
         k.dscp = v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
-        k.tcp_flags = upper.flags;
         k.vlan = vlan;
         keys[n] = &k;
         packet[n++] = static_cast<uint8_t>(i);
+        return k;
     }
 };
 
