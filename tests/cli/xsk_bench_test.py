@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from lib import tap  # noqa: E402
+from lib import machine, tap  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 
@@ -48,14 +48,15 @@ def test_every_contestant_forwards_and_nothing_is_left():
                           ("net_af_packet", "kernel")}
     for cell in cells.values():
         assert cell["app"] == "turnpike" and cell["frame_bytes"] == 64
-        assert 0 < cell["mpps"] < 1.05 * cell["offered_mpps"], cell
+        assert cell["mpps"] > 0, cell
+        machine.judge(cell["mpps"] < 1.05 * cell["offered_mpps"], f"more than offered: {cell}")
         # Which is more says how busy the machine is, and the kernel tells them apart by its ticks.
         assert cell["kernel_cycles"] >= 0 and cell["cycles"] >= 0, cell
         assert cell["kernel_cycles"] + cell["cycles"] > 0, cell
     for mode in ("driver", "skb"):
         ours = cells["net_xsk", mode]
         assert ours["peer"] == "net_af_xdp" and ours["peer_mpps"] == cells["net_af_xdp", "driver"]["mpps"]
-        assert ours["syscalls_per_packet"] < 1 / 24, ours
+        machine.judge(ours["syscalls_per_packet"] < 1 / 24, f"too many system calls a packet: {ours}")
     assert printed["summary"]["mpps_vs_net_af_xdp"] > 0
     assert interfaces() == before
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from lib import tap  # noqa: E402
+from lib import machine, tap  # noqa: E402
 from lib.dut import BUILD, Turnpike, patch_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, HASTY, answers, cabled, ping, settle, start  # noqa: E402
@@ -153,7 +153,8 @@ def test_a_crowd_of_neighbours_is_said_to_be_one():
         running.wait_for("more changes of neighbours are not said")
         said = running.output()
         silent = sum("does not answer" in line for line in said.splitlines())
-        assert 1 <= silent < 80, said
+        assert silent >= 1, said
+        machine.judge(silent < 80, f"80 pings took so long that each was logged:\n{said}")
         settle(1.2)
         settle()
         running.stop()

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import tap  # noqa: E402
+from lib import machine, tap  # noqa: E402
 from lib.frames import (ARP, BROADCAST, ICMP, ICMPV6, IPV4, IPV6, arp, ethernet, icmp4, icmp6, ipv4,  # noqa: E402
                         ipv6, udp)
 from lib.hosts import Lab, receive_frame, wait_until  # noqa: E402
@@ -188,7 +188,7 @@ def test_a_scan_of_addresses_that_nobody_has():
             wait_until(lambda: sum(f.endswith(b"known") for f in e.frames) == 2 * rounds, "the known lose nothing", 3)
         report = running.stop()
         drops = report["drops"]
-        assert drops["neighbour_limit"] > 3000, drops
+        machine.judge(drops["neighbour_limit"] > 3000, f"the scan was slower than neighbours are given up: {drops}")
         given_up = sum(drops[k] for k in ("neighbour_limit", "neighbour_failed", "stopping") if k in drops)
         assert given_up == 5000, drops
 
