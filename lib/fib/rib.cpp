@@ -41,11 +41,6 @@ std::vector<rib_node::child>::iterator rib_node::child_at(uint32_t slot) {
                             [](const child& c, uint32_t s) { return c.slot < s; });
 }
 
-bool rib_node::has_child(uint32_t slot) {
-    const auto at = child_at(slot);
-    return at != children.end() && at->slot == slot;
-}
-
 uint32_t rib::key(const address& a, unsigned length, unsigned level) const noexcept {
     if (level == 0) return a.bits(0, shape_.root_bits) << 8 | length;
     const unsigned start = shape_.start(level);

@@ -52,7 +52,6 @@ struct rib_node {
 
     std::vector<node_route>::iterator find(uint32_t key);
     std::vector<child>::iterator child_at(uint32_t slot);
-    bool has_child(uint32_t slot);
     bool empty() const noexcept { return routes.empty() && children.empty(); }
 };
 

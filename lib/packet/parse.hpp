@@ -80,9 +80,6 @@ struct parsed {
     bool operator==(const parsed&) const noexcept = default;
 
     bool is(packet_flag flag) const noexcept { return (flags & flag) != 0; }
-    bool is_first_fragment() const noexcept {
-        return is(flag_fragment) && fragment_offset_bytes == 0;
-    }
     bool is_later_fragment() const noexcept { return fragment_offset_bytes != 0; }
     /// Where the IP addresses stand; for l3 ipv4 and ipv6 only.
     uint32_t source_offset() const noexcept { return l2_bytes + (is_ipv4() ? 12U : 8U); }

@@ -36,7 +36,6 @@ class gate {
         if (asymmetric_) (void)barrier::everywhere();
         while (inside_.load(std::memory_order_acquire)) sched_yield();
     }
-    [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
   private:
     std::atomic<bool> inside_{false};

@@ -105,7 +105,6 @@ class bus {
     }
 
     void follow_memory() noexcept { memory_.follow(); }
-    void refresh_memory() noexcept { memory_.refresh(); }
     [[nodiscard]] const tally& count() const noexcept { return tally_; }
     [[nodiscard]] uint64_t faults() const noexcept { return faults_.read(); }
 
