@@ -8,7 +8,7 @@
 namespace turnpike::state {
 namespace {
 
-/// Domains that they are kept in are 16 bits wide (datapath/bridge.hpp).
+/// Bridge domains are 16 bits wide (datapath/bridge.hpp).
 constexpr size_t most_with_vlans = 15, most_without = 4095;
 
 result<void> refuse(const bridge& b, std::string text) {
@@ -39,7 +39,8 @@ result<void> check_member(const desired& in, const std::string& name, const brid
                       fmt::format("bridge '{}': '{}' has neigh_suppress and is no tunnel: who is "
                                   "behind a port answers himself",
                                   name, m.port));
-    if (in.is_tunnel(*i)) return {};  // what is too long for it is told to the sender, or dropped
+    if (in.is_tunnel(*i))
+        return {};  // frames too long for a tunnel cause an ICMP error, or are dropped
     const std::string& first_port =
         std::find_if(b.members.begin(), b.members.end(), [&](const bridge_member& o) {
             return in.tunnels.find(o.port) == nullptr;
@@ -53,7 +54,7 @@ result<void> check_member(const desired& in, const std::string& name, const brid
     return {};
 }
 
-/// An endpoint that gets what is flooded by a group, and whose own frames are flooded to the group, would hear itself.
+/// A VTEP that receives flooded frames through a group must be isolated from the group, or it would receive its own frames.
 result<void> check_groups(const desired& in, const std::string& name, const bridge& b) {
     for (const bridge_member& group : b.members) {
         const tunnel* const to = in.tunnels.find(group.port);

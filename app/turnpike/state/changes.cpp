@@ -40,7 +40,7 @@ change_list<neighbour_name> diff_neighbours(const std::map<neighbour_name, T>& b
     return out;
 }
 
-/// What a device was opened with it keeps as long as it is open.
+/// Ports whose devices must be reopened: their settings are fixed at open.
 std::vector<std::string> find_reopened(const desired& before, const desired& after) {
     std::vector<std::string> out;
     for (const auto& [name, b] : before.ports)

@@ -17,8 +17,8 @@ result<void> refuse(const origin& where, std::string text) {
     return fail(EINVAL, where.text, std::move(text));
 }
 
-/// An lcore may poll several queues of a port. Which lcores there are where `workers` names none, only
-/// EAL knows.
+/// An lcore may poll several queues of a port. Without `workers`, the lcores are EAL's, and cannot be
+/// checked here.
 result<void> check_rx_workers(const desired& in, const std::string& name, const port& p) {
     if (p.rx_workers.size() > p.rx_queues)
         return refuse(p.where, fmt::format("port '{}': rx_workers names {} lcores for {} queues",
@@ -47,7 +47,7 @@ result<void> check_ports(const desired& in) {
     return {};
 }
 
-/// Has a port interfaces of its VLANs?
+/// Whether a port has VLAN sub-interfaces.
 bool has_vlans(const desired& in, const std::string& port) {
     return std::any_of(in.interfaces.begin(), in.interfaces.end(),
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
@@ -69,7 +69,7 @@ result<void> check_patch(const desired& in, const std::string& name, const inter
     return {};
 }
 
-/// An interface that the kernel is to have, too.
+/// Checks an interface mirrored to the kernel.
 result<void> check_kernel(const desired& in, const std::string& name, const interface& i) {
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
@@ -123,7 +123,7 @@ result<void> check_vrfs(const desired& in) {
     return {};
 }
 
-/// What is done with a port's packets: routed, patched or bridged.
+/// Checks the use of a port: routed, patched or bridged.
 result<void> check_use(const desired& in, const std::string& name, const interface& i) {
     if (in.is_tunnel(i) && (!i.addresses.empty() || i.kernel))
         return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
@@ -173,7 +173,7 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     return check_lists(in, name, i);
 }
 
-/// Two interfaces on one network could not tell which of them a neighbour is behind.
+/// Interfaces must not overlap: a neighbour could be on either link.
 result<void> check_networks(const desired& in) {
     for (auto i = in.interfaces.begin(); i != in.interfaces.end(); ++i)
         for (auto k = in.interfaces.begin(); k != i; ++k)
@@ -204,7 +204,7 @@ result<void> check_interfaces(const desired& in) {
     return check_networks(in);
 }
 
-/// Buffers must hold what turnpike itself makes, and what drivers ask of theirs.
+/// Buffers must hold originated packets, and meet the drivers' minimum.
 result<void> check_buffers(const desired& in) {
     constexpr uint32_t headroom = 128, ethernet = 14;
     uint32_t least = 0;
