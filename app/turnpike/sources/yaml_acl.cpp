@@ -19,14 +19,14 @@ constexpr size_t max_list_rules = 1u << 20;
 constexpr const char *tiny_fragment = "tiny-fragment", *neighbour_discovery = "neighbour-discovery",
                      *by_default = "default";
 
-/// Any packet of which lists know this.
+/// An implicit rule that matches packets with the property `bit`.
 acl_rule own_rule(acl_action action, const char* name, uint16_t bit) {
     acl_rule r{.action = action, .name = name};
     r.match.tcp_flags = {bit, bit};
     return r;
 }
 
-/// Without turnpike's own.
+/// The rules without implicit ones.
 std::vector<acl_rule> operators_rules(const acl_list& list) {
     std::vector<acl_rule> out;
     for (const acl_rule& r : list.rules)
@@ -34,7 +34,7 @@ std::vector<acl_rule> operators_rules(const acl_list& list) {
     return out;
 }
 
-/// `rules` between turnpike's own.
+/// Sets the rules, enclosed by the implicit ones.
 void fill(acl_list& list, std::vector<acl_rule> rules) {
     list.rules.clear();
     if (!list.l2)
@@ -68,7 +68,7 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
     return out;
 }
 
-/// before  what stays where it is not said; null: a new list
+/// before  defaults for absent members; null: a new ACL
 acl_list read_list(const reader& from, const std::string& config_file, const acl_list* before) {
     from.expect_map({"name", "layer", "default", "memory_mb", "rules"});
     acl_list out;
@@ -89,7 +89,7 @@ acl_list read_list(const reader& from, const std::string& config_file, const acl
     return out;
 }
 
-/// The place of the rule that an edit names, among the operator's.
+/// The position among the configured rules of the rule that an edit names.
 size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
     if (from.has("at") == from.has("name"))
         from.refuse("should have either \"at\", from 1, or the rule's \"name\"");
@@ -106,7 +106,7 @@ size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
     return static_cast<size_t>(at - rules.begin());
 }
 
-/// The rule of an edit; no other of the list has its name.
+/// The rule of an edit; its name must be unique in the ACL.
 acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, bool l2) {
     for (const char* key : {"file", "lines"})
         if (!l2 && from.is_map() && from.has(key))
@@ -179,7 +179,7 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
     if (how == list_edit::erase) {
         rules.erase(at);
     } else {
-        at->name.clear();  // may be the new one's
+        at->name.clear();  // the new rule may have the same name
         *at = read_one_rule(from.at("rule"), rules, l2);
     }
 }

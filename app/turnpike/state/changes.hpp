@@ -27,7 +27,7 @@ struct changes {
     std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours, learned_neighbours;
     route_changes routes, learned;
-    /// Of the VRFs that exist afterwards.
+    /// Changes of the VRFs that exist afterwards.
     std::map<std::string, route_changes> vrf_routes, vrf_learned;
     bool workers = false;
     /// sending, idle, messages, sharing, limits, control, control_plane or pcie_profiles
