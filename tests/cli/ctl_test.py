@@ -66,7 +66,7 @@ def test_what_may_be_next():
     assert "complete" not in candidates("") and "manual" not in candidates("")
     assert candidates("sh") == {"show": "state and counters, as a table"}
     assert set(candidates("show", "ro")) == {"routes", "route"}
-    assert candidates("show", "dr")["drops"].startswith("packets that went no further")
+    assert candidates("show", "dr")["drops"].startswith("dropped packets")
     assert set(candidates("show", "routes", "::/0", "")) == {"longer", "vrf"}
     assert set(candidates("show", "routes", "::/0", "l")) == {"longer"}
     assert set(candidates("completion", "")) == {"bash", "zsh", "fish"}
@@ -347,7 +347,7 @@ def test_watch_in_a_terminal():
         screen.write(terminal.said)
         assert screen.alternate and not screen.cursor
         text = screen.text()
-        assert text[0].startswith("turnpike  drops  1.0 s  (q end"), text
+        assert text[0].startswith("turnpike  drops  1.0 s  (q qui"), text
         assert text[1].split() == ["packets/s", "packets", "port", "re"], text
         assert text[2].split()[0] == "40" and "port39" in text[2] and "port32" not in "".join(text), text
         assert text[9] == "... and 33 more", text
@@ -383,7 +383,7 @@ def test_watch_gives_the_terminal_back():
             else:
                 terminal.process.send_signal(end)
             assert terminal.end() == 0 and given_back(terminal), (end, terminal.said[-60:])
-    for answer, said in ((None, "closed the connection"), (b"nonsense\n", "no JSON"), (b"", "does not answer")):
+    for answer, said in ((None, "closed the connection"), (b"nonsense\n", "not JSON"), (b"", "does not answer")):
         with terminal_of(Server(*looks((1,), many_drops), answer)) as terminal:
             assert terminal.end() == 3 and given_back(terminal), (answer, terminal.said[-60:])
             assert terminal.said.split(b"\x1b[?1049l")[1].decode().count(said) == 1, terminal.said

@@ -58,8 +58,8 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
         } else {
             acl_rule r = read_acl_rule(element, l2);
             if (!r.name.empty() && !names.insert(r.name).second)
-                element.at("name").refuse(
-                    fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
+                element.at("name").refuse(fmt::format(
+                    "is '{}' again, or a reserved name; rule names are unique", r.name));
             out.push_back(std::move(r));
         }
         if (out.size() >= max_list_rules)
@@ -82,7 +82,7 @@ acl_list read_list(const reader& from, const std::string& config_file, const acl
     if (from.has("layer")) out.l2 = from.at("layer").number(2, 3) == 2;
     const bool keeps = before != nullptr && !from.has("rules");
     if (keeps && out.l2 != before->l2)
-        from.at("layer").refuse("differs from what it was: its rules have to be said, too");
+        from.at("layer").refuse("differs from the current layer: the rules must be given, too");
     if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
     out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
     fill(out, keeps ? operators_rules(*before) : read_rules(from.at("rules"), config_file, out.l2));
@@ -120,7 +120,7 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
                     [&](const acl_rule& o) { return !r.name.empty() && o.name == r.name; });
     if (taken)
         from.at("name").refuse(
-            fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
+            fmt::format("is '{}' again, or a reserved name; rule names are unique", r.name));
     return r;
 }
 
@@ -138,7 +138,7 @@ std::string list_name(const desired& in, const reader& from) {
 void read_lists(const reader& from, desired& into) {
     for (const reader& element : from.list("access lists")) {
         if (into.acls.find(element.at("name").text()) != nullptr)
-            element.at("name").refuse(fmt::format("is '{}' again; each access list has its own",
+            element.at("name").refuse(fmt::format("is '{}' again; names of access lists are unique",
                                                   element.at("name").text()));
         read_acl(element, into);
     }

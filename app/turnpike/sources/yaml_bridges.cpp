@@ -269,11 +269,11 @@ void read_bridge(const reader& from, desired& into) {
     if (from.has("addresses") || (from.has("kernel") && from.at("kernel").truth()))
         add_routing(from, 0);
     else if (from.has("acl"))
-        from.at("acl").refuse("goes with addresses: members have their own");
+        from.at("acl").refuse("needs addresses: bridge ports have separate lists");
     else
         for (const std::string_view key : routing_keys)
             if (from.has(key) && key != "kernel")
-                from.at(key).refuse("goes with addresses: what is bridged is not routed");
+                from.at(key).refuse("needs addresses: it applies to routed interfaces only");
     if (from.has("interfaces"))
         for (const reader& one : from.at("interfaces").list("routing interfaces")) {
             one.expect_map({"vlan", "acl", "addresses"}, routing_keys);

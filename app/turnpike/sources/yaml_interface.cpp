@@ -22,8 +22,7 @@ std::vector<mac_address> read_macs(const config::reader& from) {
         out.push_back(mac);
     }
     if (out.size() > most_macs)
-        from.refuse(fmt::format("has {} MAC addresses; an interface takes {} beside its own",
-                                out.size(), most_macs));
+        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), most_macs));
     return out;
 }
 

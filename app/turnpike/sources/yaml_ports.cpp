@@ -86,7 +86,7 @@ void read_port(const reader& from, desired& into) {
         from.at("name").refuse(
             fmt::format("is '{}', which a bridge or a VLAN's interface is called already", name));
     if (!into.ports.add(name, std::move(port)))
-        from.at("name").refuse(fmt::format("is '{}' again; each port has its own", name));
+        from.at("name").refuse(fmt::format("is '{}' again; port names are unique", name));
     into.interfaces.add(name, std::move(on_it));
 }
 

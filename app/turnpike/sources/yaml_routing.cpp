@@ -230,7 +230,7 @@ void read_vrf(const reader& from, desired& into, bool replace) {
     if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
     state::vrf* const there = into.vrfs.find(name);
     if (there != nullptr && !replace)
-        from.at("name").refuse(fmt::format("is '{}' again; each VRF has its own", name));
+        from.at("name").refuse(fmt::format("is '{}' again; VRF names are unique", name));
     uint32_t table = 1;
     const auto is_taken = [&](uint32_t t) {
         return std::any_of(into.vrfs.begin(), into.vrfs.end(),

@@ -35,10 +35,9 @@ result<void> check_member(const desired& in, const std::string& name, const brid
                                      "member tags of 802.1ad: a port looks at tags of one type",
                                      name, m.port));
     if (m.neigh_suppress && !in.is_tunnel(*i))
-        return refuse(b,
-                      fmt::format("bridge '{}': '{}' has neigh_suppress and is no tunnel: who is "
-                                  "behind a port answers himself",
-                                  name, m.port));
+        return refuse(b, fmt::format("bridge '{}': '{}' has neigh_suppress and is not a tunnel: "
+                                     "neigh_suppress applies to tunnels only",
+                                     name, m.port));
     if (in.is_tunnel(*i))
         return {};  // frames too long for a tunnel cause an ICMP error, or are dropped
     const std::string& first_port =
@@ -64,7 +63,7 @@ result<void> check_groups(const desired& in, const std::string& name, const brid
                 t != nullptr && t->is_behind(*to) && m.isolation != group.isolation)
                 return refuse(
                     b, fmt::format("bridge '{}': '{}' is of another isolation group than '{}', "
-                                   "which leads to its group: it would hear what it sends",
+                                   "the tunnel to its group: it would receive its own frames",
                                    name, m.port, group.port));
     }
     return {};

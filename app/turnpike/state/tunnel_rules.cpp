@@ -57,8 +57,8 @@ class group_users {
             of_local_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.vni), name);
         if (!alone)
             return refuse(t, fmt::format("tunnel '{}' leads from {} to a group, with the port and "
-                                         "the VNI of tunnel '{}', which does so, too: what is "
-                                         "flooded would go twice",
+                                         "the VNI of tunnel '{}' to a group: frames would be "
+                                         "flooded twice",
                                          name, t.local.text(), other->second));
         return {};
     }

@@ -41,8 +41,8 @@ result<void> check_ports(const desired& in) {
     std::map<std::string, std::string> whose;
     for (const auto& [name, p] : in.ports)
         if (const auto [there, fresh] = whose.emplace(device_name(p.device), name); !fresh)
-            return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' has "
-                                               "already; each port has its own",
+            return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' "
+                                               "already has",
                                                name, there->first, there->second));
     return {};
 }
@@ -73,19 +73,20 @@ result<void> check_patch(const desired& in, const std::string& name, const inter
 result<void> check_kernel(const desired& in, const std::string& name, const interface& i) {
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' says kernel: true, and is in a patch or a "
-                                           "bridge; only what routes can be the kernel's, too",
+        return refuse(i.where, fmt::format("port '{}' has kernel: true, and is in a patch or a "
+                                           "bridge; only routed interfaces can have it",
                                            name));
     if (!in.control_plane.netlink)
-        return refuse(i.where, fmt::format("port '{}' says kernel: true; that needs "
+        return refuse(i.where, fmt::format("port '{}' has kernel: true, which needs "
                                            "control_plane: {{netlink: true}}",
                                            name));
     if (name.size() > longest || name.find_first_of("/: %") != std::string::npos || name == "." ||
         name == ".." || name == "lo" || name == "all" || name == "default")
-        return refuse(i.where, fmt::format("the kernel has no interface '{}': a name of its has at "
-                                           "most {} characters, none of \"/: %\", and is none of "
-                                           "its own",
-                                           name, longest));
+        return refuse(i.where,
+                      fmt::format("'{}' cannot be the name of a kernel interface: it has at "
+                                  "most {} characters, none of \"/: %\", and is not a "
+                                  "reserved name",
+                                  name, longest));
     return {};
 }
 
@@ -104,8 +105,8 @@ result<void> check_lists(const desired& in, const std::string& name, const inter
                                                name, bound, at.name, at.l2 ? 2 : 3));
         if (at.l2 && i.kind != interface_kind::bridged)
             return refuse(i.where,
-                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: only "
-                                      "what is bridged is judged by such lists",
+                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: "
+                                      "only bridge ports can have L2 lists",
                                       name, bound));
     }
     return {};
@@ -150,9 +151,7 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     if (i.kernel)
         if (auto good = check_kernel(in, name, i); !good) return good;
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has urpf and does not route: its packets' "
-                                           "sources are nobody's to look up",
-                                           name));
+        return refuse(i.where, fmt::format("port '{}' has urpf and does not route", name));
     if (!i.macs.empty() && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has macs and does not route: it takes frames "
                                            "to all of them",
@@ -161,8 +160,8 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
         return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
                                            i.redirects ? "redirects" : "source_routed"));
     if (i.router_alert && !i.kernel)
-        return refuse(i.where, fmt::format("port '{}' says router_alert: true; who looks at what "
-                                           "asks for it is the kernel's: that needs kernel: true",
+        return refuse(i.where, fmt::format("port '{}' has router_alert: true, which needs "
+                                           "kernel: true",
                                            name));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
