@@ -58,7 +58,7 @@ class Program:
 
 def hard_reason(returncode, output):
     """Why a program's end is a hard failure, whatever its cases say."""
-    if returncode < 0 and returncode not in (-9, -15):  # SIGKILL and SIGTERM end what took too long
+    if returncode < 0 and returncode not in (-9, -15):  # SIGKILL and SIGTERM end a program after a time-out
         return f"killed by signal {-returncode}"
     found = HARD_OUTPUT.search(output)
     return found[0].strip() if found else None

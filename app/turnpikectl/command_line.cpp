@@ -6,7 +6,7 @@
 namespace turnpike::ctl {
 namespace {
 
-/// All that there are, of every command.
+/// The options of all commands.
 std::vector<usage_option> all_options() {
     std::vector<usage_option> out;
     for (const common_option& o : common_options()) out.push_back({o.name, o.value});
@@ -37,16 +37,16 @@ std::string listed(const std::vector<candidate>& all) {
     return out;
 }
 
-/// Nothing of the table fits: where, and what would.
+/// The error for words that match no command: position and alternatives.
 error misfit(const std::vector<std::string>& words, const std::vector<candidate>& near) {
     const size_t taken = near.front().taken;
     const std::string where = joined(words, taken), expected = listed(near);
     if (taken == words.size())
         return {EINVAL, where,
-                words.empty() ? "a command is missing; there are " + expected
+                words.empty() ? "a command is missing; commands: " + expected
                               : expected + " is missing"};
-    if (expected.empty()) return {EINVAL, where, "'" + words[taken] + "' is too much"};
-    return {EINVAL, where, "'" + words[taken] + "' is not known here; it should be " + expected};
+    if (expected.empty()) return {EINVAL, where, "'" + words[taken] + "' is unexpected"};
+    return {EINVAL, where, "'" + words[taken] + "' is unknown here; expected " + expected};
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ result<split_line> split_options(const std::vector<std::string>& line) {
         const auto o = std::find_if(known.begin(), known.end(),
                                     [&](const usage_option& k) { return k.name == name; });
         if (o == known.end())
-            return fail(EINVAL, name, "there is no such option; turnpikectl --help lists them");
+            return fail(EINVAL, name, "unknown option; turnpikectl --help lists the options");
         std::string value;
         if (const size_t equal = word.find('='); equal != std::string::npos) {
             if (o->value.empty()) return fail(EINVAL, name, "takes no value");
@@ -116,7 +116,7 @@ result<command_line> read_command_line(const std::vector<std::string>& words) {
     if (found == near.end()) return tl::unexpected<error>(misfit(split->words, near));
     out.what = found->what;
     out.says.words = std::move(*found->whole);
-    // What goes with it, and what is wrong with a value.
+    // Check that each option belongs to the command, and each value.
     std::vector<usage_option> with = found->how.options;
     for (const common_option& o : common_options()) with.push_back({o.name, o.value});
     for (const auto& [name, value] : out.says.options) {
@@ -124,7 +124,7 @@ result<command_line> read_command_line(const std::vector<std::string>& words) {
                                     [n = name](const usage_option& w) { return w.name == n; });
         if (o == with.end())
             return fail(EINVAL, std::string(name),
-                        "does not go with '" + joined(split->words, SIZE_MAX) + "'");
+                        "is not an option of '" + joined(split->words, SIZE_MAX) + "'");
         const value_kind* kind = o->value.empty() ? nullptr : &kind_of(o->value);
         const char* wrong =
             kind != nullptr && kind->complaint != nullptr ? kind->complaint(value) : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line, by the table of commands.
+// Parser of the command line, from the table of commands.
 #pragma once
 
 #include <optional>
@@ -11,30 +11,30 @@
 namespace turnpike::ctl {
 
 struct command_line {
-    const command* what = nullptr;  ///< null: --help or --version is all
+    const command* what = nullptr;  ///< null: only --help or --version
     given says{};
 };
-/// Errors  EINVAL: what is wrong, and what may stand there
+/// Errors  EINVAL: the error, and the accepted words
 [[nodiscard]] result<command_line> read_command_line(const std::vector<std::string>& words);
 
-/// A command, as far as words lead to it.
+/// A command that matches the first `taken` words.
 struct candidate {
     const command* what = nullptr;
     usage how{};
-    std::vector<part> next{};  ///< what may follow
-    size_t taken = 0;          ///< words that fit
+    std::vector<part> next{};  ///< possible next parts
+    size_t taken = 0;          ///< matching words
     std::optional<read_words> whole{};
 };
-/// Those of the table for which the most words fit.
+/// The commands that match the most words.
 [[nodiscard]] std::vector<candidate> candidates_of(const std::vector<std::string>& words);
 
-/// Options apart from words.
+/// Options separated from words.
 struct split_line {
     std::vector<std::string> words{};
     std::map<std::string_view, std::string> options{};
-    std::string_view open{};  ///< the last one lacks its value, which is of this kind
+    std::string_view open{};  ///< kind of the missing value of the last option
 };
-/// Errors  EINVAL: no such option, no value for it
+/// Errors  EINVAL: unknown option, or a value for an option without one
 [[nodiscard]] result<split_line> split_options(const std::vector<std::string>& line);
 
 }  // namespace turnpike::ctl

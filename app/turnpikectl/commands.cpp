@@ -19,10 +19,10 @@ namespace {
 
 using nlohmann::json;
 
-/// A line's bound; a file that does not fit is read by turnpike itself.
+/// Maximum length of a request line. turnpike itself reads a file that does not fit.
 constexpr size_t most_request_bytes = 1u << 20;
 
-/// Which stations are meant; numbers go as numbers.
+/// The FDB filter of a request; numbers are sent as JSON numbers.
 void add_stations(const given& g, json& request) {
     for (const auto& [word, kind] :
          {std::pair("bridge", "BRIDGE"), {"port", "PORT"}, {"mac", "MAC"}})
@@ -36,7 +36,7 @@ result<json> flush(const given& g) {
     return request;
 }
 std::string flushed(const given&, const json& result) {
-    return "flushed: " + std::to_string(result.value("flushed", 0U)) + " stations\n";
+    return "flushed: " + std::to_string(result.value("flushed", 0U)) + " FDB entries\n";
 }
 
 result<json> show(const given& g) {
@@ -51,11 +51,11 @@ result<json> show(const given& g) {
     return request;
 }
 
-/// A file's text, and its whole path as its name.
+/// A request with the file's text and, as its name, the absolute path.
 result<json> with_file(const given& g) {
     const std::string file = g.value("FILE"), &name = g.words.front().second;
     std::ifstream in(file, std::ios::binary);
-    std::string text(most_request_bytes, '\0');  // more does not fit a line
+    std::string text(most_request_bytes, '\0');  // a longer text does not fit a line
     if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
         const int why = errno;
         return fail(why != 0 ? why : EIO, file, "cannot be read");
@@ -82,7 +82,7 @@ result<json> roll_back(const given& g) {
 
 result<json> show_states(const given&) { return json{{"request", "states"}}; }
 
-/// The request of that name, and no more.
+/// A request without arguments.
 result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
 
 result<json> clear(const given&) { return json{{"request", "clear"}, {"what", "counters"}}; }
@@ -91,7 +91,7 @@ std::string cleared(const given&, const json&) { return "cleared: counters\n"; }
 std::string report_text(const given&, const json& result) {
     return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
-/// A line for each port and source: in 64-byte lines of the bus.
+/// One row per port and source, in 64-byte bus lines.
 std::string pcie_text(const given&, const json& result) {
     json rows = json::array();
     for (const json& port : result.value("ports", json::array()))
@@ -125,7 +125,7 @@ std::string pcie_text(const given&, const json& result) {
 constexpr std::string_view cost_columns =
     "lcore packets pps cpp utilisation headroom_pps ipc ipp core_cpp core_ghz";
 
-/// The workers, what bounds them, and how far everything is from being full.
+/// The workers, the limiting resource, and the headroom of each resource.
 std::string cost_text(const given&, const json& result) {
     std::string out = shown_text("workers", cost_columns, result);
     const json v = result.value("verdict", json::object());
@@ -150,7 +150,7 @@ std::string would_change(const given&, const json& result) {
 std::string changed(const given&, const json& result) { return "changed: " + changes_text(result); }
 
 std::string confirmed(const given&, const json& result) {
-    return "stays: " + result.value("confirmed", std::string()) + "\n";
+    return "confirmed: " + result.value("confirmed", std::string()) + "\n";
 }
 
 constexpr command local(std::string_view usage, std::string_view help, int (*run)(const given&)) {
@@ -158,108 +158,109 @@ constexpr command local(std::string_view usage, std::string_view help, int (*run
 }
 
 constexpr command table[] = {
-    {"show report", "the whole report, since the start, as JSON", show, report_text},
-    {"show ports", "devices, their settings and counters", show, nullptr, "ports",
+    {"show report", "the complete report since the start, as JSON", show, report_text},
+    {"show ports", "ports, their settings and counters", show, nullptr, "ports",
      "name driver link mtu mac rx_packets tx_packets rx_missed drops"},
-    {"show interfaces", "addresses, patches and access lists", show, nullptr, "interfaces",
+    {"show interfaces", "interfaces with addresses, patches and ACLs", show, nullptr, "interfaces",
      "name kind port vrf mtu mac addresses peer acl_in acl_out l2_in l2_out"},
     {"show routes [PREFIX [longer]] [vrf VRF]",
-     "routes that count: all, a prefix's, or those below it too", show, nullptr, "routes",
-     "to origin protocol type reason interface via mac"},
-    {"show route ADDRESS [vrf VRF]", "what a lookup of an address gives", show},
-    {"show vrfs", "VRFs, and how many routes each has", show, nullptr, "vrfs",
+     "active routes: all, of one prefix, or of the prefix and all longer ones", show, nullptr,
+     "routes", "to origin protocol type reason interface via mac"},
+    {"show route ADDRESS [vrf VRF]", "the result of a route lookup", show},
+    {"show vrfs", "VRFs and their numbers of routes", show, nullptr, "vrfs",
      "name table interfaces ipv4 ipv6"},
-    {"show neighbours", "who is known or asked for", show, nullptr, "neighbours",
+    {"show neighbours", "neighbour entries", show, nullptr, "neighbours",
      "interface address state mac gateway static held next_hop"},
-    {"show next-hops", "what routes lead to", show, nullptr, "next_hops",
+    {"show next-hops", "next hops of routes", show, nullptr, "next_hops",
      "next_hop type reason interface via mac mtu"},
-    {"show control-plane", "interfaces that the kernel has, too, and what was heard of it", show,
-     nullptr, "interfaces", "name index carrier given taken not_taken"},
-    {"show bridges", "bridges, and what their stations did", show, nullptr, "bridges",
+    {"show control-plane", "interfaces mirrored to the kernel, and the state of the netlink routes",
+     show, nullptr, "interfaces", "name index carrier given taken not_taken"},
+    {"show bridges", "bridges and their FDB counters", show, nullptr, "bridges",
      "name stations learnt moves aged held refused ageing_s max_addresses"},
-    {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "stations that bridges know",
-     show, nullptr, "fdb", "bridge vlan mac port kind age_s"},
-    {"show heard [bridge BRIDGE]", "who has which address, as bridges with neigh_suppress heard it",
-     show, nullptr, "heard", "bridge vlan address mac port"},
-    {"show tunnels", "tunnels, and what went through each", show, nullptr, "tunnels",
+    {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "FDB entries", show, nullptr,
+     "fdb", "bridge vlan mac port kind age_s"},
+    {"show heard [bridge BRIDGE]", "IP to MAC bindings learnt by bridges with neigh_suppress", show,
+     nullptr, "heard", "bridge vlan address mac port"},
+    {"show tunnels", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
-    {"show acl", "access lists where they are bound, with what they counted", show, nullptr, "acl",
+    {"show acl", "bound ACLs and their counters", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
-    {"show trace", "the way of packets that `trace` had written down", show, traces_text},
-    {"show drops", "packets that went no further, by reason", show},
-    {"show cost", "cycles a packet, by worker, and what bounds them", show, cost_text},
-    {"show pcie", "PCIe transactions a packet, by port", show, pcie_text},
-    {"show isa", "the kernels that were chosen", show},
-    {"show workers", "which lcore polls which queues", show, nullptr, "workers", "lcore rx_queues"},
-    {"show config", "the configuration that runs, and how often it changed", show},
-    {"show states", "what a rollback can go back to, and what waits to be confirmed", show_states,
-     nullptr, "states", "back when by what"},
-    {"show memory", "buffers, tables, neighbours", show},
-    {"show help", "what this turnpike can be asked", show},
-    {"check FILE", "whether a configuration is whole", with_file, valid},
-    {"diff FILE", "what it would change", with_file, would_change},
-    {"apply FILE [--confirm SECONDS]", "become what it says: all of it, or nothing", with_file,
-     changed},
-    {"reload", "apply the file that turnpike was started with", bare, changed},
-    {"confirm", "what was changed with --confirm is to stay", bare, confirmed},
-    {"rollback [NUMBER]", "become what ran so many changes ago (1), of `show states`", roll_back,
-     changed},
+    {"show trace", "paths of the packets recorded by `trace`", show, traces_text},
+    {"show drops", "dropped packets, by reason", show},
+    {"show cost", "cycles per packet, by worker, and the limiting resource", show, cost_text},
+    {"show pcie", "PCIe transactions per packet, by port", show, pcie_text},
+    {"show isa", "the selected instruction set kernels", show},
+    {"show workers", "workers (lcores) and the receive queues that they poll", show, nullptr,
+     "workers", "lcore rx_queues"},
+    {"show config", "the running configuration, and its number of changes", show},
+    {"show states", "configurations available to rollback, and a change that awaits confirmation",
+     show_states, nullptr, "states", "back when by what"},
+    {"show memory", "memory of mbuf pools, tables and neighbours", show},
+    {"show help", "requests that this turnpike supports", show},
+    {"check FILE", "validate a configuration file", with_file, valid},
+    {"diff FILE", "show the changes that applying the file would make", with_file, would_change},
+    {"apply FILE [--confirm SECONDS]", "apply a configuration file, completely or not at all",
+     with_file, changed},
+    {"reload", "apply the startup configuration file", bare, changed},
+    {"confirm", "confirm a change made with --confirm", bare, confirmed},
+    {"rollback [NUMBER]", "restore the configuration of NUMBER changes ago (1); see `show states`",
+     roll_back, changed},
     local("save [FILE]",
-          "write what runs to the file that turnpike was started with, or to another (-: print it)",
-          save),
+          "write the running configuration to the startup file, or to FILE (-: print it)", save),
     {"route add|replace PREFIX via ADDRESS [port PORT [onlink]] [vrf VRF] [--confirm SECONDS]",
-     "a route by a neighbour", change_route, changed},
+     "add a route via a neighbour", change_route, changed},
     {"route add|replace PREFIX via ADDRESS recursive [vrf VRF] [--confirm SECONDS]",
-     "a route by a gateway that other routes lead to", change_route, changed},
+     "add a route via a gateway that is resolved by other routes", change_route, changed},
     {"route add|replace PREFIX port PORT [vrf VRF] [--confirm SECONDS]",
-     "a route to a link: its destinations are neighbours there", change_route, changed},
+     "add an on-link route: its destinations are neighbours on the port", change_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [port PORT [onlink]] [weight NUMBER] [nexthop "
      "via ADDRESS [port PORT [onlink]] [weight NUMBER]]... [vrf VRF] [--confirm SECONDS]",
-     "a route that neighbours share, by flow", change_shared_route, changed},
+     "add an ECMP route via several neighbours, balanced by flow", change_shared_route, changed},
     {"route add|replace PREFIX nexthop via ADDRESS [weight NUMBER] [nexthop via ADDRESS [weight "
      "NUMBER]]... recursive "
      "[vrf VRF] [--confirm SECONDS]",
-     "one that gateways share which other routes lead to", change_shared_route, changed},
+     "add an ECMP route via gateways that are resolved by other routes", change_shared_route,
+     changed},
     {"route add|replace PREFIX blackhole|unreachable|prohibit [vrf VRF] [--confirm SECONDS]",
-     "a route that leads nowhere", change_route, changed},
-    {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "and take it away", change_route, changed},
+     "add a route that discards its packets", change_route, changed},
+    {"route del PREFIX [vrf VRF] [--confirm SECONDS]", "delete a route", change_route, changed},
     local("routes FILE [vrf VRF]",
-          "lines \"add|replace|del ROUTE\", all of them or none (-: standard input)", send_routes),
-    {"vrf add NAME [table NUMBER] [--confirm SECONDS]", "routes apart from all others", change_vrf,
+          "apply lines \"add|replace|del ROUTE\", all or none (-: standard input)", send_routes),
+    {"vrf add NAME [table NUMBER] [--confirm SECONDS]", "add a VRF", change_vrf, changed},
+    {"vrf replace VRF table NUMBER [--confirm SECONDS]", "change a VRF's table number", change_vrf,
      changed},
-    {"vrf replace VRF table NUMBER [--confirm SECONDS]", "another number for it", change_vrf,
-     changed},
-    {"vrf del VRF [--confirm SECONDS]", "and its routes with it", change_vrf, changed},
+    {"vrf del VRF [--confirm SECONDS]", "delete a VRF and its routes", change_vrf, changed},
     {"neighbour add|replace ADDRESS mac MAC [port PORT] [--confirm SECONDS]",
-     "a neighbour that is never asked", change_neighbour, changed},
-    {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "and ask for it again",
+     "add a static neighbour entry", change_neighbour, changed},
+    {"neighbour del ADDRESS [port PORT] [--confirm SECONDS]", "delete a static neighbour entry",
      change_neighbour, changed},
-    {"address add|del PORT CIDR [--confirm SECONDS]", "an address of ours", change_address,
-     changed},
-    {"address replace PORT CIDR... [--confirm SECONDS]", "all addresses of a port, at once",
+    {"address add|del PORT CIDR [--confirm SECONDS]", "add or delete an address of a port",
+     change_address, changed},
+    {"address replace PORT CIDR... [--confirm SECONDS]", "replace all addresses of a port",
      change_address, changed},
     {"port add PORT device DEVICE [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
      "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
      "[l2_in LIST] [l2_out LIST] "
      "[--confirm SECONDS]",
-     "open a device", change_port, changed},
+     "add a port", change_port, changed},
     {"port replace PORT [device DEVICE] [mtu NUMBER] [rx_queues NUMBER] [descriptors NUMBER] "
      "[udp_checksums software|device] [addresses CIDRS] [vrf VRF] [acl_in LIST] [acl_out LIST] "
      "[l2_in LIST] [l2_out LIST] "
      "[--confirm SECONDS]",
-     "what is said of it replaces what was; acl_in none: no list", change_port, changed},
-    {"port del PORT [--confirm SECONDS]", "close it", change_port, changed},
-    {"patch add|replace|del PORT PORT [--confirm SECONDS]", "two ports, each frame to the other",
-     change_patch, changed},
+     "change the given settings of a port; acl_in none: unbind the ACL", change_port, changed},
+    {"port del PORT [--confirm SECONDS]", "delete a port", change_port, changed},
+    {"patch add|replace|del PORT PORT [--confirm SECONDS]", "cross-connect two ports", change_patch,
+     changed},
     {"interface add|replace PORT NUMBER addresses CIDRS [vrf VRF] [acl_in LIST] [acl_out LIST] "
      "[--confirm SECONDS]",
-     "a VLAN of a port, routed", change_interface, changed},
-    {"interface del PORT NUMBER [--confirm SECONDS]", "and no more", change_interface, changed},
+     "a routed sub-interface for a VLAN of a port", change_interface, changed},
+    {"interface del PORT NUMBER [--confirm SECONDS]", "delete a sub-interface", change_interface,
+     changed},
     {"bridge add NAME members NAMES [addresses CIDRS] [vrf VRF] [mac MAC] [ageing_s NUMBER] "
      "[max_addresses NUMBER] [--confirm SECONDS]",
-     "ports that learn who is where; with addresses it routes, too", change_bridge, changed},
-    {"bridge del BRIDGE [--confirm SECONDS]", "its ports are nobody's then", change_bridge,
-     changed},
+     "add a learning bridge; with addresses it also routes", change_bridge, changed},
+    {"bridge del BRIDGE [--confirm SECONDS]", "delete a bridge; its ports become unconfigured",
+     change_bridge, changed},
     {"member add|replace BRIDGE PORT "
      "[mode access|trunk|native-tagged|native-untagged|dot1q-tunnel] [vlan NUMBER] [trunks VLANS] "
      "[ethertype 802.1q|802.1ad] [learning true|false] [flood_unknown true|false] "
@@ -267,82 +268,89 @@ constexpr command table[] = {
      "[translate PAIRS] "
      "[storm_broadcast NUMBER] [storm_multicast NUMBER] [storm_unknown NUMBER] "
      "[--confirm SECONDS]",
-     "a port of a bridge", change_member, changed},
-    {"member del BRIDGE PORT [--confirm SECONDS]", "and no more", change_member, changed},
+     "add a port to a bridge", change_member, changed},
+    {"member del BRIDGE PORT [--confirm SECONDS]", "remove a port from a bridge", change_member,
+     changed},
     {"tunnel add|replace NAME vni NUMBER local ADDRESS remote ADDRESS [interface PORT] "
      "[udp_port NUMBER] [vrf VRF] [mtu NUMBER] "
      "[ttl NUMBER] [dscp VALUE] [dont_fragment true|false] [checksum true|false] "
      "[ignore_reserved true|false] [--confirm SECONDS]",
-     "VXLAN to a remote endpoint, or to a group of them, for a bridge to have as a member",
+     "a VXLAN tunnel to a unicast or multicast remote address, for use as a bridge port",
      change_tunnel, changed},
-    {"tunnel del NAME [--confirm SECONDS]", "one that is no member", change_tunnel, changed},
+    {"tunnel del NAME [--confirm SECONDS]", "delete a tunnel that is not a bridge port",
+     change_tunnel, changed},
     {"fdb add|replace BRIDGE MAC port PORT [vlan NUMBER] [--confirm SECONDS]",
-     "a station that does not move or age", change_station, changed},
-    {"fdb del BRIDGE MAC [vlan NUMBER] [--confirm SECONDS]", "it is learnt again", change_station,
-     changed},
-    {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]",
-     "forget stations that were learnt", flush, flushed},
+     "add a static FDB entry", change_station, changed},
+    {"fdb del BRIDGE MAC [vlan NUMBER] [--confirm SECONDS]", "delete a static FDB entry",
+     change_station, changed},
+    {"fdb flush [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "delete learnt FDB entries",
+     flush, flushed},
     {"acl add|replace LIST [layer 2|3] [default permit|deny] [rules FILE permit|deny] "
      "[--confirm SECONDS]",
-     "an access list; FILE has ClassBench's lines, of IP packets: layer 3", change_acl, changed},
-    {"acl del LIST [--confirm SECONDS]", "one that is bound nowhere", change_acl, changed},
+     "an ACL; FILE has rules in ClassBench format (layer 3)", change_acl, changed},
+    {"acl del LIST [--confirm SECONDS]", "delete an ACL that is not bound", change_acl, changed},
     {"rule add LIST permit|deny|count [at NUMBER] [name NAME] [family ipv4|ipv6] "
      "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
      "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
      "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
      "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
-     "a rule at the end of a list, or at a place from 1 on", change_rule, changed},
+     "add a rule at the end of an ACL, or at position NUMBER (from 1)", change_rule, changed},
     {"rule replace LIST RULE permit|deny|count [name NAME] [family ipv4|ipv6] "
      "[protocol PROTOCOL] [source PREFIX] [destination PREFIX] [source_ports PORTS] "
      "[destination_ports PORTS] [tcp_flags FLAGS] [icmp_type NUMBER] [icmp_code NUMBER] "
      "[dscp NUMBER] [vlan VLAN] [fragments true|false] [source_mac MACS] "
      "[destination_mac MACS] [ethertype TYPE] [--confirm SECONDS]",
-     "RULE: its name, or its place", change_rule, changed},
-    {"rule del LIST RULE [--confirm SECONDS]", "RULE: its name, or its place", change_rule,
-     changed},
+     "replace a rule, given by name or position", change_rule, changed},
+    {"rule del LIST RULE [--confirm SECONDS]", "delete a rule, given by name or position",
+     change_rule, changed},
     {"set KEY VALUE [--confirm SECONDS]",
-     "a value of tx, idle, icmp, ecmp or neighbours, as tx.drain_us or neighbours.limit",
-     change_setting, changed},
+     "change a setting of tx, idle, icmp, ecmp or neighbours, e.g. tx.drain_us", change_setting,
+     changed},
     {"batch FILE [--confirm SECONDS]",
-     "lines of such commands, from \"route\" to \"set\", all of them or none (-: standard input)",
+     "apply lines of the commands \"route\" to \"set\" above, all or none (-: standard input)",
      change_many, changed},
-    {"clear counters", "what `show` counts begins at 0 again; the report's totals go on", clear,
+    {"clear counters", "reset the counters of `show` to 0; the report's totals continue", clear,
      cleared},
     {"trace NUMBER [port PORT] [address ADDRESS] [dropped]",
-     "write down the way of the next packets: all, a port's, those from or to an address, those "
-     "that are dropped (0: of no more)",
+     "record the paths of the next NUMBER packets: all, of a port, from or to an address, or "
+     "dropped ones (0: stop)",
      trace, tracing},
-    {"explain PORT frame FRAME", "what becomes of a frame that comes in now; nothing is sent",
-     explain, explained},
+    {"explain PORT frame FRAME", "show the path of a frame received now; nothing is sent", explain,
+     explained},
     {"explain PORT from ADDRESS to ADDRESS [protocol udp|tcp|icmp] [source_port NUMBER] "
      "[destination_port NUMBER] "
      "[ttl NUMBER] [vlan NUMBER] [bytes NUMBER] [source_mac MAC] [destination_mac MAC]",
-     "the same of a packet: UDP, of 60 bytes, to us as its router, where nothing else is said",
-     explain, explained},
+     "show the path of a packet; defaults: UDP, 60 bytes, to the MAC address of the port", explain,
+     explained},
     local("watch drops|cost|ports [--interval SECONDS]",
-          "the same again and again, with rates since the last look; q ends it", watch),
-    local("completion bash|zsh|fish", "a script by which that shell completes turnpikectl's words",
-          print_script),
+          "show periodically, with rates since the last update; q quits", watch),
+    local("completion bash|zsh|fish", "print the completion script for a shell", print_script),
     local("complete [WORD...]", "", print_candidates),
     local("manual", "", print_manual),
 };
 
 constexpr common_option options[] = {
     {"--socket", "PATH", "turnpike's control socket (/run/turnpike/control.sock)"},
-    {"--timeout", "SECONDS", "wait so long for an answer (60)"},
-    {"--json", "", "print results as they come: a JSON object a line"},
-    {"--help", "", "print this, or what there is behind the words before it"},
+    {"--timeout", "SECONDS", "time to wait for an answer (60)"},
+    {"--json", "", "print results as JSON, one object per line"},
+    {"--help", "", "print this help, or the help of the commands that begin with the given words"},
     {"--version", "", "print the version"},
 };
 
-constexpr topic first_words[] = {
-    {"show", "what runs, as a table"},       {"route", "a route"},
-    {"neighbour", "a static neighbour"},     {"address", "addresses of ports"},
-    {"port", "ports and their devices"},     {"patch", "ports that are joined"},
-    {"interface", "VLANs of ports"},         {"bridge", "bridges"},
-    {"member", "ports of bridges"},          {"fdb", "stations of bridges"},
-    {"tunnel", "VXLAN to remote endpoints"}, {"acl", "access lists"},
-    {"rule", "one rule of an access list"},  {"explain", "what becomes of a packet"}};
+constexpr topic first_words[] = {{"show", "state and counters, as a table"},
+                                 {"route", "routes"},
+                                 {"neighbour", "static neighbour entries"},
+                                 {"address", "addresses of ports"},
+                                 {"port", "ports and their devices"},
+                                 {"patch", "cross-connected ports"},
+                                 {"interface", "VLANs of ports"},
+                                 {"bridge", "bridges"},
+                                 {"member", "bridge ports"},
+                                 {"fdb", "FDB entries of bridges"},
+                                 {"tunnel", "VXLAN tunnels"},
+                                 {"acl", "ACLs"},
+                                 {"rule", "ACL rules"},
+                                 {"explain", "the path of a packet"}};
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What turnpikectl can do: one table. The command line is read by it, and --help, the manual page and what
-// shells complete are made of it. A new command is a row; a new kind of value, too.
+// The table of turnpikectl's commands. The parser of the command line, --help, the manual page and shell
+// completion all use it. A new command, or a new kind of value, is a new row.
 #pragma once
 
 #include <chrono>
@@ -15,57 +15,57 @@
 
 namespace turnpike::ctl {
 
-/// What a command line said.
+/// A parsed command line.
 struct given {
     read_words words{};
     std::map<std::string_view, std::string> options{};  ///< "--json" likewise, with an empty value
 
     [[nodiscard]] bool has(std::string_view word) const;
-    /// Of the first value of that kind; empty: there is none.
+    /// The first value of that kind, or an empty string.
     [[nodiscard]] std::string value(std::string_view kind) const;
     [[nodiscard]] std::vector<std::string> values(std::string_view kind) const;
     [[nodiscard]] std::string option(std::string_view name, std::string_view otherwise = {}) const;
-    /// Of an option whose kind is SECONDS.
+    /// The value of an option of kind SECONDS.
     [[nodiscard]] std::chrono::milliseconds seconds(std::string_view name, double otherwise) const;
     [[nodiscard]] bool as_json() const { return options.contains("--json"); }
 };
 
 struct command {
     std::string_view usage;  ///< usage.hpp
-    std::string_view help;   ///< empty: not for people
-    /// What turnpike is asked.
+    std::string_view help;   ///< empty: hidden
+    /// Builds the request.
     result<nlohmann::json> (*request)(const given&) = nullptr;
-    /// Its result for people; null: a table of `columns` of the result's `list`, or a line a value.
+    /// Formats the result; null: a table of `columns` of the result's `list`, or a line per value.
     std::string (*text)(const given&, const nlohmann::json&) = nullptr;
     std::string_view list{}, columns{};
-    /// All that there is to do, instead; the exit code.
+    /// Runs the command instead of a single request; returns the exit code.
     int (*run)(const given&) = nullptr;
 };
 [[nodiscard]] std::span<const command> commands() noexcept;
 
-/// Options that go with every command.
+/// Options of every command.
 struct common_option {
     std::string_view name, value, help;
 };
 [[nodiscard]] std::span<const common_option> common_options() noexcept;
 
-/// First words of several commands.
+/// A first word that several commands share.
 struct topic {
     std::string_view name, help;
 };
 [[nodiscard]] std::span<const topic> topics() noexcept;
 
-/// A kind of value: capital letters in a usage.
+/// A kind of value, in capital letters in a usage.
 struct value_kind {
     std::string_view name, help;
     bool is_file;
-    /// Where those that there are stand: `member` of each in `list` of what `show` says of `what`.
+    /// Source of existing values for completion: `member` of each entry of `list` in `show what`.
     std::string_view what, list, member;
-    /// What is wrong with a value; null: turnpike says that.
+    /// Returns the error of a value, or null; a null function: turnpike validates the value.
     const char* (*complaint)(const std::string&);
 };
 [[nodiscard]] std::span<const value_kind> value_kinds() noexcept;
-/// It must be there.
+/// Throws std::logic_error if the kind does not exist.
 [[nodiscard]] const value_kind& kind_of(std::string_view name);
 
 inline constexpr std::string_view default_socket = "/run/turnpike/control.sock";

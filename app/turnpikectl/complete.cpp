@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Somebody waits at a prompt.
+/// Short timeout: an operator waits at a prompt.
 constexpr std::chrono::milliseconds prompt_patience{1000};
 
 class candidates {
@@ -26,7 +26,7 @@ class candidates {
             std::printf("%.*s\t%.*s\n", static_cast<int>(word.size()), word.data(),
                         static_cast<int>(help.size()), help.data());
     }
-    /// Those that there are, as far as somebody says so at the socket.
+    /// Existing values, if turnpike answers at the socket.
     void add_values(const value_kind& kind, const std::string& socket) {
         if (kind.is_file && !files_) std::fputs("\tfile\n", stdout);
         files_ |= kind.is_file;
@@ -42,7 +42,7 @@ class candidates {
                 one.is_object() ? one.value(std::string(kind.member), json()) : json();
             if (!value.is_string()) continue;
             const std::string& text = value.get_ref<const std::string&>();
-            // A line of the answer is one candidate, whatever is in it.
+            // A candidate is one line, so names with blanks or control characters are skipped.
             if (!text.empty() && text.find_first_of(" \t\n\r\x1b") == std::string::npos)
                 add(text, kind.help);
         }
@@ -54,7 +54,7 @@ class candidates {
     bool files_ = false;
 };
 
-/// Of a word that leads to one command, what that does; of one that leads to several, its own.
+/// The help of the only command that the word leads to, or the topic's help if there are several.
 std::string_view help_of(std::string_view word, const std::vector<candidate>& all) {
     const candidate* only = nullptr;
     size_t leads = 0;
@@ -78,7 +78,7 @@ int print_candidates(const given& g) {
     const std::string begun = line.empty() ? std::string() : line.back();
     if (!line.empty()) line.pop_back();
     const auto split = split_options(line);
-    if (!split) return 0;  // nothing can be right behind what is wrong
+    if (!split) return 0;  // no completion after an error
     const auto named = split->options.find("--socket");
     const std::string socket =
         named == split->options.end() ? std::string(default_socket) : named->second;
@@ -112,13 +112,13 @@ int print_candidates(const given& g) {
 namespace {
 
 constexpr const char* bash_script =
-    R"(# bash completion of turnpikectl; it asks turnpikectl what may come next.
+    R"(# bash completion of turnpikectl; turnpikectl prints the candidates.
 _turnpikectl() {
     local line=${COMP_LINE:0:COMP_POINT} candidate stem
     local -a words
     read -ra words <<<"$line"
     [[ $line == *[[:space:]] ]] && words+=('')
-    # To readline a word begins anew behind some of its characters, as those in an IPv6 address.
+    # readline splits words at the characters of COMP_WORDBREAKS, such as the colons of an IPv6 address.
     stem=${words[-1]}
     [[ $COMP_WORDBREAKS == *:* && $stem == *:* ]] && stem=${stem%"${stem##*:}"} || stem=
     COMPREPLY=()
@@ -135,7 +135,7 @@ complete -F _turnpikectl turnpikectl
 )";
 
 constexpr const char* zsh_script = R"(#compdef turnpikectl
-# zsh completion of turnpikectl; it asks turnpikectl what may come next.
+# zsh completion of turnpikectl; turnpikectl prints the candidates.
 _turnpikectl() {
     local line tab=$'\t' file=
     local -a candidates
@@ -157,7 +157,7 @@ fi
 )";
 
 constexpr const char* fish_script =
-    R"(# fish completion of turnpikectl; it asks turnpikectl what may come next.
+    R"(# fish completion of turnpikectl; turnpikectl prints the candidates.
 function __turnpikectl_candidates
     set -l words (commandline -opc) (commandline -ct)
     for line in ($words[1] complete -- $words[2..-1] 2>/dev/null)

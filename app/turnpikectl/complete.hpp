@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may be written next, for shells: their scripts ask turnpikectl itself, so that they know what it
-// knows, and what the running turnpike has.
+// Shell completion. The shells' scripts call turnpikectl, which completes from the table of commands and
+// from the state of the running turnpike.
 //
-//   turnpikectl complete -- show ro     one line each: WORD<tab>HELP; an empty WORD: a file's name
+//   turnpikectl complete -- show ro     one line per candidate: WORD<tab>HELP; an empty WORD: a file name
 #pragma once
 
 #include "commands.hpp"

@@ -16,16 +16,16 @@ result<connection> connection::open(const std::string& path, std::chrono::millis
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     if (path.size() >= sizeof to.sun_path)
-        return fail(ENAMETOOLONG, path, "is no path of a socket");
+        return fail(ENAMETOOLONG, path, "socket path is too long");
     std::memcpy(to.sun_path, path.c_str(), path.size() + 1);
     owned_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval most{.tv_sec = patience.count() / 1000,
                        .tv_usec = patience.count() % 1000 * 1000};
     if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) != 0 ||
         ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) != 0)
-        return fail(errno, path, "no socket can be made");
+        return fail(errno, path, "cannot create a socket");
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
-        return fail(errno, path, "no turnpike can be asked there; --socket PATH names another");
+        return fail(errno, path, "cannot connect to turnpike; --socket PATH names another socket");
     connection made(std::move(fd), path);
     const auto greeting = made.hear();
     if (!greeting) return tl::unexpected<error>(greeting.error());
@@ -49,7 +49,7 @@ result<json> connection::hear() {
     const std::string line = heard_.substr(0, end);
     heard_.erase(0, end + 1);
     json answer = json::parse(line, nullptr, false);
-    if (answer.is_discarded()) return fail(EPROTO, path_, "what it answers is no JSON");
+    if (answer.is_discarded()) return fail(EPROTO, path_, "answer is not JSON");
     return answer;
 }
 
@@ -63,7 +63,7 @@ result<void> connection::send(const json& request) {
     for (size_t sent = 0; sent < line.size();) {
         const ssize_t n = ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) break;  // it may have said why it hung up
+        if (n < 0) break;  // the peer may have sent an error before it closed
         sent += static_cast<size_t>(n);
     }
     return {};

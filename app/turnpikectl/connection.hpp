@@ -13,16 +13,16 @@ namespace turnpike::ctl {
 
 class connection {
   public:
-    /// Connects, and takes the greeting.
-    /// patience  that an answer is waited for
-    /// Errors    nobody listens there, or it speaks something else
+    /// Connects and reads the greeting.
+    /// patience  timeout of each answer
+    /// Errors    no listener, or a different protocol
     [[nodiscard]] static result<connection> open(const std::string& path,
                                                  std::chrono::milliseconds patience);
-    /// The whole answer to a request.
-    /// Errors  it cannot be sent, or none comes
+    /// Sends a request and returns the complete answer.
+    /// Errors  send failed, or no answer in time
     [[nodiscard]] result<nlohmann::json> ask(const nlohmann::json& request);
 
-    /// The two halves of it, and what to wait for between.
+    /// The two halves of ask(), and the descriptor to poll between them.
     [[nodiscard]] result<void> send(const nlohmann::json& request);
     [[nodiscard]] result<nlohmann::json> hear();
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
@@ -32,7 +32,7 @@ class connection {
 
     owned_fd fd_;
     std::string path_;
-    std::string heard_{};  ///< behind the last line
+    std::string heard_{};  ///< received bytes after the last complete line
 };
 
 }  // namespace turnpike::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpikectl [options] COMMAND: ask and change a running turnpike.
+// turnpikectl [options] COMMAND: show and change the state of a running turnpike.
 #include <cstdio>
 #include <exception>
 

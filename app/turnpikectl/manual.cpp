@@ -11,21 +11,21 @@
 namespace turnpike::ctl {
 namespace {
 
-constexpr std::string_view summary = "ask and change a turnpike while it forwards";
+constexpr std::string_view summary = "show and change the state of a running turnpike";
 constexpr std::string_view usage_line = "turnpikectl [OPTION...] COMMAND";
 
 constexpr std::pair<std::string_view, std::string_view> exit_codes[] = {
     {"0", "done"},
-    {"1", "refused: standard error says why, with the file's line where one is to blame"},
+    {"1", "refused: the reason is on standard error, with the line number for an error in a file"},
     {"2", "wrong usage"},
-    {"3", "no turnpike answers"},
+    {"3", "turnpike does not answer"},
 };
 
 std::string usage_of(const common_option& o) {
     return std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value));
 }
 
-/// What is long has its meaning below it.
+/// Prints the help below a long usage.
 void print_row(std::string_view usage, std::string_view help) {
     constexpr int width = 30;
     if (usage.size() > width) fmt::print("  {}\n", usage);
@@ -39,9 +39,9 @@ int written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 
 int print_help(const std::vector<std::string>& words) {
     const auto near = candidates_of(words);
     if (near.front().taken != words.size())
-        return complain(
-            {EINVAL, words[near.front().taken], "is no command; turnpikectl --help lists them"},
-            exit_usage);
+        return complain({EINVAL, words[near.front().taken],
+                         "is not a command; turnpikectl --help lists the commands"},
+                        exit_usage);
     fmt::print("turnpikectl: {}\nusage: {}\n\ncommands:\n", summary, usage_line);
     for (const candidate& c : near)
         if (!c.what->help.empty()) print_row(c.what->usage, c.what->help);
@@ -58,9 +58,10 @@ int print_manual(const given&) {
     p.usage(usage_line);
     p.section("Description");
     p.paragraph(
-        "turnpikectl asks a running turnpike by its control socket, and has it change what it "
-        "does. "
-        "Nothing that it does stops packets that are on their way.");
+        "turnpikectl shows and changes the state and configuration of a running turnpike through "
+        "its "
+        "control socket. "
+        "Forwarding continues during every command.");
     p.section("Commands");
     for (const command& c : commands())
         if (!c.help.empty()) p.item(c.usage, std::string(c.help) + ".");
@@ -71,11 +72,11 @@ int print_manual(const given&) {
     p.section("Exit status");
     for (const auto& [code, text] : exit_codes) p.item(code, std::string(text) + ".");
     p.section("Files");
-    p.item(default_socket, "the control socket, where the configuration names no other.");
+    p.item(default_socket, "the default control socket.");
     p.section("Examples");
-    p.paragraph("Where a packet goes, and which routes are below a network:");
+    p.paragraph("Look up a route, and list the routes within a prefix:");
     p.example("turnpikectl show route 10.9.0.1\nturnpikectl show routes 10.0.0.0/8 longer");
-    p.paragraph("What a file would change, then that:");
+    p.paragraph("Show the changes of a file, then apply it:");
     p.example("turnpikectl diff router.yaml\nturnpikectl apply router.yaml");
     p.section("See also");
     p.usage("turnpike");

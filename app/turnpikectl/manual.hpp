@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What --help and the manual page say, of the table of commands.
+// --help and the manual page, generated from the table of commands.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace turnpike::ctl {
 
-/// Of the commands that begin with these words; all without.
+/// Prints the help of the commands that begin with these words.
 int print_help(const std::vector<std::string>& words);
 /// The manual page, turnpikectl(1), as roff.
 int print_manual(const given& g);

@@ -27,7 +27,7 @@ json list_of(const std::string& text) {
     return out;
 }
 
-/// A word and the value behind it, from the n-th word on. Numbers go as texts: turnpike reads both.
+/// Pairs of keyword and value from word `from` on. Numbers are sent as strings: turnpike accepts both.
 json members(const given& g, size_t from, json out = json::object()) {
     for (size_t i = from; i + 1 < g.words.size(); i += 2)
         out[std::string(g.words[i].second)] = g.words[i + 1].second;
@@ -41,7 +41,7 @@ json change(const given& g, json object) {
     return request;
 }
 
-/// Members of the configuration's "acl: {in, out}" as this program's words have them.
+/// Moves acl_in, acl_out, l2_in and l2_out into the configuration's "acl: {in, out, ...}".
 void gather_lists(json& port) {
     for (const auto& [word, member] : {std::pair("acl_in", "in"),
                                        {"acl_out", "out"},
@@ -54,7 +54,7 @@ void gather_lists(json& port) {
     }
 }
 
-/// A member's "storm: {broadcast, multicast, unknown}" likewise.
+/// Moves storm_* into a bridge port's "storm: {broadcast, multicast, unknown}".
 void gather_storm(json& member) {
     for (const char* kind : {"broadcast", "multicast", "unknown"}) {
         const std::string word = std::string("storm_") + kind;
@@ -75,7 +75,7 @@ json pairs_of(const std::string& text) {
     return out;
 }
 
-/// A file of rules as text; longer ones do not fit a request.
+/// The text of a file of rules. A file that exceeds a request is refused.
 result<std::string> text_of_file(const std::string& file) {
     constexpr size_t most = 900'000;
     std::ifstream in(file, std::ios::binary);
@@ -85,7 +85,7 @@ result<std::string> text_of_file(const std::string& file) {
     text.resize(static_cast<size_t>(in.gcount()));
     if (text.size() > most)
         return fail(EFBIG, file,
-                    "is too long for a request; name it in a configuration, and apply that");
+                    "is too long for a request; name the file in a configuration and apply that");
     return text;
 }
 
@@ -99,7 +99,7 @@ void add_confirm(const given& g, json& request) {
 
 namespace {
 
-/// "main" is told as any other: where routes of none are.
+/// "main" names the main table.
 void add_vrf(const given& g, json& to) {
     if (g.has("VRF")) to["vrf"] = g.value("VRF");
 }
@@ -118,7 +118,7 @@ result<json> change_route(const given& g) {
             add_vrf(g, route);
             return change(g, std::move(route));
         }
-    // It stands alone, where others have a value behind them.
+    // Keywords without a value.
     given pairs = g;
     for (const char* alone : {"onlink", "recursive"})
         if (std::erase_if(pairs.words, [&](const auto& w) { return w.first == alone; }) != 0)
@@ -171,7 +171,7 @@ result<json> change_port(const given& g) {
 
 result<json> change_patch(const given& g) { return change(g, g.values("PORT")); }
 
-/// bridge add NAME members PORTS, which look at no VLANs; what else there is says "member".
+/// bridge add NAME members PORTS: ports that ignore VLANs; the command "member" has all settings.
 result<json> change_bridge(const given& g) {
     json bridge = members(g, 3, {{"name", g.words[2].second}});
     if (bridge.contains("members")) {
@@ -257,7 +257,7 @@ result<json> change_setting(const given& g) {
 
 namespace {
 
-/// Words with blanks between; "..." holds blanks together.
+/// Splits a line at blanks; quotes protect blanks.
 result<std::vector<std::string>> split_words(const std::string& line) {
     std::vector<std::string> out;
     bool inside = false, quoted = false;
@@ -275,7 +275,7 @@ result<std::vector<std::string>> split_words(const std::string& line) {
     return out;
 }
 
-/// The changes that a line asks for, behind those before it.
+/// Appends the changes of a line.
 result<void> add_line(const std::string& line, json& changes) {
     const auto words = split_words(line);
     if (!words) return tl::unexpected<error>(words.error());
@@ -283,7 +283,7 @@ result<void> add_line(const std::string& line, json& changes) {
     const auto read = read_command_line(*words);
     if (!read) return tl::unexpected<error>(read.error());
     if (read->what == nullptr || !read->says.options.empty())
-        return fail(EINVAL, {}, "a line has no options");
+        return fail(EINVAL, {}, "options are not allowed in a batch line");
     if (read->what->request == nullptr) return fail(EINVAL, words->front(), "changes no object");
     auto request = read->what->request(read->says);
     if (!request) return tl::unexpected<error>(request.error());

@@ -6,7 +6,7 @@
 
 namespace turnpike::ctl {
 
-// The words of `g` are OBJECT VERB, its name, and then members: a word and its value each.
+// The words of `g` are OBJECT VERB NAME, then pairs of keyword and value.
 [[nodiscard]] result<nlohmann::json> change_vrf(const given& g);
 [[nodiscard]] result<nlohmann::json> change_shared_route(const given& g);
 [[nodiscard]] result<nlohmann::json> change_route(const given& g);
@@ -24,10 +24,10 @@ namespace turnpike::ctl {
 /// set KEY VALUE
 [[nodiscard]] result<nlohmann::json> change_setting(const given& g);
 
-/// batch FILE: commands of those above, a line each, as one change
+/// batch FILE: commands above, one per line, as one transaction
 [[nodiscard]] result<nlohmann::json> change_many(const given& g);
 
-/// Where the command has --confirm, the request has it too.
+/// Copies --confirm into the request.
 void add_confirm(const given& g, nlohmann::json& request);
 
 }  // namespace turnpike::ctl

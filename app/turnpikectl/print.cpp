@@ -24,7 +24,7 @@ std::string cell(const json& value) {
     std::string out;
     for (const auto& [name, one] : value.items()) {
         if (!out.empty()) out += value.is_array() ? "," : " ";
-        if (one.is_object() && one.contains("port"))  // of a worker
+        if (one.is_object() && one.contains("port"))  // a receive queue of a worker
             out += cell(one["port"]) + ":" + cell(one["queue"]);
         else
             out += (value.is_object() ? printable(name) + " " : std::string()) + cell(one);
@@ -42,7 +42,7 @@ std::vector<std::string> words(std::string_view text) {
     return out;
 }
 
-/// Numbers to the right, everything else to the left, nothing behind the last.
+/// Numbers right-aligned, other values left-aligned, no trailing blanks.
 std::string columns_text(const json& rows, std::string_view columns) {
     const std::vector<std::string> names = words(columns);
     std::vector<std::vector<std::string>> lines = {names};
@@ -60,7 +60,7 @@ std::string columns_text(const json& rows, std::string_view columns) {
     return out;
 }
 
-/// A line for each value, named by the way to it.
+/// One line per value, named by its path.
 void add_values(std::string& out, const std::string& name, const json& value) {
     if (!value.is_object() || value.empty()) {
         out += fmt::format("{:<28} {}\n", name, cell(value));
@@ -70,11 +70,10 @@ void add_values(std::string& out, const std::string& name, const json& value) {
         add_values(out, (name.empty() ? "" : name + ".") + printable(inner), one);
 }
 
-/// Where the numbers are not those since the start.
+/// A note if the counters were cleared since the start.
 std::string since_text(const json& result) {
     return result.value("cleared", json()) == true
-               ? fmt::format("counted for {} s, since they were cleared\n",
-                             cell(result.value("since_s", json())))
+               ? fmt::format("counters cleared {} s ago\n", cell(result.value("since_s", json())))
                : "";
 }
 

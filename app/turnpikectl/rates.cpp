@@ -28,14 +28,14 @@ const json& member(const json& of, const std::string& name) {
     return at == of.end() ? none : *at;
 }
 
-/// The thing of a list that has the same name; an empty object: there was none.
+/// The entry of a list with the same name, or an empty object.
 const json& same(const json& list, const char* name, const json& as) {
     static const json none = json::object();
     for (const json& one : list)
         if (one.is_object() && one.value(name, json()) == as.value(name, json())) return one;
     return none;
 }
-/// What came since; what is less than before began at 0 again.
+/// The increase of a counter. A smaller value than before means that it was reset to 0.
 double grown(const json& now, const json& before, const char* name) {
     const double n = number(now, name), b = number(before, name);
     return n >= b ? n - b : n;
@@ -56,7 +56,7 @@ double all_drops(const json& port) {
     return sum;
 }
 
-/// "tx 98  rx 42": cycles a packet that met the stage, the most first.
+/// "tx 98  rx 42": cycles per packet in each stage, in descending order.
 std::string stages_text(const json& now, const json& before) {
     std::vector<std::pair<double, std::string>> all;
     for (const json& s : member(now, "stages")) {
@@ -100,7 +100,7 @@ const columns& columns_of(std::string_view what) {
 void rates::look(json shown) {
     before_ = std::exchange(now_, std::move(shown));
     const double since = number(now_, "since_s"), was = number(before_, "since_s");
-    first_ = !before_.is_object() || since < was;  // they were cleared between
+    first_ = !before_.is_object() || since < was;  // cleared since the last update
     if (first_) before_ = json::object();
     seconds_ = first_ ? since : since - was;
 }
@@ -108,7 +108,7 @@ void rates::look(json shown) {
 std::string rates::title() const {
     return fmt::format("{}  {:.1f} s{}", what_, seconds_,
                        !first_                                 ? ""
-                       : now_.value("cleared", json()) == true ? " since they were cleared"
+                       : now_.value("cleared", json()) == true ? " since the last clear"
                                                                : " since the start");
 }
 

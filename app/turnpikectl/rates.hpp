@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happened between two looks at drops, cost or ports, as lines of a table: what matters most first.
+// Rates of drops, cost or ports between two updates, as sorted lines of a table.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,17 +14,17 @@ class rates {
     /// what  a subject of `show`: drops, cost or ports
     explicit rates(std::string_view what) : what_(what) {}
 
-    /// Another look: what `show` shows now. The first is the mean of all the time that was counted.
+    /// Takes the next result of `show`. The first rates are the mean since the start.
     void look(nlohmann::json shown);
 
     /// "drops  since the start", "drops  in 2.0 s"
     [[nodiscard]] std::string title() const;
-    /// The columns' names, and a line for each thing.
+    /// The column names, and one line per row.
     [[nodiscard]] std::vector<std::string> lines() const;
 
   private:
     struct row {
-        double weight = 0;  ///< the heaviest stands first
+        double weight = 0;  ///< sort key, descending
         std::vector<std::string> cells{};
     };
     [[nodiscard]] double over(double counts) const { return seconds_ > 0 ? counts / seconds_ : 0; }

@@ -15,7 +15,7 @@ namespace {
 constexpr const char *take_over = "\x1b[?1049h\x1b[?25l", *give_back = "\x1b[?25h\x1b[?1049l";
 constexpr const char *inverse = "\x1b[7m", *plain = "\x1b[m";
 
-/// The first so many characters of UTF-8.
+/// The first `most` characters of a UTF-8 string.
 std::string_view clipped(std::string_view text, size_t most) {
     size_t at = 0;
     for (size_t characters = 0; at < text.size(); ++at)
@@ -77,7 +77,7 @@ bool screen::draw(const std::string& title, const std::vector<std::string>& rows
         lines.resize(size.ws_row);
         if (size.ws_row > 2) lines.back() = fmt::format("... and {} more", left);
     }
-    // Cleared before it is written: behind a line's last column there is no place to clear from.
+    // Clear each line before writing it: after the last column, EL would clear the last character.
     std::string out = "\x1b[H";
     for (size_t i = 0; i < lines.size(); ++i) {
         out += i == 0 ? "\x1b[K" : "\r\n\x1b[K";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A terminal's screen, taken and given back: another screen than the one with the shell's lines, keys as
-// they are typed. Source: ECMA-48 for CUP, ED, EL and SGR; xterm's control sequences for ?1049 and ?25.
+// The terminal's alternate screen, with keys read unbuffered and without echo; restored on exit. Source: ECMA-48 for CUP, ED, EL and SGR; xterm's control sequences for ?1049 and ?25.
 #pragma once
 
 #include <termios.h>
@@ -12,8 +11,8 @@ namespace turnpike::ctl {
 
 class screen {
   public:
-    /// Takes it, where it is wanted and standard output is a terminal; keys, where standard input is
-    /// one, too.
+    /// Enters the alternate screen if wanted and standard output is a terminal. Reads keys if standard
+    /// input is a terminal too.
     explicit screen(bool wanted);
     ~screen() { leave(); }
     screen(const screen&) = delete;
@@ -22,11 +21,11 @@ class screen {
     [[nodiscard]] bool is_terminal() const noexcept { return terminal_; }
     [[nodiscard]] bool has_keys() const noexcept { return keys_; }
     void enter() noexcept;
-    /// As it was found.
+    /// Restores the terminal.
     void leave() noexcept;
 
-    /// In place of what is there, as much as fits: the first line, then a heading, then the rest.
-    /// False: nobody reads it.
+    /// Replaces the screen's contents, clipped to its size: title, heading, rows.
+    /// Returns false if standard output is closed.
     bool draw(const std::string& title, const std::vector<std::string>& rows);
 
   private:
@@ -34,7 +33,7 @@ class screen {
     termios before_{};
 };
 
-/// All of it, to standard output. False: nobody reads it.
+/// Writes the text to standard output. Returns false if standard output is closed.
 bool write_all(const std::string& text) noexcept;
 
 }  // namespace turnpike::ctl

@@ -41,7 +41,7 @@ std::string hop_text(const json& hop) {
     return out;
 }
 
-/// A stage, and what it says.
+/// One stage of the path, with its details.
 std::string step_text(const json& step) {
     std::string says;
     const auto add = [&](const std::string& more) { says += (says.empty() ? "" : ", ") + more; };
@@ -58,7 +58,7 @@ std::string step_text(const json& step) {
     return fmt::format("{}{:<10} {}", indent, text_of(step, "stage"), says);
 }
 
-/// Of copies, where each begins.
+/// The path of a packet, with a heading at each copy.
 std::string way_text(const json& one) {
     std::string out;
     uint64_t copy = 0;

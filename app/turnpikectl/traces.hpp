@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of packets: commands `trace` and `explain`, and how a way is printed.
+// Paths of packets: commands `trace` and `explain`, and their output.
 #pragma once
 
 #include "commands.hpp"
@@ -9,7 +9,7 @@ namespace turnpike::ctl {
 /// trace NUMBER [port PORT] [address ADDRESS] [dropped]
 [[nodiscard]] result<nlohmann::json> trace(const given& g);
 [[nodiscard]] std::string tracing(const given& g, const nlohmann::json& result);
-/// explain PORT frame FRAME, or from ADDRESS to ADDRESS and what else there is to say
+/// explain PORT frame FRAME, or explain PORT from ADDRESS to ADDRESS with options
 [[nodiscard]] result<nlohmann::json> explain(const given& g);
 [[nodiscard]] std::string explained(const given& g, const nlohmann::json& result);
 /// show trace

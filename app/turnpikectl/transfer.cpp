@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The result of a request, or an exit code behind what was said.
+/// The result of a request; otherwise prints the error and sets the exit code.
 std::optional<json> result_of(connection& c, const json& request, int& code) {
     const auto answer = c.ask(request);
     if (!answer) {
@@ -37,13 +37,13 @@ result<connection> connect(const given& g) {
     return connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
 }
 
-/// Whole lines of a stream, as many as a request holds.
+/// Splits a stream at line ends into parts that fit a request.
 class line_parts {
   public:
     explicit line_parts(std::istream& in) : in_(in) {}
-    /// Errors  a line that no request holds
+    /// Errors  a line that exceeds a request
     result<std::string> next() {
-        constexpr size_t most = 700'000;  // escapes make it longer
+        constexpr size_t most = 700'000;  // JSON escapes lengthen it
         std::string part;
         for (std::string line; part.size() < most && std::getline(in_, line);) {
             if (line.size() > 65536) return fail(EINVAL, {}, "a line is too long for a route");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Commands that send or fetch more than a request holds.
+// Commands whose data exceeds one request.
 #pragma once
 
 #include "commands.hpp"
 
 namespace turnpike::ctl {
 
-/// routes FILE: its lines in parts, made together; the exit code.
+/// routes FILE: sends the lines in parts, applied as one transaction. Returns the exit code.
 int send_routes(const given& g);
-/// save [FILE]: without one turnpike writes its own.
+/// save [FILE]: without FILE, turnpike writes its startup file.
 int save(const given& g);
 
 }  // namespace turnpike::ctl

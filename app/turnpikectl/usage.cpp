@@ -30,19 +30,20 @@ part word_or_value(std::string_view token) {
     return out;
 }
 
-/// Until the bracket that ends it, or the end.
+/// Parses up to the closing bracket, or the end.
 std::vector<part> read_parts(std::string_view& text, usage& into, bool inside) {
     std::vector<part> out;
     while (true) {
         const std::string_view token = next_token(text);
         if (token.empty() || token == "]") {
-            if (token.empty() == inside) throw std::logic_error("brackets that do not match");
+            if (token.empty() == inside) throw std::logic_error("unbalanced brackets");
             return out;
         }
         if (token == "[") {
             part group;
             group.inner = read_parts(text, into, true);
-            if (!group.inner.empty()) out.push_back(std::move(group));  // else it was an option
+            if (!group.inner.empty())
+                out.push_back(std::move(group));  // an empty group was an option
         } else if (token == "..." && !out.empty()) {
             out.back().repeats = true;
         } else if (token.starts_with("--")) {
@@ -73,7 +74,7 @@ reading::reading(const usage& of) {
     for (const part& p : of.parts) first.rest.push_back(&p);
 }
 
-/// The ways that begin with a word or a value, or are at their end, instead of brackets.
+/// Expands leading brackets into alternatives that begin with a word or a value, or are complete.
 void reading::open(const way& from, std::vector<way>& into) {
     if (from.rest.empty() || from.rest.front()->inner.empty()) {
         into.push_back(from);
@@ -81,7 +82,7 @@ void reading::open(const way& from, std::vector<way>& into) {
     }
     const auto begin = from.rest.begin();
     const auto end = std::find_if(begin, from.rest.end(), [](auto* p) { return p->inner.empty(); });
-    for (auto taken = begin; taken != end; ++taken) {  // each of those side by side, first
+    for (auto taken = begin; taken != end; ++taken) {  // any of the adjacent groups may come first
         way w{.words = from.words};
         for (const part& p : (*taken)->inner) w.rest.push_back(&p);
         for (auto p = begin; p != from.rest.end(); ++p)

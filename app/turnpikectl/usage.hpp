@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A command's usage as people write it is what its words are read by, completed from and printed as:
+// A command's usage text defines its grammar: it is parsed, completed from and printed.
 //
-//   show routes [PREFIX [longer]]            small letters: the word itself
-//   route add|replace PREFIX [via ADDRESS]   capital letters: a value of that kind; |: one of these
-//   watch drops [--interval SECONDS]         an option, which may stand anywhere
-//   set KEY WORD...                          once or more
-//   route add [nexthop via ADDRESS]...       any number of times
+//   show routes [PREFIX [longer]]            lower case: a keyword
+//   route add|replace PREFIX [via ADDRESS]   upper case: a value of that kind; |: alternatives
+//   watch drops [--interval SECONDS]         an option, at any position
+//   set KEY WORD...                          one or more
+//   route add [nexthop via ADDRESS]...       zero or more
 //
-// What stands in brackets may be left out; brackets side by side come in any order.
+// Brackets enclose optional parts; adjacent brackets may come in any order.
 #pragma once
 
 #include <optional>
@@ -19,37 +19,36 @@
 namespace turnpike::ctl {
 
 struct part {
-    /// Words of which one is written, or, where `is_value`, the one name of the value's kind.
+    /// The alternative keywords or, if `is_value`, the name of the value's kind.
     std::vector<std::string_view> words{};
     bool is_value = false, repeats = false;
-    std::vector<part> inner{};  ///< not empty: these, in brackets, and `words` is empty
+    std::vector<part> inner{};  ///< the parts of a bracket; `words` is empty then
 };
 
 struct usage_option {
-    std::string_view name,
-        value{};  ///< "--interval", and the kind of its value; empty: it has none
+    std::string_view name, value{};  ///< "--interval", and the kind of its value; empty: no value
 };
 
 struct usage {
     std::vector<part> parts{};
     std::vector<usage_option> options{};
 };
-/// text  of a table in this program: what is not well formed there is std::logic_error
+/// text  from a table in this program; throws std::logic_error if malformed
 [[nodiscard]] usage read_usage(std::string_view text);
 
-/// Words that were read, each with the part that it is: the kind's name, or the word itself.
+/// Parsed words, each with its part: the name of the value's kind, or the keyword.
 using read_words = std::vector<std::pair<std::string_view, std::string>>;
 
-/// Every way in which words so far may go on. Starts before the first word.
+/// All continuations of the words so far. Starts before the first word.
 class reading {
   public:
     explicit reading(const usage& of);
 
-    /// Another word; false: it fits nowhere, and nothing has changed.
+    /// Consumes a word. Returns false, without a change, if it matches no continuation.
     [[nodiscard]] bool take(const std::string& word);
-    /// How the words were read, where they may end here: as words rather than as values.
+    /// The parsed words if the usage may end here; keywords are preferred to values.
     [[nodiscard]] std::optional<read_words> whole() const;
-    /// What may be next; each once.
+    /// The possible next parts, without duplicates.
     [[nodiscard]] std::vector<const part*> next() const;
 
   private:

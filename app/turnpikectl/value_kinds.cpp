@@ -16,7 +16,7 @@ const char* no_seconds(const std::string& text) {
     const bool good = read_number<uint32_t>(text.substr(0, point), 0, 86400, whole) &&
                       fraction.size() <= 3 && read_number<uint32_t>(fraction, 0, 999, rest) &&
                       (whole != 0 || rest != 0);
-    return good ? nullptr : "should be seconds, as 2 or 0.5, up to 86400";
+    return good ? nullptr : "should be seconds, e.g. 2 or 0.5, up to 86400";
 }
 
 const char* no_number(const std::string& text) {
@@ -28,45 +28,51 @@ const char* no_number(const std::string& text) {
 constexpr value_kind kinds[] = {
     {"FILE", "a file's name", true, {}, {}, {}, nullptr},
     {"PATH", "a file's name", true, {}, {}, {}, nullptr},
-    {"SECONDS", "seconds, as 2 or 0.5", false, {}, {}, {}, no_seconds},
+    {"SECONDS", "seconds, e.g. 2 or 0.5", false, {}, {}, {}, no_seconds},
     {"ADDRESS", "an IPv4 or IPv6 address", false, "neighbours", "neighbours", "address", nullptr},
-    {"PREFIX", "a network, as 10.9.0.0/16, or an address", false, "routes", "routes", "to",
+    {"PREFIX", "a prefix, e.g. 10.9.0.0/16, or an address", false, "routes", "routes", "to",
      nullptr},
     {"PORT", "a port's name", false, "ports", "ports", "name", nullptr},
     {"LIST", "an access list's name", false, "acl", "acl", "list", nullptr},
-    {"VRF", "a VRF's name; main: where routes of none are", false, "vrfs", "vrfs", "name", nullptr},
+    {"VRF", "a VRF's name; main: the main table", false, "vrfs", "vrfs", "name", nullptr},
     {"BRIDGE", "a bridge's name", false, "bridges", "bridges", "name", nullptr},
-    {"NAMES", "names, with commas between", false, {}, {}, {}, nullptr},
-    {"VLANS", "VLANs and ranges, as 10,20-29", false, {}, {}, {}, nullptr},
-    {"VLAN", "a VLAN's number, or untagged", false, {}, {}, {}, nullptr},
+    {"NAMES", "names, separated by commas", false, {}, {}, {}, nullptr},
+    {"VLANS", "VLAN IDs and ranges, e.g. 10,20-29", false, {}, {}, {}, nullptr},
+    {"VLAN", "a VLAN ID, or untagged", false, {}, {}, {}, nullptr},
     {"PAIRS",
-     "a VLAN's number on the wire and in the bridge, as 110:20,111:21",
+     "VLAN IDs on the wire and in the bridge, e.g. 110:20,111:21",
      false,
      {},
      {},
      {},
      nullptr},
-    {"CIDR", "an address with its network's length, as 10.0.1.1/24", false, {}, {}, {}, nullptr},
-    {"CIDRS", "such addresses, with commas between", false, {}, {}, {}, nullptr},
-    {"MAC", "as 02:00:00:00:00:01", false, {}, {}, {}, nullptr},
+    {"CIDR", "an address with prefix length, e.g. 10.0.1.1/24", false, {}, {}, {}, nullptr},
+    {"CIDRS", "addresses with prefix length, separated by commas", false, {}, {}, {}, nullptr},
+    {"MAC", "a MAC address, e.g. 02:00:00:00:00:01", false, {}, {}, {}, nullptr},
     {"MACS",
-     "such an address, or with a mask: 02:00:00:00:00:00/ff:ff:ff:00:00:00",
+     "a MAC address, optionally with a mask: 02:00:00:00:00:00/ff:ff:ff:00:00:00",
      false,
      {},
      {},
      {},
      nullptr},
-    {"TYPE", "an EtherType, as 0x88b5, or ipv4, arp, ipv6, lldp, llc", false, {}, {}, {}, nullptr},
+    {"TYPE",
+     "an Ethertype, e.g. 0x88b5, or ipv4, arp, ipv6, lldp, llc",
+     false,
+     {},
+     {},
+     {},
+     nullptr},
     {"DEVICE", "an EAL vdev with its arguments, or a PCI address", false, {}, {}, {}, nullptr},
     {"NUMBER", "a whole number", false, {}, {}, {}, no_number},
     {"NAME", "a name", false, {}, {}, {}, nullptr},
-    {"FRAME", "its bytes, two hexadecimal digits each", false, {}, {}, {}, nullptr},
-    {"RULE", "a rule's name, or its place from 1 on", false, {}, {}, {}, nullptr},
+    {"FRAME", "a frame's bytes, two hexadecimal digits each", false, {}, {}, {}, nullptr},
+    {"RULE", "a rule's name, or its position from 1", false, {}, {}, {}, nullptr},
     {"PROTOCOL", "tcp, udp, icmp..., or a number", false, {}, {}, {}, nullptr},
-    {"PORTS", "80, or 1024-65535", false, {}, {}, {}, nullptr},
-    {"FLAGS", "as \"+syn -ack\"", false, {}, {}, {}, nullptr},
-    {"KEY", "as tx.drain_us", false, {}, {}, {}, nullptr},
-    {"VALUE", "what it is to be", false, {}, {}, {}, nullptr},
+    {"PORTS", "a port or a range, e.g. 80 or 1024-65535", false, {}, {}, {}, nullptr},
+    {"FLAGS", "TCP flags, e.g. \"+syn -ack\"", false, {}, {}, {}, nullptr},
+    {"KEY", "a setting, e.g. tx.drain_us", false, {}, {}, {}, nullptr},
+    {"VALUE", "the new value", false, {}, {}, {}, nullptr},
     {"WORD", "a word", false, {}, {}, {}, nullptr},
 };
 
@@ -77,7 +83,7 @@ std::span<const value_kind> value_kinds() noexcept { return kinds; }
 const value_kind& kind_of(std::string_view name) {
     for (const value_kind& k : kinds)
         if (k.name == name) return k;
-    throw std::logic_error("a usage names a kind of value that there is not");
+    throw std::logic_error("unknown kind of value in a usage");
 }
 
 }  // namespace turnpike::ctl

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using clock = std::chrono::steady_clock;
 
-/// What ends it, stops it for a while or changes the window, as a descriptor to wait for.
+/// Signals that end or stop the program or resize the window, as a descriptor to poll.
 class signals {
   public:
     signals() {
@@ -27,11 +27,11 @@ class signals {
         for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH})
             ::sigaddset(&set_, s);
         ::sigprocmask(SIG_BLOCK, &set_, nullptr);
-        ::signal(SIGPIPE, SIG_IGN);  // who read us is gone: a write says so
+        ::signal(SIGPIPE, SIG_IGN);  // write() reports a closed pipe
         fd_.reset(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
     }
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-    /// 0: none.
+    /// The next signal, or 0.
     [[nodiscard]] int take() const noexcept {
         signalfd_siginfo one{};
         return ::read(fd_.get(), &one, sizeof one) == sizeof one ? static_cast<int>(one.ssi_signo)
@@ -53,7 +53,7 @@ class watcher {
           rates_(what_),
           to_(to) {}
 
-    /// Errors  turnpike does not answer, or refuses
+    /// Errors  turnpike does not answer, or refuses the request
     result<void> run() {
         while (!ended_) {
             const auto begun = clock::now();
@@ -85,10 +85,10 @@ class watcher {
     void draw() {
         shown_ = true;
         ended_ =
-            !screen_.draw("turnpike  " + rates_.title() + "  (q ends)", rates_.lines()) || ended_;
+            !screen_.draw("turnpike  " + rates_.title() + "  (q quits)", rates_.lines()) || ended_;
     }
 
-    /// Until something can be read there, or the time has come, which is false; so is the end.
+    /// Waits until `fd` is readable. Returns false after the timeout or at the end.
     bool wait(clock::time_point until, int fd) {
         while (!ended_) {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
@@ -105,14 +105,14 @@ class watcher {
     }
     void take_key() {
         char key = 0;
-        // Whoever typed may have gone with the terminal.
+        // A closed terminal ends the program as `q` does.
         if (::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') ended_ = true;
     }
     void take_signal() {
         const int s = signals_.take();
         if (s == SIGTSTP) {
             screen_.leave();
-            ::raise(SIGSTOP);  // until the shell wakes us
+            ::raise(SIGSTOP);  // until SIGCONT
             screen_.enter();
         }
         if (s == SIGTSTP || s == SIGWINCH) {
@@ -137,7 +137,7 @@ class watcher {
 int watch(const given& g) {
     auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
     if (!to) return complain(to.error(), exit_no_connection);
-    // The screen is given back before anything is said on it.
+    // Restore the terminal before printing an error.
     const auto done = [&] { return watcher(g, *to).run(); }();
     if (done) return 0;
     return complain(done.error(), done.error().code == EINVAL ? exit_refused : exit_no_connection);

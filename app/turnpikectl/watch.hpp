@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A live view: what `show` shows, again and again, with rates since the last look.
+// The output of `show`, periodically, with rates since the last update.
 #pragma once
 
 #include "commands.hpp"
 
 namespace turnpike::ctl {
 
-/// Until `q` or a signal; in a terminal on its whole screen, else a block each time.
+/// Runs until `q` or a signal. Uses the whole screen of a terminal, otherwise prints a block per update.
 int watch(const given& g);
 
 }  // namespace turnpike::ctl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why a packet was freed instead of sent. One list for the whole product: the name is what the
-// report prints under `drops`, and every freed packet is counted under exactly one. Which stage or
-// handler drops for a reason: app/turnpike/datapath/graph.hpp.
+// Drop reasons. Every packet that is freed instead of sent is counted under exactly one of them.
+// The report prints the names under `drops`. app/turnpike/datapath/graph.hpp lists the stage or
+// handler that owns each reason.
 #pragma once
 
 #include <cstddef>
@@ -10,151 +10,151 @@
 #include <string_view>
 
 // clang-format off: a reason is a line
-#define TURNPIKE_DROP_REASONS(X)                                                              \
-    /* Ethernet */                                                                            \
-    X(runt, "shorter than an Ethernet header")                                                \
-    X(no_interface, "no interface takes frames of its port with its tag")                     \
-    X(too_many_passes, "by more tunnels, and bridges that route, than may be on one way")     \
-    X(ether_source_group, "from a multicast or broadcast MAC address")                        \
-    X(ether_type_unknown, "neither IPv4, IPv6 nor ARP")                                       \
-    /* VLAN */                                                                                \
-    X(vlan_cut, "ends inside a tag")                                                          \
-    X(vlan_id_reserved, "VLAN identifier 4095")                                               \
-    X(vlan_depth, "more tags than max_vlan_tags")                                             \
-    /* ARP */                                                                                 \
-    X(arp_cut, "ends inside the message")                                                     \
-    X(arp_format, "not for IPv4 over Ethernet")                                               \
-    X(arp_operation, "neither request nor reply")                                             \
-    X(arp_sender_mac, "sender's MAC address is a group or zero")                              \
-    X(arp_sender_ip, "sender's IP address cannot be a host's")                                \
-    X(arp_sender_is_us, "somebody uses our address")                                          \
-    /* IPv4 */                                                                                \
-    X(ipv4_cut, "ends inside the header or before the total length")                          \
-    X(ipv4_version, "version is not 4")                                                       \
-    X(ipv4_header_length, "IHL under 5")                                                      \
-    X(ipv4_total_length, "total length shorter than the header")                              \
-    X(ipv4_fragment_beyond_end, "fragment that ends behind byte 65,535 of its datagram")      \
-    X(ipv4_checksum, "header checksum is wrong")                                              \
-    X(ipv4_ttl, "time to live used up")                                                       \
-    X(ipv4_source, "from an address no packet may be from")                                   \
-    X(ipv4_destination, "to an address no packet may be sent on to")                          \
-    X(ipv4_source_routed, "its sender says by whom it is to go (RFC 7126), and may not here") \
-    X(ipv4_source_is_destination, "from and to the same address")                             \
-    /* IPv6 */                                                                                \
-    X(ipv6_cut, "ends inside the header or before the payload length")                        \
-    X(ipv6_version, "version is not 6")                                                       \
-    X(ipv6_jumbogram, "payload length 0 with a hop-by-hop header")                            \
-    X(ipv6_chain_cut, "payload ends inside an extension header")                              \
-    X(ipv6_chain_long, "headers go past max_header_bytes")                                    \
-    X(ipv6_hop_by_hop_late, "a hop-by-hop header that is not the first")                      \
-    X(ipv6_routing_type_0, "source routing with segments left")                               \
-    X(ipv6_fragment_twice, "two fragment headers")                                            \
-    X(ipv6_hop_limit, "hop limit used up")                                                    \
-    X(ipv6_source, "from an address no packet may be from")                                   \
-    X(ipv6_destination, "to an address no packet may be sent on to")                          \
-    X(ipv6_source_is_destination, "from and to the same address")                             \
-    /* ICMP */                                                                                \
-    X(icmp_cut, "shorter than its type's message")                                            \
-    X(icmp_checksum, "checksum is wrong")                                                     \
-    /* Neighbour discovery */                                                                 \
-    X(nd_type, "not a neighbour discovery message")                                           \
-    X(nd_fragment, "came in fragments")                                                       \
-    X(nd_hop_limit, "hop limit is not 255: from another link")                                \
-    X(nd_code, "ICMP code is not 0")                                                          \
-    X(nd_option_empty, "an option of length 0")                                               \
-    X(nd_option_cut, "an option past the end")                                                \
-    X(nd_option_source, "source link-layer address from the unspecified address")             \
-    X(nd_source, "wrong kind of source address for its type")                                 \
-    X(nd_destination, "wrong kind of destination address for its type")                       \
-    X(nd_target, "target is multicast, or no next hop")                                       \
-    X(nd_solicited, "an answer to nobody: solicited and multicast")                           \
-    X(nd_link_address, "link-layer address of the wrong size, a group or zero")               \
-    X(nd_scattered, "in several buffers that cannot be put together")                         \
-    /* Routing */                                                                             \
-    X(other_mac, "unicast to a MAC address that is not the port's")                           \
-    X(group_mac, "a unicast IP packet in a broadcast or multicast frame")                     \
-    X(vlan_on_routed_port, "tagged, and the port has no sub-interfaces")                      \
-    X(reverse_path, "its source is not behind the interface that it came in by (urpf)")       \
-    X(no_route, "no route to its destination")                                                \
-    X(route_blackhole, "its route says so")                                                   \
-    X(route_unreachable, "its route says so")                                                 \
-    X(special_purpose, "to an address that is not forwarded (RFC 6890)")                      \
-    X(route_prohibited, "its route says that it may not go there")                            \
-    X(directed_broadcast, "to a connected network's broadcast or network address")            \
-    X(ipv4_too_big, "over the link's MTU, don't-fragment set")                                \
-    X(ipv4_needs_fragmenting, "over the link's MTU, and would be more than 120 fragments")    \
-    X(fragment_memory, "a fragment: no buffer was free")                                      \
-    X(ipv6_too_big, "over the link's MTU")                                                    \
-    X(headers_scattered, "headers lie in segments that cannot be put together")               \
-    X(link_local, "to an IPv6 address that is good on its own link only")                     \
-    X(link_local_source, "from an IPv6 address that is good on its own link only")            \
-    X(neighbour_failed, "the next hop does not answer")                                       \
-    X(neighbour_queue_full, "too many packets wait for that next hop already")                \
-    X(neighbour_limit, "no room for another neighbour")                                       \
-    X(held_limit, "too many packets wait for all neighbours together: the oldest goes first") \
-    X(neighbour_rate, "ARP or neighbour discovery beyond the rate of its interface")          \
-    X(acl_deny, "an access list said so on its way in")                                       \
-    X(acl_deny_out, "an access list said so on its way out")                                  \
-    X(acl_l2_deny, "an L2 list said so on its way in")                                        \
-    X(acl_l2_deny_out, "an L2 list said so on its way out")                                   \
-    /* Bridging */                                                                            \
-    X(bridge_vlan, "its member of the bridge takes no frames of that VLAN")                   \
-    X(bridge_source_own, "from the MAC address of its bridge's own routing interface")        \
-    X(bridge_locked, "from a station that a locked member does not know")                     \
-    X(bridge_moving, "from a station that moved too often, and not where it is held")         \
-    X(bridge_same_port, "its destination is where it came from")                              \
-    X(bridge_isolated, "between two members of one isolation group")                          \
-    X(bridge_reserved, "to a group address that bridges do not forward (01-80-c2-00-00-0x)")  \
-    X(bridge_storm_broadcast, "more broadcast than its member may bring")                     \
-    X(bridge_storm_multicast, "more multicast than its member may bring")                     \
-    X(bridge_storm_unknown, "more to unknown stations than its member may bring")             \
-    X(bridge_nobody, "flooded, and its domain has no other member whose link is up")          \
-    X(flood_memory, "a copy of what is flooded: no buffer was free")                          \
-    X(vlan_room, "no room in front of the frame for a tag")                                   \
-    /* Tunnels */                                                                             \
-    X(vxlan_cut, "ends inside the UDP or VXLAN header, or is longer than its packet")         \
-    X(vxlan_checksum, "its UDP checksum is wrong, or 0 where that is not agreed on")          \
-    X(vxlan_flags, "without the flag that it has a network identifier")                       \
-    X(vxlan_reserved, "with reserved bits set: an extension that its tunnel does not know")   \
-    X(vxlan_network, "of a network identifier that ends nowhere here")                        \
-    X(vxlan_endpoint, "of a network that we know, from an endpoint that we do not")           \
-    X(vxlan_inner_runt, "what is in it is shorter than an Ethernet header")                   \
-    X(vxlan_congested, "marked as congested on its way, and its sender cannot be told")       \
-    X(tunnel_too_big, "longer than its tunnel takes")                                         \
-    X(tunnel_room, "no room in front of the frame for a tunnel's headers")                    \
-    X(tunnel_to_self, "its tunnel's other end is an address of ours")                         \
-    X(walk_depth, "copies of copies: a flood in a tunnel in a flood")                         \
-    /* For us */                                                                              \
-    X(local_protocol, "nobody here takes that protocol or port")                              \
-    X(local_fragment, "a fragment for us: nobody reassembles")                                \
-    X(duplicate_address, "to an address of ours that somebody else has, too")                 \
-    X(icmp_rate, "an echo request beyond the rate of our replies")                            \
-    X(host_rate, "for the kernel, beyond the rate of its interface")                          \
-    X(host_refused, "for the kernel, which took it not: its interface is down there")         \
-    X(control_busy, "the ring to control was full")                                           \
-    X(outlet_busy, "the ring from control to the worker was full")                            \
-    X(own_no_route, "a message of ours, and there is no route to its receiver")               \
-    X(own_too_big, "a message of ours is longer than its link takes, and is not fragmented")  \
-    X(interface_gone, "its interface was removed while control had it")                       \
-    X(control_memory, "control had no memory for it")                                         \
-    /* Sending */                                                                             \
-    X(tx_refused, "the driver refused it twice: its ring or its link is full")                \
-    X(port_down, "the port it should leave by has no link")                                   \
-    X(stopping, "turnpike was told to stop when it was still in the receive ring")
+#define TURNPIKE_DROP_REASONS(X)                                                                 \
+    /* Ethernet */                                                                               \
+    X(runt, "shorter than an Ethernet header")                                                   \
+    X(no_interface, "no interface matches the frame's port and VLAN tag")                        \
+    X(too_many_passes, "passed through more than the maximum of tunnels and routed bridges")     \
+    X(ether_source_group, "source MAC address is multicast or broadcast")                        \
+    X(ether_type_unknown, "Ethertype is neither IPv4, IPv6 nor ARP")                             \
+    /* VLAN */                                                                                   \
+    X(vlan_cut, "truncated inside a VLAN tag")                                                   \
+    X(vlan_id_reserved, "VLAN ID is 4095 (reserved)")                                            \
+    X(vlan_depth, "more VLAN tags than max_vlan_tags")                                           \
+    /* ARP */                                                                                    \
+    X(arp_cut, "truncated ARP message")                                                          \
+    X(arp_format, "ARP message is not for IPv4 over Ethernet")                                   \
+    X(arp_operation, "ARP operation is neither request nor reply")                               \
+    X(arp_sender_mac, "ARP sender MAC address is a group address or zero")                       \
+    X(arp_sender_ip, "ARP sender IP address is not a valid host address")                        \
+    X(arp_sender_is_us, "ARP sender IP address is our own: an address conflict (RFC 5227)")      \
+    /* IPv4 */                                                                                   \
+    X(ipv4_cut, "truncated inside the header or before the total length")                        \
+    X(ipv4_version, "IP version is not 4")                                                       \
+    X(ipv4_header_length, "IHL is less than 5")                                                  \
+    X(ipv4_total_length, "total length is less than the header length")                          \
+    X(ipv4_fragment_beyond_end, "fragment extends beyond 65,535 bytes")                          \
+    X(ipv4_checksum, "header checksum is wrong")                                                 \
+    X(ipv4_ttl, "TTL expired")                                                                   \
+    X(ipv4_source, "invalid source address (martian)")                                           \
+    X(ipv4_destination, "invalid destination address (martian)")                                 \
+    X(ipv4_source_routed, "source route option on an interface that rejects it (RFC 7126)")      \
+    X(ipv4_source_is_destination, "source and destination address are equal")                    \
+    /* IPv6 */                                                                                   \
+    X(ipv6_cut, "truncated inside the header or before the payload length")                      \
+    X(ipv6_version, "IP version is not 6")                                                       \
+    X(ipv6_jumbogram, "jumbogram: payload length 0 with a hop-by-hop header")                    \
+    X(ipv6_chain_cut, "truncated inside an extension header")                                    \
+    X(ipv6_chain_long, "extension header chain exceeds max_header_bytes")                        \
+    X(ipv6_hop_by_hop_late, "hop-by-hop header is not the first extension header")               \
+    X(ipv6_routing_type_0, "routing header with segments left")                                  \
+    X(ipv6_fragment_twice, "more than one fragment header")                                      \
+    X(ipv6_hop_limit, "hop limit expired")                                                       \
+    X(ipv6_source, "invalid source address (martian)")                                           \
+    X(ipv6_destination, "invalid destination address (martian)")                                 \
+    X(ipv6_source_is_destination, "source and destination address are equal")                    \
+    /* ICMP */                                                                                   \
+    X(icmp_cut, "truncated ICMP message")                                                        \
+    X(icmp_checksum, "ICMP checksum is wrong")                                                   \
+    /* Neighbour discovery */                                                                    \
+    X(nd_type, "not a neighbour discovery message")                                              \
+    X(nd_fragment, "fragmented neighbour discovery message (RFC 6980)")                          \
+    X(nd_hop_limit, "hop limit is not 255: the sender is not on this link")                      \
+    X(nd_code, "ICMP code is not 0")                                                             \
+    X(nd_option_empty, "an option has length 0")                                                 \
+    X(nd_option_cut, "an option extends beyond the message")                                     \
+    X(nd_option_source, "source link-layer address option with the unspecified source address")  \
+    X(nd_source, "source address is not valid for the message type")                             \
+    X(nd_destination, "destination address is not valid for the message type")                   \
+    X(nd_target, "target address is multicast or not a valid next hop")                          \
+    X(nd_solicited, "multicast neighbour advertisement with the solicited flag")                 \
+    X(nd_link_address, "link-layer address is a group address, zero or of the wrong size")       \
+    X(nd_scattered, "message spans several mbufs and cannot be linearized")                      \
+    /* Routing */                                                                                \
+    X(other_mac, "unicast destination MAC address is not ours")                                  \
+    X(group_mac, "unicast IP packet in a broadcast or multicast frame")                          \
+    X(vlan_on_routed_port, "VLAN-tagged, and the port has no sub-interfaces")                    \
+    X(reverse_path, "reverse path check (uRPF) failed")                                          \
+    X(no_route, "no route to the destination")                                                   \
+    X(route_blackhole, "the route is a blackhole")                                               \
+    X(route_unreachable, "the route is unreachable")                                             \
+    X(special_purpose, "destination address is not forwarded (RFC 6890)")                        \
+    X(route_prohibited, "the route is prohibit")                                                 \
+    X(directed_broadcast, "to the broadcast or network address of a connected network")          \
+    X(ipv4_too_big, "exceeds the egress MTU, don't-fragment set")                                \
+    X(ipv4_needs_fragmenting, "exceeds the egress MTU and needs more than 120 fragments")        \
+    X(fragment_memory, "no free mbuf for a fragment")                                            \
+    X(ipv6_too_big, "exceeds the egress MTU")                                                    \
+    X(headers_scattered, "headers span several mbufs and cannot be linearized")                  \
+    X(link_local, "destination is an IPv6 link-local address")                                   \
+    X(link_local_source, "source is an IPv6 link-local address")                                 \
+    X(neighbour_failed, "next hop does not answer ARP or neighbour solicitations")               \
+    X(neighbour_queue_full, "the next hop's queue of pending packets is full")                   \
+    X(neighbour_limit, "the neighbour table is full")                                            \
+    X(held_limit, "limit of pending packets of all neighbours; the oldest one is dropped")       \
+    X(neighbour_rate, "ARP or neighbour discovery over the interface's rate limit")              \
+    X(acl_deny, "denied by the ingress ACL")                                                     \
+    X(acl_deny_out, "denied by the egress ACL")                                                  \
+    X(acl_l2_deny, "denied by the ingress L2 ACL")                                               \
+    X(acl_l2_deny_out, "denied by the egress L2 ACL")                                            \
+    /* Bridging */                                                                               \
+    X(bridge_vlan, "the bridge port is not a member of the frame's VLAN")                        \
+    X(bridge_source_own, "source MAC address is the bridge's own routed interface")              \
+    X(bridge_locked, "source MAC address is not in the FDB of a locked port")                    \
+    X(bridge_moving, "source MAC address moves too often and is dampened on another port")       \
+    X(bridge_same_port, "the destination MAC address is on the ingress port")                    \
+    X(bridge_isolated, "between two ports of one isolation group")                               \
+    X(bridge_reserved, "reserved group address that bridges do not forward (01-80-c2-00-00-0x)") \
+    X(bridge_storm_broadcast, "broadcast over the port's storm control rate")                    \
+    X(bridge_storm_multicast, "multicast over the port's storm control rate")                    \
+    X(bridge_storm_unknown, "unknown unicast over the port's storm control rate")                \
+    X(bridge_nobody, "flooded, and the bridge domain has no other port with link up")            \
+    X(flood_memory, "no free mbuf for a flooded copy")                                           \
+    X(vlan_room, "no headroom for a VLAN tag")                                                   \
+    /* Tunnels */                                                                                \
+    X(vxlan_cut, "truncated inside the UDP or VXLAN header, or UDP length exceeds the packet")   \
+    X(vxlan_checksum, "UDP checksum is wrong, or 0 where the tunnel requires one")               \
+    X(vxlan_flags, "the I flag (valid VNI) is not set")                                          \
+    X(vxlan_reserved, "reserved bits are set: an extension that the tunnel does not support")    \
+    X(vxlan_network, "no tunnel with the packet's VNI")                                          \
+    X(vxlan_endpoint, "the VNI has no tunnel to the packet's source address")                    \
+    X(vxlan_inner_runt, "inner frame is shorter than an Ethernet header")                        \
+    X(vxlan_congested, "outer ECN is CE and the inner packet is not ECN-capable (RFC 6040)")     \
+    X(tunnel_too_big, "exceeds the tunnel's MTU")                                                \
+    X(tunnel_room, "no headroom for the tunnel headers")                                         \
+    X(tunnel_to_self, "the tunnel's remote endpoint is a local address")                         \
+    X(walk_depth, "nested floods: a flood into a tunnel inside a flood")                         \
+    /* For us */                                                                                 \
+    X(local_protocol, "for us, and no local service for its protocol or port")                   \
+    X(local_fragment, "fragment for us: turnpike does not reassemble")                           \
+    X(duplicate_address, "to a local address that failed duplicate address detection")           \
+    X(icmp_rate, "echo request over the ICMP rate limit")                                        \
+    X(host_rate, "for the kernel, over the interface's punt rate limit")                         \
+    X(host_refused, "for the kernel, and its interface there is down")                           \
+    X(control_busy, "punt ring to the control thread is full")                                   \
+    X(outlet_busy, "inject ring from the control thread to the worker is full")                  \
+    X(own_no_route, "originated by turnpike, and no route to its destination")                   \
+    X(own_too_big, "originated by turnpike, exceeds the egress MTU and must not be fragmented")  \
+    X(interface_gone, "interface was removed while the control thread had the packet")           \
+    X(control_memory, "control thread had no memory for the packet")                             \
+    /* Sending */                                                                                \
+    X(tx_refused, "transmit failed twice: the transmit ring or the link is full")                \
+    X(port_down, "egress port has no link")                                                      \
+    X(stopping, "in the receive ring when turnpike stopped")
 // clang-format on
 
 namespace turnpike::packet {
 
-/// none first: not a drop.
+/// The first value, none, is not a drop.
 enum class drop_reason : uint8_t {
     none,
 #define TURNPIKE_DROP_REASON(name, meaning) name,
     TURNPIKE_DROP_REASONS(TURNPIKE_DROP_REASON)
 #undef TURNPIKE_DROP_REASON
-        count_  ///< how many there are
+        count_  ///< number of values
 };
 
-/// What the report calls it, and what it means.
+/// Name in the report, and meaning.
 struct drop_text {
     std::string_view name, meaning;
 };

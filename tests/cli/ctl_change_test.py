@@ -128,7 +128,7 @@ def test_confirm_rollback_and_states():
             "request": "apply", "file": file.name, "confirm": 9}
     assert asked_by("rollback") == {"request": "rollback"}
     assert asked_by("rollback", "3") == {"request": "rollback", "back": 3}
-    assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "stays: apply x\n"
+    assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "confirmed: apply x\n"
     shown = output(Server({"result": {"states": [{"back": 0, "by": "uid 0", "what": "apply x", "when": 7}],
                                       "unsaved": True}}), "show", "states")
     assert "apply x" in shown and "uid 0" in shown, shown
@@ -146,7 +146,7 @@ def test_a_batch_is_one_change():
             "request": "change", "do": wanted, "confirm": 5}
         for wrong, said in {"port ad a": f"{file.name}:6: port:", "show ports": f"{file.name}:6: show: changes no",
                             'route del "x': f"{file.name}:6: a quote", "rollback": f"{file.name}:6: rollback: changes",
-                            "route del ::/0 --confirm 5": f"{file.name}:6: a line has no options"}.items():
+                            "route del ::/0 --confirm 5": f"{file.name}:6: options are not allowed in a batch line"}.items():
             file.seek(len(lines))
             file.truncate()
             file.write(wrong + "\n")

@@ -19,19 +19,19 @@ from lib.terminal import Screen, Terminal  # noqa: E402
 
 def test_usage():
     rows = {
-        (): "a command is missing; there are show, ",
-        ("dance",): "'dance' is not known here; it should be show, ",
+        (): "a command is missing; commands: show, ",
+        ("dance",): "'dance' is unknown here; expected show, ",
         ("show",): "show: report, ports, ",
-        ("show", "nonsense"): "show: 'nonsense' is not known here; it should be report, ",
+        ("show", "nonsense"): "show: 'nonsense' is unknown here; expected report, ",
         ("show", "route"): "show route: ADDRESS is missing",
         ("apply",): "apply: FILE is missing",
-        ("reload", "now"): "reload: 'now' is too much",
-        ("show", "routes", "::/0", "shorter"): "show routes ::/0: 'shorter' is not known here; it should be longer",
+        ("reload", "now"): "reload: 'now' is unexpected",
+        ("show", "routes", "::/0", "shorter"): "show routes ::/0: 'shorter' is unknown here; expected longer",
         ("--timeout", "0", "reload"): "--timeout 0: should be seconds",
         ("--timeout=1.5.5", "reload"): "--timeout 1.5.5: should be seconds",
         ("reload", "--timeout"): "--timeout: SECONDS is missing",
         ("--json=yes", "reload"): "--json: takes no value",
-        ("--quick", "reload"): "--quick: there is no such option",
+        ("--quick", "reload"): "--quick: unknown option",
     }
     for words, said in rows.items():
         done = run(*words)
@@ -64,9 +64,9 @@ def candidates(*words):
 def test_what_may_be_next():
     assert {"show", "apply", "reload", "completion"} <= set(candidates("")), candidates("")
     assert "complete" not in candidates("") and "manual" not in candidates("")
-    assert candidates("sh") == {"show": "what runs, as a table"}
+    assert candidates("sh") == {"show": "state and counters, as a table"}
     assert set(candidates("show", "ro")) == {"routes", "route"}
-    assert candidates("show", "dr")["drops"].startswith("packets that went no further")
+    assert candidates("show", "dr")["drops"].startswith("dropped packets")
     assert set(candidates("show", "routes", "::/0", "")) == {"longer", "vrf"}
     assert set(candidates("show", "routes", "::/0", "l")) == {"longer"}
     assert set(candidates("completion", "")) == {"bash", "zsh", "fish"}
@@ -143,7 +143,7 @@ def test_fish_completes():
                                   env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": folder})
             return dict((row + "\t").split("\t")[:2] for row in done.stdout.splitlines())
 
-        assert asked("turnpikectl sho") == {"show": "what runs, as a table"}
+        assert asked("turnpikectl sho") == {"show": "state and counters, as a table"}
         assert set(asked("turnpikectl show ro")) == {"route", "routes"}
         assert f"{folder}/script" in asked(f"turnpikectl apply {folder}/scr"), asked(f"turnpikectl apply {folder}/scr")
         server = Server({"result": {"neighbours": [{"address": "2001:db8::2"}]}})
@@ -169,13 +169,13 @@ def test_the_manual_pages():
 
 def test_nobody_answers():
     done = run("--socket", "/no/socket", "reload")
-    assert done.returncode == 3 and "/no/socket: no turnpike can be asked there" in done.stderr, done
+    assert done.returncode == 3 and "/no/socket: cannot connect to turnpike" in done.stderr, done
     done = Server(greeting={"schema": "other/1"}).run("reload")
     assert done.returncode == 3 and "does not speak" in done.stderr, done
     done = Server(None).run("reload")
     assert done.returncode == 3 and "closed the connection" in done.stderr, done
     done = Server(b"nonsense\n").run("reload")
-    assert done.returncode == 3 and "no JSON" in done.stderr, done
+    assert done.returncode == 3 and "not JSON" in done.stderr, done
     done = Server(b"").run("--timeout", "1", "reload")
     assert done.returncode == 3 and "does not answer" in done.stderr, done
 
@@ -242,7 +242,7 @@ def test_cleared_counters_and_pcie():
         "west modelled 1.5 3.03 2.03 0.0625 -".split(),
         "west counted - - - - no reason".split(),
         "west measured - - - - not read".split(),
-        "counted for 3.5 s, since they were cleared".split()], shown
+        "counters cleared 3.5 s ago".split()], shown
     result["result"]["cleared"] = False
     assert "cleared" not in output(Server(result), "show", "pcie")
     server = Server({"result": {"cleared": "counters"}})
@@ -347,7 +347,7 @@ def test_watch_in_a_terminal():
         screen.write(terminal.said)
         assert screen.alternate and not screen.cursor
         text = screen.text()
-        assert text[0].startswith("turnpike  drops  1.0 s  (q end"), text
+        assert text[0].startswith("turnpike  drops  1.0 s  (q qui"), text
         assert text[1].split() == ["packets/s", "packets", "port", "re"], text
         assert text[2].split()[0] == "40" and "port39" in text[2] and "port32" not in "".join(text), text
         assert text[9] == "... and 33 more", text
@@ -383,7 +383,7 @@ def test_watch_gives_the_terminal_back():
             else:
                 terminal.process.send_signal(end)
             assert terminal.end() == 0 and given_back(terminal), (end, terminal.said[-60:])
-    for answer, said in ((None, "closed the connection"), (b"nonsense\n", "no JSON"), (b"", "does not answer")):
+    for answer, said in ((None, "closed the connection"), (b"nonsense\n", "not JSON"), (b"", "does not answer")):
         with terminal_of(Server(*looks((1,), many_drops), answer)) as terminal:
             assert terminal.end() == 3 and given_back(terminal), (answer, terminal.said[-60:])
             assert terminal.said.split(b"\x1b[?1049l")[1].decode().count(said) == 1, terminal.said

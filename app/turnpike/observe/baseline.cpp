@@ -6,7 +6,7 @@
 namespace turnpike::observe {
 namespace {
 
-/// What both counted, or nothing: it is another's.
+/// Subtracts without wrapping below 0.
 template <class T>
 void take(T& from, const T& what) noexcept {
     from -= std::min(from, what);
@@ -33,7 +33,7 @@ baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_
 
 void baseline::take_off(report& now) const {
     take(now.duration_s, duration_s_);
-    // What ports that are gone by now had counted by then is in the sum of those that are gone.
+    // Counters of ports removed since the baseline are now part of the sum of removed ports.
     port_totals gone = removed_;
     for (const auto& [life, then] : ports_)
         if (std::none_of(now.ports.begin(), now.ports.end(),

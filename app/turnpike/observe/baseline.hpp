@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What had been counted when an operator asked that what is shown begins at 0 again. It is taken off what
-// is shown from then on; nothing that counts is touched, so the books stay what they are.
+// Counter values at the time of `clear counters`. They are subtracted from the counters shown later. The
+// counters themselves are not changed, so the balance still holds.
 //
-// Counts can begin at 0 by themselves: a port that was removed comes again, a rule that has no name is in
-// another list. What counts has a `life` then (report.hpp), and another one is not ours.
+// Counters also restart at 0 when an object is recreated: a port that is removed and added again, a rule
+// without a name in a new list. A recreated object has a new `life` (report.hpp), which the baseline ignores.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@ namespace turnpike::observe {
 
 class baseline {
   public:
-    /// The start: nothing is taken off.
+    /// The start: subtracts nothing.
     baseline() = default;
     /// now  counts since the start
     explicit baseline(const report& now);
 
-    /// Leaves what came since; rates and the time are those since, too.
+    /// Subtracts the baseline from counters and duration, so rates are since the baseline too.
     void take_off(report& now) const;
     [[nodiscard]] bool is_start() const noexcept { return start_; }
 

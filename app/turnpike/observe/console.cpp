@@ -15,10 +15,10 @@ void write_lines(const std::deque<log_line>& lines, uint64_t lost) noexcept {
         if (lost != 0)
             write_log_line({std::chrono::system_clock::now(),
                             log_level::warning,
-                            std::to_string(lost) + " lines of this log were lost: nobody read them",
+                            std::to_string(lost) + " log lines lost: the reader is too slow",
                             {{"lost", std::to_string(lost)}}});
     } catch (const std::exception&) {
-        std::fputs("turnpike: no memory to write what was said\n", stderr);
+        std::fputs("turnpike: no memory to write log lines\n", stderr);
     }
 }
 
@@ -45,7 +45,7 @@ void console::line(log_line l) noexcept {
 
 void console::line_is_lost() noexcept {
     if (shared_ == nullptr) {
-        std::fputs("turnpike: no memory to say what happened\n", stderr);
+        std::fputs("turnpike: no memory for a log line\n", stderr);
         return;
     }
     const std::lock_guard hold(shared_->lock);
@@ -80,7 +80,7 @@ void console::write(const std::shared_ptr<shared>& s) noexcept {
         hold.unlock();
         write_lines(lines, lost);
         if (skipped != 0)
-            std::fprintf(stdout, "(%llu tables skipped: nobody read them)\n",
+            std::fprintf(stdout, "(%llu tables skipped: the reader is too slow)\n",
                          static_cast<unsigned long long>(skipped));
         std::fputs(table.c_str(), stdout);
         std::fflush(stdout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What turnpike says while it runs: lines for the log (standard error) and tables (standard output),
-// written by a thread of their own. Whoever reads them may be slow, stopped (a pager) or gone: then
-// tables are skipped and lines lost beyond a bound, and it says how many, but nothing waits.
+// Output at run time: log lines (standard error) and tables (standard output), written by a separate thread.
+// If the reader is slow, stopped (a pager) or gone, tables are skipped, and log lines beyond a limit are lost.
+// The console prints how many. Callers never block.
 #pragma once
 
 #include <chrono>
@@ -26,20 +26,20 @@ class console {
     console(const console&) = delete;
     console& operator=(const console&) = delete;
 
-    /// Until then, and after finish(), lines are written by whoever says them. Throws system_error.
+    /// Starts the thread. Before start() and after finish(), the caller writes. Throws system_error.
     void start();
-    /// A line for the log. Lost where memory or patience ends.
+    /// Queues a log line. The line is lost if memory or the queue is full.
     void line(log_line l) noexcept;
-    /// One was lost before it came here.
+    /// Counts a line that was lost before it was queued.
     void line_is_lost() noexcept;
-    /// A table; one that still waits gives way to it.
+    /// Queues a table; it replaces a table still in the queue.
     void table(std::string text) noexcept;
-    /// Write what waits. False: it could not be written in that time, and the thread is left to itself.
+    /// Writes the queue and stops the thread. Returns false, and detaches the thread, after the timeout.
     bool finish(std::chrono::milliseconds patience) noexcept;
 
   private:
     static constexpr size_t most_lines = 1024;
-    /// Shared with the thread, which may outlive us where its reader never reads.
+    /// Shared with the thread, which may outlive the console if write() blocks.
     struct shared {
         std::mutex lock;
         std::condition_variable changed;
@@ -54,10 +54,10 @@ class console {
     std::thread thread_;
 };
 
-/// The program's one console.
+/// The program's only console.
 console& the_console() noexcept;
 
-/// A notice for the log.
+/// Logs a notice.
 inline void say(std::string_view text) noexcept { log(log_level::notice, text); }
 
 }  // namespace turnpike::observe

@@ -16,7 +16,7 @@ json json_of(const metric_value& value) {
     return nullptr;
 }
 
-/// All metrics of one thing, by name.
+/// All metrics of one object, by name.
 template <class T>
 json json_of(std::span<const metric<T>> rows, const T& of) {
     json out = json::object();
@@ -30,7 +30,7 @@ json parsed_or_null(const std::string& text) {
 json number_or_null(std::optional<double> n) { return n ? json(*n) : json(nullptr); }
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
-/// Where the core's slots went, deepest last; null where nothing was counted.
+/// Breakdown of the core's pipeline slots, deepest level last; null if not counted.
 json core_json(const core_report& c) {
     json out{{"says", text_or_null(c.says)},
              {"why", text_or_null(c.why)},

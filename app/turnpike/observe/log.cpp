@@ -26,7 +26,7 @@ struct settings {
     std::atomic<log_level> most{log_level::notice};
     std::optional<journal> to{};
 };
-/// There as long as the process: whoever still writes at its end may.
+/// Never destroyed: a thread may still log at exit.
 settings& chosen() {
     static settings& one = *new settings;
     return one;
@@ -40,7 +40,7 @@ std::string time_text(std::chrono::system_clock::time_point at) {
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", utc, us.count() % 1'000'000);
 }
 
-/// A value of several lines has its length before it.
+/// A value with line breaks is preceded by its length.
 void add_entry(std::string& to, std::string_view name, std::string_view value) {
     to += name;
     if (value.find('\n') == std::string_view::npos) {
@@ -148,9 +148,9 @@ bool log_limit::take(uint64_t now_ms) noexcept {
 void log_limit::look(uint64_t now_ms) noexcept {
     if (left_out_ == 0 || now_ms < until_ms_) return;
     try {
-        log(log_level::notice, fmt::format("{} more {} are not said", left_out_, what_),
+        log(log_level::notice, fmt::format("{} more {} not logged", left_out_, what_),
             {{"left_out", std::to_string(left_out_)}});
-    } catch (const std::exception&) {  // no memory: not even that
+    } catch (const std::exception&) {  // no memory for the line
     }
     left_out_ = 0;
 }

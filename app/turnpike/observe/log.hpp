@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What turnpike says of itself: a line for each thing that happened, with what it is about as fields, as
-// text for people, JSON, or entries of systemd's journal. Written by the console's thread: nobody waits.
+// The log: one line per event, with structured fields, as text, JSON or entries of systemd's journal. The
+// console's thread writes it, so callers do not block.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace turnpike::observe {
 
-/// As syslog(3) numbers and names them.
+/// Numbers and names of syslog(3).
 enum class log_level : uint8_t { error = 3, warning, notice, info, debug };
 inline constexpr std::string_view log_level_names[] = {"error", "warning", "notice", "info",
                                                        "debug"};
@@ -26,7 +26,7 @@ constexpr std::string_view name(log_level l) noexcept {
 enum class log_format : uint8_t { text, json, journald };
 inline constexpr std::string_view log_format_names[] = {"text", "json", "journald"};
 
-/// Names in small letters and _.
+/// Field names in lower case and _.
 using log_fields = std::vector<std::pair<std::string_view, std::string>>;
 
 struct log_line {
@@ -36,14 +36,14 @@ struct log_line {
     log_fields fields{};
 };
 
-/// Before anything is said from another thread. Journald: as text where standard error does not lead to the
+/// To be called before other threads log. Format journald falls back to text if standard error is not the
 /// journal (JOURNAL_STREAM in systemd.exec(5)).
 void set_log(log_format format, log_level most);
-/// Lines of this level are written.
+/// Whether lines of this level are written.
 [[nodiscard]] bool logs(log_level l) noexcept;
 [[nodiscard]] log_format format_of_log() noexcept;
 
-/// Says it. Lost where memory ends.
+/// Logs a line. The line is lost without memory.
 /// Threads  any
 void log(log_level level, std::string_view text, log_fields fields = {}) noexcept;
 
@@ -55,31 +55,31 @@ void log(log_level level, std::string_view text, log_fields fields = {}) noexcep
 /// "Native Journal Protocol".
 [[nodiscard]] std::string as_journal_entry(const log_line& l);
 
-/// The journal's socket.
+/// The socket of systemd's journal.
 class journal {
   public:
     explicit journal(std::string path = "/run/systemd/journal/socket");
-    /// False: nobody took it.
+    /// Returns false if the journal did not accept the entry.
     [[nodiscard]] bool send(const log_line& l) const;
 
   private:
     owned_fd fd_;
     std::string path_;
 };
-/// JOURNAL_STREAM says that standard error leads there.
+/// Whether JOURNAL_STREAM names standard error.
 [[nodiscard]] bool stderr_is_the_journals();
 
-/// Write it now, in the format that was set.
+/// Writes the line at once, in the configured format.
 void write_log_line(const log_line& l);
 
-/// What may happen very often is said ten times a second, and then how often more.
+/// Rate limit for frequent events: ten log lines a second, then the number of suppressed ones.
 class log_limit {
   public:
     /// what  "link events"
     explicit log_limit(std::string_view what) : what_(what) {}
-    /// Whether one more may be said.
+    /// Whether another line may be logged.
     [[nodiscard]] bool take(uint64_t now_ms) noexcept;
-    /// To be called often: says how many were left out, when their second is over.
+    /// To be called periodically: logs the number of suppressed lines at the end of their second.
     void look(uint64_t now_ms) noexcept;
 
   private:

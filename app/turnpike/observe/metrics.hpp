@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The metric registry: every number that is reported of a worker, a port, the pool or a list, with its
-// name, kind, unit and meaning. JSON, the table's columns and OpenMetrics are renderings of these rows;
-// a new metric is a row.
+// The metric registry: every number reported for a worker, port, mempool or ACL, with name, kind, unit and
+// meaning. JSON, the table's columns and OpenMetrics are generated from these rows; a new metric is a row.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +14,14 @@ namespace turnpike::observe {
 
 enum class metric_kind : uint8_t { counter, gauge };
 
-/// monostate: there is none, as cycles per packet without a packet; never 0 for that.
+/// monostate: undefined, e.g. cycles per packet without packets; never 0 instead.
 using metric_value = std::variant<std::monostate, uint64_t, double>;
 
 template <class T>
 struct metric {
-    std::string_view name;  ///< in JSON
+    std::string_view name;  ///< JSON member
     metric_kind kind;
-    std::string_view unit;  ///< empty: a plain number
+    std::string_view unit;  ///< empty: dimensionless
     std::string_view help;
     metric_value (*read)(const T&);
 };
@@ -33,7 +32,7 @@ struct metric {
 [[nodiscard]] std::span<const metric<acl_report>> acl_metrics() noexcept;
 [[nodiscard]] std::span<const metric<balance>> balance_metrics() noexcept;
 
-/// The row of that name; it must be there.
+/// The metric of that name, which must exist.
 template <class T>
 [[nodiscard]] const metric<T>& find_metric(std::span<const metric<T>> rows,
                                            std::string_view name) noexcept {

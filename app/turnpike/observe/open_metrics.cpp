@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The metrics as text for Prometheus and its kin. Source: OpenMetrics 1.0 (RFC draft of 2020), the
+// The metrics as text for Prometheus and compatible collectors. Source: OpenMetrics 1.0 (RFC draft of 2020), the
 // exposition format's "Overall structure", "MetricFamily" and "Text format" sections.
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ void add_sample(std::string& out, std::string_view name, metric_kind kind, std::
                        number_of(value));
 }
 
-/// A family for each metric, a sample for each thing.
+/// One metric family per metric, one sample per object.
 template <class T, class Things, class Labels>
 void add_families(std::string& out, std::string_view prefix, std::span<const metric<T>> rows,
                   const Things& things, const Labels& labels) {
@@ -47,7 +47,7 @@ void add_families(std::string& out, std::string_view prefix, std::span<const met
         add_head(out, name, m.kind, m.help);
         for (const T& one : things) {
             const metric_value value = m.read(one);
-            // "A Total is a non-NaN": a count that there is not has no sample.
+            // A counter must not be NaN, so an absent one has no sample.
             const bool none = std::holds_alternative<std::monostate>(value);
             if (m.kind == metric_kind::gauge || !none)
                 add_sample(out, name, m.kind, labels(one), value);
@@ -55,7 +55,7 @@ void add_families(std::string& out, std::string_view prefix, std::span<const met
     }
 }
 
-/// What bounds it: 1 for that, 0 for the others; and how far it is from each that is known.
+/// The limiting resource (1, others 0), and utilisation and headroom of each known resource.
 void add_verdict(std::string& out, const report& r) {
     const verdict v = verdict_of(r);
     const auto add = [&](std::string_view name, std::string_view help, const auto& value_of) {
@@ -64,11 +64,11 @@ void add_verdict(std::string& out, const report& r) {
             if (const std::optional<double> value = value_of(h))
                 out += fmt::format("{}{{resource=\"{}\"}} {}\n", name, h.resource, *value);
     };
-    add("turnpike_bound", "1: this is what bounds the forwarder; all 0: nothing does",
+    add("turnpike_bound", "1 if the resource limits forwarding; all 0: no resource does",
         [&](const headroom& h) { return std::optional(h.resource == v.bound ? 1.0 : 0.0); });
-    add("turnpike_used", "of what there is of it, over the whole run",
+    add("turnpike_used", "utilisation of the resource, 0 to 1, mean of the whole run",
         [](const headroom& h) { return h.used; });
-    add("turnpike_headroom_pps", "packets per second that would still go through it",
+    add("turnpike_headroom_pps", "additional packets per second that the resource allows",
         [](const headroom& h) { return h.more_pps; });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all workers, and control, did with one port's packets.
+// Packet counters of one port, summed over all workers and the control thread.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace turnpike::observe {
 
-/// How a port is used, for the PCIe bill: packets by size (of samples), and packets a call.
+/// Usage of a port for the PCIe model: packets by size (sampled), and packets per burst call.
 struct port_load {
     struct size {
         uint64_t packets = 0, bytes = 0;
@@ -25,7 +25,7 @@ struct port_totals {
     port_load rx_load{}, tx_load{};
 
     void add(const cost::port_counters& from) noexcept;
-    /// What came since `since`.
+    /// Adds the increase since `since`.
     void add(const port_totals& from, const port_totals& since) noexcept;
     [[nodiscard]] uint64_t all_drops() const noexcept;
 };

@@ -37,7 +37,7 @@ std::optional<double> worker_report::stage_cycles::instructions_per_packet() con
 }
 
 std::vector<worker_report::group> worker_report::groups() const {
-    // Every packet of a sampled burst went through the first stage.
+    // Every packet of a sampled burst passes the first stage.
     if (stages.empty() || stages.front().packets == 0) return {};
     const auto of_all = static_cast<double>(stages.front().packets);
     const auto of_counted = static_cast<double>(stages.front().counted_packets);
@@ -97,13 +97,13 @@ std::vector<std::string> report::crossings() const {
             if (p.node >= 0 && p.node != w.node &&
                 std::find(w.polls.begin(), w.polls.end(), p.name) != w.polls.end())
                 out.push_back(who + " polls port " + p.name + " on node " + std::to_string(p.node) +
-                              ": give it lcores of that node (workers, rx_workers), or the device "
-                              "another slot");
+                              ": assign lcores of that node to the port (workers, rx_workers), or "
+                              "move the device to another slot");
         if (mempool.node >= 0 && mempool.node != w.node)
-            out.push_back(
-                who + " works on buffers and tables on node " + std::to_string(mempool.node) +
-                ": they lie where the main lcore is; choose it on the workers' node (eal: "
-                "--main-lcore)");
+            out.push_back(who + " uses mbufs and tables on node " + std::to_string(mempool.node) +
+                          ": they are allocated on the main lcore's node; choose one on the "
+                          "workers' node (eal: "
+                          "--main-lcore)");
     }
     return out;
 }

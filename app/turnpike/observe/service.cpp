@@ -20,7 +20,7 @@ std::string environment(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// What CLOCK_MONOTONIC says, in which a reload's beginning is told.
+/// CLOCK_MONOTONIC in microseconds, for MONOTONIC_USEC of a reload.
 std::string now_us() {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -34,7 +34,7 @@ service::service() {
     if (path.empty() || (path[0] != '/' && path[0] != '@') ||
         path.size() >= sizeof sockaddr_un{}.sun_path)
         return;
-    if (path[0] == '@') path[0] = '\0';  // an abstract one
+    if (path[0] == '@') path[0] = '\0';  // an abstract socket
     fd_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (fd_.get() < 0) return;
     address_ = path;
@@ -58,7 +58,7 @@ void service::status(std::string_view text) noexcept {
     if (address_.empty()) return;
     try {
         say("STATUS=" + printable(text) + "\n");
-    } catch (const std::bad_alloc&) {  // it is not said
+    } catch (const std::bad_alloc&) {  // the message is dropped
     }
 }
 

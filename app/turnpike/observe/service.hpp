@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the service manager is told, where one started us: readiness, reloads, a line of status, and that
-// we are alive. Source: sd_notify(3): datagrams of NAME=VALUE lines to the socket that NOTIFY_SOCKET names.
+// Notifications to the service manager: readiness, reload, status line and watchdog. Source: sd_notify(3): datagrams of NAME=VALUE lines to the socket that NOTIFY_SOCKET names.
 #pragma once
 
 #include <chrono>
@@ -13,29 +12,28 @@
 
 namespace turnpike::observe {
 
-/// Nothing is said where nobody asked for it; nothing waits, and what cannot be said is not.
+/// Does nothing unless NOTIFY_SOCKET is set. Never blocks; a message that cannot be sent is dropped.
 /// Threads  one.
 class service {
   public:
     using clock = std::chrono::steady_clock;
 
-    /// Of NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
+    /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
     service();
 
     void ready(std::string_view status) noexcept;
     void reloading() noexcept;
     void status(std::string_view text) noexcept;
     void stopping() noexcept;
-    /// To be called often: once in half of the time that the manager waits it is told that we live,
-    /// where `alive` says so. It is asked no more often than that.
+    /// To be called periodically: every half of WATCHDOG_USEC, calls `alive` and, if true, sends WATCHDOG=1.
     void look(const std::function<bool()>& alive) noexcept;
 
   private:
     void say(const std::string& lines) noexcept;
 
-    std::string address_{};  ///< as in sockaddr_un; empty: nobody listens
+    std::string address_{};  ///< as in sockaddr_un; empty: no service manager
     owned_fd fd_{};
-    std::optional<clock::duration> half_{};  ///< of what the watchdog waits; none: there is none
+    std::optional<clock::duration> half_{};  ///< half the watchdog interval; none: no watchdog
     clock::time_point next_{};
 };
 

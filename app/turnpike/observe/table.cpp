@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report for people: what a network engineer wants to see every few seconds on a terminal.
+// The report as a table for a terminal, printed every few seconds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string with_prefix(double value) {
     return fmt::format("{:.0f} ", value);
 }
 
-/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet; "-" for what is not known.
+/// "reads 1.51  writes 1.40  mmio 0.06" of a PCIe object's lines per packet; "-" if unknown.
 std::string lines_of(const std::string& text) {
     const auto lines = nlohmann::json::parse(text)["per_packet"]["lines"];
     const auto sum = [&](std::initializer_list<const char*> names) -> std::string {
@@ -43,7 +43,7 @@ void add_pcie(std::string& out, const report& r) {
                                    lines_of(*text));
 }
 
-/// What the machine's own counters say of each worker, or the one reason why they say nothing.
+/// PMU counters of each worker, or the reason why there are none.
 void add_cores(std::string& out, const report& r) {
     if (!r.counters_why.empty())
         out += fmt::format("core counters  not read: {}\n", r.counters_why);
@@ -63,7 +63,7 @@ void add_cores(std::string& out, const report& r) {
     }
 }
 
-/// Counts since `previous`, so that a table every few seconds shows rates of now.
+/// Counters since `previous`, so that periodic tables show current rates.
 worker_report since(const worker_report& now, const worker_report* previous) {
     worker_report d = now;
     if (previous == nullptr) return d;
@@ -116,7 +116,7 @@ void add_ports(std::string& out, const report& r) {
     }
 }
 
-/// What bounds it now, and how far it is from each bound that is known.
+/// The limiting resource now, and the headroom of each known resource.
 void add_verdict(std::string& out, const report& r, const report* previous) {
     const verdict v = verdict_of(r, previous);
     out += fmt::format("verdict  {} ({}): {}  headroom/s:", v.bound, v.from, v.says);
@@ -126,7 +126,7 @@ void add_verdict(std::string& out, const report& r, const report* previous) {
     out += "\n";
 }
 
-/// Each list's verdicts, and its rules with the most packets.
+/// Counters of each ACL, and its rules with the most packets.
 void add_acls(std::string& out, const report& r) {
     constexpr size_t shown = 8;
     for (const auto& a : r.acls) {

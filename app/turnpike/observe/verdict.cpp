@@ -11,10 +11,10 @@ namespace {
 
 using nlohmann::json;
 
-// Preamble and start of frame, FCS and gap, of each frame that is not in its bytes (IEEE 802.3).
+// Bytes on the wire that frame lengths do not count: preamble and SFD, FCS, inter-packet gap (IEEE 802.3).
 constexpr double ethernet_overhead_bytes = 8 + 4 + 12;
 
-/// What a worker or port did in the time that is looked at.
+/// Rates of a worker or port in the measured interval.
 struct worker_now {
     const worker_report* of;
     double used, pps, more_pps;
@@ -84,7 +84,7 @@ headroom of_core(const std::vector<worker_now>& workers) {
     return h;
 }
 
-/// A memory that the busiest worker's core waits for: without the waits it did so many more.
+/// The share of cycles that cores stall on a memory level; headroom is the rate without those stalls.
 headroom of_memory(std::string_view resource, std::string_view metric,
                    const std::vector<worker_now>& workers, const std::string& why) {
     headroom h{.resource = resource, .from = "measured"};
@@ -95,11 +95,11 @@ headroom of_memory(std::string_view resource, std::string_view metric,
         h.used = *share;
         if (*share < 1 && w.pps > 0) h.more_pps = w.pps * *share / (1 - *share);
     }
-    if (!h.used) h.why = why.empty() ? "this CPU's table has no such share of its cycles" : why;
+    if (!h.used) h.why = why.empty() ? "the counter table of this CPU has no such metric" : why;
     return h;
 }
 
-/// How full a port's link is, by the best column that knows.
+/// Utilisation of a port's PCIe link: measured, else counted, else modelled.
 struct link_use {
     double used;
     std::string_view from;
@@ -115,7 +115,7 @@ std::optional<link_use> link_use_of(const port_now& p) {
         used != nullptr && used->contains("link_utilisation") &&
         (*used)["link_utilisation"].is_number())
         return link_use{(*used)["link_utilisation"].get<double>(), "measured"};
-    // What a link can carry is in the model alone; how many bytes, in what was counted first.
+    // Only the model has the link's capacity; prefer counted bytes to modelled ones.
     if (modelled.is_null()) return {};
     const json& bytes = (counted.is_null() ? modelled : counted)["per_packet"]["bytes"];
     const double packets = p.rx_pps > 0 ? p.rx_pps : p.tx_pps;
@@ -124,14 +124,14 @@ std::optional<link_use> link_use_of(const port_now& p) {
                     counted.is_null() ? "modelled" : "counted"};
 }
 
-/// The port nearest to the end of what `use_of` says.
+/// The port with the highest utilisation by `use_of`.
 template <class Use>
 headroom nearest_port(std::string_view resource, const std::vector<port_now>& ports,
                       const Use& use_of, std::string_view unknown) {
     headroom h{.resource = resource};
     for (const port_now& p : ports) {
         const std::optional<link_use> use = use_of(p);
-        // More than there is: the device is none, and its link or speed only a name.
+        // Over 100 %: a virtual device whose link speed is only nominal.
         if (!use || use->used > 1.05 || (h.used && *h.used >= use->used)) continue;
         h.of = "port " + p.of->name;
         h.from = use->from;
@@ -152,10 +152,10 @@ std::optional<link_use> wire_use_of(const port_now& p) {
     return link_use{most / (p.of->link_mbps * 1e6), "counted"};
 }
 
-/// Reads that devices wait for longest.
+/// The highest latency of inbound PCIe reads.
 headroom of_latency(const std::vector<port_now>& ports) {
     headroom h{.resource = "pcie_latency",
-               .why = "only the PCIe root's own counters say how long devices wait"};
+               .why = "only counters of the PCIe root measure read latency"};
     double slowest = 0;
     for (const port_now& p : ports) {
         if (p.of->pcie.measured.empty()) continue;
@@ -166,7 +166,7 @@ headroom of_latency(const std::vector<port_now>& ports) {
         h.of = "port " + p.of->name;
         h.from = "measured";
         h.why = fmt::format(
-            "a read takes {:.0f} ns; how many a device has in flight at most is not known",
+            "a read takes {:.0f} ns; the device's maximum of outstanding reads is unknown",
             slowest);
         h.used = slowest >= slow_read_ns && p.missed > 0 ? std::optional(1.0) : std::nullopt;
     }
@@ -175,11 +175,11 @@ headroom of_latency(const std::vector<port_now>& ports) {
 
 std::string in_words(const verdict& v, const headroom& h, const std::vector<worker_now>& workers) {
     if (v.bound == "pcie_latency")
-        return fmt::format("{} drops although nothing is full: {}", h.of, h.why);
+        return fmt::format("{} drops and no other resource is full: {}", h.of, h.why);
     if (v.bound == "line_rate")
-        return fmt::format("the wire of {} is {:.0f} % full", h.of, 100 * *h.used);
+        return fmt::format("the wire of {} is {:.0f} % utilised", h.of, 100 * *h.used);
     if (v.bound == "pcie_bandwidth")
-        return fmt::format("the PCIe link of {} is {:.0f} % full", h.of, 100 * *h.used);
+        return fmt::format("the PCIe link of {} is {:.0f} % utilised", h.of, 100 * *h.used);
     std::string says =
         fmt::format("{} is busy {:.0f} % of the time", v.by[0].of, 100 * *v.by[0].used);
     for (const worker_now& w : workers)
@@ -200,17 +200,18 @@ verdict verdict_of(const report& now, const report* previous) {
             of_memory("l3", "l3_bound", workers, now.counters_why),
             of_memory("dram", "dram_bound", workers, now.counters_why),
             nearest_port("pcie_bandwidth", ports, link_use_of,
-                         "no port has a PCIe link that is known (pcie: {link: ...})"),
+                         "no port has a known PCIe link (pcie: {link: ...})"),
             of_latency(ports),
-            nearest_port("line_rate", ports, wire_use_of, "no port's speed is known")};
+            nearest_port("line_rate", ports, wire_use_of, "no port has a known link speed")};
     const auto use = [&](size_t i) { return v.by[i].used.value_or(0); };
     size_t bound = bound_names.size();
     for (const size_t i :
-         {size_t{5}, size_t{3}, size_t{0}})  // a full wire is no fault of a busy core
+         {size_t{5}, size_t{3},
+          size_t{0}})  // wire and PCIe before core: a full wire also keeps the core busy
         if (use(i) >= full && (bound == bound_names.size() || use(i) > use(bound))) bound = i;
     if (bound == bound_names.size() && use(4) >= full) bound = 4;
     if (bound == 0) {
-        // Busy, and with what: the pipeline of that worker says.
+        // The core is busy; its pipeline counters may show memory stalls as the cause.
         for (const worker_now& w : workers)
             if (fmt::format("worker {}", w.of->lcore) == v.by[0].of)
                 bound = w.of->core.bound == "l3_bound"     ? 1
@@ -219,10 +220,10 @@ verdict verdict_of(const report& now, const report* previous) {
     }
     if (bound == bound_names.size()) {
         const headroom& h = v.by[0];
-        v.says = h.used
-                     ? fmt::format("nothing is full: the busiest, {}, is busy {:.0f} % of the time",
-                                   h.of, 100 * *h.used)
-                     : h.why;
+        v.says = h.used ? fmt::format(
+                              "no resource is full: the busiest, {}, is busy {:.0f} % of the time",
+                              h.of, 100 * *h.used)
+                        : h.why;
         return v;
     }
     v.bound = bound_names[bound];

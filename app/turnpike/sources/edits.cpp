@@ -26,7 +26,7 @@ using config::complaint;
 using config::reader;
 using state::desired;
 
-constexpr const char* source_name = "socket";  ///< where objects say that they come from
+constexpr const char* source_name = "socket";  ///< origin of edited objects
 
 enum verb : size_t { add, replace, del, set, verbs };
 constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "del", "set"};
@@ -42,13 +42,13 @@ constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "d
     refuse(from, ENOENT, what + " is not there");
 }
 
-/// A state under way. Rules of a list are taken out of it by its first edit, and put back, and what counts is
-/// divided, once.
+/// A configuration being edited. The first edit of an ACL extracts its rules; they are put back, and count rules
+/// divided into categories, once at the end.
 struct editing {
     desired& into;
     std::map<std::string, std::vector<state::acl_rule>, std::less<>> rules{};
 
-    /// How many rules a list has now.
+    /// Current number of rules of an ACL.
     [[nodiscard]] size_t rules_of(const std::string& list) const {
         const auto there = rules.find(list);
         if (there != rules.end()) return there->second.size();
@@ -99,7 +99,7 @@ state::interface& interface_of(desired& in, const reader& from) {
     return *i;
 }
 
-/// replace: all of a port's addresses, at once.
+/// replace: replaces all addresses of a port.
 void edit_address(desired& into, verb v, const reader& from) {
     if (v == replace) {
         from.expect_map({"port", "addresses"});
@@ -150,11 +150,11 @@ void edit_port(desired& into, verb v, const reader& from) {
     into.interfaces.remove(name);
 }
 
-/// replace: the two ends leave the patches that they are in.
+/// replace: removes the two ports from their current patches.
 void edit_patch(desired& into, verb v, const reader& from) {
     const auto take_apart = [&](const reader& end) {
         state::interface& i = interface_of(into, end);
-        if (i.kind != state::interface_kind::patched) return;  // nor is a bridge's member
+        if (i.kind != state::interface_kind::patched) return;  // also for bridge ports
         state::interface& other = *into.interfaces.find(i.peer);
         for (state::interface* one : {&i, &other}) {
             one->kind = state::interface_kind::routed;
@@ -182,7 +182,7 @@ state::bridge& bridge_of(desired& in, const reader& from) {
     return *b;
 }
 
-/// replace: whole, with its routing interfaces.
+/// replace: replaces the bridge with its routed interfaces.
 void edit_bridge(desired& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
     const bool there = into.bridges.find(name) != nullptr;
@@ -207,7 +207,7 @@ void edit_member(desired& into, verb v, const reader& from) {
     remove_member(port, bridge, into);
 }
 
-/// A station that an operator places.
+/// A static FDB entry.
 void edit_fdb(desired& into, verb v, const reader& from) {
     state::bridge& b = bridge_of(into, from.at("bridge"));
     if (v == del)
@@ -218,7 +218,7 @@ void edit_fdb(desired& into, verb v, const reader& from) {
     const std::string what =
         fmt::format("station {} of bridge '{}'", station.mac.text(), from.at("bridge").text());
     if (v == add && b.fixed.contains(station)) is_there(from, what);
-    if (v != del && port.empty()) (void)from.at("port");  // says that it is missing
+    if (v != del && port.empty()) (void)from.at("port");  // reports the missing member
     if (v != del)
         b.fixed[station] = port;
     else if (b.fixed.erase(station) == 0)
@@ -253,7 +253,7 @@ void edit_tunnel(desired& into, verb v, const reader& from) {
     into.interfaces.remove(name);
 }
 
-/// A VLAN of a port.
+/// A VLAN sub-interface of a port.
 void edit_interface(desired& into, verb v, const reader& from) {
     if (v == del) from.expect_map({"port", "vlan"});
     const std::string port = from.at("port").text();
@@ -267,7 +267,7 @@ void edit_interface(desired& into, verb v, const reader& from) {
     if (v != del) read_vlan_interface(from, into);
 }
 
-/// What is bound keeps its list's name, so a list that is gone is missed by validate().
+/// Bindings refer to ACLs by name, so validate() finds a deleted ACL.
 void edit_acl(desired& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
     const bool there = into.acls.find(name) != nullptr;
@@ -287,7 +287,7 @@ void edit_acl(desired& into, verb v, const reader& from) {
     read_acl(from, into);
 }
 
-/// One rule, by its name or its place among those that the operator wrote, from 1.
+/// A rule, by its name or its position among the configured rules, from 1.
 void edit_rule(editing& now, verb v, const reader& from) {
     const std::string name = from.at("list").text();
     state::shared<state::acl_list>* const list = now.into.acls.find(name);
@@ -335,7 +335,7 @@ constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbou
                           {"fdb", edit_fdb},         {"interface", edit_interface},
                           {"vrf", edit_vrf},         {"tunnel", edit_tunnel}};
 
-/// {verb: {kind: object}}, each alone in its map.
+/// {verb: {kind: object}}, each map with one entry.
 void make_edit(editing& now, const reader& from) {
     from.expect_map({verb_names[add], verb_names[replace], verb_names[del], verb_names[set]});
     const auto v = std::find_if(verb_names.begin(), verb_names.end(),
@@ -360,7 +360,7 @@ void make_edit(editing& now, const reader& from) {
         if (what.has(k.name)) k.make(now.into, does, what.at(k.name));
 }
 
-/// How many rules an edit goes through; 0: it is of no rule.
+/// Number of rules that an edit scans; 0: not a rule edit.
 size_t rules_of(const editing& now, const reader& from) {
     for (const std::string_view v : verb_names)
         if (from.has(v) && from.at(v).has("rule") && from.at(v).at("rule").has("list"))
@@ -372,7 +372,7 @@ size_t rules_of(const editing& now, const reader& from) {
 
 result<void> edit(desired& into, std::string_view list) {
     constexpr size_t most = 65536;
-    // Of all edits together: 40 million take control 0.4 s, in which it does nothing else.
+    // Sum of all edits: 40 million block the control thread for 0.4 s.
     constexpr size_t most_rules = 50'000'000;
     const auto root = config::parse_yaml(list, source_name, "do");
     if (!root) return tl::unexpected<error>(root.error());

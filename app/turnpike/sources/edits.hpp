@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Changes of single objects, as an operator asks for them: a list of edits, made one after the other in
-// a state of which validate() then says whether it can be. What an object's members are called, and what
-// they may be, is as in the configuration file, and the same functions read them.
+// Edits of single objects by an operator: a list of edits, applied in order to a configuration that
+// validate() then checks. Members of objects have the names and values of the configuration file, and the
+// same functions parse them.
 //
 //   {"add": {"route": {"to": "10.9.0.0/16", "via": "10.0.2.2"}}}
 //   {"del": {"address": {"port": "west", "address": "10.0.1.1/24"}}}
@@ -15,9 +15,9 @@
 
 namespace turnpike::sources {
 
-/// add: it must not be there; del: it must; replace: what is said replaces what was.
+/// add: the object must not exist; del: it must; replace: sets the given members.
 /// list    JSON, or YAML, of a list of edits
-/// Errors  EINVAL, EEXIST, ENOENT with the edit's place in the list; `into` is then of no use
+/// Errors  EINVAL, EEXIST, ENOENT with the edit's position in the list; `into` is then unusable
 [[nodiscard]] result<void> edit(state::desired& into, std::string_view list);
 
 }  // namespace turnpike::sources

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t dac_capabilities = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
 
-// glibc's setgroups() is for all threads of the process, and has no capset().
+// glibc's setgroups() changes all threads of the process, and glibc has no capset().
 bool set_groups(const std::vector<unsigned>& groups) noexcept {
     return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
@@ -32,7 +32,7 @@ bool set(const capabilities& to) noexcept {
     return ::syscall(SYS_capset, &head, to.data()) == 0;
 }
 
-/// The rights of the thread, which it gets back.
+/// The rights of the thread, restored by the destructor.
 class lent_rights {
   public:
     explicit lent_rights(const socket_peer& client) {
@@ -40,7 +40,7 @@ class lent_rights {
             groups_.resize(static_cast<size_t>(n));
             groups_.resize(static_cast<size_t>(std::max(0, ::getgroups(n, groups_.data()))));
         }
-        // First: with the user the kernel changes the capabilities.
+        // Save capabilities first: the kernel changes them with the user.
         if (!get(own_)) return;
         has_groups_ = set_groups(client.groups);
         gid_ = ::setfsgid(client.gid);
@@ -55,9 +55,9 @@ class lent_rights {
     ~lent_rights() {
         ::setfsuid(static_cast<uid_t>(uid_));
         ::setfsgid(static_cast<gid_t>(gid_));
-        // The thread has a right to its own: the kernel does not refuse, and with others turnpike could not go on.
+        // The kernel permits restoring the original rights; turnpike could not continue with others.
         if ((is_less_ && !set(own_)) || (has_groups_ && !set_groups(groups_))) std::terminate();
-        // The kernel has taken the thread for a set-user-ID program (commit_creds): no core dump, no /proc/self.
+        // commit_creds() cleared the dumpable flag, as for a set-user-ID program: no core dump, no /proc/self.
         if (dumpable_ == 1) ::prctl(PR_SET_DUMPABLE, 1);
         if (parent_signal_ != 0) ::prctl(PR_SET_PDEATHSIG, parent_signal_);
     }
@@ -84,7 +84,7 @@ result<void> with_file_access_of(const socket_peer& client, const std::function<
         return {};
     }
     const lent_rights lent(client);
-    // A seccomp filter, say.
+    // A seccomp filter, for example.
     if (!lent.are_the_clients())
         return fail(EPERM, {},
                     "turnpike is not permitted to drop its capabilities (capset), and opens no "

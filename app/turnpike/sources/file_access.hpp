@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that a client of the control socket names: opened with the client's rights, not with turnpike's. Otherwise an
-// error that quotes a line would show the client a file that it cannot read.
+// Opens files named by a client of the control socket with the client's rights instead of turnpike's. Otherwise an
+// error message that quotes a line would disclose a file that the client cannot read.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace turnpike::sources {
 
-/// Run `act` while the calling thread opens files as the client would: with its user, its groups, and without
-/// CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (credentials(7), capabilities(7)). Of a client of root's nothing changes.
-/// A turnpike without CAP_SETUID or CAP_SETGID keeps its own user or groups, and is without these capabilities.
-/// Exceptions of `act` pass, with the thread's own rights restored.
+/// Runs `act` while the calling thread has the client's file access rights: its user and groups, without
+/// CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (credentials(7), capabilities(7)). For a root client nothing changes.
+/// Without CAP_SETUID or CAP_SETGID the thread keeps turnpike's user or groups, and only drops these capabilities.
+/// The thread's rights are restored also if `act` throws.
 /// Errors   EPERM: capset() is forbidden; `act` did not run
 /// Threads  any; other threads keep their rights
 [[nodiscard]] result<void> with_file_access_of(const socket_peer& client,

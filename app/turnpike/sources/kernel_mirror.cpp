@@ -27,7 +27,7 @@ bool is_host(const ip_address& a) noexcept {
 
 ip_prefix host_of(const ip_address& a) { return {a, static_cast<uint8_t>(a.bits())}; }
 
-/// Destinations that can be neighbours. Groups and link-local addresses are no router's matter.
+/// Whether a destination can be on-link: not multicast or link-local.
 bool may_be_on_link(const ip_prefix& to) noexcept {
     return !to.address.is_link_local() && !(to.length >= 4 && to.address.is_multicast());
 }
@@ -73,7 +73,7 @@ void kernel_mirror::set_ours(followed ours) {
         addresses_.erase(index);
         neighbours_.erase(index);
     }
-    // Addresses of what is ours now were taken for the box's own.
+    // Addresses of newly mirrored interfaces were stored as local routes.
     for (const auto& [index, name] : ours.interfaces)
         if (const auto here = addresses_.find(index);
             !ours_.interfaces.contains(index) && here != addresses_.end())
@@ -84,7 +84,7 @@ void kernel_mirror::set_ours(followed ours) {
     show_neighbours();
 }
 
-/// With an interface that goes down, its routes of IPv4 go, and nobody is told (those of IPv6 are said).
+/// When an interface goes down, the kernel removes its IPv4 routes without notifications (IPv6 routes with).
 void kernel_mirror::take_link(const netlink::link& l) {
     if (l.gone) {
         if (addresses_.erase(l.index) != 0) show_addresses();
@@ -94,14 +94,14 @@ void kernel_mirror::take_link(const netlink::link& l) {
     if (const std::string* name = name_of(l.index)) remove_by(*name, !l.gone);
 }
 
-/// An address without IFA_F_PERMANENT comes from a router advertisement or from DHCP, which any host of the link can send.
+/// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send.
 void kernel_mirror::take_address(const netlink::address& a) {
     if (a.peer || !is_host(a.local.address)) return;
     const bool leaves = a.gone || (a.flags & IFA_F_PERMANENT) == 0;
     std::set<ip_prefix>& here = addresses_[a.interface];
     const bool other = leaves ? here.erase(a.local) != 0 : here.insert(a.local).second;
     if (!other) return;
-    doubtful_ |= a.gone && !a.local.address.v6;  // routes from it go with it
+    doubtful_ |= a.gone && !a.local.address.v6;  // the kernel removes its routes silently
     if (name_of(a.interface) != nullptr) return show_addresses();
     if (leaves)
         remove(table_of({}), host_of(a.local.address), to_ourselves.metric);
@@ -117,12 +117,12 @@ void kernel_mirror::show_addresses() {
     changed_ = true;
 }
 
-/// What a daemon has learnt elsewhere (EVPN) is its own to keep, and what the kernel answers for is no neighbour.
+/// Ignores entries of daemons (extern_learn, e.g. EVPN) and proxy entries.
 void kernel_mirror::take_neighbour(const netlink::neighbour& n) {
     const bool counts = !n.gone && (n.state & NUD_PERMANENT) != 0 &&
                         (n.flags & (NTF_EXT_LEARNED | NTF_PROXY)) == 0 && !n.at.is_multicast() &&
                         n.mac && !n.mac->is_group() && *n.mac != mac_address{};
-    if (!counts && neighbours_.empty()) return;  // most are the kernel's own
+    if (!counts && neighbours_.empty()) return;  // most entries are ignored
     const std::string* name = name_of(n.interface);
     if (counts) {
         neighbours_[n.interface].insert_or_assign(n.at, *n.mac);
@@ -144,8 +144,8 @@ void kernel_mirror::show_neighbours() {
     changed_ = true;
 }
 
-/// With a next hop that goes, its routes go; where one changes, they are not told of if the kernel was told so
-/// (net.ipv4.nexthop_compat_mode).
+/// When a nexthop object is deleted, the kernel deletes its routes; when it changes, the kernel sends route notifications
+/// only with net.ipv4.nexthop_compat_mode.
 void kernel_mirror::take_next_hop(const netlink::next_hop& h) {
     const auto there = next_hops_.find(h.id);
     if (there != next_hops_.end())
@@ -173,7 +173,7 @@ bool kernel_mirror::leads_by(const netlink::hop& way) const {
                        [&](const auto& of) { return any(of.second); });
 }
 
-/// Where only a next-hop object is named: what it is. None: a blackhole.
+/// The next hops of a nexthop object. None: a blackhole.
 std::optional<std::vector<netlink::hop>> kernel_mirror::ways_of(uint32_t id) const {
     std::vector<netlink::hop> out;
     const auto at = next_hops_.find(id);
@@ -188,7 +188,7 @@ std::optional<std::vector<netlink::hop>> kernel_mirror::ways_of(uint32_t id) con
     return out;
 }
 
-/// None: by no interface of ours.
+/// None: not via a mirrored interface.
 std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) const {
     route_target out{.protocol = r.protocol, .metric = r.metric};
     const auto sends_nothing = [&](route_type type) {
@@ -227,15 +227,15 @@ void kernel_mirror::take_route(const netlink::route& r) {
     if (r.type != RTN_UNICAST && r.type != RTN_BLACKHOLE && r.type != RTN_UNREACHABLE &&
         r.type != RTN_PROHIBIT)
         return;
-    // Router advertisements and redirects are for hosts, and any host of the link can send them.
+    // Router advertisements and redirects are for hosts, and any host on the link can send them.
     if (r.protocol == RTPROT_RA || r.protocol == RTPROT_REDIRECT) return;
-    // Follows from an address, as ours does.
+    // A connected route, which turnpike derives from its own addresses.
     if (r.protocol == RTPROT_KERNEL && !(r.hops.size() == 1 && r.hops.front().via)) return;
     const in_table in = table_of(r.table == RT_TABLE_MAIN ? main : vrf->second);
     const route_target* there = in.routes.find(r.to);
     const bool beside =
         there != nullptr && there->metric == r.metric && there->type != route_type::local;
-    // One more of the same metric: of IPv4 the first counts, of IPv6 both share.
+    // Another route with the same metric: in IPv4 the first is active, in IPv6 both form a multipath route.
     if (!r.gone && r.appended && beside) {
         if (r.to.address.v6)
             doubtful_ = true;
@@ -258,7 +258,7 @@ void kernel_mirror::take_route(const netlink::route& r) {
     put(in, r.to, *target);
 }
 
-/// One of several ways of a route of IPv6 may go alone. False: others are left.
+/// Removes single next hops of an IPv6 multipath route. Returns false if others remain.
 bool kernel_mirror::take_members(in_table in, const ip_prefix& to, const route_target& from,
                                  const route_target& gone) {
     route_target left = from;
@@ -338,7 +338,7 @@ void kernel_mirror::remove_by(in_table in, const std::string& interface, bool v4
         changed_ |= state::change_members(in.routes, std::not_fn(is_by));
         return;
     }
-    // Those of IPv6 are put back: the kernel says itself which go.
+    // Keep the IPv6 routes: the kernel sends notifications for them.
     std::vector<std::pair<ip_prefix, route_target>> v6;
     const auto targets = in.routes.targets();
     for (auto at = in.routes.lower_bound({ip_address{.v6 = true}, 0}); at != in.routes.end(); ++at)
@@ -350,7 +350,7 @@ void kernel_mirror::remove_by(in_table in, const std::string& interface, bool v4
 }
 
 std::string protocol_name(uint8_t protocol) {
-    // linux/rtnetlink.h; FRR's own static ones are 196.
+    // linux/rtnetlink.h; FRR uses 196 for its static routes.
     static constexpr std::pair<uint8_t, const char*> all[] = {
         {1, "redirect"}, {2, "kernel"}, {3, "boot"},    {4, "static"},  {9, "ra"},    {11, "zebra"},
         {12, "bird"},    {16, "dhcp"},  {42, "babel"},  {99, "openr"},  {186, "bgp"}, {187, "isis"},

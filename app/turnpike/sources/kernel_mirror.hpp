@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel said, message by message, as what is to be learned of it. A source: it only yields.
+// Collects the learned objects from netlink messages of the kernel.
 //
 //   netlink::message --> kernel_mirror --> state::learned
 //
-// Of a table's routes of a prefix the one of the lowest metric counts, as in the kernel; the others wait here. The
-// main table's are the main routes, that of a VRF's number that VRF's, and all other tables the kernel's own. Routes by interfaces that are none of ours are the kernel's own business. Addresses on our interfaces
-// become ours; those on others (loopbacks, dummies) become routes to the box itself. Addresses with a lifetime, and
-// routes of router advertisements and redirects, are the kernel's own: any host of a link can cause them. Neighbours that somebody told the
-// kernel for good (permanent) become static ones; all others are the kernel's own.
+// The route with the lowest metric of a prefix in a table is active, as in the kernel; the mirror stores the
+// others. The main table belongs to the main VRF, the table with a VRF's number to that VRF; other tables
+// are ignored, and so are routes via interfaces that are not mirrored. Addresses on mirrored interfaces become local
+// addresses; addresses on others (loopbacks, dummies) become routes of type local. Addresses with a lifetime, and
+// routes from router advertisements and redirects, are ignored: any host on a link can cause them. Permanent neighbour
+// entries become static neighbours; all other neighbour entries are ignored.
 #pragma once
 
 #include <cstdint>
@@ -24,39 +25,39 @@ namespace turnpike::sources {
 /// Threads  one at a time.
 class kernel_mirror {
   public:
-    using names = std::map<uint32_t, std::string>;  ///< by the kernel's number
+    using names = std::map<uint32_t, std::string>;  ///< by ifindex or table number
 
-    /// What is ours of what the kernel has.
+    /// Objects of the kernel to follow.
     struct followed {
-        names interfaces{};  ///< that packets of turnpike's come and go by
-        names vrfs{};        ///< by table; the main one, which is always followed, is none
+        names interfaces{};  ///< mirrored interfaces
+        names vrfs{};        ///< by table; the main table is always followed
         bool operator==(const followed&) const = default;
     };
     explicit kernel_mirror(followed ours) : ours_(std::move(ours)) {}
 
-    /// Others. What is known of interfaces and VRFs that are gone is forgotten.
+    /// Changes the objects to follow, and forgets interfaces and VRFs that are removed.
     void set_ours(followed ours);
-    /// May throw std::bad_alloc: then it is to be made anew.
+    /// May throw std::bad_alloc: the mirror must then be recreated.
     void take(const netlink::message& m);
 
     [[nodiscard]] const state::learned& learned() const noexcept { return learned_; }
-    /// Something has changed since the last time that this was asked.
+    /// Whether the learned objects changed since the last call.
     [[nodiscard]] bool take_changed() noexcept { return std::exchange(changed_, false); }
-    /// What the kernel did not tell, and is to be asked for: it says nothing of the routes that go with an
-    /// address or a next-hop object.
+    /// Whether a new dump is necessary: the kernel sends no notifications for routes that it removes with an
+    /// address or a nexthop object.
     [[nodiscard]] bool is_doubtful() const noexcept { return doubtful_; }
-    /// Routes of our tables that are not followed: they are by interfaces that are not ours.
+    /// Number of routes in followed tables via interfaces that are not mirrored.
     [[nodiscard]] size_t others() const noexcept;
 
   private:
     struct table {
-        /// Of prefixes with more than one route: all of them.
+        /// All routes of prefixes with more than one.
         std::map<ip_prefix, std::vector<state::route_target>> several{};
-        std::set<std::pair<ip_prefix, uint32_t>> elsewhere{};  ///< with their metrics
+        std::set<std::pair<ip_prefix, uint32_t>> elsewhere{};  ///< prefix and metric
         std::set<ip_prefix>
-            appended{};  ///< of IPv4: a second route of the same metric waits in the kernel
+            appended{};  ///< IPv4: the kernel has a second route with the same metric
     };
-    /// A table, and what is learned of it.
+    /// A table, and its learned routes.
     struct in_table {
         table& of;
         state::route_set& routes;
@@ -79,7 +80,7 @@ class kernel_mirror {
     void put(in_table in, const ip_prefix& to, const state::route_target& t);
     void remove(in_table in, const ip_prefix& to, uint32_t metric);
     void show_best(in_table in, const ip_prefix& to);
-    /// Routes of a family by an interface, of all tables.
+    /// Removes routes of a family via an interface from all tables.
     void remove_by(const std::string& interface, bool v4_only);
     void remove_by(in_table in, const std::string& interface, bool v4_only);
     void show_addresses();
@@ -87,15 +88,15 @@ class kernel_mirror {
 
     followed ours_;
     state::learned learned_{};
-    std::map<std::string, table> tables_{};  ///< by VRF, as they come
-    std::map<uint32_t, std::set<ip_prefix>>
-        addresses_{};  ///< by the kernel's number of the interface
-    std::map<uint32_t, std::map<ip_address, mac_address>> neighbours_{};  ///< likewise: permanent
+    std::map<std::string, table> tables_{};                ///< by VRF, unfiltered
+    std::map<uint32_t, std::set<ip_prefix>> addresses_{};  ///< by ifindex
+    std::map<uint32_t, std::map<ip_address, mac_address>>
+        neighbours_{};  ///< by ifindex: permanent entries
     std::map<uint32_t, netlink::next_hop> next_hops_{};
     bool changed_ = false, doubtful_ = false;
 };
 
-/// "bgp", "ospf", ... of the kernel's number of who made a route; of one without a name the number.
+/// The name of an rtnetlink protocol number, "bgp", "ospf", ..., or the number if it has none.
 [[nodiscard]] std::string protocol_name(uint8_t protocol);
 
 }  // namespace turnpike::sources

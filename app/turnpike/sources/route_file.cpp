@@ -14,7 +14,7 @@ namespace {
 
 using state::route_type;
 
-/// The next word of a line, which loses it.
+/// Removes and returns the next word of a line.
 std::string_view take_word(std::string_view& line) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
     const auto start = std::find_if_not(line.begin(), line.end(), is_blank);
@@ -25,7 +25,7 @@ std::string_view take_word(std::string_view& line) {
     return word;
 }
 
-/// What `ip route` says of a route that we have no use for: a word, or a word and its value.
+/// Ignored words of `ip route`: words with a value, and single words.
 constexpr std::array<std::string_view, 6> with_value{"proto", "scope", "metric",
                                                      "src",   "pref",  "table"};
 constexpr const char* forms =
@@ -56,7 +56,7 @@ result<ip_prefix> parse_destination(std::string_view text) {
 
 namespace {
 
-/// The words of a line behind its prefix.
+/// The words of a line after its prefix.
 class line_words {
   public:
     line_words(std::string_view left, route_line& into) : left_(left), into_(into) {}
@@ -66,7 +66,7 @@ class line_words {
             if (auto good = read(word); !good) return good;
         return end_member();
     }
-    /// The family was said by a word: the route is of the other one.
+    /// Whether `inet` or `inet6` names a gateway of the other family.
     [[nodiscard]] bool crosses_families() const noexcept { return crosses_; }
     [[nodiscard]] bool any() const noexcept { return members_ != 0; }
 
@@ -102,7 +102,7 @@ class line_words {
     result<void> read_via() {
         if (in_member_) return refuse("via is there twice; say nexthop before each of several");
         std::string_view value = take_word(left_);
-        if (value == "inet6" || value == "inet") {  // as `ip route` says where families differ
+        if (value == "inet6" || value == "inet") {  // printed by `ip route` if the families differ
             crosses_ = true;
             value = take_word(left_);
         }
@@ -112,7 +112,7 @@ class line_words {
         in_member_ = true;
         return {};
     }
-    /// What was said of a next hop is complete.
+    /// Completes a next hop.
     result<void> end_member() {
         if (!in_member_) {
             if (members_ != 0 || (several_ && !now_.dev.empty()))
@@ -174,7 +174,7 @@ bool says_nothing(std::string_view line) noexcept {
 
 namespace {
 
-/// A gateway of a recursive route.
+/// Adds a gateway of a recursive route.
 result<void> add_beyond(const route_line::member& m, state::route_target& to) {
     if (!m.dev.empty() || m.onlink)
         return refuse(
@@ -199,7 +199,8 @@ result<state::route_target> route_line_reader::target_of(const route_line& line)
             out = state::target_on_link(std::string(m.dev));
             return {};
         }
-        const bool onlink = m.onlink && !m.dev.empty();  // else its network says the link
+        const bool onlink =
+            m.onlink && !m.dev.empty();  // otherwise its network determines the link
         auto found = neighbours_.interface_of(*m.via, m.dev, onlink);
         if (!found) return refuse("via " + found.error().text);
         out.members.push_back(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routes as plain lines, "PREFIX via ADDRESS [dev PORT]", as `ip route` prints them; blackhole and
-// unreachable stand before the prefix, recursive behind all else. A million lines in about a second, .gz too.
+// Routes as text lines, "PREFIX via ADDRESS [dev PORT]", in the format of `ip route`; blackhole and
+// unreachable precede the prefix, recursive is last. Parses a million lines in about a second, also from .gz.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,11 @@ namespace turnpike::sources {
 /// A prefix, an address, or "default". Errors: EINVAL with a sentence, no object.
 [[nodiscard]] result<ip_prefix> parse_destination(std::string_view text);
 
-/// One line's route.
+/// The route of a line.
 struct route_line {
     struct member {
-        std::optional<ip_address> via{};  ///< none: the link
-        std::string_view dev{};           ///< empty: not said
+        std::optional<ip_address> via{};  ///< none: on-link
+        std::string_view dev{};           ///< empty: not given
         uint16_t weight = 1;
         bool onlink = false;
         bool operator==(const member&) const = default;
@@ -30,20 +30,20 @@ struct route_line {
     state::route_type type = state::route_type::unicast;
     bool recursive = false;
     member first{};
-    std::vector<member> others{};  ///< where it has several; of most lines there are none
+    std::vector<member> others{};  ///< further next hops; empty for most lines
 };
 
-/// Words that `ip route` prints besides (proto, scope, metric, linkdown, ...) are passed over.
+/// Skips other words of `ip route` (proto, scope, metric, linkdown, ...).
 /// Errors  EINVAL with a sentence, no object
 [[nodiscard]] result<route_line> parse_route_line(std::string_view line);
 
-/// Empty, or a # comment.
+/// Whether a line is empty or a # comment.
 [[nodiscard]] bool says_nothing(std::string_view line) noexcept;
 
-/// Lines, one after the other, to routes: what they lead to is looked for once, not once a line.
+/// Converts lines to routes, with a cache of the last target.
 class route_line_reader {
   public:
-    /// targets  gets the targets
+    /// targets  receives the targets
     route_line_reader(state::neighbour_finder& neighbours, state::route_set& targets)
         : neighbours_(neighbours), targets_(targets) {}
     /// Errors  EINVAL with a sentence, no object
@@ -54,23 +54,23 @@ class route_line_reader {
 
     state::neighbour_finder& neighbours_;
     state::route_set& targets_;
-    // What the route before said: mostly this one says the same.
+    // The target of the previous line: mostly also of the next one.
     state::route_type last_type_ = state::route_type::unicast;
     bool last_recursive_ = false;
-    route_line::member last_{};  ///< its port is last_dev_
+    route_line::member last_{};  ///< its port is in last_dev_
     std::string last_dev_{};
     uint32_t last_index_ = UINT32_MAX;
 };
 
-/// Called for each route with its target's index in the set and the line's number; complains by throwing.
+/// Called for each route with its target's index in the set and the line number; throws on errors.
 using route_taker = std::function<void(const ip_prefix&, uint32_t target, uint32_t line)>;
 
-/// Read the routes of a file; empty lines and # comments are none.
+/// Reads the routes of a file; skips empty lines and # comments.
 /// Errors  ENOENT...; EINVAL with "file:line"
 [[nodiscard]] result<void> read_route_file(const std::filesystem::path& path,
                                            state::neighbour_finder& neighbours,
                                            state::route_set& into, const route_taker& take);
-/// The same of lines that are in memory; messages call them name:line, from `first_line` on.
+/// Reads lines in memory; messages refer to name:line, counted from `first_line`.
 [[nodiscard]] result<void> read_route_lines(std::string_view text, uint32_t first_line,
                                             const std::string& name,
                                             state::neighbour_finder& neighbours,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Changes of many routes as lines, in parts, made in a state all at once:
+// Changes of many routes as lines, received in parts and applied as one transaction:
 //
-//   add 10.9.0.0/16 via 10.0.2.2 dev east     it must not be there
-//   replace blackhole 192.0.2.0/24            whether it is there or not; the word may be left out
-//   del 10.8.0.0/16                           it must be there
+//   add 10.9.0.0/16 via 10.0.2.2 dev east     must not exist
+//   replace blackhole 192.0.2.0/24            may exist; the default verb
+//   del 10.8.0.0/16                           must exist
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ class route_stream {
   public:
     static constexpr size_t most = size_t{1} << 22;  ///< changes
 
-    /// Empty lines and # comments are none.
-    /// in      says which ports' networks there are
-    /// vrf     whose routes they are, of all parts the same; "": the main ones
-    /// Errors  EINVAL with "line N", counted from the first part on; ENOENT: no such VRF; ENOSPC
+    /// Skips empty lines and # comments.
+    /// in      configuration with the connected networks
+    /// vrf     VRF of the routes, the same in all parts; "": main
+    /// Errors  EINVAL with "line N", counted from the first part; ENOENT: no such VRF; ENOSPC
     [[nodiscard]] result<void> take(std::string_view lines, const state::desired& in,
                                     const std::string& vrf = {});
-    /// As in the order in which they came.
-    /// Errors  EEXIST, ENOENT with "line N", the first; EINVAL: the state cannot be; `into` is then of no
-    ///         use. Whether or not: all that was taken is gone
+    /// Applies the changes in the order received, and discards them, also on an error.
+    /// Errors  EEXIST, ENOENT with "line N", the first one; EINVAL: the result is invalid; `into` is then
+    ///         unusable
     [[nodiscard]] result<void> make(state::desired& into);
 
     [[nodiscard]] size_t size() const noexcept { return changes_.size(); }
@@ -36,7 +36,7 @@ class route_stream {
   private:
     enum class verb : uint8_t { add, replace, del };
     struct change {
-        state::route route;  ///< of targets_
+        state::route route;  ///< its target is an index into targets_
         verb what;
         uint32_t line;
     };
@@ -47,7 +47,7 @@ class route_stream {
 
     std::string vrf_;
     std::vector<change> changes_;
-    state::route_set targets_;  ///< of no routes
+    state::route_set targets_;  ///< only for its targets
     uint32_t lines_ = 0;
 };
 

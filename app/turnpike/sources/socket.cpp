@@ -13,7 +13,7 @@
 namespace turnpike::sources {
 namespace {
 
-// Of a look: it is a part of one of control's rounds, and punted packets wait for its end.
+// Per call: it is part of a round of the control thread, which delays punted packets.
 constexpr int most_events = 8;
 constexpr int most_accepted = 8;
 constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
@@ -30,7 +30,7 @@ socket_peer peer_of(int fd) {
         out.gid = who.gid;
     }
     size = 0;
-    // Too short: the kernel says how long the list is, which does not change any more.
+    // Too short: the kernel returns the length, which is fixed.
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, nullptr, &size) != 0 && errno == ERANGE) {
         out.groups.resize(size / sizeof out.groups[0]);
         if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, out.groups.data(), &size) != 0)
@@ -47,7 +47,7 @@ bool line_socket::client::has_line() noexcept {
     return searched < in.size() || (ended && begin < in.size());
 }
 
-/// Where has_line(): the last one may lack its end.
+/// Requires has_line(): the last line may lack its line end.
 std::string_view line_socket::client::line() const noexcept {
     return std::string_view(in).substr(begin, searched - begin);
 }
@@ -88,7 +88,7 @@ void line_socket::listen_by(listener next) noexcept {
     try {
         while (listens() && accept_some()) {
         }
-    } catch (const std::exception&) {  // no memory for them: they see the end of the connection
+    } catch (const std::exception&) {  // no memory: the connection is closed
     }
     std::swap(listening_, next);
 }
@@ -98,7 +98,7 @@ void line_socket::serve() noexcept {
     try {
         look();
         answer_one();
-    } catch (const std::exception&) {  // no memory: what was not done comes again
+    } catch (const std::exception&) {  // no memory: level-triggered events are repeated
     }
 }
 
@@ -113,13 +113,13 @@ void line_socket::look() {
     }
     for (int i = 0; i < n; ++i) {
         auto* c = static_cast<client*>(events[static_cast<size_t>(i)].data.ptr);
-        if (c == nullptr) continue;  // after those that may go now
+        if (c == nullptr) continue;  // after the events of existing clients
         const uint32_t happened = events[static_cast<size_t>(i)].events;
         bool stays = false;
         try {
             stays = ((happened & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || hear(*c)) &&
                     ((happened & EPOLLOUT) == 0 || speak(*c)) && settle(*c);
-        } catch (const std::exception&) {  // no memory for what it sends
+        } catch (const std::exception&) {  // no memory for its data
         }
         if (!stays) drop(find(c), nullptr);
     }
@@ -141,8 +141,8 @@ bool line_socket::accept_some() {
     return true;
 }
 
-/// Who has asked nothing for the longest goes for somebody new: idle clients lock nobody out. Those that
-/// never asked go first, however many come: a crowd takes no operator's place.
+/// Closes the client that has been idle for the longest to accept a new one, so that idle clients do not block
+/// others. Clients without any request go first, so that a flood of connections does not displace an operator.
 bool line_socket::make_room() {
     if (clients_.size() < limits_.clients) return true;
     auto idle = clients_.end();
@@ -177,9 +177,9 @@ void line_socket::adopt(owned_fd connection) {
     if (!speak(c) || !settle(c)) drop(find(&c), nullptr);
 }
 
-/// What it sent. False: it is gone.
+/// Receives from a client. Returns false if it is gone.
 bool line_socket::hear(client& c) {
-    if (c.ended || c.closing || c.has_line()) return true;  // its turn has not come
+    if (c.ended || c.closing || c.has_line()) return true;  // a line is still pending
     if (c.begin != 0) {
         c.in.erase(0, c.begin);
         c.searched -= c.begin;
@@ -207,7 +207,7 @@ bool line_socket::hear(client& c) {
     return true;
 }
 
-/// What it takes of its answer. False: it is gone.
+/// Sends the pending answer. Returns false if the client is gone.
 bool line_socket::speak(client& c) {
     const size_t until = std::min(c.out.size(), c.written + write_bytes);
     while (c.written < until) {
@@ -225,7 +225,7 @@ bool line_socket::speak(client& c) {
     return true;
 }
 
-/// What it is awaited for now. False: nothing more, it goes.
+/// Updates the epoll events of a client. Returns false if the client is done.
 bool line_socket::settle(client& c) {
     const bool waits = c.has_line();
     if (c.out.empty() && (c.closing || (c.ended && !waits))) return false;
@@ -237,7 +237,7 @@ bool line_socket::settle(client& c) {
     return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.fd.get(), &event) == 0;
 }
 
-/// In turns: who was answered goes behind the others.
+/// Round robin: an answered client moves to the end of the list.
 void line_socket::answer_one() {
     const auto next = std::find_if(clients_.begin(), clients_.end(),
                                    [](client& c) { return c.out.empty() && c.has_line(); });
@@ -262,14 +262,14 @@ void line_socket::answer_one() {
 
 void line_socket::refuse(const owned_fd& fd, const error& why) const {
     const std::string text = around_.refusal(why) + "\n";
-    // What does not fit at once is not said.
+    // Best effort: the rest is dropped.
     (void)!::send(fd.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void line_socket::drop(client_list::iterator c, const char* why) {
     const int pid = c->who.pid;
     if (c->asked && around_.gone) around_.gone(c->who);
-    clients_.erase(c);  // and epoll forgets a descriptor that is closed
+    clients_.erase(c);  // closing the descriptor removes it from epoll
     if (why != nullptr) let_go("process " + std::to_string(pid) + " " + why);
 }
 

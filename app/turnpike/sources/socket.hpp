@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A UNIX stream socket of lines: who connects is greeted with one, each line asked is answered with one,
-// in order. Bounded whatever clients do; no thread of its own, and nothing here waits.
+// A line-based UNIX stream socket: a client receives a greeting, then one answer line per request line,
+// in order. Memory is bounded regardless of clients; no thread, and no call blocks.
 //
 //   client --lines--> in (one line, at most) --answer()--> out (one answer) --> client
-//                     not read from while a line waits     not asked again until it is taken
+//                     not read while a line is pending     no further answer until it is sent
 #pragma once
 
 #include <chrono>
@@ -20,62 +20,62 @@
 
 namespace turnpike::sources {
 
-/// Who is at the other end (SO_PEERCRED, SO_PEERGROUPS: when it connected).
+/// Credentials of the peer at the time of connection (SO_PEERCRED, SO_PEERGROUPS).
 struct socket_peer {
-    static constexpr unsigned nobody = 65534;  ///< the kernel's number of an unknown user
+    static constexpr unsigned nobody = 65534;  ///< overflow UID: an unknown user
     int pid = 0;
     unsigned uid = nobody, gid = nobody;
-    uint64_t connection = 0;         ///< another one's number is another
-    std::vector<unsigned> groups{};  ///< beside gid
+    uint64_t connection = 0;         ///< unique number
+    std::vector<unsigned> groups{};  ///< supplementary groups
 };
 
 struct socket_limits {
     size_t line_bytes = 1u << 20;
     size_t clients = 64;
-    std::chrono::milliseconds patience{10'000};  ///< that an answer waits for its reader
+    std::chrono::milliseconds patience{10'000};  ///< timeout for sending an answer
 };
 
-/// Threads  one: whoever calls serve().
+/// Threads  one: the caller of serve().
 class line_socket {
   public:
-    /// The answer to a line, both without their ends; what it throws ends that client.
+    /// Returns the answer to a line, both without line ends; an exception closes the connection.
     using answer_function =
         std::function<std::string(std::string_view line, const socket_peer& from)>;
     struct surroundings {
         std::string greeting{};
         answer_function answer{};
-        /// An answer that is not to a line: why a client is refused or let go.
+        /// Formats an error outside of a request: the reason of a refused or closed connection.
         std::function<std::string(const error&)> refusal{};
-        /// A client whose line was answered is no more; may be empty.
+        /// Called when a client that sent a request is gone; may be empty.
         std::function<void(const socket_peer&)> gone{};
-        /// A line for the log: clients that were let go, at most one a second.
+        /// Logs closed connections, at most one line per second.
         std::function<void(const std::string&)> say{};
     };
 
     explicit line_socket(surroundings s, const socket_limits& l = {});
-    /// The socket's file goes; what clients have not been told, they are not.
+    /// Removes the socket's file; pending answers are discarded.
     ~line_socket();
     line_socket(const line_socket&) = delete;
     line_socket& operator=(const line_socket&) = delete;
 
-    /// Listen at a path that did not exist, or whose process is gone; mode 0660 from the first moment.
+    /// Listens on a path that does not exist, or whose process is gone; mode 0660 from creation.
     /// group, owner  its group and owner, by name or number; empty: the process's
-    /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENOENT: the folder, the group...
+    /// Errors  EADDRINUSE: a process listens there; EEXIST: not a socket; ENOENT: no such folder, group...
     [[nodiscard]] result<void> listen(const std::string& path, const std::string& group,
                                       const std::string& owner = {});
-    /// Where it listens; to be told of its folder or its owner.
+    /// The listener, for setting its folder ownership or owner.
     [[nodiscard]] listener& place() noexcept { return listening_; }
-    /// Ready to listen by another one.
-    /// Errors  of epoll
+    /// Prepares a change to another listener.
+    /// Errors  from epoll
     [[nodiscard]] result<void> get_ready(const listener& next);
-    /// Listen by one that is ready, and no more by that before, whose file goes. Whoever connected there is a
-    /// client, and those that are stay.
+    /// Switches to a prepared listener and removes the old one's file. Pending connections of the old one are
+    /// accepted, and existing clients stay.
     void listen_by(listener next) noexcept;
     [[nodiscard]] bool listens() const noexcept { return listening_.fd() >= 0; }
-    /// A connection that is there already becomes a client.
+    /// Adds an existing connection as a client.
     void adopt(owned_fd connection);
 
-    /// What clients sent and what they can take; answers one line at most. Never waits.
+    /// Receives from and sends to clients; answers at most one line. Never blocks.
     void serve() noexcept;
 
     [[nodiscard]] size_t clients() const noexcept { return clients_.size(); }
@@ -86,12 +86,12 @@ class line_socket {
         owned_fd fd{};
         socket_peer who{};
         std::string in{}, out{};
-        size_t begin = 0;      ///< of what in `in` is not answered
-        size_t searched = 0;   ///< no end of a line before here
-        size_t written = 0;    ///< of out
-        bool ended = false;    ///< it sends no more
-        bool asked = false;    ///< ever
-        bool closing = false;  ///< it goes when it has taken `out`
+        size_t begin = 0;      ///< start of the unanswered part of `in`
+        size_t searched = 0;   ///< position up to which no line end was found
+        size_t written = 0;    ///< bytes of `out` sent
+        bool ended = false;    ///< the client has shut down its sending side
+        bool asked = false;    ///< has sent a request
+        bool closing = false;  ///< close after `out` is sent
         uint32_t awaited = 0;  ///< epoll events
         clock::time_point heard{}, moved{};
 
@@ -102,7 +102,7 @@ class line_socket {
     using client_list = std::list<client>;
 
     void look();
-    /// Whether there may be more.
+    /// Returns whether more may be pending.
     bool accept_some();
     bool make_room();
     bool hear(client& c);
@@ -118,10 +118,10 @@ class line_socket {
     socket_limits limits_;
     owned_fd epoll_{};
     listener listening_{};
-    client_list clients_{};  ///< the next to be answered first
+    client_list clients_{};  ///< the next one to be answered is first
     clock::time_point now_{}, said_{};
     uint64_t unsaid_ = 0, connections_ = 0;
-    std::string unsaid_why_{};  ///< the last one's
+    std::string unsaid_why_{};  ///< of the last suppressed line
 };
 
 }  // namespace turnpike::sources

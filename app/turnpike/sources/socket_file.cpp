@@ -54,8 +54,8 @@ result<sockaddr_un> address_of(const std::string& path) {
     return a;
 }
 
-/// Two that start at once take turns at looking and binding. Whoever may read the folder could hold
-/// this for ever, so after a while it is done without.
+/// Serializes checking and binding of processes that start at the same time. Any user who can read the folder could hold
+/// the lock forever, so continue without it after a timeout.
 owned_fd lock_folder_of(const std::string& path) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     owned_fd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -66,7 +66,7 @@ owned_fd lock_folder_of(const std::string& path) {
     return fd;
 }
 
-/// What is at the path goes where nobody listens there.
+/// Removes a stale socket from the path.
 result<void> clear_the_place(const std::string& path, const sockaddr_un& at) {
     struct stat there {};
     if (::lstat(path.c_str(), &there) != 0) {
@@ -111,7 +111,7 @@ result<listener> listener::at(const std::string& path, const std::string& group,
         ::unlink(path.c_str());
         return fail(code, path, text);
     };
-    // Until it listens, nobody can connect: by then it is its owner's and its group's.
+    // Set owner and group before listen(): no client can connect earlier.
     constexpr uid_t as_it_is = UINT32_MAX;
     if ((*gid || *uid) &&
         ::lchown(path.c_str(), uid->value_or(as_it_is), gid->value_or(as_it_is)) != 0)

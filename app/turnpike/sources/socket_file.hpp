@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file of a listening UNIX socket: made with its final mode, and never another's.
+// The file of a listening UNIX socket: created with its final mode; never removes another process's file.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace turnpike::sources {
 
-/// A non-blocking stream socket that listens, and its file, which goes with it.
+/// A non-blocking listening stream socket, which owns its file.
 class listener {
   public:
-    /// At a path where nothing is, or a file that a dead process left; mode 0660.
+    /// Listens on a path that does not exist, or was left by a dead process; mode 0660.
     /// group, owner  by name or number; empty: the process's
-    /// Errors  EADDRINUSE: somebody listens there; EEXIST: no socket; ENAMETOOLONG; ENOENT: the folder
-    ///         or the group, the owner; EPERM: only root gives it to others; EACCES...
+    /// Errors  EADDRINUSE: a process listens there; EEXIST: not a socket; ENAMETOOLONG; ENOENT: no such folder,
+    ///         group or owner; EPERM: only root may change the owner; EACCES...
     [[nodiscard]] static result<listener> at(const std::string& path, const std::string& group,
                                              const std::string& owner);
-    /// At no path.
+    /// Not listening.
     listener() = default;
     listener(listener&& other) noexcept;
     listener& operator=(listener&& other) noexcept;
@@ -27,12 +27,12 @@ class listener {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
-    /// Its file is where it was made, and no other is there.
+    /// Whether the path still has the file created by this listener.
     [[nodiscard]] bool has_its_file() const noexcept;
-    /// Another owner and group of the file.
-    /// Errors  ENOENT: there is no such one; EPERM...
+    /// Changes owner and group of the file.
+    /// Errors  ENOENT: no such user or group; EPERM...
     [[nodiscard]] result<void> give_to(const std::string& group, const std::string& owner) const;
-    /// The file's folder was made for it: it goes too, where nothing else is in it by then.
+    /// The folder was created for the file: remove it, too, if it is empty.
     void owns_folder() noexcept { owns_folder_ = true; }
 
   private:

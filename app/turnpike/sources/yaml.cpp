@@ -94,7 +94,7 @@ state::control_plane read_control_plane(const reader& from) {
     return out;
 }
 
-/// From the configuration's folder, as a list's file is.
+/// Relative to the configuration's folder.
 state::pcie_profiles read_profiles(const reader& from, const std::string& name) {
     constexpr size_t most_bytes = 1u << 20;
     state::pcie_profiles out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The configuration file as a source: YAML to a desired state, validated whole.
+// The configuration file: YAML to a validated state::desired.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@
 
 namespace turnpike::sources {
 
-/// Read and validate a file, and the files that it names. Errors: ENOENT..., or EINVAL with
-/// "file:line" and a plain sentence.
+/// Reads and validates a file, and the files that it names. Errors: ENOENT..., or EINVAL with
+/// "file:line" and a sentence.
 [[nodiscard]] result<state::desired> load(const std::filesystem::path& path);
 
-/// The same for a text; `name` is what messages call it.
+/// Reads a text; messages refer to it as `name`.
 [[nodiscard]] result<state::desired> load_text(std::string_view text, const std::string& name);
 
-/// Split "-l 0-1 --no-pci" at blanks; quotes ('..' or "..") hold blanks together.
+/// Split "-l 0-1 --no-pci" at blanks; quotes ('..' or "..") protect blanks.
 [[nodiscard]] result<std::vector<std::string>> split_arguments(std::string_view line);
 
 }  // namespace turnpike::sources

@@ -19,14 +19,14 @@ constexpr size_t max_list_rules = 1u << 20;
 constexpr const char *tiny_fragment = "tiny-fragment", *neighbour_discovery = "neighbour-discovery",
                      *by_default = "default";
 
-/// Any packet of which lists know this.
+/// An implicit rule that matches packets with the property `bit`.
 acl_rule own_rule(acl_action action, const char* name, uint16_t bit) {
     acl_rule r{.action = action, .name = name};
     r.match.tcp_flags = {bit, bit};
     return r;
 }
 
-/// Without turnpike's own.
+/// The rules without implicit ones.
 std::vector<acl_rule> operators_rules(const acl_list& list) {
     std::vector<acl_rule> out;
     for (const acl_rule& r : list.rules)
@@ -34,7 +34,7 @@ std::vector<acl_rule> operators_rules(const acl_list& list) {
     return out;
 }
 
-/// `rules` between turnpike's own.
+/// Sets the rules, enclosed by the implicit ones.
 void fill(acl_list& list, std::vector<acl_rule> rules) {
     list.rules.clear();
     if (!list.l2)
@@ -58,8 +58,8 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
         } else {
             acl_rule r = read_acl_rule(element, l2);
             if (!r.name.empty() && !names.insert(r.name).second)
-                element.at("name").refuse(
-                    fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
+                element.at("name").refuse(fmt::format(
+                    "is '{}' again, or a reserved name; rule names are unique", r.name));
             out.push_back(std::move(r));
         }
         if (out.size() >= max_list_rules)
@@ -68,7 +68,7 @@ std::vector<acl_rule> read_rules(const reader& from, const std::string& config_f
     return out;
 }
 
-/// before  what stays where it is not said; null: a new list
+/// before  defaults for absent members; null: a new ACL
 acl_list read_list(const reader& from, const std::string& config_file, const acl_list* before) {
     from.expect_map({"name", "layer", "default", "memory_mb", "rules"});
     acl_list out;
@@ -82,14 +82,14 @@ acl_list read_list(const reader& from, const std::string& config_file, const acl
     if (from.has("layer")) out.l2 = from.at("layer").number(2, 3) == 2;
     const bool keeps = before != nullptr && !from.has("rules");
     if (keeps && out.l2 != before->l2)
-        from.at("layer").refuse("differs from what it was: its rules have to be said, too");
+        from.at("layer").refuse("differs from the current layer: the rules must be given, too");
     if (from.has("default")) out.default_permits = from.at("default").word({"deny", "permit"}) == 1;
     out.memory_mb = from.number_or("memory_mb", out.memory_mb, 1, 1u << 16);
     fill(out, keeps ? operators_rules(*before) : read_rules(from.at("rules"), config_file, out.l2));
     return out;
 }
 
-/// The place of the rule that an edit names, among the operator's.
+/// The position among the configured rules of the rule that an edit names.
 size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
     if (from.has("at") == from.has("name"))
         from.refuse("should have either \"at\", from 1, or the rule's \"name\"");
@@ -106,7 +106,7 @@ size_t place_of(const reader& from, const std::vector<acl_rule>& rules) {
     return static_cast<size_t>(at - rules.begin());
 }
 
-/// The rule of an edit; no other of the list has its name.
+/// The rule of an edit; its name must be unique in the ACL.
 acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, bool l2) {
     for (const char* key : {"file", "lines"})
         if (!l2 && from.is_map() && from.has(key))
@@ -120,7 +120,7 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
                     [&](const acl_rule& o) { return !r.name.empty() && o.name == r.name; });
     if (taken)
         from.at("name").refuse(
-            fmt::format("is '{}' again, or turnpike's own; each rule has its own", r.name));
+            fmt::format("is '{}' again, or a reserved name; rule names are unique", r.name));
     return r;
 }
 
@@ -138,7 +138,7 @@ std::string list_name(const desired& in, const reader& from) {
 void read_lists(const reader& from, desired& into) {
     for (const reader& element : from.list("access lists")) {
         if (into.acls.find(element.at("name").text()) != nullptr)
-            element.at("name").refuse(fmt::format("is '{}' again; each access list has its own",
+            element.at("name").refuse(fmt::format("is '{}' again; names of access lists are unique",
                                                   element.at("name").text()));
         read_acl(element, into);
     }
@@ -179,7 +179,7 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
     if (how == list_edit::erase) {
         rules.erase(at);
     } else {
-        at->name.clear();  // may be the new one's
+        at->name.clear();  // the new rule may have the same name
         *at = read_one_rule(from.at("rule"), rules, l2);
     }
 }

@@ -42,7 +42,7 @@ void require(acl::masked<T>& field, T bits) {
     field.mask = static_cast<T>(field.mask | bits);
 }
 
-/// A number at the start of the text, which loses it.
+/// Removes and returns a number at the start of the text.
 std::optional<uint16_t> take_port(std::string_view& text) {
     uint16_t value = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -78,7 +78,7 @@ uint8_t read_protocol(const reader& from) {
         fmt::format("should be a number from 0 to 255{}, not '{}'", names, text.substr(0, 80)));
 }
 
-/// "+syn -ack": set and clear.
+/// "+syn -ack": flags that must be set or clear.
 acl::masked<uint16_t> read_tcp_flags(const reader& from) {
     const std::string text = from.text();
     acl::masked<uint16_t> out;
@@ -100,7 +100,7 @@ acl::masked<uint16_t> read_tcp_flags(const reader& from) {
     return out;
 }
 
-/// The IP version that a rule is found to be of.
+/// The IP version implied by the members of a rule.
 class version {
   public:
     void is(const reader& said_by, std::string_view key, bool v6) {
@@ -130,7 +130,7 @@ void read_addresses_of(const reader& from, acl_rule& r, version& v) {
     }
 }
 
-/// What the rule asks of the upper-layer header, and with it that there is one.
+/// Conditions on the upper-layer header, which imply that the packet has one.
 void read_upper_layer(const reader& from, acl_rule& r, version& v) {
     const uint8_t protocol = r.match.protocol.mask == 0 ? 0 : r.match.protocol.value;
     const bool ports = has_ports(protocol);
@@ -180,7 +180,7 @@ acl::masked<uint16_t> read_vlan_match(const reader& from) {
 }
 
 /// The last field of ClassBench's rules: TCP's flags in the high byte; ICMP's type in the high byte
-/// and its code in the low one. Answers what is wrong.
+/// and its code in the low one. Returns an error text, or an empty one.
 std::string take_extra_field(acl::rule& r) {
     const acl::masked<uint16_t> extra = std::exchange(r.tcp_flags, {});
     if (r.source_port != acl::port_range{} || r.destination_port != acl::port_range{})
@@ -209,7 +209,7 @@ acl_action read_action(const reader& from) {
     return static_cast<acl_action>(from.at("action").word({"permit", "deny", "count"}));
 }
 
-/// "02:00:00:00:00:01", or with the bits that count: "02:00:00:00:00:00/ff:ff:ff:00:00:00".
+/// "02:00:00:00:00:01", or with a mask: "02:00:00:00:00:00/ff:ff:ff:00:00:00".
 mac_match read_mac_match(const reader& from) {
     const std::string text = from.text();
     const size_t slash = text.find('/');
@@ -256,7 +256,7 @@ acl_rule read_l2_rule(const reader& from) {
     return r;
 }
 
-/// The text of the file, or the block with as many empty lines before it as the configuration has.
+/// The text of the file, or the block preceded by empty lines so that line numbers match the configuration.
 std::string rules_text(const reader& from, const std::string& config_file,
                        const std::string& name) {
     if (from.has("lines"))
@@ -318,7 +318,7 @@ std::vector<acl_rule> read_acl_file(const reader& from, const std::string& confi
                    .ipv6 = file->kind == acl::family::ipv6,
                    .match = file->rules[i],
                    .where = {fmt::format("{}:{}", name, file->lines[i])}};
-        r.match.priority = r.match.user_data = acl::rule{}.priority;  // its place says them
+        r.match.priority = r.match.user_data = acl::rule{}.priority;  // assigned by position
         std::string wrong = take_extra_field(r.match);
         if (wrong.empty())
             if (const auto packed = acl::pack<acl::ipv6_words>(r.match); !packed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One entry of an access list: a rule as written in YAML, or a file of rules in ClassBench's form.
+// One entry of an ACL: a rule in YAML, or a file of rules in ClassBench format.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 namespace turnpike::sources {
 
 inline constexpr std::array<std::string_view, 8> tcp_flag_names = {
-    "fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"};  ///< from bit 0 up
+    "fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"};  ///< from bit 0 on
 
-/// EtherTypes, and IEEE 802.3 lengths in the place of one.
+/// Ethertypes, and the range of IEEE 802.3 lengths.
 struct named_ethertype {
     std::string_view name;
     acl::port_range type;
@@ -25,13 +25,13 @@ inline constexpr std::array<named_ethertype, 5> named_ethertypes = {{{"ipv4", {0
                                                                      {"lldp", {0x88cc, 0x88cc}},
                                                                      {"llc", {0, 0x05ff}}}};
 
-/// Whether what this protocol carries begins with ports.
+/// Whether the protocol's header begins with ports.
 [[nodiscard]] bool has_ports(uint8_t protocol) noexcept;
 
-/// l2  of an L2 list. Throws complaint.
+/// l2  for an L2 ACL. Throws complaint.
 state::acl_rule read_acl_rule(const config::reader& from, bool l2);
-/// {action, file} or {action, lines}: one rule for each of the file's or block's lines, in their order. A
-/// relative path is taken from the folder of `config_file`. Throws complaint.
+/// {action, file} or {action, lines}: one rule per line of the file or block, in order. A
+/// relative path is relative to the folder of `config_file`. Throws complaint.
 std::vector<state::acl_rule> read_acl_file(const config::reader& from,
                                            const std::string& config_file);
 

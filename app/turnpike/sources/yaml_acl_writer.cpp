@@ -33,14 +33,14 @@ std::string text_of(const acl::port_range& r) {
 
 bool asks(const acl::rule& r, uint16_t bit) { return (r.tcp_flags.mask & bit) != 0; }
 
-/// Only ClassBench's form knows rules for ports of any protocol, and masks of protocols.
+/// Rules with ports and any protocol, and protocol masks, need the ClassBench format.
 bool needs_classbench(const acl::rule& r) {
     if (r.protocol.mask != 0 && r.protocol.mask != 0xff) return true;
     return asks(r, acl_key::has_ports) && !(r.protocol.mask == 0xff && has_ports(r.protocol.value));
 }
 
 std::string flags_text(const acl::masked<uint16_t>& flags) {
-    if ((flags.mask & 0xff) == 0) return " ";  // any flags, but that there are some
+    if ((flags.mask & 0xff) == 0) return " ";  // any flags: only requires a TCP header
     std::string out;
     for (size_t i = 0; i < tcp_flag_names.size(); ++i) {
         if ((flags.mask >> i & 1) == 0) continue;
@@ -57,14 +57,14 @@ std::string vlan_text(const acl::masked<uint16_t>& vlan) {
     return format(", vlan: {}", vlan.value & ~acl_key::tagged);
 }
 
-/// What the rule does, and its name.
+/// Action and name of the rule.
 std::string opening(const acl_rule& r) {
     std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
     if (!r.name.empty()) out += ", name: " + quoted(r.name);
     return out;
 }
 
-/// What is asked of the upper-layer header and around it.
+/// Conditions on the upper-layer header and other fields.
 std::string details(const acl::rule& r) {
     std::string out;
     const bool ports = asks(r, acl_key::has_ports), any = r.destination_port == acl::port_range{};
@@ -81,7 +81,7 @@ std::string details(const acl::rule& r) {
     return out;
 }
 
-/// Of an L2 list.
+/// A rule of an L2 ACL.
 std::string frame_rule_text(const acl_rule& r) {
     const l2_match m = l2_of(r.match);
     std::string out = opening(r);
@@ -113,7 +113,7 @@ std::string rule_text(const acl_rule& r) {
     return out + details(r.match) + "}";
 }
 
-/// ClassBench's last field: take_extra_field() of yaml_acl_rule.cpp the other way round.
+/// ClassBench's last field: the inverse of take_extra_field() of yaml_acl_rule.cpp.
 std::string extra_text(const acl::rule& r) {
     if (asks(r, acl_key::has_tcp_flags))
         return format("0x{:04x}/0x{:04x}", (r.tcp_flags.value & 0xff) << 8,
@@ -155,7 +155,7 @@ void add_list(std::string& out, const acl_list& list) {
                   list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
                   list.memory_mb);
     bool any = false;
-    const acl_rule* block = nullptr;  // the one before, of a block in ClassBench's form
+    const acl_rule* block = nullptr;  // the previous rule of a block in ClassBench format
     for (const acl_rule& r : list.rules) {
         if (r.where.text.empty()) continue;
         if (!any) out += "    rules:\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access lists as yaml_acl.hpp reads them; yaml_writer.cpp's other half.
+// Writes ACLs in the format of yaml_acl.hpp; part of yaml_writer.cpp.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace turnpike::sources {
 
-/// A double-quoted scalar of YAML, whatever the text holds.
+/// A double-quoted YAML scalar with escapes.
 [[nodiscard]] std::string quoted(const std::string& text);
 
-/// An element of "acl:", with its rules; turnpike's own are left out.
+/// An element of "acl:" with its rules, without implicit ones.
 void add_list(std::string& out, const state::acl_list& list);
 
 }  // namespace turnpike::sources

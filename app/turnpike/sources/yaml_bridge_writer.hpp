@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bridge as the configuration has it.
+// Writes a bridge in the format of the configuration.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace turnpike::sources {
 
-/// All but its routing interfaces.
+/// Writes the bridge without its routed interfaces.
 void add_bridge(std::string& to, const std::string& name, const state::bridge& b);
 
 }  // namespace turnpike::sources

@@ -36,7 +36,7 @@ std::pair<uint16_t, uint16_t> read_range(const reader& from) {
     return {first, last};
 }
 
-/// What is said of a routing interface.
+/// Members of a routed interface.
 void read_routed(const reader& from, const desired& in, state::interface& into) {
     into.kind = state::interface_kind::routed;
     read_routing(from, into);
@@ -60,7 +60,7 @@ state::storm_rates read_storm(const reader& from) {
     return out;
 }
 
-/// Which of a member's keys its mode has a use for.
+/// The keys of a bridge port that depend on its mode.
 void read_mode(const reader& from, bridge_member& m) {
     const auto forbid = [&](std::initializer_list<std::string_view> keys) {
         for (const std::string_view key : keys)
@@ -99,7 +99,7 @@ void read_mode(const reader& from, bridge_member& m) {
         m.service_tags = from.at("ethertype").word({"802.1q", "802.1ad"}) == 1;
 }
 
-/// [{wire: 100, vlan: 10}]: each of both once, so that there is a way back.
+/// [{wire: 100, vlan: 10}]: both sides must be unique, so that the mapping is reversible.
 void read_translation(const reader& from, bridge_member& m) {
     state::vlan_set inside;
     for (const reader& one : from.list("pairs of wire and vlan")) {
@@ -111,7 +111,7 @@ void read_translation(const reader& from, bridge_member& m) {
             one.refuse("is a second translation of one VLAN");
         inside.set(vlan);
     }
-    // Two VLANs with one tag would be one to the other end.
+    // Two VLANs must not share a tag on the wire.
     for (const auto& [wire, vlan] : m.translate)
         if (m.vlans.test(wire) && !inside.test(wire))
             from.refuse(
@@ -120,7 +120,7 @@ void read_translation(const reader& from, bridge_member& m) {
                             vlan, wire, wire));
 }
 
-/// Of a bridge's list, or alone: then its bridge is said, too.
+/// An element of a bridge's list, or a single edit with `bridge`.
 bridge_member read_member(const reader& from) {
     from.expect_map({"bridge", "port", "mode", "vlan", "trunks", "ethertype", "translate",
                      "learning", "flood_unknown", "neigh_suppress", "locked", "isolation",
@@ -269,11 +269,11 @@ void read_bridge(const reader& from, desired& into) {
     if (from.has("addresses") || (from.has("kernel") && from.at("kernel").truth()))
         add_routing(from, 0);
     else if (from.has("acl"))
-        from.at("acl").refuse("goes with addresses: members have their own");
+        from.at("acl").refuse("needs addresses: bridge ports have separate lists");
     else
         for (const std::string_view key : routing_keys)
             if (from.has(key) && key != "kernel")
-                from.at(key).refuse("goes with addresses: what is bridged is not routed");
+                from.at(key).refuse("needs addresses: it applies to routed interfaces only");
     if (from.has("interfaces"))
         for (const reader& one : from.at("interfaces").list("routing interfaces")) {
             one.expect_map({"vlan", "acl", "addresses"}, routing_keys);

@@ -10,7 +10,7 @@
 namespace turnpike::sources {
 namespace {
 
-/// VRRP's groups that a router is the master of are few; each costs a pass where bursts mix them.
+/// A router is master of few VRRP groups; each address in a burst costs a comparison pass.
 constexpr size_t most_macs = 16;
 
 std::vector<mac_address> read_macs(const config::reader& from) {
@@ -22,8 +22,7 @@ std::vector<mac_address> read_macs(const config::reader& from) {
         out.push_back(mac);
     }
     if (out.size() > most_macs)
-        from.refuse(fmt::format("has {} MAC addresses; an interface takes {} beside its own",
-                                out.size(), most_macs));
+        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), most_macs));
     return out;
 }
 

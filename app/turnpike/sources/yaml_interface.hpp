@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of an interface that routes, alike of a port, of a VLAN and of a bridge. Complains by throwing
+// Members of routed interfaces, common to ports, VLANs and bridges. Reports errors by throwing
 // config::complaint.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace turnpike::sources {
 
-/// The keys, beside `addresses`, that have a meaning only where packets are routed.
+/// Keys other than `addresses` that are valid only on routed interfaces.
 inline constexpr std::array<std::string_view, 7> routing_keys{
     "vrf", "kernel", "urpf", "macs", "redirects", "source_routed", "router_alert"};
 
-/// Addresses, and those; a key that is not there leaves what `into` has.
+/// Reads addresses and these keys; absent keys leave `into` unchanged.
 void read_routing(const config::reader& from, state::interface& into);
 
-/// The MAC address of one station.
+/// A unicast MAC address.
 mac_address read_station_mac(const config::reader& from);
 
 }  // namespace turnpike::sources

@@ -24,7 +24,7 @@ state::pcie read_pcie(const reader& from) {
     return out;
 }
 
-/// A device called in one way only: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
+/// Canonical spelling of a device: "0000:3b:00.0" for "3b:00.0" and "3B:0.0", with its arguments.
 std::string one_spelling(const std::string& device) {
     const std::string name = device.substr(0, device.find(','));
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
@@ -42,7 +42,7 @@ std::string one_spelling(const std::string& device) {
                        device.substr(name.size()));
 }
 
-/// What is said of a port and of its interface.
+/// Members of a port and of its interface.
 void read_members(const reader& from, const desired& in, state::port& port,
                   state::interface& on_it) {
     from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors",
@@ -86,7 +86,7 @@ void read_port(const reader& from, desired& into) {
         from.at("name").refuse(
             fmt::format("is '{}', which a bridge or a VLAN's interface is called already", name));
     if (!into.ports.add(name, std::move(port)))
-        from.at("name").refuse(fmt::format("is '{}' again; each port has its own", name));
+        from.at("name").refuse(fmt::format("is '{}' again; port names are unique", name));
     into.interfaces.add(name, std::move(on_it));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports and patches of the configuration. All complain by throwing config::complaint.
+// Ports and patches of the configuration. All functions report errors by throwing config::complaint.
 #pragma once
 
 #include "config/reader.hpp"
@@ -7,11 +7,11 @@
 
 namespace turnpike::sources {
 
-/// ports[]: a port, and the interface of its untagged frames; access lists are read already.
+/// ports[]: a port, and the interface of its untagged frames. Requires the ACLs.
 void read_port(const config::reader& from, state::desired& into);
-/// The same of one that is there: what is said replaces what was, the rest stays.
+/// Changes an existing port: the given members replace the old ones.
 void read_port_changes(const config::reader& from, state::desired& into);
-/// patches[]: two ports that are there.
+/// patches[]: two existing ports.
 void read_patch(const config::reader& from, state::desired& into);
 
 }  // namespace turnpike::sources

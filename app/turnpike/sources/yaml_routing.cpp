@@ -36,14 +36,14 @@ std::string read_interface(const desired& in, neighbour_finder& find, const read
     return from.at(key).taken(find.interface_of(neighbour, named, onlink));
 }
 
-/// A route on its way into the set, with its place in a file.
+/// A route before insertion into the set, with its position in a file.
 struct placed_route {
     ip_prefix to;
     uint32_t target;
     uint32_t file, line;
 };
 
-/// Reads all of `routes`, in whatever form; remembers where each stands until all are known.
+/// Reads all forms of `routes`; stores the position of each route until all are read.
 class route_reader {
   public:
     explicit route_reader(desired& into) : into_(into) { files_.push_back(into.file); }
@@ -71,7 +71,7 @@ class route_reader {
         std::vector<placed_route> routes{};
     };
 
-    /// Those of the VRF that an element names.
+    /// The routes of the VRF of an element.
     of_vrf& vrf_of(const reader& from) {
         const std::string name = read_vrf_of_routes(from, into_);
         const auto there = by_vrf_.find(name);
@@ -99,7 +99,7 @@ class route_reader {
                             });
         if (!read) from.at("file").refuse("cannot be taken: " + read.error().message());
     }
-    /// A block of lines in the configuration itself; its first is the one behind "lines: |".
+    /// A block of lines in the configuration; the first line follows "lines: |".
     void read_lines(const reader& from, of_vrf& of) {
         const std::string text = from.text();
         auto read = read_route_lines(text, from.line() + 1, into_.file, of.find, of.set,
@@ -185,7 +185,7 @@ ip_prefix read_network(const reader& from) {
 
 namespace {
 
-/// A next hop: a map with its address as `via`, or the address alone.
+/// A next hop: a map with `via`, or an address.
 state::route_member read_member(const reader& from, const ip_prefix& to, const desired& in,
                                 neighbour_finder& find) {
     const reader via = from.is_map() ? from.at("via") : from;
@@ -201,7 +201,7 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const d
     return out;
 }
 
-/// The gateway of a recursive route likewise: where it is, other routes say.
+/// The gateway of a recursive route, likewise.
 state::route_member read_beyond(const reader& from, const ip_prefix& to) {
     const reader via = from.is_map() ? from.at("via") : from;
     state::route_member out{.via = via.taken(parse_address(via.text()))};
@@ -230,7 +230,7 @@ void read_vrf(const reader& from, desired& into, bool replace) {
     if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
     state::vrf* const there = into.vrfs.find(name);
     if (there != nullptr && !replace)
-        from.at("name").refuse(fmt::format("is '{}' again; each VRF has its own", name));
+        from.at("name").refuse(fmt::format("is '{}' again; VRF names are unique", name));
     uint32_t table = 1;
     const auto is_taken = [&](uint32_t t) {
         return std::any_of(into.vrfs.begin(), into.vrfs.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers of the configuration that are nobody's: what is said replaces what was, the rest stays. All
-// complain by throwing config::complaint.
+// Global settings of the configuration: given values replace the old ones. All
+// functions report errors by throwing config::complaint.
 #pragma once
 
 #include "config/reader.hpp"
@@ -11,7 +11,7 @@ namespace turnpike::sources {
 state::tx read_tx(const config::reader& from, state::tx out);
 state::idle read_idle(const config::reader& from, state::idle out);
 state::icmp read_icmp(const config::reader& from, state::icmp out);
-/// Of "neighbours:", all but "static".
+/// "neighbours:" without "static".
 state::ecmp read_ecmp(const config::reader& from, state::ecmp out);
 state::neighbour_limits read_neighbour_limits(const config::reader& from,
                                               state::neighbour_limits out);

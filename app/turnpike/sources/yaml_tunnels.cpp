@@ -15,7 +15,7 @@ namespace {
 using config::reader;
 using state::desired;
 
-/// One station's, good on more than its own link.
+/// A unicast address that is not link-local.
 ip_address read_end(const reader& from) {
     const ip_address a = from.taken(parse_address(from.text()));
     const bool nobodys = a.v6 ? a == ip_address{.v6 = true} : a.v4() == 0 || a.v4() == 0xffff'ffff;
@@ -24,7 +24,8 @@ ip_address read_end(const reader& from) {
     return a;
 }
 
-/// What any source may send to, good on more than one link (RFC 5771, RFC 4607, RFC 4291 section 2.7).
+/// A unicast address, or an any-source multicast group of more than link scope (RFC 5771, RFC 4607, RFC 4291
+/// section 2.7).
 ip_address read_remote(const reader& from, bool by_interface) {
     const ip_address a = from.taken(parse_address(from.text()));
     if (!a.is_multicast()) return read_end(from);
@@ -72,7 +73,7 @@ void read_tunnel(const reader& from, desired& into, bool replace) {
     if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
     t.mtu =
         from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, most_mtu);
-    // One more than 254 there is not: stage rewrite takes one (datapath/stages/encap.cpp).
+    // At most 254: stage rewrite decrements it (datapath/stages/encap.cpp).
     t.ttl = from.number_or("ttl", t.ttl, 1, 254);
     if (from.has("dscp")) {
         if (from.at("dscp").text() == "inherit")

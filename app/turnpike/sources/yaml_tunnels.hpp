@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tunnels, as YAML says them and as it is written.
+// Reads and writes tunnels.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace turnpike::sources {
 
-/// One tunnel and its interface, which nobody has yet.
+/// A tunnel and its interface, which is not a bridge port yet.
 void read_tunnel(const config::reader& from, state::desired& into, bool replace = false);
 void add_tunnel(std::string& to, const std::string& name, const state::tunnel& t);
 

@@ -16,7 +16,7 @@ using fmt::format_to;
 using state::desired;
 using state::interface_kind;
 
-/// EAL's arguments as one text that split_arguments() makes them of again.
+/// Joins EAL arguments; the inverse of split_arguments().
 std::string joined(const std::vector<std::string>& words) {
     std::string out;
     for (const std::string& word : words) {
@@ -134,7 +134,7 @@ class writer {
             routing(d_.interfaces.at(name), "    ");
         }
     }
-    /// Addresses and lists of an interface.
+    /// Addresses and ACLs of an interface.
     void routing(const state::interface& i, std::string_view indent) {
         if (!i.addresses.empty()) {
             add("{}addresses:\n", indent);
@@ -205,7 +205,7 @@ class writer {
     void patches() {
         bool first = true;
         for (const auto& [name, i] : d_.interfaces) {
-            // Each once: at the end that comes first.
+            // Write each patch once, at its first port.
             if (i.kind != interface_kind::patched || position(name) > position(i.peer)) continue;
             if (std::exchange(first, false)) add("patches:\n");
             add("  - [{}, {}]\n", quoted(name), quoted(i.peer));
@@ -217,7 +217,7 @@ class writer {
                                    d_.interfaces.begin());
     }
 
-    /// What stands behind the prefix in a line.
+    /// The part of a line after the prefix.
     static std::string leads_to(const state::route_target& t) {
         std::string out;
         for (const state::route_member& m : t.members) {
@@ -243,7 +243,7 @@ class writer {
     }
     void routes_of(const std::string& vrf, const state::route_set& all, bool& first) {
         if (all.empty()) return;
-        std::vector<std::string> leads;  // by target: said once, not once a route
+        std::vector<std::string> leads;  // by target: formatted once, not per route
         for (const state::route_target& t : all.targets()) leads.push_back(leads_to(t));
         if (std::exchange(first, false)) add("routes:\n");
         add("  - lines: |\n");

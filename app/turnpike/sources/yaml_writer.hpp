@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A state as a configuration file: what is read from it is the same state. What the configuration took
-// from other files stands in it itself.
+// Writes a configuration as YAML that reads back as the same configuration. It includes the contents of
+// referenced files.
 #pragma once
 
 #include <string>

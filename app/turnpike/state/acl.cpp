@@ -10,7 +10,7 @@ namespace {
 
 using packed = acl::packed_rule<acl::ipv6_words>;
 
-/// May one packet match both?
+/// Whether a packet can match both rules.
 bool overlap(const packed& a, const packed& b) {
     for (size_t w = 0; w < a.value.size(); ++w)
         if (((a.value[w] ^ b.value[w]) & a.mask[w] & b.mask[w]) != 0) return false;
@@ -31,8 +31,8 @@ struct counted {
 
 }  // namespace
 
-/// Categories of lib/acl give the best rule of each; a packet is to be counted by all that match. So
-/// count rules that may match the same packet go to different ones.
+/// lib/acl returns the best rule of each category, but every matching count rule must count. So
+/// overlapping count rules get different categories.
 result<void> divide_counts(acl_list& list) {
     std::vector<std::vector<counted>> groups;
     for (acl_rule& r : list.rules) {

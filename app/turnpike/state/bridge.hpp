@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bridge as plain data: which ports are in it and how, and what it knows of stations by an operator's word.
+// A bridge as plain data: its ports, their VLAN modes, and static FDB entries.
 // Modes and their rules are those of IEEE 802.1Q-2018 as Open vSwitch names them (ovs-vswitchd.conf.db(5),
 // vlan_mode), so that a configuration can be carried over.
 #pragma once
@@ -18,14 +18,14 @@
 
 namespace turnpike::state {
 
-/// How a member looks at VLANs. Untagged: frames without a tag, or with one that is only a priority.
+/// VLAN mode of a bridge port. Untagged includes priority-tagged frames.
 enum class vlan_mode : uint8_t {
-    unaware,          ///< not at all: tags are bytes like others
-    access,           ///< untagged, in and out: its `vlan`; others are dropped
-    trunk,            ///< tagged, of its `vlans`; untagged are dropped
-    native_tagged,    ///< as trunk; untagged ones are of its `vlan`, and leave tagged
-    native_untagged,  ///< as trunk; frames of its `vlan` go without a tag, both ways
-    dot1q_tunnel,     ///< every frame, with the tags that it has, is of its `vlan`
+    unaware,          ///< VLAN-transparent
+    access,           ///< untagged frames of `vlan`; drops tagged ones
+    trunk,            ///< tagged frames of `vlans`; drops untagged ones
+    native_tagged,    ///< as trunk; untagged frames are of `vlan`, and leave tagged
+    native_untagged,  ///< as trunk; frames of `vlan` are untagged in both directions
+    dot1q_tunnel,     ///< every frame, with its tags, is of `vlan`
     count_
 };
 inline constexpr std::string_view vlan_mode_names[] = {
@@ -34,7 +34,7 @@ inline constexpr std::string_view vlan_mode_names[] = {
 inline constexpr uint16_t last_vlan = 4094;
 using vlan_set = std::bitset<4096>;
 
-/// Packets a second that may come in by a member to be flooded; 0: any number.
+/// Storm control of a bridge port in packets per second; 0: no limit.
 struct storm_rates {
     uint32_t broadcast = 0, multicast = 0, unknown = 0;
     bool operator==(const storm_rates&) const = default;
@@ -43,35 +43,34 @@ struct storm_rates {
 struct bridge_member {
     std::string port{};
     vlan_mode mode = vlan_mode::unaware;
-    uint16_t vlan = 0;          ///< of untagged frames; 0: trunk, which takes none
+    uint16_t vlan = 0;          ///< of untagged frames; 0: trunk, which drops them
     vlan_set vlans{};           ///< trunk, native_tagged, native_untagged: of tagged frames
-    bool service_tags = false;  ///< its tags are IEEE 802.1ad's, type 88a8
-    std::map<uint16_t, uint16_t>
-        translate{};  ///< identifiers of tags on the wire: those in the bridge
+    bool service_tags = false;  ///< tags are IEEE 802.1ad service tags, type 88a8
+    std::map<uint16_t, uint16_t> translate{};  ///< VLAN IDs on the wire to VLAN IDs in the bridge
     bool learning = true;
-    bool flood_unknown = true;  ///< frames to unknown stations leave by it
-    bool neigh_suppress =
-        false;              ///< of a tunnel: it gets no question that is answered here (RFC 9161)
-    bool locked = false;    ///< stations that are not known behind it may not send
-    uint8_t isolation = 0;  ///< members of one group do not reach each other; 0: of none
-    uint32_t max_addresses = 0;  ///< learnt behind it; 0: as many as the bridge knows
+    bool flood_unknown = true;    ///< floods unknown unicast to it
+    bool neigh_suppress = false;  ///< of a tunnel: ARP and ND suppression (RFC 9161)
+    bool locked = false;          ///< drops frames whose source is not in the FDB
+    uint8_t isolation = 0;        ///< ports of one group do not reach each other; 0: none
+    uint32_t max_addresses = 0;   ///< maximum learnt on it; 0: the bridge's
     storm_rates storm{};
     bool operator==(const bridge_member&) const = default;
 };
 
-/// What is done with frames to reserved group addresses (IEEE 802.1Q-2018 table 8-1).
+/// Handling of frames to reserved group addresses (IEEE 802.1Q-2018 table 8-1).
 enum class reserved_frames : uint8_t { drop, flood, punt };
 inline constexpr std::string_view reserved_frames_names[] = {"drop", "flood", "punt"};
 struct reserved_groups {
-    reserved_frames stp = reserved_frames::flood;   ///< 01-80-c2-00-00-00: we run no spanning tree
+    reserved_frames stp =
+        reserved_frames::flood;  ///< 01-80-c2-00-00-00: turnpike runs no spanning tree
     reserved_frames lacp = reserved_frames::drop;   ///< ...-02, slow protocols
     reserved_frames lldp = reserved_frames::drop;   ///< ...-0e
-    reserved_frames other = reserved_frames::drop;  ///< the other ones up to ...-0f
+    reserved_frames other = reserved_frames::drop;  ///< the remaining addresses up to ...-0f
     bool operator==(const reserved_groups&) const = default;
 };
 
-/// A station that moves more often than that is held where it was, and what comes in its name from
-/// elsewhere is dropped meanwhile: so a loop does not go on for ever.
+/// Dampening of MAC address moves: a MAC address that moves more often stays on its port for a while, and
+/// frames from it on other ports are dropped. This limits loops.
 struct move_damping {
     uint32_t moves = 5;  ///< 0: no limit
     uint32_t within_s = 1;
@@ -81,18 +80,19 @@ struct move_damping {
 
 struct fixed_station {
     mac_address mac{};
-    uint16_t vlan = 0;  ///< 0: the bridge does not look at VLANs
+    uint16_t vlan = 0;  ///< 0: the bridge is VLAN-transparent
     auto operator<=>(const fixed_station&) const = default;
 };
 
 struct bridge {
     std::vector<bridge_member> members{};
     uint32_t ageing_s = 300;
-    uint32_t max_addresses = 65536;    ///< learnt
-    std::optional<mac_address> mac{};  ///< of its routing interfaces; none: its first member's
+    uint32_t max_addresses = 65536;    ///< maximum of learnt FDB entries
+    std::optional<mac_address> mac{};  ///< of its routed interfaces; none: the first port's
     reserved_groups reserved{};
     move_damping damping{};
-    std::map<fixed_station, std::string> fixed{};  ///< port by station
+    std::map<fixed_station, std::string>
+        fixed{};  ///< static FDB entries: port by MAC address and VLAN
     origin where{};
     bool operator==(const bridge&) const = default;
 

@@ -8,7 +8,7 @@
 namespace turnpike::state {
 namespace {
 
-/// Domains that they are kept in are 16 bits wide (datapath/bridge.hpp).
+/// Bridge domains are 16 bits wide (datapath/bridge.hpp).
 constexpr size_t most_with_vlans = 15, most_without = 4095;
 
 result<void> refuse(const bridge& b, std::string text) {
@@ -35,11 +35,11 @@ result<void> check_member(const desired& in, const std::string& name, const brid
                                      "member tags of 802.1ad: a port looks at tags of one type",
                                      name, m.port));
     if (m.neigh_suppress && !in.is_tunnel(*i))
-        return refuse(b,
-                      fmt::format("bridge '{}': '{}' has neigh_suppress and is no tunnel: who is "
-                                  "behind a port answers himself",
-                                  name, m.port));
-    if (in.is_tunnel(*i)) return {};  // what is too long for it is told to the sender, or dropped
+        return refuse(b, fmt::format("bridge '{}': '{}' has neigh_suppress and is not a tunnel: "
+                                     "neigh_suppress applies to tunnels only",
+                                     name, m.port));
+    if (in.is_tunnel(*i))
+        return {};  // frames too long for a tunnel cause an ICMP error, or are dropped
     const std::string& first_port =
         std::find_if(b.members.begin(), b.members.end(), [&](const bridge_member& o) {
             return in.tunnels.find(o.port) == nullptr;
@@ -53,7 +53,7 @@ result<void> check_member(const desired& in, const std::string& name, const brid
     return {};
 }
 
-/// An endpoint that gets what is flooded by a group, and whose own frames are flooded to the group, would hear itself.
+/// A VTEP that receives flooded frames through a group must be isolated from the group, or it would receive its own frames.
 result<void> check_groups(const desired& in, const std::string& name, const bridge& b) {
     for (const bridge_member& group : b.members) {
         const tunnel* const to = in.tunnels.find(group.port);
@@ -63,7 +63,7 @@ result<void> check_groups(const desired& in, const std::string& name, const brid
                 t != nullptr && t->is_behind(*to) && m.isolation != group.isolation)
                 return refuse(
                     b, fmt::format("bridge '{}': '{}' is of another isolation group than '{}', "
-                                   "which leads to its group: it would hear what it sends",
+                                   "the tunnel to its group: it would receive its own frames",
                                    name, m.port, group.port));
     }
     return {};

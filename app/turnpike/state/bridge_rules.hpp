@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bridges must be so that every frame has one way.
+// Consistency rules of bridges.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 
 namespace turnpike::state {
 
-/// Errors  EINVAL with the place
+/// Errors  EINVAL with the location
 [[nodiscard]] result<void> check_bridges(const desired& in);
 
 }  // namespace turnpike::state

@@ -40,7 +40,7 @@ change_list<neighbour_name> diff_neighbours(const std::map<neighbour_name, T>& b
     return out;
 }
 
-/// What a device was opened with it keeps as long as it is open.
+/// Ports whose devices must be reopened: their settings are fixed at open.
 std::vector<std::string> find_reopened(const desired& before, const desired& after) {
     std::vector<std::string> out;
     for (const auto& [name, b] : before.ports)
@@ -53,9 +53,10 @@ std::vector<std::string> find_reopened(const desired& before, const desired& aft
 
 result<changes> diff(const desired& before, const desired& after) {
     if (!(before.fixed == after.fixed))
-        return fail(EBUSY, after.file,
-                    "eal or mempool differ from what runs: EAL has its arguments, and ports their "
-                    "buffers, from the start; only a restart can change that");
+        return fail(
+            EBUSY, after.file,
+            "eal or mempool differ from the running configuration: they are fixed at start, and "
+            "need a restart");
     changes out;
     out.workers = before.workers != after.workers;
     out.ports = diff_named(before.ports, after.ports);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What makes one desired state of another.
+// The differences of two configurations.
 #pragma once
 
 #include <map>
@@ -23,11 +23,11 @@ struct change_list {
 
 struct changes {
     change_list<std::string> ports, interfaces, bridges, tunnels, acls, vrfs;
-    /// Of the ports that changed: those that are closed and opened anew.
+    /// Changed ports that are closed and reopened.
     std::vector<std::string> reopened;
     change_list<neighbour_name> neighbours, learned_neighbours;
     route_changes routes, learned;
-    /// Of those that are afterwards.
+    /// Changes of the VRFs that exist afterwards.
     std::map<std::string, route_changes> vrf_routes, vrf_learned;
     bool workers = false;
     /// sending, idle, messages, sharing, limits, control, control_plane or pcie_profiles
@@ -38,7 +38,7 @@ struct changes {
                acls.empty() && vrfs.empty() && neighbours.empty() && route_count() == 0 &&
                learned_count() == 0 && learned_neighbours.empty() && !workers && !settings;
     }
-    /// The operator's, of all VRFs.
+    /// Changed routes of the operator, in all VRFs.
     [[nodiscard]] size_t route_count() const noexcept;
     [[nodiscard]] size_t removed_routes() const noexcept;
     [[nodiscard]] size_t learned_count() const noexcept;
@@ -46,7 +46,7 @@ struct changes {
     [[nodiscard]] std::string text() const;
 };
 
-/// Errors  EBUSY with the place: something differs that only a new process can change
+/// Errors  EBUSY with the location: a difference that needs a restart
 [[nodiscard]] result<changes> diff(const desired& before, const desired& after);
 
 }  // namespace turnpike::state

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the operator wants, as plain data keyed by name: what a source yields, what is validated whole,
-// compared with what runs (changes.hpp), and kept as what runs.
+// The configuration as plain data keyed by name. A source produces it, validate() checks it, changes.hpp
+// compares it with the running one, and the controller keeps it as the running one.
 #pragma once
 
 #include <algorithm>
@@ -26,53 +26,53 @@
 namespace turnpike::state {
 
 struct eal {
-    std::vector<std::string> args{};  ///< as on a command line
-    bool hugepages_optional = false;  ///< go on without hugepages where they are missing
+    std::vector<std::string> args{};  ///< as on the command line
+    bool hugepages_optional = false;  ///< start without hugepages if there are none
     bool operator==(const eal&) const = default;
 };
 
 struct mempool {
-    uint32_t buffers = 0;         ///< mbufs; 0: as many as ports and workers can hold at a time
-    uint32_t buffer_size = 2176;  ///< bytes of an mbuf's data buffer, headroom (128) included
-    std::string ops{};  ///< the mempool handler; empty: EAL's --mbuf-pool-ops-name, or ours
+    uint32_t buffers = 0;         ///< mbufs; 0: sized for the ports and workers
+    uint32_t buffer_size = 2176;  ///< bytes of an mbuf's data buffer, including headroom (128)
+    std::string ops{};  ///< the mempool handler; empty: EAL's --mbuf-pool-ops-name, or cache_aware
     origin where{};
     bool operator==(const mempool&) const = default;
 };
 
-/// The UNIX socket by which an operator asks (doc/control.md).
+/// The control socket (doc/control.md).
 struct control_socket {
-    std::string path{};   ///< empty: the default one, or none where that cannot be
+    std::string path{};   ///< empty: the default path, or none if that fails
     std::string group{};  ///< by name or number; empty: the process's
     std::string owner{};  ///< likewise
     bool operator==(const control_socket&) const = default;
 };
 
-/// The kernel's network stack beside the forwarder, by which routing daemons drive it (doc/control-plane.md).
+/// Mirroring of interfaces to the kernel, for routing daemons (doc/control-plane.md).
 struct control_plane {
-    bool netlink = false;             ///< what it says is followed
+    bool netlink = false;             ///< imports the kernel's routes, addresses and neighbours
     std::string network_namespace{};  ///< as `ip netns` names it; empty: the process's own
-    uint32_t rate = 10000;            ///< packets a second that an interface gives to it
+    uint32_t rate = 10000;            ///< packets per second and interface to the kernel
     origin where{};
     bool operator==(const control_plane&) const = default;
 };
 
-/// What a running process cannot change.
+/// Settings that need a restart.
 struct process {
     eal eal_options{};
     mempool pool{};
     bool operator==(const process&) const = default;
 };
 
-/// The operator's own NIC profiles: lib/pcie/profile_yaml.hpp.
+/// Custom NIC profiles: lib/pcie/profile_yaml.hpp.
 struct pcie_profiles {
     std::string file{};  ///< empty: none
-    std::string text{};  ///< what it says
+    std::string text{};  ///< its contents
     bool operator==(const pcie_profiles&) const = default;
 };
 
-/// What the PCIe bill of a port is to be made for, where turnpike cannot see it or should not.
+/// Parameters of the PCIe model of a port, overriding detection.
 struct pcie {
-    std::string profile{};       ///< empty: by the driver's name
+    std::string profile{};       ///< empty: selected by driver name
     std::string link{};          ///< "gen3x8"; empty: detected
     uint16_t mps = 0, mrrs = 0;  ///< bytes; 0: detected, or the link's default
     bool operator==(const pcie&) const = default;
@@ -81,20 +81,19 @@ struct pcie {
 inline constexpr size_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 inline constexpr unsigned max_lcore = 1023;
 
-/// A device and its queues; what is done with its packets is its interfaces'.
+/// A device and its queues. Interfaces define the handling of its packets.
 struct port {
     std::string device{};  ///< an EAL vdev string or a PCI address
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
-    uint16_t descriptors = 1024;  ///< per queue, both ways
-    bool device_sums_udp =
-        false;  ///< UDP checksums of tunnels' packets are the device's, where it can
-    /// Lcores: queue i is polled by the one at i modulo their number; empty: by turns.
+    uint16_t descriptors = 1024;   ///< per queue, receive and transmit
+    bool device_sums_udp = false;  ///< offload UDP checksums of tunnel packets, if supported
+    /// Lcores: lcore i modulo their number polls queue i; empty: assigned automatically.
     std::vector<unsigned> rx_workers{};
     state::pcie bill{};
     origin where{};
     bool operator==(const port&) const = default;
-    /// A device that is open as the one is open as the other.
+    /// Whether the device needs no reopening for the other settings.
     [[nodiscard]] bool opens_like(const port& other) const noexcept {
         return device == other.device && rx_queues == other.rx_queues &&
                descriptors == other.descriptors && device_sums_udp == other.device_sums_udp;
@@ -109,49 +108,49 @@ struct port {
 enum class interface_kind : uint8_t { patched, routed, bridged };
 inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
-/// What (port, VLAN) leads to, and a bridge's way to the router. The interface of a port's untagged frames
-/// has the port's name, others have those of their port or bridge and VLAN: west.100.
-/// Routes apart from all others, by their interfaces.
+/// The interface of a (port, VLAN), or a routed interface of a bridge. The interface of a port's untagged frames
+/// has the port's name, others the name of their port or bridge and VLAN: west.100.
+/// A VRF (virtual routing and forwarding table).
 struct vrf {
-    uint32_t table = 0;   ///< the number that it has beside its name
-    route_set routes{};   ///< compared by themselves
-    route_set learned{};  ///< likewise: of the kernel's table of that number
+    uint32_t table = 0;   ///< its number
+    route_set routes{};   ///< compared separately
+    route_set learned{};  ///< likewise: from the kernel's table of that number
     origin where{};
     bool operator==(const vrf& other) const noexcept { return table == other.table; }
 };
-inline constexpr uint32_t main_table = 254;  ///< as Linux numbers it
+inline constexpr uint32_t main_table = 254;  ///< Linux's number
 
-/// By which ways a packet's source must be reached (RFC 3704).
+/// Mode of the reverse path check (RFC 3704).
 enum class reverse_path : uint8_t {
     off,
-    loose,   ///< by any
-    strict,  ///< by the interface that it came in by
+    loose,   ///< the source has a route
+    strict,  ///< the route leads to the ingress interface
 };
 inline constexpr std::string_view reverse_path_names[] = {"off", "loose", "strict"};
 
 struct interface {
     interface_kind kind = interface_kind::routed;
-    std::string port{};    ///< or tunnel; empty: a bridge's
-    std::string bridge{};  ///< bridged: whose member it is; routed: whose routing interface
+    std::string port{};    ///< or tunnel; empty: a routed interface of a bridge
+    std::string bridge{};  ///< bridged: its bridge; routed: the bridge of a routed interface
     uint16_t vlan = 0;     ///< 0: untagged
-    std::string vrf{};     ///< routed: whose routes; empty: the main ones
+    std::string vrf{};     ///< routed: its VRF; empty: main
     std::string peer{};    ///< patched: the other end
-    std::vector<ip_prefix> addresses{};  ///< routed: ours, with their networks' lengths
-    std::string acl_in{}, acl_out{};     ///< names of lists; empty: none
-    std::string l2_in{}, l2_out{};       ///< bridged: of L2 lists
-    bool kernel = false;                 ///< routed: the kernel has an interface of the same name
+    std::vector<ip_prefix> addresses{};     ///< routed: local addresses with prefix lengths
+    std::string acl_in{}, acl_out{};        ///< ACL names; empty: none
+    std::string l2_in{}, l2_out{};          ///< bridged: L2 ACL names
+    bool kernel = false;                    ///< routed: mirrored to the kernel under the same name
     reverse_path urpf = reverse_path::off;  ///< routed
-    std::vector<mac_address> macs{};        ///< routed: it answers to, beside its own
-    bool redirects = false;      ///< routed: hosts are told of better ways on their own link
-    bool source_routed = false;  ///< routed: what says by whom it is to go may go on
-    bool router_alert = false;  ///< routed, kernel: what asks routers to look at it is the kernel's
+    std::vector<mac_address> macs{};        ///< routed: additional MAC addresses
+    bool redirects = false;                 ///< routed: sends ICMP redirects
+    bool source_routed = false;             ///< routed: forwards source-routed packets
+    bool router_alert = false;  ///< routed, kernel: punts Router Alert packets to the kernel
     origin where{};
     bool operator==(const interface&) const = default;
 };
 
-/// Where an interface may have a list.
+/// A place where an ACL can be bound.
 struct list_place {
-    std::string_view name;  ///< as operators write it
+    std::string_view name;  ///< key in the configuration
     std::string interface::*list;
     bool out, l2;
 };
@@ -160,7 +159,7 @@ inline constexpr list_place list_places[] = {{"in", &interface::acl_in, false, f
                                              {"l2_in", &interface::l2_in, false, true},
                                              {"l2_out", &interface::l2_out, true, true}};
 
-/// A neighbour that is never asked: it does not answer, or must not be impersonated.
+/// A static neighbour.
 struct neighbour_name {
     std::string interface {};
     ip_address address{};
@@ -173,45 +172,45 @@ struct neighbour {
 };
 
 struct tx {
-    uint32_t drain_us = 50;  ///< a packet waits at most this long for others to be sent with it
+    uint32_t drain_us = 50;  ///< maximum time that a packet waits for a transmit burst to fill
     bool operator==(const tx&) const = default;
 };
 
-/// What a worker does that finds nothing to do.
+/// Behaviour of idle workers.
 struct idle {
-    uint32_t sleep_us = 0;  ///< it sleeps so long at most before it looks again; 0: never
+    uint32_t sleep_us = 0;  ///< maximum sleep between polls; 0: never sleeps
     bool operator==(const idle&) const = default;
 };
 
-/// Messages per second that we originate.
+/// Rate limits of originated messages.
 struct icmp {
-    uint32_t rate = 1000;  ///< echo replies, and errors: each so many
+    uint32_t rate = 1000;  ///< echo replies per second, and errors per second
     bool operator==(const icmp&) const = default;
 };
 
-/// How neighbours that share a route's traffic tell flows apart (equal-cost multipath).
+/// Flow hashing of ECMP.
 struct ecmp {
     packet::flow_fields hash = packet::flow_fields::flow;
-    std::optional<uint64_t> seed{};  ///< none: of the first port's MAC address
-    /// UDP's, at which `inner` looks for VXLAN; at least one, at most packet::most_vxlan_ports.
+    std::optional<uint64_t> seed{};  ///< none: derived from the first port's MAC address
+    /// UDP ports that `inner` treats as VXLAN; at least one, at most packet::most_vxlan_ports.
     std::vector<uint16_t> vxlan_ports{packet::vxlan_port};
     bool operator==(const ecmp&) const = default;
 };
 
-/// Neighbour discovery, as RFC 4861 section 10 names and counts it, for ARP alike.
+/// Parameters of neighbour discovery as in RFC 4861 section 10, also used for ARP.
 struct neighbour_limits {
-    uint32_t limit = 16384;         ///< neighbours known or asked for, both families together
-    uint32_t held = 64;             ///< packets that wait for one neighbour
-    uint32_t rate = 1000;           ///< unsolicited messages a second that an interface takes
+    uint32_t limit = 16384;         ///< maximum neighbour entries of both families
+    uint32_t held = 64;             ///< maximum pending packets per neighbour
+    uint32_t rate = 1000;           ///< unsolicited messages per second and interface
     uint32_t reachable_ms = 30000;  ///< REACHABLE_TIME
     uint32_t retransmit_ms = 1000;  ///< RETRANS_TIMER
     uint32_t attempts = 3;          ///< MAX_UNICAST_SOLICIT, MAX_MULTICAST_SOLICIT
-    uint32_t failed_ms = 3000;      ///< how long a neighbour that did not answer is not asked again
-    uint32_t forget_ms = 600000;    ///< how long a stale neighbour that nobody uses is kept
+    uint32_t failed_ms = 3000;      ///< hold time of a failed entry before a new request
+    uint32_t forget_ms = 600000;    ///< lifetime of an unused stale entry
     bool operator==(const neighbour_limits&) const = default;
 };
 
-/// Of one with a VLAN, or a bridge's: "west.100", "lan"; the same for both.
+/// Interface name of a port or bridge with a VLAN or without: "west.100", "lan".
 [[nodiscard]] inline std::string interface_name(const std::string& of, uint16_t vlan) {
     return vlan == 0 ? of : of + '.' + std::to_string(vlan);
 }
@@ -222,14 +221,13 @@ struct desired {
     control_socket control{};
     state::control_plane control_plane{};
     state::pcie_profiles pcie_profiles{};
-    std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's but the main one
+    std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's except the main one
     tx sending{};
     state::idle idle{};
     icmp messages{};
     ecmp sharing{};
-    bool default_resolves =
-        false;                   ///< default routes say where gateways of recursive routes are, too
-    bool drops_special = false;  ///< what is to addresses that RFC 6890 calls not forwardable
+    bool default_resolves = false;  ///< default routes resolve gateways of recursive routes too
+    bool drops_special = false;     ///< drops packets to destinations not forwardable by RFC 6890
     neighbour_limits limits{};
     named<port> ports{};
     named<interface> interfaces{};
@@ -238,18 +236,18 @@ struct desired {
     named<shared<acl_list>> acls{};
     std::map<neighbour_name, neighbour> neighbours{};
     named<vrf> vrfs{};
-    route_set routes{};  ///< of no VRF: the main ones
-    /// Of the kernel's main table, as far as they are by our interfaces. No operator's: in no file, and kept by
-    /// whatever the operator changes (controller::learn).
+    route_set routes{};  ///< routes of the main VRF
+    /// Routes of the kernel's main table via mirrored interfaces. They are in no file, and configuration
+    /// changes keep them (controller::learn).
     route_set learned{};
-    /// The kernel's permanent ones likewise, but those that the operator has, too.
+    /// Permanent neighbour entries of the kernel likewise, without entries that the operator configured.
     std::map<neighbour_name, mac_address> learned_neighbours{};
 
-    /// The operator's routes of a VRF, by its name; "": the main ones.
+    /// The operator's routes of a VRF; "": main.
     [[nodiscard]] const route_set& routes_of(const std::string& vrf) const {
         return vrf.empty() ? routes : vrfs.at(vrf).routes;
     }
-    /// And what is learned of the kernel.
+    /// Routes of a VRF learned from the kernel.
     [[nodiscard]] const route_set& learned_of(const std::string& vrf) const {
         return vrf.empty() ? learned : vrfs.at(vrf).learned;
     }
@@ -264,15 +262,15 @@ struct desired {
     [[nodiscard]] bool is_tunnel(const interface& i) const noexcept {
         return tunnels.find(i.port) != nullptr;
     }
-    /// The port, or the tunnel, of an interface. What a bridge's is counted by is its first member that is a port;
-    /// of one that has none, the first port of all.
+    /// The port, or the tunnel, of an interface. A routed interface of a bridge counts on the bridge's first port,
+    /// or on the first port of all if the bridge has only tunnels.
     [[nodiscard]] const std::string& port_of(const interface& i) const noexcept {
         if (!i.port.empty()) return i.port;
         for (const bridge_member& m : bridges.at(i.bridge).members)
             if (tunnels.find(m.port) == nullptr) return m.port;
         return ports.begin()->first;
     }
-    /// Bytes of layer 3 that an interface takes: of a bridge's, what all of its members take.
+    /// Layer 3 MTU of an interface; of a bridge, the minimum of its ports.
     [[nodiscard]] uint16_t mtu_of(const interface& i) const noexcept {
         const auto one = [this](const std::string& name) {
             const tunnel* const t = tunnels.find(name);
@@ -284,14 +282,14 @@ struct desired {
             least = std::min(least, one(m.port));
         return least;
     }
-    /// Lists judge IP packets that leave by a bridge's members.
+    /// Whether egress IP ACLs are bound to ports of a bridge.
     [[nodiscard]] bool lists_behind(const std::string& bridge) const {
         const auto& members = bridges.at(bridge).members;
         return std::any_of(members.begin(), members.end(), [&](const bridge_member& m) {
             return !interfaces.at(m.port).acl_out.empty();
         });
     }
-    /// Or that come in by this one.
+    /// Whether ACLs need frames of this bridge port parsed.
     [[nodiscard]] bool lists_look_into(const interface& member) const {
         return !member.acl_in.empty() || lists_behind(member.bridge);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rule of an L2 list asks of a frame, and how lib/acl is asked: a frame's addresses, type and VLAN fit
-// into the five words of an IPv4 packet's key, and every bit of the addresses may be masked there.
+// Match conditions of an L2 ACL rule, and their encoding for lib/acl: a frame's addresses, Ethertype and VLAN fit
+// into the five words of an IPv4 key, and every bit of the addresses can be masked.
 //
 //   key4   source          destination     source_port  protocol, dscp  tcp_flags       vlan
 //   frame  source's 2 - 5  destination's   type         source's 0, 1   destination's   VLAN
 //
-// The last four bytes of an address, which tell stations apart, are where trees look first
+// The last four bytes of an address vary most, and are in the words that trees cut first
 // (doc/design/0006-acl.md).
 #pragma once
 
@@ -25,12 +25,12 @@ struct mac_match {
 
 struct l2_match {
     mac_match source{}, destination{};
-    acl::port_range type{};        ///< behind the tags; below 0x600 an IEEE 802.3 length
-    acl::masked<uint16_t> vlan{};  ///< acl_key::tagged and the identifier
+    acl::port_range type{};        ///< after the tags; below 0x600 an IEEE 802.3 length
+    acl::masked<uint16_t> vlan{};  ///< acl_key::tagged and the VLAN ID
     bool operator==(const l2_match&) const = default;
 };
 
-/// A rule of lib/acl that has these fields, and those fields of such a rule.
+/// Conversion to and from a rule of lib/acl.
 inline void put_l2(const l2_match& from, acl::rule& to) noexcept {
     const auto last = [](const mac_match& m) {
         acl::address_match out;
@@ -64,8 +64,8 @@ inline l2_match l2_of(const acl::rule& from) noexcept {
     return out;
 }
 
-/// frame  its destination and source
-/// vlan   0: untagged; else acl_key::tagged and the identifier
+/// frame  starts with destination and source address
+/// vlan   0: untagged; else acl_key::tagged and the VLAN ID
 inline acl::key4 l2_key(const uint8_t* frame, uint16_t type, uint16_t vlan) noexcept {
     acl::key4 out{};
     const uint8_t *destination = frame, *source = frame + sizeof(mac_address);

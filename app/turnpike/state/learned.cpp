@@ -14,7 +14,7 @@ bool overlaps(const desired& in, const std::string& name, const ip_prefix& a) {
         if (other.second.vrf != vrf) return false;
         const auto& theirs = other.second.addresses;
         return std::any_of(theirs.begin(), theirs.end(), [&](const ip_prefix& b) {
-            // On one interface, two addresses of a network are no matter.
+            // One interface may have two addresses of a network.
             return other.first == name ? a.address == b.address : !may_both_be(a, b);
         });
     });
@@ -29,7 +29,7 @@ void add_addresses(desired& to, const learned& l) {
     }
 }
 
-/// By an interface that the kernel has, to somebody else. (A link is never one of several ways.)
+/// Whether a next hop is via a mirrored interface and not a local address.
 bool can_be(const desired& in, const route_member& m) {
     const interface* by = in.interfaces.find(m.interface);
     if (by == nullptr || !by->kernel || by->kind != interface_kind::routed) return false;
@@ -47,7 +47,7 @@ void add_neighbours(desired& to, const learned& l) {
     }
 }
 
-/// A link is one of the routes' own VRF (neighbour_finder::check_link).
+/// An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
 void add_routes(desired& to, const std::string& vrf, route_set& into, const route_set& routes) {
     into = routes;
     change_members(into, [&](const route_member& m) {

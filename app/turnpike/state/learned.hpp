@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel's network stack says beside the operator (sources/kernel_mirror.hpp), and what a state is
-// with it: the operator's word counts where the two cannot both be.
+// Objects learned from the kernel (sources/kernel_mirror.hpp), and their merge into the configuration. On a
+// conflict the operator's objects take precedence.
 #pragma once
 
 #include <functional>
@@ -23,18 +23,18 @@ struct learned {
     }
 };
 
-/// Take members out of what routes lead to; routes that have none left go.
-/// Answers  whether there were any
+/// Removes next hops from routes, and routes without remaining next hops.
+/// Returns  whether any was removed
 bool change_members(route_set& in, const std::function<bool(const route_member&)>& stays);
 
-/// Addresses that the operator has taken back, which the kernel had of him.
+/// Removes addresses that the operator deleted and that the kernel only had from the configuration.
 void take_back(learned& l, const desired& said_before, const desired& says) noexcept;
 
-/// The operator's state, and what is learned: addresses behind those of each interface that the kernel has, too,
-/// and routes and static neighbours by these interfaces. What cannot be with the operator's is left out: an address on another's
-/// network, a route by an interface that is not there or to a neighbour that is ourselves, a neighbour that the
-/// operator has said himself, or that is more than half of neighbours.limit.
-/// Answers  `said` itself where that adds nothing
+/// The operator's configuration with the learned objects: addresses of mirrored interfaces, after the configured ones,
+/// and routes and static neighbours via these interfaces. Conflicting objects are omitted: an address on another interface's
+/// network, a route via an absent interface or to a local address, a neighbour that the
+/// operator configured, or neighbours beyond half of neighbours.limit.
+/// Returns  `said` itself if there is nothing to add
 [[nodiscard]] std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said,
                                                           const learned& l);
 

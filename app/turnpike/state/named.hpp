@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects by name, in the order in which the operator gave them.
+// Objects by name, in configuration order.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace turnpike::state {
 
-/// For tens of ports and hundreds of interfaces: found by looking through them.
+/// Linear search: for tens of ports and hundreds of interfaces.
 template <class T>
 class named {
   public:
@@ -24,9 +24,9 @@ class named {
     [[nodiscard]] T* find(std::string_view name) noexcept {
         return const_cast<T*>(std::as_const(*this).find(name));
     }
-    /// Of one that must be there.
+    /// The object must exist.
     [[nodiscard]] const T& at(std::string_view name) const noexcept { return *find(name); }
-    /// False where the name is taken.
+    /// Returns false if the name exists.
     bool add(std::string name, T value) {
         if (find(name) != nullptr) return false;
         all_.emplace_back(std::move(name), std::move(value));

@@ -80,9 +80,7 @@ result<void> check_recursive(const ip_address& via) {
         return fail(EINVAL, "", fmt::format("is {}, {}", via.text(), why));
     };
     if (via.is_link_local())
-        return refuse(
-            "a link-local address: which link, no other route says; name its port, and not "
-            "recursive");
+        return refuse("a link-local address, which cannot be recursive: name its port instead");
     const bool host = via.v6 ? !via.is_multicast() && via != ip_address{.v6 = true}
                              : via.bytes[0] != 0 && via.bytes[0] != 127 && via.bytes[0] < 224;
     if (!host) return refuse("which cannot be a host's address");
@@ -98,8 +96,7 @@ result<void> arrange_members(std::vector<route_member>& members) {
     const bool several = members.size() > 1;
     if (several &&
         std::any_of(members.begin(), members.end(), [](const auto& m) { return !m.via; }))
-        return fail(EINVAL, "",
-                    "has several next hops, and one has no gateway: each needs its own");
+        return fail(EINVAL, "", "has several next hops, and one of them has no gateway");
     std::sort(members.begin(), members.end());
     const auto twice = std::adjacent_find(members.begin(), members.end(),
                                           [](const route_member& a, const route_member& b) {

@@ -17,7 +17,7 @@ route packed6::unpacked() const noexcept {
     return r;
 }
 
-/// From where it points to on: the first route that is there.
+/// Advances to the first existing route.
 void route_table::cursor::settle() noexcept {
     if (!v6_) {
         four_ = in_->four_.settled(four_);

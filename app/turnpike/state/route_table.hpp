@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routes in the order of their prefixes, changed in place: parts of a few, parts in groups, so that a change
-// moves little. A route takes a word (IPv4) or three, and a part's few lines can be asked for ahead.
+// Sorted table of routes, changed in place: a two-level list of small parts, so that a change
+// moves little memory. A route takes one word (IPv4) or three, and the lines of a part can be prefetched.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct route {
     uint32_t target = 0;  ///< index into targets()
 };
 
-/// Targets are below this.
+/// Upper bound of target indices.
 inline constexpr uint32_t targets_most = 1U << 24;
 
 /// A route of IPv4: address << 32 | length << 24 | target.
@@ -59,7 +59,7 @@ class packed6 {
     [[nodiscard]] route unpacked() const noexcept;
 
   private:
-    key_type key_;  ///< and the target below the length
+    key_type key_;  ///< with the target below the length
 };
 
 /// Threads  control.
@@ -70,7 +70,7 @@ class route_parts {
     /// Tuned by turnpike-bench-control, replace/12000: 16 to 64 are as good.
     static constexpr size_t part_most = 32, part_made = 24, group_most = 64, group_made = 48;
 
-    /// Where a route is, or would be.
+    /// Position of a route, or its insertion position.
     struct place {
         size_t group = 0, part = 0, at = 0;
         bool operator==(const place&) const = default;
@@ -79,7 +79,7 @@ class route_parts {
     [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] size_t parts() const noexcept { return parts_; }
 
-    /// The first that is not before a key.
+    /// The first route not before a key.
     [[nodiscard]] place lower_bound(const key_type& k) const noexcept {
         if (groups_.empty()) return {};
         place p = part_of(k);
@@ -90,21 +90,21 @@ class route_parts {
         p.at = static_cast<size_t>(r - in.begin());
         return p;
     }
-    /// Null: there is none.
+    /// The route of a key, or null.
     [[nodiscard]] Packed* find(const key_type& k, place& p) noexcept {
         p = lower_bound(k);
         if (groups_.empty()) return nullptr;
         auto& in = routes_at(p);
         return p.at < in.size() && in[p.at].key() == k ? &in[p.at] : nullptr;
     }
-    /// Its lines are on their way from here on.
+    /// Prefetches the lines of a key.
     void expect(const key_type& k) const noexcept {
         if (groups_.empty()) return;
         const auto& in = routes_at(part_of(k));
         constexpr size_t line = 64 / sizeof(Packed) == 0 ? 1 : 64 / sizeof(Packed);
         for (size_t at = 0; at < in.size(); at += line) __builtin_prefetch(in.data() + at, 1);
     }
-    /// One that is not there; p is where find() was to find it. Needs memory only where the part is full.
+    /// Inserts a new route at the position returned by find(). Allocates only if the part is full.
     void insert(place p, const Packed& r) {
         if (groups_.empty()) begin_with(r.key());
         if (routes_at(p).size() == part_most) {
@@ -115,13 +115,13 @@ class route_parts {
         in.insert(in.begin() + static_cast<std::ptrdiff_t>(p.at), r);
         ++size_;
     }
-    /// Parts stay, and keep their room: what was taken out can always be put back.
+    /// Parts keep their capacity, so that an erased route can be reinserted without allocation.
     void erase(const place& p) noexcept {
         auto& in = routes_at(p);
         in.erase(in.begin() + static_cast<std::ptrdiff_t>(p.at));
         --size_;
     }
-    /// Of an empty table: one that sorts after all others.
+    /// Appends a route that sorts after all others.
     void append(const Packed& r) {
         if (groups_.empty() || groups_.back().parts.back().routes.size() >= part_made) {
             if (groups_.empty() || groups_.back().parts.size() >= group_made) {
@@ -137,7 +137,7 @@ class route_parts {
 
     [[nodiscard]] bool is_end(const place& p) const noexcept { return p.group == groups_.size(); }
     [[nodiscard]] place end() const noexcept { return {groups_.size(), 0, 0}; }
-    /// p, or where its part has no more the next route's place, or the end.
+    /// p, or the next position if p is at the end of its part.
     [[nodiscard]] place settled(place p) const noexcept {
         while (p.group < groups_.size() && p.at >= routes_at(p).size()) {
             p.at = 0;
@@ -153,14 +153,14 @@ class route_parts {
     }
 
   private:
-    /// From `first` on to the next one's; the first of all has what is before it, too.
+    /// Routes from `first` up to the next part's; the first part also has smaller keys.
     struct part {
         key_type first;
-        std::vector<Packed> routes;  ///< with room for part_most
+        std::vector<Packed> routes;  ///< capacity part_most
     };
     struct group {
         key_type first;
-        std::vector<part> parts;  ///< with room for group_most
+        std::vector<part> parts;  ///< capacity group_most
     };
 
     static part new_part(const key_type& first) {
@@ -182,7 +182,7 @@ class route_parts {
         return static_cast<size_t>(std::max<std::ptrdiff_t>(behind - all.begin(), 1)) - 1;
     }
     [[nodiscard]] place part_of(const key_type& k) const noexcept {
-        // Who asks in order asks for the same group again.
+        // Ordered access mostly hits the same group again.
         size_t g = last_group_;
         if (g >= groups_.size() || k < groups_[g].first ||
             (g + 1 < groups_.size() && !(k < groups_[g + 1].first)))
@@ -196,7 +196,7 @@ class route_parts {
         groups_.push_back(std::move(made));
         parts_ = 1;
     }
-    /// The upper half of a full part becomes a part of its own.
+    /// Splits a full part in two.
     void split(const place& p) {
         constexpr size_t half_group = group_most / 2;
         if (groups_[p.group].parts.size() == group_most) {
@@ -231,7 +231,7 @@ class route_parts {
 /// Both families; IPv4 first. Threads  control.
 class route_table {
   public:
-    static constexpr uint32_t none = UINT32_MAX;  ///< a target: no route
+    static constexpr uint32_t none = UINT32_MAX;  ///< target value: no route
 
     class cursor {
       public:
@@ -244,7 +244,7 @@ class route_table {
             else
                 settle();
         }
-        /// Of the same table.
+        /// Both cursors must belong to one table.
         bool operator==(const cursor& other) const noexcept {
             return in_ == other.in_ && v6_ == other.v6_ && four_ == other.four_ &&
                    six_ == other.six_;
@@ -260,24 +260,24 @@ class route_table {
         bool v6_ = false;
         route_parts<packed4>::place four_{};
         route_parts<packed6>::place six_{};
-        std::span<const packed4> part4_{};  ///< that it is in
+        std::span<const packed4> part4_{};  ///< the current part
         std::span<const packed6> part6_{};
         route now_{};
     };
 
     [[nodiscard]] cursor lower_bound(const ip_prefix& to) const noexcept;
-    /// What a prefix leads to, or none.
+    /// The target of a prefix, or none.
     [[nodiscard]] uint32_t target_of(const ip_prefix& to) noexcept;
     void expect(const ip_prefix& to) const noexcept;
-    /// What it is to lead to from here on, or none; answers what it led to. Without memory nothing changed;
-    /// what was there before can always be put back, since parts keep their room.
+    /// Sets the target of a prefix, or removes it; returns the old target. Changes nothing without memory;
+    /// reinserting the old route needs no memory, since parts keep their capacity.
     uint32_t exchange(const ip_prefix& to, uint32_t target);
-    /// Of an empty table: one that sorts after all others.
+    /// Appends a route that sorts after all others.
     void append(const route& r);
 
     [[nodiscard]] size_t size() const noexcept { return four_.size() + six_.size(); }
     [[nodiscard]] size_t parts() const noexcept { return four_.parts() + six_.parts(); }
-    /// Parts that hold next to nothing: a copy would be much smaller.
+    /// Whether parts are nearly empty: a copy would be much smaller.
     [[nodiscard]] bool is_sparse() const noexcept { return parts() > 64 + size() / 4; }
 
   private:

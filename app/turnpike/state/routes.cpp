@@ -17,15 +17,15 @@ struct edit {
 
 }  // namespace
 
-/// What a set is, of the versions of one table. They are a tree whose root is what the table says now.
+/// A version of a table. The versions form a tree whose root is the current contents of the table.
 struct route_set::version {
     std::shared_ptr<route_table> in;
-    /// Nearer to what the table says; null: this is it.
+    /// The next version towards the root; null: this is the root.
     std::shared_ptr<version> toward{};
-    /// What was changed from this one to `toward`, in that order.
+    /// The edits from this version to `toward`, in order.
     std::vector<edit> edits{};
     uint32_t others = 0;            ///< versions whose `toward` is this one
-    version* last_other = nullptr;  ///< one of them, where it is still there
+    version* last_other = nullptr;  ///< one of them, if it still exists
 
     explicit version(std::shared_ptr<route_table> of) noexcept : in(std::move(of)) {}
     version(const version&) = delete;
@@ -43,12 +43,12 @@ struct route_set::version {
         if (toward->last_other == this) toward->last_other = nullptr;
     }
 
-    /// From here on the table says what `wanted` is.
+    /// Converts the table to version `wanted`.
     static void make_current(const std::shared_ptr<version>& wanted) noexcept;
 };
 
-/// Turns the way to what the table says around, and takes back what was changed on it. Nothing is allocated:
-/// parts of the table keep the room for what they had.
+/// Reverses the path to the root, and reverts the edits on it. Allocates nothing:
+/// parts of the table keep their capacity.
 void route_set::version::make_current(const std::shared_ptr<version>& wanted) noexcept {
     if (wanted->toward == nullptr) return;
     std::shared_ptr<version> before, at = wanted;
@@ -59,7 +59,7 @@ void route_set::version::make_current(const std::shared_ptr<version>& wanted) no
         before = std::move(at);
         at = std::move(next);
     }
-    // From what the table says outwards: what lies between two belongs to the one that leans on the other.
+    // From the root outwards: the edits between two versions belong to the child.
     for (version* v = before.get(); v->toward != nullptr; v = v->toward.get()) {
         v->edits = std::move(v->toward->edits);
         std::reverse(v->edits.begin(), v->edits.end());
@@ -130,7 +130,7 @@ route_table& route_set::table() const noexcept {
     return *at_->in;
 }
 
-/// The table, to be changed; what other sets have stays known.
+/// The table for a change; other sets keep their versions.
 route_table& route_set::own_table() {
     if (at_ == nullptr) at_ = std::make_shared<version>(std::make_shared<route_table>());
     version::make_current(at_);
@@ -148,15 +148,15 @@ route_table& route_set::own_table() {
     return *at_->in;
 }
 
-/// A table of its own: where most is other than in the sets that it shares one with, or where its parts have
-/// become few routes each.
+/// Gives the set a separate table: if it differs in most routes from the sets that share the table, or if its parts are
+/// nearly empty.
 void route_set::detach() {
     auto copy = std::make_shared<route_table>();
     for (const route& r : *this) copy->append(r);
     at_ = std::make_shared<version>(std::move(copy));
 }
 
-/// Answers what the prefix led to.
+/// Returns the old target.
 uint32_t route_set::exchange(const ip_prefix& to, uint32_t target) {
     route_table& mine = own_table();
     std::vector<edit>* const told = at_->others == 0 ? nullptr : &at_->last_other->edits;
@@ -200,8 +200,8 @@ constexpr auto before_other = [](const edit& a, const edit& b) { return a.to < b
 }  // namespace
 
 route_changes diff(const route_set& before, const route_set& after) {
-    // Targets are compared once, not once a route. A route that both have unchanged leads to the same: of an
-    // index that it uses neither set has made another target.
+    // Compare targets once, not once per route. A route unchanged in both sets has the same target: neither set
+    // has reused its index.
     std::vector<uint32_t> same_as;
     for (const route_target& t : before.targets())
         same_as.push_back(after.find_target(t).value_or(none));
@@ -222,7 +222,7 @@ route_changes diff(const route_set& before, const route_set& after) {
             std::stable_sort(all.begin(), all.end(), before_other);
         out.set.reserve(all.size());
         for (auto e = all.begin(); e != all.end();) {
-            // What the first of a prefix says it was, and the last what it is.
+            // A prefix's first edit has the old target, its last edit the new one.
             const uint32_t was = e->before;
             const auto first = e;
             while (e + 1 != all.end() && (e + 1)->to == first->to) ++e;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operator's routes: a million of them, in order of their prefixes, and what they lead to apart,
-// since many share it. Copies share one table: the copy that was changed last is what the table says, and
-// the others know what is other in theirs. So a copy costs nothing, a change of a few routes what those cost,
-// and the two are compared by what was changed. Reading another copy than the last one turns the table into
-// that one first, by as many changes as lie between them: after Baker, "Shallow binding makes functional
+// Sets of a million routes, sorted by prefix. Targets (next hops) are stored separately, since many routes share
+// them. Copies of a set share one table: the table has the contents of the last changed copy, and
+// other copies store their differences. So a copy costs nothing, a change costs only the changed routes,
+// and two copies are compared by their differences. Reading an older copy first converts the table to
+// it by applying the differences: after Baker, "Shallow binding makes functional
 // arrays fast" (1991).
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace turnpike::state {
 
-/// local  an address of the box itself; only the kernel says so
+/// local  a local address of the kernel; learned routes only
 enum class route_type : uint8_t { unicast, blackhole, unreachable, prohibit, local };
 inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", "unreachable",
                                                         "prohibit", "local"};
@@ -29,49 +29,49 @@ inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", 
 inline constexpr size_t most_route_members = 256;
 inline constexpr uint16_t most_member_weight = 256;
 
-/// A neighbour that a route leads to, or a link; of a recursive route a gateway, without an interface.
+/// A next hop: a neighbour or an on-link interface; of a recursive route a gateway, without an interface.
 struct route_member {
-    /// On the interface's network; of an IPv4 route, IPv6's may be, too (RFC 8950). None: each destination is a
-    /// neighbour itself.
+    /// An address on the interface's network; an IPv4 route may have an IPv6 one (RFC 8950). None: on-link, each
+    /// destination is a neighbour.
     std::optional<ip_address> via{};
     std::string interface {};
-    uint16_t weight = 1;  ///< of several: its part of the traffic is by these
-    bool onlink = false;  ///< on the link, whatever the interface's networks
+    uint16_t weight = 1;  ///< ECMP weight
+    bool onlink = false;  ///< on the link, regardless of the interface's networks
 
     auto operator<=>(const route_member&) const = default;
 };
 
-/// What a route leads to.
+/// The target of a route: type and next hops.
 struct route_target {
     route_type type = route_type::unicast;
     std::vector<route_member> members{};  ///< unicast only, as arrange_members() leaves them
-    /// Learned: whose route it is, as rtnetlink numbers them; 0: the operator's.
+    /// Learned: rtnetlink protocol number; 0: the operator's route.
     uint8_t protocol = 0;
     uint32_t metric = 0;  ///< learned
-    /// The operator's: where its gateways are, other routes say (control/recursion.hpp).
+    /// The operator's: gateways are resolved by other routes (control/recursion.hpp).
     bool recursive = false;
 
     auto operator<=>(const route_target&) const = default;
 };
-/// The same of one neighbour.
+/// A target with one neighbour.
 [[nodiscard]] inline route_target target_via(const ip_address& via, std::string interface) {
     return {.members = {{.via = via, .interface = std::move(interface)}}};
 }
-/// The same of a gateway that other routes lead to.
+/// A target with one recursive gateway.
 [[nodiscard]] inline route_target target_beyond(const ip_address& via) {
     return {.members = {{.via = via}}, .recursive = true};
 }
-/// The same of a link: its destinations are neighbours there.
+/// An on-link target.
 [[nodiscard]] inline route_target target_on_link(std::string interface) {
     return {.members = {{.interface = std::move(interface)}}};
 }
 
 struct route_changes;
 
-/// Threads  control: one for all copies. What is not const here may change the table of a copy, too.
+/// Threads  control: one for all copies. Non-const functions may change the shared table.
 class route_set {
   public:
-    /// Good until the set is changed, or a copy of it is changed or read.
+    /// Valid until the set is changed, or a copy of it is changed or read.
     class const_iterator {
       public:
         using iterator_category = std::forward_iterator_tag;
@@ -100,42 +100,42 @@ class route_set {
         route_table::cursor at_{};
     };
 
-    /// The index of a target, made where it is not there. One that no route has by and by is forgotten.
+    /// The index of a target, which is added if necessary. Unused targets are removed later.
     /// Throws std::bad_alloc: no memory, or targets_most are there.
     uint32_t target_index(const route_target& t);
-    /// The same of one that need not be there.
+    /// The index of a target, if it exists.
     [[nodiscard]] std::optional<uint32_t> find_target(const route_target& t) const noexcept;
 
-    /// For many, into an empty set: in any order; finish() after the last.
+    /// Bulk insertion into an empty set, in any order; call finish() after the last.
     void add(const ip_prefix& to, uint32_t target) { added_.push_back({to, target}); }
     void reserve(size_t routes) { added_.reserve(routes); }
-    /// Sort what was added. Answers the first prefix that was added twice, none where none was.
+    /// Sorts the added routes. Returns the first duplicate prefix, if any.
     std::optional<ip_prefix> finish();
 
-    /// A route that is new, or leads elsewhere now. False: it was there.
+    /// Adds or changes a route. Returns false if it already had the target.
     bool set(const ip_prefix& to, const route_target& target) { return set(to, target, last_); }
-    /// The same; `index` is the target's where it is known, and known from here on.
+    /// The same; `index` caches the target's index.
     bool set(const ip_prefix& to, const route_target& target, uint32_t& index);
-    /// False: there is none.
+    /// Returns false if there was no route.
     bool remove(const ip_prefix& to);
-    /// A prefix that is changed soon: what is known of it comes nearer meanwhile.
+    /// Prefetches a prefix that is changed soon.
     void expect(const ip_prefix& to) const noexcept {
         if (at_ != nullptr) table().expect(to);
     }
 
     [[nodiscard]] const_iterator begin() const noexcept { return lower_bound({}); }
     [[nodiscard]] const_iterator end() const noexcept { return {}; }
-    /// The first that is not before a prefix.
+    /// The first route not before a prefix.
     [[nodiscard]] const_iterator lower_bound(const ip_prefix& to) const noexcept;
     [[nodiscard]] size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    /// Of the table: each is some 300 bytes, or 800 of IPv6.
+    /// Number of parts of the table: each has about 300 bytes, or 800 for IPv6.
     [[nodiscard]] size_t parts() const noexcept { return at_ == nullptr ? 0 : table().parts(); }
-    /// Those that no route uses are blackholes.
+    /// Unused entries are blackholes.
     [[nodiscard]] std::span<const route_target> targets() const noexcept { return targets_; }
-    /// The index of what exactly this prefix leads to; none where there is no route.
+    /// The target index of exactly this prefix, or none.
     [[nodiscard]] std::optional<uint32_t> at(const ip_prefix& to) const noexcept;
-    /// What that leads to.
+    /// The target of exactly this prefix, or null.
     [[nodiscard]] const route_target* find(const ip_prefix& to) const noexcept {
         const auto target = at(to);
         return target ? &targets_[*target] : nullptr;
@@ -151,24 +151,24 @@ class route_set {
     uint32_t exchange(const ip_prefix& to, uint32_t target);
     void unuse(uint32_t target);
 
-    std::shared_ptr<version> at_;  ///< of the table; null: it never had a route
+    std::shared_ptr<version> at_;  ///< of the table; null: never had a route
     size_t size_ = 0;
     std::vector<route> added_;  ///< until finish()
     std::vector<route_target> targets_;
-    std::vector<uint32_t> uses_;       ///< by target: routes
-    std::vector<uint32_t> by_target_;  ///< indices into targets_, sorted by what they name
+    std::vector<uint32_t> uses_;       ///< number of routes by target
+    std::vector<uint32_t> by_target_;  ///< indices into targets_, sorted by target
     std::vector<uint32_t> unused_;     ///< indices into targets_, not in by_target_
-    uint32_t last_ = 0;                ///< the target that was set last: mostly the next one's, too
+    uint32_t last_ = 0;                ///< last target: mostly also the next one
 };
 
-/// What makes one set of another, in the order of the prefixes.
+/// The differences of two sets, sorted by prefix.
 struct route_changes {
     std::vector<ip_prefix> removed;
-    std::vector<route> set;  ///< added, or leading elsewhere; target of `after`
+    std::vector<route> set;  ///< added or changed; target of `after`
     [[nodiscard]] size_t size() const noexcept { return removed.size() + set.size(); }
 };
 
-/// Of two that are copies of one set, what was changed since is compared; of others, all.
+/// Copies of one set are compared by their differences; unrelated sets completely.
 [[nodiscard]] route_changes diff(const route_set& before, const route_set& after);
 
 }  // namespace turnpike::state

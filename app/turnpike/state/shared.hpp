@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A large value that many states have: copies share it until one of them changes its own.
+// Copy-on-write: copies of a large value share it until one of them changes it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class shared {
 
     const T& operator*() const noexcept { return *value_; }
     const T* operator->() const noexcept { return value_.get(); }
-    /// The value as nobody else's.
+    /// The value for a change: copied first if it is shared.
     T& edit() {
         if (value_.use_count() != 1) value_ = std::make_shared<T>(*value_);
         return *value_;

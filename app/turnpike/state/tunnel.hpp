@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tunnel as plain data: VXLAN (RFC 7348) between an address of ours and one remote endpoint, or from it to a group of
-// them. Its interface has its name, and is a bridge's member as a port's is.
+// A tunnel as plain data: VXLAN (RFC 7348) from a local address to one remote VTEP, or to a multicast group of
+// VTEPs. Its interface has the tunnel's name, and is used as a bridge port.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,26 @@ inline constexpr uint32_t last_vni = 0xff'ffff;
 struct tunnel {
     uint32_t vni = 0;
     ip_address local{}, remote{};
-    std::string interface {};                ///< by which a group is reached and joined; else empty
-    uint16_t udp_port = packet::vxlan_port;  ///< at both ends
-    std::string vrf{};  ///< by whose routes its packets go; empty: the main ones
-    uint16_t mtu = 0;   ///< bytes of layer 3 of a frame inside
+    std::string interface {};                ///< on which a multicast group is joined; else empty
+    uint16_t udp_port = packet::vxlan_port;  ///< destination port in both directions
+    std::string vrf{};                       ///< VRF of the underlay; empty: main
+    uint16_t mtu = 0;                        ///< layer 3 MTU of inner frames
     uint8_t ttl = 64;
-    std::optional<uint8_t> dscp = 0;  ///< none: that of the packet inside
+    std::optional<uint8_t> dscp = 0;  ///< none: copied from the inner packet
     bool dont_fragment = true;        ///< IPv4
-    bool checksum = false;            ///< UDP's is sent; over IPv6 it is asked for, too
-    bool ignore_reserved = false;     ///< of its header, as RFC 7348 says; else as Linux does
+    bool checksum = false;            ///< send UDP checksums; over IPv6 also require them
+    bool ignore_reserved =
+        false;  ///< ignore reserved header bits, as RFC 7348; else drop, as Linux
     origin where{};
     bool operator==(const tunnel&) const = default;
 
     [[nodiscard]] bool to_group() const noexcept { return remote.is_multicast(); }
-    /// One endpoint of those that send and listen to a group: it gets by the group what is flooded.
+    /// Whether this unicast tunnel's VTEP is a member of the group, and gets flooded frames through it.
     [[nodiscard]] bool is_behind(const tunnel& group) const noexcept {
         return group.to_group() && !to_group() && vni == group.vni && local == group.local &&
                udp_port == group.udp_port && vrf == group.vrf;
     }
-    /// Ethernet's header inside, VXLAN's, UDP's, IP's.
+    /// Inner Ethernet, VXLAN, UDP and IP headers.
     [[nodiscard]] uint16_t overhead() const noexcept { return local.v6 ? 70 : 50; }
 };
 

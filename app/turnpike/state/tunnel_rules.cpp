@@ -11,13 +11,13 @@
 namespace turnpike::state {
 namespace {
 
-constexpr size_t most_ends = 255;  ///< of ours, of each family (datapath/tunnel.hpp)
+constexpr size_t most_ends = 255;  ///< local ends per family (datapath/tunnel.hpp)
 
 result<void> refuse(const tunnel& t, std::string text) {
     return fail(EINVAL, t.where.text, std::move(text));
 }
 
-/// What is true of one that leads to a group alone.
+/// Rules of a single tunnel to a multicast group.
 result<void> check_group(const desired& in, const std::string& name, const tunnel& t) {
     const auto wrong = [&](std::string_view what) {
         return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', which {}", name,
@@ -30,7 +30,7 @@ result<void> check_group(const desired& in, const std::string& name, const tunne
     if (by->vrf != t.vrf)
         return wrong(t.vrf.empty() ? "is in VRF '" + by->vrf + "'"
                                    : "is not in VRF '" + t.vrf + "'");
-    // Over IPv6 its link-local address does.
+    // MLD uses the link-local address.
     const bool speaks =
         t.remote.v6 || std::any_of(by->addresses.begin(), by->addresses.end(),
                                    [](const ip_prefix& p) { return !p.address.v6; });
@@ -38,7 +38,7 @@ result<void> check_group(const desired& in, const std::string& name, const tunne
     return {};
 }
 
-/// And with the others: a group is on one side, and who sends what is known by it.
+/// Rules of groups and other tunnels: a group has one interface, and one tunnel per VNI, local address and port.
 class group_users {
   public:
     result<void> add(const std::string& name, const tunnel& t) {
@@ -57,8 +57,8 @@ class group_users {
             of_local_.emplace(std::tuple(t.vrf, t.local, t.udp_port, t.vni), name);
         if (!alone)
             return refuse(t, fmt::format("tunnel '{}' leads from {} to a group, with the port and "
-                                         "the VNI of tunnel '{}', which does so, too: what is "
-                                         "flooded would go twice",
+                                         "the VNI of tunnel '{}' to a group: frames would be "
+                                         "flooded twice",
                                          name, t.local.text(), other->second));
         return {};
     }
@@ -69,7 +69,7 @@ class group_users {
     std::map<user, std::string> of_group_, of_local_;
 };
 
-/// On which interface of a VRF an address is ours; null: on none.
+/// The interface of a VRF that has a local address, or null.
 const std::string* owner_of(const desired& in, const std::string& vrf, const ip_address& a) {
     for (const auto& [name, i] : in.interfaces) {
         if (i.vrf != vrf) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is true of all tunnels together.
+// Consistency rules of all tunnels.
 #pragma once
 
 #include <set>
@@ -10,11 +10,11 @@
 
 namespace turnpike::state {
 
-/// Which groups are joined for tunnels, by which interfaces.
+/// Multicast groups to join, by interface.
 using joined_groups = std::set<std::pair<std::string, ip_address>>;
 [[nodiscard]] joined_groups groups_of(const desired& in);
 
-/// Errors  EINVAL with the place, and why it cannot be
+/// Errors  EINVAL with location and reason
 [[nodiscard]] result<void> check_tunnels(const desired& in);
 
 }  // namespace turnpike::state

@@ -17,8 +17,8 @@ result<void> refuse(const origin& where, std::string text) {
     return fail(EINVAL, where.text, std::move(text));
 }
 
-/// An lcore may poll several queues of a port. Which lcores there are where `workers` names none, only
-/// EAL knows.
+/// An lcore may poll several queues of a port. Without `workers`, the lcores are EAL's, and cannot be
+/// checked here.
 result<void> check_rx_workers(const desired& in, const std::string& name, const port& p) {
     if (p.rx_workers.size() > p.rx_queues)
         return refuse(p.where, fmt::format("port '{}': rx_workers names {} lcores for {} queues",
@@ -41,13 +41,13 @@ result<void> check_ports(const desired& in) {
     std::map<std::string, std::string> whose;
     for (const auto& [name, p] : in.ports)
         if (const auto [there, fresh] = whose.emplace(device_name(p.device), name); !fresh)
-            return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' has "
-                                               "already; each port has its own",
+            return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' "
+                                               "already has",
                                                name, there->first, there->second));
     return {};
 }
 
-/// Has a port interfaces of its VLANs?
+/// Whether a port has VLAN sub-interfaces.
 bool has_vlans(const desired& in, const std::string& port) {
     return std::any_of(in.interfaces.begin(), in.interfaces.end(),
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
@@ -69,23 +69,24 @@ result<void> check_patch(const desired& in, const std::string& name, const inter
     return {};
 }
 
-/// An interface that the kernel is to have, too.
+/// Checks an interface mirrored to the kernel.
 result<void> check_kernel(const desired& in, const std::string& name, const interface& i) {
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' says kernel: true, and is in a patch or a "
-                                           "bridge; only what routes can be the kernel's, too",
+        return refuse(i.where, fmt::format("port '{}' has kernel: true, and is in a patch or a "
+                                           "bridge; only routed interfaces can have it",
                                            name));
     if (!in.control_plane.netlink)
-        return refuse(i.where, fmt::format("port '{}' says kernel: true; that needs "
+        return refuse(i.where, fmt::format("port '{}' has kernel: true, which needs "
                                            "control_plane: {{netlink: true}}",
                                            name));
     if (name.size() > longest || name.find_first_of("/: %") != std::string::npos || name == "." ||
         name == ".." || name == "lo" || name == "all" || name == "default")
-        return refuse(i.where, fmt::format("the kernel has no interface '{}': a name of its has at "
-                                           "most {} characters, none of \"/: %\", and is none of "
-                                           "its own",
-                                           name, longest));
+        return refuse(i.where,
+                      fmt::format("'{}' cannot be the name of a kernel interface: it has at "
+                                  "most {} characters, none of \"/: %\", and is not a "
+                                  "reserved name",
+                                  name, longest));
     return {};
 }
 
@@ -104,8 +105,8 @@ result<void> check_lists(const desired& in, const std::string& name, const inter
                                                name, bound, at.name, at.l2 ? 2 : 3));
         if (at.l2 && i.kind != interface_kind::bridged)
             return refuse(i.where,
-                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: only "
-                                      "what is bridged is judged by such lists",
+                          fmt::format("port '{}' has the L2 list '{}' and is in no bridge: "
+                                      "only bridge ports can have L2 lists",
                                       name, bound));
     }
     return {};
@@ -123,7 +124,7 @@ result<void> check_vrfs(const desired& in) {
     return {};
 }
 
-/// What is done with a port's packets: routed, patched or bridged.
+/// Checks the use of a port: routed, patched or bridged.
 result<void> check_use(const desired& in, const std::string& name, const interface& i) {
     if (in.is_tunnel(i) && (!i.addresses.empty() || i.kernel))
         return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
@@ -150,9 +151,7 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     if (i.kernel)
         if (auto good = check_kernel(in, name, i); !good) return good;
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has urpf and does not route: its packets' "
-                                           "sources are nobody's to look up",
-                                           name));
+        return refuse(i.where, fmt::format("port '{}' has urpf and does not route", name));
     if (!i.macs.empty() && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has macs and does not route: it takes frames "
                                            "to all of them",
@@ -161,8 +160,8 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
         return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
                                            i.redirects ? "redirects" : "source_routed"));
     if (i.router_alert && !i.kernel)
-        return refuse(i.where, fmt::format("port '{}' says router_alert: true; who looks at what "
-                                           "asks for it is the kernel's: that needs kernel: true",
+        return refuse(i.where, fmt::format("port '{}' has router_alert: true, which needs "
+                                           "kernel: true",
                                            name));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });
@@ -173,7 +172,7 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
     return check_lists(in, name, i);
 }
 
-/// Two interfaces on one network could not tell which of them a neighbour is behind.
+/// Interfaces must not overlap: a neighbour could be on either link.
 result<void> check_networks(const desired& in) {
     for (auto i = in.interfaces.begin(); i != in.interfaces.end(); ++i)
         for (auto k = in.interfaces.begin(); k != i; ++k)
@@ -204,7 +203,7 @@ result<void> check_interfaces(const desired& in) {
     return check_networks(in);
 }
 
-/// Buffers must hold what turnpike itself makes, and what drivers ask of theirs.
+/// Buffers must hold originated packets, and meet the drivers' minimum.
 result<void> check_buffers(const desired& in) {
     constexpr uint32_t headroom = 128, ethernet = 14;
     uint32_t least = 0;

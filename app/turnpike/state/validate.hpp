@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What must hold of a state as a whole, whichever source made it.
+// Validation of a complete configuration from any source.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace turnpike::state {
 
-/// A route that cannot be, and why: a sentence that goes on behind its prefix.
+/// An invalid route, and the reason: a sentence that continues after its prefix.
 struct wrong_route {
     std::string vrf{};
     ip_prefix to{};
@@ -18,9 +18,9 @@ struct wrong_route {
 };
 [[nodiscard]] std::optional<wrong_route> find_wrong_route(const desired& in);
 
-/// Every port has one thing to do; no device, address or network is anywhere twice; what routes,
-/// neighbours and bindings name is there; buffers hold what is made in them.
-/// Errors  EINVAL, with the place of what is wrong
+/// Checks that every port has one use; devices, addresses and networks are unique; objects referenced by routes,
+/// neighbours and bindings exist; buffers are large enough for originated packets.
+/// Errors  EINVAL, with the location
 [[nodiscard]] result<void> validate(const desired& in);
 
 }  // namespace turnpike::state

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
         row{"strange name", list_with("name: closed", "name: \"clo sed\""),
             "f.yaml:13: acl[1].name should be at most 32 letters"},
         row{"name twice", list_with("name: closed", "name: edge"),
-            "f.yaml:13: acl[1].name is 'edge' again; each access list has its own"},
+            "f.yaml:13: acl[1].name is 'edge' again; names of access lists are unique"},
         row{"no rules", list_with(", rules: []", ""), "f.yaml:13: acl[1] lacks the key 'rules'"},
         row{"unknown key", list_with("default: permit", "defualt: permit"),
             "f.yaml:3: acl[0] has no key 'defualt'; it takes name, layer, default, memory_mb, "

@@ -468,18 +468,17 @@ TEST(control_plane, is_read_written_and_refused) {
         return complaint_about(replaced(text, before, after));
     };
     EXPECT_EQ(with("netlink: true", "netlink: false"),
-              "f.yaml:4: port 'west' says kernel: true; that needs control_plane: {netlink: true}");
+              "f.yaml:4: port 'west' has kernel: true, which needs control_plane: {netlink: true}");
     EXPECT_EQ(with("namespace: box", "namespace: a/b"),
               "f.yaml:2: control_plane.namespace should be a name as `ip netns add` takes it");
     EXPECT_EQ(with("netlink: true, ", ""), "f.yaml:2: control_plane lacks the key 'netlink'");
     EXPECT_EQ(
         with("name: west", "name: west-of-the-moon"),
-        "f.yaml:4: the kernel has no interface 'west-of-the-moon': a name of its has at most 15 "
-        "characters, none of \"/: %\", and is none of its own");
+        "f.yaml:4: 'west-of-the-moon' cannot be the name of a kernel interface: it has at most 15 "
+        "characters, none of \"/: %\", and is not a reserved name");
     EXPECT_EQ(complaint_about(text + "patches: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
     EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], router_alert: true"),
-              "f.yaml:6: port 'south' says router_alert: true; who looks at what asks for it is "
-              "the kernel's: that needs kernel: true");
+              "f.yaml:6: port 'south' has router_alert: true, which needs kernel: true");
     // Unnumbered: its addresses are the kernel's.
     EXPECT_EQ(with("addresses: [10.0.1.1/24], kernel: true", "kernel: true"), "none");
     EXPECT_NE(with("addresses: [10.0.1.1/24], kernel: true", "kernel: false"), "none");

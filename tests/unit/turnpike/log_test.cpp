@@ -139,13 +139,13 @@ TEST_F(written, what_happens_often_is_said_ten_times) {
               }),
               "");
     EXPECT_EQ(said, 10);
-    EXPECT_EQ(by([&] { limit.look(6000); }), "turnpike: 15 more things are not said\n");
+    EXPECT_EQ(by([&] { limit.look(6000); }), "turnpike: 15 more things not logged\n");
     EXPECT_EQ(by([&] { limit.look(9000); }), "") << "once";
     EXPECT_TRUE(limit.take(9000));
     // Those left out are said before what comes behind them.
     for (uint64_t ms = 9001; ms < 9020; ++ms) (void)limit.take(ms);
     EXPECT_EQ(by([&] { EXPECT_TRUE(limit.take(10'500)); }),
-              "turnpike: 10 more things are not said\n");
+              "turnpike: 10 more things not logged\n");
 }
 
 }  // namespace

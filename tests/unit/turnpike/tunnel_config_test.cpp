@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
             with_tunnels(usual_tunnel + "  - {name: g, vni: 7, local: 10.0.9.1, remote: "
                                         "239.1.1.1, interface: up}\n",
                          "{port: a}, {port: t, isolation: 3}, {port: g}"),
-            "f.yaml:7: bridge 'lan': 't' is of another isolation group than 'g', which leads to "
-            "its group: it would hear what it sends"},
+            "f.yaml:7: bridge 'lan': 't' is of another isolation group than 'g', the tunnel "
+            "to its group: it would receive its own frames"},
         complaint_row{"to a group by nothing",
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: 239.1.1.1"),
                       "f.yaml:5: tunnels[0].remote is the group 239.1.1.1, which needs the key "
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{"two groups for one",
                       two_groups("vni: 7, local: 10.0.9.1, remote: 239.1.1.2, interface: up"),
                       "f.yaml:6: tunnel 'u' leads from 10.0.9.1 to a group, with the port and the "
-                      "VNI of tunnel 't', which does so, too: what is flooded would go twice"},
+                      "VNI of tunnel 't' to a group: frames would be flooded twice"},
         complaint_row{"to a link-local address",
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: \"fe80::1\""),
                       "f.yaml:5: tunnels[0].remote is fe80::1; should be one host's"},
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "f.yaml:6: tunnel 'u' has the ends, the port and the VNI of tunnel 't'"},
         complaint_row{"a port that is spared",
                       with_tunnels(usual_tunnel, "{port: a, neigh_suppress: true}, {port: t}"),
-                      "f.yaml:6: bridge 'lan': 'a' has neigh_suppress and is no tunnel"},
+                      "f.yaml:6: bridge 'lan': 'a' has neigh_suppress and is not a tunnel"},
         complaint_row{"no port",
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, udp_port: 0"),
                       "f.yaml:5: tunnels[0].udp_port"},

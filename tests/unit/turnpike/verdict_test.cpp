@@ -52,7 +52,7 @@ const headroom& of(const verdict& v, std::string_view resource) {
 TEST(verdict, nothing_that_is_full_is_idle) {
     const verdict v = verdict_of(second(0.4));
     EXPECT_EQ(v.bound, "idle");
-    EXPECT_EQ(v.says, "nothing is full: the busiest, worker 3, is busy 40 % of the time");
+    EXPECT_EQ(v.says, "no resource is full: the busiest, worker 3, is busy 40 % of the time");
     // 80 cycles a packet: 25 Mpps fit, 10 go through.
     EXPECT_DOUBLE_EQ(*of(v, "core").more_pps, 15e6);
     for (const char* unknown : {"l3", "dram", "pcie_bandwidth", "pcie_latency", "line_rate"}) {
@@ -90,12 +90,12 @@ TEST(verdict, a_full_wire_is_the_line_rate) {
     r.ports[0].link_mbps = 7000;  // 10 Mpps of 84 bytes on the wire: 6.72 Gb/s
     const verdict v = verdict_of(r);
     EXPECT_EQ(v.bound, "line_rate");
-    EXPECT_EQ(v.says, "the wire of port east is 96 % full");
+    EXPECT_EQ(v.says, "the wire of port east is 96 % utilised");
     EXPECT_NEAR(*of(v, "line_rate").more_pps, 10e6 * (7000 / 6720.0 - 1), 1);
     // A device that carries more than it says has no wire.
     r.ports[0].link_mbps = 1000;
     EXPECT_EQ(verdict_of(r).bound, "core");
-    EXPECT_EQ(of(verdict_of(r), "line_rate").why, "no port's speed is known");
+    EXPECT_EQ(of(verdict_of(r), "line_rate").why, "no port has a known link speed");
 }
 
 TEST(verdict, a_full_link_is_told_by_the_best_column_that_there_is) {
@@ -104,7 +104,7 @@ TEST(verdict, a_full_link_is_told_by_the_best_column_that_there_is) {
     verdict v = verdict_of(r);
     EXPECT_EQ(v.bound, "pcie_bandwidth");
     EXPECT_EQ(v.from, "modelled");
-    EXPECT_EQ(v.says, "the PCIe link of port east is 94 % full");
+    EXPECT_EQ(v.says, "the PCIe link of port east is 94 % utilised");
     r.ports[0].pcie.counted = pcie_object(50, 0);
     v = verdict_of(r);
     EXPECT_EQ(v.bound, "idle");
@@ -124,7 +124,7 @@ TEST(verdict, drops_while_nothing_is_full_and_reads_are_slow_are_latency) {
     r.ports[0].pcie.measured = measured_object("read_latency_ns", 1400);
     const verdict v = verdict_of(r);
     EXPECT_EQ(v.bound, "pcie_latency");
-    EXPECT_NE(v.says.find("port east drops although nothing is full: a read takes 1400 ns"),
+    EXPECT_NE(v.says.find("port east drops and no other resource is full: a read takes 1400 ns"),
               std::string::npos)
         << v.says;
     r.ports[0].rx_missed = 0;
@@ -153,12 +153,13 @@ TEST(crossings, are_named_with_what_to_do) {
     EXPECT_TRUE(r.crossings().empty());
     r.ports[0].node = 0;
     ASSERT_EQ(r.crossings().size(), 1u);
-    EXPECT_EQ(r.crossings()[0],
-              "worker 3 on node 1 polls port east on node 0: give it lcores of that node (workers, "
-              "rx_workers), or the device another slot");
+    EXPECT_EQ(
+        r.crossings()[0],
+        "worker 3 on node 1 polls port east on node 0: assign lcores of that node to the port "
+        "(workers, rx_workers), or move the device to another slot");
     r.mempool.node = 0;
     ASSERT_EQ(r.crossings().size(), 2u);
-    EXPECT_NE(r.crossings()[1].find("works on buffers and tables on node 0"), std::string::npos);
+    EXPECT_NE(r.crossings()[1].find("uses mbufs and tables on node 0"), std::string::npos);
     EXPECT_NE(to_table(r).find("crosses nodes  worker 3 on node 1 polls port east"),
               std::string::npos);
     const auto json = to_json(r);
@@ -186,7 +187,7 @@ TEST(verdict, stands_in_every_rendering) {
     r.workers[0].core.counted_share = 0.5;
     const auto json = to_json(r);
     EXPECT_EQ(json["verdict"]["bound"], "l3");
-    EXPECT_EQ(json["verdict"]["headroom"]["line_rate"]["why"], "no port's speed is known");
+    EXPECT_EQ(json["verdict"]["headroom"]["line_rate"]["why"], "no port has a known link speed");
     EXPECT_EQ(json["workers"][0]["ipc"], 1.5);
     EXPECT_TRUE(json["workers"][0]["ipp"].is_null());
     EXPECT_EQ(json["workers"][0]["core"]["slots"][0]["name"], "l3_bound");
