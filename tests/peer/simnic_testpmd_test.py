@@ -163,7 +163,7 @@ def test_txonly_and_flowgen_over_a_cable():
 
 
 def test_wrong_arguments_are_refused_by_name():
-    for arguments, says in (("profile=mlx5", "profile=mlx5: an Intel-style ring cannot show this device"),
+    for arguments, says in (("profile=mlx5", "profile=mlx5: an Intel-style ring cannot emulate this device"),
                             ("wire=gen,size=10", "size=10: size takes frame bytes"),
                             ("colour=red", "colour=red: there is no such argument")):
         done = subprocess.run(["dpdk-testpmd", *EAL, *vdevs([f"net_simnic0,{arguments}"])],
