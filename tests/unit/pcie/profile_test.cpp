@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{"profiles:\n  - name: a\n    rx:", "my.yaml:3: 'rx' must hold fields"},
         wrong{"profiles:\n  - name: a\n    ? [x]\n    : 1", "my.yaml:3: a key must be plain text"},
         wrong{"profiles:\n  - &a {name: a, rx: *a}",
-              "my.yaml:2: anchors (&name) are not taken here"},
+              "my.yaml:2: anchors (&name) are not supported"},
         wrong{"? {a: b}\n: 1\nprofiles: [{name: a}]", "my.yaml:1: "},
         wrong{"profiles:\n  - name: a\n    ethernet_gbps: .nan",
               "my.yaml:3: ethernet_gbps: must be from 0"},
