@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The built-in profiles. Sources of each: profile.hpp.
+// The built-in profiles. Sources: profile.hpp.
 #include <array>
 
 #include "pcie/profile.hpp"
@@ -11,7 +11,7 @@ constexpr fetch one_at_a_time{.bytes = 16, .batch = 1, .policy = fetch_policy::f
 constexpr write_back no_write_back{.policy = write_back_policy::none};
 constexpr doorbell no_doorbell{.policy = doorbell_policy::none};
 constexpr doorbell one_per_32_packets{.policy = doorbell_policy::every, .packets = 32};
-// DPDK's Intel drivers send longer bursts in pieces of tx_rs_thresh.
+// DPDK's Intel drivers split longer bursts into pieces of tx_rs_thresh.
 constexpr doorbell one_per_burst_of_32{.policy = doorbell_policy::per_burst, .packets = 32};
 constexpr write_back report_status_every_32{.policy = write_back_policy::every, .packets = 32};
 
