@@ -10,7 +10,7 @@
 
 namespace turnpike::pmu {
 
-/// All its metrics, except those that depend on a value missing in `given`.
+/// All its metrics, except metrics that depend on a value missing in `given`.
 [[nodiscard]] nlohmann::json to_json(const measurement& m, const given_values& given);
 
 /// True if a metric, or one that it uses, contains this name.

@@ -38,7 +38,7 @@ int cpu_in(const machine& on, const device& of, unsigned package) {
 
 }  // namespace
 
-/// The events of a metric, including those of metrics that it uses.
+/// The events of a metric, including the events of metrics that it uses.
 std::set<const event*> measurement::events_of(const metric& m) const {
     std::set<const event*> events;
     for (const std::string& name : m.how.names()) {

@@ -42,7 +42,7 @@ class measurement {
   public:
     /// The core metrics of a CPU or thread.
     [[nodiscard]] static measurement of_core(const machine& on, target whose);
-    /// The metrics of the PCIe root port stack above a device, and those of its socket.
+    /// The metrics of the PCIe root port stack above a device, and the metrics of its socket.
     ///
     /// Errors  ENODEV, ENOENT, ENOTSUP: no such device, or no counters there
     [[nodiscard]] static result<measurement> of_device(const machine& on, std::string_view address);

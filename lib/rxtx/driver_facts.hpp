@@ -33,12 +33,12 @@ struct driver_facts {
     bool lets_unfinished_in = false;
     /// Does not return the buffers of its rings to the pool at close.
     bool keeps_buffers = false;
-    /// Sends frames of its own, from its own buffers, within tx_burst: each TX queue needs a call
+    /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX queue needs a call
     /// every tx_call_ms, with or without packets, and its queues hold buffers of several pools.
     bool sends_its_own = false;
 };
 
-/// Call interval for drivers that send frames of their own: net_bonding requires at most 100 ms.
+/// Call interval for drivers that generate frames: net_bonding requires at most 100 ms.
 inline constexpr uint64_t tx_call_ms = 20;
 
 /// The properties of `driver`; defaults if it is unknown. Threads: any. Errors: none.

@@ -147,7 +147,7 @@ result<void> port::configure(const port_settings& settings) {
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
     // FAST_FREE's conditions hold, because every buffer has one owner and comes from one pool,
-    // unless the driver sends frames of its own. With multi-segment TX enabled, ixgbe, i40e and ice
+    // unless the driver generates frames. With multi-segment TX enabled, ixgbe, i40e and ice
     // do not use their vector paths.
     if (!sends_its_own())
         conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;

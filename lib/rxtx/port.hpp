@@ -53,8 +53,8 @@ class port {
 
     /// Errors  the driver's
     [[nodiscard]] result<void> start();
-    /// Check whether the device, with its arguments, would support these settings. Limits that only
-    /// the driver knows are not checked.
+    /// Check whether the device, with its arguments, would support these settings. It does not
+    /// check limits that ethdev does not report.
     ///
     /// Errors  EINVAL: it does not support the settings
     [[nodiscard]] result<void> could_have(const port_settings& settings) const;

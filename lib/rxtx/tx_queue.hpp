@@ -64,7 +64,7 @@ class tx_queue {
         if (waiting_ != 0) send(packets_.data(), std::exchange(waiting_, uint16_t{0}));
     }
 
-    /// Call tx_burst without a packet: the driver may have frames of its own to send.
+    /// Call tx_burst without a packet: the driver may have generated frames to send.
     void call() const noexcept { rte_eth_tx_burst(port_id_, queue_id_, nullptr, 0); }
 
     /// Have the driver free sent buffers, if it supports that.

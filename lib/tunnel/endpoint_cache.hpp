@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // endpoint_cache.hpp: looks up the endpoint of each packet in a burst: a worker's cache of the last
-// eight endpoints in front of a table of all.
+// eight endpoints in front of a table of all endpoints.
 //
 //   using endpoints = tunnel::endpoint_table<tunnel::endpoint4>;       // exact::table: control's, for all workers
 //   tunnel::endpoint_cache<tunnel::endpoint4> cache(*tunnel::choose_find(512));        // a worker's

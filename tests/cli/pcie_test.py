@@ -165,7 +165,7 @@ def test_wrong_options_are_named():
         (("--burst", "nan"), "--burst"),
         (("--ethernet", "-1"), "--ethernet"),
         (("--json", "--csv"), "--csv"),
-        (("--json", "--profile", "all", "--frame", "64-16384"), "cells; one JSON object holds at most 16384"),
+        (("--json", "--profile", "all", "--frame", "64-16384"), "cells; one JSON object can have at most 16384"),
         (("--colour",), "--colour"),
         (("surplus",), "surplus"),
         (("--profile", "ixgbe", "surplus"), "surplus"),

@@ -192,8 +192,8 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"routes:\n  - {to: ::/0}",
                 "f.yaml:2: is not YAML: did not find expected node "
                 "content (while parsing a flow node from line 2); in "
-                "{} and [] a text that begins or ends with ':' stands "
-                "in quotes"},
+                "{} and [] a value that begins or ends with ':' needs "
+                "quotes"},
         refused{"a: 1\n: 2",
                 "f.yaml:2: is not YAML: did not find expected key (while parsing a "
                 "block mapping from line 1)"},

@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{"profiles:\n  - just words", "my.yaml:2: 'profile' must hold fields"},
         wrong{"profiles:\n  - summary: x", "my.yaml:2: a profile needs a name"},
         wrong{"profiles:\n  - name: ice", "my.yaml:2: duplicate profile 'ice'"},
-        wrong{"profiles:\n  - name: a\n  - name: a", "my.yaml:3: there is a profile 'a' already"},
+        wrong{"profiles:\n  - name: a\n  - name: a", "my.yaml:3: duplicate profile 'a'"},
         wrong{"profiles:\n  - name: a\n    base: b", "my.yaml:3: profile 'b': no NIC profile has"},
         wrong{"profiles:\n  - name: a\n    name: a", "my.yaml:3: key 'name' is given twice"},
         wrong{"profiles:\n  - name: a\n    colour: red",
