@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpike-bench-acl: lib/acl beside rte_acl, in one process, the same headers in the same order;
-// doc/bench-acl.md says how to read it.
+// described in doc/bench-acl.md.
 #include <fmt/format.h>
 #include <rte_acl.h>
 #include <rte_cycles.h>
@@ -25,7 +25,7 @@ double ms_since(uint64_t start) {
     return static_cast<double>(rte_rdtsc() - start) * 1e3 / static_cast<double>(rte_get_tsc_hz());
 }
 
-/// The first half untimed, the second timed. Cycles per packet.
+/// The first half is warm-up, the second half is timed. Cycles per packet.
 template <class Classify>
 double cycles_per_packet(const std::vector<const uint8_t*>& data, uint32_t burst,
                          const Classify& classify) {
@@ -43,7 +43,7 @@ double cycles_per_packet(const std::vector<const uint8_t*>& data, uint32_t burst
     return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
 }
 
-/// One set with one number of categories, ours and rte_acl's.
+/// Measures one set with one number of categories, lib/acl and rte_acl.
 template <class Key>
 class comparison {
   public:
@@ -53,7 +53,7 @@ class comparison {
           widths_(judged_widths(acl::classify_kernels(), widths)),
           set_(set),
           categories_(categories) {
-        for (acl::rule& r : set_.rules)  // several categories: rules are in some of them
+        for (acl::rule& r : set_.rules)  // several categories: each rule is in some of them
             r.categories = categories == 1 ? 1 : 1 + r.user_data * 2654435761U % 15;
         auto made = acl::classifier<Key>::create(acl::eal_config("bench", SOCKET_ID_ANY));
         if (!made) return;
@@ -216,7 +216,8 @@ void summarise_width(harness& h, uint16_t bits, nlohmann::json& into) {
     into["max_bytes_ratio"] = bytes_ratio;
 }
 
-/// Can rte_acl build this within the time? Asked of a child, which can be stopped. Empty: it can.
+/// Tries to build rte_acl for this set in a child process, which can be killed at the deadline.
+/// Empty: success.
 std::string probe_peer(const harness& h, const std::vector<std::string>& self, const rule_set& set,
                        const std::vector<std::string>& files) {
     if (set.rules.size() < 20'000 || files.empty()) return {};
@@ -225,7 +226,7 @@ std::string probe_peer(const harness& h, const std::vector<std::string>& self, c
     for (const auto& f : files) argv.insert(argv.end(), {"--rules", f});
     argv.insert(argv.end(), {"--build-peer", set.name});
     if (run_child(argv, limit).exit_code == 0) return {};
-    return fmt::format("rte_acl_build did not end well within {} s", limit.count());
+    return fmt::format("rte_acl_build failed, or did not finish within {} s", limit.count());
 }
 
 template <class Key>
@@ -244,8 +245,8 @@ int run(int argc, char** argv) {
     std::string build_peer_of;
     bool no_updates = false;
     h.add_option("--rules", files, "files of ClassBench rules, instead of the generator");
-    h.add_option("--only", only, "measure the sets of these names, acl being all of acl*");
-    h.add_flag("--no-updates", no_updates, "without the updates beside a reader");
+    h.add_option("--only", only, "measure only sets with these names; acl selects all of acl*");
+    h.add_flag("--no-updates", no_updates, "skip updates with a concurrent reader");
     h.add_option("--build-peer", build_peer_of, "only build rte_acl for this set");
     if (const auto code = h.start(argc, argv, 3072)) return *code;
     const auto widths = h.permit_widths();
@@ -256,7 +257,8 @@ int run(int argc, char** argv) {
             h.say(file.error().message());
             return 2;
         }
-        for (acl::rule& r : file->rules) r.tcp_flags = {};  // as l3fwd reads these files
+        // l3fwd ignores the flags of these files
+        for (acl::rule& r : file->rules) r.tcp_flags = {};
         sets.push_back(
             {std::filesystem::path(path).filename(), file->kind, std::move(file->rules)});
     }
@@ -281,7 +283,7 @@ int run(int argc, char** argv) {
         s->kind == acl::family::ipv4 ? measure_set<acl::key4>(h, widths, *s, no_peer)
                                      : measure_set<acl::key6>(h, widths, *s, no_peer);
     }
-    // What does not depend on the width (updates) is said for each.
+    // Results that do not depend on the width (updates) are reported for each.
     const nlohmann::json common = std::exchange(h.summary(), nlohmann::json::object());
     for (const uint16_t bits : widths)
         summarise_width(h, bits, h.summary()[std::to_string(bits)] = common);

@@ -12,7 +12,7 @@
 namespace turnpike::bench {
 namespace {
 
-/// Addresses in words of four bytes, then the ports; the protocol first, as rte_acl wants it.
+/// Addresses as 4-byte words, then the ports; rte_acl requires the protocol as the first field.
 unsigned address_words(acl::family kind) { return kind == acl::family::ipv4 ? 1 : 4; }
 
 rte_acl_config layout_of(acl::family kind, unsigned categories, size_t max_size) {

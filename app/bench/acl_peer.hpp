@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rte_acl with a rule set in it.
+// rte_acl with a rule set.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct rte_acl_ctx;
 namespace turnpike::bench {
 
 struct acl_peer {
-    std::shared_ptr<rte_acl_ctx> context;  ///< nullptr: why_not
+    std::shared_ptr<rte_acl_ctx> context;  ///< nullptr: see why_not
     std::string name;                      ///< with its max_size
     std::string why_not;
     double build_ms = 0;
@@ -21,7 +21,7 @@ struct acl_peer {
     struct way {
         std::string name;
         int algorithm;
-        uint16_t bits;  ///< the narrowest permitted width at which it may run
+        uint16_t bits;  ///< minimum permitted SIMD width
     };
     std::vector<way> ways;  ///< algorithms that the CPU and EAL permit
 };

@@ -11,14 +11,14 @@ namespace {
 
 using acl::rule;
 
-/// What tells one kind of set from another; parts of 100.
+/// Parameters of a kind of set, in per cent.
 struct seed {
     const char* name;
-    unsigned wild_source, wild_destination;  ///< addresses that are any
-    unsigned host_source, host_destination;  ///< of the others, /32
-    unsigned exact_port, range_port;         ///< destination ports; the rest any
-    unsigned source_port;                    ///< source ports that are not any
-    unsigned blocks;                         ///< address blocks that rules lie in
+    unsigned wild_source, wild_destination;  ///< wildcard addresses
+    unsigned host_source, host_destination;  ///< /32 among the others
+    unsigned exact_port, range_port;         ///< destination ports; the rest are wildcards
+    unsigned source_port;                    ///< source ports that are not wildcards
+    unsigned blocks;                         ///< address blocks of the rules
 };
 constexpr seed seeds[] = {{"acl", 3, 2, 55, 60, 60, 15, 2, 40},
                           {"fw", 45, 25, 40, 55, 40, 25, 30, 25},
@@ -52,7 +52,7 @@ class maker {
 
     acl::address_match address(unsigned wild, unsigned host) {
         if (percent(wild)) return {};
-        // Block, subnet in it, host: the same few again and again.
+        // Block, subnet in it, host: drawn so that few are reused often.
         const block& b = blocks_[random_() % (1 + random_() % blocks_.size())];
         const uint32_t inside = static_cast<uint32_t>(random_() % 997 * 2654435761U);
         const uint32_t a = (b.address & ~0U << (32 - b.length)) | (inside >> b.length);
@@ -64,7 +64,7 @@ class maker {
         return acl::prefix(bytes, length);
     }
 
-    /// A site's /48 of a provider's /32, a subnet's /64, and the hosts of 2001:db8::1's kind.
+    /// A provider's /32, a site's /48, a subnet's /64, and hosts such as 2001:db8::1.
     acl::address_match address6(const block& b, uint32_t inside, bool host) {
         constexpr unsigned lengths[] = {32, 40, 44, 48, 48, 48, 52, 56, 60, 64, 64, 64};
         uint8_t bytes[16]{};
@@ -94,7 +94,7 @@ class maker {
     std::vector<block> blocks_;
 };
 
-/// A key in memory with fields at the rule's: the family's layout (acl/rule.hpp).
+/// A key in the family's layout (acl/rule.hpp), with the fields of the rule.
 template <class Key>
 Key key_of(const rule& r, std::mt19937_64& random) {
     Key k{};
@@ -146,7 +146,7 @@ void number(rule_set& set) {
     }
 }
 
-/// ClassBench's filters stand with the more specific ones first.
+/// Sort as in ClassBench's filters: more specific rules first.
 void sort_and_number(rule_set& set) {
     const auto bits = [](const rule& r) {
         unsigned n = 0;
@@ -172,7 +172,7 @@ std::vector<rule_set> generate_sets() {
                 while (set.rules.size() < size) set.rules.push_back(make.any());
                 sort_and_number(set);
                 sets.push_back(std::move(set));
-                if (kind == acl::family::ipv6) break;  // one of each size
+                if (kind == acl::family::ipv6) break;  // one set of each size
             }
     return sets;
 }

@@ -6,8 +6,8 @@
 
 namespace turnpike::bench {
 
-/// Single rules taken out and put back beside a reader: summary updates_per_s, the least of the
-/// sets measured, and which it was.
+/// Remove and add single rules while a reader runs: summary updates_per_s, the minimum over the
+/// measured sets, and its set.
 void measure_updates(harness& h, const rule_set& set);
 
 }  // namespace turnpike::bench

@@ -8,7 +8,7 @@
 namespace turnpike::bench {
 namespace {
 
-/// "--lcores=0-3", "--lcores" and "-l0-3" all name their option.
+/// "--lcores=0-3", "--lcores" and "-l0-3" all match their option.
 bool names(std::string_view word, std::string_view option) noexcept {
     if (!word.starts_with(option)) return false;
     const bool whole = word.size() == option.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What EAL is started with: options of the user's, and of our own what those do not speak of.
+// EAL's options: the user's, and defaults for the rest.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 namespace turnpike::bench {
 
 struct machine {
-    bool hugepages;  ///< some are free
+    bool hugepages;  ///< free hugepages exist
     unsigned cpus;
 };
 
-/// Ours, where `given` says nothing of the same matter: which lcores, which devices (none of PCI's),
-/// telemetry (none), messages (the libraries' errors), and memory: huge pages where there are some,
-/// else `memory_mb` of small ones.
+/// The user's options plus defaults for whatever they omit: lcores, devices (no PCI), telemetry
+/// (off), messages (errors only), and memory: hugepages if there are any, else `memory_mb` of small
+/// pages.
 std::vector<std::string> eal_options(std::vector<std::string> given, const machine& here,
                                      unsigned memory_mb, unsigned lcores);
 
-/// The user says which devices there are: those of PCI, or virtual ones.
+/// True if the user's options select devices: PCI or virtual ones.
 bool names_device(const std::vector<std::string>& given);
 
 }  // namespace turnpike::bench

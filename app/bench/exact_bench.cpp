@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpike-bench-exact: lib/exact beside rte_hash, in one process, the same keys in the same order;
-// doc/bench-exact.md says how to read it.
+// described in doc/bench-exact.md.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_memory.h>
@@ -25,8 +25,8 @@ struct key {
     std::array<uint64_t, Bytes / 8> words;
 };
 
-/// Key number n: as stations of few vendors in few domains, tunnels and flows have them, what differs
-/// lies in few bytes. No two numbers have one key.
+/// Key number n. As in real tables (MAC addresses of few vendors, tunnels, flows), keys differ in
+/// few bytes. Keys of different numbers differ.
 template <class Key>
 Key numbered(uint64_t n) {
     Key k{};
@@ -35,7 +35,7 @@ Key numbered(uint64_t n) {
     return k;
 }
 
-/// Which keys are asked for: `hit_percent` of them are among the first `keys`.
+/// The sequence of lookups: `hit_percent` of them are among the first `keys`.
 template <class Key>
 std::vector<Key> traffic(uint32_t keys, unsigned hit_percent, bool zipf, size_t lookups) {
     std::mt19937_64 random(keys + hit_percent);
@@ -43,11 +43,11 @@ std::vector<Key> traffic(uint32_t keys, unsigned hit_percent, bool zipf, size_t 
     std::vector<Key> out;
     out.reserve(lookups);
     for (size_t i = 0; i < lookups; ++i) {
-        // Zipf(1): the rank's logarithm is even, nearly.
+        // Zipf(1): the logarithm of the rank is nearly uniform.
         const double u = unit(random);
         auto n = static_cast<uint64_t>(zipf ? std::pow(keys, u) - 1 : u * keys);
         n = std::min<uint64_t>(n, keys - 1) * 0x9e3779b1 % 0xffff'fffb %
-            keys;  // ranks are anywhere
+            keys;  // ranks are spread over the keys
         out.push_back(numbered<Key>(random() % 100 < hit_percent ? n : n + keys));
     }
     return out;
@@ -57,22 +57,22 @@ double seconds(uint64_t cycles) {
     return static_cast<double>(cycles) / static_cast<double>(rte_get_tsc_hz());
 }
 
-/// What this thread has computed, without what others took of its CPU.
+/// CPU time of this thread, without time of other processes.
 double thread_seconds() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// What is timed of the traffic, at its end; what is before it warms the caches: so many lookups that a
-/// table which fits them is in them, whoever used them before.
+/// The end of the traffic is timed; the part before warms the caches: enough lookups that a table
+/// which fits them is cached.
 constexpr size_t timed_lookups = 1 << 17;
 size_t lookups_for(uint32_t keys) {
     return timed_lookups * (keys > timed_lookups && keys <= 1'000'000 ? 9 : 2);
 }
 
-/// Timed in short slices, of which the median counts: what takes the CPU away meanwhile is in few of
-/// them. Cycles per lookup.
+/// Timed in short slices; the result is the median slice, since interruptions affect few of them.
+/// Cycles per lookup.
 template <class Lookup>
 double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
     constexpr size_t slice = timed_lookups / 32;
@@ -90,14 +90,14 @@ double cycles_per_key(size_t keys, uint32_t burst, const Lookup& lookup) {
     return median(std::move(seen)) / static_cast<double>(slice);
 }
 
-/// What is measured on one table of one shape.
+/// Measures one table of one shape.
 template <class Key, class Value>
 class comparison {
   public:
     comparison(harness& h, uint32_t keys, std::vector<judged_width> widths)
         : harness_(h), keys_(keys), widths_(std::move(widths)) {}
 
-    /// False: it could not be set up (said why).
+    /// Returns false if the setup failed (and says so).
     bool load(std::span<const std::unique_ptr<hash_peer>> peers) {
         peers_ = peers;
         auto config = exact::eal_config("bench", SOCKET_ID_ANY);
@@ -190,8 +190,8 @@ void measure_shape(harness& h, uint32_t keys, const std::vector<judged_width>& w
                     c.measure(hit_percent, zipf, burst);
 }
 
-/// Additions from nothing, through every growth: one by one, or each asked for some additions ahead. The
-/// longest one by one, and how full the table was when it grew.
+/// Adds keys to an empty table, through every growth: one by one, or each prefetched some additions
+/// ahead. Records the longest single addition, and the load when the table grew.
 template <class Key, class Value>
 nlohmann::json adds(harness& h, uint32_t keys, bool ahead) {
     constexpr uint32_t distance = 16;
@@ -235,7 +235,7 @@ template <class Key, class Value>
 void measure_adds(harness& h, uint32_t keys, nlohmann::json& into) {
     nlohmann::json cell = adds<Key, Value>(h, keys, false);
     const nlohmann::json rate = adds<Key, Value>(h, keys, true);
-    if (cell.is_null() || rate.is_null()) return;  // said why
+    if (cell.is_null() || rate.is_null()) return;  // reported already
     cell["adds_per_s"] = rate;
     h.say(fmt::format(
         "{} B {} B {} adds: {:.2f} M/s, one by one {:.2f} M/s, longest {:.0f} us, at a growth's "
@@ -293,11 +293,11 @@ void summarise(harness& h, const std::vector<judged_width>& widths, const nlohma
 }
 
 int run(int argc, char** argv) {
-    harness h("exact", "exact match of fixed keys beside rte_hash");
+    harness h("exact", "exact match of fixed-size keys beside rte_hash");
     int only_bytes = 0, only_keys = 0;
     std::string only;
     h.add_option("--key-bytes", only_bytes, "only keys of 8, 16 or 40 bytes");
-    h.add_option("--keys", only_keys, "only tables of so many keys");
+    h.add_option("--keys", only_keys, "only tables of this many keys");
     h.add_option("--only", only, "only lookups or adds");
     if (const auto code = h.start(argc, argv, 6144)) return *code;
     if (!only.empty() && only != "lookups" && only != "adds") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rte_hash as the bench's peer.
+// rte_hash as the benchmark's peer.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ struct rte_hash;
 
 namespace turnpike::bench {
 
-/// One rte_hash with its own default hash function.
+/// An rte_hash with its default hash function.
 class hash_peer {
   public:
-    /// Check valid(): false where DPDK refused; why() says it.
+    /// Check valid(): false if DPDK refused; why() returns the reason.
     hash_peer(uint32_t key_bytes, uint32_t entries, bool lock_free);
     ~hash_peer();
     hash_peer(const hash_peer&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // turnpike-bench-fib: fib4 and fib6 beside rte_fib, rte_fib6 and rte_lpm, in one process, the same
-// addresses in the same order; doc/bench-fib.md says how to read it.
+// addresses in the same order; described in doc/bench-fib.md.
 #include <fmt/format.h>
 #include <rte_memory.h>
 
@@ -44,7 +44,7 @@ struct family6 {
     static auto peers(const routes& t, unsigned width) { return ipv6_peers(t, width); }
 };
 
-/// Everything measured on one table at one next-hop width.
+/// Measures one table with one next-hop width.
 template <class Family>
 class comparison {
   public:
@@ -61,7 +61,7 @@ class comparison {
             ours_routes_.push_back({Family::from(r.prefix), r.length, r.next_hop});
     }
 
-    /// False: it could not be set up (said why).
+    /// Returns false if the setup failed (and says so).
     bool load() {
         auto config = fib::eal_config("bench", SOCKET_ID_ANY);
         config.max_routes = static_cast<uint32_t>(table_.size() + 16);
@@ -92,7 +92,7 @@ class comparison {
                     {{way.name, [this, &way, burst] { return way.cycles(traffic_, burst); }},
                      way.bits});
         for (const auto& row : Family::kernels())
-            if (isa::may_run(row, isa::any_simd_bitwidth))  // the CPU has it
+            if (isa::may_run(row, isa::any_simd_bitwidth))  // supported by the CPU
                 ours.push_back({{std::string(row.name),
                                  [this, f = row.function, burst] {
                                      const fib::view& view = *ours_->readers_view();
@@ -154,7 +154,7 @@ class comparison {
     std::vector<typename Family::address_type> traffic_;
 };
 
-/// What the machine gives: independent random loads in a block of that size.
+/// The machine's limit: independent random loads from a block of that size.
 double limit_cycles(uint64_t bytes, unsigned repetitions) {
     const auto memory = eal::memory_on(SOCKET_ID_ANY);
     auto* block = static_cast<uint8_t*>(memory.allocate(memory.context, bytes, 64));
@@ -200,7 +200,7 @@ void measure_table(harness& h, std::span<const uint16_t> widths, const std::stri
             if (only_traffic.empty() || only_traffic == traffic) c.measure(traffic, burst);
 }
 
-/// What does not depend on the width is said for each.
+/// Results that do not depend on the width are reported for each.
 void summarise_by_width(harness& h, std::span<const uint16_t> widths) {
     const nlohmann::json common = std::exchange(h.summary(), nlohmann::json::object());
     for (const uint16_t bits : widths) {
@@ -230,8 +230,9 @@ int run(int argc, char** argv) {
     harness h("fib", "IPv4 and IPv6 longest-prefix match beside rte_fib, rte_fib6 and rte_lpm");
     std::string file, only_traffic;
     int only_family = 0;
-    h.add_option("--table", file,
-                 "prefixes, one ADDRESS/LENGTH a line, plain or .gz, instead of the generator");
+    h.add_option(
+        "--table", file,
+        "file of prefixes, one ADDRESS/LENGTH per line, plain or .gz, instead of the generator");
     h.add_option("--family", only_family, "only 4 or 6");
     h.add_option("--traffic", only_traffic, "only uniform, prefix, zipf or one; or only updates");
     if (const auto code = h.start(argc, argv, 3072)) return *code;

@@ -48,8 +48,7 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
         {"rte_fib scalar uni", 64, RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI},
         {"rte_fib avx512", 512, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}};
     for (const auto& [name, bits, type] : types) {
-        if (rte_fib_select_lookup(fib, type) != 0)
-            continue;  // this CPU or width does not permit it
+        if (rte_fib_select_lookup(fib, type) != 0) continue;  // not permitted by this CPU or width
         peer.ways.push_back(
             {name, bits, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
                  rte_fib_select_lookup(fib, type);
@@ -75,7 +74,7 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
         return peer;
     }
     peer.keep.reset(lpm, rte_lpm_free);
-    // rte_lpm has no default route: /0 goes in as two halves. Next hops have 24 bits.
+    // rte_lpm has no default route: add /0 as two halves. Its next hops have 24 bits.
     const uint64_t start = rte_rdtsc();
     for (const auto& r : table) {
         const auto hop = static_cast<uint32_t>(r.next_hop);
@@ -151,8 +150,8 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
 std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes) {
     std::vector<peer_table<uint32_t>> peers;
     peers.push_back(with_rte_fib(table, width_bytes));
-    // One for all widths and next hops of a table, on which its speed does not depend: rte_lpm_add
-    // takes half a minute for a full one.
+    // Shared by all widths and next hops of a table, since its speed does not depend on them:
+    // rte_lpm_add takes half a minute for a full table.
     static std::map<size_t, peer_table<uint32_t>> lpm_tables;
     auto& lpm = lpm_tables[table.size()];
     if (lpm.ways.empty()) lpm = with_rte_lpm(table);

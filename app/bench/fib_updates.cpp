@@ -18,7 +18,7 @@
 namespace turnpike::bench {
 namespace {
 
-/// A reader that looks up bursts of 64 until stopped, quiescent after each.
+/// A reader that looks up bursts of 64 until stopped, with a quiescent state after each.
 class reader {
   public:
     reader(const fib::fib4& table, rcu::qsbr& domain, const std::vector<uint32_t>& traffic)
@@ -61,7 +61,7 @@ double own_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// A table that changes beside one reader.
+/// A table that changes while one reader runs.
 class updated_table {
   public:
     updated_table(harness& h, const routes& table) : h_(h), table_(table) {
@@ -99,7 +99,7 @@ class updated_table {
     bool loaded_ = false;
 };
 
-/// Withdraw a route and announce it again with another next hop. Answers two updates.
+/// Withdraw a route and announce it again with another next hop. Returns 2, the number of updates.
 uint64_t updated_table::flap_one() {
     const auto& route = any_route();
     (void)fib_->remove(address_of(route), route.length);
@@ -107,7 +107,7 @@ uint64_t updated_table::flap_one() {
     return 2;
 }
 
-/// The same with as many as come in a few messages of a routing protocol.
+/// The same with as many routes as a few messages of a routing protocol carry.
 uint64_t updated_table::flap_some() {
     some_.clear();
     for (size_t i = 0; i < together; ++i) {
@@ -124,7 +124,7 @@ void updated_table::measure_rates() {
     std::vector<double> one, some, slowdowns;
     const double slice = h_.quick() ? 0.2 : 0.5;
     reader looks(*fib_, *domain_, traffic_);
-    // The writer's own time: what others take of its CPU is not the table's.
+    // Uses the writer's own CPU time, without time of other processes.
     const auto run = [&](auto update, double& reads) {
         const uint64_t before = looks.looked_up(), start = rte_rdtsc();
         const double own = own_seconds();
@@ -145,7 +145,8 @@ void updated_table::measure_rates() {
     h_.summary()["reader_slowdown"] = median(slowdowns);
 }
 
-/// The next hop of a /8 that covers what no longer route does: each block below it is built anew.
+/// Change the next hop of a /8 that covers addresses without longer routes: each block below it is
+/// rebuilt.
 void updated_table::measure_wide() {
     std::vector<double> took;
     reader looks(*fib_, *domain_, traffic_);
@@ -163,8 +164,8 @@ void updated_table::measure_wide() {
     h_.summary()["wide_update_most_ms"] = *std::max_element(took.begin(), took.end());
 }
 
-/// 100,000 routes go at once, as with a session of a routing protocol, and come back: 1,000 as one, since a
-/// control thread has other work between two of them.
+/// Withdraw 100,000 routes at once, as when a routing session ends, and announce them again: 1,000
+/// per transaction, since a control thread has other work in between.
 void updated_table::measure_burst() {
     constexpr size_t all = 100'000, batch = 1'000;
     std::vector<fib::change4> changes;
@@ -186,7 +187,7 @@ void updated_table::measure_burst() {
     };
     for (unsigned r = 0; r < h_.repetitions(); ++r) {
         make(gone);
-        make(back);  // each change has become what takes it back
+        make(back);  // each change was replaced by its inverse
     }
     h_.summary()["burst_withdrawn_ms"] = median(gone);
     h_.summary()["burst_announced_ms"] = median(back);

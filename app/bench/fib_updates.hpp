@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Updates per second of fib4 with a reader at full speed, and what they cost that reader.
+// Updates per second of fib4 with a reader at full speed, and their cost for that reader.
 #pragma once
 
 #include "harness.hpp"
@@ -7,9 +7,10 @@
 
 namespace turnpike::bench {
 
-/// Writes into the summary: updates_per_s (128 as one), single_updates_per_s, reader_slowdown; wide_update_*: the
-/// next hop of a /8; burst_*: 100,000 routes go and come back, 1,000 as one. The reader runs on another core:
-/// beside a spinning writer, and beside an updating one, by turns.
+/// Writes to the summary: updates_per_s (128 per transaction), single_updates_per_s,
+/// reader_slowdown; wide_update_*: the next hop of a /8; burst_*: 100,000 routes withdrawn and
+/// announced, 1,000 per transaction. The reader runs on another core: alternately with a spinning
+/// writer and with an updating one.
 void measure_updates(harness& h, const routes& table);
 
 }  // namespace turnpike::bench

@@ -88,7 +88,7 @@ std::filesystem::path turnpike_program() {
 temporary_file::temporary_file()
     : path_((std::filesystem::temp_directory_path() / "turnpike-bench-XXXXXX").string()) {
     const int fd = mkstemp(path_.data());
-    if (fd < 0) throw std::runtime_error("no temporary file");
+    if (fd < 0) throw std::runtime_error("cannot create a temporary file");
     close(fd);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One harness for all turnpike-bench-* programs: arguments, EAL, interleaved repetitions, a peer
+// Common harness of all turnpike-bench-* programs: arguments, EAL, interleaved repetitions, a peer
 // program as a child process, and the JSON envelope (turnpike.bench/1).
 //
 //   NAME [EAL options --] [options]    EAL options win over the harness's own: eal_options.hpp
@@ -26,13 +26,13 @@ struct child_result {
     int exit_code;  ///< -1: killed at the deadline or by a signal
     std::string output;
 };
-/// Run a peer program and collect its standard output. Its standard error goes to ours.
+/// Run a peer program and collect its standard output. Its standard error is inherited.
 child_result run_child(const std::vector<std::string>& argv, std::chrono::seconds deadline);
 
-/// turnpike as installed or built beside this program; empty: it is not there.
+/// Path of turnpike as installed or built beside this program; empty: not found.
 std::filesystem::path turnpike_program();
 
-/// A file that is gone when the run is over.
+/// A file that is deleted by the destructor.
 class temporary_file {
   public:
     temporary_file();
@@ -47,35 +47,35 @@ class temporary_file {
 
 class harness {
   public:
-    /// name  of the bench ("fib"); what: one line for --help
+    /// name  of the benchmark ("fib"); what: one line for --help
     harness(std::string name, std::string what);
     ~harness();
-    /// Options of the bench itself, before start(). one_of: what it may be; empty: anything.
+    /// Add a benchmark's own option, before start(). one_of: accepted values; empty: any.
     void add_option(const std::string& name, std::string& into, const std::string& help);
     void add_option(const std::string& name, int& into, const std::string& help);
     void add_option(const std::string& name, std::vector<std::string>& into,
                     const std::string& help, const std::vector<std::string>& one_of = {});
     void add_flag(const std::string& name, bool& into, const std::string& help);
-    /// An EAL option for a device ("--vdev=dma_skeleton0"), where the user's options name none.
+    /// An EAL option for a device ("--vdev=dma_skeleton0"), used if the user's options select none.
     void default_device(std::string option) { default_device_ = std::move(option); }
-    /// Parse, start EAL with `eal_memory_mb` where there are no hugepages, on so many lcores where
-    /// there are as many CPUs. An exit code: stop with it.
+    /// Parse, and start EAL: with `eal_memory_mb` if there are no hugepages, on up to `lcores`
+    /// lcores. Returns an exit code to stop with it.
     std::optional<int> start(int argc, char** argv, unsigned eal_memory_mb, unsigned lcores = 1);
 
     bool quick() const noexcept { return quick_; }
     unsigned repetitions() const noexcept { return quick_ ? 5 : 9; }
     uint16_t max_simd_bitwidth() const;
-    /// The SIMD widths that a run is judged at: 256 and, where the CPU has AVX-512, 512 bits, or the one that
-    /// --force-max-simd-bitwidth says. The widest is permitted from here on.
+    /// The SIMD widths to judge: 256 and, if the CPU has AVX-512, 512 bits, or the one of
+    /// --force-max-simd-bitwidth. The widest is permitted from here on.
     std::vector<uint16_t> permit_widths();
 
-    /// A line for people, on standard error.
+    /// Print a line to standard error.
     void say(const std::string& line) const;
-    /// A cell; {cycles, peer, peer_cycles} become its ratio too.
+    /// Add a cell; {cycles, peer, peer_cycles} also yield their ratio.
     nlohmann::json& add_cell(nlohmann::json cell);
     nlohmann::json& cells() { return cells_; }
     nlohmann::json& summary() { return summary_; }
-    /// Print the envelope (--json) or the summary. The program's exit code.
+    /// Print the envelope (--json) or the summary. Returns the program's exit code.
     int finish();
 
   private:
@@ -89,14 +89,15 @@ class harness {
     nlohmann::json summary_ = nlohmann::json::object();
 };
 
-/// The calling thread to another CPU than the main thread's, which EAL keeps on one: threads begin where
-/// their maker runs. Where there is only one CPU it stays.
+/// Move the calling thread off the main thread's CPU, to which EAL pinned it: new threads start on
+/// their creator's CPU. No effect with only one CPU.
 void leave_main_core() noexcept;
 
-/// What main() returns: run()'s exit code, 2 with a message where it throws.
+/// For main(): returns run()'s exit code, or 2 with a message for an exception.
 int guarded(const char* program, int (*run)(int argc, char** argv), int argc, char** argv);
 
-/// Geometric mean and minimum of cell[key] over the cells that `pick` takes and that have it.
+/// Geometric mean and minimum of cell[key] over the cells that `pick` selects and that have the
+/// key.
 struct mean_and_least {
     std::optional<double> geomean, least;
 };

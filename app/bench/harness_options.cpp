@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The harness's command line, apart: what includes CLI11 is compiled without optimization.
+// The harness's command line, in a separate file: sources that include CLI11 are compiled without
+// optimization.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -37,7 +38,7 @@ void harness::add_flag(const std::string& name, bool& into, const std::string& h
 
 std::optional<int> harness::parse(std::vector<std::string> all) {
     try {
-        std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
+        std::reverse(all.begin(), all.end());  // CLI11 consumes arguments from the back
         app_->parse(all);
     } catch (const CLI::ParseError& e) {
         return app_->exit(e) == 0 ? 0 : 2;

@@ -34,7 +34,7 @@ result<std::unique_ptr<io_loop>> io_loop::open(const io_settings& s) {
 
 io_loop::~io_loop() {
     for (const uint16_t port : ports_) (void)rte_eth_dev_stop(port);
-    // Which closes the port too.
+    // Also closes the port.
     for (const std::string& name : names_) (void)rte_eal_hotplug_remove("vdev", name.c_str());
     rte_mempool_free(pool_);
 }
@@ -62,11 +62,12 @@ result<void> io_loop::set_up(const io_settings& s) {
     return sow(s);
 }
 
-/// As dpdk-testpmd brings a port up: one queue each way, fast free where the driver has it.
+/// Configure a port as dpdk-testpmd does: one queue per direction, fast free if the driver supports
+/// it.
 result<void> io_loop::start_port(uint16_t port, const std::string& name) {
     rte_eth_dev_info info{};
     if (const int code = rte_eth_dev_info_get(port, &info); code != 0)
-        return refused(code, name, "the port does not say what it is");
+        return refused(code, name, "cannot query the port's properties");
     rte_eth_conf conf{};
     conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     int code = rte_eth_dev_configure(port, 1, 1, &conf);
@@ -76,7 +77,7 @@ result<void> io_loop::start_port(uint16_t port, const std::string& name) {
     if (code == 0) code = rte_eth_tx_queue_setup(port, 0, ring, 0, &tx);
     if (code == 0) code = rte_eth_dev_start(port);
     if (code != 0) return refused(code, name, "the port does not start");
-    (void)rte_eth_promiscuous_enable(port);  // some drivers have none to enable
+    (void)rte_eth_promiscuous_enable(port);  // some drivers do not support it
     return {};
 }
 
@@ -94,16 +95,17 @@ result<void> io_loop::wait_for_links() {
 }
 
 result<void> io_loop::sow(const io_settings& s) {
-    if (s.seeds != 0) (void)receive(0.001);  // net_memif's client posts its buffers when it polls
+    if (s.seeds != 0) (void)receive(0.001);  // net_memif's client posts its buffers when polled
     for (uint32_t i = 0; i < s.seeds; ++i) {
         rte_mbuf* m = rte_pktmbuf_alloc(pool_);
-        if (m == nullptr) return fail(ENOMEM, names_.front(), "too few buffers to sow");
+        if (m == nullptr)
+            return fail(ENOMEM, names_.front(), "too few buffers for the initial frames");
         const auto bytes = static_cast<uint16_t>(s.frame_bytes - fcs_bytes);
         std::memset(rte_pktmbuf_append(m, bytes), 0x5a, bytes);
         if (rte_eth_tx_burst(ports_.front(), 0, &m, 1) != 1) {
             rte_pktmbuf_free(m);
             return fail(ENOSPC, names_.front(),
-                        "does not take " + std::to_string(s.seeds) + " frames");
+                        "does not accept " + std::to_string(s.seeds) + " frames");
         }
     }
     return {};
@@ -148,7 +150,7 @@ io_run io_loop::receive(double seconds) {
     while (rte_rdtsc() - start < wanted)
         for (const uint16_t port : ports_) {
             const uint16_t n = rte_eth_rx_burst(port, 0, m, burst);
-            // A device on the other half of this core has more of it.
+            // Leave more of the core to a device thread on its sibling.
             if (n == 0) rte_pause();
             if (n != 0) rte_pktmbuf_free_bulk(m, n);
             run.packets += n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports forwarded as dpdk-testpmd's io mode does it: what a burst brings is sent back at once.
+// Forwards between ports as dpdk-testpmd's io mode: a received burst is sent at once.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,18 @@ struct rte_mempool;
 namespace turnpike::bench {
 
 struct io_settings {
-    std::vector<std::string> devices{};  ///< "net_simnic0,wire=gen"; made and removed with the loop
-    uint32_t frame_bytes = 64;           ///< FCS included
-    uint32_t seeds = 0;  ///< frames sent before the loop, for devices that return them
+    std::vector<std::string>
+        devices{};              ///< "net_simnic0,wire=gen"; created and removed with the loop
+    uint32_t frame_bytes = 64;  ///< FCS included
+    uint32_t seeds = 0;         ///< frames sent before the loop, for devices that loop them back
 };
 
-/// What passed during one run.
+/// Result of one run.
 struct io_run {
-    uint64_t packets = 0;        ///< received and sent
-    uint64_t cycles = 0;         ///< TSC, all of it
-    uint64_t engine_cycles = 0;  ///< of those, a device's own work (net_simnic, engine=inline)
+    uint64_t packets = 0;  ///< received and sent
+    uint64_t cycles = 0;   ///< TSC, all of it
+    uint64_t engine_cycles =
+        0;  ///< part of them: the device's own work (net_simnic, engine=inline)
 
     [[nodiscard]] double host_cycles_per_packet() const noexcept {
         return static_cast<double>(cycles - engine_cycles) / static_cast<double>(packets);
@@ -38,17 +40,17 @@ class io_loop {
   public:
     static constexpr uint16_t burst = 32;
 
-    /// Errors  what EAL or ethdev refused, with the device's name
+    /// Errors  EAL's or ethdev's, with the device's name
     [[nodiscard]] static result<std::unique_ptr<io_loop>> open(const io_settings& s);
     io_loop(const io_loop&) = delete;
     io_loop& operator=(const io_loop&) = delete;
     ~io_loop();
 
-    /// Forward at least `packets`. Ends early, with fewer, where nothing comes any more.
+    /// Forward at least `packets`. Returns fewer if no more arrive.
     io_run forward(uint64_t packets);
-    /// Only receive, for so long. (engine_cycles: a device on a thread of its own has its own.)
+    /// Only receive, for this long. (engine_cycles excludes a device on its own thread.)
     io_run receive(double seconds);
-    /// What ethdev calls the receive function of the first port: "avx2".
+    /// ethdev's name for the receive function of the first port: "avx2".
     [[nodiscard]] std::string burst_mode() const;
     /// An extended statistic, summed over the ports that have it.
     [[nodiscard]] uint64_t xstat(const char* name) const;

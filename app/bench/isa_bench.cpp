@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-isa: the IPv4 header sum of lib/packet beside rte_ipv4_cksum. Its order is the
-// order of the table in lib/packet/checksum.cpp.
+// turnpike-bench-isa: the IPv4 header sum of lib/packet beside rte_ipv4_cksum. Its results
+// determine the order of the table in lib/packet/checksum.cpp.
 #include <fmt/format.h>
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
@@ -15,7 +15,7 @@
 namespace turnpike::bench {
 namespace {
 
-constexpr uint32_t headers = 4096;  // 64-byte apart, as in packets that L2 holds
+constexpr uint32_t headers = 4096;  // 64 bytes apart, like packets that fit L2
 constexpr uint32_t rounds = 64;
 
 struct burst_memory {
@@ -28,7 +28,7 @@ struct burst_memory {
         std::mt19937 random(1);
         for (auto& b : bytes) b = static_cast<uint8_t>(random());
         for (uint32_t i = 0; i < headers; ++i) {
-            header[i] = &bytes[i * 64 + 14];  // behind an Ethernet header
+            header[i] = &bytes[i * 64 + 14];  // after an Ethernet header
             bytes[i * 64 + 14] = 0x45;
         }
     }
@@ -38,7 +38,7 @@ template <class Work>
 double cycles_per_header(uint32_t burst, const Work& work) {
     uint64_t start = 0;
     for (uint32_t round = 0; round <= rounds; ++round) {
-        if (round == 1) start = rte_rdtsc_precise();  // round 0 warms
+        if (round == 1) start = rte_rdtsc_precise();  // round 0 is warm-up
         for (uint32_t i = 0; i < headers; i += burst) {
             work(i, burst);
             asm volatile("" ::: "memory");

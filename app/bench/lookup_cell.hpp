@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lookup benches' inner loop and the peers of both families.
+// The lookup benchmarks' inner loop, and the peers of both families.
 #pragma once
 
 #include <rte_cycles.h>
@@ -13,9 +13,9 @@
 
 namespace turnpike::bench {
 
-/// The first half of the traffic untimed, the second timed: other addresses from the same
-/// distribution, so that caches are warm as in steady traffic and not with these very addresses.
-/// Cycles per lookup.
+/// The first half of the traffic is warm-up, the second half is timed: different addresses from the
+/// same distribution, so that caches are as warm as with steady traffic, but not with exactly these
+/// addresses. Cycles per lookup.
 template <class Address, class Lookup>
 double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
                          const Lookup& lookup) {
@@ -33,24 +33,24 @@ double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
     return static_cast<double>(rte_rdtsc_precise() - start) / static_cast<double>(half);
 }
 
-/// A peer's table, loaded, with every way it can be looked up.
+/// A peer's loaded table, with all its lookup functions.
 template <class Address>
 struct peer_table {
     struct way {
         std::string name;
-        uint16_t bits;  ///< the narrowest permitted width at which it may run
+        uint16_t bits;  ///< minimum permitted SIMD width
         std::function<double(const std::vector<Address>&, uint32_t burst)> cycles;
     };
     std::shared_ptr<void> keep;
     std::vector<way> ways;
     double load_seconds = 0;
-    uint64_t refused = 0;  ///< routes it did not take
-    std::string why_not;   ///< no ways: the reason
+    uint64_t refused = 0;  ///< routes that it rejected
+    std::string why_not;   ///< the reason for empty ways
 };
 
 /// rte_fib with each lookup type that rte_fib_select_lookup accepts; rte_lpm, bulk and x4.
 std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width_bytes);
-/// rte_fib6 likewise.
+/// The same for rte_fib6.
 std::vector<peer_table<ipv6_address>> ipv6_peers(const routes& table, unsigned width_bytes);
 
 }  // namespace turnpike::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-mempool: the mempool handler cache_aware beside DPDK's, in one process;
-// doc/bench-mempool.md says how to read it.
+// turnpike-bench-mempool: the mempool handler cache_aware beside DPDK's, in one process; described
+// in doc/bench-mempool.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 int run(int argc, char** argv) {
     harness h("mempool", "the mempool handler cache_aware beside DPDK's handlers");
     std::vector<std::string> ops;
-    h.add_option("--op", ops, "only these: get_put, pipeline, walk, forward",
+    h.add_option("--op", ops, "tests to run: get_put, pipeline, walk, forward",
                  {"get_put", "pipeline", "walk", "forward"});
     if (const auto stop = h.start(argc, argv, 1500, 2)) return *stop;
     const auto wanted = [&](const char* op) {

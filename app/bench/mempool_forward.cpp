@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Busy cycles per packet of a patch between two generating simnics, 64-byte frames, one worker.
+/// Busy cycles per packet of a cross-connect between two generating simnics, 64-byte frames, one
+/// worker.
 double forward(const fs::path& program, const char* ops, uint32_t object_bytes) {
     constexpr uint32_t around = 64 + 128 + 64;  // mempool's header, mbuf, turnpike's private area
     const temporary_file config, report;
@@ -28,7 +29,7 @@ double forward(const fs::path& program, const char* ops, uint32_t object_bytes) 
                                  "--report", report.path()},
                                 std::chrono::seconds(20));
     if (done.exit_code != 0)
-        throw std::runtime_error(fmt::format("turnpike ended with {}", done.exit_code));
+        throw std::runtime_error(fmt::format("turnpike exited with {}", done.exit_code));
     std::ifstream in(report.path());
     return nlohmann::json::parse(in)["workers"][0]["cpp"].get<double>();
 }
@@ -47,7 +48,7 @@ void forward_cells(harness& h) {
                             {"cache", 256},
                             {"peer", nullptr}};
         if (program.empty()) {
-            cell["why"] = "there is no turnpike beside this program";
+            cell["why"] = "no turnpike found beside this program";
         } else {
             const contender all[] = {
                 {"ours", [&] { return forward(program, "cache_aware", bytes); }},

@@ -19,7 +19,7 @@ namespace turnpike::bench {
 namespace {
 
 constexpr uint32_t in_flight = 512;
-constexpr unsigned rounds_of_objects = 1u << 17;  // a repetition
+constexpr unsigned rounds_of_objects = 1u << 17;  // per repetition
 
 struct handler {
     const char* ops;
@@ -27,19 +27,20 @@ struct handler {
 };
 constexpr unsigned single = RTE_MEMPOOL_F_SP_PUT | RTE_MEMPOOL_F_SC_GET;
 
-/// Ours and the peers of the same concurrency: who promises less may be faster.
+/// cache_aware and the peers with the same concurrency guarantee: a handler with weaker guarantees
+/// may be faster.
 std::vector<handler> handlers(bool single_only) {
     if (single_only) return {{"cache_aware", single}, {"ring_sp_sc", single}};
     return {{"cache_aware"}, {"ring_mp_mc"}, {"stack"}, {"lf_stack"}, {"bucket"}};
 }
 
-/// One lcore's part: a window of buffers in flight; the oldest go back as new ones come.
+/// One lcore: a window of buffers in flight; the oldest are returned as new ones are taken.
 struct worker {
     rte_mempool* mp;
     unsigned bulk;
     std::atomic<unsigned>* ready;
     unsigned lcores;
-    double cycles = 0;  ///< per object, got and put
+    double cycles = 0;  ///< per object, get and put
 
     void run() {
         std::array<void*, in_flight> window;
@@ -84,7 +85,7 @@ struct ring_deleter {
     void operator()(rte_ring* r) const noexcept { rte_ring_free(r); }
 };
 
-/// The second lcore of a pipeline: puts what comes through the ring.
+/// The second lcore of a pipeline: puts the buffers that arrive by the ring.
 struct putter {
     rte_mempool* mp;
     rte_ring* ring;
@@ -116,7 +117,7 @@ double pipeline(rte_mempool* mp, rte_ring* ring, unsigned bulk) {
     return static_cast<double>(rte_rdtsc_precise() - start) / other.rounds / bulk;
 }
 
-/// All handlers of one concurrency on one cell.
+/// Compare all handlers of one concurrency guarantee in one cell.
 void compare(harness& h, const char* op, bool single_only, uint32_t cache, unsigned lcores,
              const std::function<double(rte_mempool*, unsigned)>& cycles_of) {
     std::vector<handler> kinds = handlers(single_only);
@@ -124,7 +125,8 @@ void compare(harness& h, const char* op, bool single_only, uint32_t cache, unsig
     for (const handler& k : kinds) {
         pools.push_back(
             make_pool({.ops = k.ops, .object_bytes = 256, .cache = cache, .flags = k.flags}));
-        if (!pools.back()) throw std::runtime_error(fmt::format("no pool with {}", k.ops));
+        if (!pools.back())
+            throw std::runtime_error(fmt::format("cannot create a pool with {}", k.ops));
     }
     for (const unsigned bulk : {1u, 8u, 32u, 128u}) {
         std::vector<contender> all;
@@ -163,12 +165,12 @@ void get_put_cells(harness& h) {
             compare(h, "get_put", false, cache, 2,
                     [](rte_mempool* mp, unsigned b) { return get_put(mp, b, 2); });
         else
-            h.say("get_put on 2 lcores: left out, there is one");
+            h.say("get_put on 2 lcores: skipped, there is only one");
     }
 }
 
 void pipeline_cells(harness& h) {
-    if (rte_lcore_count() < 2) return h.say("pipeline: left out, there is one lcore");
+    if (rte_lcore_count() < 2) return h.say("pipeline: skipped, there is only one lcore");
     const std::unique_ptr<rte_ring, ring_deleter> ring(
         rte_ring_create("pipeline", 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ));
     if (!ring) throw std::runtime_error("no memory for a ring");

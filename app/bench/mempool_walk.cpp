@@ -20,14 +20,14 @@ constexpr uint32_t objects = 8192;
 
 constexpr uint64_t huge_page = 2u << 20;
 
-/// Where a handler lays the buffers of a pool, and what a walk needs to know of it.
+/// A handler's placement of a pool's buffers, for the walk.
 struct layout {
     std::vector<uint64_t> offsets;  ///< of the objects, from the start of a huge page
     nlohmann::json sets;
     double overhead;
 };
 
-/// Hot lines per set, if the objects of `mp` are touched as a walk does.
+/// Hot lines per set for the lines of `mp`'s objects that a walk touches.
 nlohmann::json sets_of(rte_mempool& mp) {
     const auto caches = cache::geometry_or_typical();
     nlohmann::json out;
@@ -52,8 +52,8 @@ layout layout_by(const char* ops, uint32_t object_bytes, unsigned flags) {
     return out;
 }
 
-/// One piece of memory for all layouts: which physical pages a pool gets, and which addresses a
-/// core's way predictor confuses, is luck of 15 per cent that would be one side's.
+/// One memory area for all layouts: the choice of physical pages, and conflicts in a core's way
+/// predictor, change results by 15 per cent, which would favour one side at random.
 class arena {
   public:
     explicit arena(uint64_t bytes)
@@ -76,13 +76,13 @@ class arena {
     const rte_memzone* zone_;
 };
 
-/// What a forwarder does: rewrite the mbuf's two lines and the packet's first.
+/// Like a forwarder: write the mbuf's two lines and the packet's first.
 inline void rewrite(char* object) {
     for (const uint32_t line : walked) ++*reinterpret_cast<uint64_t*>(object + line);
 }
 
-/// Working sets all over the pool: which addresses a core's way predictor confuses is luck, and one
-/// place in memory would make it one side's.
+/// Working sets spread over the pool: a single place in memory would favour one side by random
+/// conflicts in a core's way predictor.
 double cycles_per_buffer(const std::vector<char*>& order, size_t working_set) {
     constexpr size_t touches = 1u << 16;
     const size_t windows = std::min<size_t>(16, objects / working_set);
@@ -95,7 +95,7 @@ double cycles_per_buffer(const std::vector<char*>& order, size_t working_set) {
             asm volatile("" ::: "memory");
         };
         pass();
-        uint64_t least = UINT64_MAX;  // of a few: what interrupts a machine is not the placement's
+        uint64_t least = UINT64_MAX;  // the minimum of a few runs excludes interruptions
         for (int tries = 0; tries < 4; ++tries) {
             const uint64_t start = rte_rdtsc_precise();
             for (size_t i = 0; i < passes; ++i) pass();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-pmd: what net_simnic's driver costs beside DPDK's software ports, how fast its
-// generator is, and what counting PCIe costs; doc/bench-pmd.md says how to read it.
+// turnpike-bench-pmd: the cost of net_simnic's driver beside DPDK's software ports, the speed of
+// its generator, and the cost of counting PCIe; described in doc/bench-pmd.md.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -21,13 +21,13 @@ constexpr uint32_t frame_bytes = 64, in_flight = 512;
 constexpr uint64_t warm_up_packets = 50'000, timed_packets = 500'000;
 constexpr const char* generating = "wire=gen,size=64";
 
-/// One loop, open for the whole run; or why it is not.
+/// A loop, open for the whole run, or the reason that it is not.
 struct side {
     std::string driver, isa, why;
     std::unique_ptr<io_loop> loop;
-    bool chosen = false;  ///< what a user gets who permits nothing himself
+    bool chosen = false;  ///< the kernel that a user gets by default
     double host_cycles = 0;
-    std::vector<double> engine_cycles{};  ///< of each repetition
+    std::vector<double> engine_cycles{};  ///< per repetition
 };
 
 side open_side(std::string driver, const io_settings& s) {
@@ -39,7 +39,7 @@ side open_side(std::string driver, const io_settings& s) {
     return made;
 }
 
-/// net_simnic as each instruction set has it: the device takes its kernels when it is made.
+/// net_simnic with each instruction set: the device selects its kernels when it is created.
 std::vector<side> open_simnics(const harness& h) {
     const uint16_t permitted = h.max_simd_bitwidth();
     std::vector<side> all;
@@ -69,8 +69,8 @@ std::vector<side> open_peers() {
     std::vector<side> all;
     all.push_back(open_side("net_ring", {{"net_ring0"}, frame_bytes, in_flight}));
     all.push_back(open_side("net_null", {{fmt::format("net_null0,size={}", frame_bytes - 4)}}));
-    // Both ends here: each packet is received and sent once per end. Two spellings of one socket,
-    // since one name takes one role.
+    // Both ends are in this process: each packet is received and sent once per end. Two spellings
+    // of one socket name, since a name has one role.
     all.push_back(open_side(
         "net_memif", {{fmt::format("net_memif0,role=server,socket-abstract=no,socket={}", socket),
                        fmt::format("net_memif1,role=client,socket-abstract=no,socket=/{}", socket)},
@@ -79,7 +79,7 @@ std::vector<side> open_peers() {
     return all;
 }
 
-/// All sides by turns; medians.
+/// Measure all sides in turn; medians.
 void measure(harness& h, std::span<side* const> sides) {
     std::vector<contender> all;
     std::vector<side*> open;
@@ -116,7 +116,7 @@ nlohmann::json cell_of(const side& s) {
     return cell;
 }
 
-/// A CPU that this process may use beside the one that it runs on.
+/// Another CPU that this process may use.
 std::optional<unsigned> other_cpu(const cpu_set_t& permitted) {
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
         if (CPU_ISSET(cpu, &permitted) && static_cast<int>(cpu) != rte_lcore_to_cpu_id(-1))
@@ -124,7 +124,7 @@ std::optional<unsigned> other_cpu(const cpu_set_t& permitted) {
     return std::nullopt;
 }
 
-/// The generator on a core of its own: what a host that only receives gets, and one that sends back.
+/// The generator on its own core: rates for a host that only receives, and for one that sends back.
 void measure_generator(harness& h, const cpu_set_t& permitted) {
     nlohmann::json cell{{"driver", "net_simnic"},  {"op", "generate"},
                         {"burst", io_loop::burst}, {"frame_bytes", frame_bytes},
@@ -189,7 +189,7 @@ void report(harness& h, const std::vector<side>& simnics, const std::vector<side
     }
 }
 
-/// The device as it is beside its variant that does not count.
+/// The device against its variant that does not count.
 void report_counting(harness& h, const side& counting, const side& uncounted) {
     h.summary()["counting_cycles"] = nullptr;
     nlohmann::json cell{{"driver", "net_simnic"},  {"op", "count"},
@@ -201,7 +201,7 @@ void report_counting(harness& h, const side& counting, const side& uncounted) {
         h.add_cell(cell);
         return;
     }
-    // The two take turns: what disturbs the machine for longer disturbs both.
+    // The two alternate: disturbances of the machine affect both.
     std::vector<double> cost;
     for (size_t i = 0; i < counting.engine_cycles.size(); ++i)
         cost.push_back(counting.engine_cycles[i] - uncounted.engine_cycles[i]);
@@ -213,7 +213,7 @@ void report_counting(harness& h, const side& counting, const side& uncounted) {
                       median(counting.engine_cycles), median(cost)));
 }
 
-/// A device that forwards rubbish proves nothing.
+/// Results are void if the device corrupts or loses frames.
 bool clean(harness& h, const std::vector<side>& simnics) {
     uint64_t bad = 0;
     for (const side& s : simnics)

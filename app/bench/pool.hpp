@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mempool of packet buffers for a bench, with any handler and flags.
+// A mempool of packet buffers for a benchmark, with any handler and flags.
 #pragma once
 
 #include <rte_mempool.h>
@@ -15,7 +15,7 @@ namespace turnpike::bench {
 struct pool_wish {
     std::string ops;
     uint32_t objects = 8192;
-    uint32_t object_bytes = 2368;  ///< header, mbuf, headroom, packet: without padding
+    uint32_t object_bytes = 2368;  ///< header, mbuf, headroom and packet, without padding
     uint32_t cache = 0;
     unsigned flags = 0;  ///< RTE_MEMPOOL_F_*
 };
@@ -25,10 +25,10 @@ struct pool_deleter {
 };
 using pool = std::unique_ptr<rte_mempool, pool_deleter>;
 
-/// Empty: it could not be made (rte_errno).
+/// Empty: creation failed (rte_errno).
 pool make_pool(const pool_wish& wish);
 
-/// Offsets of the lines that a walk touches, from where an object starts (its header): the mbuf's two
-/// and, behind the headroom, the packet's first.
+/// Offsets of the lines that a walk touches, from the start of the object (its header): the mbuf's
+/// two and, after the headroom, the packet's first.
 inline constexpr std::array<uint32_t, 3> walked{64, 128, 320};
 }  // namespace turnpike::bench

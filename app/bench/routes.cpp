@@ -26,7 +26,7 @@ struct length_share {
     unsigned length;
     unsigned weight;
 };
-// How many prefixes of each length a full table of January 2024 has, in hundreds.
+// Number of prefixes per length in a full table of January 2024, in hundreds.
 constexpr length_share shares4[] = {{8, 1},     {10, 1},   {11, 1},   {12, 3},    {13, 6},
                                     {14, 12},   {15, 21},  {16, 135}, {17, 82},   {18, 138},
                                     {19, 249},  {20, 426}, {21, 508}, {22, 1086}, {23, 965},
@@ -42,7 +42,7 @@ address plus(address a, unsigned length) {  // the next prefix of that length
     return {a.high + one.high + (low < a.low), low};
 }
 
-/// Where the registries hand out addresses.
+/// Address ranges that the registries allocate from.
 address any_allocation(int family, std::mt19937_64& random) {
     if (family == 4)
         return address{}.with(0, 20, 0x01000 + static_cast<uint32_t>(random() % 0xdf000));
@@ -85,7 +85,7 @@ routes generate_routes(int family, size_t count) {
     std::map<std::tuple<uint64_t, uint64_t, unsigned>, bool> seen;
     routes table;
     while (table.size() < count) {
-        // A run of neighbours of one length in somebody's allocation, with a hole here and there.
+        // A run of adjacent prefixes of one length in an allocation, with occasional holes.
         const unsigned length = lengths[random() % lengths.size()];
         address at = any_allocation(family, random);
         for (unsigned bit = family == 4 ? 20 : 28; bit < length; ++bit)

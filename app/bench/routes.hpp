@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables and traffic for the lookup benches.
+// Tables and traffic for the lookup benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@ namespace turnpike::bench {
 
 using routes = std::vector<fib::entry>;
 
-/// Read prefixes, one a line of a plain or gzip file, those of the family only (other lines are the other family's).
-/// Throws std::runtime_error with file:line.
+/// Read prefixes of one family from a plain or gzip file, one per line; ignores the other family's
+/// lines. Throws std::runtime_error with file:line.
 routes read_routes(const std::string& file, int family);
 
-/// A table with the statistics of a full one of 2024: prefix lengths, runs of neighbours, nesting.
+/// A table with the statistics of a full one of 2024: prefix lengths, runs of adjacent prefixes,
+/// nesting.
 routes generate_routes(int family, size_t count);
 
-/// 8 routes of the shape that small set-ups have: a default, two aggregates, five /24s (/64s).
+/// 8 routes, typical of small networks: a default, two aggregates, five /24s (/64s).
 routes eight_routes(int family);
 
 /// next hop = 1 + hash(prefix) % distinct
 void give_next_hops(routes& table, uint64_t distinct);
 
-/// uniform: over routed addresses; prefix: a prefix at random, then an address in it; zipf:
-/// Zipf(1.0) over a million flows drawn like prefix; one: a single flow.
+/// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: Zipf(1.0) over
+/// a million flows drawn like prefix; one: a single flow.
 std::vector<fib::address> make_traffic(const routes& table, int family, const std::string& kind,
                                        size_t count);
 

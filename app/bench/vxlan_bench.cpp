@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-vxlan: which endpoint tunnelled packets came from, by lib/tunnel's cache of the last eight,
-// beside a cache of one entry (what VPP had, figure 9 of "Writing Packet Processing Software with Intel
-// AVX-512") and the table alone; doc/bench-vxlan.md says how to read it.
+// turnpike-bench-vxlan: lookup of tunnel endpoints with lib/tunnel's cache of the last eight,
+// against a cache of one entry (VPP's at the time, figure 9 of "Writing Packet Processing Software
+// with Intel AVX-512") and the table alone; described in doc/bench-vxlan.md.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_memory.h>
@@ -22,7 +22,7 @@ using tunnel::burst_endpoints;
 using tunnel::endpoint4;
 using tunnel::endpoint6;
 
-/// As a fabric has them: many sources, few networks of each.
+/// As in a fabric: many sources, few networks per source.
 template <class Key>
 Key endpoint_number(uint32_t n);
 template <>
@@ -37,7 +37,7 @@ endpoint6 endpoint_number<endpoint6>(uint32_t n) {
     return {from, to, 5000 + n % 4};
 }
 
-/// Packets of endpoints in random order: each of one for itself, or a burst of one.
+/// Packets of endpoints in random order: a random endpoint per packet, or per burst.
 std::vector<uint32_t> packets_of(uint32_t endpoints, bool interleaved, size_t packets) {
     std::mt19937_64 random(endpoints);
     std::vector<uint32_t> out(packets);
@@ -48,7 +48,7 @@ std::vector<uint32_t> packets_of(uint32_t endpoints, bool interleaved, size_t pa
     return out;
 }
 
-/// A cache of one entry. What it does not have is looked up at once, by itself, as VPP does.
+/// A cache of one entry. A miss is looked up at once, by itself, as in VPP.
 template <class Key>
 class one_entry {
   public:
@@ -67,7 +67,7 @@ class one_entry {
     uint32_t answer_ = 0;
 };
 
-/// The same, as well as it can be done: what it does not have is looked up at the end of the burst, in bulk.
+/// An improved cache of one entry: misses are looked up in bulk at the end of the burst.
 template <class Key>
 class one_entry_bulk {
   public:
@@ -105,7 +105,8 @@ class table_only {
     std::array<uint32_t, burst_endpoints> answer_;
 };
 
-/// Cycles per packet: the traffic's first half warms, the second is timed in slices of which the median counts.
+/// Cycles per packet: the first half of the traffic is warm-up, the second is timed in slices; the
+/// result is the median.
 template <class Key, class Lookup>
 double cycles_per_packet(Lookup& how, const tunnel::endpoint_table<Key>& t,
                          const std::vector<Key>& key) {
@@ -128,7 +129,7 @@ double cycles_per_packet(Lookup& how, const tunnel::endpoint_table<Key>& t,
     return median(std::move(seen)) / static_cast<double>(slice);
 }
 
-/// Sum of what a way of looking up answers for some packets: all must say the same.
+/// Sum of a lookup function's results for some packets: must be equal for all functions.
 template <class Key, class Lookup>
 uint64_t sum_of(const Lookup& of, const tunnel::endpoint_table<Key>& t,
                 const std::vector<Key>& key) {
@@ -142,7 +143,7 @@ uint64_t sum_of(const Lookup& of, const tunnel::endpoint_table<Key>& t,
     return sum;
 }
 
-/// What is measured by one instruction set, of lib/tunnel and of lib/exact alike.
+/// Measures one instruction set, of both lib/tunnel and lib/exact.
 template <class Key>
 struct one_isa {
     std::string name;
@@ -184,7 +185,7 @@ void measure(harness& h, uint32_t endpoints, bool interleaved,
     std::vector<contender> all;
     const auto add = [&](one_isa<Key>& i, auto& how) {
         if (sum_of(how, *i.table, key) != sum_of(i.plain, *i.table, key))
-            throw std::runtime_error("the lookups do not answer the same");
+            throw std::runtime_error("the lookups return different results");
         all.push_back(
             {i.name, [&key, &how, &t = *i.table] { return cycles_per_packet(how, t, key); }});
     };
@@ -249,7 +250,7 @@ void summarise(harness& h, const std::vector<judged_width>& widths) {
             const double more = c["cycles"].get<double>() - c["peer_cycles"].get<double>();
             if (c["endpoints"] == 1) extra = std::max(extra.value_or(more), more);
         }
-        // Where there are more than it has room for, it may not cost much beside the table alone.
+        // With more endpoints than the cache holds, it must cost little more than the table alone.
         for (size_t i = 0; i + 3 < h.cells().size(); ++i) {
             const auto &simd = h.cells()[i], &table = h.cells()[i + 3];
             if (!of(simd, "simd") || simd["endpoints"] <= tunnel::cached_endpoints) continue;
@@ -269,7 +270,7 @@ int run(int argc, char** argv) {
     harness h("vxlan",
               "endpoints of tunnelled packets: the SIMD cache beside one entry and the table");
     int only = 0;
-    h.add_option("--endpoints", only, "only so many endpoints");
+    h.add_option("--endpoints", only, "only this number of endpoints");
     if (const auto code = h.start(argc, argv, 256)) return *code;
     if (only < 0 || only > 1'000'000) {
         h.say(fmt::format("turnpike-bench-vxlan: --endpoints is 1 to 1000000, not {}", only));

@@ -10,7 +10,7 @@ std::vector<verdict> judge(std::span<const side> peers, std::span<const side> ou
     std::vector<contender> all;
     for (const side& p : peers) all.push_back(p.what);
     for (const side& o : ours) all.push_back(o.what);
-    std::vector<size_t> again(ours.size());  // where it runs a second time
+    std::vector<size_t> again(ours.size());  // index of its second run
     for (size_t i = 0; i < ours.size(); ++i)
         for (const judged_width& w : widths)
             if (w.kernel == ours[i].what.name && again[i] == 0) {

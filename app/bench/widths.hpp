@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ours beside its peers at every SIMD width, in one run: each side is measured once, and each width has the best
-// peer and the kernel that it permits.
+// Compares our kernels and their peers at every SIMD width in one run: each side is measured once,
+// and each width is judged by the best peer and the kernel that it permits.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,13 +11,13 @@
 
 namespace turnpike::bench {
 
-/// One of ours or of a peer's, and the narrowest permitted width at which it may run.
+/// One of our kernels or a peer, and its minimum permitted SIMD width.
 struct side {
     contender what;
     uint16_t bits;
 };
 
-/// A width, and which of our rows is chosen at it.
+/// A width, and the index of our kernel selected at it.
 struct judged_width {
     uint16_t bits;
     std::string kernel;
@@ -32,21 +32,22 @@ std::vector<judged_width> judged_widths(std::span<const isa::kernel<Function>> t
     return out;
 }
 
-/// What one interleaved run of peers and of ours says.
+/// Result of one interleaved run, for one of our kernels.
 struct verdict {
-    std::string isa;                     ///< our row
-    std::optional<uint16_t> width_bits;  ///< the width at which it is chosen; nullopt: at none
+    std::string isa;                     ///< our kernel
+    std::optional<uint16_t> width_bits;  ///< the width at which it is selected; nullopt: none
     double cycles;
-    std::optional<double> noise;  ///< of the same side measured twice: how far apart
+    std::optional<double> noise;  ///< relative difference between two measurements of the same side
     std::optional<size_t>
-        peer;  ///< the best that the width permits (any, where it is chosen at none)
+        peer;  ///< the best that the width permits (any, if the kernel is not selected)
     std::vector<double> of_peers;  ///< [peers]
 };
-/// Run all by turns; what is chosen at a width runs twice. Verdicts in the order of `ours`, a row that is chosen
-/// at several widths once for each.
+/// Run all in turn; kernels selected at a width run twice. Verdicts in the order of `ours`, a
+/// kernel selected at several widths once for each.
 std::vector<verdict> judge(std::span<const side> peers, std::span<const side> ours,
                            std::span<const judged_width> widths, unsigned repetitions);
-/// {isa, chosen, width_bits, cycles, noise, peer, peer_cycles} of a verdict; `why` where there is no peer.
+/// {isa, chosen, width_bits, cycles, noise, peer, peer_cycles} of a verdict; `why` if there is no
+/// peer.
 nlohmann::json cell_of(const verdict& v, std::span<const side> peers, const std::string& why);
 
 }  // namespace turnpike::bench

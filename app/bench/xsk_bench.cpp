@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-xsk: net_xsk beside net_af_xdp and net_af_packet on veth pairs; doc/bench-xsk.md says
-// how to read it.
+// turnpike-bench-xsk: net_xsk beside net_af_xdp and net_af_packet on veth pairs; described in
+// doc/bench-xsk.md.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -28,7 +28,7 @@ constexpr forwarder_app all_apps[] = {forwarder_app::testpmd_io, forwarder_app::
 const char* frames_of(traffic t) { return t == traffic::small ? "64" : "imix"; }
 bool is_ours(const json& cell) { return cell["pmd"] == "net_xsk"; }
 
-/// What was measured of one contestant, or why nothing was.
+/// Results of one contestant, or the reason that there are none.
 struct outcome {
     std::vector<window> windows{};
     std::string why{};
@@ -76,7 +76,7 @@ void say_cell(const harness& h, const json& c) {
     h.say(line);
 }
 
-/// All contestants by turns, so that what disturbs the machine disturbs all.
+/// Measure all contestants in turn, so that disturbances of the machine affect all.
 void measure_group(harness& h, const bench_run& b, forwarder_app app, traffic t) {
     std::vector<outcome> all(std::size(contestants));
     for (unsigned round = 0; round < (h.quick() ? 1u : 3u); ++round)
@@ -105,7 +105,7 @@ void measure_group(harness& h, const bench_run& b, forwarder_app app, traffic t)
     }
 }
 
-/// What is lost at 70 % of what net_xsk forwarded in `cell`.
+/// Loss at 70 % of net_xsk's forwarding rate in `cell`.
 void measure_loss(harness& h, const bench_run& b, json& cell, traffic t,
                   std::chrono::seconds length) {
     for (const contestant& c : contestants) {
@@ -122,7 +122,7 @@ void measure_loss(harness& h, const bench_run& b, json& cell, traffic t,
     }
 }
 
-/// Of net_xsk's cells: the least, or the most, of a figure that may be null.
+/// The minimum or maximum over net_xsk's cells of a figure that may be null.
 json extreme(const json& cells, const std::function<json(const json&)>& figure, bool most) {
     json found;
     for (const auto& c : cells) {
@@ -133,7 +133,7 @@ json extreme(const json& cells, const std::function<json(const json&)>& figure, 
 }
 
 void summarise_run(harness& h) {
-    // The peer has no way to ask for skb mode.
+    // The peer has no option for skb mode.
     const auto ratio = [](const json& c, const char* above, const char* below) {
         const bool both = c["mode"] == "driver" && c.contains(above) && c.contains(below) &&
                           c[above].is_number() && c[below].is_number();
@@ -151,7 +151,7 @@ void summarise_run(harness& h) {
         {"loss_at_70pct", extreme(h.cells(), plain("loss"), true)}};
 }
 
-/// A build's own plug-in; empty: EAL finds the installed one.
+/// The build's plug-in; empty: EAL finds the installed one.
 std::string own_plugin() {
     namespace fs = std::filesystem;
     const fs::path built = fs::read_symlink("/proc/self/exe").parent_path() /
@@ -159,7 +159,7 @@ std::string own_plugin() {
     return fs::exists(built) ? fs::canonical(built).string() : "";
 }
 
-/// The namespace, the generator and the tracer. Errors  what the machine does not have
+/// Create the namespace, the generator and the tracer. Errors  requirements that the machine lacks
 result<bench_run> prepare(harness& h, const cpu_set_t& permitted) {
     std::vector<unsigned> cpus;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
@@ -178,7 +178,7 @@ result<bench_run> prepare(harness& h, const cpu_set_t& permitted) {
     if (auto calls = tracer::open()) {
         b.calls = std::move(*calls);
         b.crossing_ns = b.calls->crossing_ns();
-        h.say(fmt::format("a system call costs {:.0f} ns beside what it does", b.crossing_ns));
+        h.say(fmt::format("a system call costs {:.0f} ns in addition to its work", b.crossing_ns));
     } else {
         h.say(calls.error().message() + ": no cycles, no system calls");
     }
@@ -189,14 +189,14 @@ int run(int argc, char** argv) {
     harness h("xsk", "net_xsk beside net_af_xdp and net_af_packet on veth pairs");
     std::vector<std::string> apps, frames;
     bool long_run = false;
-    h.add_option("--app", apps, "only these: testpmd io, testpmd macswap, turnpike");
-    h.add_option("--frame", frames, "only these: 64, imix", {"64", "imix"});
-    h.add_flag("--long", long_run, "look for losses for 60 s, not for 10");
+    h.add_option("--app", apps, "cases to run: testpmd io, testpmd macswap, turnpike");
+    h.add_option("--frame", frames, "traffic: 64, imix", {"64", "imix"});
+    h.add_flag("--long", long_run, "measure losses for 60 s instead of 10 s");
     cpu_set_t permitted;
     CPU_ZERO(&permitted);
     (void)sched_getaffinity(0, sizeof permitted, &permitted);
     if (const auto code = h.start(argc, argv, 64)) return *code;
-    // EAL has pinned this thread, and what it starts would inherit that.
+    // EAL has pinned this thread, and child processes would inherit that.
     (void)sched_setaffinity(0, sizeof permitted, &permitted);
     const auto b = prepare(h, permitted);
     if (!b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-cache: placements of lib/cache as a table, CSV and pictures.
+// turnpike-cache: placements of lib/cache as a table, CSV and figures.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -24,6 +24,6 @@ int main(int argc, char** argv) {
     const std::string text = r.csv ? csv_text(r, rows) : table_text(r, rows);
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
         return 0;
-    fmt::print(stderr, "turnpike-cache: standard output cannot be written\n");
+    fmt::print(stderr, "turnpike-cache: cannot write to standard output\n");
     return exit_failed;
 }

@@ -13,7 +13,7 @@ namespace turnpike::cache_tool {
 namespace {
 
 constexpr const char* about =
-    "turnpike-cache: where a pool's buffers lie, and how the lines that are touched of each spread "
+    "turnpike-cache: placement of a pool's buffers, and the spread of their hot lines "
     "over\n"
     "the sets of the caches: packed, as DPDK pads, and by turnpike.\n\n"
     "  turnpike-cache --object 2048 --objects 8192\n"
@@ -21,14 +21,14 @@ constexpr const char* about =
 
 constexpr uint32_t header_bytes = 64, mbuf_bytes = 128, headroom_bytes = 128, line_bytes = 64;
 
-/// As typed.
+/// Arguments as given.
 struct arguments {
     std::optional<uint32_t> object, buffer_size;
     std::vector<uint32_t> hot;
     std::string page = "2M", geometry, sysfs = "/sys";
 };
 
-/// What a forwarder touches of a packet buffer: the mbuf's two lines and the packet's first.
+/// Hot lines of a packet buffer in a forwarder: the mbuf's two lines and the packet's first.
 std::vector<uint32_t> touched_of(uint32_t object) {
     std::vector<uint32_t> out;
     for (const uint32_t line :
@@ -66,37 +66,35 @@ command_line read_command_line(int argc, char** argv) {
     request r;
     CLI::App app{about};
     app.set_version_flag("--version", std::string(version));
-    auto* const object = app.add_option(
-        "--object", a.object,
-        "bytes of an object: header (64), mbuf (128), headroom, data (default 2368)");
+    auto* const object =
+        app.add_option("--object", a.object,
+                       "bytes per object: header (64), mbuf (128), headroom, data (default 2368)");
     object->check(CLI::Range(1u, 1u << 24))->type_name("BYTES");
     app.add_option("--buffer-size", a.buffer_size,
                    "bytes of the mbuf's data buffer instead: 192 less")
         ->check(CLI::Range(0u, 65535u))
         ->excludes(object)
         ->type_name("BYTES");
-    app.add_option("--objects", r.objects, "in the pool (default 8192)")
+    app.add_option("--objects", r.objects, "objects in the pool (default 8192)")
         ->check(CLI::Range(1u, 1u << 22))
         ->type_name("N");
-    app.add_option(
-           "--hot", a.hot,
-           "offsets of the lines that are touched (default: the mbuf's two, the packet's first)")
+    app.add_option("--hot", a.hot,
+                   "offsets of the hot lines (default: the mbuf's two, the packet's first)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("BYTES,...");
     app.add_option("--page", a.page,
-                   "4K, 2M (default), 1G: no object may cross one; none: they may")
+                   "page size that no object may cross: 4K, 2M (default), 1G; none: no limit")
         ->check(CLI::IsMember({"4K", "2M", "1G", "none"}))
         ->type_name("SIZE");
     app.add_option("--geometry", a.geometry,
                    "level:sets x ways, as 1:64x8,2:2048x8 (default: this machine's)")
         ->type_name("LEVELS");
-    app.add_option("--sysfs", a.sysfs, "where this machine's is read (default /sys)")
+    app.add_option("--sysfs", a.sysfs, "root of sysfs for this machine's caches (default /sys)")
         ->type_name("FOLDER");
-    app.add_flag("--csv", r.csv, "lines in every set, as placement,level,set,lines");
+    app.add_flag("--csv", r.csv, "print lines per set as placement,level,set,lines");
     app.add_option("--figure", r.figure, "draw STEM.svg and STEM.png")->type_name("STEM");
-    app.add_option("--level", r.level, "the cache that the figure shows (default 1)")
-        ->type_name("N");
+    app.add_option("--level", r.level, "cache level of the figure (default 1)")->type_name("N");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

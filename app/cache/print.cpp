@@ -18,7 +18,7 @@ std::vector<row> rows_of(const request& r) {
     for (row& one : out) {
         const auto objects = cache::places(one.placed, r.objects);
         const uint64_t bytes = objects.back() + r.layout.bytes - objects.front();
-        if (least == 0) least = bytes;  // naive
+        if (least == 0) least = bytes;  // the packed layout
         one.overhead = static_cast<double>(bytes) / static_cast<double>(least) - 1;
         for (const auto& level : r.caches.levels)
             one.by_level.push_back(cache::measured(level, objects, r.layout.hot));
@@ -27,7 +27,7 @@ std::vector<row> rows_of(const request& r) {
 }
 
 std::string table_text(const request& r, const std::vector<row>& rows) {
-    std::string out = fmt::format("{} objects of {} bytes, {} lines of each touched; caches: {}\n",
+    std::string out = fmt::format("{} objects of {} bytes, {} hot lines each; caches: {}\n",
                                   r.objects, r.layout.bytes, r.layout.hot.size(), r.caches.source);
     out += fmt::format("{:<10}{:<44}{:>9}{:>7}{:>9}{:>9}{:>10}{:>8}\n", "", "placement", "overhead",
                        "cache", "mean", "most", "most/mean", "unused");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What turnpike-cache shows.
+// Output of turnpike-cache.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace turnpike::cache_tool {
 
-/// One way to lay the buffers, and the lines that then meet in each set of each cache.
+/// A placement, and the number of hot lines per cache set.
 struct row {
     std::string name;
     cache::placement placed;
-    double overhead;                         ///< memory, over packed, less 1
+    double overhead;                         ///< memory relative to packed, less 1
     std::vector<cache::histogram> by_level;  ///< as request.caches.levels
 };
 
 std::vector<row> rows_of(const request& r);
 std::string table_text(const request& r, const std::vector<row>& rows);
 std::string csv_text(const request& r, const std::vector<row>& rows);
-/// The gnuplot program: lines in each set of one cache, a panel a placement.
+/// The gnuplot program: lines per set of one cache, a panel per placement.
 std::string figure_script(const request& r, const std::vector<row>& rows);
 
 }  // namespace turnpike::cache_tool

@@ -13,7 +13,7 @@ extern char** environ;
 namespace turnpike::figure {
 namespace {
 
-/// Writes all of `text`; false where the reader is gone.
+/// Write all of `text`; returns false if the reader closed the pipe.
 bool write_all(int fd, const std::string& text) {
     for (size_t done = 0; done < text.size();) {
         const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
@@ -34,11 +34,11 @@ std::string quoted(std::string text) {
 
 result<void> run_gnuplot(const std::string& program) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fail(errno, "gnuplot", "no pipe to it");
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail(errno, "gnuplot", "cannot create a pipe");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    // Where gnuplot cannot open its output file it would draw on standard output.
+    // If gnuplot cannot open its output file it draws on standard output: discard that.
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     std::string name = "gnuplot";
     char* const arguments[] = {name.data(), nullptr};
@@ -50,17 +50,17 @@ result<void> run_gnuplot(const std::string& program) {
         ::close(ends[1]);
         return fail(
             failed, "gnuplot",
-            "cannot run it to draw the figure; install it (Debian: gnuplot-nox), or take the "
+            "cannot run it to draw the figure; install it (Debian: gnuplot-nox), or use the "
             "numbers with --csv");
     }
-    std::signal(SIGPIPE, SIG_IGN);  // where gnuplot ends early, its exit code says so
+    std::signal(SIGPIPE, SIG_IGN);  // if gnuplot exits early, its exit code tells
     const bool written = write_all(ends[1], program);
     ::close(ends[1]);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (!written || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return fail(EIO, "gnuplot", "it did not draw the figure; its own message stands above");
+        return fail(EIO, "gnuplot", "it did not draw the figure; see its message above");
     return {};
 }
 

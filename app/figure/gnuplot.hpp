@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pictures by gnuplot, which programs feed a script with the data inside.
+// Runs gnuplot on a script that contains the data.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace turnpike::figure {
 
-/// Inside a gnuplot string of single quotes.
+/// Escape a string for single quotes in gnuplot.
 [[nodiscard]] std::string quoted(std::string text);
 
 /// Errors  ENOENT: gnuplot is not installed
-///         EIO: gnuplot failed (it says why on standard error)
+///         EIO: gnuplot failed (its message is on standard error)
 [[nodiscard]] result<void> run_gnuplot(const std::string& program);
 
 }  // namespace turnpike::figure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One row of every output: a profile at a frame size.
+// One row of the output: a profile at a frame size.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@ namespace turnpike::pcie_tool {
 
 struct cell {
     uint32_t frame_bytes = 0;
-    double ethernet_gbps = 0;  ///< of the port; 0: none
+    double ethernet_gbps = 0;  ///< the port's speed; 0: none
     pcie::bill bill;
-    pcie::throughput tx, rx, both;   ///< of the link alone
-    pcie::throughput with_ethernet;  ///< both ways, at most the port's speed
+    pcie::throughput tx, rx, both;   ///< throughput of the link alone
+    pcie::throughput with_ethernet;  ///< both directions, limited by the port's speed
 };
 
-/// Profiles outside, frame sizes inside.
+/// Prices each profile (outer loop) at each frame size (inner loop).
+///
 /// Errors  EINVAL: see pcie::cost()
 [[nodiscard]] result<std::vector<cell>> price(const request& r);
 

@@ -16,18 +16,18 @@ using figure::quoted;
 
 struct style {
     const char* profile;
-    const char* title;  // as the paper names the curve
+    const char* title;  // the curve's title in the paper
     const char* colour;
 };
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito).
+// Colours that colour-blind readers can distinguish (Okabe and Ito).
 constexpr style paper_styles[] = {
     {"data-only", "Effective PCIe BW", "#000000"},
     {"niantic-dpdk", "Modern NIC (DPDK driver)", "#0072b2"},
     {"niantic-kernel", "Modern NIC (kernel driver)", "#d55e00"},
     {"simple", "Simple NIC", "#009e73"},
 };
-constexpr size_t figure_1_curves = std::size(paper_styles);  // as many find room below the curves
+constexpr size_t figure_1_curves = std::size(paper_styles);  // as many fit below the curves
 constexpr const char* other_colours[] = {"#cc79a7", "#e69f00", "#56b4e9", "#8c510a",
                                          "#5e3c99", "#1b7837", "#b2182b", "#4d4d4d"};
 
@@ -72,7 +72,7 @@ std::string plot_command(const request& r, const std::vector<cell>& cells) {
         const style s = style_of(r.profiles[p].name, p);
         add(fmt::format("$profile{} with lines lw 2 lc rgb '{}' title {}", p, s.colour,
                         quoted(s.title)));
-        if (p == 0) {  // the line rates stand second, as in the paper's key
+        if (p == 0) {  // the line rates are second in the key, as in the paper
             size_t e = 0;
             for (const double speed : ethernet_speeds(cells)) {
                 add(
@@ -91,7 +91,7 @@ std::string plot_command(const request& r, const std::vector<cell>& cells) {
 std::string figure_script(const request& r, const std::vector<cell>& cells) {
     double top = 10;
     for (const auto& c : cells) top = std::max(top, c.both.gbps);
-    const double most_of_ethernet = 2 * top;  // faster lines would press the curves to the ground
+    const double most_of_ethernet = 2 * top;  // omit faster lines, which would compress the curves
     for (const double speed : ethernet_speeds(cells))
         if (speed < most_of_ethernet) top = std::max(top, speed);
     const uint32_t shortest = std::ranges::min(r.frames);

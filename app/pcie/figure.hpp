@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Figure 1 of "Understanding PCIe performance for end host networking": bandwidth in both
-// directions at once against frame size, a curve a profile, and Ethernet's line rates.
+// directions at once against frame size, a curve per profile, and Ethernet's line rates.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace turnpike::pcie_tool {
 
-/// The gnuplot program that draws `cells` into STEM.svg and STEM.png, data inside.
+/// The gnuplot program that draws `cells` to STEM.svg and STEM.png; it contains the data.
 [[nodiscard]] std::string figure_script(const request& r, const std::vector<cell>& cells);
 
 /// Errors  ENOENT: gnuplot is not installed
-///         EINVAL: a profile at fewer than two frame sizes, which is no curve
-///         EIO: gnuplot failed (it says why on standard error)
+///         EINVAL: fewer than two frame sizes for a profile
+///         EIO: gnuplot failed (its message is on standard error)
 [[nodiscard]] result<void> draw_figure(const request& r, const std::vector<cell>& cells);
 
 }  // namespace turnpike::pcie_tool

@@ -8,10 +8,10 @@
 namespace turnpike::pcie_tool {
 namespace {
 
-constexpr uint32_t shortest_frame_bytes = 64;  // Ethernet's
+constexpr uint32_t shortest_frame_bytes = 64;  // Ethernet's minimum
 constexpr uint32_t longest_frame_bytes = 16384;
 
-/// Takes the part of `text` before `separator` away from it.
+/// Remove and return the part of `text` before `separator`.
 std::string_view take(std::string_view& text, char separator) {
     const size_t at = text.find(separator);
     const std::string_view part = text.substr(0, at);
@@ -36,11 +36,11 @@ result<void> append_range(std::string_view item, std::vector<uint32_t>& frames) 
     const auto first = number(take(range, '-'));
     const auto last = item.find('-') == std::string_view::npos ? first : number(range);
     if (!first || !last || !step)
-        return fail(EINVAL, object, "write sizes as 64, 64-1500 or 64-1500:4, with commas between");
+        return fail(EINVAL, object, "write sizes as 64, 64-1500 or 64-1500:4, separated by commas");
     if (*first < shortest_frame_bytes || *last > longest_frame_bytes)
         return fail(EINVAL, object, "a frame has 64 to 16384 bytes, FCS included");
     if (*first > *last)
-        return fail(EINVAL, object, "the range goes down; write the smaller size first");
+        return fail(EINVAL, object, "the range is descending; write the smaller size first");
     if (*step == 0) return fail(EINVAL, object, "the step must be at least 1");
     for (uint64_t frame = *first; frame <= *last; frame += *step)
         frames.push_back(static_cast<uint32_t>(frame));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frame sizes as people write them: "64", "64-1500", "64-1500:4" (every fourth), "64,128,256-512".
+// Parser for frame sizes: "64", "64-1500", "64-1500:4" (every fourth), "64,128,256-512".
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace turnpike::pcie_tool {
 
-/// In the order written; bytes with FCS, 64 to 16384.
-/// Errors  EINVAL: what is not a size, a range that goes down, a step of 0
+/// In the order given; bytes with FCS, 64 to 16384.
+///
+/// Errors  EINVAL: not a size, a descending range, a step of 0
 [[nodiscard]] result<std::vector<uint32_t>> parse_frame_list(std::string_view text);
 
 }  // namespace turnpike::pcie_tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-pcie: the model of lib/pcie as tables and pictures (doc/pcie.md), and `measure`, which counts
-// (doc/measure.md).
+// turnpike-pcie: tables and figures from lib/pcie's model (doc/pcie.md), and `measure`, which reads
+// hardware counters (doc/measure.md).
 #include <fmt/core.h>
 
 #include <cerrno>
@@ -49,7 +49,7 @@ int run(const request& r) {
     if (!r.figure.empty()) {
         if (const auto drawn = draw_figure(r, *cells); !drawn) return refuse(drawn.error());
         fmt::print(stderr, "turnpike-pcie: drew {0}.svg and {0}.png\n", r.figure);
-        if (r.format == output::table) return 0;  // the picture is what was asked for
+        if (r.format == output::table) return 0;  // the user asked only for the figure
     }
     return print(text_of(r, *cells));
 }

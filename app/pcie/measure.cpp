@@ -33,7 +33,7 @@ int complain(const error& why) {
     return why.code == EINVAL ? exit_refused : exit_failed;
 }
 
-/// Addresses of class 02h: network controllers.
+/// Addresses of PCI class 02h: network controllers.
 std::vector<std::string> network_devices(const fs::path& sysfs) {
     std::vector<std::string> found;
     std::error_code ignored;
@@ -61,8 +61,8 @@ result<pmu::table> table_of(const measure_request& r) {
     return pmu::table_for(*model);
 }
 
-/// Until it ends, as a shell would have it: signals of the terminal are its own.
-/// Returns its exit code; 128 and the signal's number where one ended it.
+/// Run a command to its end, like a shell: it gets the terminal's signals. Returns its exit code,
+/// or 128 plus the number of the signal that killed it.
 result<int> run(const std::vector<std::string>& command) {
     std::vector<char*> words;
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -89,11 +89,11 @@ pmu::given_values given_of(const pmu::measurement& m, const measure_request& r, 
     return given;
 }
 
-/// A line for each metric that has a value, and one for each reason why others have none.
+/// A line per metric with a value, and one per reason for missing values.
 std::string text_of(const pmu::measurement& m, const nlohmann::json& seen) {
     std::string out = m.pci().address;
     if (const auto& stack = m.iio_stack()) {
-        out += fmt::format("  behind {} of die {}", stack->device, stack->die);
+        out += fmt::format("  below {} of die {}", stack->device, stack->die);
         for (const std::string& other : stack->shared)
             out += (&other == &stack->shared.front() ? ", with " : ", ") + other;
     }
@@ -118,7 +118,7 @@ std::string text_of(const pmu::measurement& m, const nlohmann::json& seen) {
     return out;
 }
 
-/// Starts them all, waits, and reads them all.
+/// Start all measurements, wait, read all.
 result<int> count(std::vector<pmu::measurement>& all, const measure_request& r, double& seconds) {
     for (pmu::measurement& m : all) m.start();
     const auto begun = clock::now();
@@ -146,7 +146,7 @@ int measure(const measure_request& r) {
     const auto devices = r.devices.empty() ? network_devices(r.sysfs) : r.devices;
     if (devices.empty())
         return complain({ENODEV, r.sysfs + "/bus/pci/devices",
-                         "no network device is on a PCI bus; name one (--device)"});
+                         "no network device is on a PCI bus; specify one (--device)"});
     std::vector<pmu::measurement> all;
     for (const std::string& address : devices) {
         auto m = pmu::measurement::of_device({r.sysfs, source->get(), &*table}, address);

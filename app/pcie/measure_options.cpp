@@ -12,38 +12,36 @@ measure_command_line read_measure_command_line(int argc, char** argv) {
     measure_command_line out;
     measure_request& r = out.wanted;
     CLI::App app(
-        "turnpike-pcie measure: what the PCIe root in front of devices counts (doc/measure.md).\n"
-        "Another program runs meanwhile, whichever, or the one behind --.\n\n"
+        "turnpike-pcie measure: counters of the PCIe root above devices (doc/measure.md).\n"
+        "Measures while another program runs: any, or the command after --.\n\n"
         "  turnpike-pcie measure --seconds 10\n"
         "  turnpike-pcie measure --device 0000:3b:00.0 --json -- dpdk-testpmd -l 0-3 -- "
         "--forward\n",
         "turnpike-pcie measure");
     app.add_option("--device", r.devices,
-                   "a PCI device, or several with commas between (default: all network devices)")
+                   "PCI devices, separated by commas (default: all network devices)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("BDF");
-    app.add_option("--seconds", r.seconds, "how long, without a program (default 1)")
+    app.add_option("--seconds", r.seconds, "duration without a command (default 1)")
         ->check(CLI::Range(0.001, 86400.0))
         ->type_name("S");
     app.add_option("--dram-max", r.dram_max_mb_s,
-                   "what the memory of a socket can do, for its share")
+                   "bandwidth of a socket's memory, for its utilisation")
         ->check(CLI::Range(1.0, 1e9))
         ->type_name("MB/S");
     app.add_flag("--json", r.json, "print one JSON object");
-    app.add_option("--sysfs", r.sysfs, "where PMUs and devices are described (default: /sys)")
-        ->type_name("FOLDER");
-    app.add_option("--counters", r.recorded, "counts out of a recording, not the kernel's")
+    app.add_option("--sysfs", r.sysfs, "root of sysfs (default: /sys)")->type_name("FOLDER");
+    app.add_option("--counters", r.recorded, "use counts from a recording instead of the kernel's")
         ->type_name("FILE");
-    app.add_option("--events", r.events, "a table of events and metrics of your own")
-        ->type_name("FILE");
+    app.add_option("--events", r.events, "your own table of events and metrics")->type_name("FILE");
     std::vector<std::string> ours(argv + 1, argv + argc);
     const auto divide = std::find(ours.begin(), ours.end(), "--");
     if (divide != ours.end()) {
         r.command.assign(divide + 1, ours.end());
         ours.erase(divide, ours.end());
     }
-    std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its back
+    std::reverse(ours.begin(), ours.end());  // CLI11 consumes arguments from the back
     try {
         app.parse(ours);
         out.run = true;

@@ -16,7 +16,7 @@
 namespace turnpike::pcie_tool {
 namespace {
 
-/// As typed.
+/// Arguments as given.
 struct arguments {
     std::vector<std::string> profiles;
     std::string profiles_file;
@@ -32,8 +32,8 @@ struct arguments {
 };
 
 constexpr const char* about =
-    "turnpike-pcie: what a packet costs on PCIe, by NIC, driver, link and frame size.\n"
-    "A model: nothing is measured, no device is touched; turnpike-pcie measure --help counts.\n\n"
+    "turnpike-pcie: PCIe cost of a packet, by NIC, driver, link and frame size.\n"
+    "It is a model, without device access; for measurements see turnpike-pcie measure --help.\n\n"
     "  turnpike-pcie --profile ixgbe,i40e --frame 64,1518\n"
     "  turnpike-pcie --profile niantic-dpdk --link gen3x8 --mps 256 --mrrs 512 --frame 64-1500 "
     "--json\n"
@@ -42,24 +42,25 @@ constexpr const char* about =
 
 void add_model_options(CLI::App& app, arguments& a) {
     app.add_option("--profile", a.profiles,
-                   "NIC profiles by name, with commas between, or all (the default)")
+                   "NIC profiles by name, separated by commas, or all (the default)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("NAME,...");
-    app.add_option("--profiles", a.profiles_file, "YAML file with profiles of your own")
+    app.add_option("--profiles", a.profiles_file, "YAML file with your own profiles")
         ->type_name("FILE");
-    app.add_flag("--list-profiles", a.list_profiles, "say what each profile knows and assumes");
+    app.add_flag("--list-profiles", a.list_profiles,
+                 "list the sources and assumptions of each profile");
     app.add_option("--frame", a.frames,
-                   "frame sizes with FCS: 64, 64-1500, 64-1500:4, with commas between (default 64)")
+                   "frame sizes with FCS: 64, 64-1500, 64-1500:4, separated by commas (default 64)")
         ->type_name("SIZES");
-    app.add_option("--burst", a.burst, "packets per call of the driver, a mean (default 32)")
-        ->type_name("N");
+    app.add_option("--burst", a.burst, "mean packets per driver call (default 32)")->type_name("N");
     app.add_option("--ethernet", a.ethernet_gbps,
-                   "speed of the port, 0 for none (default: each profile's own)")
+                   "speed of the port, 0 for none (default: the profile's)")
         ->type_name("GBPS");
-    app.add_flag("--as-published", a.as_published,
-                 "reproduce the slip of the published Figure 1: receive descriptor fetches without "
-                 "their read request");
+    app.add_flag(
+        "--as-published", a.as_published,
+        "reproduce the error in the published Figure 1: receive descriptor fetches without "
+        "their read request");
 }
 
 void add_link_options(CLI::App& app, arguments& a) {
@@ -71,10 +72,11 @@ void add_link_options(CLI::App& app, arguments& a) {
     app.add_flag("--addr32", a.addr32, "requests carry 32-bit addresses");
     app.add_flag("--ecrc", a.ecrc, "TLPs carry the end-to-end CRC");
     app.add_option("--detect", a.detect,
-                   "read the link of this device; --mps, --mrrs, --rcb win over it")
+                   "read the link of this device; --mps, --mrrs, --rcb override it")
         ->type_name("PCI_ADDRESS")
         ->excludes(link);
-    app.add_option("--sysfs", a.sysfs, "where --detect looks (default /sys)")->type_name("FOLDER");
+    app.add_option("--sysfs", a.sysfs, "root of sysfs for --detect (default /sys)")
+        ->type_name("FOLDER");
 }
 
 void add_output_options(CLI::App& app, arguments& a) {
@@ -133,17 +135,17 @@ result<void> choose_profiles(const arguments& a, request& r) {
     return {};
 }
 
-/// FILE, FILE.svg and FILE.png all mean the same two files.
+/// FILE, FILE.svg and FILE.png all denote the same two files.
 result<std::string> figure_stem(const std::string& file) {
     std::filesystem::path path(file);
     if (path.extension() == ".svg" || path.extension() == ".png") path.replace_extension();
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     if (path.filename().empty() || !std::filesystem::is_directory(folder))
-        return fail(EINVAL, "--figure '" + file + "'", "write a file name in a folder that exists");
+        return fail(EINVAL, "--figure '" + file + "'", "specify a file name in an existing folder");
     return path.string();
 }
 
-/// A cell is 14 kB of JSON. Every frame size of one profile is 16,321.
+/// A cell is 14 kB of JSON. All frame sizes of one profile are 16,321 cells.
 constexpr size_t most_json_cells = 16'384;
 
 result<request> check(const arguments& a) {
@@ -160,7 +162,7 @@ result<request> check(const arguments& a) {
         return fail(EINVAL, "--burst", "a burst has 1 to 65536 packets");
     r.burst = a.burst;
     if (a.ethernet_gbps && !(*a.ethernet_gbps >= 0 && *a.ethernet_gbps <= 10'000))
-        return fail(EINVAL, "--ethernet", "a port's speed is from 0 (none) to 10000 Gb/s");
+        return fail(EINVAL, "--ethernet", "a port's speed is 0 (none) to 10000 Gb/s");
     r.ethernet_gbps = a.ethernet_gbps;
     if (a.as_published) r.slip = pcie::published_slip::reproduced;
     r.format = a.json ? output::json : a.csv ? output::csv : output::table;
@@ -172,10 +174,11 @@ result<request> check(const arguments& a) {
     r.list_profiles = a.list_profiles;
     const size_t cells = r.profiles.size() * r.frames.size();
     if (r.format == output::json && cells > most_json_cells)
-        return fail(EINVAL, "--json",
-                    fmt::format("{} profiles at {} frame sizes are {} cells; one JSON object holds "
-                                "at most {}: ask for fewer, or for --csv",
-                                r.profiles.size(), r.frames.size(), cells, most_json_cells));
+        return fail(
+            EINVAL, "--json",
+            fmt::format("{} profiles at {} frame sizes are {} cells; one JSON object can have "
+                        "at most {}: request fewer, or use --csv",
+                        r.profiles.size(), r.frames.size(), cells, most_json_cells));
     r.link_only = !a.detect.empty() && a.profiles.empty() && a.profiles_file.empty() && !a.frames &&
                   a.figure.empty();
     return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The model as text: for people, for spreadsheets, for scripts.
+// Output of the model: text table, CSV, JSON.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace turnpike::pcie_tool {
 
-/// A row a cell; one cell alone also gets its bill by purpose.
+/// A row per cell; a single cell also gets its bill by purpose.
 [[nodiscard]] std::string table_text(const request& r, const std::vector<cell>& cells);
 
 [[nodiscard]] std::string csv_text(const std::vector<cell>& cells);
@@ -18,10 +18,10 @@ namespace turnpike::pcie_tool {
 /// schema turnpike.bench/1, bench "pcie"
 [[nodiscard]] std::string json_text(const request& r, const std::vector<cell>& cells);
 
-/// The link alone (--detect without anything to price).
+/// Only the link (--detect without a profile).
 [[nodiscard]] std::string link_text(const request& r);
 
-/// What each profile knows and assumes.
+/// Sources and assumptions of each profile.
 [[nodiscard]] std::string profiles_text(const request& r);
 
 }  // namespace turnpike::pcie_tool

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The envelope's host. Nothing here depends on it: the model measures nothing.
+/// The envelope's host, for the format only: the model does not depend on it.
 json host() {
     json cpu;
     std::ifstream info("/proc/cpuinfo");

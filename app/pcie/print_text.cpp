@@ -21,7 +21,8 @@ std::string_view name_of(pcie::resource r) { return pcie::resource_names[static_
 std::string describe(const request& r) {
     const auto& l = r.link;
     return fmt::format(
-        "{}{}: {:.2f} Gb/s each way, {:.2f} for TLPs{}; MPS {} MRRS {} RCB {}, {}-bit addresses{}",
+        "{}{}: {:.2f} Gb/s per direction, {:.2f} for TLPs{}; MPS {} MRRS {} RCB {}, {}-bit "
+        "addresses{}",
         r.detected.empty() ? "" : r.detected + " is ", to_string(l), raw_gbps(l), tlp_gbps(l),
         is_approximate(l) ? " (approximate: FLIT mode)" : "", l.mps, l.mrrs, l.rcb,
         l.addr64 ? 64 : 32, l.ecrc ? ", ECRC" : "");
@@ -61,7 +62,7 @@ std::string table_text(const request& r, const std::vector<cell>& cells) {
     append(
         text,
         "{}\n"
-        "Modelled. Gb/s: frames the link alone can carry, sending, receiving, both at once. Mpps: "
+        "Modelled. Gb/s: frame rate of the link alone, sending, receiving, both at once. Mpps: "
         "both at once,\nat most the port's speed; % of the link at that rate. Lines, TLPs and wire "
         "bytes: per packet received\nand sent, in bursts of {:g}.\n\n",
         describe(r), r.burst);

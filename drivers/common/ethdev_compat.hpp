@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ethdev's side of a driver, in which DPDK 22.11, 24.11 and 25.11 differ: a driver is written once
-// against what stands here.
+// Differences between DPDK 22.11, 24.11 and 25.11 in the ethdev driver interface; drivers use only
+// these wrappers.
 #pragma once
 
 #include <ethdev_driver.h>
@@ -8,12 +8,12 @@
 
 namespace turnpike::ethdev {
 
-// ---- Counts. From 25.11 on those of the queues (q_*) stand beside rte_eth_stats.
+// ---- Statistics. DPDK 25.11 moves the per-queue counters (q_*) out of rte_eth_stats.
 #if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
 
 struct port_stats : rte_eth_stats, eth_queue_stats {};
 
-/// eth_dev_ops::stats_get of a driver's own.
+/// Adapts a driver's function to eth_dev_ops::stats_get.
 template <int (*Get)(rte_eth_dev*, port_stats*) noexcept>
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats, eth_queue_stats* queues) noexcept {
     port_stats all{};
@@ -35,10 +35,11 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) noexcept {
 
 #endif
 
-// ---- Packet types. From 24.11 on their number is asked for too.
+// ---- Packet types. DPDK 24.11 adds an argument for their number.
 #if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
 
-/// eth_dev_ops::dev_supported_ptypes_get of a driver's own, whose list ends with RTE_PTYPE_UNKNOWN.
+/// Adapts a driver's function to eth_dev_ops::dev_supported_ptypes_get; its list ends with
+/// RTE_PTYPE_UNKNOWN.
 template <const uint32_t* (*Get)(rte_eth_dev*) noexcept>
 const uint32_t* ptypes_get(rte_eth_dev* dev, size_t* count) noexcept {
     const uint32_t* all = Get(dev);
@@ -56,7 +57,7 @@ const uint32_t* ptypes_get(rte_eth_dev* dev) noexcept {
 
 #endif
 
-/// Of a driver's messages until its own type is registered (RTE_LOGTYPE_PMD is gone in 24.11).
+/// Log type of a driver's messages until it registers its own (24.11 removed RTE_LOGTYPE_PMD).
 constexpr int first_log_type = RTE_LOGTYPE_EAL;
 
 }  // namespace turnpike::ethdev

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A virtual device that is one port of ethdev: from probing to removal. No exception crosses into DPDK.
+// A virtual device with one ethdev port, from probe to removal. Exceptions do not propagate into
+// DPDK.
 #pragma once
 
 #include <bus_vdev_driver.h>
@@ -17,28 +18,29 @@
 
 namespace turnpike::vdev {
 
-/// What a driver brings. Its Device becomes the port's dev_private and has the port's address: ether_mac.
+/// The driver's part. Its Device becomes the port's dev_private; `ether_mac` is the port's MAC
+/// address.
 template <class Device>
 struct driver {
     result<std::unique_ptr<Device>> (*make)(const std::string& name, std::string_view arguments,
                                             uint16_t port);
     const eth_dev_ops& (*operations)() noexcept;
-    /// An error, to the driver's log.
+    /// Log an error.
     void (*complain)(const char* name, const char* what) noexcept;
     eth_rx_burst_t rx_burst = nullptr;
     eth_tx_burst_t tx_burst = nullptr;
     eth_tx_prep_t tx_prepare = nullptr;
-    /// RTE_ETH_DEV_... of a device, beside those of all.
+    /// RTE_ETH_DEV_... flags of a device, besides the common ones.
     uint32_t (*flags)(const Device&) noexcept = nullptr;
 };
 
-/// A driver's queues as ethdev calls them.
+/// Adapts a driver's queue functions to ethdev's.
 template <class Queue>
 uint16_t burst(void* queue, rte_mbuf** packets, uint16_t n) noexcept {
     return static_cast<Queue*>(queue)->burst(packets, n);
 }
 
-/// int(): what ethdev is told; ENOMEM where memory is short.
+/// int(): returns ethdev's result; ENOMEM if an allocation fails.
 template <class Action>
 int guarded(const Action& action) noexcept {
     try {
@@ -81,7 +83,8 @@ int probe(const driver<Device>& d, rte_vdev_device* vdev) noexcept {
     return code;
 }
 
-/// dev_close: the port is stopped, its queues are released, its device is gone.
+/// dev_close: stop the port, release its queues, destroy its device.
+///
 /// leave  called last, with the device
 template <class Device, class Leave>
 int close(rte_eth_dev* dev, const Leave& leave) noexcept {
@@ -94,7 +97,7 @@ int close(rte_eth_dev* dev, const Leave& leave) noexcept {
     auto* device = static_cast<Device*>(data->dev_private);
     leave(*device);
     delete device;
-    // ethdev frees what is left; these were ours.
+    // ethdev frees the other members; the driver allocated these.
     data->dev_private = nullptr;
     data->mac_addrs = nullptr;
     return 0;
@@ -107,7 +110,7 @@ inline int remove(rte_vdev_device* vdev) noexcept {
     return rte_eth_dev_release_port(dev);
 }
 
-/// rx, tx  bool(uint16_t queue): does it run?
+/// rx, tx  bool(uint16_t queue): whether it is started
 template <class Rx, class Tx>
 void show_queue_states(rte_eth_dev* dev, const Rx& rx, const Tx& tx) noexcept {
     const auto state = [](bool running) -> uint8_t {
@@ -118,7 +121,7 @@ void show_queue_states(rte_eth_dev* dev, const Rx& rx, const Tx& tx) noexcept {
     for (uint16_t q = 0; q < data->nb_tx_queues; ++q) data->tx_queue_state[q] = state(tx(q));
 }
 
-/// The longest frame that an MTU lets through, with two VLAN tags.
+/// The maximum frame length for an MTU, with two VLAN tags.
 constexpr uint32_t longest_frame_bytes(uint32_t mtu) noexcept {
     return mtu + uint32_t{RTE_ETHER_HDR_LEN} + 2 * uint32_t{RTE_VLAN_HLEN};
 }

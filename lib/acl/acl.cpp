@@ -9,7 +9,7 @@
 namespace turnpike::acl {
 
 std::span<const isa::kernel<classify_function>> classify_kernels() noexcept {
-    // The order that `turnpike-bench-acl` measures (doc/bench-acl.md).
+    // Ordered by the results of `turnpike-bench-acl` (doc/bench-acl.md).
     static constexpr isa::kernel<classify_function> table[] = {
         {"avx512x32", isa::feature_avx512, 512, avx512::classify_x32},
         {"avx512x16", isa::feature_avx512, 256, avx512::classify_x16},
@@ -28,7 +28,7 @@ result<std::unique_ptr<classifier<Key>>> classifier<Key>::create(const config& c
     if (auto ok = made->table_.build({}); !ok) return tl::unexpected<error>(ok.error());
     return made;
 } catch (const std::bad_alloc&) {
-    return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+    return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
 }
 
 template <class Key>
@@ -46,7 +46,7 @@ result<void> classifier<Key>::build(std::span<const rule> rules) {
     try {
         packed.reserve(rules.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
     for (size_t i = 0; i < rules.size(); ++i) {
         const auto p = pack<words>(rules[i]);

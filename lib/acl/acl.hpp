@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// acl.hpp: packet classification: which of many rules matches, the one with the highest priority.
-// Layout: README.md draws it. Idea: a few shallow trees that cut on bits of the key, leaves scanned
-// by SIMD, a burst's packets side by side (doc/design/0006-acl.md).
+// acl.hpp: packet classification: finds the matching rule with the highest priority.
+//
+// Layout: README.md draws it. Design: a few shallow trees that cut on bits of the key, leaves
+// scanned with SIMD, the packets of a burst processed in parallel (doc/design/0006-acl.md).
 #pragma once
 
 #include <memory>
@@ -17,14 +18,14 @@ namespace turnpike::acl {
 /// The kernels, best first.
 std::span<const isa::kernel<classify_function>> classify_kernels() noexcept;
 
-/// Why a key got its result.
+/// All rules that match a key.
 struct explanation {
-    std::optional<rule_id> winner;  ///< in the category asked for
-    std::vector<rule_id> others;    ///< that match too, in any category; the best first
+    std::optional<rule_id> winner;  ///< in the requested category
+    std::vector<rule_id> others;    ///< other matching rules, in any category; the best first
 };
 
 /// Key      key4 or key6
-/// Threads  one writer (everything that is not const) beside many readers (classify), each of which
+/// Threads  one writer (all non-const functions) and many concurrent readers (classify), each of which
 ///          reports quiescence between its calls
 template <class Key>
 class classifier {
@@ -34,20 +35,22 @@ class classifier {
     /// Errors  ENOTSUP: the kernel cannot run here; ENOMEM
     [[nodiscard]] static result<std::unique_ptr<classifier>> create(const config& c);
 
-    /// Replace all rules at once; their ids are their places in the list. Readers see the old set
-    /// or the new one.
-    /// Errors  EINVAL: a rule is wrong, the text says which; ENOSPC, ENOMEM. The set is as it was.
+    /// Replace all rules at once; a rule's ID is its index in the list. Readers see the old set or
+    /// the new one.
+    ///
+    /// Errors  EINVAL: names the invalid rule; ENOSPC, ENOMEM. The set is unchanged.
     [[nodiscard]] result<void> build(std::span<const rule> rules);
-    /// Errors  EINVAL, ENOSPC, ENOMEM: the set is as it was
+    /// Errors  EINVAL, ENOSPC, ENOMEM: the set is unchanged
     [[nodiscard]] result<rule_id> add(const rule& r);
-    /// Errors  ENOENT; ENOMEM: the set is as it was
+    /// Errors  ENOENT; ENOMEM: the set is unchanged
     [[nodiscard]] result<void> remove(rule_id id);
 
     /// Classify a burst.
+    ///
     /// keys        [n]; any alignment
     /// results     [n * categories] out: the best rule's user data for each category, 0 for none
     /// categories  1, or a multiple of 4 up to 16
-    /// Requires    equal sizes; any n, worked in chunks inside
+    /// Requires    equal sizes; any n, processed in chunks
     /// Threads     many. Errors none.
     void classify(std::span<const Key* const> keys, std::span<uint32_t> results,
                   uint32_t categories = 1) const noexcept {
@@ -57,14 +60,14 @@ class classifier {
 
     /// Compare a key with every rule. Writer's thread.
     [[nodiscard]] explanation explain(const Key& key, unsigned category = 0) const;
-    /// Writer's thread; walks everything.
+    /// Writer's thread; visits every node and leaf.
     [[nodiscard]] statistics stats() const { return table_.stats(); }
     uint32_t size() const noexcept { return table_.size(); }
-    /// What a kernel of classify_kernels() takes; valid until the reader's next quiescence.
+    /// Argument for the kernels of classify_kernels(); valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return table_.readers_view(); }
-    /// The name of the kernel that runs.
+    /// The name of the selected kernel.
     std::string_view kernel() const noexcept { return kernel_; }
-    /// Run another kernel; before readers start. Errors as create().
+    /// Select another kernel; call it before readers start. Errors as create().
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
 
   private:

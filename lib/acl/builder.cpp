@@ -11,7 +11,7 @@ namespace turnpike::acl {
 namespace {
 
 constexpr size_t small_leaf = 8;
-constexpr double spare_copies = 8;  ///< that a node may make beyond its growth
+constexpr double spare_copies = 8;  ///< copies per rule that a node may make beyond its growth
 constexpr unsigned root_bits = 14, wide_root_bits = 12, node_bits = 10, max_depth = 24;
 
 }  // namespace
@@ -34,7 +34,7 @@ bool region<Words>::touches(const packed_rule<Words>& r) const noexcept {
         if (((r.value[w] ^ value[w]) & r.mask[w] & mask[w]) != 0) return false;
     constexpr unsigned ports = packed_rule<Words>::ports_word;
     const uint32_t low = value[ports], high = value[ports] | ~mask[ports];
-    const uint32_t rule_high = r.ports_low + r.ports_more;  // never carries
+    const uint32_t rule_high = r.ports_low + r.ports_more;  // the sum never carries
     return low >> 16 <= rule_high >> 16 && high >> 16 >= r.ports_low >> 16 &&
            (low & 0xffff) <= (rule_high & 0xffff) && (high & 0xffff) >= (r.ports_low & 0xffff);
 }
@@ -64,7 +64,7 @@ std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
     const size_t n = p.set.size();
     if (n <= small_leaf || p.depth >= max_depth || growth_ < 1) return {};
     auto bits = static_cast<unsigned>(std::bit_width(2 * n) - 1);
-    // Every packet takes the root: a wide one saves steps, while all of them stay in the caches.
+    // Every packet visits the root: a wide root saves steps, as long as it fits the caches.
     if (p.depth == 0) bits = std::max(bits, std::min(bits + 2, wide_root_bits));
     return choose_cut<Words>(rules, p.set, {std::min(bits, most_bits), copies_for(n)});
 }
@@ -72,7 +72,7 @@ std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
 template <unsigned Words>
 entry builder<Words>::build(std::span<const rule_type> rules, const part<Words>& p,
                             unsigned filter_word, std::vector<uint32_t>& copies) {
-    // A cut is chosen by a sample: one that turns out to copy too much is made smaller.
+    // The cut was chosen on a sample: shrink it if it makes too many copies of the whole set.
     for (unsigned bits = p.depth == 0 ? root_bits : node_bits; bits != 0;) {
         const auto c = useful_cut(rules, p, bits);
         if (!c) break;
@@ -83,11 +83,11 @@ entry builder<Words>::build(std::span<const rule_type> rules, const part<Words>&
     return leaf_of(rules, p.set, filter_word, copies);
 }
 
-/// A node and all below it; none where the cut turns out not to divide.
+/// Build a node and its subtree; returns nothing if the cut does not divide the rules.
 template <unsigned Words>
 entry builder<Words>::node_of(std::span<const rule_type> rules, const part<Words>& p, const cut& c,
                               unsigned filter_word, std::vector<uint32_t>& copies) {
-    // (child, rule) pairs, then sorted by child with a counting sort: rules stay in order.
+    // (child, rule) pairs, sorted by child with a counting sort, which keeps rules in order.
     const uint32_t children = c.children();
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
     std::vector<uint32_t> starts(children + 1);

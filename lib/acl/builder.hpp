@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From rules to a tree of nodes and leaves in a store.
+// Builds a tree of nodes and leaves in a store from rules.
 #pragma once
 
 #include <span>
@@ -9,18 +9,18 @@
 
 namespace turnpike::acl {
 
-inline constexpr size_t usual_leaf = 16;  ///< rules; more are divided
+inline constexpr size_t usual_leaf = 16;  ///< rules; larger sets are divided
 
-/// Part of the key's space: the bits that the way down a tree has fixed.
+/// Part of the key space: the key bits fixed on the path down a tree.
 template <unsigned Words>
 struct region {
     std::array<uint32_t, Words> value{}, mask{};
     region inside(const cut& c, uint32_t child) const noexcept;
-    /// May a key of this region match? False is certain.
+    /// True if a key of this region may match; false is exact.
     bool touches(const packed_rule<Words>& r) const noexcept;
 };
 
-/// Part of a rule set, on its way into nodes.
+/// Part of a rule set while the tree is built.
 template <unsigned Words>
 struct part {
     std::span<const uint32_t> set;  ///< indices of rules, highest priority first
@@ -35,28 +35,29 @@ class builder {
     builder(store& in, leaves<Words>& to, const leaf_coding<Words>& coding)
         : store_(in), leaves_(to), coding_(coding) {}
 
-    /// What copying may cost from here on.
-    /// growth  rules in a node's children for each rule of the node, to begin with; below 1: no
-    ///         nodes
-    /// copies  that all nodes together may add
+    /// Budget for rule copies.
+    ///
+    /// growth  initial limit of rules in a node's children per rule of the node; below 1: no nodes
+    /// copies  limit for all nodes together
     void allow(double growth, uint64_t copies) noexcept {
         growth_ = growth;
         copies_ = copies_left_ = copies;
     }
-    /// Were most of the copies made?
+    /// Most of the budget for copies is used.
     bool starved() const noexcept { return 4 * copies_left_ < copies_; }
 
-    /// filter_word  of the key, for the leaves' filters
-    /// copies       of each rule in leaves: counted up
-    /// Throws  std::bad_alloc where the store is full
+    /// filter_word  word of the key that leaf filters test
+    /// copies       per rule, incremented for each leaf that contains it
+    /// Throws  std::bad_alloc if the store is full
     entry build(std::span<const rule_type> rules, const part<Words>& p, unsigned filter_word,
                 std::vector<uint32_t>& copies);
-    /// The cut that would be made, if one is worth it.
+    /// The best cut, if one is worth it.
     std::optional<cut> useful_cut(std::span<const rule_type> rules, const part<Words>& p,
                                   unsigned most_bits) const;
 
   private:
-    /// Shrinks with what is left, so that a set which asks for ever more copies gets ever fewer.
+    /// Shrinks with the remaining budget, so that a set that needs many copies gets fewer and
+    /// fewer.
     double copies_for(size_t rules) const noexcept;
     entry leaf_of(std::span<const rule_type> rules, std::span<const uint32_t> set,
                   unsigned filter_word, std::vector<uint32_t>& copies);

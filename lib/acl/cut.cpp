@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t sample_size = 256;  ///< rules that a cut is chosen by
 constexpr double node_cycles = 6, leaf_cycles = 10, halving_cycles = 2;
-constexpr double doubling_cycles = 1;  ///< that a copy of every rule costs, in caches
+constexpr double doubling_cycles = 1;  ///< cycles for twice the memory, in cache misses
 constexpr size_t known_costs = 4096;
 
 constexpr auto single_bits = [] {
@@ -31,8 +31,8 @@ const std::array<float, known_costs>& cost_table() noexcept {
     return table;
 }
 
-/// One run of the search: bits are added to a cut, one at a time, by what a sample of the rules
-/// says. The sample's copies in children are kept as (rule, child) pairs.
+/// One run of the search: adds bits to a cut, one at a time, by their effect on a sample of the
+/// rules. The sample's copies in children are (rule, child) pairs.
 template <unsigned Words>
 class search {
   public:
@@ -63,7 +63,7 @@ class search {
   private:
     struct place {
         uint8_t word, bit;
-        uint32_t halves;  ///< the lesser of how many say 0 and how many say 1
+        uint32_t halves;  ///< the lesser of the numbers of rules with 0 and with 1
     };
 
     void rank_bits() {
@@ -72,7 +72,7 @@ class search {
             for (const uint32_t m : mask_[w]) any |= m;
             if (any == 0) continue;
             for (size_t i = 0; i < mask_[w].size(); ++i)
-                for (unsigned b = 0; b < 32; ++b) {  // comparing: vectors cannot shift so
+                for (unsigned b = 0; b < 32; ++b) {  // compare: vectors have no per-lane shift here
                     said[b] += (mask_[w][i] & single_bits[b]) != 0;
                     ones[b] += (value_[w][i] & single_bits[b]) != 0;
                 }
@@ -90,13 +90,13 @@ class search {
         std::stable_sort(places_.begin(), places_.end(), more);
     }
 
-    /// What the cut would cost with one more bit; the copies in children in `pairs`.
+    /// The cost of the cut with one more bit; stores the copies in `pairs`.
     double try_bit(const place& p, unsigned bits) {
         count_.assign(size_t{2} << bits, 0);
         size_t pairs = 0;
         const auto& value = value_[p.word];
         const auto& mask = mask_[p.word];
-        for (size_t j = 0; j < who_.size(); ++j) {  // without a branch: bits are hard to foresee
+        for (size_t j = 0; j < who_.size(); ++j) {  // branch-free: the bits are unpredictable
             const uint32_t child = child_[j] * 2, i = who_[j];
             const uint32_t said = mask[i] >> p.bit & 1, one = value[i] >> p.bit & said;
             ++count_[child + one];

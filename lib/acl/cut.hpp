@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a node divides its rules: by two runs of bits of the key. After HiCuts and HyperCuts (Gupta
-// and McKeown 1999; Singh et al. 2003), with bits in place of ranges (as BitCuts, Liu et al. 2017).
+// How a node divides its rules: by two runs of key bits. After HiCuts and HyperCuts (Gupta and
+// McKeown 1999; Singh et al. 2003), with bits in place of ranges (as BitCuts, Liu et al. 2017).
 #pragma once
 
 #include <optional>
@@ -33,7 +33,8 @@ struct cut {
     bit_run first, second;
     unsigned bits() const noexcept { return first.bits + second.bits; }
     uint32_t children() const noexcept { return 1u << bits(); }
-    /// The same bits of any ternary words: the index of a value, or the index bits of a mask.
+    /// Extract the cut's bits from ternary words: the child index of a value, or its don't-care
+    /// mask.
     template <size_t Words>
     uint32_t index(const std::array<uint32_t, Words>& words) const noexcept {
         return first.of(words[first.word]) | second.of(words[second.word]) << first.bits;
@@ -49,15 +50,16 @@ struct cut {
 
 struct cut_limits {
     unsigned bits;  ///< at most
-    double copies;  ///< of rules in all children together, at most
+    double copies;  ///< rules in all children together, at most
 };
 
-/// Expected cycles of a node that divides `set` so, all below it included; a model, its constants
-/// from turnpike-bench-acl on Zen 4.
+/// Expected cycles of a node with `rules` rules, subtree included; a model, its constants from
+/// turnpike-bench-acl on Zen 4.
 double expected_cycles(double rules) noexcept;
 
-/// The cut with the least expected cycles for packets that match one of the rules.
-/// rules  that `set` indexes
+/// The cut with the fewest expected cycles for packets that match one of the rules.
+///
+/// rules  indexed by `set`
 template <unsigned Words>
 std::optional<cut> choose_cut(std::span<const packed_rule<Words>> rules,
                               std::span<const uint32_t> set, const cut_limits& limits);

@@ -7,16 +7,16 @@
 namespace turnpike::acl {
 namespace {
 
-constexpr size_t most_parts = 128;  ///< rules that one rule may become
+constexpr size_t most_parts = 128;  ///< rules that one rule may expand to
 
 struct ternary {
     uint64_t value, mask;
 };
 
-/// [first, last] as aligned blocks.
+/// Split [first, last] into aligned blocks.
 void divide(uint64_t first, uint64_t last, uint64_t all, std::vector<ternary>& to) {
     while (true) {
-        uint64_t low = first == 0 ? all : (first & -first) - 1;  // bits that may be free
+        uint64_t low = first == 0 ? all : (first & -first) - 1;  // don't-care bits of the block
         while ((first | low) > last) low >>= 1;
         to.push_back({first, all & ~low});
         if ((first | low) == last) return;
@@ -28,7 +28,7 @@ uint64_t all_bits(unsigned bytes) {
     return bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
 }
 
-/// What a field says, as ternary values of which any may match.
+/// Convert a field to ternary values; a match of any is a match of the field.
 std::vector<ternary> say(const tpk_acl_field_def& def, const tpk_acl_field& field) {
     const uint64_t all = all_bits(def.size);
     const uint64_t value = number_of(field.value, def.size);
@@ -70,7 +70,8 @@ template <unsigned Words>
 result<field_map<Words>> field_map<Words>::fitting(std::span<const tpk_acl_field_def> fields,
                                                    const std::vector<bool>& real_range) {
     field_map map;
-    // Ternary words, and how many of their bits are taken; of the last only the upper half is free.
+    // Ternary words, and how many of their bits are used; only the upper half of the last word is
+    // free.
     std::array<unsigned, Words> used{};
     used[Words - vlan_from_end] = 16;
     unsigned halves = 0;
@@ -126,7 +127,7 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
             ports[p.shift == 0] = {first, last};
             continue;
         }
-        // Of eight bytes: two places, one after the other; the upper half comes first.
+        // An eight-byte field has two consecutive places; the upper half comes first.
         const bool wide = i + 1 < places_.size() && !places_[i + 1].range &&
                           places_[i + 1].field.field_index == p.field.field_index;
         tpk_acl_field_def def = p.field;
@@ -143,7 +144,7 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
                 next.push_back(r);
             }
         if (next.size() > most_parts)
-            return fail(ENOTSUP, "acl", "a rule's ranges are too many prefixes");
+            return fail(ENOTSUP, "acl", "a rule's ranges expand to too many prefixes");
         made = std::move(next);
         i += wide;
     }

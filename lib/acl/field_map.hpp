@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From rte_acl's fields (type, size, offset) to the words of a key: which bytes of the input make
-// which word, and which words of a rule say what its fields say.
+// Maps rte_acl's fields (type, size, offset) to the words of a key: the input bytes of each word,
+// and the words of a rule for its fields.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct field_place {
     tpk_acl_field_def field;
     uint8_t word;
     uint8_t shift;
-    bool range;  ///< half of the ports' word; else ternary bits
+    bool range;  ///< half of the ports' word; otherwise ternary bits
 };
 
 template <unsigned Words>
@@ -24,12 +24,13 @@ class field_map {
   public:
     using rule_type = packed_rule<Words>;
 
-    /// real_range  per field: does any rule hold a range that is not a prefix?
-    /// Errors      ENOTSUP: they do not fit in this many words
+    /// real_range  per field: some rule has a range that is not a prefix
+    /// Errors      ENOTSUP: the fields do not fit in this many words
     [[nodiscard]] static result<field_map> fitting(std::span<const tpk_acl_field_def> fields,
                                                    const std::vector<bool>& real_range);
     const typename generation<Words>::key_layout& key() const noexcept { return key_; }
-    /// The rules that one of rte_acl's becomes: several where a range is divided into prefixes.
+    /// Convert one rte_acl rule; a range that is split into prefixes makes several rules.
+    ///
     /// Errors  ENOTSUP: too many
     [[nodiscard]] result<void> convert(const tpk_acl_rule_data& data, const tpk_acl_field* fields,
                                        uint32_t categories, std::vector<rule_type>& to) const;
@@ -40,9 +41,9 @@ class field_map {
     typename generation<Words>::key_layout key_;
 };
 
-/// A field's value as a number.
+/// A field's value as an integer.
 uint64_t number_of(const tpk_acl_field_types& v, unsigned bytes) noexcept;
-/// Is [first, last] one aligned block?
+/// True if [first, last] is one aligned block.
 bool is_prefix(uint64_t first, uint64_t last) noexcept;
 
 }  // namespace turnpike::acl

@@ -11,16 +11,17 @@
 namespace turnpike::acl {
 namespace {
 
-constexpr size_t trial_rules = 1024, sample_rules = 384;  ///< all up to the first, else a sample
+constexpr size_t trial_rules = 1024,
+                 sample_rules = 384;  ///< up to the first, try with all rules; above, with a sample
 
-/// How generously rules are copied, by thrift (builder::allow).
+/// Limits of rule copies, by thrift (builder::allow).
 constexpr double growths[] = {4, 1.2, 0};
 constexpr unsigned plain_thrift = std::size(growths) - 1;
 
-/// Of an arena that needs no prefetching: half of a usual L2.
+/// Arena size that needs no prefetch: half of a typical L2.
 constexpr uint64_t near_bytes = 512 * 1024;
 
-/// Copies that all nodes together may add: more where trees are small anyway.
+/// Limit of copies for all nodes together: larger for small trees.
 uint64_t allowed_copies(size_t rules) {
     return std::max(5 * rules, std::min<size_t>(12 * rules, 8000));
 }
@@ -31,8 +32,8 @@ unsigned bits_asked(std::span<const uint32_t> mask) {
     return bits;
 }
 
-/// Rules with a wide source (2), a wide destination (1), both (3) or neither (0): which go together.
-/// The first suits most sets, the second never copies many rules.
+/// Candidate divisions of rules with a wide source (2), a wide destination (1), both (3) or neither
+/// (0) into trees. The first suits most sets, the second never makes many copies.
 constexpr division divisions[] = {
     {8, 8, {0, 1, 0, 2}, 3}, {8, 8, {0, 1, 2, 3}, 4}, {8, 8, {0, 0, 1, 2}, 3},
     {8, 0, {0, 0, 1, 1}, 2}, {0, 8, {0, 1, 0, 1}, 2}, {0, 0, {0, 0, 0, 0}, 1},
@@ -42,16 +43,18 @@ constexpr const division& together = divisions[5];
 constexpr double clearly_better = 0.97;
 
 constexpr double late_growth = 2;
-constexpr uint32_t wide_copies = 256;  ///< of a rule when all are built; more: it goes there too
+constexpr uint32_t wide_copies =
+    256;  ///< leaves per rule in a build; a rule in more goes to the late tree
 constexpr double wide_growth = 2;
-constexpr size_t most_copies = 64;  ///< of a rule that is added; more go to the late tree
-constexpr size_t long_leaf = 24;    ///< a leaf that grew to this, or twice this, ... is divided
+constexpr size_t most_copies = 64;  ///< leaves per added rule; a rule in more goes to the late tree
+constexpr size_t long_leaf =
+    24;  ///< divide a leaf when it reaches this length, twice this length, ...
 
 bool grown_long(size_t rules) {
     return rules >= long_leaf && rules % long_leaf == 0 && std::has_single_bit(rules / long_leaf);
 }
 
-/// Where a rule goes among others, highest priority first.
+/// Position of a rule in a list, highest priority first.
 template <class Rules, class Rule>
 auto above_lower(Rules& rules, const Rule& r) {
     return std::find_if(rules.begin(), rules.end(),
@@ -87,7 +90,7 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     };
     build();
     if (rules.size() <= trial_rules) return;
-    // What suited a sample may ask for too many copies of the whole.
+    // The division chosen by a sample may need too many copies of the whole set.
     if (starved_ && chosen_ != &careful) {
         chosen_ = &careful;
         build();
@@ -97,7 +100,7 @@ generation<Words>::generation(const std::vector<rule_type>& rules, const key_lay
     copies_ = {};
 }
 
-/// Rules that were copied too often to be changed one by one are to go to the late tree.
+/// Mark rules with too many copies for single-rule changes; they go to the late tree.
 template <unsigned Words>
 bool generation<Words>::find_wide_rules() {
     wide_.resize(copies_.size());
@@ -218,7 +221,8 @@ bool generation<Words>::settle(const memory& from, uint64_t max_bytes) {
     const uint64_t reserve = coding_.bytes(layout::leaf_rules, true);
     const uint64_t fixed = store_.used_bytes() + reserve + layout::guard_bytes;
     const uint64_t wanted = store_.used_bytes() / 4 + 16 * 1024;
-    // With hardly any room every change would build everything anew: better be more thrifty.
+    // With too little spare room, every change would rebuild the generation: increase thrift
+    // instead.
     const uint64_t least = thrift_ == plain_thrift ? 0 : wanted / 2;
     if (fixed + least > max_bytes) return false;
     if (!store_.settle(from, std::min(wanted, max_bytes - fixed), reserve)) return false;
@@ -259,8 +263,8 @@ unsigned generation<Words>::tree_for(const rule_type& r) {
     return found.size() > most_copies ? late_tree() : tree;
 }
 
-/// Plan other rules for a leaf's entry. A leaf that grew long becomes a node, if that helps, behind
-/// an indirect entry: readers that see the entry's old data must not take it for the node's.
+/// Plan new contents for a leaf's entry. A long leaf becomes a node, if that helps, behind an
+/// indirect entry: a reader that loaded the entry's old data must not use it as the node's.
 template <unsigned Words>
 void generation<Words>::replace(const place& at, unsigned tree, std::vector<rule_type> rules,
                                 bool grown, change& c) {
@@ -289,8 +293,8 @@ void generation<Words>::replace(const place& at, unsigned tree, std::vector<rule
     }
     const uint64_t word = leaves_.write(rules);
     for (const uint64_t one : leaves_.chain(word)) c.made.push_back(one);
-    // A weaker filter is shown before the leaf that needs it: it is right for the old one too. On
-    // the way down it stays weak: a stronger one would not be right for the old leaf.
+    // Publish a weaker filter before the leaf that needs it: it is also correct for the old leaf.
+    // Keep it weak after removals: a stronger filter would not be correct for the old leaf.
     if (grown)
         c.assignments.push_back({at.granule, true, leaves<Words>::filter(rules, filter_word)});
     c.assignments.push_back({at.granule, false, word});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One built classifier: a few trees over one store, and the view that readers hold.
 //
-// Rules are divided by how wide they are (few bits of source or destination asked for): a wide rule
-// would be copied into most children of a node that narrow rules call for. Each part is a tree;
-// which division is best is tried on a sample. The last tree takes rules that would be copied too
-// often in their own: such that come later, and in a large set those that were.
+// Rules are divided by width (few bits of source or destination given): a node that suits narrow
+// rules would copy a wide rule into most children. Each part is a tree; trials on a sample choose
+// the division. The last tree takes rules that would need too many copies in their own tree: rules
+// added later and, in a large set, rules of the build.
 #pragma once
 
 #include <atomic>
@@ -15,57 +15,58 @@
 
 namespace turnpike::acl {
 
-/// Which tree a rule belongs to: fewer bits than these asked for make an address wide.
+/// Assigns rules to trees: an address with fewer bits than these is wide.
 struct division {
     uint8_t source_bits = 0, destination_bits = 0;
     std::array<uint8_t, 4> tree_of{};  ///< by source wide * 2 + destination wide
     uint8_t trees = 1;
 };
 
-/// A change that readers have not seen yet.
+/// A change that is not yet visible to readers.
 struct change {
     struct assignment {
-        uint32_t granule;  ///< of the entry
-        bool data;         ///< its second word
+        uint32_t granule;  ///< the entry's
+        bool data;         ///< the entry's second word
         uint64_t value;
     };
-    std::vector<assignment> ranks;        ///< first: raise what stands above
+    std::vector<assignment> ranks;        ///< first: raise the ranks above
     std::vector<assignment> assignments;  ///< then these, in order
     std::vector<uint64_t> made, gone;     ///< leaves, each link of a chain
 };
 
-/// Threads  the writer's only, except for what *published() points to
+/// Threads  the writer's only, except *published()
 template <unsigned Words>
 class generation {
   public:
     using rule_type = packed_rule<Words>;
-    /// Key's place in the buffers that are classified; no pieces: words one after the other.
+    /// Offsets of Key's words in the input buffers; no pieces: consecutive words.
     struct key_layout {
         uint8_t pieces = 0;
         std::array<piece, max_pieces> at{};
     };
 
     /// rules   highest priority first
-    /// thrift  0: as fast as can be; each step more takes less memory, down to plain lists
-    /// like    divide the rules as this one did, where it held about as many: trying takes longer
-    ///         than building. nullptr: try
+    /// thrift  0: fastest; each step more uses less memory, down to plain lists
+    /// like    reuse this generation's division if it had about as many rules: trials take longer than
+    ///         building. nullptr: run the trials
     /// Throws  std::bad_alloc
     generation(const std::vector<rule_type>& rules, const key_layout& key, unsigned thrift,
                const generation* like);
-    /// Move what was built to where readers will find it, with room for changes. False: no memory.
+    /// Move the build to memory that readers use, with room for changes. Returns false if there is
+    /// no memory.
     bool settle(const memory& from, uint64_t max_bytes);
     const view* published() const noexcept { return &view_; }
 
     bool fits(const rule_type& r) const noexcept { return coding_.fits(r); }
-    /// The trees that the rules it was built from lie in, in their order; told once.
+    /// The tree of each rule of the build, in their order; moves the result out.
     std::vector<uint8_t> take_homes() noexcept { return std::move(homes_); }
     /// The tree that a rule would be added to.
     unsigned tree_for(const rule_type& r);
     unsigned late_tree() const noexcept { return view_.trees - 1; }
-    /// Plan a change; throws std::bad_alloc where the store is full, after undoing its parts.
+    /// Plan a change; throws std::bad_alloc if the store is full, after undoing its parts.
     void plan_insert(unsigned tree, const rule_type& r, change& c);
     void plan_remove(unsigned tree, const rule_type& r, change& c);
-    /// Show it. What is gone is to be released when no reader can hold it.
+    /// Make it visible to readers. Release `gone` when no reader can hold it.
     void publish(const change& c) noexcept;
     void undo(const change& c);
     void release_leaf(uint64_t word) { leaves_.release_one(word); }
@@ -79,17 +80,17 @@ class generation {
     uint64_t used_bytes() const noexcept { return store_.used_bytes(); }
     uint64_t live_bytes() const noexcept { return store_.live_bytes(); }
 
-    /// What all generations of a table take, given back with this one.
+    /// Bytes of all generations of a table; this generation's are subtracted when it is destroyed.
     std::shared_ptr<uint64_t> held_bytes;
 
   private:
     using region_type = region<Words>;
-    struct place {  ///< where a leaf's entry lies
+    struct place {  ///< location of a leaf's entry
         uint32_t granule;
         region_type where;
     };
 
-    /// A trial, on a sample.
+    /// A trial build, on a sample.
     generation(const std::vector<rule_type>& rules, const division& d, double growth,
                uint64_t copies);
     void lay_out(const std::vector<rule_type>& rules, const division& d, double growth,
@@ -102,10 +103,10 @@ class generation {
                               std::span<const uint32_t> set) const;
     uint64_t load(uint32_t granule, bool data = false) noexcept;
     void put(uint32_t granule, const entry& e) noexcept;
-    /// Leaves' entries that a rule's keys can come to; nodes on the way into `above`.
+    /// Find the leaf entries that a rule's keys can reach; stores nodes on the path in `above`.
     void find(uint32_t granule, const region_type& where, const rule_type& r, size_t at_most,
               std::vector<place>& found, std::vector<uint32_t>* above);
-    /// One link of a long leaf's chain, or nothing: the leaf is not chained.
+    /// Replace one link of a long leaf's chain; returns false if the leaf is not chained.
     bool replace_link(const place& at, unsigned tree, const rule_type& r, bool insert, change& c);
     void replace(const place& at, unsigned tree, std::vector<rule_type> rules, bool grown,
                  change& c);
@@ -118,9 +119,9 @@ class generation {
     unsigned thrift_ = 0;
     view view_{};
     division division_;
-    // While it is built:
-    bool starved_ = false;          ///< of copies
-    std::vector<uint32_t> copies_;  ///< of each rule in leaves
+    // Only used while building:
+    bool starved_ = false;          ///< too few copies were allowed
+    std::vector<uint32_t> copies_;  ///< leaves per rule
     std::vector<bool> wide_;        ///< rules for the late tree; empty: none
     std::vector<uint8_t> homes_;
     const division* chosen_ = nullptr;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bytes of a classifier, as kernels read them and the control side writes them; drawn in
-// README.md. Only plain constants and structs: kernels include this too.
+// Memory layout of a classifier, as kernels read it and the control side writes it; README.md draws
+// it. Only constants and plain structs: kernels include this too.
 #pragma once
 
 #include <cstdint>
 
 namespace turnpike::acl {
 
-/// A key is words of 32 bits in host order. IPv4: source, destination, ports, protocol, VLAN.
-/// IPv6: four words of source, four of destination, ports, protocol, VLAN.
+/// A key is words of 32 bits in host order. IPv4: source, destination, ports, protocol, VLAN. IPv6:
+/// four words of source, four of destination, ports, protocol, VLAN.
 constexpr unsigned ipv4_words = 5;
 constexpr unsigned ipv6_words = 11;
 constexpr unsigned max_words = ipv6_words;
-/// The same places counted from the end, for both families.
+/// The common words, counted from the end, for both families.
 constexpr unsigned ports_from_end = 3;     ///< source port << 16 | destination port
 constexpr unsigned protocol_from_end = 2;  ///< protocol << 24 | DSCP << 16 | TCP flags
 constexpr unsigned vlan_from_end = 1;      ///< VLAN id << 16 | port_classes()
 constexpr unsigned max_categories = 16;
 constexpr unsigned max_trees = 8;
 
-/// Is a port above the well-known ones (RFC 6335 has 0-1023)? Rules divide there so often that
-/// nodes may: bit 1 for the source port, bit 0 for the destination's.
+/// Ports above the well-known ones (RFC 6335: 0-1023). Rules often divide there, so nodes can cut
+/// on it: bit 1 for the source port, bit 0 for the destination port.
 constexpr uint32_t above_well_known = 0xfc00;
 constexpr uint32_t source_class = 2, destination_class = 1;
 constexpr uint32_t port_classes(uint32_t ports) {
@@ -29,7 +29,7 @@ constexpr uint32_t port_classes(uint32_t ports) {
 }
 constexpr uint32_t vlan_bits = 0xffff0000;
 
-/// How a word of the key is made from a buffer: bytes at an offset, big-endian, shifted into place.
+/// How to load a word of the key from a buffer: big-endian bytes at an offset, shifted.
 struct piece {
     uint16_t offset;
     uint8_t bytes;  ///< 1, 2 or 4
@@ -38,53 +38,53 @@ struct piece {
 };
 constexpr unsigned max_pieces = 20;
 
-/// What one classification needs; never changed once published, but for the entries in the arena.
+/// Input of one classification; immutable once published, except for entries in the arena.
 struct view {
     const uint8_t* arena;
     uint32_t roots;  ///< granule of entry[trees]
     uint32_t trees;
-    uint8_t filter_word[max_trees];  ///< of the key, that this tree's leaf filters look at
+    uint8_t filter_word[max_trees];  ///< the key word that this tree's leaf filters test
     uint8_t key_words;
-    uint8_t stored_words;       ///< of `stored`
+    uint8_t stored_words;       ///< entries of `stored`
     uint8_t stored[max_words];  ///< words that leaves compare, ports last
     uint8_t rank_shift;         ///< priority (as leaves store it) >> rank_shift: a rank, 16 bits
-    bool large;                 ///< more than the nearest caches hold
-    uint8_t pieces;             ///< 0: the key's words lie in the buffer one after the other
+    bool large;                 ///< larger than the L2 cache: prefetch
+    uint8_t pieces;             ///< 0: the key's words are consecutive in the buffer
     piece piece_at[max_pieces];
-    uint32_t categories;  ///< that every rule has; 0: rules differ, leaves store each one's
+    uint32_t categories;  ///< common to all rules; 0: rules differ, leaves store each one's
 };
 
-/// data        [n] where each key lies
-/// results     [n * categories] user data of the best rule, 0 where none matches
+/// data        [n] address of each key
+/// results     [n * categories] user data of the best rule, 0 if none matches
 using classify_function = void(const view&, const uint8_t* const* data, uint32_t* results,
                                uint32_t n, uint32_t categories) noexcept;
 
 namespace layout {
 
-/// Everything lies at multiples of this in the arena.
+/// Alignment of everything in the arena.
 constexpr unsigned granule_bytes = 16;
-/// Readable bytes behind the last block: kernels load whole vectors.
+/// Readable bytes after the last block: kernels load whole vectors.
 constexpr unsigned guard_bytes = 128;
 
-/// An entry: u64 word, u64 data. word = granule of what it leads to << 32 | info; 0: nothing there.
+/// An entry: u64 word, u64 data. word = granule of its target << 32 | info; 0: no target.
 /// info:
 constexpr uint32_t leaf_bit = 1u << 31;
 constexpr uint32_t node_bit = 1u << 30;
-constexpr uint32_t indirect_bit = 1u << 25;  ///< node: one entry, whatever the key
-constexpr uint32_t chained_bit = 1u << 24;   ///< leaf: an entry's word behind the rules leads on
+constexpr uint32_t indirect_bit = 1u << 25;  ///< node: one entry, independent of the key
+constexpr uint32_t chained_bit = 1u << 24;   ///< leaf: the word of another leaf follows the rules
 constexpr unsigned count_at = 16;            ///< leaf: rules, 8 bits; node: bits of the first run
-constexpr uint32_t rank_mask = 0xffff;       ///< no rule below here has a higher rank
+constexpr uint32_t rank_mask = 0xffff;       ///< highest rank of the rules below
 constexpr unsigned entry_bytes = 16;
 /// data of a leaf's entry is its filter: value in the low half, mask in the high one; a key whose
-/// filter word does not have the value under the mask matches no rule of the leaf.
-/// data of a node's entry is its cut: two runs of bits of the key that make the child's index.
-///   bytes 0-3: word, shift, u16 mask of the first run; bytes 4-7: of the second, which counts
-///   above the first.
+/// filter word differs from the value under the mask matches no rule of the leaf.
+/// data of a node's entry is its cut: two runs of bits of the key that form the child's index.
+///   bytes 0-3: word, shift, u16 mask of the first run; bytes 4-7: of the second, the more
+///   significant one.
 
 /// A leaf of n rules, highest priority first: for each stored word u32 value[n], u32 mask[n] (for
-/// ports: the lowest ports, how many more); then u64 priority << 32 | user data [n]; where rules
-/// differ in their categories, for every eight rules u8 [max_categories]: which of them are in each;
-/// u64 the next leaf's word where chained.
+/// ports: the lowest ports, the size of the range less 1); then u64 priority << 32 | user data [n];
+/// if rules differ in their categories, for every eight rules u8 [max_categories]: bitmap of the
+/// rules in each; u64 the next leaf's word if chained.
 constexpr unsigned leaf_rules = 248;
 constexpr uint32_t category_bytes(uint32_t n) { return (n + 7) / 8 * max_categories; }
 constexpr uint32_t leaf_bytes(uint32_t n, unsigned stored_words, bool categories, bool chained) {

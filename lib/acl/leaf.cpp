@@ -14,7 +14,7 @@ void put32(uint8_t*& to, uint32_t x) {
     to += sizeof x;
 }
 
-/// What leaves must compare: the classes of ports follow from the ports.
+/// Masks that leaves compare: the ports imply the port classes, so these are left out.
 template <unsigned Words>
 uint32_t asked_bits(const packed_rule<Words>& r, unsigned word) {
     return word == Words - vlan_from_end ? r.mask[word] & vlan_bits : r.mask[word];
@@ -153,7 +153,8 @@ std::vector<packed_rule<Words>> leaves<Words>::read_one(uint64_t word) const {
         rule_type& r = rules[i];
         r = {};
         const uint32_t low = get<uint32_t>(ports + 4 * i);
-        const uint32_t high = low + get<uint32_t>(ports + 4 * (count + i));  // never carries
+        // the sum never carries
+        const uint32_t high = low + get<uint32_t>(ports + 4 * (count + i));
         for (unsigned s = 0; s + 1 < coding_.stored_words; ++s) {
             r.value[coding_.stored[s]] = get<uint32_t>(from + 4 * (2 * s * count + i));
             r.mask[coding_.stored[s]] = get<uint32_t>(from + 4 * ((2 * s + 1) * count + i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Leaves: rules in a store's bytes, as layout.hpp says, and back.
+// Encodes rules as leaves in a store (layout.hpp), and decodes them.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ constexpr uint64_t entry_word(uint32_t granule, uint32_t info) {
     return uint64_t{granule} << 32 | info;
 }
 
-/// What all leaves of a generation have in common. Priorities are stored as what they are above
-/// `base`, so that 16 bits of them rank well; there is room for others above and below those it was
-/// made from. Stored ones are 1 to max_priority: kernels compare them as signed numbers.
+/// Properties common to all leaves of a generation. Leaves store priorities relative to `base`, so
+/// that their upper 16 bits make useful ranks, with room for later rules above and below. Stored
+/// priorities are 1 to max_priority: kernels compare them as signed integers.
 template <unsigned Words>
 struct leaf_coding {
-    std::array<uint8_t, Words> stored{};  ///< words that some rule asks for, ports last
+    std::array<uint8_t, Words> stored{};  ///< words that some rule tests, ports last
     uint8_t stored_words = 0;
     uint8_t rank_shift = 0;
     uint32_t base = 0;
-    uint32_t categories = 0;  ///< of every rule; 0: they differ
+    uint32_t categories = 0;  ///< common to all rules; 0: they differ
 
     static leaf_coding fitting(const std::vector<packed_rule<Words>>& rules);
     bool fits(const packed_rule<Words>& r) const noexcept;
@@ -48,21 +48,21 @@ class leaves {
     using rule_type = packed_rule<Words>;
     leaves(store& in, const leaf_coding<Words>& coding) : store_(in), coding_(coding) {}
 
-    /// rules  highest priority first. Returns 0 for none; throws std::bad_alloc where the store is
-    ///        full, with nothing allocated.
+    /// rules  highest priority first. Returns 0 for none; throws std::bad_alloc if the store is
+    /// full, with nothing allocated.
     uint64_t write(const std::vector<rule_type>& rules);
-    /// As write(), in front of another leaf.
+    /// Like write(), linked to a following leaf.
     uint64_t write_before(const std::vector<rule_type>& rules, uint64_t next);
     std::vector<rule_type> read(uint64_t word) const;
-    std::vector<rule_type> read_one(uint64_t word) const;  ///< without those that follow
+    std::vector<rule_type> read_one(uint64_t word) const;  ///< without the following ones
     /// The chain of leaves that starts here.
     std::vector<uint64_t> chain(uint64_t word) const;
     void release_one(uint64_t word);
-    /// Where the link to the next leaf lies: granule, second half of it.
+    /// Location of the link to the next leaf: granule, and whether it is the granule's second half.
     std::pair<uint32_t, bool> link_of(uint64_t word) const noexcept;
-    /// A leaf's filter over a word of the key: what all rules agree on.
+    /// A leaf's filter over a word of the key: the bits that all rules share.
     static uint64_t filter(const std::vector<rule_type>& rules, unsigned word) noexcept;
-    /// A filter that lets one more rule pass.
+    /// Weaken a filter so that one more rule passes.
     static uint64_t filter(uint64_t before, const rule_type& more, unsigned word) noexcept;
 
   private:

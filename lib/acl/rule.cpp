@@ -12,7 +12,7 @@ result<void> check(const rule& r) {
     if (r.priority == 0 || r.priority > max_priority)
         return fail(EINVAL, "rule", "priorities are 1 to 2147483647");
     if (r.user_data == 0)
-        return fail(EINVAL, "rule", "user data 0 means that no rule matched; give another number");
+        return fail(EINVAL, "rule", "user data 0 means no match; use another number");
     if (r.categories == 0 || r.categories >> max_categories != 0)
         return fail(EINVAL, "rule", "a rule is in one or more of the categories 0 to 15");
     if (r.source_port.first > r.source_port.last ||

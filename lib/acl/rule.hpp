@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What packets are classified by: rules, and the keys they are matched with.
+// Rules, and the keys that they match.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace turnpike::acl {
 enum class family : uint8_t { ipv4, ipv6 };
 constexpr unsigned words_of(family f) { return f == family::ipv4 ? ipv4_words : ipv6_words; }
 
-/// A key, as it lies in memory: big-endian, no padding inside. For ICMP the source port holds the
-/// type and the destination port the code. What a table's rules never ask for need not be filled.
+/// A key in memory: big-endian, no padding. For ICMP the source port holds the type and the
+/// destination port the code. Fields that no rule of the table uses need not be filled.
 struct key4 {
     std::array<uint8_t, 4> source, destination;
     be16 source_port, destination_port;
@@ -37,7 +37,7 @@ struct key6 {
 };
 static_assert(sizeof(key4) == 4 * ipv4_words && sizeof(key6) == 4 * ipv6_words);
 
-/// An address and the bits of it that count; IPv4 in the first four bytes.
+/// An address and a bit mask; IPv4 in the first four bytes.
 struct address_match {
     std::array<uint8_t, 16> value{}, mask{};
     bool operator==(const address_match&) const = default;
@@ -56,35 +56,36 @@ struct masked {
     bool operator==(const masked&) const = default;
 };
 
-/// A packet matches where every field does; what is not said matches everything.
+/// A packet matches if every field does; an unset field matches everything.
 struct rule {
     address_match source, destination;
     port_range source_port, destination_port;
     masked<uint8_t> protocol, dscp;
     masked<uint16_t> tcp_flags, vlan;
     std::optional<uint8_t> icmp_type, icmp_code;  ///< with protocol 1 or 58 and without ports
-    uint32_t priority = 1;    ///< the highest wins; of equal ones any. 1 to max_priority
-    uint32_t categories = 1;  ///< bit c: the rule counts in category c
+    uint32_t priority = 1;    ///< the highest wins; among equals any. 1 to max_priority
+    uint32_t categories = 1;  ///< bit c: the rule is in category c
     uint32_t user_data = 1;   ///< the result; not 0
     bool operator==(const rule&) const = default;
 };
 constexpr uint32_t max_priority = (1u << 31) - 1;
 
-/// A rule as the tree and its leaves need it: ternary words. Words: ipv4_words or ipv6_words.
+/// A rule in ternary words, as trees and leaves need it. Words: ipv4_words or ipv6_words.
 template <unsigned Words>
 struct packed_rule {
     static constexpr unsigned ports_word = Words - ports_from_end;
-    std::array<uint32_t, Words> value, mask;  ///< ports: the bits that all ports of the rule share
-    uint32_t ports_low, ports_more;           ///< source << 16 | destination: lowest, how many more
+    std::array<uint32_t, Words> value, mask;  ///< ports: the bits that all ports of the range share
+    uint32_t ports_low,
+        ports_more;  ///< source << 16 | destination: lowest, and size of the range less 1
     uint32_t priority, categories, user_data;
     bool operator==(const packed_rule&) const = default;
 };
 
-/// Threads any. Errors EINVAL: what is wrong with the rule
+/// Threads any. Errors EINVAL: describes the mistake
 template <unsigned Words>
 [[nodiscard]] result<packed_rule<Words>> pack(const rule& r);
 
-/// The shared leading bits of two ports.
+/// The common leading bits of two ports.
 constexpr uint16_t shared_bits(uint16_t first, uint16_t last) {
     const auto differ = static_cast<uint16_t>(first ^ last);
     return static_cast<uint16_t>(~(0xffffu >> std::countl_zero(differ)));
@@ -106,7 +107,7 @@ void set_ports(packed_rule<Words>& p, port_range source, port_range destination)
     p.value[classes] = (p.value[classes] & vlan_bits) | (lowest & p.mask[classes]);
 }
 
-/// A key as kernels have it: with the classes of its ports.
+/// Convert a key to the kernels' format, with port classes.
 template <size_t Words>
 std::array<uint32_t, Words> with_classes(std::array<uint32_t, Words> key) noexcept {
     uint32_t& last = key[Words - vlan_from_end];
@@ -114,7 +115,7 @@ std::array<uint32_t, Words> with_classes(std::array<uint32_t, Words> key) noexce
     return key;
 }
 
-/// Does a key (words in host order, with_classes) match?
+/// True if a key (words in host order, with_classes) matches.
 template <unsigned Words>
 bool matches(const packed_rule<Words>& r, const std::array<uint32_t, Words>& key) noexcept {
     for (unsigned w = 0; w < Words; ++w)

@@ -10,7 +10,7 @@
 namespace turnpike::acl {
 namespace {
 
-/// Words of one line, taken from the left; what goes wrong is remembered and ends everything.
+/// Tokens of one line, from left to right; after the first error, all reads fail.
 class line_reader {
   public:
     explicit line_reader(std::string_view text) : left_(text) {}

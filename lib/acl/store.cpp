@@ -23,7 +23,7 @@ uint32_t store::allocate(uint32_t bytes) {
     const uint64_t size = uint64_t{count} * layout::granule_bytes;
     const auto reuse = [&](auto free) {
         const uint32_t granule = free->second;
-        auto rest = free_.extract(free);  // put back without allocating: nothing can fail here
+        auto rest = free_.extract(free);  // re-inserting the node does not allocate and cannot fail
         if (rest.key() != count) {
             rest.key() -= count;
             rest.mapped() += count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that a generation's nodes and leaves live in: blocks of whole granules at 32-bit
-// granule numbers. While it is built it grows; settle() moves it to where readers find it, with
-// room for changes. A store that is full is not grown: the table builds another generation.
+// Memory of a generation's nodes and leaves: blocks of whole granules, addressed by 32-bit granule
+// numbers. It grows during the build; settle() moves it to memory that readers use, with room for
+// changes. A full store does not grow: the table builds another generation.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace turnpike::acl {
 
-/// Threads  the writer's; readers read what is inside
+/// Threads  the writer's; readers read the blocks
 class store {
   public:
-    static constexpr uint32_t none = 0;  ///< nobody's granule
+    static constexpr uint32_t none = 0;  ///< no granule
     store() : growing_(layout::granule_bytes + layout::guard_bytes) {}
     ~store();
     store(const store&) = delete;
     store& operator=(const store&) = delete;
 
-    /// bytes  of a block; it is zero. none: full
+    /// bytes  the block's size; it is zeroed. Returns none if full
     uint32_t allocate(uint32_t bytes);
     void release(uint32_t granule, uint32_t bytes);
     uint8_t* at(uint32_t granule) noexcept {
         return base() + uint64_t{granule} * layout::granule_bytes;
     }
-    /// Forget everything; before it is settled.
+    /// Remove all blocks; call it before settle().
     void clear();
-    /// Move to `from`'s memory, with `spare_bytes` and a reserve more. False: there is none, nothing
-    /// moved.
+    /// Move to `from`'s memory, with `spare_bytes` and a reserve. Returns false without memory, and
+    /// moves nothing.
     bool settle(const memory& from, uint64_t spare_bytes, uint64_t reserve_bytes);
-    /// May the reserve be used? For removals, so that they succeed where additions no longer do.
+    /// Permit use of the reserve: removals use it, so that they succeed when additions fail.
     void open_reserve(bool open) noexcept { reserve_open_ = open; }
 
     uint8_t* base() noexcept { return settled_ != nullptr ? settled_ : growing_.data(); }
@@ -49,7 +49,7 @@ class store {
     bool reserve_open_ = false;
     uint64_t used_ = layout::granule_bytes;
     uint64_t live_ = 0;
-    std::multimap<uint32_t, uint32_t> free_;  // by granules
+    std::multimap<uint32_t, uint32_t> free_;  // by size in granules
 };
 
 }  // namespace turnpike::acl

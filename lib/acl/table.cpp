@@ -35,7 +35,7 @@ table<Words>::~table() {
     retire(generation_.release());
 }
 
-/// A generation goes when no reader can hold it; until then its bytes count.
+/// A generation is freed when no reader can hold it; until then its bytes count towards the limit.
 template <unsigned Words>
 void table<Words>::retire(generation_type* old) noexcept {
     if (old == nullptr) return;
@@ -51,10 +51,10 @@ template <unsigned Words>
 tl::unexpected<error> table<Words>::out_of_memory() const {
     try {
         return fail(ENOMEM, config_.name,
-                    "the rules need more than " + std::to_string(config_.max_bytes) +
-                        " bytes or than there are; nothing was changed");
+                    "the rules need more memory than " + std::to_string(config_.max_bytes) +
+                        " bytes, or memory is short; the table is unchanged");
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
 }
 
@@ -119,7 +119,7 @@ result<void> table<Words>::build(std::vector<rule_type> rules) {
     if (rules.size() > config_.max_rules)
         return fail(ENOSPC, config_.name,
                     std::to_string(rules.size()) + " rules, and at most " +
-                        std::to_string(config_.max_rules) + " were asked for at create");
+                        std::to_string(config_.max_rules) + " are allowed (max_rules)");
     std::vector<slot> fresh;
     try {
         fresh.reserve(rules.size());
@@ -148,13 +148,13 @@ void table<Words>::apply(const change& c) noexcept {
                                 try {
                                     static_cast<generation_type*>(owner)->release_leaf(what);
                                 } catch (const std::bad_alloc&) {
-                                    // Its bytes are lost until the next generation; nothing is wrong with them.
+                                    // The block leaks until the next generation; it does no harm.
                                 }
                             },
                             generation_.get(), word});
 }
 
-/// Into the leaves it touches. False: that cannot be done here.
+/// Apply the change to the affected leaves. Returns false if that is not possible.
 template <unsigned Words>
 bool table<Words>::insert(slot& s) noexcept {
     if (is_hidden(covers_, s.rule)) {
@@ -184,12 +184,12 @@ result<rule_id> table<Words>::add(const rule_type& r) {
     if (live_ >= config_.max_rules)
         return fail(
             ENOSPC, config_.name,
-            "there are " + std::to_string(live_) + " rules, as many as asked for at create");
+            "there are " + std::to_string(live_) + " rules, the limit given at create (max_rules)");
     rule_id id;
     try {
         if (free_.empty()) {
             id = static_cast<rule_id>(slots_.size());
-            free_.reserve(slots_.size() + 1);  // so that giving it back cannot fail
+            free_.reserve(slots_.size() + 1);  // so that release cannot fail
             slots_.push_back({r, 0});
         } else {
             id = free_.back();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rule set and the generation built from it: one writer beside many readers.
+// A rule set and the generation built from it: one writer, many concurrent readers.
 //
-// A single rule is added to or taken out of the leaves it touches: they are written anew beside the
-// old ones, and release stores of their entries show them. Whatever does not fit that (a full
-// store, a field that no rule asked for before, many wide rules) builds another generation. A
-// change that cannot be made is undone, and readers never saw it.
+// To add or remove a single rule, the writer writes the affected leaves anew and publishes them by
+// release stores of their entries. If that is impossible (a full store, a field that no rule used
+// before, many wide rules), it builds another generation. A change that fails is undone, and
+// readers never see it.
 #pragma once
 
 #include <atomic>
@@ -19,26 +19,26 @@ namespace turnpike::acl {
 
 using rule_id = uint32_t;
 
-/// How a classifier is made.
+/// Parameters of a classifier.
 struct config {
     std::string name = "acl";       ///< for messages
     uint32_t max_rules = 1u << 20;  ///< more: ENOSPC
-    uint64_t max_bytes = 1u << 30;  ///< of what readers read; a change that needs more: ENOMEM
+    uint64_t max_bytes = 1u << 30;  ///< memory for readers; a change that needs more: ENOMEM
     uint16_t max_simd_bitwidth = 512;
-    std::string kernel = {};          ///< a kernel's name; empty chooses
-    memory allocator = {};            ///< of what readers read
-    rcu::defer_free defer_free = {};  ///< needed where readers run beside changes
+    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    memory allocator = {};            ///< for memory that readers use
+    rcu::defer_free defer_free = {};  ///< required if readers run during changes
 };
 
 struct statistics {
     uint32_t rules;
-    uint32_t hidden;  ///< of them: no packet comes to them, behind one that matches everything
+    uint32_t hidden;  ///< rules that no packet can reach, below one that matches everything
     uint32_t trees, nodes, leaves;
-    uint32_t depth;                       ///< nodes on the longest way to a leaf
+    uint32_t depth;                       ///< nodes on the longest path to a leaf
     uint32_t longest_leaf;                ///< rules
-    double replication;                   ///< copies in leaves for each rule
-    uint64_t reserved_bytes, live_bytes;  ///< of what readers read
-    uint64_t control_bytes;               ///< of the writer's own list
+    double replication;                   ///< copies in leaves per rule
+    uint64_t reserved_bytes, live_bytes;  ///< memory for readers
+    uint64_t control_bytes;               ///< memory of the writer's list
     uint64_t rebuilds;
     uint64_t bytes() const noexcept { return reserved_bytes + control_bytes; }
 };
@@ -51,17 +51,17 @@ class table {
     using key_layout = typename generation_type::key_layout;
 
     table(const config& c, const key_layout& key) : config_(c), key_(key) {}
-    /// What readers may still hold goes by defer_free: reclaim after this.
+    /// Memory that readers may hold is freed by defer_free: reclaim after this.
     ~table();
     table(const table&) = delete;
     table& operator=(const table&) = delete;
 
-    /// Replace everything; ids are 0, 1, 2, ... ENOSPC, ENOMEM: the table is as it was.
+    /// Replace all rules; IDs are 0, 1, 2, ... ENOSPC, ENOMEM: the table is unchanged.
     [[nodiscard]] result<void> build(std::vector<rule_type> rules);
     [[nodiscard]] result<rule_id> add(const rule_type& r);
     [[nodiscard]] result<void> remove(rule_id id);
 
-    /// Ids of the rules that match, the best first; of equal priority the lowest id.
+    /// IDs of the matching rules, the best first; among equal priorities the lowest ID first.
     std::vector<rule_id> matching(const std::array<uint32_t, Words>& key) const;
     const rule_type& rule(rule_id id) const { return slots_[id].rule; }
     bool has(rule_id id) const { return id < slots_.size() && slots_[id].tree != unused; }
@@ -73,10 +73,10 @@ class table {
     static constexpr uint8_t unused = 0xff, hidden = 0xfe;
     struct slot {
         rule_type rule;
-        uint8_t tree;  ///< that holds it; unused: nobody's slot; hidden: in none
+        uint8_t tree;  ///< the tree that has the rule; unused: a free slot; hidden: no tree
     };
-    /// By category: the highest priority of a rule that matches everything; 0: there is none. What
-    /// stands below it in all its categories is hidden: no packet can come to it.
+    /// By category: the highest priority of a rule that matches everything; 0: none. A rule with a
+    /// lower priority in all its categories is hidden: no packet can reach it.
     using covers = std::array<uint32_t, max_categories>;
 
     covers find_covers() const noexcept;
@@ -92,12 +92,13 @@ class table {
     std::vector<slot> slots_;
     std::vector<rule_id> free_;
     uint32_t live_ = 0;
-    uint32_t hidden_ = 0;  ///< of them
+    uint32_t hidden_ = 0;  ///< hidden rules
     covers covers_{};
-    uint32_t late_ = 0, late_limit_ = 0;  ///< rules in the late tree, and when to build anew
+    uint32_t late_ = 0,
+             late_limit_ = 0;  ///< rules in the late tree, and the number that triggers a rebuild
     uint64_t rebuilds_ = 0;
-    /// Bytes of all generations that are still there, for max_bytes; readers may hold the last ones
-    /// longer than the table lives.
+    /// Bytes of all generations not freed yet, for max_bytes; readers may hold the last ones longer
+    /// than the table exists.
     std::shared_ptr<uint64_t> held_bytes_ = std::make_shared<uint64_t>(0);
     std::unique_ptr<generation_type> generation_;
     std::atomic<const view*> view_{nullptr};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The classifier in the shape of DPDK 22.11's rte_acl.h: a program written for rte_acl is pointed
- * here by renaming rte_acl -> tpk_acl and RTE_ACL -> TPK_ACL. Argument meanings and return codes
- * are rte_acl's; what differs is said at the function.
+ * The classifier with the API of DPDK 22.11's rte_acl.h: to port a program written for rte_acl,
+ * rename rte_acl -> tpk_acl and RTE_ACL -> TPK_ACL. Argument meanings and return codes are rte_acl's;
+ * differences are documented at the function.
  *
  * Layouts: fields of 1, 2, 4 and 8 bytes at any offset; at most two RANGE fields of up to two bytes
  * that hold real ranges (other ranges are divided into prefixes, as many as fit); all others together
- * 40 bytes. What is more is refused with -ENOTSUP. Input indices are not needed and not looked at.
+ * 40 bytes. Larger layouts are refused with -ENOTSUP. Input indices are ignored.
  */
 #ifndef TURNPIKE_TPK_ACL_H
 #define TURNPIKE_TPK_ACL_H
@@ -38,12 +38,12 @@ enum {
     TPK_ACL_FIELD_TYPE_BITMASK   /**< value and mask */
 };
 
-/** Fields of more than one byte lie big-endian in the input, in host order in rules. */
+/** Fields of more than one byte are big-endian in the input, in host order in rules. */
 struct tpk_acl_field_def {
     uint8_t type;
     uint8_t size;        /**< bytes: 1, 2, 4 or 8 */
     uint8_t field_index; /**< in the rule */
-    uint8_t input_index; /**< not looked at */
+    uint8_t input_index; /**< ignored */
     uint32_t offset;     /**< in the input */
 };
 
@@ -92,7 +92,7 @@ TPK_ACL_RULE_DEF(tpk_acl_rule, );
 #endif
 
 struct tpk_acl_param {
-    const char *name; /**< cut to TPK_ACL_NAMESIZE - 1 */
+    const char *name; /**< truncated to TPK_ACL_NAMESIZE - 1 */
     int socket_id;
     uint32_t rule_size;
     uint32_t max_rule_num;
@@ -111,7 +111,7 @@ enum tpk_acl_classify_alg {
 
 struct tpk_acl_ctx;
 
-/** NULL and rte_errno: EINVAL, ENOMEM. A name that is there gives what is there, as rte_acl does. */
+/** NULL and rte_errno: EINVAL, ENOMEM. Returns the context of that name if it exists, as rte_acl does. */
 struct tpk_acl_ctx *tpk_acl_create(const struct tpk_acl_param *param);
 /** NULL and rte_errno ENOENT. */
 struct tpk_acl_ctx *tpk_acl_find_existing(const char *name);
@@ -119,10 +119,10 @@ void tpk_acl_free(struct tpk_acl_ctx *ctx);
 /** 0; -EINVAL: a rule's categories or priority; -ENOMEM: more than max_rule_num. */
 int tpk_acl_add_rules(struct tpk_acl_ctx *ctx, const struct tpk_acl_rule *rules, uint32_t num);
 void tpk_acl_reset_rules(struct tpk_acl_ctx *ctx);
-/** 0, -EINVAL, -ENOMEM, -ERANGE (max_size), -ENOTSUP (the layout). On failure what was built stays. */
+/** 0, -EINVAL, -ENOMEM, -ERANGE (max_size), -ENOTSUP (the layout). On failure the previous build stays. */
 int tpk_acl_build(struct tpk_acl_ctx *ctx, const struct tpk_acl_config *cfg);
 void tpk_acl_reset(struct tpk_acl_ctx *ctx);
-/** 0; -EINVAL: categories is not 0 (nothing is done), 1 or a multiple of 4. Reads only the fields' bytes. */
+/** 0; -EINVAL: categories is not 0 (no operation), 1 or a multiple of 4. Reads only the fields' bytes. */
 int tpk_acl_classify(const struct tpk_acl_ctx *ctx, const uint8_t **data, uint32_t *results,
                      uint32_t num, uint32_t categories);
 int tpk_acl_classify_alg(const struct tpk_acl_ctx *ctx, const uint8_t **data, uint32_t *results,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C layer: names, arguments and return codes as rte_acl has them.
+// The C API: rte_acl's names, arguments and return codes.
 #include <rte_errno.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ int check(const tpk_acl_ctx& ctx, const tpk_acl_config& cfg) {
     return 0;
 }
 
-/// Which fields hold ranges that no prefix says.
+/// Fields with ranges that are not prefixes.
 std::vector<bool> real_ranges(const tpk_acl_ctx& ctx, std::span<const tpk_acl_field_def> defs) {
     std::vector<bool> real(defs.size());
     for (uint32_t r = 0; r < ctx.rule_count; ++r) {
@@ -118,7 +118,7 @@ turnpike::result<std::unique_ptr<acl::table<Words>>> build_table(const tpk_acl_c
     return table;
 }
 
-/// The row that an algorithm asks for. classify_alg comes here with every burst: it allocates nothing.
+/// The kernel for an algorithm. classify_alg calls this for every burst: it must not allocate.
 int select(enum tpk_acl_classify_alg alg, acl::classify_function** function,
            std::string_view* name) noexcept {
     static constexpr std::string_view names[] = {"", "scalar", "sse42",     "avx2",

@@ -16,7 +16,7 @@ constexpr double tree = 4, node = 9, leaf = 11, scan = 8, scan_all = 22;
 constexpr uint32_t scan_step = 8;
 constexpr unsigned drawn = 384, random = 128;
 
-/// Small and the same everywhere: trials shall not differ from run to run.
+/// xorshift with a fixed seed: trials must be reproducible.
 class generator {
   public:
     uint32_t operator()() noexcept {
@@ -37,7 +37,7 @@ uint64_t load(const view& t, uint32_t granule, unsigned at) {
 template <unsigned Words>
 struct trial {
     const view& t;
-    uint32_t categories;  ///< that are asked for
+    uint32_t categories;  ///< requested categories
     std::array<uint32_t, Words> key{};
     std::array<uint64_t, max_categories> best{};
     double cycles = 0;

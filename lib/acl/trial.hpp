@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a built classifier would cost: the kernel's steps counted for headers drawn from its rules,
-// and some that are not.
+// Estimates the cost of a built classifier: counts the kernel's steps for headers drawn from its
+// rules, and for some random headers.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace turnpike::acl {
 
-/// Cycles per packet, by a model. Threads any.
+/// Modelled cycles per packet. Threads any.
 template <unsigned Words>
 double trial_cycles(const view& t, const std::vector<packed_rule<Words>>& rules);
 

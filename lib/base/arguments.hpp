@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arguments of devices as text: "key=value,key=value".
+// Device arguments as text: "key=value,key=value".
 #pragma once
 
 #include <charconv>
@@ -12,7 +12,8 @@
 
 namespace turnpike {
 
-/// A whole number from `low` to `high`, and nothing after it; else false, and `into` is as it was.
+/// Parse an integer from `low` to `high` without trailing text; on failure return false and leave
+/// `into` unchanged.
 template <class Number>
 inline bool read_number(std::string_view text, Number low, Number high, Number& into) {
     Number n{};
@@ -23,10 +24,10 @@ inline bool read_number(std::string_view text, Number low, Number high, Number& 
     return true;
 }
 
-/// rows   what there is: each has a `name`; at most 64
-/// read   result<void>(const row&, std::string_view value), called once for each that is given
+/// rows   the known arguments: each has a `name`; at most 64
+/// read   result<void>(const row&, std::string_view value), called for each argument given
 /// Returns a bit for each row that was given
-/// Errors  EINVAL, `object` is the argument: not key=value, no such key, given twice; read's
+/// Errors  EINVAL, `object` is the argument: not key=value, unknown, given twice; errors of read
 template <class Row, size_t N, class Read>
 [[nodiscard]] result<uint64_t> read_arguments(std::string_view text, std::span<const Row, N> rows,
                                               const Read& read) {
@@ -38,14 +39,14 @@ template <class Row, size_t N, class Read>
         const size_t equal = pair.find('=');
         if (equal == std::string_view::npos)
             return fail(EINVAL, "argument '" + std::string(pair) + "'",
-                        "arguments are key=value, with commas between them");
+                        "arguments are key=value, separated by commas");
         size_t at = 0;
         while (at < N && rows[at].name != pair.substr(0, equal)) ++at;
         if (at == N) {
             std::string names;
             for (const Row& row : rows)
                 names += (names.empty() ? "" : ", ") + std::string(row.name);
-            return fail(EINVAL, std::string(pair), "there is no such argument; there are " + names);
+            return fail(EINVAL, std::string(pair), "unknown argument; known are " + names);
         }
         if ((given >> at & 1) != 0) return fail(EINVAL, std::string(pair), "is given twice");
         given |= uint64_t{1} << at;

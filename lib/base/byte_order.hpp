@@ -12,7 +12,7 @@ constexpr uint16_t swap_bytes(uint16_t v) noexcept { return __builtin_bswap16(v)
 constexpr uint32_t swap_bytes(uint32_t v) noexcept { return __builtin_bswap32(v); }
 constexpr uint64_t swap_bytes(uint64_t v) noexcept { return __builtin_bswap64(v); }
 
-/// Between the host's order and the network's; the same operation both ways.
+/// Convert between host and network byte order; the same operation both ways.
 template <class T>
 constexpr T big_endian(T v) noexcept {
     if constexpr (std::endian::native == std::endian::big) return v;
@@ -34,7 +34,7 @@ inline void store_be(void* to, T v) noexcept {
     std::memcpy(to, &v, sizeof v);
 }
 
-/// A big-endian field of a wire format: no alignment, no padding, reads and writes as a T.
+/// A big-endian field of a wire format: no alignment, no padding; converts to and from T.
 template <class T>
 struct big_endian_field {
     uint8_t bytes[sizeof(T)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a table's memory comes from: a hook, so that cores need no DPDK header.
+// Allocator hooks, so that libraries need no DPDK header.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace turnpike {
 
-/// allocate  bytes, aligned to a power of two; nullptr when there is none. Contents undefined.
-/// release   what allocate returned
-/// Threads   called by the table's one writer, and by whoever runs deferred frees
+/// allocate  bytes, aligned to a power of two; nullptr on failure. Contents undefined.
+/// release   a pointer from allocate
+/// Threads   called by the table's writer, and by the thread that runs deferred frees
 struct memory {
     void* context = nullptr;
     void* (*allocate)(void* context, size_t bytes, size_t alignment) = [](void*, size_t bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file descriptor with an owner.
+// RAII wrapper for a file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace turnpike {
 
-/// Closes its file descriptor when it goes out of scope. -1: none.
+/// Closes its file descriptor on destruction. -1: none.
 class owned_fd {
   public:
     owned_fd() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text that somebody else wrote, for a message on a terminal.
+// Escapes untrusted text for messages on a terminal.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace turnpike {
 
 namespace detail {
 
-/// Bytes of the well-formed UTF-8 character at the front of `text` that is no control character
-/// (Unicode 15, table 3-7); 0: there is none.
+/// Length of the well-formed UTF-8 character at the front of `text`, unless it is a control
+/// character (Unicode 15, table 3-7); 0: none.
 constexpr size_t printable_front(std::string_view text) noexcept {
     const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned first = byte(0);
     if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
     const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
     if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return 0;
-    // What the second byte may be: no longer form than needed, no surrogate, nothing over U+10FFFF;
-    // and U+0080 to U+009F control terminals.
+    // Range of the second byte: no overlong form, no surrogate, no code point over U+10FFFF; U+0080
+    // to U+009F are terminal control codes.
     const unsigned lowest = first == 0xc2 || first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     const unsigned highest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     if (byte(1) < lowest || byte(1) > highest) return 0;
@@ -30,7 +30,7 @@ constexpr size_t printable_front(std::string_view text) noexcept {
 
 }  // namespace detail
 
-/// Printable UTF-8 as it is, each other byte as \xNN.
+/// Keep printable UTF-8; replace each other byte by \xNN.
 inline std::string printable(std::string_view text) {
     constexpr char digits[] = "0123456789abcdef";
     std::string out;

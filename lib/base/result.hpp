@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control side's way of failing: a value, or what went wrong, where, and what to do.
+// Errors on the control side: a value, or a cause, its object and a remedy.
 #pragma once
 
 #include <cerrno>
@@ -14,15 +14,14 @@
 namespace turnpike {
 
 /// code    a positive errno value
-/// object  what the failure is about: a file:line, a port's name, a table's name
-/// text    a plain sentence: what is wrong and what would be right
+/// object  the object of the failure: a file:line, a port's name, a table's name
+/// text    a plain sentence: the mistake and the accepted values
 struct error {
     int code = 0;
     std::string object;
     std::string text;
 
-    /// "OBJECT: TEXT (errno in words)"; the errno is left out where the text says it all (EINVAL).
-    /// Printable whatever it quotes.
+    /// "OBJECT: TEXT (strerror)"; without strerror for EINVAL. Escapes unprintable bytes.
     [[nodiscard]] std::string message() const {
         std::string out = printable(object.empty() ? text : object + ": " + text);
         if (code != 0 && code != EINVAL) out += std::string(" (") + std::strerror(code) + ")";

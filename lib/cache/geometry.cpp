@@ -19,7 +19,7 @@ std::string first_line(const std::filesystem::path& file) {
     return line;
 }
 
-/// "64", "32K", "1M"; 0 for what is no such number.
+/// Parse "64", "32K", "1M"; 0 if malformed.
 uint64_t number_in(const std::filesystem::path& file) {
     std::istringstream in(first_line(file));
     uint64_t value = 0;
@@ -29,7 +29,7 @@ uint64_t number_in(const std::filesystem::path& file) {
     return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
 }
 
-/// nullopt: an instruction cache, or too little said.
+/// nullopt: an instruction cache, or missing values.
 std::optional<level> read_level(const std::filesystem::path& folder) {
     const std::string type = first_line(folder / "type");
     if (type != "Data" && type != "Unified") return std::nullopt;
@@ -72,7 +72,8 @@ result<geometry> read_geometry(const std::filesystem::path& sysfs, unsigned cpu)
             if (auto found = read_level(entry.path())) g.levels.push_back(std::move(*found));
     sort_levels(g);
     if (g.levels.empty())
-        return fail(ENOENT, folder.string(), "describes no data cache; give its geometry by hand");
+        return fail(ENOENT, folder.string(),
+                    "describes no data cache; specify the geometry by hand");
     return g;
 }
 
@@ -86,7 +87,7 @@ result<geometry> parse_geometry(const std::string& text) {
             l.number < 1 || l.number > 4 || l.sets < 1 || l.sets > most_sets || l.ways < 1 ||
             l.ways > most_sets || g.find(l.number) != nullptr)
             return fail(EINVAL, text,
-                        "is no geometry; should be like 1:64x8,2:2048x8: level, sets, ways");
+                        "is not a geometry; should be like 1:64x8,2:2048x8: level, sets, ways");
         g.levels.push_back(l);
     }
     if (g.levels.empty())

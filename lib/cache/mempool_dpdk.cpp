@@ -11,7 +11,7 @@
 namespace turnpike::cache {
 namespace {
 
-/// The private area of a packet pool; nullptr: it is another pool, or nobody has said yet.
+/// The private area of a packet pool; nullptr: another kind of pool, or not initialized yet.
 const rte_pktmbuf_pool_private* packet_pool(const rte_mempool& mp) noexcept {
     if (mp.private_data_size < sizeof(rte_pktmbuf_pool_private)) return nullptr;
     const auto* p = static_cast<const rte_pktmbuf_pool_private*>(

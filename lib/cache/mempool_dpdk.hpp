@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A DPDK mempool's objects as this room sees objects.
+// Object layout of a DPDK mempool.
 #pragma once
 
 #include <rte_mempool.h>
@@ -11,20 +11,22 @@
 
 namespace turnpike::cache {
 
-/// Header, element and trailer without padding, and the lines that a packet buffer's users touch: the
-/// mbuf's two and the first of the packet. Of other elements the first two lines count.
+/// Header, element and trailer without padding, and the hot lines: of a packet buffer the mbuf's
+/// two and the first of the packet, of other elements the first two.
 object_layout layout_of(const rte_mempool& mp);
 
-/// Where the objects (their headers) start, in the order of addresses.
+/// Start addresses of the objects (their headers), in ascending order.
 std::vector<uint64_t> addresses_of(rte_mempool& mp);
 
-/// What no object may cross in memory with such pages; 0: anything.
-/// page_bytes  0: DPDK says that pages do not matter (RTE_MEMPOOL_F_NO_IOVA_CONTIG)
-/// With virtual I/O addresses a device sees no small pages. Huge ones are respected all the same, as
-/// DPDK does: it costs next to nothing, and what passes physical addresses on relies on it.
+/// Boundary that no object may cross in memory with such pages; 0: none.
+///
+/// page_bytes  0: pages do not matter to DPDK (RTE_MEMPOOL_F_NO_IOVA_CONTIG)
+///
+/// With virtual I/O addresses a device does not depend on small pages. Huge pages are respected
+/// anyway, as in DPDK: it costs next to nothing, and users of physical addresses rely on it.
 uint64_t bound_of(uint64_t page_bytes) noexcept;
 
-/// Memory an object takes, over objects side by side as bound_of() permits, less 1.
+/// Memory per object relative to adjacent objects within bound_of()'s limits, less 1.
 double overhead_of(rte_mempool& mp);
 
 }  // namespace turnpike::cache

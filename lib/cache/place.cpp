@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The search for a placement: candidate paddings from none to max_overhead, the first that is even.
+// The search for a placement: tries paddings from none to max_overhead and takes the first even
+// one.
 #include <algorithm>
 #include <numeric>
 
@@ -9,13 +10,14 @@
 namespace turnpike::cache {
 namespace {
 
-/// How far a candidate is from even; less is better.
+/// Deviation of a candidate from an even spread; less is better.
 struct verdict {
-    unsigned at_end = 0;      ///< lines too many in a set, with all objects in place
-    unsigned on_the_way = 0;  ///< the same at its worst, with the first few, more, ... in place
-    double uneven = 0;        ///< the part of the way on which it was so
+    unsigned at_end = 0;      ///< excess lines in a set, with all objects placed
+    unsigned on_the_way = 0;  ///< worst excess while the pool fills up
+    double uneven = 0;        ///< fraction of the fill-up with an excess
 
-    /// One line too many now and then on the way is not worth memory.
+    /// Tolerates an excess of one line now and then while the pool fills up: avoiding it is not
+    /// worth memory.
     [[nodiscard]] bool good() const { return at_end == 0 && on_the_way <= 1 && uneven <= 0.05; }
     [[nodiscard]] bool better_than(const verdict& o) const {
         if (at_end != o.at_end) return at_end < o.at_end;
@@ -24,7 +26,7 @@ struct verdict {
     }
 };
 
-/// Fill one level with objects, in memory that starts at `address`, and look after each.
+/// Place objects at one cache level, in memory that starts at `address`, and check after each.
 void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, uint64_t address,
           uint64_t objects, verdict& v) {
     std::vector<uint32_t> lines(l.sets);
@@ -37,7 +39,7 @@ void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, 
             fullest = std::max(fullest, ++lines[(start + offset) / l.line_bytes % l.sets]);
         const uint64_t allowed = most_lines(n * hot.size(), l.sets);
         too_many = fullest > allowed ? static_cast<unsigned>(fullest - allowed) : 0;
-        if (too_many != 0 && fullest > l.ways) {  // else all of them are in the cache anyway
+        if (too_many != 0 && fullest > l.ways) {  // otherwise the cache holds all of them anyway
             ++uneven;
             v.on_the_way = std::max(v.on_the_way, too_many);
         }
@@ -47,7 +49,7 @@ void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, 
     v.uneven = std::max(v.uneven, static_cast<double>(uneven) / static_cast<double>(objects));
 }
 
-/// Where in memory a pool will start is not known here: some places anywhere, more where it is cheap.
+/// The pool's start address is unknown: try several random ones, more for small pools.
 constexpr unsigned starts(uint64_t objects) { return objects < 2048 ? 64 : 8; }
 constexpr uint64_t start_address(unsigned i, uint32_t align) {
     return (i * 0x9e3779b97f4a7c15u >> 38) / align * align;  // a Weyl sequence over 64 MB
@@ -55,7 +57,7 @@ constexpr uint64_t start_address(unsigned i, uint32_t align) {
 
 verdict judge(const placement& p, const std::vector<const level*>& levels,
               const std::vector<uint32_t>& hot, uint64_t objects, const verdict* least) {
-    // Beyond this mean the rest only adds whole turns, which are even.
+    // Beyond this mean further objects repeat the pattern evenly.
     constexpr uint64_t mean_enough = 24;
     verdict v;
     for (unsigned i = 0; i < starts(objects); ++i) {
@@ -67,19 +69,21 @@ verdict judge(const placement& p, const std::vector<const level*>& levels,
     return v;
 }
 
-/// How often the step from one object to the next is another than usual: 0, up to half of the times.
+/// Fraction of steps between objects with the less common length: 0 to 0.5.
 double irregularity(const placement& p) {
     const uint32_t longer = p.step % p.step_objects;
     return static_cast<double>(std::min(longer, p.step_objects - longer)) / p.step_objects;
 }
 
-/// Steps of object + p/q units that cost at most max_overhead, and objects side by side with their
-/// pages turned (by the golden section of what is left: the turns of any few pages differ).
-/// Steps of one length come first, then those that are seldom of another, since a core's prefetcher
-/// follows them (turnpike-bench-mempool, the walk of 4,096 buffers, 3 to 6 %); then the cheapest.
+/// Candidates: grids with steps of object + p/q units that cost at most max_overhead, and adjacent
+/// objects with turned pages (by the golden section of the unused rest, so that the offsets of any
+/// few pages differ). Constant steps come first, then steps that rarely vary, since hardware
+/// prefetchers follow them (turnpike-bench-mempool, the walk of 4,096 buffers, 3 to 6 %); then the
+/// cheapest.
 std::vector<placement> candidates(const placement& dense) {
     std::vector<placement> out;
-    // With many objects in a page the grid skips one for nothing, and its pattern goes on behind the page.
+    // With many objects per page, skipping one at the page's end is cheap for the grid, and its
+    // pattern continues on the next page.
     constexpr uint32_t many = 4096;
     if (dense.how == placement::kind::pages && dense.per_page < many) {
         out.push_back(dense);

@@ -10,7 +10,7 @@ constexpr uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-/// What is left of a page with its objects in it.
+/// Unused bytes of a full page.
 uint64_t placement::slack() const noexcept {
     return page - (uint64_t{per_page - 1} * step + object);
 }
@@ -34,7 +34,7 @@ uint64_t placement::next(uint64_t address) const noexcept {
 uint64_t placement::bytes_for(uint64_t objects) const noexcept {
     if (objects == 0) return 0;
     if (how == kind::pages) return (ceil_div(objects, per_page) + 1) * page * align;
-    // The first place may be a step away, and each page's end may cost one.
+    // The first slot may be a step away, and each page's end may cost one.
     uint64_t places = objects + 1, units = 0;
     for (uint64_t ends = 0;;) {
         units = ceil_div((places + ends) * step, step_objects) + object;
@@ -51,7 +51,7 @@ double placement::overhead() const noexcept {
     }
     double mean_step = static_cast<double>(step) / step_objects, densest = object;
     if (page != 0) {
-        // Of all places, this part does not cross a page's end.
+        // The fraction of slots that do not cross a page's end.
         const auto length = static_cast<double>(page);
         mean_step *= length / (length - object + 1);
         densest = length / static_cast<double>(page / object);
@@ -74,7 +74,7 @@ placement packed(const object_layout& layout, uint64_t page_bytes) {
     p.align = layout.align;
     p.object = p.step = static_cast<uint32_t>(ceil_div(layout.bytes, layout.align));
     const uint64_t page = page_bytes / layout.align;
-    if (p.object > page) return p;  // in pages that lie one behind the other, or nowhere
+    if (p.object > page) return p;  // only pages that are contiguous can hold it
     p.how = placement::kind::pages;
     p.page = page;
     p.per_page = static_cast<uint32_t>(page / p.object);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where to put a pool's objects so that the lines which are touched of each (of a packet buffer: the
-// mbuf and the first packet line) use all sets of the caches alike, at the least memory.
+// Places a pool's objects so that their hot lines (of a packet buffer: the mbuf and the first
+// packet line) spread evenly over all cache sets, with the least memory.
 //
-// Source: K. Aligeri, "Cache Awareness in DPDK Mempool" (dpdk.org blog, June 2024), which puts one
+// Source: K. Aligeri, "Cache Awareness in DPDK Mempool" (dpdk.org blog, June 2024), which adds one
 // line of padding after as many objects as fill the cache. Here the padding is a fraction of a line
-// per object, and one grid lies over the whole address space:
+// per object, and one grid covers the whole address space:
 //
 //   object i starts at line floor(i * step_lines / step_objects)       the grid
 //   ....|obj|obj|.|obj|obj|.|obj|ob#page#j|obj|.|obj|obj|.|            a place across a page is unused
 //
-// so that every chunk of memory, in whatever order, continues the same pattern. Where a page holds so
-// few objects that skipping would cost more than max_overhead, they lie side by side instead and use
-// the rest of the page, turning from page to page:  |obj obj ...|.obj obj ..|..obj obj .|
+// so that all chunks of memory, in any order, continue the same pattern. If a page holds so few
+// objects that skipping one would cost more than max_overhead, they are adjacent instead, at an
+// offset that changes from page to page within the unused rest:  |obj obj ...|.obj obj ..|..obj obj
+// .|
 #pragma once
 
 #include <cstdint>
@@ -25,12 +26,12 @@ namespace turnpike::cache {
 inline constexpr double max_overhead = 0.04;
 
 struct object_layout {
-    uint32_t bytes = 0;           ///< all of it: header, element, trailer
-    std::vector<uint32_t> hot{};  ///< byte offsets of the lines that are touched
-    uint32_t align = 64;          ///< bytes, a power of two: every object starts at a multiple
+    uint32_t bytes = 0;           ///< header, element and trailer
+    std::vector<uint32_t> hot{};  ///< byte offsets of the hot lines
+    uint32_t align = 64;          ///< bytes, a power of two: alignment of every object
 };
 
-/// One pattern of places. All counts are in units of `align` bytes.
+/// One pattern of slots. All counts are in units of `align` bytes.
 struct placement {
     enum class kind : uint8_t { grid, pages };
     kind how = kind::grid;
@@ -38,35 +39,36 @@ struct placement {
     uint32_t object = 1;        ///< an object's length
     uint32_t step = 1;          ///< grid: units from one object to the next, `step_objects` times
     uint32_t step_objects = 1;  ///< pages: 1
-    uint64_t page = 0;          ///< no object crosses a multiple of it; 0: they may
-    uint32_t per_page = 0;      ///< pages: objects in each
-    uint32_t turn = 0;          ///< pages: how much later the next page's first object starts
+    uint64_t page = 0;          ///< no object crosses a multiple of it; 0: no limit
+    uint32_t per_page = 0;      ///< pages: objects per page
+    uint32_t turn = 0;          ///< pages: offset increment of the first object from page to page
 
-    /// The first place at or after an address, as an address.
+    /// The address of the first slot at or after an address.
     [[nodiscard]] uint64_t next(uint64_t address) const noexcept;
-    /// Bytes that hold `objects` wherever they start.
+    /// Bytes that hold `objects` at any start address.
     [[nodiscard]] uint64_t bytes_for(uint64_t objects) const noexcept;
-    /// Memory an object takes, over what it takes packed as densely as these pages allow, less 1.
+    /// Memory per object relative to the densest packing for these pages, less 1.
     [[nodiscard]] double overhead() const noexcept;
-    /// "37 + 1/2 lines", "1 in a page of 64 lines, turning by 17": for people.
+    /// "37 + 1/2 lines", "1 in a page of 64 lines, turning by 17": for messages.
     [[nodiscard]] std::string text() const;
 
   private:
     [[nodiscard]] uint64_t slack() const noexcept;
 };
 
-/// The placement to use.
-/// page_bytes  no object may cross a multiple of it; 0: they may. A cache level whose way is longer
-///             than a page is left out: which sets its lines use is the kernel's choice of pages.
-/// objects     in the pool: the spread is judged at this number, and on the way to it
+/// Choose the placement.
+///
+/// page_bytes  no object may cross a multiple of it; 0: no limit. Ignores a cache level whose way is longer
+///             than a page: its sets depend on the kernel's choice of physical pages.
+/// objects     number in the pool: the spread is judged at this number, and while the pool fills up
 /// Requires    layout.bytes > 0, offsets within it
 [[nodiscard]] placement place(const object_layout& layout, const geometry& caches,
                               uint64_t page_bytes, uint64_t objects);
 
-/// Objects side by side, from each page's start: DPDK's RTE_MEMPOOL_F_NO_SPREAD.
+/// Adjacent objects, from each page's start: DPDK's RTE_MEMPOOL_F_NO_SPREAD.
 [[nodiscard]] placement packed(const object_layout& layout, uint64_t page_bytes);
 
-/// packed() at an odd number of lines: what DPDK does on x86 with its default of four memory channels.
+/// packed() with an odd number of lines: DPDK's default on x86 with four memory channels.
 [[nodiscard]] placement odd_lines(const object_layout& layout, uint64_t page_bytes);
 
 }  // namespace turnpike::cache

@@ -25,11 +25,11 @@ lines::lines(std::filesystem::path path, limits most, gzFile_s* file)
     : path_(std::move(path)), most_(most), file_(file) {}
 
 result<lines> lines::open(const std::filesystem::path& path, limits most) {
-    // O_NONBLOCK: opening a FIFO nobody writes to must not hang.
+    // O_NONBLOCK: opening a FIFO without a writer must not block.
     owned_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return fail(errno, path, "cannot open the file");
     struct stat status {};
-    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot look at the file");
+    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot stat the file");
     if (!S_ISREG(status.st_mode)) return fail(EINVAL, path, "is not a regular file");
     gzFile_s* const file = gzdopen(fd.get(), "rb");
     if (file == nullptr) return fail(ENOMEM, path, "cannot read the file");
@@ -38,7 +38,7 @@ result<lines> lines::open(const std::filesystem::path& path, limits most) {
     return lines(path, most, file);
 }
 
-/// False: there is no more. Plain files go through zlib as they are.
+/// Returns false at the end of the file. zlib also reads uncompressed files.
 result<bool> lines::read_more() {
     text_.erase(0, std::exchange(at_, 0));
     const size_t before = text_.size();
@@ -85,7 +85,7 @@ result<std::optional<std::string_view>> lines::read_line() {
     at_ = end == std::string::npos ? text_.size() : end + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (std::ranges::any_of(line, is_control))
-        return fail(EINVAL, where(), "holds a control character: the file is no text");
+        return fail(EINVAL, where(), "holds a control character: it is not a text file");
     return line;
 }
 

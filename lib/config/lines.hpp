@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of a text file that a stranger may have written, plain or packed by gzip (RFC 1952), one
-// after the other: bounded, every complaint with file:line.
+// Reads an untrusted text file line by line, plain or compressed by gzip (RFC 1952): sizes are
+// bounded, every error has file:line.
 //
 //   auto file = config::lines::open("table.gz");
 //   while (true) {
@@ -27,22 +27,24 @@ namespace turnpike::config {
 class lines {
   public:
     struct limits {
-        uint64_t file_bytes = uint64_t{1} << 30;  ///< of text: what is packed counts unpacked
+        uint64_t file_bytes = uint64_t{1} << 30;  ///< of text, after decompression
         uint32_t line_bytes = 4096;
     };
 
-    /// Errors  ENOENT, EACCES...: cannot be opened; EINVAL: not a regular file; ENOMEM
+    /// Errors  ENOENT, EACCES...: of open(); EINVAL: not a regular file; ENOMEM
     [[nodiscard]] static result<lines> open(const std::filesystem::path& path, limits most);
     [[nodiscard]] static result<lines> open(const std::filesystem::path& path) {
         return open(path, limits{});
     }
 
-    /// The next line without its end (LF or CR LF), until the next call; nothing behind the last.
+    /// The next line without its end (LF or CR LF), valid until the next call; nullopt after the
+    /// last.
+    ///
     /// Errors  EINVAL with file:line: a line or the file too long, a control character other than a
-    ///         tab (the file is no text), a broken gzip file; EIO...: it cannot be read. It stays so.
+    ///         tab (not a text file), a broken gzip file; EIO...: of read(). Errors repeat on later calls.
     [[nodiscard]] result<std::optional<std::string_view>> next();
 
-    /// file:line of what next() said last, for complaints.
+    /// file:line of the last line of next(), for errors.
     [[nodiscard]] std::string where() const;
 
   private:
@@ -56,11 +58,11 @@ class lines {
     std::filesystem::path path_;
     limits most_;
     std::unique_ptr<gzFile_s, closed> file_;
-    std::string text_{};  // read and not yet handed out, from at_ on
+    std::string text_{};  // text read and not returned yet, from at_ on
     size_t at_ = 0;
     uint64_t line_ = 0, bytes_ = 0;
     bool ended_ = false;
-    error wrong_{};  // what next() will say from now on; code 0: nothing
+    error wrong_{};  // the error that next() repeats; code 0: none
 };
 
 }  // namespace turnpike::config

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A YAML document as a tree: 16 bytes a node, in one array in the file's order, and the texts of
-// all scalars behind each other.
+// A YAML document as a tree: 16 bytes per node, in one array in document order, and the
+// concatenated texts of all scalars.
 //
 //   {a: 1, b: [x, y]}      nodes  map+6  a  1  b  list+2  x  y      texts  "a1bxy"
 //
-// A key and its value are neighbours, and whoever knows how many nodes are in a list or map can
-// step over it: there are no links but to the parent, which only complaints follow.
-// Threads  any, while nobody changes the document
+// A value follows its key, and each list or map has the number of nodes in it, so that a reader can
+// skip it. The only links point to parents; only error messages follow them.
+// Threads any, while no thread changes the document
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ enum class node_kind : uint8_t { nothing, scalar, list, map };
 struct tree_entry {
     uint32_t line : 30;  ///< from 1
     node_kind kind : 2;
-    uint32_t parent;  ///< of the first, itself
-    uint32_t begin;   ///< scalar: where its text begins
-    uint32_t size;    ///< scalar: bytes; list and map: nodes in it, at all depths
+    uint32_t parent;  ///< index of the parent; the first node's is itself
+    uint32_t begin;   ///< scalar: offset of its text
+    uint32_t size;    ///< scalar: bytes; list and map: number of nodes below, at all depths
 };
 static_assert(sizeof(tree_entry) == 16);
 
-/// What yaml_file.hpp makes. Keys are scalars or nothing, and differ within a map.
+/// The result of yaml_file.hpp's parser. Keys are scalars or nothing, and unique within a map.
 struct document {
-    std::string name;  ///< what messages call it
-    std::string top;   ///< what they call its first node; empty: nothing
+    std::string name;  ///< its name in messages
+    std::string top;   ///< name of its first node in messages; empty: none
     std::vector<tree_entry> entries{};
     std::string texts{};
 };
 
-/// A place in a document, which must outlive it.
+/// A reference to a node; the document must outlive it.
 class node {
   public:
     class range;
@@ -47,22 +47,22 @@ class node {
     node(const document& in, uint32_t at) noexcept : in_(&in), at_(at) {}
 
     [[nodiscard]] node_kind kind() const noexcept { return entry().kind; }
-    /// A scalar's; "~" of nothing; empty of others.
+    /// A scalar's text; "~" for nothing; empty for lists and maps.
     [[nodiscard]] std::string_view text() const noexcept;
     [[nodiscard]] uint32_t line() const noexcept { return entry().line; }
     [[nodiscard]] const std::string& file() const noexcept { return in_->name; }
-    /// A list's elements, a map's keys; none of others.
+    /// A list's elements, a map's keys; empty for others.
     [[nodiscard]] range children() const noexcept;
-    /// Of a key.
+    /// The value of a key.
     [[nodiscard]] node value() const noexcept { return {*in_, at_ + 1}; }
-    /// The value of a map's key; of others nothing is found.
+    /// The value for a map's key; nullopt for other nodes.
     [[nodiscard]] std::optional<node> find(std::string_view key) const noexcept;
-    /// "ports[1].mtu"; top at the top. Not of keys.
+    /// "ports[1].mtu"; `top` for the first node. Not for keys.
     [[nodiscard]] std::string path() const;
 
   private:
     [[nodiscard]] const tree_entry& entry() const noexcept { return in_->entries[at_]; }
-    /// The one behind this and all that is in it.
+    /// Index after this node and everything in it.
     [[nodiscard]] uint32_t end() const noexcept {
         return at_ + 1 + (kind() >= node_kind::list ? entry().size : 0);
     }

@@ -19,8 +19,8 @@ std::string kind(const node& n) {
 
 std::string place(const node& n) { return fmt::format("{}:{}", n.file(), n.line()); }
 
-/// at    the line that is named
-/// what  the node that it is about
+/// at    the node whose line the message has
+/// what  the node that the message is about
 [[noreturn]] void complain(const node& at, const node& what, const std::string& text) {
     const std::string path = what.path();
     throw complaint{error{EINVAL, place(at), path.empty() ? text : path + " " + text}};

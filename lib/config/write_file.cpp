@@ -23,7 +23,7 @@ bool write_all(int fd, std::string_view text) noexcept {
     return true;
 }
 
-/// As the file that is to be replaced has them, else as a new one would.
+/// Copy mode and owner from the file to replace, if it exists.
 bool take_mode(int fd, const std::string& like) noexcept {
     struct stat there {};
     if (::stat(like.c_str(), &there) == 0)
@@ -48,7 +48,7 @@ result<void> write_file(const std::string& path, std::string_view text) {
     if (fd.get() < 0 || !take_mode(fd.get(), to) || !write_all(fd.get(), text) ||
         ::fsync(fd.get()) != 0 || ::rename(beside.c_str(), to.c_str()) != 0)
         return give_up(errno);
-    // The name, too, is on the disk when its folder is; where a folder cannot be flushed it is not said.
+    // Flush the folder too, which stores the new name; a folder that cannot be flushed is no error.
     const size_t slash = to.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);
     const owned_fd in(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

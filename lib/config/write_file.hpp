@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file that is always whole: the old one until the new one is on the disk.
+// Atomic replacement of a file: the old one stays until the new one is on disk.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace turnpike::config {
 
-/// Written beside it, flushed to the disk and renamed; mode and owner are those of the file that was
-/// there. What a symbolic link leads to is replaced, not the link. Threads any.
-/// Errors  ENOENT, EACCES, ENOSPC...: what was there is there, nothing is left behind
+/// Writes a temporary file, flushes it to disk and renames it; it copies mode and owner from the
+/// replaced file. Follows a symbolic link and replaces its target. Threads any.
+///
+/// Errors  ENOENT, EACCES, ENOSPC...: the old file is unchanged, no temporary file remains
 [[nodiscard]] result<void> write_file(const std::string& path, std::string_view text);
 
 }  // namespace turnpike::config

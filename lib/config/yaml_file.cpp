@@ -25,7 +25,7 @@ bool means_nothing(std::string_view plain) {
     return plain.empty() || plain == "~" || plain == "null" || plain == "Null" || plain == "NULL";
 }
 
-/// Makes the tree of the events, and refuses what a tree of distinct keys cannot be.
+/// Builds the tree from parser events, and rejects documents that are not a tree with unique keys.
 class builder {
   public:
     explicit builder(document& into) noexcept : into_(into) {}
@@ -36,8 +36,9 @@ class builder {
                 if (!into_.entries.empty())
                     throw complaint{{EINVAL, into_.name, "holds more than one YAML document"}};
                 break;
-            case YAML_ALIAS_EVENT:  // its anchor would have been refused already
-                refuse(line(e), "is not YAML: an alias (*name) of nothing; write the value out");
+            case YAML_ALIAS_EVENT:  // an alias with an anchor was rejected at the anchor
+                refuse(line(e),
+                       "is not YAML: an alias (*name) without an anchor; write the value out");
             case YAML_SCALAR_EVENT:
                 scalar(e);
                 break;
@@ -93,7 +94,7 @@ class builder {
 
     void add(const yaml_event_t& e, node_kind kind, const yaml_char_t* anchor) {
         if (anchor != nullptr)
-            refuse(line(e), "anchors (&name) are not taken here; write the value out");
+            refuse(line(e), "anchors (&name) are not supported; write the value out");
         uint32_t parent = 0;
         if (depth_ > 0) {
             parent = levels_[depth_ - 1].at;
@@ -117,7 +118,7 @@ class builder {
         std::sort(keys_.begin(), keys_.end(), [](const node& a, const node& b) {
             return std::pair(a.text(), a.line()) < std::pair(b.text(), b.line());
         });
-        const node* first = nullptr;  // of those that come again
+        const node* first = nullptr;  // first of the duplicate keys
         for (size_t i = 1; i < keys_.size(); ++i)
             if (keys_[i].text() == keys_[i - 1].text() &&
                 (first == nullptr || keys_[i].line() < first->line()))
@@ -130,10 +131,10 @@ class builder {
     document& into_;
     level levels_[max_depth]{};
     unsigned depth_ = 0;
-    std::vector<node> keys_;  // of the map that ends; kept for its memory
+    std::vector<node> keys_;  // scratch buffer; kept to avoid allocations
 };
 
-/// libyaml's parser over a text.
+/// libyaml's parser over a string.
 class event_parser {
   public:
     event_parser(std::string_view text, const std::string& name) : text_(text), name_(name) {
@@ -145,7 +146,7 @@ class event_parser {
     event_parser& operator=(const event_parser&) = delete;
     ~event_parser() { yaml_parser_delete(&parser_); }
 
-    /// Until the text ends. Throws a complaint: its own, or the builder's.
+    /// Parse to the end of the text. Throws `complaint`, as the builder does.
     void each(builder& into) {
         for (bool more = true; more;) {
             yaml_event_t event;
@@ -164,10 +165,10 @@ class event_parser {
 
     [[noreturn]] void complain() const {
         if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-        // A last line without an end counts as two there.
+        // libyaml counts a last line without a newline as two.
         const auto ends = static_cast<size_t>(std::count(text_.begin(), text_.end(), '\n'));
         size_t line = 1 + std::min(parser_.problem_mark.line, ends);
-        if (parser_.error == YAML_READER_ERROR) {  // which knows bytes, not lines
+        if (parser_.error == YAML_READER_ERROR) {  // reader errors have a byte offset, no line
             const auto read = text_.substr(0, std::min(parser_.problem_offset, text_.size()));
             line = 1 + static_cast<size_t>(std::count(read.begin(), read.end(), '\n'));
         }
@@ -177,11 +178,12 @@ class event_parser {
         if (!context.empty())
             why += " (" + std::string(context) + " from line " +
                    std::to_string(parser_.context_mark.line + 1) + ")";
-        // libyaml, unlike YAML 1.2, takes no plain ::/0 or fe80:: between brackets.
+        // Unlike YAML 1.2, libyaml rejects plain scalars such as ::/0 or fe80:: in flow
+        // collections.
         const size_t at = parser_.problem_mark.index;
         if ((context == "while parsing a flow node" || problem == "found unexpected ':'") &&
             at < text_.size() && text_[at] == ':')
-            why += "; in {} and [] a text that begins or ends with ':' stands in quotes";
+            why += "; in {} and [] a value that begins or ends with ':' needs quotes";
         throw complaint{{EINVAL, name_ + ":" + std::to_string(line), why}};
     }
 
@@ -193,11 +195,11 @@ class event_parser {
 }  // namespace
 
 result<std::string> read_file(const std::filesystem::path& path) {
-    // O_NONBLOCK: opening a FIFO nobody writes to must not hang.
+    // O_NONBLOCK: opening a FIFO without a writer must not block.
     const owned_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return fail(errno, path, "cannot open the file");
     struct stat status {};
-    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot look at the file");
+    if (fstat(fd.get(), &status) != 0) return fail(errno, path, "cannot stat the file");
     if (!S_ISREG(status.st_mode)) return fail(EINVAL, path, "is not a regular file");
     if (static_cast<uint64_t>(status.st_size) > max_file_bytes)
         return fail(EINVAL, path, too_large());
@@ -209,7 +211,7 @@ result<std::string> read_file(const std::filesystem::path& path) {
         if (got < 0) return fail(errno, path, "cannot read the file");
         if (got == 0) break;
         text.append(chunk, static_cast<size_t>(got));
-        if (text.size() > max_file_bytes)  // it grew
+        if (text.size() > max_file_bytes)  // the file grew meanwhile
             return fail(EINVAL, path, too_large());
     }
     return text;

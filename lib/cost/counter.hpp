@@ -8,7 +8,7 @@
 namespace turnpike::cost {
 
 /// Threads  one writer, many readers. A reader sees some value that the counter had; two counters
-///          read one after the other need not belong to the same moment.
+///          read in sequence need not belong to the same moment.
 /// Cost     a load, an add and a store: no locked instruction.
 class counter {
   public:

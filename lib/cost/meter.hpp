@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cycles of one worker: per iteration of its poll loop, per burst, and sampled per stage; there its instructions, too,
-// where the CPU lets the worker read them.
+// Cycles of one worker: per iteration of its poll loop, per burst, and, sampled, per stage; also
+// instructions per stage if the CPU permits user-space reads of the PMU.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +27,23 @@ inline uint64_t tsc() noexcept {
 #endif
 }
 
-/// What the CPU counts of a worker, which reads it where it runs.
+/// A CPU counter of a worker, read on the worker's CPU.
+///
 /// Threads  read() is the worker's
 class own_counter {
   public:
     virtual ~own_counter() = default;
-    /// None: it does not count now.
+    /// nullopt: the counter is not running.
     [[nodiscard]] virtual std::optional<uint64_t> read() const noexcept = 0;
 };
 
-/// What passed between two looks.
+/// Differences between two readings.
 struct lap {
     uint64_t cycles = 0;
     std::optional<uint64_t> instructions{};
 };
 
-/// Looks at the TSC, and at a count where there is one.
+/// Reads the TSC, and a CPU counter if there is one.
 class lap_clock {
   public:
     explicit lap_clock(const own_counter* instructions) noexcept : instructions_(instructions) {}
@@ -63,10 +64,10 @@ class lap_clock {
     std::optional<uint64_t> last_count_{};
 };
 
-/// Stages are numbered by who has them; this many at most.
+/// Maximum number of stages; the user of the meter numbers them.
 inline constexpr size_t max_stages = 32;
 
-/// Bursts by size. The last bin is a full burst or more.
+/// Histogram of burst sizes. The last bin is a full burst or more.
 inline constexpr uint32_t burst_bin_least[] = {1, 2, 5, 9, 17, 32};
 inline constexpr std::string_view burst_bin_names[] = {"1", "2-4", "5-8", "9-16", "17-31", "32+"};
 inline constexpr size_t burst_bins = std::size(burst_bin_names);
@@ -77,14 +78,15 @@ constexpr size_t burst_bin(uint32_t packets) noexcept {
     return bin;
 }
 
-/// Threads  written by its worker, read by anyone.
+/// Threads  written by its worker, read by any.
 class meter {
   public:
-    /// One burst in this many is taken apart by stage.
+    /// Sample the stages of one burst in this many.
     static constexpr uint32_t sample_every = 64;
 
-    /// An iteration of the poll loop ended.
-    /// received  packets; 0 makes it idle
+    /// Record the end of an iteration of the poll loop.
+    ///
+    /// received  packets; 0: an idle iteration
     /// cycles    since the previous iteration ended
     void iteration(uint32_t received, uint64_t cycles) noexcept {
         total_cycles.add(cycles);
@@ -93,32 +95,32 @@ class meter {
         packets.add(received);
     }
 
-    /// Between two iterations it slept, as nothing came.
+    /// Record the cycles that an idle worker slept between two iterations.
     void slept(uint64_t cycles) noexcept {
         total_cycles.add(cycles);
         slept_cycles.add(cycles);
     }
 
-    /// Whether the stages of the next burst are to be sampled.
+    /// True if the stages of the next burst are to be sampled.
     [[nodiscard]] bool sample_next() const noexcept { return burst_number_ % sample_every == 0; }
 
-    /// A burst of `received` > 0 packets came.
+    /// Record a burst of `received` > 0 packets.
     void burst(uint32_t received) noexcept {
         bursts[burst_bin(received)].add(1);
         ++burst_number_;
     }
 
-    /// What looking itself costs is taken off.
+    /// Subtract the cost of the reading itself.
     void sample(size_t stage, uint32_t of_packets, const lap& passed) noexcept {
         sampled[stage].add(of_packets, passed, looking_);
     }
 
-    /// Control's: what the worker reads at each end of a stage that is sampled, from its next sample on. It stays as
-    /// long as the worker runs.
+    /// Control: set the counter that the worker reads at each end of a sampled stage, from its next
+    /// sample on. It must outlive the worker.
     void count_instructions(const own_counter* by) noexcept {
         instructions_.store(by, std::memory_order_release);
     }
-    /// The worker's: who reads now.
+    /// Worker: the current counter.
     [[nodiscard]] const own_counter* instructions() noexcept {
         const own_counter* const by = instructions_.load(std::memory_order_acquire);
         if (by != looked_by_ || !looked_) [[unlikely]] {
@@ -131,7 +133,7 @@ class meter {
 
     struct stage_sample {
         counter packets, cycles;
-        counter counted_packets, instructions;  ///< where instructions were counted
+        counter counted_packets, instructions;  ///< of samples with an instruction count
         void add(uint32_t of_packets, const lap& passed, const lap& looking) noexcept {
             packets.add(of_packets);
             cycles.add(passed.cycles - std::min(passed.cycles, looking.cycles));
@@ -146,7 +148,7 @@ class meter {
     std::array<stage_sample, max_stages> sampled;
 
   private:
-    /// The least of some: what is more was something else.
+    /// Take the minimum of several measurements: larger ones include interference.
     void measure_looking() noexcept {
         constexpr int times = 32;
         looking_ = {.cycles = UINT64_MAX};
@@ -165,15 +167,15 @@ class meter {
 
     uint32_t burst_number_ = 0;
     bool looked_ = false;
-    lap looking_{};  ///< what a look costs
+    lap looking_{};  ///< the cost of a reading
     const own_counter* looked_by_ = nullptr;
     std::atomic<const own_counter*> instructions_{nullptr};
 };
 
-/// Laps of one sampled burst: mark() bills what passed since the last mark to a stage.
+/// Laps of one sampled burst: mark() attributes the time since the last mark to a stage.
 class stage_clock {
   public:
-    /// on  false makes every mark() free but for a test of a register; otherwise the first stage begins now
+    /// on  false: every mark() costs only a register test; true: the first stage begins now
     stage_clock(meter& to, bool on) noexcept
         : to_(to), on_(on), clock_(on ? to.instructions() : nullptr) {
         if (on_) clock_.begin();

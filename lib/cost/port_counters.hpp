@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one worker did with one port's packets: the terms of the balance.
+// One worker's counters of one port: the terms of the balance.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace turnpike::cost {
 
-/// How long packets are, of sampled bursts: a bin for every 64 bytes, which is what PCIe and memory
-/// count in, and one for all longer ones.
+/// Packet lengths of sampled bursts: a bin per 64 bytes, the granularity of PCIe and memory, and
+/// one for all longer packets.
 class size_samples {
   public:
     static constexpr uint32_t bin_bytes = 64;
@@ -34,9 +34,9 @@ class size_samples {
 
 /// rx         returned by rx_burst                     tx        accepted by tx_burst
 /// drops      freed, by reason, at the port where the reason arose
-/// originated allocated by turnpike itself             consumed  it was for us
+/// originated allocated by turnpike itself             consumed  delivered to turnpike itself
 /// Bytes are frame bytes without FCS.
-/// Threads  written by one worker (or by control), read by anyone.
+/// Threads  written by one worker (or by control), read by any.
 struct port_counters {
     counter rx_packets, rx_bytes, tx_packets, tx_bytes, originated, consumed;
     counter rx_bursts, tx_bursts;  ///< calls that moved a packet

@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-extern "C" {  // DPDK 22.11's rte_vect.h lacks this: include it nowhere else
+extern "C" {  // DPDK 22.11's rte_vect.h lacks extern "C": include it only here
 #include <rte_vect.h>
 }
 

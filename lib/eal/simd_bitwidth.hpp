@@ -10,7 +10,8 @@ namespace turnpike::eal {
 uint16_t max_simd_bitwidth() noexcept;
 
 /// Permit another width from here on. Bits as above. Threads: control.
-/// false: --force-max-simd-bitwidth rules, and another width is asked for.
+///
+/// Returns false if --force-max-simd-bitwidth set a different width.
 bool permit_simd_bitwidth(uint16_t bits) noexcept;
 
 }  // namespace turnpike::eal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One bucket as its table's writer sees it, beside readers: every store is of what a reader loads at once,
-// and in the order that kernel/lookup.inl.hpp relies on.
+// The writer's access to one bucket, concurrent with readers: every store covers exactly what a
+// reader loads at once, in the order that kernel/lookup.inl.hpp relies on.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ struct bucket {
     using value = typename B::value;
 
     uint8_t* line;
-    uint8_t* entry;  ///< of slot 0, where they lie outside
+    uint8_t* entry;  ///< slot 0's entry, for tagged buckets
 
     static bucket at(const buckets& in, uint64_t number) noexcept {
         return {in.lines + number * layout::line_bytes,
@@ -48,7 +48,7 @@ struct bucket {
         return std::memcmp(key_at(slot), key, 8 * B::words) == 0;
     }
 
-    /// The slot of a key; B::slots: it is not here.
+    /// The slot of a key; B::slots: not in this bucket.
     unsigned find(const void* key, hashed h) const noexcept {
         for (meta m = used(); m != 0; m &= m - 1) {
             const unsigned slot = lowest(m);
@@ -60,13 +60,12 @@ struct bucket {
         return B::slots;
     }
 
-    /// Put a key into a free slot. True: the version came round, and `changes` has to change before
-    /// anything else does.
+    /// Write a key to a free slot. Calls `changed` first if the version wraps around.
     template <class Changed>
     void fill(unsigned slot, const void* key, value v, hashed h,
               const Changed& version_came_round) const noexcept {
         constexpr meta one = meta{1} << B::version_shift;
-        const meta next = read() + one;  // what is carried out of it is lost
+        const meta next = read() + one;  // the carry is discarded
         write(next);
         if (next >> B::version_shift == 0) version_came_round();
         store(value_at(slot), v);
@@ -80,12 +79,12 @@ struct bucket {
     }
     void empty(unsigned slot) const noexcept { write(read() & ~B::slot_bit(slot)); }
 
-    /// May keys of this bucket, of the class of h, lie in their other one?
+    /// True if keys of this bucket, of the class of h, may be in their other bucket.
     bool sends_away(hashed h) const noexcept {
         return (read() >> counter_shift(h) & layout::filter_counter_max) != 0;
     }
-    /// One more, or one less, of this bucket's keys lies in its other one. A counter that was full is
-    /// never less: a miss then looks there in vain.
+    /// Increment or decrement the number of this bucket's keys in their other bucket. A saturated
+    /// counter is never decremented: a miss then probes the other bucket in vain.
     void count_displaced(hashed h, bool more) const noexcept {
         const unsigned shift = counter_shift(h);
         const meta m = read();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The buckets of a table at one size, and the views that show them. A table that grows has two: readers
-// find what was not moved yet in the one before.
+// The buckets of a table at one size, and the views of them. A growing table has two generations:
+// readers find keys that were not moved yet in the previous one.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace turnpike::exact {
 
-/// Threads  the writer's only, except for what the views show
+/// Threads  the writer's only, except the memory that views point to
 class generation {
   public:
     struct size {
         uint32_t regions;
         uint32_t region_bits;
-        uint32_t slots;        ///< of a bucket
-        uint32_t entry_bytes;  ///< of a slot outside of its bucket; 0: it lies inside
+        uint32_t slots;        ///< per bucket
+        uint32_t entry_bytes;  ///< size of an entry outside its bucket; 0: inline
         uint64_t buckets() const noexcept { return uint64_t{regions} << region_bits; }
         uint64_t places() const noexcept { return buckets() * slots; }
         uint64_t bytes() const noexcept {
@@ -25,7 +25,7 @@ class generation {
         }
     };
 
-    /// Check valid(): false where memory is short. No bucket is empty yet: clear() them.
+    /// Check valid(): false if memory is short. Buckets are uninitialized: clear() them.
     generation(const memory& from, const size& s);
     ~generation();
     generation(const generation&) = delete;
@@ -37,9 +37,10 @@ class generation {
     /// Empty the buckets of regions [first, first + count).
     void clear(uint32_t first, uint32_t count) noexcept;
 
-    /// Everything is here; and: regions of `before` from moved on are still there.
+    /// `whole`: all regions are here; `growing`: regions of `before` from `moved` on are still
+    /// there.
     view whole{}, growing{};
-    uint32_t moved = 0;  ///< what `growing` points to: regions of the generation before
+    uint32_t moved = 0;  ///< `growing` points to it: regions moved from the previous generation
 
   private:
     memory from_;

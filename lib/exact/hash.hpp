@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keyed hash of all tables: the same numbers in every instruction set.
+// The keyed hash of all tables: the same result with every instruction set.
 //
-//   product(x, i) = (low(x) + add[2i]) * (high(x) + add[2i + 1]);  low and high are 32-bit halves, the
-//                   sums are modulo 2^32, all else is modulo 2^64
-//   sum    = over the key's 64-bit words i:  product(word, i) + word
-//   sum    = product(sum, i) + sum with its halves swapped, for i = 5, then 6
-//   first  = (multiply[0] * low(sum) + multiply[1] * high(sum) + multiply[2]) >> 32
-//   second = likewise of multiply[3..5]
-// Sources: the products are NH of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway, "UMAC: Fast and
-// Secure Message Authentication", 1999): two keys meet in any of the three sums for at most one secret
-// in 2^32. The last step is vector multiply-shift (Thorup, "High Speed Hashing for Integers and
-// Strings", section 3.2): two different sums are independent in each of first and second, over the
-// secrets. What that is worth against someone who chooses keys: doc/design/0014-exact.md.
+//   product(x, i) = (low(x) + add[2i]) * (high(x) + add[2i + 1]);  low and high are 32-bit halves,
+//                   the sums are modulo 2^32, all else is modulo 2^64 sum    = over the key's
+//                   64-bit words i:  product(word, i) + word sum    = product(sum, i) + sum with
+//                   its halves swapped, for i = 5, then 6 first  = (multiply[0] * low(sum) +
+//                   multiply[1] * high(sum) + multiply[2]) >> 32 second = likewise of
+//                   multiply[3..5] Sources: the products are NH of UMAC (Black, Halevi, Krawczyk,
+//                   Krovetz, Rogaway, "UMAC: Fast and Secure Message Authentication", 1999): two
+//                   keys collide in any of the three sums for at most one secret in 2^32. The last
+//                   step is vector multiply-shift (Thorup, "High Speed Hashing for Integers and
+//                   Strings", section 3.2): two different sums are independent in each of first and
+//                   second, over the secrets. Resistance to chosen keys: doc/design/0014-exact.md.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,19 @@
 
 namespace turnpike::exact {
 
-/// Drawn anew for every table (config::secret forces one, for tests).
+/// Drawn at random for every table (config::secret sets one, for tests).
 struct secret {
     uint64_t multiply[6];
     uint32_t add[14];  ///< two for each word of the longest key, then two for each mixing step
 
-    /// From the kernel's random source. False: it gives none.
+    /// Draw from the kernel's random source. Returns false on failure.
     [[nodiscard]] static bool draw(secret& into) noexcept;
-    /// Always the same of one seed: for tests and benches.
+    /// Deterministic for a seed: for tests and benchmarks.
     static secret of(uint64_t seed) noexcept;
 };
 
-/// Where a key goes: `first` chooses the region and is the tag, `second` the buckets in it.
+/// A key's hash: `first` selects the region and has the tag, `second` selects the buckets in the
+/// region.
 struct hashed {
     uint32_t first, second;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What readers read: buckets of one cache line, in regions. README.md draws them.
+// Memory layout for readers: buckets of one cache line, in regions. README.md draws them.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,13 @@ namespace layout {
 
 constexpr unsigned line_bytes = 64;
 constexpr unsigned filter_shift_inline = 5, filter_shift_tagged = 28;
-/// Four counters of four bits: how many keys of this bucket lie in their other one, by filter_class().
+/// Four counters of four bits: the number of this bucket's keys in their other bucket, by
+/// filter_class().
 constexpr unsigned filter_counters = 4, filter_counter_bits = 4;
 constexpr unsigned filter_counter_max = 15;
 
-// What the bits of hashed::second choose; hashed::first chooses the region, and its low bits are the tag.
+// Use of the bits of hashed::second; hashed::first selects the region, and its low bits are the
+// tag.
 constexpr unsigned other_shift = 14;
 constexpr unsigned class_shift = 30;
 constexpr unsigned max_region_bits = 14;
@@ -29,11 +31,11 @@ constexpr uint32_t filter_class(uint32_t second) noexcept { return second >> cla
 constexpr uint16_t tag_of(uint32_t first) noexcept { return static_cast<uint16_t>(first); }
 /// The first bucket of a key, within its region of mask + 1 buckets (at least two).
 constexpr uint32_t first_bucket(uint32_t second, uint32_t mask) noexcept { return second & mask; }
-/// From either bucket of a key to its other one, by xor; never 0.
+/// XOR between the numbers of a key's two buckets; never 0.
 constexpr uint32_t way_to_other(uint32_t second, uint32_t mask) noexcept {
     return (second >> other_shift & mask) | 1;
 }
-/// Evenly among `regions`; among twice as many, region r's keys go to 2r and 2r + 1.
+/// Distributes evenly over `regions`; with twice as many, region r's keys go to 2r and 2r + 1.
 constexpr uint64_t region_of(uint32_t first, uint32_t regions) noexcept {
     return uint64_t{first} * regions >> 32;
 }
@@ -63,7 +65,7 @@ struct inline_bucket {
     static_assert(values_at + Slots * sizeof(Value) <= meta_at && lanes <= 8);
 };
 
-/// Tags lie in the bucket, keys and values in entries beside it: entry bucket * 28 + slot is
+/// Tags lie in the bucket, keys and values in separate entries: entry bucket * 28 + slot is
 ///   key of Words u64, value, (unused) to entry_bytes
 /// and the bucket
 ///   u16 tag[28]      u64 meta: bit slot: in use; 16 bits filter at 28; 20 bits version
@@ -86,8 +88,8 @@ struct tagged_bucket {
     static_assert(2 * slots <= meta_at && value_in_entry + sizeof(Value) <= EntryBytes);
 };
 
-// Regions are as large as it takes that chance leaves none of millions much fuller than the rest: the
-// fewer slots a bucket has, the less full two choices can make it, and the larger the region.
+// Regions are large enough that, among millions, none is much fuller than the average by chance:
+// with fewer slots per bucket, two choices balance less well, and the region must be larger.
 using bucket_k8v4 = inline_bucket<1, uint32_t, 5, 10>;
 using bucket_k8v8 = inline_bucket<1, uint64_t, 3, 11>;
 using bucket_k16v4 = inline_bucket<2, uint32_t, 3, 11>;
@@ -98,18 +100,18 @@ using bucket_k40v8 = tagged_bucket<5, uint64_t, 64, 7>;
 /// Buckets of one generation.
 struct buckets {
     uint8_t* lines;
-    uint8_t* entries;  ///< of tagged buckets
+    uint8_t* entries;  ///< for tagged buckets
     uint32_t regions;
-    uint32_t region_bits;  ///< log2 of buckets in a region
+    uint32_t region_bits;  ///< log2 of the buckets per region
 };
 
-/// What a lookup needs. While the table grows, regions below *moved are read in `now`, the others in
+/// Input of a lookup. While the table grows, regions below *moved are read in `now`, the others in
 /// `before`, which has half as many regions.
 struct view {
     buckets now;
     buckets before;
-    const uint32_t* moved;    ///< null: all of it is in `now`
-    const uint64_t* changes;  ///< look again where it changed
+    const uint32_t* moved;    ///< null: everything is in `now`
+    const uint64_t* changes;  ///< repeat the lookup if it changed
     shape form;
     secret keys;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keys into one region's buckets: into the first bucket where there is room, else into the other one,
-// else by moving keys between their two buckets along the shortest way to a free slot (breadth first).
+// Inserts keys into one region's buckets: into the first bucket if it has room, else into the other
+// one, else by moving keys between their two buckets along the shortest path to a free slot
+// (breadth first).
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace turnpike::exact {
 
-/// Where a key may be.
+/// A key's two buckets.
 struct home {
     buckets in;
     uint64_t base;  ///< number of its region's first bucket
@@ -30,7 +31,7 @@ class region_writer {
     using value = typename B::value;
     struct found {
         bucket<B> in;
-        unsigned slot;  ///< B::slots: nowhere
+        unsigned slot;  ///< B::slots: not found
         bool displaced;
         explicit operator bool() const noexcept { return slot != B::slots; }
     };
@@ -51,7 +52,7 @@ class region_writer {
         return {other, other.find(key, where.h), true};
     }
 
-    /// Add a key that is not there. False: there is no way to a free slot; nothing was changed.
+    /// Add a new key. Returns false, and changes nothing, if there is no path to a free slot.
     bool insert(const home& where, const void* key, value v) noexcept {
         const bucket<B> first = at(where, where.first), other = at(where, where.other);
         if (first.full() && other.full() && !make_room(where)) return false;
@@ -77,13 +78,14 @@ class region_writer {
     uint64_t moves() const noexcept { return moves_; }
 
   private:
-    // A tree of buckets, breadth first. Ways are a few steps long at the loads that growth keeps.
+    // Breadth-first tree of buckets. At the loads that growth maintains, paths are a few steps
+    // long.
     static constexpr uint32_t max_nodes = 2048;
     static constexpr uint32_t none = ~0u;
     struct node {
-        uint32_t number;  // of the bucket, within the region
+        uint32_t number;  // the bucket, within the region
         uint32_t parent;
-        uint32_t slot;  // of the parent, whose key may go here
+        uint32_t slot;  // the parent's slot whose key can move here
     };
 
     void changed() noexcept { __atomic_store_n(&changes_, changes_ + 1, __ATOMIC_RELEASE); }
@@ -97,7 +99,7 @@ class region_writer {
         return (word & bit) == 0 && ((word |= bit), true);
     }
 
-    /// A key to its other bucket, which has room. Readers that look meanwhile find it in either.
+    /// Move a key to its other bucket, which has room. Concurrent readers find it in either.
     void move(const home& where, uint32_t from, unsigned slot, uint32_t to) noexcept {
         const bucket<B> source = at(where, from), target = at(where, to);
         const uint8_t* const key = source.key_at(slot);
@@ -105,7 +107,8 @@ class region_writer {
         const bool away = from == layout::first_bucket(h.second, mask(where));
         if (away) source.count_displaced(h, true);
         fill(target, target.free_slot(), key, source.value_of(slot), h);
-        // Who looked into its first bucket before and looks into the other one now would miss it.
+        // A reader that probed the first bucket before and probes the other one after would miss
+        // it.
         if (!away) changed();
         source.empty(slot);
         if (!away) target.count_displaced(h, false);
@@ -145,7 +148,8 @@ class region_writer {
     std::vector<node> nodes_;
     std::vector<uint64_t> seen_;
     uint64_t displaced_ = 0, moves_ = 0;
-    alignas(64) uint64_t changes_ = 0;  // readers look at it: on a line that changes little else
+    // readers poll it: on a cache line that rarely changes otherwise
+    alignas(64) uint64_t changes_ = 0;
 };
 
 }  // namespace turnpike::exact

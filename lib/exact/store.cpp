@@ -23,7 +23,7 @@ result<std::unique_ptr<store>> make(const config& c, shape form, const secret& k
 result<std::unique_ptr<store>> make(const config& c, shape form) {
     if (c.max_entries == 0 || c.max_entries > most_entries)
         return fail(EINVAL, c.name,
-                    "max_entries is " + std::to_string(c.max_entries) + "; it is to be 1 to " +
+                    "max_entries is " + std::to_string(c.max_entries) + "; it must be 1 to " +
                         std::to_string(most_entries));
     if (c.expected_entries > c.max_entries)
         return fail(EINVAL, c.name,
@@ -33,7 +33,7 @@ result<std::unique_ptr<store>> make(const config& c, shape form) {
     if (c.keys)
         keys = *c.keys;
     else if (!secret::draw(keys))
-        return fail(errno, c.name, "the kernel gives no random numbers for the hash's secret");
+        return fail(errno, c.name, "cannot draw random numbers for the hash's secret");
     switch (form) {
         case shape::k8v4:
             return make<bucket_k8v4>(c, form, keys);
@@ -48,13 +48,13 @@ result<std::unique_ptr<store>> make(const config& c, shape form) {
         case shape::k40v8:
             return make<bucket_k40v8>(c, form, keys);
     }
-    return fail(EINVAL, c.name, "there is no such shape of keys and values");
+    return fail(EINVAL, c.name, "unknown shape of keys and values");
 }
 
 }  // namespace
 
 std::span<const isa::kernel<lookup_function>> lookup_kernels() noexcept {
-    // The order that `turnpike-bench-exact` measures (doc/bench-exact.md).
+    // Ordered by the results of `turnpike-bench-exact` (doc/bench-exact.md).
     static constexpr isa::kernel<lookup_function> table[] = {
         {"avx512", isa::feature_avx512, 512, avx512::lookup},
         {"avx2", isa::feature_avx2, 256, avx2::lookup},
@@ -86,7 +86,7 @@ result<std::unique_ptr<store>> store::create(const config& c, shape form) {
     try {
         return make(c, form);
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, {});  // not even for a sentence
+        return fail(ENOMEM, {}, {});  // no memory even for the text
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all tables share, whatever their keys: how one is made, what it says of itself, and the writer's
-// side of it by bytes. Programs use exact::table (table.hpp), which knows the types.
+// Common base of all tables, independent of the key type: creation, statistics, and the writer's
+// functions on bytes. Programs use exact::table (table.hpp), which is typed.
 #pragma once
 
 #include <cstdint>
@@ -18,40 +18,40 @@
 
 namespace turnpike::exact {
 
-/// keys  [n] of the table's key bytes, values [n] of its value bytes. Bit i of the result: key i is there;
-///       where not, its value is 0. n is 64 at most.
+/// keys  [n] of the table's key bytes, values [n] of its value bytes. Bit i of the result: key i was found;
+///       otherwise its value is 0. n is 64 at most.
 using lookup_function = uint64_t(const view&, const void* keys, void* values, uint32_t n) noexcept;
 
 /// The kernels, best first.
 std::span<const isa::kernel<lookup_function>> lookup_kernels() noexcept;
 
-/// How a table is made.
+/// Parameters of a table.
 struct config {
     std::string name = "exact";      ///< for messages
     uint32_t max_entries = 1 << 20;  ///< put() beyond it fails with ENOSPC
-    uint32_t expected_entries = 0;   ///< room for so many from the start; else it grows from little
+    uint32_t expected_entries = 0;   ///< initial capacity; the table grows from it
     uint16_t max_simd_bitwidth = isa::any_simd_bitwidth;
-    std::string kernel = {};          ///< a kernel's name; empty chooses
-    memory allocator = {};            ///< of what lookups read
-    rcu::defer_free defer_free = {};  ///< needed where lookups run beside changes
-    std::optional<secret> keys = {};  ///< of the hash; empty: drawn
+    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    memory allocator = {};            ///< for memory that lookups read
+    rcu::defer_free defer_free = {};  ///< required if lookups run during changes
+    std::optional<secret> keys = {};  ///< the hash's secret; empty: drawn at random
 };
 
 struct statistics {
     uint64_t entries;
-    uint64_t places;        ///< for entries, where the table's next growth is done
-    uint64_t bytes;         ///< reserved now, with what a growth has not given back yet
-    uint64_t displaced;     ///< entries that are not in their first bucket
-    uint64_t moves;         ///< entries that were moved to make room, ever
-    uint64_t growths;       ///< begun, ever
-    double load_at_growth;  ///< entries / places when the last growth began; 0: none yet
+    uint64_t places;        ///< capacity when the current growth is complete
+    uint64_t bytes;         ///< reserved now, including memory that a growth has not freed yet
+    uint64_t displaced;     ///< entries outside their first bucket
+    uint64_t moves;         ///< entries moved to make room, in total
+    uint64_t growths;       ///< growths started, in total
+    double load_at_growth;  ///< entries / places when the last growth started; 0: none yet
     bool growing;
     double load() const noexcept {
         return static_cast<double>(entries) / static_cast<double>(places);
     }
 };
 
-/// Threads  one writer (everything); readers take readers_view() and run a kernel on it.
+/// Threads  one writer (everything); readers call a kernel with readers_view().
 class store {
   public:
     /// Errors  EINVAL: sizes; ENOTSUP: the kernel cannot run here; ENOMEM; ENOSYS: no random numbers
@@ -76,7 +76,7 @@ class store {
   protected:
     explicit store(const config& c) : config_(c) {}
     void show(const view* v) noexcept { __atomic_store_n(&shown_, v, __ATOMIC_RELEASE); }
-    /// An error whose text may be lost where even that has no memory.
+    /// An error without text if even the text has no memory.
     [[nodiscard]] tl::unexpected<error> refused(int code, const char* text) const noexcept;
     config config_;
 

@@ -23,19 +23,19 @@
 
 namespace turnpike::exact {
 
-/// 8, 16 or 40 bytes, each of which counts: two keys are one where all their bytes are.
+/// 8, 16 or 40 bytes; keys are compared bytewise.
 template <class Key>
 concept key_type = std::has_unique_object_representations_v<Key> &&
     (sizeof(Key) == 8 || sizeof(Key) == 16 || sizeof(Key) == 40);
-/// 4 or 8 bytes that are copied at once.
+/// 4 or 8 bytes, copied atomically.
 template <class Value>
 concept value_type = std::is_trivially_copyable_v<Value> &&
     (sizeof(Value) == 4 || sizeof(Value) == 8);
 
-/// Threads  one writer (everything that is not const, find, for_each, stats) beside many readers
+/// Threads  one writer (all non-const functions, find, for_each, stats) and many concurrent readers
 ///          (lookup, lookup_bulk), each of which reports quiescence to config::defer_free between its
-///          calls. Readers see each key's value as it was at some moment of their call; a key that is
-///          there all the while is found, whatever else the writer does.
+///          calls. Readers see each key's value as of some moment of their call; a key that is present
+///          throughout is found, whatever else the writer does.
 template <key_type Key, value_type Value>
 class table {
   public:
@@ -48,16 +48,16 @@ class table {
         return all;
     }
 
-    /// Add; where the key is there, give it the value instead: readers see the old or the new one.
-    /// True: it was not there.
-    /// Errors  ENOSPC: max_entries, or no place for this key; ENOMEM. The table is as it was.
+    /// Add a key, or replace its value: readers see the old or the new one. Returns true if the key
+    /// is new.
+    ///
+    /// Errors  ENOSPC: max_entries, or no place for this key; ENOMEM. The table is unchanged.
     [[nodiscard]] result<bool> put(const Key& key, Value value) {
         return store_->put(&key, std::bit_cast<word>(value));
     }
-    /// False: it was not there.
+    /// Returns false if the key was not present.
     bool erase(const Key& key) noexcept { return store_->erase(&key); }
-    /// Ask for the memory where this key is or will be: worth it some changes ahead, where many are made
-    /// at once. Writer's thread.
+    /// Prefetch the key's buckets: useful some changes ahead in a batch. Writer's thread.
     void prefetch(const Key& key) const noexcept { store_->prefetch(&key); }
     /// Writer's thread.
     [[nodiscard]] std::optional<Value> find(const Key& key) const noexcept {
@@ -65,7 +65,7 @@ class table {
         if (!found) return std::nullopt;
         return std::bit_cast<Value>(static_cast<word>(*found));
     }
-    /// All entries, in no order; the table does not change meanwhile. Writer's thread.
+    /// Visit all entries in no order; the table must not change meanwhile. Writer's thread.
     template <std::invocable<const Key&, Value> Visit>
     void for_each(const Visit& visit) const {
         store_->for_each([&visit](const void* key, uint64_t value) {
@@ -77,13 +77,16 @@ class table {
     [[nodiscard]] statistics stats() const noexcept { return store_->stats(); }
     [[nodiscard]] uint64_t size() const noexcept { return store_->stats().entries; }
 
-    /// Look up at most 64 keys. Bit i: keys[i] is there and values[i] is its value; else values[i] is 0.
+    /// Look up at most 64 keys. Bit i: keys[i] was found and values[i] is its value; otherwise
+    /// values[i] is 0.
+    ///
     /// Requires  values as long as keys. Threads: many. Errors: none.
     uint64_t lookup(std::span<const Key> keys, std::span<Value> values) const noexcept {
         return store_->lookup(*store_->readers_view(), keys.data(), values.data(),
                               static_cast<uint32_t>(keys.size()));
     }
-    /// Any number of them: bit i % 64 of hits[i / 64].
+    /// Any number of keys: bit i % 64 of hits[i / 64].
+    ///
     /// Requires  hits: one for each 64 keys or part of them
     void lookup_bulk(std::span<const Key> keys, std::span<Value> values,
                      std::span<uint64_t> hits) const noexcept {
@@ -93,13 +96,13 @@ class table {
         }
     }
 
-    /// The name of the kernel that runs.
+    /// The name of the selected kernel.
     std::string_view kernel() const noexcept { return store_->kernel; }
-    /// Run another kernel; before readers start. Errors as create().
+    /// Select another kernel; call it before readers start. Errors as create().
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name) {
         return store_->select_kernel(max_simd_bitwidth, name);
     }
-    /// What a kernel of lookup_kernels() takes; valid until the reader's next quiescence.
+    /// Argument for the kernels of lookup_kernels(); valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return store_->readers_view(); }
 
   private:

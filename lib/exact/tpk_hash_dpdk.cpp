@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C layer: keys to positions in a table, and by position keys and data, as rte_hash has them.
+// The C API: maps keys to positions in a table, and stores keys and data by position, as rte_hash
+// does.
 #include <rte_config.h>
 #include <rte_errno.h>
 
@@ -22,7 +23,7 @@ namespace {
 
 namespace exact = turnpike::exact;
 
-constexpr uint32_t least_entries = 8;  // rte_hash's
+constexpr uint32_t least_entries = 8;  // rte_hash's minimum
 constexpr uint32_t most_key_bytes = 40;
 constexpr uint8_t locking = TPK_HASH_EXTRA_FLAGS_MULTI_WRITER_ADD |
                             TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY |
@@ -31,8 +32,8 @@ constexpr uint8_t keeping =
     TPK_HASH_EXTRA_FLAGS_NO_FREE_ON_DEL | TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF;
 constexpr uint8_t all_flags = 0x3f;
 
-/// What a table of full size from the start gives back: nothing, but for an unlucky small one that has
-/// to grow. Readers may hold it, so it stays until the table goes.
+/// Holds memory that a full-size table retires: normally none, except when an unlucky small table
+/// grows. Readers may hold it, so it is freed with the table.
 class kept {
   public:
     kept() = default;
@@ -49,7 +50,7 @@ class kept {
     }
 
   private:
-    // From room for all entries it may double once: writer.hpp, more_room().
+    // A table with room for all entries may double once: writer.hpp, more_room().
     turnpike::rcu::deferred items_[2] = {};
     unsigned count_ = 0;
 };
@@ -68,7 +69,7 @@ struct tpk_hash {
     uint8_t* keys = nullptr;  ///< [entries] of `padded` bytes
     void** data = nullptr;    ///< [entries]
     std::vector<use> uses{};
-    std::vector<uint32_t> free_positions{};  ///< room for all of them: it never grows
+    std::vector<uint32_t> free_positions{};  ///< reserved for all of them: never reallocates
     std::mutex writers{};
 
     ~tpk_hash() {
@@ -82,7 +83,8 @@ struct tpk_hash {
     void all_free() {
         std::fill(uses.begin(), uses.end(), use::free);
         free_positions.resize(entries);
-        for (uint32_t i = 0; i < entries; ++i) free_positions[i] = entries - 1 - i;  // 0 goes first
+        // position 0 is used first
+        for (uint32_t i = 0; i < entries; ++i) free_positions[i] = entries - 1 - i;
     }
 };
 
@@ -101,7 +103,7 @@ class registry {
         const auto at = at_name(name);
         return at != all_.end() ? at->get() : nullptr;
     }
-    /// nullptr: the name is taken.
+    /// Returns nullptr if the name is taken.
     tpk_hash* add(std::unique_ptr<tpk_hash> made) {
         const std::lock_guard lock(mutex_);
         if (at_name(made->name) != all_.end()) return nullptr;
@@ -135,7 +137,7 @@ exact::shape shape_of(uint32_t padded) {
                           : exact::shape::k40v4;
 }
 
-/// Memory for keys and data by position. False: there is none.
+/// Allocate keys and data by position. Returns false if memory is short.
 bool take_arrays(tpk_hash& h) {
     const auto take = [&](size_t bytes) {
         void* got = h.memory.allocate(h.memory.context, bytes, 64);
@@ -166,7 +168,7 @@ tpk_hash* create(const tpk_hash_parameters& p) {
     return added != nullptr ? added : failed(EEXIST);
 }
 
-/// The position of a key, added where it is not there; a negative errno value.
+/// The position of a key, added if it is new; or a negative errno value.
 int32_t add(tpk_hash& h, const void* key, void* data) {
     const auto locked = h.lock();
     const padded_key k(h, key);
@@ -184,12 +186,12 @@ int32_t add(tpk_hash& h, const void* key, void* data) {
     return static_cast<int32_t>(position);
 }
 
-/// Positions of up to 64 keys: those that are found.
+/// Positions of up to 64 keys; returns a bitmap of the keys found.
 uint64_t positions_of(const tpk_hash& h, const void** keys, uint32_t n, uint32_t* positions) {
     alignas(64) uint8_t together[TPK_HASH_LOOKUP_BULK_MAX * most_key_bytes];
     for (uint32_t i = 0; i < n; ++i) {
         uint8_t* const to = together + i * h.padded;
-        // The common ones without a call, and without a branch that differs from key to key.
+        // Common key lengths without a call and without data-dependent branches.
         if (h.key_len == 8) {
             std::memcpy(to, keys[i], 8);
         } else if (h.key_len == 16) {
@@ -244,7 +246,7 @@ int32_t tpk_hash_max_key_id(const tpk_hash* h) {
     return h != nullptr ? static_cast<int32_t>(h->entries - 1) : -EINVAL;
 }
 
-// rte_hash's calls take the table as const, also those that change it.
+// rte_hash's functions take the table as const even if they change it.
 
 int32_t tpk_hash_add_key(const tpk_hash* h, const void* key) {
     if (h == nullptr || key == nullptr) return -EINVAL;

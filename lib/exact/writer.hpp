@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one writer of a table: what is where, and growth.
+// The writer of a table: placement of keys, and growth.
 //
-// A table of one region that is not of full size grows by building the next one beside it, which is
-// bounded work (a full region has a few thousand slots). A larger one gets twice the regions: region r's
-// keys go to regions 2r and 2r + 1, one region of the old at a time, every few additions. Readers see how
-// many regions were moved (generation::moved) and read the rest where it was; what was moved is not
-// changed any more where it was, and goes when no reader can hold it.
+// A table of one region below full size grows by building its successor, which is bounded work (a
+// full region has a few thousand slots). A larger one doubles its regions: region r's keys go to
+// regions 2r and 2r + 1, one old region at a time, every few additions. Readers see how many
+// regions were moved (generation::moved) and read the rest in the old generation; a moved region
+// does not change there any more, and its generation is freed when no reader can hold it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace turnpike::exact {
 
-/// Places that a table has for its entries at least, in thousandths: growth begins when more are used.
+/// Maximum load before growth begins, in thousandths of the places.
 inline constexpr uint64_t full_permille = 860;
 
 template <class B>
@@ -29,7 +29,7 @@ class writer final : public store {
     writer(const config& c, shape form, const secret& keys)
         : store(c), form_(form), keys_(keys), region_(keys) {}
 
-    /// The empty table. ENOMEM.
+    /// Create the empty table. ENOMEM.
     [[nodiscard]] result<void> start() {
         now_ = make(first_size());
         if (now_ == nullptr) return refused(ENOMEM, no_memory);
@@ -45,7 +45,7 @@ class writer final : public store {
             return false;
         }
         if (entries_ >= config_.max_entries)
-            return refused(ENOSPC, "it has as many entries as it may have (max_entries)");
+            return refused(ENOSPC, "the table is full (max_entries)");
         grow_some();
         while (!region_.insert(home_of(h), key, static_cast<value>(v)))
             if (const int code = more_room(); code != 0)
@@ -99,10 +99,10 @@ class writer final : public store {
     }
 
   private:
-    static constexpr char no_memory[] = "no memory";  // short enough to need none itself
-    static constexpr char no_place[] = "there is no place for this key, even by moving others";
+    static constexpr char no_memory[] = "no memory";  // short strings, which do not allocate
+    static constexpr char no_place[] = "no place for this key, even after moving other keys";
     static constexpr uint32_t least_region_bits = 2;
-    /// A growth is over before the table is this much fuller (thousandths).
+    /// A growth completes before the load rises by this much (thousandths).
     static constexpr uint64_t growth_permille = 40;
 
     // ---- sizes ----
@@ -113,8 +113,8 @@ class writer final : public store {
     static generation::size size_of(uint64_t regions, uint32_t region_bits) noexcept {
         return {static_cast<uint32_t>(regions), region_bits, B::slots, B::entry_bytes};
     }
-    /// For expected_entries; of many regions so many that doubling them comes to little more than what
-    /// max_entries need.
+    /// Size for expected_entries; a number of regions whose doublings end just above the need of
+    /// max_entries.
     generation::size first_size() const noexcept {
         const uint64_t wanted = buckets_for(config_.expected_entries);
         for (uint32_t bits = least_region_bits; bits <= B::region_bits; ++bits)
@@ -127,7 +127,7 @@ class writer final : public store {
         while (most >> (doublings + 1) >= regions(wanted)) ++doublings;
         return size_of((most + (uint64_t{1} << doublings) - 1) >> doublings, B::region_bits);
     }
-    /// Would max_entries fill more than so many thousandths of the places?
+    /// True if max_entries would exceed this load (thousandths).
     bool may_grow(uint64_t permille) const noexcept {
         return now_->extent().places() * permille < uint64_t{config_.max_entries} * 1000;
     }
@@ -153,7 +153,8 @@ class writer final : public store {
         return home(now_->all(), h);
     }
 
-    /// visit(bucket, slot) of each entry of `count` regions. False: a visit said so, which ended it.
+    /// visit(bucket, slot) for each entry of `count` regions. Returns false if a visit did, which
+    /// ends it.
     template <class Visit>
     static bool each_entry(const buckets& in, uint32_t first, uint32_t count, const Visit& visit) {
         const uint64_t end = uint64_t{first + count} << in.region_bits;
@@ -167,24 +168,23 @@ class writer final : public store {
 
     // ---- growth ----
 
-    /// Before an addition: begin a growth where the table is full, or do a part of one.
+    /// Before an addition: begin a growth if the table is full, or continue one.
     void grow_some() noexcept {
         if (before_ != nullptr) {
-            if (--until_move_ == 0)
-                (void)move_region();  // else later, or when there is no way around
+            if (--until_move_ == 0) (void)move_region();  // on failure: later, or in more_room()
             return;
         }
         const uint64_t places = now_->extent().places();
         if ((entries_ + 1) * 1000 <= places * full_permille || !may_grow(full_permille)) return;
         if (entries_ < retry_at_) return;
-        // Without memory it goes on as it is until a key finds no place; asked again now and then.
+        // Without memory, continue until a key finds no place; retry now and then.
         retry_at_ = begin_growth() == 0 ? 0 : entries_ + places / 128 + 1;
     }
 
-    /// What may give a key the place that it did not find. ENOSPC, ENOMEM; 0: it is to be tried again.
+    /// Make room for a key that found no place. Returns 0 to try again, or ENOSPC, ENOMEM.
     int more_room() noexcept {
         if (before_ != nullptr) return move_region() ? 0 : ENOSPC;
-        // An unlucky small table may be allowed twice its size.
+        // An unlucky small table may grow to twice the size it needs.
         return may_grow(full_permille / 2) ? begin_growth() : ENOSPC;
     }
 
@@ -216,8 +216,8 @@ class writer final : public store {
         return 0;
     }
 
-    /// The next region, to its two of the new generation. False: a key finds no place there; what
-    /// readers see is as it was.
+    /// Move the next region to its two regions of the new generation. Returns false if a key finds
+    /// no place there; the readers' view is unchanged.
     bool move_region() noexcept {
         until_move_ = adds_per_move();
         const uint32_t region = now_->moved;
@@ -231,7 +231,7 @@ class writer final : public store {
         return true;
     }
 
-    /// One region's entries, to where no reader looks yet.
+    /// Copy one region's entries to regions that no reader uses yet.
     bool copy(const buckets& from, uint32_t region, const buckets& to) noexcept {
         const uint64_t displaced = region_.displaced();
         uint64_t displaced_here = 0;

@@ -19,7 +19,7 @@ arena::~arena() {
     if (base_ != nullptr) from_.release(from_.context, base_);
 }
 
-/// From the free ones, else by splitting a longer one, else from what was never used.
+/// Allocate from the free list, else by splitting a larger block, else from unused space.
 uint32_t arena::take(uint32_t units) noexcept {
     auto& list = free_[units];
     if (!list.empty()) {
@@ -42,7 +42,7 @@ void arena::keep(uint32_t offset, uint32_t units) noexcept {
     try {
         free_[units].push_back(offset);
     } catch (const std::bad_alloc&) {
-        // The block is lost until the next rebuild compacts the table; nothing is wrong with it.
+        // The block leaks until the next rebuild compacts the table; it does no harm.
     }
 }
 

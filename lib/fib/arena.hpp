@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One block of memory that a table's nodes live in, addressed by 32-bit byte offsets.
+// Memory block for a table's nodes, addressed by 32-bit byte offsets.
 //
-// Nodes take 16 bytes, 32, or whole cache lines, so that none of up to 64 bytes lies on two lines and
-// longer ones begin with one. Freed ones wait in a list per size; a line is split where a short node
-// needs it, and nothing is joined: a table whose arena is full is rebuilt into a new one, which
-// compacts it. At most 2 GiB: an entry of a page or a byte node keeps a bit for itself.
+// Nodes take 16 bytes, 32, or whole cache lines, so that nodes of up to 64 bytes never straddle two
+// lines and longer ones start at a line. Freed blocks wait in a list per size; a line is split for
+// a short node, and blocks are never joined: a table whose arena is full is rebuilt into a new one,
+// which compacts it. At most 2 GiB: entries of page and byte nodes need a bit for another purpose.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace turnpike::fib {
 
-/// Threads  the writer's only; readers read what is inside
+/// Threads  the writer's only; readers read the nodes
 class arena {
   public:
     static constexpr uint64_t max_bytes = uint64_t{1} << 31;
     static constexpr uint32_t none = ~0u;
-    /// Readable bytes behind the last node: kernels load 8 bytes at an entry.
+    /// Readable bytes after the last node: kernels load 8 bytes at an entry.
     static constexpr uint32_t guard_bytes = 64;
 
     arena(const memory& from, uint64_t capacity_bytes);
@@ -30,12 +30,12 @@ class arena {
 
     bool valid() const noexcept { return base_ != nullptr; }
     uint8_t* base() const noexcept { return base_; }
-    /// What a node of so many bytes takes, in units of 16 bytes.
+    /// Size of a node in units of 16 bytes, rounded up to an allocatable size.
     static constexpr uint32_t units(uint32_t bytes) noexcept {
         return bytes <= 16 ? 1 : bytes <= 32 ? 2 : (bytes + line - 1) / line * line_units;
     }
     static constexpr uint64_t bytes_of(uint32_t units) noexcept { return uint64_t{units} * unit; }
-    /// An offset for what units() said, or none.
+    /// An offset for a result of units(), or none.
     uint32_t allocate(uint32_t units) noexcept;
     void release(uint32_t offset, uint32_t units) noexcept;
 
@@ -51,7 +51,7 @@ class arena {
     memory from_;
     uint8_t* base_ = nullptr;
     uint64_t capacity_ = 0;
-    uint64_t used_ = 64;  // offset 0 is nobody's
+    uint64_t used_ = 64;  // offset 0 is never allocated
     uint64_t live_ = 0;
     std::vector<uint32_t> free_[size_classes];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// table's building half: from the RIB's nodes to the lookup table's.
+// The part of `table` that builds lookup nodes from the RIB's nodes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include "fib/table.hpp"
 
 namespace turnpike::fib {
-/// What covers a node's slots, from the first on: run(last slot, handle) for slots that end here,
-/// child(child, handle) for one that leads on, and what covers it.
+/// Visit the routes that cover a node's slots, in order: run(last slot, handle) for slots without a
+/// child, child(child, handle) for a slot with one, with the handle of the covering route.
 template <class Run, class Child>
 void table::walk(const rib_node& node, unsigned level, uint32_t background, Run run,
                  Child child) const {
@@ -31,7 +31,8 @@ void table::walk(const rib_node& node, unsigned level, uint32_t background, Run 
         if (at <= last) run(last, cover[depth].handle);
         at = std::max(at, last + 1);
     };
-    for (const node_route& r : node.routes) {  // in order: a longer one after what it lies in
+    // sorted: a longer prefix after the one that contains it
+    for (const node_route& r : node.routes) {
         for (; cover[depth].last < r.first_slot(); --depth) emit_to(cover[depth].last);
         if (r.first_slot() > at) emit_to(r.first_slot() - 1);
         const uint32_t slots = 1u << (stride - r.length());
@@ -41,9 +42,9 @@ void table::walk(const rib_node& node, unsigned level, uint32_t background, Run 
     emit_to(cover[0].last);
 }
 
-/// Build a node, and those below it whose background changed (`all`: every one), beside what
-/// readers see. Its new offset is in node.entry, its old one in the log. False: no room;
-/// roll_back() then.
+/// Build a node, and the nodes below whose background changed (`all`: all of them), without
+/// touching nodes that readers use. Its new offset goes to node.entry, its old one to the log.
+/// Returns false without room; call roll_back() then.
 bool table::build(rib_node& node, unsigned level, uint32_t background, bool all, generation& g,
                   change& c) {
     std::array<slot_run, 256> runs;
@@ -83,10 +84,10 @@ bool table::build(rib_node& node, unsigned level, uint32_t background, bool all,
     return true;
 }
 
-/// The arena bytes of a node and of all below it.
+/// The arena bytes of a node and of its subtree.
 uint64_t table::measure(const rib_node& node, unsigned level, uint32_t background,
                         const id_coding& coding) const {
-    constexpr uint32_t link = ~0u;  // no handle; what links of a block look like
+    constexpr uint32_t link = ~0u;  // not a handle; stands for all links of a block
     uint32_t before = link - 1;
     unsigned runs = 0, links = 0;
     uint64_t below = 0;
@@ -106,12 +107,12 @@ uint64_t table::measure(const rib_node& node, unsigned level, uint32_t backgroun
     return below + arena::bytes_of(arena::units(own));
 }
 
-/// Root slots [first, first + count): those whose cover changed, or all.
+/// Build root slots [first, first + count): the changed ones, or all.
 bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, change& c) {
     uint32_t* const root = g.root();
     const auto store = [&](uint32_t from, uint32_t end, uint32_t entry) {
         if (all) {
-            std::fill(root + from, root + end, entry);  // nobody reads it yet
+            std::fill(root + from, root + end, entry);  // no reader uses it yet
             return;
         }
         c.stores.push_back({root + from, end - from, entry});
@@ -138,8 +139,8 @@ bool table::build_root(uint32_t first, uint32_t count, bool all, generation& g, 
     return built;
 }
 
-/// Build what one route below the root changed: the deepest node on its path that readers know
-/// already, so that one store shows it all.
+/// Build the change of one route below the root: start at the deepest node on its path that readers
+/// already use, so that one store publishes it.
 bool table::build_path(const address& a, const rib::path& p, change& c) {
     generation& g = *generation_;
     const unsigned known = p.count - p.made;
@@ -148,7 +149,7 @@ bool table::build_path(const address& a, const rib::path& p, change& c) {
     return build_known(a, *p.nodes[known - 1], known > 1 ? p.nodes[known - 2] : nullptr, known, c);
 }
 
-/// Build a node that readers know, and lead them to it.
+/// Build a node that readers use, and publish it.
 bool table::build_known(const address& a, rib_node& node, const rib_node* parent_node,
                         unsigned level, change& c) {
     generation& g = *generation_;
@@ -167,7 +168,7 @@ bool table::build_known(const address& a, rib_node& node, const rib_node* parent
 }
 
 uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) const {
-    std::vector<bool> alone(hops_->bound());  // next hops that root slots hold without more
+    std::vector<bool> alone(hops_->bound());  // next hops that root slots store directly
     uint64_t bytes = 0;
     rib_->walk_root(0, 1u << shape_.root_bits, default_handle_,
                     [&](uint32_t at, uint32_t last, uint32_t handle) {
@@ -179,12 +180,12 @@ uint64_t table::arena_bytes_needed(const id_coding& coding, rebuild_reason why) 
                     });
     const auto uniform = static_cast<uint64_t>(std::count(alone.begin(), alone.end(), true));
     bytes += uniform * arena::bytes_of(coding.root_leaf_units(ipv4_));
-    // And room to build beside what is there; a table that grew will grow again.
+    // Also room for copies during changes; expect a table that grew to grow again.
     const uint64_t room = why == rebuild_reason::load ? bytes / 8 : bytes;
     return std::min(bytes + room + 32 * 1024, config_.max_bytes);
 }
 
-/// Everything into a new generation. False: no memory, and nothing changed.
+/// Rebuild everything into a new generation. Returns false without memory; nothing changes then.
 bool table::rebuild(rebuild_reason why) noexcept {
     try {
         return build_whole(why);

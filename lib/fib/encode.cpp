@@ -14,13 +14,13 @@ unsigned runs_from(uint64_t ends, unsigned at) {
 }
 
 uint32_t encode_block(std::span<const slot_run> slots, unsigned id_bytes, uint8_t* to) {
-    uint32_t id[layout::block_slots];  // of each run of ids
+    uint32_t id[layout::block_slots];  // ID of each run
     unsigned runs = 0, links = 0, first = 0;
     uint64_t ends = 0, escaping = 0;
     for (const slot_run& r : slots) {
         const uint32_t now = leads_on(r.entry) ? layout::escape_id : r.entry >> 1;
         if (runs > 0 && id[runs - 1] == now)
-            ends ^= uint64_t{1} << (first - 1);  // two links: the run goes on
+            ends ^= uint64_t{1} << (first - 1);  // two links: the run continues
         else
             id[runs++] = now;
         ends |= uint64_t{1} << r.last;
@@ -96,7 +96,7 @@ uint32_t* node_link(node_kind kind, uint8_t* node, unsigned id_bytes, unsigned s
             node[layout::byte_node_after_at + slot / 64] + runs_from(word, slot % 64) - 1;
         return reinterpret_cast<uint32_t*>(node + layout::byte_node_entries_at) + run;
     }
-    std::memcpy(&word, node, sizeof word);  // run ends, unless ids are bytes
+    std::memcpy(&word, node, sizeof word);  // bitmap of run ends, unless IDs are bytes
     uint8_t* tail = node + layout::escapes_at(id_bytes, runs_from(word, 0));
     std::memcpy(&word, tail, sizeof word);
     const uint64_t before = word & ((uint64_t{1} << slot) - 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// table's changes of many routes at once. What the RIB has of the next ones is on its way from memory while one
-// is made; a node is built once for all of its routes that changed in a stretch; what readers see changes when
-// all is built.
+// Applies many route changes to a table in one transaction. RIB nodes of the next changes are
+// prefetched while one is applied; a node is built once for all of its routes that change within a
+// stretch; readers see the changes when all are built.
 #include <algorithm>
 #include <new>
 
@@ -9,27 +9,27 @@
 
 namespace turnpike::fib {
 
-/// Not finish()ed, it leaves no trace.
+/// The transaction: unless finish() is called, the destructor undoes it.
 class table::exchange_under_way {
   public:
     exchange_under_way(table& of, std::span<route_change> changes) : t_(of), changes_(changes) {}
     ~exchange_under_way() {
         if (!finished_) take_back();
     }
-    /// False: all of max_routes are there.
+    /// Returns false if the table has max_routes routes already.
     bool make();
-    /// False: no memory.
+    /// Returns false without memory.
     bool finish() noexcept;
 
   private:
     static constexpr uint32_t none = ~0u;     // no handle: no route
-    static constexpr size_t stretch = 64;     // changes between two times of building
-    static constexpr unsigned steps = 4;      // of expect()
-    static constexpr size_t steps_ahead = 4;  // changes that each of them is given
+    static constexpr size_t stretch = 64;     // changes per build
+    static constexpr unsigned steps = 4;      // steps of expect()
+    static constexpr size_t steps_ahead = 4;  // changes between two steps
 
     struct made {
         uint32_t before, after;  // handles
-        uint32_t pruned;         // nodes that were taken out of the RIB with it
+        uint32_t pruned;         // nodes that the change removed from the RIB
     };
     struct marked_node {
         rib_node* node;
@@ -55,11 +55,11 @@ class table::exchange_under_way {
     std::span<route_change> changes_;
     std::vector<made> done_;
     std::vector<std::unique_ptr<rib_node>> pruned_;
-    std::vector<std::map<uint32_t, uint32_t>::node_type> root_routes_;  // that were taken out
+    std::vector<std::map<uint32_t, uint32_t>::node_type> root_routes_;  // removed from the RIB
     std::vector<marked_node> marked_;
     std::vector<root_slots> roots_;
     unsigned levels_ = 0;   // bit l: a marked node is of level l
-    bool building_ = true;  // else all is built anew at the end
+    bool building_ = true;  // otherwise finish() rebuilds everything
     bool finished_ = false;
 };
 
@@ -79,7 +79,8 @@ bool table::exchange_under_way::make() {
     return true;
 }
 
-/// What the i-th change and the building of its node will read: each step leads to what the next asks for.
+/// Prefetch for the i-th change and the build of its node: each step reads pointers that the
+/// previous one prefetched.
 void table::exchange_under_way::expect(size_t i, unsigned step) const noexcept {
     constexpr size_t nearest_caches_hold = 2048;  // next hops
     if (i >= changes_.size()) return;
@@ -88,7 +89,7 @@ void table::exchange_under_way::expect(size_t i, unsigned step) const noexcept {
     if (step < 3 || t_.hops_->bound() < nearest_caches_hold) return;
     if (c.next_hop) t_.hops_->expect(*c.next_hop);
     if (node == nullptr) return;
-    constexpr size_t most = 16;  // routes of most nodes
+    constexpr size_t most = 16;  // covers the routes of most nodes
     for (size_t r = 0; r < std::min(node->routes.size(), most); ++r)
         t_.hops_->expect_handle(node->routes[r].handle);
 }
@@ -146,7 +147,8 @@ void table::exchange_under_way::take_out(const route_change& c, uint32_t handle,
     mark(c, gone.kept);
 }
 
-/// What readers are to be led around: the deepest node on the way that they know, or root slots.
+/// Mark the node to rebuild for a change: the deepest node on its path that readers use, or root
+/// slots.
 void table::exchange_under_way::mark(const route_change& c, const rib::path& way) noexcept {
     if (!building_) return;
     const shape& s = t_.shape_;
@@ -169,7 +171,8 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& way
     marked_.push_back({&node, level > 1 ? way.nodes[level - 2] : nullptr, c.prefix, level});
 }
 
-/// From the root on: a node that is built anew takes those below it that changed with it. False: no room.
+/// Build from the root down: a rebuilt node includes changed nodes below it. Returns false without
+/// room.
 bool table::exchange_under_way::build_marked() {
     generation& g = *t_.generation_;
     for (const root_slots& r : roots_)
@@ -192,7 +195,7 @@ void table::exchange_under_way::forget_marks() noexcept {
     levels_ = 0;
 }
 
-/// The arena or the ids are full.
+/// Called when the arena or the IDs are exhausted.
 void table::exchange_under_way::stop_building() noexcept {
     building_ = false;
     forget_marks();
@@ -219,7 +222,7 @@ bool table::exchange_under_way::finish() noexcept {
     return true;
 }
 
-/// The last first: the vectors of the RIB have kept their room.
+/// Undo in reverse order: the RIB's vectors still have their capacity, so this cannot fail.
 void table::exchange_under_way::take_back() noexcept {
     stop_building();
     for (size_t i = done_.size(); i-- > 0;)
@@ -257,8 +260,9 @@ result<void> table::exchange(std::span<route_change> changes) {
     try {
         exchange_under_way all(*this, changes);
         if (!all.make())
-            return fail(ENOSPC, config_.name,
-                        "all of its " + std::to_string(config_.max_routes) + " routes are there");
+            return fail(
+                ENOSPC, config_.name,
+                "all " + std::to_string(config_.max_routes) + " routes are in use (max_routes)");
         if (all.finish()) return {};
     } catch (const std::bad_alloc&) {
     }

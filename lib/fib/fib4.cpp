@@ -15,7 +15,7 @@ address left_aligned(uint32_t a) { return {uint64_t{a} << 32, 0}; }
 }  // namespace
 
 std::span<const isa::kernel<lookup4_function>> lookup4_kernels() noexcept {
-    // The order that `turnpike-bench-fib` measures (doc/bench-fib.md).
+    // Ordered by the results of `turnpike-bench-fib` (doc/bench-fib.md).
     static constexpr isa::kernel<lookup4_function> table[] = {
         {"avx512", isa::feature_avx512, 512, avx512::lookup4},
         {"avx2", isa::feature_avx2, 256, avx2::lookup4},
@@ -35,7 +35,7 @@ result<std::unique_ptr<fib4>> fib4::create(const config& c) {
         if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
         return made;
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, {});  // not even for a sentence
+        return fail(ENOMEM, {}, {});  // no memory even for the text
     }
 }
 
@@ -60,7 +60,7 @@ result<void> fib4::exchange(std::span<change4> changes) {
     try {
         all.reserve(changes.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
     for (const change4& c : changes) all.push_back({left_aligned(c.address), c.length, c.next_hop});
     auto made = table_.exchange(all);
@@ -74,7 +74,7 @@ result<void> fib4::load(std::span<const route4> routes) {
     try {
         entries.reserve(routes.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
     for (const route4& r : routes)
         entries.push_back({left_aligned(r.address), r.length, r.next_hop});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fib4.hpp: IPv4 longest-prefix match that stays in the near caches.
-// Layout: README.md draws it. Idea: a direct table of the first 18 bits, run-compressed blocks of
-// 64 /24s below it, next hops as narrow ids (doc/design/0004-fib.md).
+// fib4.hpp: IPv4 longest-prefix match that fits the L1 and L2 caches.
+//
+// Layout: README.md draws it. Design: a direct table of the first 18 bits, run-length compressed
+// blocks of 64 /24s below it, next hops as narrow IDs (doc/design/0004-fib.md).
 #pragma once
 
 #include <functional>
@@ -25,39 +26,43 @@ struct route4 {
     uint64_t next_hop;
 };
 
-/// What a prefix is to lead to, for exchange().
+/// A change of one prefix, for exchange().
 struct change4 {
     uint32_t address;
     uint8_t length;
-    std::optional<uint64_t> next_hop;  ///< none: it is to have no route
+    std::optional<uint64_t> next_hop;  ///< nullopt: remove the route
 };
 
-/// Threads  one writer (everything that is not const) beside many readers (lookup_bulk), each of
+/// Threads  one writer (all non-const functions) and many concurrent readers (lookup_bulk), each of
 ///          which reports quiescence between its calls; doc/design/0004-fib.md.
 class fib4 {
   public:
     /// Errors  EINVAL: sizes; ENOTSUP: the kernel cannot run here; ENOMEM
     [[nodiscard]] static result<std::unique_ptr<fib4>> create(const config& c);
 
-    /// Add a route; replace its next hop where it is there.
-    /// address  host byte order, no bits behind `length`
-    /// Errors   EINVAL, ENOSPC (max_routes), ENOMEM: the table is exactly as it was
+    /// Add a route, or replace its next hop.
+    ///
+    /// address  host byte order, bits after `length` are zero
+    /// Errors   EINVAL, ENOSPC (max_routes), ENOMEM: the table is unchanged
     [[nodiscard]] result<void> add(uint32_t address, unsigned length, uint64_t next_hop);
-    /// Errors  ENOENT, EINVAL; ENOMEM: the table is exactly as it was
+    /// Errors  ENOENT, EINVAL; ENOMEM: the table is unchanged
     [[nodiscard]] result<void> remove(uint32_t address, unsigned length);
-    /// Many changes as one, made as if in this order; fastest where they are sorted. Readers see each of them
-    /// or none at all. A route that is to go need not be there. Each change becomes what takes it back: made
-    /// again in the opposite order, they undo it.
-    /// Errors  EINVAL, ENOSPC, ENOMEM: the table and the changes are exactly as they were
+    /// Apply many changes as one transaction, in this order; fastest if sorted. Readers see each
+    /// change or none. Removal of a missing route is no error. Replaces each change by its inverse:
+    /// applied in reverse order, they undo the transaction.
+    ///
+    /// Errors  EINVAL, ENOSPC, ENOMEM: the table and the changes are unchanged
     [[nodiscard]] result<void> exchange(std::span<change4> changes);
     /// Replace the whole table at once; readers see the old one or the new one.
-    /// Errors  as add(); the table is exactly as it was
+    ///
+    /// Errors  as add(); the table is unchanged
     [[nodiscard]] result<void> load(std::span<const route4> routes);
 
     /// Look up a burst.
-    /// dst       [n] addresses, host byte order, or as in the packet (config::network_order)
-    /// next_hop  [n] out; the default next hop where nothing matches
-    /// Requires  equal sizes; any n, worked in chunks inside
+    ///
+    /// dst       [n] addresses, host byte order, or network byte order (config::network_order)
+    /// next_hop  [n] out; the default next hop if no route matches
+    /// Requires  equal sizes; any n, processed in chunks
     /// Threads   many. Errors none.
     void lookup_bulk(std::span<const uint32_t> dst, std::span<uint64_t> next_hop) const noexcept {
         lookup_(*table_.readers_view(), dst.data(), next_hop.data(),
@@ -69,13 +74,13 @@ class fib4 {
     /// In order of (address, length). Writer's thread.
     void for_each(const std::function<void(const route4&)>& visit) const;
     [[nodiscard]] statistics stats() const noexcept { return table_.stats(); }
-    /// Walks the whole table. Writer's thread.
+    /// Visits the whole table. Writer's thread.
     [[nodiscard]] level_bytes bytes_by_level() const noexcept { return table_.bytes_by_level(); }
-    /// What a kernel of lookup4_kernels() takes; valid until the reader's next quiescence.
+    /// Argument for the kernels of lookup4_kernels(); valid until the reader's next quiescence.
     const view* readers_view() const noexcept { return table_.readers_view(); }
-    /// The name of the kernel that runs.
+    /// The name of the selected kernel.
     std::string_view kernel() const noexcept { return kernel_; }
-    /// Run another kernel; before readers start. Errors as create().
+    /// Select another kernel; call it before readers start. Errors as create().
     [[nodiscard]] result<void> select_kernel(uint16_t max_simd_bitwidth, std::string_view name);
 
   private:

@@ -18,7 +18,7 @@ address left_aligned(const ipv6_address& a) {
 }  // namespace
 
 std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept {
-    // The order that `turnpike-bench-fib` measures (doc/bench-fib.md).
+    // Ordered by the results of `turnpike-bench-fib` (doc/bench-fib.md).
     static constexpr isa::kernel<lookup6_function> table[] = {
         {"avx512", isa::feature_avx512, 512, avx512::lookup6},
         {"avx2", isa::feature_avx2, 256, avx2::lookup6},
@@ -38,7 +38,7 @@ result<std::unique_ptr<fib6>> fib6::create(const config& c) {
         if (auto ok = made->table_.start(); !ok) return tl::unexpected<error>(ok.error());
         return made;
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, {});  // not even for a sentence
+        return fail(ENOMEM, {}, {});  // no memory even for the text
     }
 }
 
@@ -63,7 +63,7 @@ result<void> fib6::exchange(std::span<change6> changes) {
     try {
         all.reserve(changes.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
     for (const change6& c : changes) all.push_back({left_aligned(c.address), c.length, c.next_hop});
     auto made = table_.exchange(all);
@@ -77,7 +77,7 @@ result<void> fib6::load(std::span<const route6> routes) {
     try {
         entries.reserve(routes.size());
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, "no memory");  // short enough to need none itself
+        return fail(ENOMEM, {}, "no memory");  // short strings, which do not allocate
     }
     for (const route6& r : routes)
         entries.push_back({left_aligned(r.address), r.length, r.next_hop});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table as a DPDK application makes it: rte_malloc's memory, EAL's SIMD width.
+// Configuration for a table in a DPDK application: rte_malloc's memory, EAL's SIMD width.
 #pragma once
 
 #include "fib/table.hpp"

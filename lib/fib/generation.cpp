@@ -8,7 +8,7 @@
 namespace turnpike::fib {
 namespace {
 
-// Below this a table's nodes stay in the nearest caches, and a prefetch is only an instruction more
+// Below this size a table's nodes stay in L1, and a prefetch only costs an instruction
 // (turnpike-bench-fib, the table of 8 routes).
 constexpr uint64_t prefetch_from_bytes = 48 * 1024;
 
@@ -68,7 +68,7 @@ void generation::settle() noexcept { view_.prefetch = nodes.live_bytes() > prefe
 slot_entry generation::leaf(uint32_t handle, uint64_t value) noexcept {
     if (plan_.coding.identity) return (static_cast<slot_entry>(value) + 1) << 1;
     const slot_entry id = handle + 1;
-    // A handle comes back for another value only when no reader can hold it (next_hops::drop).
+    // A handle is reused for another value only when no reader can hold it (next_hops::drop).
     if (hops_[id] != value) __atomic_store_n(&hops_[id], value, __ATOMIC_RELAXED);
     return id << 1;
 }

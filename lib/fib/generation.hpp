@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One built lookup table: root, nodes, next hops, and the view that readers hold. A table whose
-// arena or ids no longer suffice is rebuilt into a new generation, and the old one is freed when no
+// arena or ID width is exhausted is rebuilt into a new generation; the old one is freed when no
 // reader can hold it.
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace turnpike::fib {
 
-/// How handles become ids in the lookup table.
+/// Encoding of next-hop handles as IDs in the lookup table.
 struct id_coding {
-    uint8_t bytes = 1;     ///< of an id in IPv4 blocks
-    bool identity = true;  ///< an id is its next hop: no side table
+    uint8_t bytes = 1;     ///< bytes per ID in IPv4 blocks
+    bool identity = true;  ///< an ID is its next hop: no side table
     uint32_t hops = 0;     ///< size of the side table otherwise
 
-    /// The narrowest that holds all of `next_hops` that are in use, with room for more.
+    /// The narrowest encoding for the `next_hops` in use, with room for more.
     static id_coding fitting(const next_hops& all, bool ipv4);
     bool holds(uint32_t handle, uint64_t value) const noexcept;
-    uint32_t limit() const noexcept;  ///< ids are below this
-    /// What root_leaf() takes of the arena.
+    uint32_t limit() const noexcept;  ///< IDs are below this
+    /// Arena units that root_leaf() needs.
     uint32_t root_leaf_units(bool ipv4) const noexcept;
 };
 
-/// Threads  the writer's only, except for what *published points to
+/// Threads  the writer's only, except *published
 class generation {
   public:
     struct plan {
@@ -38,7 +38,7 @@ class generation {
         id_coding coding;
         uint64_t arena_bytes;
     };
-    /// Check valid(): false where memory is short.
+    /// Check valid(): false if memory is short.
     generation(const memory& from, const plan& p);
     ~generation();
     generation(const generation&) = delete;
@@ -46,12 +46,13 @@ class generation {
 
     bool valid() const noexcept { return root_ != nullptr && nodes.valid() && hops_valid_; }
     const view* published() const noexcept { return &view_; }
-    /// Choose prefetching by what the nodes take now; only before publication.
+    /// Decide on prefetching by the current size of the nodes; call it only before publication.
     void settle() noexcept;
 
-    /// The slot for a leaf; puts a new handle's next hop into the side table.
+    /// The slot value of a leaf; stores a new handle's next hop in the side table.
     slot_entry leaf(uint32_t handle, uint64_t value) noexcept;
-    /// The root's entry for a leaf: a block or page of equal slots, made once. arena::none: no room.
+    /// The root's entry for a leaf: a block or page of equal slots, created once. arena::none: no
+    /// room.
     uint32_t root_leaf(slot_entry leaf);
 
     uint32_t* root() noexcept { return root_; }
@@ -73,7 +74,7 @@ class generation {
     std::unordered_map<slot_entry, uint32_t> uniform_;  // leaf -> the root's entry
 };
 
-/// Store so that a reader that sees it sees what it leads to.
+/// Release store: a reader that sees the entry also sees its target.
 inline void publish(uint32_t* at, uint32_t entry) noexcept {
     __atomic_store_n(at, entry, __ATOMIC_RELEASE);
 }

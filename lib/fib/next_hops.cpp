@@ -38,7 +38,7 @@ uint32_t next_hops::acquire(uint64_t value) {
 void next_hops::drop(uint32_t handle) noexcept {
     entry& e = entries_[handle];
     if (--e.pending != 0 || e.references != 0) return;
-    // What is behind it and not at home moves up, so that a search does not end too early.
+    // Move later displaced entries up, so that a search does not stop too early.
     size_t hole = find(e.value);
     for (size_t s = behind(hole); slots_[s].taken; s = behind(s)) {
         const size_t from_home = (s - home(slots_[s].value)) & (slots_.size() - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The distinct next hops of a table, each under a small dense handle (control side).
+// The distinct next hops of a table, each with a small dense handle (control side).
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@ namespace turnpike::fib {
 /// Threads  the writer's only
 class next_hops {
   public:
-    /// The handle of `value`, with one more reference. Throws std::bad_alloc; then nothing changed.
+    /// The handle of `value`, with one more reference. Throws std::bad_alloc without any change.
     uint32_t acquire(uint64_t value);
-    /// What acquire() will read comes nearer.
+    /// Prefetch for acquire().
     void expect(uint64_t value) const noexcept {
         if (!slots_.empty()) __builtin_prefetch(&slots_[home(value)]);
     }
-    /// What value() and release() will.
+    /// Prefetch for value() and release().
     void expect_handle(uint32_t handle) const noexcept { __builtin_prefetch(&entries_[handle]); }
-    /// One reference less; true: it was the last, so drop() it once no reader can hold the handle.
+    /// Drop one reference. Returns true for the last one: call drop() when no reader can hold the
+    /// handle.
     bool release(uint32_t handle) noexcept {
         entry& e = entries_[handle];
         if (--e.references != 0) return false;
         ++e.pending;
         return true;
     }
-    /// Give a handle back for another value, unless somebody acquired it again meanwhile, or
-    /// acquired and released it again (then the last drop does it).
+    /// Free a handle for another value, unless it was acquired again meanwhile, or acquired and
+    /// released again (then the last drop frees it).
     void drop(uint32_t handle) noexcept;
 
     uint64_t value(uint32_t handle) const noexcept { return entries_[handle].value; }
@@ -39,9 +40,9 @@ class next_hops {
     struct entry {
         uint64_t value;
         uint32_t references;
-        uint32_t pending;  // release() said true, drop() has not come yet
+        uint32_t pending;  // release() returned true, drop() was not called yet
     };
-    /// Of the hash table: each is at its home or behind it, with no free one between.
+    /// A slot of the hash table, with linear probing: entries follow their home slot without a gap.
     struct slot {
         uint64_t value;
         uint32_t handle;
@@ -52,7 +53,7 @@ class next_hops {
         return static_cast<size_t>(value * 0x9e37'79b9'7f4a'7c15 >> 32) & (slots_.size() - 1);
     }
     size_t behind(size_t s) const noexcept { return (s + 1) & (slots_.size() - 1); }
-    /// The slot of a value, or the free one where it would be.
+    /// The slot of a value, or the free slot for it.
     size_t find(uint64_t value) const noexcept {
         size_t s = home(value);
         while (slots_[s].taken && slots_[s].value != value) s = behind(s);
@@ -62,7 +63,7 @@ class next_hops {
 
     std::vector<entry> entries_;
     std::vector<uint32_t> free_;
-    std::vector<slot> slots_;  // a power of two, or none; half of them free
+    std::vector<slot> slots_;  // size is a power of two, or 0; half of them free
 };
 
 }  // namespace turnpike::fib

@@ -77,7 +77,7 @@ rib::path rib::nodes_to(const address& a, unsigned length) noexcept {
 }
 
 const rib_node* rib::expect(const address& a, unsigned step) const noexcept {
-    constexpr size_t line = 64, lines = 6;  // of the routes: those of most nodes
+    constexpr size_t line = 64, lines = 6;  // prefetched per node: covers most nodes' routes
     const auto& slot = children_[a.bits(0, shape_.root_bits)];
     if (step == 0) {
         __builtin_prefetch(&slot);
@@ -109,8 +109,7 @@ rib::path rib::insert(const address& a, unsigned length, uint32_t handle, const 
         return {};
     }
     path p = way;
-    // The missing nodes are made as a chain of their own, so that running out of memory leaks
-    // nothing.
+    // Create the missing nodes as a separate chain, so that running out of memory leaks nothing.
     const unsigned have = p.count;
     p.made = level - have;
     std::unique_ptr<rib_node> chain;
@@ -227,7 +226,7 @@ void rib::walk_root(uint32_t first, uint32_t count, uint32_t fallback, const roo
     } cover[33];  // the routes around the slot, widest first
     unsigned depth = 0;
     cover[0] = {first + count - 1, fallback};
-    // What covers the whole range: the longest route that starts at or before it and spans it.
+    // The route that covers the whole range: the longest that starts at or before it and spans it.
     for (unsigned length = bits - static_cast<unsigned>(std::countr_zero(count)) + 1;
          length-- > 0;) {
         if (root_lengths_[length] == 0) continue;
@@ -242,7 +241,7 @@ void rib::walk_root(uint32_t first, uint32_t count, uint32_t fallback, const roo
         if (at <= last) run(at, last, cover[depth].handle);
         at = std::max(at, last + 1);
     };
-    // Then those inside, in order: a longer one comes after the one it lies in.
+    // Then the routes inside, sorted: a longer prefix follows the one that contains it.
     const auto end = first + count < 1u << bits ? root_routes_.lower_bound((first + count) << 8)
                                                 : root_routes_.end();
     for (auto r = root_routes_.lower_bound(first << 8); r != end; ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control side's own copy of the routes: a trie with the lookup table's strides, so that what a
-// change touches there is found at once. Nothing here is read by lookups.
+// The control side's copy of the routes: a trie with the lookup table's strides, so that the nodes
+// affected by a change are found directly. Lookups do not read it.
 //
 //   root: routes up to root_bits long, in order; a child per root slot that has longer ones
 //   node: the routes that end inside its stride, in order; a child per slot that has longer ones
@@ -25,11 +25,11 @@ struct address {
     uint32_t bits(unsigned from, unsigned count) const noexcept;
     /// The first `length` bits, the others zero.
     address masked(unsigned length) const noexcept;
-    /// With `count` bits written at `from`; they were zero.
+    /// A copy with `count` bits written at `from`, which must be zero.
     address with(unsigned from, unsigned count, uint32_t bits) const noexcept;
 };
 
-/// A route inside a node: order is by (address, length). key = address bits << 8 | length.
+/// A route in a node, ordered by (address, length). key = address bits << 8 | length.
 struct node_route {
     uint32_t key;
     uint32_t handle;
@@ -45,10 +45,10 @@ struct rib_node {
     };
     std::vector<node_route> routes;
     std::vector<child> children;
-    uint32_t background = 0;   ///< handle of what covers the whole node
+    uint32_t background = 0;   ///< handle of the route that covers the whole node
     uint32_t entry = unbuilt;  ///< offset of its node in the lookup table
-    uint32_t units = 0;        ///< and that node's size, in arena units
-    bool changed = false;      ///< since it was built
+    uint32_t units = 0;        ///< size of that node, in arena units
+    bool changed = false;      ///< changed since it was built
 
     std::vector<node_route>::iterator find(uint32_t key);
     std::vector<child>::iterator child_at(uint32_t slot);
@@ -61,10 +61,10 @@ struct shape {
     unsigned root_bits;
     unsigned first_stride;
 
-    unsigned stride(unsigned level) const noexcept {  // level 1 is right below the root
+    unsigned stride(unsigned level) const noexcept {  // level 1 is directly below the root
         return level == 1 ? first_stride : 8;
     }
-    /// Bits decided above `level`.
+    /// Number of address bits above `level`.
     unsigned start(unsigned level) const noexcept {
         return level == 1 ? root_bits : root_bits + first_stride + 8 * (level - 2);
     }
@@ -76,8 +76,8 @@ struct shape {
     }
 };
 
-/// Threads  the writer's only. Errors: std::bad_alloc, before anything changed; taking a route away
-///          and putting it back never fail.
+/// Threads  the writer's only. Errors: std::bad_alloc, before any change; removing and restoring a
+///          route never fail.
 class rib {
   public:
     /// IPv6: 16 bits, then 14 bytes.
@@ -85,45 +85,45 @@ class rib {
 
     explicit rib(shape s) : shape_(s), children_(size_t{1} << s.root_bits) {}
 
-    /// The nodes from the root's child down to a route's own; `made`: how many are new.
+    /// The nodes from the root's child down to a route's node; `made`: number of new ones.
     struct path {
         std::array<rib_node*, max_levels> nodes;
         unsigned count = 0;
         unsigned made = 0;
     };
 
-    /// A route taken away, and the nodes that this left empty, deepest first.
+    /// A removed route, and the nodes that became empty, deepest first.
     struct removed {
         uint32_t handle = 0;
-        path kept;  ///< the nodes that stay
+        path kept;  ///< the remaining nodes
         std::map<uint32_t, uint32_t>::node_type root_route;
         std::array<std::unique_ptr<rib_node>, max_levels> pruned;
         unsigned pruned_count = 0;
     };
 
-    /// Null: it is not there. way: the nodes that are on the way to it, or to where it would be.
+    /// Returns null if the route does not exist. way: the existing nodes on its path.
     uint32_t* find(const address& a, unsigned length, path& way) noexcept;
     uint32_t* find(const address& a, unsigned length) noexcept {
         path way;
         return find(a, length, way);
     }
-    /// Add a route that is not there; `way` as find() answered.
+    /// Add a new route; `way` from find().
     path insert(const address& a, unsigned length, uint32_t handle, const path& way);
     /// Append a route that sorts after all others (bulk load).
     void append(const address& a, unsigned length, uint32_t handle);
-    /// The existing nodes on the way to a route's own.
+    /// The existing nodes on a route's path.
     path nodes_to(const address& a, unsigned length) noexcept;
-    /// Take away a route that is there; `way` as find() answered.
+    /// Remove an existing route; `way` from find().
     removed erase(const address& a, unsigned length, const path& way) noexcept;
-    /// Put it back; nothing else changed meanwhile. The vectors it came from kept their room.
+    /// Restore it, with no other change in between. The vectors still have their capacity.
     void restore(const address& a, unsigned length, removed& r) noexcept;
 
-    /// What find() will read comes nearer: step 0 first, 1 and 2 each when the one before it has had time.
-    /// Answers the root's child from step 1 on; after step 2 its routes are there.
+    /// Prefetch for find(): call step 0 first, then 1 and 2, each some time after the previous one.
+    /// Returns the root's child from step 1 on; after step 2 its routes are cached.
     const rib_node* expect(const address& a, unsigned step) const noexcept;
 
-    /// What covers the root slots [first, first + count), a prefix's or one: run(first slot, last slot,
-    /// handle), in order.
+    /// Visit the routes that cover root slots [first, first + count), which are a prefix or a
+    /// single slot: run(first slot, last slot, handle), in order.
     using root_run = std::function<void(uint32_t, uint32_t, uint32_t)>;
     void walk_root(uint32_t first, uint32_t count, uint32_t fallback, const root_run& run) const;
     rib_node* root_child(uint32_t slot) const noexcept { return children_[slot].get(); }
@@ -131,7 +131,7 @@ class rib {
     using visitor = std::function<void(const address&, unsigned length, uint32_t handle)>;
     void for_each(const visitor& visit) const;
 
-    /// Arena units of the nodes of each level; [0] is the root's, which has none.
+    /// Arena units of the nodes per level; [0] is the root's, which has none.
     std::array<uint64_t, max_levels + 1> units_by_level() const noexcept;
 
     uint32_t size() const noexcept { return size_; }
@@ -146,7 +146,7 @@ class rib {
     shape shape_;
     std::map<uint32_t, uint32_t> root_routes_;  // key as in node_route -> handle
     std::vector<std::unique_ptr<rib_node>> children_;
-    std::array<uint32_t, 33> root_lengths_{};  // routes of each length in root_routes_
+    std::array<uint32_t, 33> root_lengths_{};  // number of routes per length in root_routes_
     uint32_t size_ = 0;
 };
 

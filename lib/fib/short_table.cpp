@@ -10,7 +10,7 @@
 namespace turnpike::fib {
 namespace {
 
-/// From here on, up to the next one.
+/// An interval from an address up to the next interval.
 struct interval {
     address from;
     uint32_t handle;
@@ -29,10 +29,10 @@ address last_of(const address& a, unsigned length) {
     return {a.high | rest(length), a.low | rest(length <= 64 ? 0 : length - 64)};
 }
 
-/// The one behind it; 0 behind the last.
+/// The next address; 0 after the last.
 address next_of(const address& a) { return {a.high + (a.low == ~uint64_t{0}), a.low + 1}; }
 
-/// Appends; equal neighbours are one, and of several that begin alike the last counts.
+/// Append an interval; of several with the same start, the last one wins.
 template <class Intervals, class Interval>
 void append(Intervals& to, const Interval& i) {
     if (!to.empty() && to.back().from == i.from) to.pop_back();
@@ -58,7 +58,7 @@ size_t bytes_of(unsigned levels) {
            in_lines(entries_of(levels) * sizeof(uint32_t));
 }
 
-/// Writes a tree to `at`.
+/// Write a tree to `at`.
 tree lay(std::span<const interval64> intervals, uint8_t* at) {
     const unsigned levels = levels_for(intervals.size());
     auto* const bounds = reinterpret_cast<int64_t*>(at);
@@ -66,13 +66,13 @@ tree lay(std::span<const interval64> intervals, uint8_t* at) {
     const size_t room = entries_of(levels);
     for (size_t i = 0; i < room; ++i)
         entries[i] = intervals[std::min(i, intervals.size() - 1)].entry;
-    size_t below = room;  // entries behind a node of the level
+    size_t below = room;  // entries below a node of the level
     for (unsigned level = 0; level < levels; ++level) {
         int64_t* to = bounds + layout::tree_bounds_at(level);
         for (size_t first = 0; first < room; first += below)
             for (size_t i = 1; i < layout::tree_ways; ++i) {
                 const size_t behind = first + i * (below / layout::tree_ways);
-                // No key is above the last one of all.
+                // No key is above the highest bound.
                 *to++ = layout::tree_key(behind < intervals.size() ? intervals[behind].from - 1
                                                                    : ~uint64_t{0});
             }
@@ -135,7 +135,7 @@ std::unique_ptr<interval_trees> short_table::build(const memory& from, generatio
                                                    const next_hops& hops,
                                                    uint32_t default_handle) const noexcept try {
     if (!known_ || most_ == 0) return nullptr;
-    // Prefixes one in another, the innermost last: where one ends, the one around it goes on.
+    // Nested prefixes, the innermost last: when one ends, the one around it continues.
     struct open {
         address last;
         uint32_t handle;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6 tables of few routes, a second time: as intervals of the address, in search trees that lie in the
-// nearest cache (layout.hpp). Eight bounds are compared at once, so a lookup is two or three nodes instead of
-// a node a byte. After the linearised trees of PlanB (arXiv 2604.14650).
+// A second representation of small IPv6 tables: address intervals in search trees that fit L1
+// (layout.hpp). Eight bounds are compared at once, so a lookup visits two or three nodes instead of
+// one per byte. After the linearised trees of PlanB (arXiv 2604.14650).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace turnpike::fib {
 
-/// What readers see of a short table; never changed.
+/// The readers' form of a short table; immutable.
 class interval_trees {
   public:
     interval_trees(const memory& from, void* block) : from_(from), block_(block) {}
@@ -30,8 +30,10 @@ class interval_trees {
     void* block_;
 };
 
-/// The routes of a table as long as it is short.
-/// Threads  the writer's only. What memory is missing for is forgotten: then the table is not short.
+/// The routes of a table, as long as there are few.
+///
+/// Threads  the writer's only. Without memory the routes are dropped, and the table counts as not
+/// short.
 class short_table {
   public:
     /// n routes make at most 2n + 1 intervals; a tree holds 9^3.
@@ -40,15 +42,15 @@ class short_table {
     /// most  routes; 0: never short
     explicit short_table(uint32_t most) noexcept : most_(most < most_routes ? most : most_routes) {}
 
-    /// All routes of `all`, where they are few and not known yet. Half of what is kept, so that a table
-    /// that is about as long does not come and go.
+    /// Load all routes of `all` if there are few and they are not loaded yet. The limit is half of
+    /// most_, so that a table near the limit does not switch back and forth.
     void know(const rib& all) noexcept;
     void forget() noexcept;
-    /// A route is there now, or its next hop is another.
+    /// Add a route, or change its next hop.
     void put(const address& a, unsigned length, uint32_t handle) noexcept;
     void erase(const address& a, unsigned length) noexcept;
 
-    /// nullptr: not short, or no memory. Leaves are those of `g`.
+    /// nullptr: not short, or no memory. Leaves refer to `g`.
     std::unique_ptr<interval_trees> build(const memory& from, generation& g, const next_hops& hops,
                                           uint32_t default_handle) const noexcept;
 
@@ -61,7 +63,7 @@ class short_table {
     std::vector<route>::iterator position(const address& a, unsigned length) noexcept;
 
     uint32_t most_;
-    bool known_ = true;          // the empty table is
+    bool known_ = true;          // true for the empty table
     std::vector<route> routes_;  // by (address, length)
 };
 

@@ -18,7 +18,7 @@ table::table(const config& c, shape s, bool ipv4)
     config_.max_bytes = std::min(config_.max_bytes, arena::max_bytes);
 }
 
-// Items that the hook still keeps write into both: they go behind those.
+// Deferred items of the hook use `hops_` and `generation_`: defer their destruction after those.
 table::~table() {
     retire(trees_);
     retire(generation_);
@@ -45,11 +45,11 @@ result<void> table::start() {
 tl::unexpected<error> table::out_of_memory() const noexcept {
     try {
         return fail(ENOMEM, config_.name,
-                    "no memory for the lookup table; it is as it was (nodes take " +
+                    "no memory for the lookup table; it is unchanged (nodes take " +
                         std::to_string(generation_ ? generation_->nodes.capacity_bytes() : 0) +
                         " bytes, at most " + std::to_string(config_.max_bytes) + ")");
     } catch (const std::bad_alloc&) {
-        return fail(ENOMEM, {}, {});  // not even for the sentence
+        return fail(ENOMEM, {}, {});  // no memory even for the text
     }
 }
 
@@ -59,7 +59,7 @@ result<void> table::check(const address& a, unsigned length) const {
                     "prefix length " + std::to_string(length) + " is over " +
                         std::to_string(shape_.address_bits));
     if (a.masked(length) != a)
-        return fail(EINVAL, config_.name, "the address has bits set behind the prefix length");
+        return fail(EINVAL, config_.name, "the address has bits set after the prefix length");
     return {};
 }
 
@@ -116,8 +116,8 @@ void table::show() noexcept {
     trees_ = std::move(made);
 }
 
-/// Show readers what changed in the RIB; by a rebuild where the arena is full. False: neither
-/// worked, and nothing was shown.
+/// Publish a RIB change to readers; by a rebuild if the arena is full. Returns false if neither
+/// worked; readers see no change then.
 bool table::apply(const address& a, unsigned length, const rib::path& p,
                   const rib::removed* gone) noexcept {
     try {
@@ -149,8 +149,9 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
     rib::path p;
     uint32_t* const present = rib_->find(a, length, p);
     if (present == nullptr && rib_->size() >= config_.max_routes)
-        return fail(ENOSPC, config_.name,
-                    "all of its " + std::to_string(config_.max_routes) + " routes are there");
+        return fail(
+            ENOSPC, config_.name,
+            "all " + std::to_string(config_.max_routes) + " routes are in use (max_routes)");
     try {
         const uint32_t handle = hops_->acquire(next_hop);
         if (present != nullptr && *present == handle) {
@@ -178,14 +179,14 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
             *present = before;
         else
             take_out(a, length);
-        short_.forget();  // and known again with the next change
+        short_.forget();  // the next change loads it again
         release_handle(handle);
     } catch (const std::bad_alloc&) {
     }
     return out_of_memory();
 }
 
-/// A route that is to be as if it had never come.
+/// Undo the insertion of a route.
 void table::take_out(const address& a, unsigned length) noexcept {
     rib::path way;
     (void)rib_->find(a, length, way);
@@ -196,13 +197,13 @@ result<void> table::remove(const address& a, unsigned length) {
     if (auto ok = check(a, length); !ok) return ok;
     rib::path way;
     const uint32_t* const present = rib_->find(a, length, way);
-    if (present == nullptr) return fail(ENOENT, config_.name, "there is no such route");
+    if (present == nullptr) return fail(ENOENT, config_.name, "no such route");
     const uint32_t handle = *present;
     rib::removed gone = rib_->erase(a, length, way);
     short_.erase(a, length);
     if (!apply(a, length, gone.kept, &gone)) {
         short_.forget();
-        rib_->restore(a, length, gone);  // with what readers see of the pruned nodes
+        rib_->restore(a, length, gone);  // with the pruned nodes' offsets in the lookup table
         return out_of_memory();
     }
     release_handle(handle);
@@ -247,9 +248,9 @@ result<void> table::load(std::vector<entry> routes) {
     short_.forget();
     for (const uint32_t handle : acquired) release_handle(handle);
     if (wanted > config_.max_routes)
-        return fail(
-            ENOSPC, config_.name,
-            std::to_string(wanted) + " routes, and room for " + std::to_string(config_.max_routes));
+        return fail(ENOSPC, config_.name,
+                    std::to_string(wanted) + " routes exceed max_routes " +
+                        std::to_string(config_.max_routes));
     return out_of_memory();
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What fib4 and fib6 share: routes in, lookup table out, one writer beside many readers.
+// Common part of fib4 and fib6: routes in, lookup table out, one writer and many concurrent
+// readers.
 //
-// A change is made to the RIB, the nodes it touches are built anew beside the old ones, and one
-// release store of an entry shows them to readers; then the old ones are freed through the
-// defer_free hook. A change that cannot be built (memory) is undone in the RIB and nothing was
-// shown.
+// A change is applied to the RIB, the affected nodes are built anew beside the old ones, and one
+// release store of an entry publishes them to readers; then the old ones are freed through the
+// defer_free hook. If a change cannot be built (memory), the RIB is restored, and readers see no
+// change.
 #pragma once
 
 #include <array>
@@ -27,20 +28,20 @@
 
 namespace turnpike::fib {
 
-/// How a table is made.
+/// Parameters of a table.
 struct config {
     std::string name = "fib";        ///< for messages
     uint32_t max_routes = 1u << 20;  ///< add() beyond it fails with ENOSPC
     uint8_t next_hop_bytes = 4;      ///< 1 (IPv4 only), 2, 4, 8: next hops are below 2^(8 * bytes)
-    uint64_t default_next_hop = 0;   ///< where no route matches
-    bool network_order = false;      ///< fib4: lookups bring addresses as they lie in the packet
+    uint64_t default_next_hop = 0;   ///< result if no route matches
+    bool network_order = false;      ///< fib4: lookups pass addresses in network byte order
     uint16_t max_simd_bitwidth = isa::any_simd_bitwidth;
-    std::string kernel = {};          ///< a kernel's name; empty chooses
-    memory allocator = {};            ///< of what lookups read
-    rcu::defer_free defer_free = {};  ///< needed where lookups run beside changes
+    std::string kernel = {};          ///< a kernel's name; empty: automatic
+    memory allocator = {};            ///< for memory that lookups read
+    rcu::defer_free defer_free = {};  ///< required if lookups run during changes
     uint64_t max_bytes =
-        arena::max_bytes;  ///< of nodes; a change that needs more fails with ENOMEM
-    /// IPv6: up to so many routes, a table is also kept as intervals, which are found faster.
+        arena::max_bytes;  ///< for nodes; a change that needs more fails with ENOMEM
+    /// IPv6: up to this many routes, also keep the table as intervals, which are faster to search.
     uint32_t short_routes = short_table::most_routes;
 };
 
@@ -49,9 +50,9 @@ struct statistics {
     uint32_t next_hops;  ///< distinct
     uint64_t root_bytes;
     uint64_t node_bytes;      ///< reserved for nodes
-    uint64_t live_bytes;      ///< of those, in use or waiting for quiescence
+    uint64_t live_bytes;      ///< part of node_bytes in use or waiting for quiescence
     uint64_t next_hop_bytes;  ///< the side table
-    uint64_t rebuilds;        ///< whole tables built: loads, growth, wider ids
+    uint64_t rebuilds;        ///< full rebuilds: loads, growth, wider IDs
     uint64_t bytes() const noexcept { return root_bytes + node_bytes + next_hop_bytes; }
 };
 
@@ -66,33 +67,33 @@ struct entry {
 struct route_change {
     address prefix;
     uint8_t length;
-    std::optional<uint64_t> next_hop;  ///< none: the prefix has no route
+    std::optional<uint64_t> next_hop;  ///< nullopt: remove the route
 };
 
-/// Bytes of the root [0] and of the nodes of each level below it; the rest of live_bytes is the nodes
-/// that root slots without longer routes share.
+/// Bytes of the root [0] and of the nodes of each level below it; the rest of live_bytes is nodes
+/// shared by root slots without longer routes.
 using level_bytes = std::array<uint64_t, rib::max_levels + 1>;
 
 class table {
   public:
     table(const config& c, shape s, bool ipv4);
-    /// No reader may be left. What was deferred stays whole until the hook releases it.
+    /// No reader may be left. Deferred items stay valid until the hook releases them.
     ~table();
     table(const table&) = delete;
     table& operator=(const table&) = delete;
 
     /// Build the empty table. ENOMEM, EINVAL.
     [[nodiscard]] result<void> start();
-    /// Add, or replace where the prefix is there. EINVAL, ENOSPC, ENOMEM: the table is as it was.
+    /// Add a route, or replace its next hop. EINVAL, ENOSPC, ENOMEM: the table is unchanged.
     [[nodiscard]] result<void> add(const address& a, unsigned length, uint64_t next_hop);
-    /// ENOENT: there is no such route. ENOMEM: the table is as it was.
+    /// ENOENT: no such route. ENOMEM: the table is unchanged.
     [[nodiscard]] result<void> remove(const address& a, unsigned length);
-    /// Many changes as one: readers see each of them or none at all. In this order, so of equal prefixes the
-    /// last counts; fastest where neighbours follow each other. A route that is to go need not be there.
-    /// Each change becomes the one that takes it back, to be made in the opposite order.
-    /// EINVAL, ENOSPC, ENOMEM: the table and the changes are as they were.
+    /// Apply many changes as one transaction: readers see each change or none. In this order, so
+    /// that for equal prefixes the last one wins; fastest if adjacent prefixes follow each other.
+    /// Removal of a missing route is no error. Replaces each change by its inverse, to be applied
+    /// in reverse order. EINVAL, ENOSPC, ENOMEM: the table and the changes are unchanged.
     [[nodiscard]] result<void> exchange(std::span<route_change> changes);
-    /// Replace everything; of equal prefixes the last counts. Sorts `routes` unless sorted.
+    /// Replace everything; for equal prefixes the last one wins. Sorts `routes` unless sorted.
     [[nodiscard]] result<void> load(std::vector<entry> routes);
 
     [[nodiscard]] std::optional<uint64_t> get(const address& a, unsigned length);
@@ -103,11 +104,11 @@ class table {
     const view* readers_view() const noexcept { return view_.load(std::memory_order_acquire); }
 
   private:
-    struct node_before {  // what a node was before it was built anew
+    struct node_before {  // a node's state before its rebuild
         rib_node* node;
         uint32_t entry, units, background;
     };
-    struct slot_store {  // the same entry into neighbouring slots
+    struct slot_store {  // one entry for adjacent slots
         uint32_t* at;
         uint32_t count;
         uint32_t entry;
@@ -143,13 +144,13 @@ class table {
                const rib::removed* gone = nullptr) noexcept;
     void commit(change& c) noexcept;
     void roll_back(change& c, generation& g) noexcept;
-    /// What readers look into from now on: the trees where the table is short, else the nodes.
+    /// Publish the current view: the trees if the table is short, else the nodes.
     void show() noexcept;
     bool rebuild(rebuild_reason why) noexcept;
     bool build_whole(rebuild_reason why);
     uint64_t arena_bytes_needed(const id_coding& coding, rebuild_reason why) const;
     void release_handle(uint32_t handle) noexcept;
-    /// It goes when no reader can hold it, behind all that was deferred before.
+    /// Free an object when no reader can hold it, after everything deferred before.
     template <class T>
     void retire(std::unique_ptr<T>& old) noexcept {
         if (old != nullptr)
@@ -169,8 +170,9 @@ class table {
     uint32_t default_handle_ = 0;
     std::unique_ptr<generation> generation_;
     short_table short_;
-    std::unique_ptr<interval_trees> trees_;  // what readers see of it
-    change change_;                          // empty between updates; kept for its vectors' room
+    std::unique_ptr<interval_trees> trees_;  // the readers' form of short_
+    // empty between updates; kept for its vectors' capacity
+    change change_;
     std::atomic<const view*> view_{nullptr};
     uint64_t rebuilds_ = 0;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fib6 in the shape of DPDK 22.11's rte_fib6.h: rename rte_fib6 -> tpk_fib6 and RTE_FIB6 -> TPK_FIB6.
- * What tpk_fib.h says holds here.
+ * fib6 with the API of DPDK 22.11's rte_fib6.h: rename rte_fib6 -> tpk_fib6 and RTE_FIB6 -> TPK_FIB6.
+ * The notes in tpk_fib.h also apply here.
  */
 #ifndef TURNPIKE_TPK_FIB6_H
 #define TURNPIKE_TPK_FIB6_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C layers of fib4 and fib6: argument checks and names as rte_fib has them.
+// The C APIs of fib4 and fib6: argument checks and rte_fib's names.
 #include <rte_errno.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace {
 
 namespace fib = turnpike::fib;
 
-/// The tables of one C layer by name.
+/// The tables of one C API, by name.
 template <class Handle>
 class registry {
   public:
@@ -44,7 +44,7 @@ class registry {
         const auto at = find_if_named(name);
         return at != all_.end() ? at->get() : nullptr;
     }
-    /// nullptr: the name is taken.
+    /// Returns nullptr if the name is taken.
     Handle* add(std::unique_ptr<Handle> made) {
         const std::lock_guard lock(mutex_);
         if (find_if_named(made->name) != all_.end()) return nullptr;
@@ -74,7 +74,8 @@ Handle* failed(int code) {
     return nullptr;
 }
 
-/// What a change came to. No exception crosses into C: an error's text needs memory too.
+/// The return code of a change. Catches all exceptions: C code cannot, and an error's text may fail
+/// to allocate.
 template <class Change>
 int code_of(const Change& change) noexcept try {
     const turnpike::result<void> r = change();
@@ -136,7 +137,7 @@ turnpike::ipv6_address masked6(const uint8_t* ip, unsigned depth) {
 tpk_fib* tpk_fib_create(const char* name, int socket_id, tpk_fib_conf* conf) {
     if (name == nullptr || conf == nullptr || conf->type > TPK_FIB_DIR24_8)
         return failed<tpk_fib>(EINVAL);
-    const bool dummy = conf->type == TPK_FIB_DUMMY;  // it has no width of its own
+    const bool dummy = conf->type == TPK_FIB_DUMMY;  // without a width
     if (!dummy && conf->dir24_8.num_tbl8 == 0) return failed<tpk_fib>(EINVAL);
     return create<tpk_fib, fib::fib4>(tables4, name, socket_id, conf->max_routes, dummy,
                                       dummy ? 3U : static_cast<unsigned>(conf->dir24_8.nh_sz),

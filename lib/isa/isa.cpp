@@ -49,7 +49,7 @@ features ask_cpu() noexcept {
         if (there) cpu[n++] = flag;
     };
     __builtin_cpu_init();
-    // The builtin takes nothing but literals.
+    // The builtin accepts only literals.
     note("sse4.2", __builtin_cpu_supports("sse4.2"));
     note("popcnt", __builtin_cpu_supports("popcnt"));
     note("avx2", __builtin_cpu_supports("avx2"));
@@ -87,7 +87,7 @@ namespace detail {
 error forbidden(std::string_view object, std::string_view name, bool cpu_lacks,
                 uint16_t needs_bitwidth, uint16_t max_simd_bitwidth) {
     std::string text = "kernel '" + std::string(name) + "' cannot run: ";
-    text += cpu_lacks ? "this CPU (or its operating system) lacks the instructions"
+    text += cpu_lacks ? "this CPU (or its operating system) does not support the instructions"
                       : "it needs a SIMD width of " + std::to_string(needs_bitwidth) +
                             " bits and at most " + std::to_string(max_simd_bitwidth) +
                             " are permitted (EAL's --force-max-simd-bitwidth)";

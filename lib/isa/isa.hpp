@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which instruction set may run: what the CPU has, what the operator permits, what a table offers.
+// Selection of an instruction set: the CPU's features, the operator's limit, the table's kernels.
 //
 // A kernel is compiled once per instruction set (root meson.build, isa_flags); each object exports
 // one function, and a library lists them in an ordered table of `kernel` rows, best first. choose()
-// takes the first row that the CPU has and the permitted SIMD width allows, which is DPDK's rule
-// (rte_vect_get_max_simd_bitwidth: 64 scalar, 128 SSE, 256 AVX2, 512 AVX-512), or the row named.
+// takes the first row that the CPU supports and the permitted SIMD width allows, which is DPDK's
+// rule (rte_vect_get_max_simd_bitwidth: 64 scalar, 128 SSE, 256 AVX2, 512 AVX-512), or the row
+// named.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@
 
 namespace turnpike::isa {
 
-/// CPU features as the OS lets us use them (__builtin_cpu_supports: it knows what XSAVE saves).
-/// One bit for each set of compiler flags in isa_flags: a row may use all that its set lets the
-/// compiler use, whatever else the CPU's name promises (a virtual machine may mask any of it).
+/// CPU features usable under this OS (__builtin_cpu_supports checks XSAVE). One bit per set of
+/// compiler flags in isa_flags: a kernel may use every instruction that its flags permit, whatever
+/// the CPU model implies (a virtual machine may mask any of them).
 enum feature : uint32_t {
     feature_none = 0,
     feature_sse42 = 1u << 0,   ///< SSE4.2, POPCNT
@@ -27,26 +28,26 @@ enum feature : uint32_t {
 };
 using features = uint32_t;
 
-/// What this CPU and OS have. Threads: any.
+/// The features of this CPU and OS. Threads: any.
 features detect() noexcept;
 
-/// What a feature asks the CPU for, by the compiler's names ("bmi2" is -mbmi2): those of isa_flags.
+/// The CPU flags of a feature, by the compiler's names ("bmi2" is -mbmi2), as in isa_flags.
 std::span<const std::string_view> cpu_flags(feature of) noexcept;
-/// The features of a CPU that has these.
+/// The features of a CPU with these flags.
 features features_of(std::span<const std::string_view> cpu) noexcept;
 
 /// The tokens of `have`, narrowest first: {"scalar", "sse42", "avx2", "avx512"} at most.
 std::span<const std::string_view> tokens(features have) noexcept;
 
-/// The default of --max-simd-bitwidth for programs without EAL: everything.
+/// Default of --max-simd-bitwidth for programs without EAL: no limit.
 inline constexpr uint16_t any_simd_bitwidth = 512;
 
 /// One row of a library's selection table.
 template <class Function>
 struct kernel {
     std::string_view name;   ///< ISA token, or token + variant ("avx512x16")
-    features needs;          ///< all of these
-    uint16_t simd_bitwidth;  ///< the narrowest permitted width at which it may run; 64 for scalar
+    features needs;          ///< required features
+    uint16_t simd_bitwidth;  ///< minimum permitted SIMD width; 64 for scalar
     Function* function;
 };
 
@@ -64,12 +65,13 @@ error unknown(std::string_view object, std::string_view name, const std::string&
 }  // namespace detail
 
 /// Choose a kernel.
-/// table               best first; must hold a row that runs anywhere ("scalar")
-/// object              whose kernel it is, for messages ("ipv4_checksum")
+///
+/// table               best first; must have a row that runs on any CPU ("scalar")
+/// object              name of the kernel's user, for messages ("ipv4_checksum")
 /// max_simd_bitwidth   64, 128, 256 or 512
-/// forced              a row's name; empty or "auto" chooses
-/// have                the CPU; a parameter so that a test can be another CPU
-/// Errors  ENOTSUP: the forced row needs what the CPU lacks or the width forbids
+/// forced              a row's name; empty or "auto": automatic
+/// have                the CPU's features; a parameter for tests
+/// Errors  ENOTSUP: the CPU lacks a feature of the forced row, or the width forbids it
 ///         EINVAL: no row has the forced name
 /// Throws  std::bad_alloc, for an error's text only
 template <class Function>

@@ -61,7 +61,7 @@ std::string ip_prefix::text() const { return address.text() + "/" + std::to_stri
 
 namespace {
 
-/// As inet_pton takes it: four numbers below 256, no zero before another digit.
+/// inet_pton's format: four numbers below 256, no leading zero.
 std::optional<ip_address> parse_v4(std::string_view text) noexcept {
     ip_address a;
     size_t at = 0;
@@ -81,11 +81,12 @@ std::optional<ip_address> parse_v4(std::string_view text) noexcept {
 }  // namespace
 
 result<ip_address> parse_address(std::string_view text) {
-    // Of a million routes nearly all are these: no copy with a NUL behind it for inet_pton.
+    // Fast path for IPv4, the common case in large route files: inet_pton needs a NUL-terminated
+    // copy.
     if (const auto v4 = parse_v4(text)) return *v4;
     const std::string copy(text);
     ip_address a;
-    // A NUL (YAML can escape one) would end the text early for inet_pton.
+    // inet_pton would stop at a NUL, which YAML can escape.
     const bool whole = copy.find('\0') == std::string::npos;
     a.v6 = true;
     if (whole && inet_pton(AF_INET6, copy.c_str(), a.bytes.data()) == 1) return a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IP addresses and prefixes: on the wire, of either family, and as people write them.
+// IP addresses and prefixes of both families: wire format and text format.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace turnpike {
 
-/// An IPv6 address as it lies on the wire.
+/// An IPv6 address in wire format.
 struct ipv6_address {
     uint8_t bytes[16];
 
     constexpr auto operator<=>(const ipv6_address&) const noexcept = default;
-    /// In words, not byte by byte: forwarding asks it of every packet.
+    /// Compares words, not bytes: forwarding compares addresses for every packet.
     constexpr bool operator==(const ipv6_address& other) const noexcept {
         using words = std::array<uint64_t, 2>;
         const auto a = std::bit_cast<words>(*this), b = std::bit_cast<words>(other);
@@ -31,7 +31,7 @@ struct ip_address {
     bool v6 = false;
     std::array<uint8_t, 16> bytes{};
 
-    /// IPv4 before IPv6. In words: a million routes are kept in this order.
+    /// IPv4 before IPv6. Compares words: the order of tables with a million routes.
     constexpr std::strong_ordering operator<=>(const ip_address& other) const noexcept {
         if (v6 != other.v6) return v6 <=> other.v6;
         const auto a = std::bit_cast<words>(bytes), b = std::bit_cast<words>(other.bytes);
@@ -54,7 +54,7 @@ struct ip_address {
 
   private:
     using words = std::array<uint64_t, 2>;
-    /// Of eight bytes, the first ones count the most.
+    /// Byte-swapped on little-endian hosts, so that the first bytes are the most significant.
     static constexpr uint64_t in_order(uint64_t word) noexcept {
         return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
     }
@@ -65,15 +65,15 @@ struct ip_prefix {
     uint8_t length = 0;
 
     auto operator<=>(const ip_prefix&) const = default;
-    /// The same with its host bits cleared.
+    /// The prefix with its host bits cleared.
     [[nodiscard]] ip_prefix network() const noexcept;
     [[nodiscard]] bool contains(const ip_address& a) const noexcept;
     [[nodiscard]] std::string text() const;
 };
 
-/// "10.0.0.1", "2001:db8::1". Errors: EINVAL with a sentence, no object.
+/// "10.0.0.1", "2001:db8::1". Errors: EINVAL with a sentence, without an object.
 [[nodiscard]] result<ip_address> parse_address(std::string_view text);
-/// "10.0.0.0/8". Errors: EINVAL with a sentence, no object.
+/// "10.0.0.0/8". Errors: EINVAL with a sentence, without an object.
 [[nodiscard]] result<ip_prefix> parse_prefix(std::string_view text);
 
 }  // namespace turnpike

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A MAC address, as it lies on the wire and as people write it.
+// A MAC address: wire format and text format.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct mac_address {
     }
     constexpr auto operator<=>(const mac_address&) const noexcept = default;
     constexpr bool operator==(const mac_address& other) const noexcept {
-        using words = std::array<uint16_t, 3>;  // as ipv6_address does
+        using words = std::array<uint16_t, 3>;  // for comparison by words, as in ipv6_address
         const auto a = std::bit_cast<words>(*this), b = std::bit_cast<words>(other);
         return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
     }
@@ -32,7 +32,7 @@ struct mac_address {
 };
 inline constexpr mac_address broadcast_mac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
-/// "02:00:00:00:00:01"; a group's address is one too. Errors: EINVAL with a sentence, no object.
+/// "02:00:00:00:00:01"; accepts group addresses. Errors: EINVAL with a sentence, without an object.
 [[nodiscard]] result<mac_address> parse_mac(std::string_view text);
 
 }  // namespace turnpike

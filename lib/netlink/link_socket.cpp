@@ -17,9 +17,10 @@
 namespace turnpike::netlink {
 namespace {
 
-using buffer = std::array<char, 512>;  // the longest of our requests has 80 bytes
+using buffer = std::array<char, 512>;  // our longest request has 80 bytes
 
-/// AF_INET6's link-local address as its MAC address makes it: turnpike has the same one.
+/// The kernel derives the link-local address from the MAC address (EUI-64): turnpike uses the same
+/// one.
 void add_address_mode(nlmsghdr* m) {
     nlattr* all = mnl_attr_nest_start(m, IFLA_AF_SPEC);
     nlattr* v6 = mnl_attr_nest_start(m, AF_INET6);
@@ -34,17 +35,17 @@ result<link_socket> link_socket::open(std::span<const unsigned> groups, unsigned
     link_socket out;
     const auto failed = [](const char* what) { return fail(errno, "netlink", what); };
     out.fd_.reset(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-    if (out.fd() < 0) return failed("no socket to the kernel's routing");
+    if (out.fd() < 0) return failed("cannot open a rtnetlink socket");
     sockaddr_nl us{};
     us.nl_family = AF_NETLINK;
     if (::bind(out.fd(), reinterpret_cast<const sockaddr*>(&us), sizeof us) != 0)
-        return failed("the socket to the kernel's routing cannot be bound");
+        return failed("cannot bind the rtnetlink socket");
     const auto bytes = static_cast<int>(receive_bytes);
     if (::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         static_cast<void>(::setsockopt(out.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes));
     for (const unsigned group : groups)
         if (::setsockopt(out.fd(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
-            return failed("the kernel does not tell what changes");
+            return failed("cannot join a rtnetlink multicast group");
     return out;
 }
 
@@ -56,8 +57,8 @@ result<size_t> link_socket::receive(std::span<uint8_t> into) noexcept {
                                        reinterpret_cast<sockaddr*>(&from), &length);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-        if (got < 0) return fail(errno, "netlink", "what the kernel said is lost");
-        if (from.nl_pid != 0) continue;  // another process; only the kernel is listened to
+        if (got < 0) return fail(errno, "netlink", "netlink messages were lost");
+        if (from.nl_pid != 0) continue;  // not from the kernel: ignore
         if (static_cast<size_t>(got) > into.size())
             return fail(ENOBUFS, "netlink", "a datagram is too long");
         return static_cast<size_t>(got);
@@ -70,7 +71,7 @@ result<uint32_t> link_socket::ask(uint16_t type, uint8_t family) {
     m->nlmsg_type = type;
     m->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     m->nlmsg_seq = ++sequence_;
-    // Each kind has a fixed part of its own length, which begins with the family.
+    // Each message type has a header of its own length, which begins with the family.
     const size_t fixed = type == RTM_GETLINK      ? sizeof(ifinfomsg)
                          : type == RTM_GETADDR    ? sizeof(ifaddrmsg)
                          : type == RTM_GETNEXTHOP ? sizeof(nhmsg)
@@ -78,28 +79,28 @@ result<uint32_t> link_socket::ask(uint16_t type, uint8_t family) {
                                                   : sizeof(rtmsg);
     *static_cast<uint8_t*>(mnl_nlmsg_put_extra_header(m, fixed)) = family;
     if (::send(fd(), m, m->nlmsg_len, 0) < 0)
-        return fail(errno, "netlink", "the kernel takes no question");
+        return fail(errno, "netlink", "cannot send the dump request");
     return sequence_;
 }
 
-/// Waits for the answer, which the kernel has ready when it took the question.
+/// Send a request and wait for its acknowledgement, which the kernel queues before send() returns.
 result<void> link_socket::request(nlmsghdr* m) {
     m->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
     m->nlmsg_seq = ++sequence_;
     if (::send(fd(), m, m->nlmsg_len, 0) < 0)
-        return fail(errno, "netlink", "the kernel takes no request");
+        return fail(errno, "netlink", "cannot send the request");
     alignas(nlmsghdr) std::array<char, 4096> room{};
     for (;;) {
         const ssize_t got = ::recv(fd(), room.data(), room.size(), 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail(errno, "netlink", "the kernel's answer is lost");
+        if (got < 0) return fail(errno, "netlink", "the kernel's acknowledgement is lost");
         const auto* answer = reinterpret_cast<const nlmsghdr*>(room.data());
         if (!mnl_nlmsg_ok(answer, static_cast<int>(got)) || answer->nlmsg_seq != sequence_ ||
             answer->nlmsg_type != NLMSG_ERROR || mnl_nlmsg_get_payload_len(answer) < sizeof(int))
             continue;
         int code = 0;
         std::memcpy(&code, mnl_nlmsg_get_payload(answer), sizeof code);
-        if (code != 0) return fail(-code, "netlink", "the kernel refuses it");
+        if (code != 0) return fail(-code, "netlink", "the kernel refuses the request");
         return {};
     }
 }
@@ -117,7 +118,7 @@ result<void> link_socket::set_link(uint32_t index, const link_settings& to) {
     const uint32_t plain_bytes = m->nlmsg_len;
     add_address_mode(m);
     auto done = request(m);
-    // Without IPv6 there is nobody who would have that mode.
+    // Kernels without IPv6 reject the address generation mode: retry without it.
     if (done || (done.error().code != EAFNOSUPPORT && done.error().code != EOPNOTSUPP &&
                  done.error().code != EINVAL))
         return done;
@@ -131,7 +132,8 @@ result<void> link_socket::tell_carrier(uint32_t index, bool on) {
     m->nlmsg_type = RTM_SETLINK;
     auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(m, sizeof(ifinfomsg)));
     head->ifi_index = static_cast<int>(index);
-    // RFC 2863's: not running, as far as it concerns who uses it. The kernel makes "down" of it by itself.
+    // IF_OPER_DORMANT of RFC 2863: not running for the interface's users. The kernel reports it as
+    // down.
     mnl_attr_put_u8(m, IFLA_OPERSTATE, on ? IF_OPER_UP : IF_OPER_DORMANT);
     return request(m);
 }
@@ -148,7 +150,8 @@ result<void> link_socket::change_address(uint16_t type, uint32_t index, const ip
     const size_t bytes = a.address.bits() / 8;
     mnl_attr_put(m, IFA_LOCAL, bytes, a.address.bytes.data());
     mnl_attr_put(m, IFA_ADDRESS, bytes, a.address.bytes.data());
-    // turnpike asks for duplicates itself; daemons may bind to it at once.
+    // turnpike runs duplicate address detection itself; NODAD lets daemons bind to the address at
+    // once.
     if (a.address.v6) mnl_attr_put_u32(m, IFA_FLAGS, IFA_F_NODAD);
     return request(m);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's rtnetlink: listen to what changes, ask for what there is, and set links and addresses.
-// A socket belongs to the network namespace of the thread that opened it (namespace.hpp).
+// A rtnetlink socket: receives notifications, requests dumps, configures links and addresses. It
+// belongs to the network namespace of the thread that opened it (namespace.hpp).
 #pragma once
 
 #include <span>
@@ -19,37 +19,40 @@ namespace turnpike::netlink {
 class link_socket {
   public:
     link_socket() = default;
-    /// groups         RTNLGRP_*: what to be told of
-    /// receive_bytes  what the kernel keeps for us; less where it permits only that
+    /// groups         RTNLGRP_*: multicast groups to join
+    /// receive_bytes  receive buffer size; the kernel's limit applies without CAP_NET_ADMIN
     /// Errors         EPERM, ENOBUFS, ...
     [[nodiscard]] static result<link_socket> open(std::span<const unsigned> groups,
                                                   unsigned receive_bytes);
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-    /// One datagram, whole messages. Answers 0 where there is none now.
-    /// Errors  ENOBUFS: some were lost
+    /// Receive one datagram of whole messages. Returns 0 if none is queued.
+    ///
+    /// Errors  ENOBUFS: messages were lost
     [[nodiscard]] result<size_t> receive(std::span<uint8_t> into) noexcept;
-    /// Room that holds any datagram of the kernel's.
+    /// Fits any datagram from the kernel.
     static constexpr size_t datagram_bytes = 64 * 1024;
 
-    /// Ask for all that there is of a kind: RTM_GETLINK, RTM_GETROUTE, ... The answer comes by receive(), its
-    /// messages with this sequence number, and `done` at its end.
+    /// Request a dump: RTM_GETLINK, RTM_GETROUTE, ... receive() returns the reply; its messages
+    /// have the returned sequence number and end with `done`.
+    ///
     /// family  AF_UNSPEC: all
     [[nodiscard]] result<uint32_t> ask(uint16_t type, uint8_t family);
 
-    // Done, or refused, when they return. For sockets that listen to no groups.
+    // The requests are complete, or refused, on return. Use them on a socket without multicast
+    // groups.
     struct link_settings {
         mac_address mac{};
         uint32_t mtu = 0;
         bool up = false;
     };
     [[nodiscard]] result<void> set_link(uint32_t index, const link_settings& to);
-    /// What its carrier has just become, told to whoever listens at once. (The kernel tells of a carrier that is
-    /// lost once a second at most: net/core/link_watch.c.)
+    /// Set the interface's operational state, which the kernel notifies at once. (It delays its own
+    /// notification of a lost carrier by up to a second: net/core/link_watch.c.)
     [[nodiscard]] result<void> tell_carrier(uint32_t index, bool on);
-    /// Errors  none where it is there already
+    /// Errors  none if the address exists already
     [[nodiscard]] result<void> add_address(uint32_t index, const ip_prefix& a);
-    /// Errors  none where it is not there
+    /// Errors  none if the address does not exist
     [[nodiscard]] result<void> remove_address(uint32_t index, const ip_prefix& a);
 
   private:

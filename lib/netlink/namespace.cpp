@@ -19,14 +19,14 @@ result<void> in_namespace(const std::string& name, const std::function<result<vo
     if (there.get() < 0)
         return fail(
             errno, path,
-            fmt::format("the network namespace cannot be opened; `ip netns add {}` makes it",
-                        name));
+            fmt::format("cannot open the network namespace; `ip netns add {}` creates it", name));
     result<void> done;
     std::exception_ptr thrown;
     std::thread([&] {
         try {
             if (::setns(there.get(), CLONE_NEWNET) != 0)
-                done = fail(errno, path, "this is no network namespace, or may not be entered");
+                done = fail(errno, path,
+                            "it is not a network namespace, or the process may not enter it");
             else
                 done = act();
         } catch (...) {

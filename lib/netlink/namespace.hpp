@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files and sockets of another network namespace. The process stays where it is: a thread goes there, opens
-// what is wanted, and ends; what it opened belongs to that namespace for good.
+// Opens files and sockets in another network namespace. The process stays in its namespace: a
+// helper thread enters the other one, opens the objects and ends; the objects belong to that
+// namespace permanently.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,10 @@
 
 namespace turnpike::netlink {
 
-/// Do something in a namespace that `ip netns add NAME` made; an empty name: in our own.
-/// Threads  any; `act` runs on one of its own
-/// Errors   ENOENT, EPERM, ... of the namespace, with what to do; those of `act`
+/// Run a function in a namespace of `ip netns add NAME`; an empty name: in the current one.
+///
+/// Threads  any; `act` runs on a helper thread
+/// Errors   ENOENT, EPERM, ... of the namespace, with a remedy; errors of `act`
 [[nodiscard]] result<void> in_namespace(const std::string& name,
                                         const std::function<result<void>()>& act);
 

@@ -18,14 +18,14 @@
 namespace turnpike::netlink {
 namespace {
 
-/// Thrown, and caught by parse().
+/// Thrown for a malformed message; parse() catches it.
 struct malformed {
     std::string text;
 };
 
 [[noreturn]] void refuse(std::string text) { throw malformed{std::move(text)}; }
 
-/// The attributes of a message, or of one that holds others: by type, the last of each.
+/// The attributes of a message or of a nested attribute, by type; the last one of each type wins.
 class attributes {
   public:
     attributes(const void* from, size_t bytes) {
@@ -44,7 +44,7 @@ class attributes {
     }
     [[nodiscard]] const nlattr* find(uint16_t type) const noexcept { return all_[type]; }
 
-    /// A number of exactly its size.
+    /// An integer attribute of exactly this size.
     template <class T>
     [[nodiscard]] std::optional<T> number(uint16_t type, const char* name) const {
         const nlattr* a = all_[type];
@@ -61,7 +61,7 @@ class attributes {
         if (a == nullptr) return {};
         const auto* bytes = static_cast<const char*>(mnl_attr_get_payload(a));
         const size_t most = mnl_attr_get_payload_len(a), length = strnlen(bytes, most);
-        if (length == most) refuse(fmt::format("{} has no end", name));
+        if (length == most) refuse(fmt::format("{} is not NUL-terminated", name));
         return {bytes, length};
     }
     [[nodiscard]] std::optional<ip_address> address(uint16_t type, bool v6,
@@ -81,18 +81,18 @@ class attributes {
     static ip_address address_of(const void* bytes, size_t length, bool v6, const char* name) {
         ip_address out{.v6 = v6};
         if (length != out.bits() / 8)
-            refuse(fmt::format("{} has {} bytes, which is no IPv{} address", name, length,
+            refuse(fmt::format("{} has {} bytes and is not an IPv{} address", name, length,
                                v6 ? 6 : 4));
         std::memcpy(out.bytes.data(), bytes, length);
         return out;
     }
 
   private:
-    static constexpr size_t most_types = 48;  // all that are read are below
+    static constexpr size_t most_types = 48;  // all attribute types read here are below
     std::array<const nlattr*, most_types> all_{};
 };
 
-/// The fixed part of a message, which its attributes follow.
+/// The header of a message, followed by its attributes.
 template <class Head>
 struct body {
     Head head{};
@@ -116,7 +116,7 @@ struct body {
     }
 };
 
-/// False: of a family that is none of ours.
+/// Returns false for an unsupported address family.
 bool is_v6(uint8_t family, bool& v6) noexcept {
     v6 = family == AF_INET6;
     return v6 || family == AF_INET;
@@ -134,7 +134,8 @@ ip_prefix prefix_of(std::optional<ip_address> a, bool v6, uint8_t length, const 
 
 std::optional<content> read_link(const nlmsghdr* m) {
     const body<ifinfomsg> b(m);
-    if (b.head.ifi_family != AF_UNSPEC) return std::nullopt;  // a bridge's word about its port
+    // a bridge's message about its port (AF_BRIDGE)
+    if (b.head.ifi_family != AF_UNSPEC) return std::nullopt;
     return link{.gone = m->nlmsg_type == RTM_DELLINK,
                 .index = static_cast<uint32_t>(b.head.ifi_index),
                 .name = b.with.text(IFLA_IFNAME, "IFLA_IFNAME"),
@@ -174,7 +175,8 @@ std::optional<content> read_neighbour(const nlmsghdr* m) {
                      .flags = b.head.ndm_flags};
 }
 
-/// RTA_GATEWAY is of the route's own family, RTA_VIA says of which (RFC 8950's IPv4 by IPv6).
+/// RTA_GATEWAY is of the route's family, RTA_VIA has a family of its own (RFC 8950: IPv4 via an
+/// IPv6 next hop).
 std::optional<ip_address> gateway_of(const attributes& with, bool v6) {
     if (auto a = with.address(RTA_GATEWAY, v6, "RTA_GATEWAY")) return a;
     const nlattr* via = with.find(RTA_VIA);
@@ -258,7 +260,8 @@ std::optional<content> read_next_hop(const nlmsghdr* m) {
             const auto* one = static_cast<const uint8_t*>(mnl_attr_get_payload(group)) + at;
             next_hop::member of;
             std::memcpy(&of.id, one, sizeof of.id);
-            // One less than it is. Its upper half is used since Linux 6.12; it was 0, and has had several names.
+            // The field has the weight less one. Linux 6.12 added its upper half, formerly 0, whose
+            // name differs between versions.
             const unsigned weight = one[sizeof of.id] + (unsigned{one[sizeof of.id + 1]} << 8) + 1;
             of.weight = static_cast<uint16_t>(std::min(weight, 0xffffU));
             out.group.push_back(of);
@@ -294,7 +297,7 @@ std::optional<content> read_rule(const nlmsghdr* m) {
     return out;
 }
 
-/// NLMSG_ERROR acknowledges with the error 0; NLMSG_DONE may have one, too.
+/// NLMSG_ERROR with error 0 is an acknowledgement; NLMSG_DONE may have an error too.
 std::optional<content> read_end(const nlmsghdr* m) {
     int code = 0;
     if (mnl_nlmsg_get_payload_len(m) >= sizeof code)
@@ -333,7 +336,7 @@ size_t parse(std::span<const uint8_t> bytes, const std::function<void(message&&)
     const auto* m = reinterpret_cast<const nlmsghdr*>(bytes.data());
     int left = static_cast<int>(bytes.size());
     while (left > 0) {
-        // libmnl 1.0.4 compares lengths with a sign: one beyond 2 GiB would be short.
+        // libmnl 1.0.4 compares lengths as signed integers: a length above 2 GiB would be negative.
         if (!mnl_nlmsg_ok(m, left) || m->nlmsg_len > static_cast<uint32_t>(left)) {
             no("message", fmt::format("does not fit into the {} bytes that are left", left));
             return refused;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel sent, read: bytes to messages, without a socket. libmnl finds messages and attributes.
+// Parses netlink datagrams to messages, without a socket. libmnl iterates messages and attributes.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace turnpike::netlink {
 
-/// All messages of a datagram. What is none of message.hpp's kinds is passed over; what is malformed is
-/// refused by name, and those behind it are read.
+/// Parse all messages of a datagram. Skips message types that message.hpp does not define; reports
+/// malformed messages and continues after them.
 /// bytes     aligned to four
-/// Answers   how many messages were refused; where a message's own length is wrong, all behind it are one
-/// refuse    is told of each: EBADMSG, the message's kind as the object, and what is wrong with what
-/// Threads   any. May throw what `take` throws, and bad_alloc
+/// Returns   number of malformed messages; a wrong message length makes the rest of the datagram one
+/// refuse    called for each: EBADMSG, the message type as the object, and a description
+/// Threads   any. May throw exceptions of `take`, and bad_alloc
 size_t parse(
     std::span<const uint8_t> bytes, const std::function<void(message&&)>& take,
     const std::function<void(const error&)>& refuse = [](const error&) {});

@@ -7,7 +7,7 @@
 namespace turnpike::packet {
 namespace {
 
-/// The sender's and target's addresses are copies: they may come out of the frame written to.
+/// The sender and target addresses are passed by value: they may point into the frame to write.
 uint32_t write_arp(std::span<uint8_t> frame, uint16_t operation, const mac_address destination,
                    const arp_host sender, const arp_host target) noexcept {
     if (frame.size() < arp_frame_bytes) return 0;
@@ -29,7 +29,7 @@ uint32_t write_arp(std::span<uint8_t> frame, uint16_t operation, const mac_addre
 
 drop_reason check_arp(const arp_message& message, std::span<const uint32_t> ours) noexcept {
     // RFC 826, packet reception: "Do I have the hardware type", "Do I speak the protocol", and the
-    // lengths that go with both.
+    // matching lengths.
     if (message.hardware_type != arp_hardware_ethernet ||
         message.protocol_type != ether_type_ipv4 || message.hardware_bytes != sizeof(mac_address) ||
         message.protocol_bytes != sizeof(uint32_t))
@@ -42,7 +42,7 @@ drop_reason check_arp(const arp_message& message, std::span<const uint32_t> ours
         return drop_reason::arp_sender_mac;
     const uint32_t sender = message.sender_ip;
     const bool probe = sender == 0 && message.operation == arp_request;
-    // Link-local senders are hosts like others on their own link (RFC 3927 section 2.6.2).
+    // Accept link-local senders on their own link (RFC 3927 section 2.6.2).
     const bool link_local = sender >> 16 == 0xa9fe;
     if (!probe && !link_local && is_ipv4_martian(sender)) return drop_reason::arp_sender_ip;
     for (const uint32_t our : ours)

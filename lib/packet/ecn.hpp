@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Congestion marks of packets in tunnels, in and out (RFC 6040), and the byte that they are in: IPv4's TOS,
-// IPv6's traffic class.
+// ECN of tunnelled packets, encapsulation and decapsulation (RFC 6040), and access to the field:
+// IPv4's TOS, IPv6's traffic class.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace turnpike::packet {
 enum ecn : uint8_t { ecn_not_capable = 0, ecn_ect1 = 1, ecn_ect0 = 2, ecn_congested = 3 };
 inline constexpr uint8_t ecn_mask = 3;
 
-/// What leaves a tunnel.
+/// Result of decapsulation.
 struct decapsulated_ecn {
     uint8_t mark = 0;
-    bool drop = false;  ///< it was to be told of congestion, and could not have been
+    bool drop = false;  ///< the outer header is CE and the inner packet is not ECN-capable
 };
 
-/// RFC 6040 section 4.2, figure 4. (Going in, normal mode: the outer mark is the inner one.)
+/// RFC 6040 section 4.2, figure 4. (Encapsulation, normal mode: copy the inner field.)
 constexpr decapsulated_ecn decapsulate_ecn(uint8_t inner, uint8_t outer) noexcept {
     if (inner == ecn_not_capable) return {ecn_not_capable, outer == ecn_congested};
     if (outer == ecn_congested) return {ecn_congested, false};
@@ -33,7 +33,7 @@ inline uint8_t traffic_class(const uint8_t* l3, bool v4) noexcept {
     return v4 ? l3[1] : static_cast<uint8_t>(load_be<uint16_t>(l3) >> 4);
 }
 
-/// Another mark; of IPv4 with its checksum.
+/// Set the ECN field; updates IPv4's header checksum.
 inline void set_ecn(uint8_t* l3, bool v4, uint8_t mark) noexcept {
     if (!v4) {
         l3[1] = static_cast<uint8_t>((l3[1] & ~(ecn_mask << 4)) | mark << 4);

@@ -14,7 +14,7 @@ constexpr uint8_t protocol_ipv4 = 4, protocol_ipv6 = 41, protocol_gre = 47;
 constexpr uint16_t gre_ethernet = 0x6558;  // transparent Ethernet bridging
 constexpr uint32_t udp_bytes = 8, vxlan_bytes = 8;
 
-/// Both halves of a product: each bit of the result hangs on all of both factors.
+/// XOR of both halves of the product: each bit of the result depends on all bits of both factors.
 uint64_t blend(uint64_t a, uint64_t b) noexcept {
     __extension__ using wide = unsigned __int128;
     const wide product = wide{a} * b;
@@ -23,7 +23,7 @@ uint64_t blend(uint64_t a, uint64_t b) noexcept {
 // Digits of pi.
 constexpr uint64_t key1 = 0x243f6a8885a308d3, key2 = 0x13198a2e03707344, key3 = 0xa4093822299f31d0;
 
-/// From some place in a packet on.
+/// A range of packet bytes.
 struct bytes {
     const uint8_t* at;
     uint32_t left;
@@ -36,12 +36,12 @@ struct bytes {
     }
 };
 
-/// What stands above the addresses.
+/// The packet above its addresses.
 struct upper {
     uint8_t protocol = 0;
     bool fragment = false;
     uint32_t label = 0;  ///< IPv6
-    bytes header{};      ///< nothing left: it cannot be read
+    bytes header{};      ///< empty: not readable
 };
 
 upper upper_of_ipv4(bytes l3) noexcept {
@@ -56,8 +56,9 @@ upper upper_of_ipv6(bytes l3) noexcept {
     upper out{.protocol = ip.next_header,
               .label = ip.version_class_flow & 0xf'ffffU,
               .header = l3.from(sizeof(ipv6_header))};
-    // No stage has parsed a frame that a bridge sends into a tunnel, nor a packet in a packet: parse()'s bound holds for
-    // the chain here, too. Flows beyond it are told apart by their addresses alone.
+    // Frames from a bridge into a tunnel and inner packets were not parsed by a stage: apply
+    // parse()'s bound on extension headers here too. Flows beyond it differ only by their
+    // addresses.
     const auto beyond = [&](bytes header) {
         return header.left < sizeof(ipv6_extension) ||
                static_cast<size_t>(header.at - l3.at) + sizeof(ipv6_extension) > max_header_bytes;
@@ -81,7 +82,7 @@ upper upper_of_ipv6(bytes l3) noexcept {
 
 bool is_ipv6(bytes l3) noexcept { return *l3.at >> 4 == 6; }
 
-/// The same, where there may be anything.
+/// `l3` if it is a readable IP header of that version.
 std::optional<bytes> as_ip(bytes l3, bool v6) noexcept {
     if (l3.left < (v6 ? sizeof(ipv6_header) : sizeof(ipv4_header))) return std::nullopt;
     if (is_ipv6(l3) != v6) return std::nullopt;
@@ -120,7 +121,7 @@ std::optional<bytes> in_gre(bytes gre) noexcept {
     return type == gre_ethernet ? in_frame(payload) : as_type(payload, type);
 }
 
-/// The IP packet in a tunnel's.
+/// The inner IP packet of a tunnel.
 std::optional<bytes> inner_of(const upper& u, const flow_hashing& how) noexcept {
     if (u.fragment) return std::nullopt;
     switch (u.protocol) {
@@ -145,7 +146,7 @@ bool has_ports(uint8_t protocol) noexcept {
            protocol == protocol_udp_lite;
 }
 
-/// What tells flows between the same two addresses apart.
+/// Hash input that distinguishes flows between the same two addresses.
 uint64_t between_two(const upper& u, flow_fields fields) noexcept {
     if (fields == flow_fields::addresses) return 0;
     if (u.label != 0) return uint64_t{1} << 63 | u.label;
@@ -154,7 +155,7 @@ uint64_t between_two(const upper& u, flow_fields fields) noexcept {
     return uint64_t{u.protocol} << 32 | (ports ? load_be<uint32_t>(u.header.at) : 0);
 }
 
-/// Of an IPv4 header.
+/// Hash an IPv4 header.
 uint32_t hash_ipv4(const uint8_t* l3, uint64_t between, uint64_t seed) noexcept {
     static_assert(offsetof(ipv4_header, destination) == offsetof(ipv4_header, source) + 4);
     const auto addresses = load_be<uint64_t>(l3 + offsetof(ipv4_header, source));
@@ -162,7 +163,7 @@ uint32_t hash_ipv4(const uint8_t* l3, uint64_t between, uint64_t seed) noexcept 
     return static_cast<uint32_t>(blend(hash ^ key3, key2) >> 32);
 }
 
-/// Of any packet.
+/// Hash any packet.
 __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
                                            const flow_hashing& how) noexcept {
     bytes ip{l3, readable};
@@ -188,7 +189,7 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
 }  // namespace
 
 uint32_t flow_hash(const uint8_t* l3, uint32_t readable, const flow_hashing& how) noexcept {
-    // As nearly all are: whole, without options, and ports follow. The same as the careful way says.
+    // The common case: unfragmented, no options, TCP or UDP ports. Same result as hash_of().
     const auto& ip = view<ipv4_header>(l3);
     const bool usual = how.fields == flow_fields::flow && ip.version_ihl == 0x45 &&
                        readable >= sizeof ip + sizeof(uint32_t) &&

@@ -9,7 +9,8 @@
 namespace turnpike::packet {
 namespace {
 
-/// RFC 791 section 3.1, "Options": a type with the copied flag, and but for these two a length behind it.
+/// RFC 791 section 3.1, "Options": a type with the copied flag; all but these two have a length
+/// byte.
 constexpr uint8_t option_end = 0, option_nothing = 1, copied = 0x80;
 
 void clear_uncopied_options(uint8_t* option, const uint8_t* end) noexcept {
@@ -20,7 +21,7 @@ void clear_uncopied_options(uint8_t* option, const uint8_t* end) noexcept {
         }
         const auto left = static_cast<size_t>(end - option);
         const size_t bytes = left > 1 ? option[1] : 0;
-        if (bytes < 2 || bytes > left) return;  // not well formed: as it is
+        if (bytes < 2 || bytes > left) return;  // malformed: copied unchanged
         if ((*option & copied) == 0) std::fill_n(option, bytes, option_nothing);
         option += bytes;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MAC address of a multicast group of either family.
+// The MAC address of an IPv4 or IPv6 multicast group.
 #pragma once
 
 #include "net/ip.hpp"

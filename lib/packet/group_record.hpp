@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a record of a report says of its group (IGMPv3, RFC 3376 section 4.2.12; MLDv2, RFC 3810 section 5.2.12), where
-// no sources are named.
+// Record types of group membership reports (IGMPv3, RFC 3376 section 4.2.12; MLDv2, RFC 3810
+// section 5.2.12), for records without sources.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace turnpike::packet {
 
 enum class group_record : uint8_t {
-    is_exclude = 2,  ///< an answer to a query: all of its sources are listened to
-    to_include = 3,  ///< none any more
-    to_exclude = 4,  ///< all, since now
+    is_exclude = 2,  ///< reply to a query: EXCLUDE {}, all sources
+    to_include = 3,  ///< left the group: INCLUDE {}
+    to_exclude = 4,  ///< joined the group: EXCLUDE {}
 };
 
 }  // namespace turnpike::packet

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The headers that we read and write, as they lie on the wire. Every member is bytes or a
-// big-endian field, so a header may stand at any address: view<ipv4_header>(bytes) is the header
-// there.
+// Wire formats of the headers that turnpike reads and writes. Every member is a byte or a
+// big-endian field, so a header may have any alignment: view<ipv4_header>(bytes) is the header at
+// that address.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using turnpike::broadcast_mac;
 using turnpike::ipv6_address;
 using turnpike::mac_address;
 
-/// What stands in an Ethernet type field (IEEE registration authority). Values below
-/// ether_type_first are an IEEE 802.3 length.
+/// Values of an Ethernet type field (IEEE registration authority). Values below ether_type_first
+/// are an IEEE 802.3 length.
 enum ether_type : uint16_t {
     ether_type_first = 0x0600,
     ether_type_ipv4 = 0x0800,
@@ -37,10 +37,10 @@ struct ethernet_header {
 inline constexpr uint32_t ethernet_bytes = 14;
 static_assert(sizeof(ethernet_header) == ethernet_bytes && offsetof(ethernet_header, type) == 12);
 
-/// What follows a vlan or service ether type (IEEE 802.1Q section 9.6).
+/// The bytes after a vlan or service ether type (IEEE 802.1Q section 9.6).
 struct vlan_tag {
-    be16 tci;   ///< priority (3 bits), drop eligible, VLAN identifier (12 bits)
-    be16 type;  ///< of what follows
+    be16 tci;   ///< PCP (3 bits), DEI, VLAN ID (12 bits)
+    be16 type;  ///< EtherType of the payload
 };
 static_assert(sizeof(vlan_tag) == 4);
 inline constexpr uint16_t vlan_id_mask = 0x0fff;
@@ -100,9 +100,9 @@ struct ipv6_header {
 static_assert(sizeof(ipv6_header) == 40 && offsetof(ipv6_header, hop_limit) == 7 &&
               offsetof(ipv6_header, source) == 8 && offsetof(ipv6_header, destination) == 24);
 
-/// The shape of RFC 8200 section 4.3, 4.4, 4.6 and RFC 6275 section 6.1: length in units of 8
-/// bytes, the first 8 not counted. RFC 4302 section 2.2 (authentication): units of 4, the first 8
-/// not counted.
+/// The format of RFC 8200 sections 4.3, 4.4, 4.6 and RFC 6275 section 6.1: length in units of 8
+/// bytes, not counting the first 8. RFC 4302 section 2.2 (authentication): units of 4, not counting
+/// the first 8 bytes.
 struct ipv6_extension {
     uint8_t next_header;
     uint8_t length_units;
@@ -116,7 +116,7 @@ static_assert(sizeof(ipv6_extension) == 8);
 struct ipv6_fragment {
     uint8_t next_header;
     uint8_t reserved;
-    be16 offset_more;  ///< offset in bytes (its low three bits masked); bit 0: more fragments
+    be16 offset_more;  ///< offset in bytes (mask the low three bits); bit 0: more fragments
     be32 id;
 };
 static_assert(sizeof(ipv6_fragment) == 8);
@@ -143,7 +143,7 @@ enum ip_protocol : uint8_t {
     protocol_shim6 = 140,
 };
 
-/// IANA's list of IPv6 extension headers, without ESP (50): what follows it is not ours to read.
+/// IANA's list of IPv6 extension headers, without ESP (50), whose payload is encrypted.
 constexpr bool is_ipv6_extension(uint8_t next_header) noexcept {
     switch (next_header) {
         case protocol_hop_by_hop:
@@ -169,7 +169,7 @@ struct udp_header {
 };
 static_assert(sizeof(udp_header) == 8);
 
-/// RFC 7348 section 5. Behind UDP.
+/// RFC 7348 section 5, after the UDP header.
 struct vxlan_header {
     be32 flags;  ///< vxlan_has_vni; the other bits are reserved
     be32 vni;    ///< 24 bits; the last byte is reserved
@@ -192,8 +192,8 @@ struct tcp_header {
 };
 static_assert(sizeof(tcp_header) == 20 && offsetof(tcp_header, flags) == 13);
 
-/// RFC 792 and RFC 4443 section 2.1: ICMP for either IP. `rest`: echo identifier and sequence, MTU,
-/// pointer, or unused, by type.
+/// RFC 792 and RFC 4443 section 2.1: ICMP for IPv4 and IPv6. `rest`: echo identifier and sequence,
+/// MTU, pointer, or unused, by type.
 struct icmp_header {
     uint8_t type;
     uint8_t code;
@@ -241,14 +241,14 @@ inline constexpr uint32_t nd_flag_override = 0x2000'0000;
 /// RFC 4861 section 4.6.1, for Ethernet (RFC 2464 section 6).
 struct nd_link_option {
     uint8_t type;
-    uint8_t length_units;  ///< of 8 bytes, this header counted
+    uint8_t length_units;  ///< in units of 8 bytes, including this header
     mac_address mac;
 };
 static_assert(sizeof(nd_link_option) == 8);
 inline constexpr uint8_t nd_option_source_link = 1;
 inline constexpr uint8_t nd_option_target_link = 2;
 
-/// The header at `bytes`; all sizeof(Header) of them must be there.
+/// The header at `bytes`; all sizeof(Header) bytes must be readable.
 template <class Header>
 inline const Header& view(const uint8_t* bytes) noexcept {
     static_assert(alignof(Header) == 1);

@@ -11,8 +11,7 @@
 namespace turnpike::packet {
 namespace {
 
-/// RFC 792: error messages quote the IP header and 64 bits; RFC 4443 wants more and has room for
-/// it.
+/// RFC 792: error messages quote the IP header and 64 bits; RFC 4443 quotes as much as fits.
 constexpr uint32_t min_quoted_payload_bytes = 8;
 
 /// RFC 1812 section 4.3.2.5: errors have precedence 6, internetwork control.
@@ -42,7 +41,7 @@ bool may_report4(const ipv4_header& header, const parsed& p) noexcept {
            destination != ipv4_limited_broadcast;
 }
 
-/// RFC 4443 section 2.4 e.3 to e.5: the two errors that multicast may cause.
+/// RFC 4443 section 2.4 e.3 to e.5: the two errors that are sent for multicast packets.
 bool multicast_may_cause(const icmp_error& error) noexcept {
     constexpr uint8_t unrecognized_option = 2;
     return error.type == icmp6_too_big ||
@@ -51,16 +50,16 @@ bool multicast_may_cause(const icmp_error& error) noexcept {
 
 bool may_report6(const ipv6_header& header, const parsed& p, const icmp_error& error) noexcept {
     if (p.upper_protocol == protocol_icmpv6) {
-        // A later fragment, or one cut short, may well be an error's.
+        // A later fragment, or a truncated message, may belong to an error.
         if (!p.is(flag_icmp)) return false;
         if (p.icmp_type < icmp6_first_informational || p.icmp_type == icmp6_redirect) return false;
     }
-    // A link-local source is a host of this link, which may be told; the other martians are none.
+    // Report to link-local sources, which are hosts on this link; not to other martians.
     if (is_ipv6_martian(header.source) && !is_link_local(header.source)) return false;
     return !is_multicast(header.destination) || multicast_may_cause(error);
 }
 
-/// How much of the reported packet fits behind `own_bytes` of headers; 0 where it is too little.
+/// Bytes of the reported packet that fit after `own_bytes` of headers; 0 if too few.
 uint32_t quoted_bytes(const parsed& p, size_t lead_bytes, size_t room, uint32_t own_bytes,
                       uint32_t header_bytes) noexcept {
     if (room < own_bytes) return 0;
@@ -119,7 +118,7 @@ bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept {
         header.checksum = checksum(lead.subspan(p.l2_bytes, sizeof header));
     } else {
         auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
-        std::swap(header.source, header.destination);  // their sum stays
+        std::swap(header.source, header.destination);  // their sum is unchanged
         header.hop_limit = default_ttl;
     }
     return true;
@@ -149,8 +148,7 @@ uint32_t write_icmp4_error(std::span<uint8_t> packet, std::span<const uint8_t> l
     header.version_ihl = 0x45;
     header.tos = error_tos;
     header.total_bytes = static_cast<uint16_t>(own_bytes + quoted);
-    header.fragment =
-        ipv4_dont_fragment;  // an atomic datagram: it needs no id (RFC 6864 section 4)
+    header.fragment = ipv4_dont_fragment;  // an atomic datagram needs no ID (RFC 6864 section 4)
     header.ttl = default_ttl;
     header.protocol = protocol_icmp;
     header.source = source;

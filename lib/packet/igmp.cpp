@@ -14,12 +14,12 @@ namespace {
 constexpr uint8_t igmp_query_type = 0x11, igmp3_report = 0x22;
 constexpr uint32_t ipv4_all_routers = 0xe000'0002, all_igmp3_routers = 0xe000'0016;
 constexpr size_t igmp_head_bytes = 8, igmp_record_bytes = 8, igmp3_query_bytes = 12;
-constexpr uint8_t network_control = 0xc0;  // RFC 3376 section 4: of TOS
+constexpr uint8_t network_control = 0xc0;  // RFC 3376 section 4: TOS
 
-/// RFC 2113: it is asked for by a type, its length 4, and 0.
+/// RFC 2113: the option's type, its length 4, and 0.
 constexpr uint8_t ipv4_router_alert[4] = {ipv4_option_router_alert, 4, 0, 0};
 
-/// Everything before the message, which is answered, zeroed but for its type.
+/// Write the headers before the message; returns the message, zeroed except for its type.
 std::span<uint8_t> write_igmp_head(std::span<uint8_t> frame, const igmp_host& sender, uint32_t to,
                                    uint8_t type) noexcept {
     write_ethernet(view<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
@@ -47,7 +47,7 @@ void write_igmp_sum(std::span<uint8_t> message) noexcept {
     store_be(&message[2], checksum(message));
 }
 
-/// RFC 3376 section 4.1.1, in milliseconds of its tenths of a second.
+/// RFC 3376 section 4.1.1: milliseconds, from units of 0.1 s.
 constexpr uint32_t response_ms(uint8_t code) noexcept {
     const uint32_t tenths = code < 0x80 ? code : (0x10U | (code & 0xf)) << ((code >> 4 & 7) + 3);
     return tenths * 100;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv4 addresses that no forwarded packet may carry. Addresses are in host order; the functions
-// judge an address alone and know neither routes nor our own addresses: ask first what is for us.
+// IPv4 addresses that must not be forwarded. Addresses are in host order; the functions test an
+// address alone, without routes or local addresses: test for local delivery first.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@ inline constexpr uint32_t ipv4_limited_broadcast = 0xffff'ffff;
 
 constexpr bool is_ipv4_multicast(uint32_t address) noexcept { return address >> 28 == 0xe; }
 
-/// 224.0.0.0/24: on one link only, never forwarded (RFC 5771 section 4): where routing protocols speak.
+/// 224.0.0.0/24: link-local multicast, never forwarded (RFC 5771 section 4); routing protocols use
+/// it.
 constexpr bool is_ipv4_local_group(uint32_t address) noexcept { return address >> 8 == 0xe0'00'00; }
 
-/// RFC 1112 section 6.4: the MAC address that a multicast packet is sent to.
+/// RFC 1112 section 6.4: the MAC address of a multicast group.
 constexpr mac_address multicast_mac(uint32_t group) noexcept {
     return {{0x01, 0x00, 0x5e, static_cast<uint8_t>(group >> 16 & 0x7f),
              static_cast<uint8_t>(group >> 8), static_cast<uint8_t>(group)}};
 }
 
-/// No host may have it and nothing may be forwarded to or from it: network 0 and network 127
-/// (RFC 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT
-/// forward"), multicast is not a host (RFC 1112 section 4; we route none), 240/4 is reserved and
-/// holds the limited broadcast (RFC 1812 section 5.3.7).
+/// Addresses that no host may have and that must not be forwarded: network 0 and network 127 (RFC
+/// 1812 section 4.2.2.11), 169.254/16 (RFC 3927 section 7: "MUST NOT forward"), multicast (no host,
+/// RFC 1112 section 4; not routed here), 240/4, which is reserved and includes the limited
+/// broadcast (RFC 1812 section 5.3.7).
 constexpr bool is_ipv4_martian(uint32_t address) noexcept {
     const uint32_t network = address >> 24;
     return network == 0 || network == 127 || network >= 224 || address >> 16 == 0xa9fe;
 }
 
-/// RFC 1812 section 5.3.7, martian address filtering: what forwarding refuses by address alone.
-/// The sender of both addresses alike could only be the receiver itself, so it is forged.
+/// RFC 1812 section 5.3.7, martian address filtering: rejects by address alone. A packet with equal
+/// source and destination is forged: only the receiver itself could have sent it.
 constexpr drop_reason check_ipv4_addresses(uint32_t source, uint32_t destination) noexcept {
     if (is_ipv4_martian(source)) [[unlikely]]
         return drop_reason::ipv4_source;

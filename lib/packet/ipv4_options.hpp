@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a router must know of a header's options (RFC 791 section 3.1): a type, of which two stand alone and all
-// others have their length behind them.
+// IPv4 options (RFC 791 section 3.1): a type; all but two types have a length byte.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,8 @@ enum ipv4_option : uint8_t {
     ipv4_option_router_alert = 148,  ///< RFC 2113
 };
 
-/// Is there an option whose type is(type)? Of options that are not well formed, as far as they are.
+/// True if some option's type satisfies is(type). Stops at the first malformed option.
+///
 /// header  with `header_bytes` of it
 template <class Is>
 [[nodiscard]] inline bool find_ipv4_option(const uint8_t* header, uint32_t header_bytes,
@@ -35,7 +35,8 @@ template <class Is>
     return false;
 }
 
-/// Does its sender say by whom it is to go?
+/// True if the packet has a source route option.
+///
 /// header  with `header_bytes` of it
 [[nodiscard]] inline bool is_source_routed(const uint8_t* header, uint32_t header_bytes) noexcept {
     return find_ipv4_option(header, header_bytes, [](uint8_t type) {

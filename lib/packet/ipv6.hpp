@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6 addresses: their kinds (RFC 4291), those that no forwarded packet may carry, and the ones
-// that follow from a MAC address or from another address.
+// IPv6 addresses: their types (RFC 4291), addresses that must not be forwarded, and addresses
+// derived from a MAC address or from another address.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline constexpr ipv6_address ipv6_all_nodes{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0
 /// RFC 4291 section 2.7.
 constexpr bool is_multicast(const ipv6_address& a) noexcept { return a.bytes[0] == 0xff; }
 
-/// RFC 4291 section 2.7: of link-local scope, whether well known or not.
+/// RFC 4291 section 2.7: link-local scope, well known or transient.
 constexpr bool is_link_local_group(const ipv6_address& a) noexcept {
     return is_multicast(a) && (a.bytes[1] & 0x0f) == 2;
 }
@@ -28,9 +28,9 @@ constexpr bool is_link_local(const ipv6_address& a) noexcept {
     return a.bytes[0] == 0xfe && (a.bytes[1] & 0xc0) == 0x80;
 }
 
-/// No packet may be forwarded to or from it: multicast (we route none), link-local (RFC 4291
-/// section 2.5.6: "Routers must not forward"), and of ::/64 the unspecified address (2.5.2),
-/// loopback (2.5.3) and IPv4-mapped addresses (2.5.5.2; RFC 6890: not forwardable).
+/// Addresses that must not be forwarded: multicast (not routed here), link-local (RFC 4291 section
+/// 2.5.6: "Routers must not forward"), and in ::/64 the unspecified address (2.5.2), loopback
+/// (2.5.3) and IPv4-mapped addresses (2.5.5.2; RFC 6890: not forwardable).
 inline bool is_ipv6_martian(const ipv6_address& a) noexcept {
     if (a.bytes[0] >= 0xfe) return is_multicast(a) || is_link_local(a);
     if (a.bytes[0] != 0 || load_be<uint64_t>(a.bytes) != 0) [[likely]]
@@ -39,8 +39,8 @@ inline bool is_ipv6_martian(const ipv6_address& a) noexcept {
     return low <= 1 || low >> 32 == 0xffff;
 }
 
-/// What forwarding refuses by address alone. The sender of both addresses alike could only be the
-/// receiver itself, so it is forged.
+/// Rejects by address alone. A packet with equal source and destination is forged: only the
+/// receiver itself could have sent it.
 inline drop_reason check_ipv6_addresses(const ipv6_address& source,
                                         const ipv6_address& destination) noexcept {
     if (is_ipv6_martian(source)) [[unlikely]]
@@ -57,12 +57,12 @@ constexpr ipv6_address solicited_node(const ipv6_address& a) noexcept {
     return {{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a.bytes[13], a.bytes[14], a.bytes[15]}};
 }
 
-/// RFC 2464 section 7: the MAC address that a multicast packet is sent to.
+/// RFC 2464 section 7: the MAC address of a multicast group.
 constexpr mac_address multicast_mac(const ipv6_address& a) noexcept {
     return {{0x33, 0x33, a.bytes[12], a.bytes[13], a.bytes[14], a.bytes[15]}};
 }
 
-/// RFC 2464 section 5 and 4: the link-local address of an interface, by modified EUI-64.
+/// RFC 2464 sections 4 and 5: the link-local address of an interface, by modified EUI-64.
 constexpr ipv6_address link_local(const mac_address& mac) noexcept {
     const uint8_t* m = mac.bytes;
     return {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<uint8_t>(m[0] ^ 2), m[1], m[2], 0xff, 0xfe,

@@ -16,7 +16,7 @@ constexpr ipv6_address all_mld2_routers{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 constexpr uint8_t router_alert[8] = {protocol_icmpv6, 0, 5, 2, 0, 0, 1, 0};
 constexpr size_t mld1_bytes = 24, mld2_query_bytes = 28, report_head_bytes = 8, record_bytes = 20;
 
-/// Everything before the message, which is answered, zeroed but for its type.
+/// Write the headers before the message; returns the message, zeroed except for its type.
 std::span<uint8_t> write_head(std::span<uint8_t> frame, const nd_host& sender,
                               const ipv6_address& to, uint8_t type) noexcept {
     write_ethernet(view<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
@@ -85,7 +85,7 @@ std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead, const par
     if (p.is_ipv4() || !p.is(flag_icmp) || p.icmp_type != query_type) return std::nullopt;
     const auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
     if (header.hop_limit != 1 || !is_link_local(header.source)) return std::nullopt;
-    // RFC 3810 section 8.1: its length says its version.
+    // RFC 3810 section 8.1: the message's length determines its version.
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (bytes != mld1_bytes && bytes < mld2_query_bytes) return std::nullopt;
     if (lead.size() < p.upper_offset + mld1_bytes) return std::nullopt;

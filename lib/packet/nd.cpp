@@ -11,12 +11,12 @@
 namespace turnpike::packet {
 namespace {
 
-/// RFC 4861 section 3.1: what was forwarded once has less, so 255 comes from this link.
+/// RFC 4861 section 3.1: a router decrements it, so 255 proves that the message is from this link.
 constexpr uint8_t nd_hop_limit = 255;
 
-/// What one type of message must have, and which link-layer address it tells.
+/// Per message type: the fixed length, and the link-layer address option.
 struct shape {
-    uint8_t fixed_bytes;  ///< ICMP header counted; options follow
+    uint8_t fixed_bytes;  ///< including the ICMP header; options follow
     uint8_t link_option;
 };
 constexpr shape shapes[] = {
@@ -27,8 +27,8 @@ constexpr shape shapes[] = {
     {40, nd_option_target_link},  // redirect, section 4.5
 };
 
-/// "All included options have a length that is greater than zero", and end where the message ends
-/// at the latest.
+/// "All included options have a length that is greater than zero", and no option exceeds the
+/// message.
 drop_reason find_link_address(std::span<const uint8_t> options, uint8_t wanted,
                               const mac_address*& link) noexcept {
     while (!options.empty()) {
@@ -47,12 +47,12 @@ drop_reason find_link_address(std::span<const uint8_t> options, uint8_t wanted,
     return drop_reason::none;
 }
 
-/// The rules about addresses, which differ by type.
+/// Address rules, by message type.
 drop_reason check_addresses(const ipv6_header& header, std::span<const uint8_t> message,
                             bool has_link) noexcept {
     const ipv6_address& source = header.source;
     const ipv6_address& destination = header.destination;
-    const auto& nd = view<nd_message>(message.data());  // as far as the type has these fields
+    const auto& nd = view<nd_message>(message.data());  // only the fields that the type has
     switch (nd.icmp.type) {
         case icmp6_router_solicitation:
             if (source == ipv6_unspecified && has_link) return drop_reason::nd_option_source;
@@ -71,7 +71,7 @@ drop_reason check_addresses(const ipv6_header& header, std::span<const uint8_t> 
             if (is_multicast(destination) && (nd.icmp.rest & nd_flag_solicited))
                 return drop_reason::nd_solicited;
             break;
-        default: {  // redirect: the destination it is about follows the target
+        default: {  // redirect: the redirected destination follows the target
             const auto& about = view<ipv6_address>(message.data() + sizeof(nd_message));
             if (!is_link_local(source)) return drop_reason::nd_source;
             if (is_multicast(about)) return drop_reason::nd_destination;
@@ -79,7 +79,7 @@ drop_reason check_addresses(const ipv6_header& header, std::span<const uint8_t> 
             break;
         }
     }
-    // No message may come from a group (RFC 4291 section 2.7), whatever its type.
+    // A multicast address is never a source (RFC 4291 section 2.7), for any type.
     return is_multicast(source) ? drop_reason::nd_source : drop_reason::none;
 }
 
@@ -180,7 +180,7 @@ uint32_t write_redirect(std::span<uint8_t> packet, std::span<const uint8_t> lead
     const auto room = static_cast<uint32_t>(std::min<size_t>(packet.size(), icmp6_error_max_bytes));
     if (room < own_bytes + sizeof(ipv6_header)) return 0;
     const auto held = static_cast<uint32_t>(std::min<size_t>(lead.size() - p.l2_bytes, p.l3_bytes));
-    // Options are of eights: what does not fill one is left away.
+    // Options have lengths of multiples of 8: truncate the quote.
     const uint32_t quoted = std::min(held, room - own_bytes) & ~7U;
     auto& header = view<ipv6_header>(packet.data());
     header.version_class_flow = 6U << 28;

@@ -4,8 +4,8 @@
 namespace turnpike::packet {
 namespace {
 
-/// A parse under way. Each step below first makes sure that its bytes are in the frame (else a
-/// drop), then that they are in `lead` (else need_more), and only then reads.
+/// State of a parse. Each step below first checks that its bytes are in the frame (else drop), then
+/// that they are in `lead` (else need_more), and only then reads.
 struct frame {
     const uint8_t* lead;
     uint32_t have;   ///< bytes of lead
@@ -19,7 +19,7 @@ struct frame {
     }
 };
 
-/// How much of an upper-layer header we read; 0 where we know none.
+/// Bytes to read of an upper-layer header; 0 for unknown protocols.
 constexpr uint32_t upper_header_bytes(l3_kind l3, uint8_t protocol) noexcept {
     switch (protocol) {
         case protocol_tcp:
@@ -49,7 +49,7 @@ parse_status parse_upper(const frame& f, uint32_t at, uint32_t end) noexcept {
         f.out.flags |= flag_upper_cut;
         return parse_status::done;
     }
-    // IPv4 never gets there: 22 + 60 + 20 bytes.
+    // Only IPv6 can exceed it: IPv4 needs at most 22 + 60 + 20 bytes.
     if (at + header_bytes > max_header_bytes) return f.drop(drop_reason::ipv6_chain_long);
     if (f.must_gather(at + header_bytes)) return parse_status::need_more;
 
@@ -70,7 +70,7 @@ parse_status parse_upper(const frame& f, uint32_t at, uint32_t end) noexcept {
     return parse_status::done;
 }
 
-/// RFC 1812 section 5.2.2, in its numbers: "A router MUST NOT have a configuration option that
+/// RFC 1812 section 5.2.2, with its numbering: "A router MUST NOT have a configuration option that
 /// allows disabling any of these tests."
 parse_status parse_ipv4(const frame& f) noexcept {
     parsed& out = f.out;
@@ -99,8 +99,9 @@ parse_status parse_ipv4(const frame& f) noexcept {
 
     const uint16_t fragment = header.fragment;
     const uint32_t offset_bytes = (fragment & ipv4_fragment_offset) * 8U;
-    // RFC 791 section 3.1: a datagram has a length of 16 bits. When a router cut a fragment beyond that, the offset
-    // would start again at 0: a first fragment (RFC 1858) that no access list has seen.
+    // RFC 791 section 3.1: a datagram's length has 16 bits. If a router fragmented a fragment
+    // beyond that, offsets would wrap to 0: a first fragment (RFC 1858) that bypassed the access
+    // lists.
     if (offset_bytes + total_bytes > UINT16_MAX)
         return f.drop(drop_reason::ipv4_fragment_beyond_end);
     out.l3_bytes = total_bytes;
@@ -113,7 +114,7 @@ parse_status parse_ipv4(const frame& f) noexcept {
     if (fragment & ipv4_dont_fragment) out.flags |= flag_dont_fragment;
     if (fragment & ipv4_more_fragments) out.flags |= flag_more_fragments;
     if (fragment & (ipv4_more_fragments | ipv4_fragment_offset)) out.flags |= flag_fragment;
-    // Options belong to the header: whoever sums or rewrites it may count on all of it.
+    // Options are part of the header: code that sums or rewrites it needs all of it in `lead`.
     if (f.must_gather(at + header_bytes)) return parse_status::need_more;
     return parse_upper(f, at + header_bytes, at + total_bytes);
 }
@@ -124,7 +125,7 @@ constexpr uint32_t extension_bytes(uint8_t kind, const ipv6_extension& header) n
     return (header.length_units + 1U) * 8;
 }
 
-/// What one extension header means to us. Answers the reason to drop the packet, or none.
+/// Record one extension header. Returns the reason to drop the packet, or none.
 drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t* bytes) noexcept {
     switch (kind) {
         case protocol_hop_by_hop:
@@ -142,7 +143,7 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
             break;
         }
         case protocol_fragment: {
-            // RFC 8200 section 4.5 makes fragments of whole packets, never of fragments.
+            // RFC 8200 section 4.5: only unfragmented packets are fragmented, never fragments.
             if (out.is(flag_fragment_header)) return drop_reason::ipv6_fragment_twice;
             const auto& header = view<ipv6_fragment>(bytes);
             const uint16_t offset_more = header.offset_more;
@@ -160,8 +161,8 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
     return drop_reason::none;
 }
 
-/// The chain of extension headers from `at`, in a packet that ends at `end`. A later fragment's
-/// chain ends with its fragment header: what follows is the middle of something.
+/// Parse the chain of extension headers from `at`, in a packet that ends at `end`. In a later
+/// fragment the chain ends with the fragment header: payload follows.
 parse_status parse_chain(const frame& f, uint8_t next, uint32_t at, uint32_t end) noexcept {
     for (bool first = true; is_ipv6_extension(next) && !f.out.is_later_fragment(); first = false) {
         if (at + sizeof(ipv6_extension) > end) return f.drop(drop_reason::ipv6_chain_cut);
@@ -180,8 +181,8 @@ parse_status parse_chain(const frame& f, uint8_t next, uint32_t at, uint32_t end
     return parse_upper(f, at, end);
 }
 
-/// RFC 8200 section 3. Extension headers past the hop-by-hop one are not a router's to process; it
-/// reads on to find the upper layer, and refuses chains that no sound sender makes.
+/// RFC 8200 section 3. A router need not process extension headers after the hop-by-hop header;
+/// this parses them to find the upper layer, and rejects chains that no correct sender generates.
 parse_status parse_ipv6(const frame& f) noexcept {
     parsed& out = f.out;
     const uint32_t at = out.l2_bytes;
@@ -195,7 +196,7 @@ parse_status parse_ipv6(const frame& f) noexcept {
     const uint8_t next = header.next_header;
     const uint32_t total_bytes = static_cast<uint32_t>(sizeof(ipv6_header)) + payload_bytes;
     if (total_bytes > room) return f.drop(drop_reason::ipv6_cut);
-    // RFC 2675 section 3: the length is in a hop-by-hop option. No link of ours carries 64 KB.
+    // RFC 2675 section 3: the length is in a hop-by-hop option. No supported link carries 64 KB.
     if (payload_bytes == 0 && next == protocol_hop_by_hop)
         return f.drop(drop_reason::ipv6_jumbogram);
     out.l3_bytes = total_bytes;
@@ -218,7 +219,7 @@ constexpr bool is_tag(uint16_t type) noexcept {
     return type == ether_type_vlan || type == ether_type_service;
 }
 
-/// IEEE 802.1Q section 9.6: identifier 0 is a priority tag, no VLAN; 4095 is reserved.
+/// IEEE 802.1Q section 9.6: VLAN ID 0 is a priority tag without a VLAN; 4095 is reserved.
 parse_status parse_tags(const frame& f) noexcept {
     parsed& out = f.out;
     drop_reason why = drop_reason::none;
@@ -254,7 +255,7 @@ parse_status parse(std::span<const uint8_t> lead, uint32_t frame_bytes, parsed& 
         const parse_status status = parse_tags(f);
         if (status == parse_status::need_more || out.l3_drop != drop_reason::none) return status;
     }
-    // IEEE 802.3 section 3.2.3: a source is one station, its I/G bit is 0.
+    // IEEE 802.3 section 3.2.3: a source address is an individual address, its I/G bit is 0.
     if (ethernet.source.is_group()) return f.drop(drop_reason::ether_source_group);
     switch (out.type) {
         case ether_type_ipv4:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What forwarding writes into a packet: one hop less, and the addresses of the next link.
+// Header rewrites of forwarding: TTL or hop limit, and Ethernet addresses.
 #pragma once
 
 #include "packet/checksum.hpp"
@@ -8,8 +8,8 @@
 
 namespace turnpike::packet {
 
-/// RFC 1812 section 5.3.1: TTL less one, and the header checksum with it (RFC 1624, equation 3).
-/// A packet whose TTL is 0 or 1 is not changed: ipv4_ttl.
+/// RFC 1812 section 5.3.1: decrement the TTL and update the header checksum (RFC 1624, equation 3).
+/// A packet with TTL 0 or 1 is not changed: returns ipv4_ttl.
 [[nodiscard]] inline drop_reason decrement_ttl(ipv4_header& header) noexcept {
     if (header.ttl <= 1) [[unlikely]]
         return drop_reason::ipv4_ttl;
@@ -20,7 +20,7 @@ namespace turnpike::packet {
     return drop_reason::none;
 }
 
-/// RFC 8200 section 3. A packet whose hop limit is 0 or 1 is not changed: ipv6_hop_limit.
+/// RFC 8200 section 3. A packet with hop limit 0 or 1 is not changed: returns ipv6_hop_limit.
 [[nodiscard]] inline drop_reason decrement_hop_limit(ipv6_header& header) noexcept {
     if (header.hop_limit <= 1) [[unlikely]]
         return drop_reason::ipv6_hop_limit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Router alert: "routers should examine this packet more closely" (RFC 2113, RFC 2711; for whom, RFC 6398). Whatever
-// its value: what each means is the business of who examines it.
+// Router alert: "routers should examine this packet more closely" (RFC 2113, RFC 2711; use: RFC
+// 6398). Ignores the option's value; the protocol that receives the packet interprets it.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 namespace turnpike::packet {
 
 enum ipv6_option : uint8_t {
-    ipv6_option_pad1 = 0,  ///< stands alone; all others have their length behind them
+    ipv6_option_pad1 = 0,  ///< one byte; all other options have a length byte
     ipv6_option_router_alert = 5,
 };
 
-/// Of options that are not well formed, as far as they are.
+/// True if the packet has a router alert option. Stops at the first malformed option.
 /// l3  [p.upper_offset - p.l2_bytes] of IPv4 or IPv6, as parse() read it
 [[nodiscard]] inline bool has_router_alert(const uint8_t* l3, const parsed& p) noexcept {
     if (p.is(flag_ipv4_options))
         return find_ipv4_option(l3, p.ipv4_header_bytes,
                                 [](uint8_t type) { return type == ipv4_option_router_alert; });
     if (!p.is(flag_hop_by_hop)) return false;
-    // It is the first extension, and parse() has found that it is whole (RFC 8200 section 4.3).
+    // The hop-by-hop header is the first extension, and parse() checked its length (RFC 8200
+    // section 4.3).
     const uint8_t* const extension = l3 + sizeof(ipv6_header);
     const uint32_t bytes = (extension[1] + 1U) * 8;
     for (uint32_t at = 2; at < bytes;) {

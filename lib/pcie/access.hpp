@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One access over PCIe, split into TLPs and 64-byte lines.
+// Splits a PCIe access into TLPs and 64-byte lines.
 //
 // Source: equations 1 to 3 of "Understanding PCIe performance for end host networking" (equation 2
-// has a stray "+ sz": a read sends nothing but requests upstream), and the specification's rules on
-// where a TLP must end, which the paper leaves out:
-//   - no request crosses a 4 KB boundary (Base Specification 3.0, 2.2.7);
-//   - a completion that is not the last of its request ends on a Read Completion Boundary
-//   (2.3.1.1).
-//     The host is taken to send the largest completions this allows; many send smaller ones.
-// Payloads count as in the paper, in bytes: a TLP's padding to whole words of 4, which an address
-// or length that is no multiple of 4 brings, is left out.
+// has a stray "+ sz": a read sends only requests upstream), and the specification's rules on where
+// a TLP must end, which the paper omits: - no request crosses a 4 KB boundary (Base Specification
+// 3.0, 2.2.7); - a completion that is not the last of its request ends on a Read Completion
+// Boundary (2.3.1.1). The host is taken to send the largest completions this allows; many send
+// smaller ones. Payloads count as in the paper, in bytes: without the padding to 4-byte words of a
+// TLP whose address or length is no multiple of 4.
 //
-// A line that two TLPs share counts for each of them, as the root complex's counters see it.
+// A line that two TLPs share counts for each of them, as in the root complex's counters.
 //
 // Every function here is O(1) per 4 KB page (write) or per read request (read), allocates nothing,
-// and takes a link that passed validate(). No bytes, no TLP. Threads: any.
+// and requires a link that passed validate(). An access of 0 bytes has no TLP. Threads: any.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +34,7 @@ struct line_count {
     uint64_t partial = 0;
 };
 
-/// Lines under [offset, offset + bytes), offset below 64, bytes over 0.
+/// Lines of [offset, offset + bytes), offset below 64, bytes over 0.
 constexpr line_count lines_of(uint32_t offset, uint32_t bytes) noexcept {
     const uint32_t end = offset + bytes;
     const uint32_t touched = (end + line_bytes - 1) / line_bytes;
@@ -46,7 +44,7 @@ constexpr line_count lines_of(uint32_t offset, uint32_t bytes) noexcept {
     return {full, touched - full};
 }
 
-/// A stretch within one page, cut every `limit` bytes from its start (a power of two, 128 or more).
+/// A range within one page, split every `limit` bytes from its start (a power of two, 128 or more).
 struct cut {
     uint64_t tlps = 0;
     line_count lines;
@@ -61,15 +59,15 @@ constexpr cut cut_within_page(uint32_t offset, uint32_t bytes, uint32_t limit) n
     return {whole + 1, {whole * each.full + last.full, whole * each.partial + last.partial}};
 }
 
-/// Completions of one read request: one where that fits, else the first ends on the last boundary
-/// within MPS of its start, and the others follow from there.
+/// Number of completions of one read request: one if it fits, else the first ends on the last
+/// boundary within MPS of its start, and the others follow from there.
 constexpr uint64_t completions_of(const link& l, uint64_t address, uint32_t bytes) noexcept {
     if (bytes <= l.mps) return 1;
     const uint32_t first = l.mps - static_cast<uint32_t>(address % l.rcb);
     return 1 + ((bytes - first + l.mps - 1) >> std::countr_zero(l.mps));
 }
 
-/// Calls on_part(address, bytes) for each part of [address, address + bytes) in a page of its own.
+/// Call on_part(address, bytes) for the part of [address, address + bytes) in each page.
 template <class OnPart>
 constexpr void for_each_page(uint64_t address, uint64_t bytes, OnPart on_part) noexcept {
     while (bytes > 0) {
@@ -83,8 +81,9 @@ constexpr void for_each_page(uint64_t address, uint64_t bytes, OnPart on_part) n
 
 }  // namespace detail
 
-/// The device writes host memory (a received frame, a descriptor written back).
-/// address  on the bus; only its place within a page matters
+/// The device writes host memory (a received frame, a descriptor write-back).
+///
+/// address  on the bus; only its offset within a page matters
 constexpr transactions write(const link& l, uint64_t address, uint64_t bytes) noexcept {
     transactions t;
     detail::for_each_page(address, bytes, [&](uint64_t at, uint32_t part) {
@@ -137,7 +136,8 @@ constexpr transactions register_read(const link& l, uint32_t bytes) noexcept {
     return t;
 }
 
-/// The device interrupts by message (MSI, MSI-X): a write of 4 bytes that reaches no memory.
+/// The device sends an interrupt message (MSI, MSI-X): a write of 4 bytes that does not go to
+/// memory.
 constexpr transactions interrupt(const link& l) noexcept {
     constexpr uint32_t message_bytes = 4;
     transactions t;

@@ -12,8 +12,8 @@ constexpr uint32_t preamble_and_gap_bytes = 20;
 constexpr uint32_t register_bytes = 4;
 constexpr uint32_t max_frame_bytes = 65535;
 
-/// Accesses that each serve `group` packets on average, per packet. A mean between whole numbers is
-/// a mixture of the two next to it, so that every access priced is one that can happen.
+/// Cost per packet of accesses that serve `group` packets each on average. A fractional mean is a
+/// mixture of the two adjacent integers, so that every priced access is a possible one.
 template <class Access>
 transactions_per_packet shared_by(double group, Access access) {
     transactions_per_packet each;
@@ -24,7 +24,7 @@ transactions_per_packet shared_by(double group, Access access) {
     return each;
 }
 
-/// Packets between two doorbells; 0 where there are none.
+/// Packets between two doorbells; 0 without doorbells.
 double doorbell_interval_packets(const doorbell& d, double burst) {
     switch (d.policy) {
         case doorbell_policy::none:
@@ -39,7 +39,7 @@ double doorbell_interval_packets(const doorbell& d, double burst) {
     return 0;
 }
 
-/// Descriptors that the device learns of at once.
+/// Descriptors posted per doorbell.
 double posted_packets(const direction_profile& d, double burst) {
     const double interval = doorbell_interval_packets(d.doorbell, burst);
     return std::max<double>(d.refill_packets, interval > 0 ? interval : burst);
@@ -83,13 +83,13 @@ transactions_per_packet price_write_back(const write_back& w, const link& l) {
     return each;
 }
 
-/// Frames that cross in `move` (write or read), by the mix.
+/// Frame data that crosses in `move` (write or read), averaged over the mix.
 template <class Move>
 void price_frames(const direction_profile& d, const load& carried, transactions_per_packet& data,
                   direction_bill& bill, Move move) {
     double weights = 0;
     for (const auto& share : carried.frames) weights += share.weight;
-    // The frame starts at a line, so its prefix ends the line before.
+    // The frame starts at a line, so its prefix ends in the line before.
     const uint64_t address = (page_bytes - d.prefix_bytes) % line_bytes;
     for (const auto& share : carried.frames) {
         const double part = share.weight / weights;
@@ -100,7 +100,7 @@ void price_frames(const direction_profile& d, const load& carried, transactions_
     }
 }
 
-/// What receive and transmit have alike.
+/// The part common to receive and transmit.
 void price_registers(const direction_profile& d, const link& l, double burst,
                      direction_bill& bill) {
     if (const double interval = doorbell_interval_packets(d.doorbell, burst); interval > 0)
@@ -136,7 +136,7 @@ direction_bill price_tx(const direction_profile& d, const link& l, const load& c
 }
 
 result<void> validate(const load& carried, const std::string& name) {
-    if (carried.frames.empty()) return fail(EINVAL, name + ".frames", "no frame size is given");
+    if (carried.frames.empty()) return fail(EINVAL, name + ".frames", "no frame size given");
     double weights = 0;
     for (const auto& share : carried.frames) {
         if (share.frame_bytes <= fcs_bytes || share.frame_bytes > max_frame_bytes)
@@ -202,7 +202,7 @@ throughput achievable(const bill& b, traffic_direction d, double ethernet_gbps) 
         most.mpps = down_mpps;
         most.binds = resource::link_down;
     }
-    // Ethernet is full duplex: the direction with the longer frames fills first.
+    // Ethernet is full duplex: the direction with more wire bytes is the limit.
     const double wire_bytes = d == traffic_direction::both
                                   ? std::max(b.rx.wire_bytes, b.tx.wire_bytes)
                                   : carried.wire_bytes;

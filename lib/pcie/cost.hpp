@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The PCIe bill of a packet: a profile's policies, priced on a link (access.hpp) and divided by the
-// packets that share each transaction; and from it, what the link can carry.
+// The PCIe cost of a packet: a profile's policies, priced on a link (access.hpp) and divided by the
+// packets that share each transaction; and the resulting maximum throughput of the link.
 //
 // Source: "Understanding PCIe performance for end host networking", section 3 and Figure 1; Intel,
 // "Benchmarking and Analysis of Software Data Planes" (2017), equations 23 and 24, section 8.5.
@@ -17,8 +17,8 @@
 
 namespace turnpike::pcie {
 
-/// What a transaction is for. Each belongs to receive or transmit by itself, except the last three,
-/// which both have.
+/// Purpose of a transaction. Each belongs to receive or to transmit, except the last three, which
+/// belong to both.
 enum class purpose : uint8_t {
     rx_data,
     rx_descriptor_fetch,
@@ -35,22 +35,21 @@ inline constexpr std::array<std::string_view, 9> purpose_names{
     "tx_write_back", "doorbells",           "register_reads", "interrupts"};
 
 struct frame_share {
-    uint32_t
-        frame_bytes;    ///< as Ethernet counts it, with its 4 bytes of FCS (an mbuf's pkt_len + 4)
-    double weight = 1;  ///< packets of this size, in any unit
+    uint32_t frame_bytes;  ///< on Ethernet, including 4 bytes of FCS (an mbuf's pkt_len + 4)
+    double weight = 1;     ///< packets of this size, in any unit
 };
 
-/// What one direction carries.
+/// The traffic of one direction.
 struct load {
     std::vector<frame_share> frames;
-    double burst = 32;  ///< packets per call of the driver, a mean
+    double burst = 32;  ///< packets per driver call, a mean
 };
 
-/// One direction's bill, per packet received or per packet sent.
+/// Cost of one direction, per packet received or per packet sent.
 struct direction_bill {
     std::array<transactions_per_packet, purpose_names.size()> by_purpose{};
-    double data_bytes = 0;  ///< mean bytes of a frame that cross PCIe, without FCS
-    double wire_bytes = 0;  ///< mean bytes of a frame on Ethernet, preamble and gap included
+    double data_bytes = 0;  ///< mean frame bytes that cross PCIe, without FCS
+    double wire_bytes = 0;  ///< mean bytes per frame on Ethernet, including preamble and gap
 
     [[nodiscard]] const transactions_per_packet& operator[](purpose p) const {
         return by_purpose[static_cast<size_t>(p)];
@@ -73,12 +72,13 @@ struct bill {
                                           double per = 1) const;
 };
 
-/// The slip behind the paper's published Figure 1, on request: the figure's code lost the read
+/// Reproduces, on request, an error in the paper's published Figure 1: its code omitted the read
 /// request of the receive descriptor fetch.
 enum class published_slip { corrected, reproduced };
 
-/// Price a profile on a link. One load for both directions, or one each.
-/// Buffers are taken to start at a cache line and to lie within a page, prefix in front.
+/// Price a profile on a link. One load for both directions, or one each. Assumes that buffers start
+/// at a cache line and lie within a page, with the prefix in front.
+///
 /// Errors  EINVAL: a link or profile that does not pass validate(); no frames, a frame outside 5 to
 ///         65535 bytes, a weight below 0 or none above, a burst below 1. `object` names the field.
 [[nodiscard]] result<bill> cost(const nic_profile& profile, const link& l, const load& both,
@@ -86,23 +86,24 @@ enum class published_slip { corrected, reproduced };
 [[nodiscard]] result<bill> cost(const nic_profile& profile, const link& l, const load& rx,
                                 const load& tx, published_slip slip = published_slip::corrected);
 
-enum class traffic_direction { tx, rx, both };  ///< both: one packet received for each one sent
+enum class traffic_direction { tx, rx, both };  ///< both: one packet received per packet sent
 enum class resource { link_up, link_down, ethernet };
 inline constexpr std::array<std::string_view, 3> resource_names{"link_up", "link_down", "ethernet"};
 
 struct throughput {
-    double mpps = 0;  ///< packets each way, in millions a second
-    double gbps = 0;  ///< frame bytes that cross PCIe each way, without FCS
+    double mpps = 0;  ///< packets per direction, in millions per second
+    double gbps = 0;  ///< frame bytes that cross PCIe per direction, without FCS
     resource binds = resource::link_up;
-    double up_utilisation = 0;  ///< at that rate, of what the link can carry: 0 to 1
+    double up_utilisation = 0;  ///< share of the link's capacity at that rate: 0 to 1
     double down_utilisation = 0;
 };
 
-/// The most that link and port can carry.
+/// The maximum throughput of link and port.
+///
 /// ethernet_gbps  the port's speed; 0: the link alone
 [[nodiscard]] throughput achievable(const bill& b, traffic_direction d, double ethernet_gbps = 0);
 
-/// The payload rate of Ethernet itself at a frame size, in the unit of throughput::gbps.
+/// The maximum payload rate of Ethernet for a frame size, in the unit of throughput::gbps.
 [[nodiscard]] double ethernet_payload_gbps(double ethernet_gbps, uint32_t frame_bytes) noexcept;
 
 }  // namespace turnpike::pcie

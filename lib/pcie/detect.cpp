@@ -10,13 +10,13 @@
 namespace turnpike::pcie {
 namespace {
 
-constexpr size_t header_bytes = 64;  // what an unprivileged reader gets
+constexpr size_t header_bytes = 64;  // readable without privileges
 constexpr size_t conventional_bytes = 256;
 constexpr size_t extended_bytes = 4096;
 constexpr uint32_t capability_pci_express = 0x10;
 constexpr uint32_t capability_advanced_errors = 0x0001;
 
-/// Config space as read, little-endian; beyond its end it reads as 0, as an absent register does.
+/// A copy of config space, little-endian; reads beyond its end return 0, like absent registers.
 class config_space {
   public:
     explicit config_space(std::ifstream& file) {
@@ -30,7 +30,7 @@ class config_space {
     [[nodiscard]] uint32_t u16(size_t at) const { return u8(at) | u8(at + 1) << 8; }
     [[nodiscard]] uint32_t u32(size_t at) const { return u16(at) | u16(at + 2) << 16; }
 
-    /// Where a capability starts; 0 where there is none; nothing where the list never ends.
+    /// Offset of a capability; 0 if absent; nullopt if the list is circular.
     [[nodiscard]] std::optional<size_t> capability(uint32_t id) const {
         constexpr size_t status = 0x06, status_has_list = 1u << 4, first = 0x34;
         constexpr int most = (conventional_bytes - header_bytes) / 4;
@@ -80,12 +80,13 @@ result<link> read_link(const config_space& config, size_t capability, const std:
     const uint32_t width = (link_status >> 4) & 0x3f;
     if (speed == 0 || width == 0)
         return fail(ENOTSUP, device,
-                    "the device has no link of its own (emulated, integrated in the root complex) "
-                    "or the link is down; state it by hand");
+                    "the device has no PCIe link (emulated, or integrated in the root complex) "
+                    "or the link is down; specify the link by hand");
     const auto mps = size_field((device_control >> 5) & 7);
     const auto mrrs = size_field((device_control >> 12) & 7);
     if (!mps || !mrrs)
-        return fail(EIO, device, "Device Control holds a reserved MPS or MRRS; state them by hand");
+        return fail(EIO, device,
+                    "Device Control holds a reserved MPS or MRRS; specify them by hand");
 
     link found;
     found.gen = static_cast<uint8_t>(speed);
@@ -114,16 +115,16 @@ result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_vi
     const std::string device = (devices / address).string();
     std::error_code ignored;
     if (!std::filesystem::exists(device, ignored))
-        return fail(ENODEV, device, "there is no such PCI device; lspci -D lists those there are");
+        return fail(ENODEV, device, "no such PCI device; lspci -D lists the existing ones");
     const auto function = std::filesystem::exists(device + "/physfn", ignored) ? "/physfn" : "";
     std::ifstream file(device + function + "/config", std::ios::binary);
-    if (!file) return fail(EIO, device, "its config space cannot be opened");
+    if (!file) return fail(EIO, device, "cannot open its config space");
 
     const config_space config(file);
-    if (config.size() < header_bytes) return fail(EIO, device, "its config space cannot be read");
+    if (config.size() < header_bytes) return fail(EIO, device, "cannot read its config space");
     if (config.size() == header_bytes)
         return fail(EACCES, device,
-                    "only the first 64 bytes of config space are readable: run as root, or state "
+                    "only the first 64 bytes of config space are readable: run as root, or specify "
                     "link, MPS and MRRS by hand");
     if (config.u32(0) == ~0u)
         return fail(EIO, device, "the device does not answer (removed, or powered down)");
@@ -131,7 +132,7 @@ result<link> detect_link(const std::filesystem::path& sysfs_root, std::string_vi
     if (!capability) return fail(EIO, device, "its capability list is damaged");
     if (*capability == 0)
         return fail(ENOTSUP, device,
-                    "it has no PCI Express capability (a conventional or emulated device); state "
+                    "it has no PCI Express capability (a conventional or emulated device); specify "
                     "its link by hand");
     return read_link(config, *capability, device);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The PCIe object that every program of turnpike prints:
-//   {"source": "modelled|counted|measured", "profile": NAME or null, "link": {...},
-//    "per_packet": {"lines": {...}, "tlps": {...}, "bytes": {...}, "by_purpose": {...}},
-//    "assumptions": [...]}
-// Threads: any. Errors: none.
+// The JSON object for PCIe, common to all programs of turnpike: {"source":
+//   "modelled|counted|measured", "profile": NAME or null, "link": {...}, "per_packet": {"lines":
+//   {...}, "tlps": {...}, "bytes": {...}, "by_purpose": {...}}, "assumptions": [...]} Threads: any.
+//   Errors: none.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

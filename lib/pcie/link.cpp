@@ -15,7 +15,7 @@ struct generation {
     double internal_delay_symbols;  // Base Specification, table of Ack latency limits
 };
 
-// The specification gives internal delays for 2.5, 5 and 8 GT/s; faster links take the last.
+// The specification gives internal delays for 2.5, 5 and 8 GT/s; faster links use the last.
 constexpr std::array<generation, 6> generations{{
     {2.5 * 8 / 10, 19},
     {5.0 * 8 / 10, 70},
@@ -27,7 +27,7 @@ constexpr std::array<generation, 6> generations{{
 
 constexpr std::array<uint8_t, 7> widths{1, 2, 4, 8, 12, 16, 32};
 
-// AckFactor: how many TLPs of the largest size may pass between two acknowledgements.
+// AckFactor: number of maximum-size TLPs per acknowledgement.
 double ack_factor(const link& l) noexcept {
     if (l.mps <= 256) return l.lanes <= 4 ? 1.4 : l.lanes == 8 ? 2.5 : 3.0;
     return l.lanes <= 8 ? 1.0 : 2.0;
@@ -74,7 +74,7 @@ result<link> parse_link(std::string_view text) {
     good = good && read_number(rest, parsed.lanes) && rest.empty();
     if (!good)
         return fail(EINVAL, "link '" + std::string(text) + "'",
-                    "write generation and lanes as gen3x8");
+                    "should be generation and lanes, as gen3x8");
     if (const auto valid = validate(parsed); !valid)
         return fail(EINVAL, "link '" + std::string(text) + "'", valid.error().text);
     return parsed;

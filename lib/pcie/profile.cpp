@@ -15,7 +15,7 @@ std::string names_of(std::span<const nic_profile> profiles) {
     return names;
 }
 
-/// The first field out of its range wins; the later checks then change nothing.
+/// Reports the first field out of range; later checks have no effect.
 class field_checks {
   public:
     explicit field_checks(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -117,7 +117,7 @@ result<void> validate(const nic_profile& profile) {
         return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
     };
     check.require("name", !profile.name.empty() && std::ranges::all_of(profile.name, fits_a_name),
-                  "a profile's name is made of letters, digits, '-', '_' and '.'");
+                  "a profile's name consists of letters, digits, '-', '_' and '.'");
     check.within("ethernet_gbps", profile.ethernet_gbps, 0, 10'000, " Gb/s");
     if (auto good = check.outcome(); !good) return good;
     if (auto good = validate(profile.rx, "rx"); !good) return good;

@@ -42,7 +42,7 @@ const policy_names<doorbell_policy>& names_of(doorbell_policy) {
 using config::node;
 using config::node_kind;
 
-/// All of the text as a number.
+/// Parse the whole text as a number.
 template <class Number>
 bool convert(std::string_view text, Number& out) {
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -51,7 +51,7 @@ bool convert(std::string_view text, Number& out) {
 bool convert(const node& from, uint32_t& out) { return convert(from.text(), out); }
 bool convert(const node& from, double& out) {
     std::string_view text = from.text();
-    if (text == ".nan" || text == ".inf") text.remove_prefix(1);  // as YAML writes them
+    if (text == ".nan" || text == ".inf") text.remove_prefix(1);  // YAML's spelling
     return convert(text, out);
 }
 bool convert(const node& from, bool& out) {
@@ -69,7 +69,7 @@ bool convert(const node& from, std::vector<std::string>& out) {
     return from.kind() == node_kind::list;
 }
 
-/// One mapping: reads the fields it is asked for, then refuses what is left.
+/// A mapping: reads known fields, then rejects the rest.
 class mapping {
   public:
     mapping(const node& from, std::string name) : node_(from), name_(std::move(name)) {
@@ -122,7 +122,7 @@ class mapping {
             {EINVAL, at.file() + ":" + std::to_string(at.line()), std::move(text)}};
     }
 
-    /// The node of a dotted field name, or the nearest one around it that is in the file.
+    /// The node of a dotted field name, or its nearest parent in the file.
     [[nodiscard]] node node_of(std::string_view field) const {
         node nearest = node_;
         while (!field.empty()) {
@@ -180,7 +180,7 @@ void read_direction(mapping& fields, direction_profile& d) {
     fields.read("carries_fcs", d.carries_fcs);
 }
 
-/// earlier  the profiles above this one in the file
+/// earlier  profiles earlier in the file
 nic_profile read_profile(const node& from, const std::vector<nic_profile>& earlier) {
     mapping fields(from, "profile");
     std::string name, base;
@@ -189,7 +189,7 @@ nic_profile read_profile(const node& from, const std::vector<nic_profile>& earli
     const auto taken = [&name](const nic_profile& other) { return other.name == name; };
     if (name.empty()) fields.refuse(from, "a profile needs a name");
     if (std::ranges::any_of(builtin_profiles(), taken) || std::ranges::any_of(earlier, taken))
-        fields.refuse(fields.node_of("name"), "there is a profile '" + name + "' already");
+        fields.refuse(fields.node_of("name"), "duplicate profile '" + name + "'");
 
     nic_profile profile;
     if (!base.empty()) {
@@ -224,10 +224,10 @@ result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
     const auto list = root.find("profiles");
     if (!list || list->kind() != node_kind::list)
         return fail(EINVAL, origin + ":1",
-                    "the file must hold a list of profiles: 'profiles: [...]'");
+                    "the file must contain a list of profiles: 'profiles: [...]'");
     for (const node key : root.children())
         if (key.text() != "profiles")
-            mapping::refuse(key, "the file holds 'profiles' and nothing else, not '" +
+            mapping::refuse(key, "the only key of the file is 'profiles', not '" +
                                      std::string(key.text()) + "'");
     std::vector<nic_profile> profiles;
     for (const node profile : list->children()) profiles.push_back(read_profile(profile, profiles));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A user's own NIC profiles, in YAML.
+// Parser for users' NIC profiles in YAML.
 //
 //   profiles:
 //     - name: my-nic
@@ -15,8 +15,8 @@
 //       known: ["..."]
 //       assumptions: ["..."]
 //
-// A profile with a base has its own drivers only; `known` and `assumptions`, where given, replace
-// those of the base.
+// A profile does not inherit `drivers` from its base; `known` and `assumptions`, if given, replace
+// the base's.
 // Errors  EINVAL, `object` is FILE:LINE; unknown and repeated keys are refused
 // Threads any
 #pragma once
@@ -29,10 +29,10 @@
 
 namespace turnpike::pcie {
 
-/// Errors  also those of opening the file
+/// Errors  also of opening the file
 [[nodiscard]] result<std::vector<nic_profile>> load_profiles(const std::filesystem::path& file);
 
-/// origin  what stands for FILE in messages
+/// origin  replaces FILE in messages
 [[nodiscard]] result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
                                                               const std::string& origin);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The built-in profiles. Sources of each: profile.hpp.
+// The built-in profiles. Sources: profile.hpp.
 #include <array>
 
 #include "pcie/profile.hpp"
@@ -11,16 +11,17 @@ constexpr fetch one_at_a_time{.bytes = 16, .batch = 1, .policy = fetch_policy::f
 constexpr write_back no_write_back{.policy = write_back_policy::none};
 constexpr doorbell no_doorbell{.policy = doorbell_policy::none};
 constexpr doorbell one_per_32_packets{.policy = doorbell_policy::every, .packets = 32};
-// DPDK's Intel drivers send longer bursts in pieces of tx_rs_thresh.
+// DPDK's Intel drivers split longer bursts into pieces of tx_rs_thresh.
 constexpr doorbell one_per_burst_of_32{.policy = doorbell_policy::per_burst, .packets = 32};
 constexpr write_back report_status_every_32{.policy = write_back_policy::every, .packets = 32};
 
 const char* const rs_on_burst_end =
-    "the simple and vector transmit paths: the full-featured path also asks for a write-back on "
+    "the simple and vector transmit paths: the full-featured path also requests a write-back for "
     "the last packet of each burst";
 const char* const rx_lines =
-    "43 % of the receive descriptors leave in whole lines, as measured on an X710 at 29.8 Mpps "
-    "(Intel 2017, section 8.5); at low rates fewer do";
+    "43 % of the receive descriptors are written in whole lines, as measured on an X710 at 29.8 "
+    "Mpps "
+    "(Intel 2017, section 8.5); fewer at low rates";
 
 nic_profile data_only() {
     const direction_profile nothing_but_data{
@@ -31,7 +32,7 @@ nic_profile data_only() {
             .ethernet_gbps = 40,
             .rx = nothing_but_data,
             .tx = nothing_but_data,
-            .known = {"the ceiling that PCIe sets to every NIC"},
+            .known = {"the PCIe limit of every NIC"},
             .assumptions = {}};
 }
 
@@ -48,8 +49,8 @@ nic_profile simple() {
                .write_back = no_write_back,
                .packets_per_interrupt = 1,
                .packets_per_register_read = 1},
-        .known = {"section 3 of the paper lists its steps one by one"},
-        .assumptions = {"the paper's textbook NIC; no product works so"}};
+        .known = {"section 3 of the paper lists its transactions"},
+        .assumptions = {"the paper's textbook NIC; no product works this way"}};
 }
 
 nic_profile niantic_kernel() {
@@ -67,8 +68,8 @@ nic_profile niantic_kernel() {
                    .packets_per_interrupt = 32,
                    .packets_per_register_read = 1},
             .known = {"82599 fetches up to 40 transmit descriptors and writes back up to 8"},
-            .assumptions = {"every transmit fetch and write-back is as large as it can be",
-                            "one interrupt per 32 packets each way, a head register read per "
+            .assumptions = {"transmit fetches and write-backs have the maximum size",
+                            "one interrupt per 32 packets per direction, a head register read per "
                             "packet sent and per 8 received"}};
 }
 
@@ -83,9 +84,9 @@ nic_profile niantic_dpdk() {
                    .doorbell = one_per_32_packets},
             .known = {"no interrupts and no register reads; 82599 fetches up to 40 transmit "
                       "descriptors and writes back up to 8"},
-            .assumptions = {"every transmit fetch and write-back is as large as it can be",
+            .assumptions = {"transmit fetches and write-backs have the maximum size",
                             "8 transmit descriptors are written back per 8 packets, although the "
-                            "real driver asks for one per 32 (profile ixgbe)"}};
+                            "real driver requests one per 32 (profile ixgbe)"}};
 }
 
 nic_profile ixgbe() {
@@ -100,8 +101,8 @@ nic_profile ixgbe() {
                .doorbell = one_per_burst_of_32},
         .known = {"16-byte descriptors; receive refill and tail write per 32, one transmit tail "
                   "write per burst, RS every 32; PTHRESH 8 (receive) and 32 (transmit)"},
-        .assumptions = {"a fetch brings as many descriptors as PTHRESH",
-                        "each receive descriptor is written back on its own", rs_on_burst_end}};
+        .assumptions = {"a fetch reads PTHRESH descriptors",
+                        "each receive descriptor is written back separately", rs_on_burst_end}};
 }
 
 nic_profile i40e() {
@@ -139,7 +140,7 @@ nic_profile ice() {
 nic_profile e1000() {
     return {
         .name = "e1000",
-        .summary = "Intel 82574 and its kin under DPDK's net_e1000_em",
+        .summary = "Intel 82574 family under DPDK's net_e1000_em",
         .drivers = {"net_e1000_em"},
         .ethernet_gbps = 1,
         .rx = {.fetch = {.batch = 8},
@@ -150,9 +151,9 @@ nic_profile e1000() {
         .known = {"16-byte descriptors; the receive tail is written after a burst once more than "
                   "rx_free_thresh are held, the transmit tail once per burst; RS every 32"},
         .assumptions = {"rx_free_thresh 32, as turnpike sets it (the driver's default is 0: "
-                        "the receive tail after every burst that got a packet)",
+                        "the receive tail after every burst with a packet)",
                         "fetches of up to 8 receive and 32 transmit descriptors",
-                        "each receive descriptor is written back on its own"}};
+                        "each receive descriptor is written back separately"}};
 }
 
 nic_profile igb() {
@@ -190,8 +191,8 @@ nic_profile mlx5() {
                       "receive doorbell is a record in host memory, the transmit doorbell 8 bytes "
                       "per burst; one transmit completion per 32 packets"},
             .assumptions = {
-                "no completion compression, no frames inlined in transmit entries, one "
-                "64-byte transmit entry a packet",
+                "no completion compression, no frames inlined in transmit entries, one 64-byte "
+                "transmit entry per packet",
                 "fetches of up to 4 entries; reads of the doorbell record are not counted"}};
 }
 
@@ -199,59 +200,59 @@ nic_profile virtio() {
     const fetch split_ring{.batch = 8, .index_bytes = 2};
     const write_back used_ring{
         .policy = write_back_policy::batch, .bytes = 8, .index_bytes = 2, .packets = 8};
-    return {
-        .name = "virtio",
-        .summary = "a virtio-net device in hardware under DPDK's net_virtio, split ring",
-        .drivers = {"net_virtio"},
-        .ethernet_gbps = 0,
-        .rx = {.fetch = split_ring,
-               .write_back = used_ring,
-               .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0, .bytes = 2},
-               .prefix_bytes = 12},
-        .tx = {.fetch = split_ring,
-               .write_back = used_ring,
-               .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0, .bytes = 2},
-               .prefix_bytes = 12},
-        .known = {"descriptors of 16 bytes, 2 in the avail ring and 8 in the used ring beside "
-                  "each; refill and a receive notification after every burst that got packets, a "
-                  "transmit notification per burst, each unless the device asks for none"},
-        .assumptions = {"a device behind a PCIe link, which wants every notification (an "
-                        "emulated one has no link, and does not: virtio-qemu)",
-                        "the driver's default receive paths: the vectorized one refills and "
-                        "notifies per 32",
-                        "fetches and used-ring writes of 8, each with one write of used.idx; "
-                        "reads of avail.idx are not counted",
-                        "a 12-byte header in front of each frame, in the same buffer"}};
+    return {.name = "virtio",
+            .summary = "a virtio-net device in hardware under DPDK's net_virtio, split ring",
+            .drivers = {"net_virtio"},
+            .ethernet_gbps = 0,
+            .rx = {.fetch = split_ring,
+                   .write_back = used_ring,
+                   .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0, .bytes = 2},
+                   .prefix_bytes = 12},
+            .tx = {.fetch = split_ring,
+                   .write_back = used_ring,
+                   .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0, .bytes = 2},
+                   .prefix_bytes = 12},
+            .known = {"descriptors of 16 bytes, 2 in the avail ring and 8 in the used ring beside "
+                      "each; refill and a receive notification after every burst with packets, a "
+                      "transmit notification per burst, each unless the device suppresses it"},
+            .assumptions = {"a device behind a PCIe link, which enables every notification (an "
+                            "emulated one, without a link, does not: virtio-qemu)",
+                            "the driver's default receive paths: the vectorized one refills and "
+                            "notifies per 32",
+                            "fetches and used-ring writes of 8, each with one write of used.idx; "
+                            "reads of avail.idx are not counted",
+                            "a 12-byte header before each frame, in the same buffer"}};
 }
 
 nic_profile virtio_qemu() {
     nic_profile profile = virtio();
     profile.name = "virtio-qemu";
-    profile.summary = "QEMU's own virtio-net under DPDK's net_virtio, split ring";
+    profile.summary = "QEMU's virtio-net under DPDK's net_virtio, split ring";
     profile.drivers = {};
     profile.rx.doorbell = no_doorbell;
     profile.known.emplace_back(
-        "QEMU asks for no receive notifications while it has buffers, and for no transmit "
-        "notifications while it sends (counted at QEMU 7.2: doc/vm-observer.md)");
+        "QEMU suppresses receive notifications while it has buffers, and transmit notifications "
+        "while it sends (counted at QEMU 7.2: doc/vm-observer.md)");
     profile.assumptions[0] =
-        "as if the device stood behind a PCIe link, which it does not; it is done with a burst "
-        "before the next one (else that one's notification is left out)";
+        "modelled as a device on a PCIe link, which it is not; it completes a burst before the "
+        "next one (otherwise it suppresses the next notification)";
     return profile;
 }
 
 nic_profile vmxnet3() {
-    return {.name = "vmxnet3",
-            .summary = "VMware's paravirtual NIC under DPDK's net_vmxnet3",
-            .drivers = {"net_vmxnet3"},
-            .ethernet_gbps = 0,
-            .rx = {.fetch = {.batch = 4}, .doorbell = no_doorbell},
-            .tx = {.fetch = {.batch = 4},
-                   .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0}},
-            .known = {"descriptors of 16 bytes and completions of 16; a transmit tail write per "
-                      "burst; the receive tail only where the hypervisor asks for it"},
-            .assumptions = {"as if the device stood behind a PCIe link, which it does not; the "
-                            "hypervisor never asks for the receive tail",
-                            "one completion per packet each way; fetches of up to 4 descriptors"}};
+    return {
+        .name = "vmxnet3",
+        .summary = "VMware's paravirtual NIC under DPDK's net_vmxnet3",
+        .drivers = {"net_vmxnet3"},
+        .ethernet_gbps = 0,
+        .rx = {.fetch = {.batch = 4}, .doorbell = no_doorbell},
+        .tx = {.fetch = {.batch = 4},
+               .doorbell = {.policy = doorbell_policy::per_burst, .packets = 0}},
+        .known = {"descriptors of 16 bytes and completions of 16; a transmit tail write per "
+                  "burst; the receive tail only if the hypervisor requests it"},
+        .assumptions = {"modelled as a device on a PCIe link, which it is not; the hypervisor "
+                        "never requests the receive tail",
+                        "one completion per packet per direction; fetches of up to 4 descriptors"}};
 }
 
 }  // namespace

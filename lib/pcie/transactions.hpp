@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What crosses a PCIe link, in the two units of the bill: TLPs with their wire bytes, and 64-byte
-// lines under the names of pcm-pcie (Intel, "Benchmarking and Analysis of Software Data Planes",
-// 2017, table 17).
+// PCIe transaction counts, in the model's two units: TLPs with their wire bytes, and 64-byte lines
+// under pcm-pcie's names (Intel, "Benchmarking and Analysis of Software Data Planes", 2017, table
+// 17).
 #pragma once
 
 #include <concepts>
@@ -9,7 +9,7 @@
 
 namespace turnpike::pcie {
 
-/// Number: uint64_t where transactions are counted, double for means per packet.
+/// Number: uint64_t for counts, double for means per packet.
 template <class Number>
 requires std::same_as<Number, uint64_t> || std::same_as<Number, double>
 struct basic_transactions {
@@ -23,15 +23,15 @@ struct basic_transactions {
         Number down{};  ///< wire bytes from host to device, headers included
     } bytes;
     struct {
-        Number rd_cur{};  ///< lines of host memory that the device read
-        Number itom{};    ///< lines of host memory that it wrote whole
-        Number rfo{};     ///< lines of host memory that it wrote in part
+        Number rd_cur{};  ///< lines of host memory read by the device
+        Number itom{};    ///< full-line writes to host memory by the device
+        Number rfo{};     ///< partial-line writes to host memory by the device
         Number wil{};     ///< register writes by a core
         Number prd{};     ///< register reads by a core
     } lines;
     struct {
-        Number read{};     ///< bytes of host memory the device read, without headers
-        Number written{};  ///< bytes of host memory the device wrote, without headers
+        Number read{};     ///< bytes of host memory read by the device, without headers
+        Number written{};  ///< bytes of host memory written by the device, without headers
     } dma;
 
     template <class Other>

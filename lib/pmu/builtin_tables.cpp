@@ -13,10 +13,11 @@ result<table> table_for(const cpu_model& m) {
         if (t->is_for(m)) return t;
         families += (families.empty() ? "" : ", ") + t->family;
     }
-    return fail(ENOTSUP, to_string(m),
-                fmt::format("there is no table of its counters yet; there are {} (doc/measure.md "
-                            "says how to write one)",
-                            families));
+    return fail(
+        ENOTSUP, to_string(m),
+        fmt::format("there is no event table for this CPU; tables exist for {} (doc/measure.md "
+                    "describes how to write one)",
+                    families));
 }
 
 }  // namespace turnpike::pmu

@@ -18,7 +18,7 @@ bool knows_event_names() noexcept { return true; }
 
 result<encoding> encode_name(std::string_view name) {
     static const int started = [] {
-        // Other CPUs than this one are asked about, too; libpfm4 has no other way to say so.
+        // Lets libpfm4 encode events of other CPUs than this one; there is no API for it.
         setenv("LIBPFM_ENCODE_INACTIVE", "1", 0);
         return pfm_initialize();
     }();
@@ -27,7 +27,7 @@ result<encoding> encode_name(std::string_view name) {
     const std::string text(name);
     pfm_pmu_encode_arg_t asked{};
     asked.size = sizeof asked;
-    // What the register takes: perf's own header, which libpfm4 copies, cannot stand beside Linux's.
+    // Encode the raw register value: libpfm4's perf header conflicts with Linux's.
     const int code =
         pfm_get_os_event_encoding(text.c_str(), PFM_PLM0 | PFM_PLM3, PFM_OS_NONE, &asked);
     if (code != PFM_SUCCESS)
@@ -35,7 +35,8 @@ result<encoding> encode_name(std::string_view name) {
     encoding out;
     for (int i = 0; i < asked.count && i < attribute_words; ++i) out.words[i] = asked.codes[i];
     std::free(asked.codes);
-    // The kernel sets user, system, interrupt and enable itself (bits 16, 17, 20, 22).
+    // Remove bits that the kernel sets itself: user, system, interrupt and enable (bits 16, 17, 20,
+    // 22).
     constexpr uint64_t kernels = 1u << 16 | 1u << 17 | 1u << 20 | 1u << 22;
     out.words[0] &= ~kernels;
     return out;
@@ -47,7 +48,7 @@ bool knows_event_names() noexcept { return false; }
 
 result<encoding> encode_name(std::string_view name) {
     return fail(ENOTSUP, std::string(name),
-                "this program was built without libpfm4: give the event's config");
+                "this program was built without libpfm4: specify the event's config");
 }
 
 #endif

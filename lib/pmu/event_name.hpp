@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core event by the name that its maker gives it, where libpfm4 was there when this was built.
+// Encodes a core event by the CPU vendor's name, if built with libpfm4.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace turnpike::pmu {
 
-/// Whether libpfm4 is in this program.
+/// True if built with libpfm4.
 [[nodiscard]] bool knows_event_names() noexcept;
 
-/// name  "INST_RETIRED:ANY_P", of the CPU that this runs on; "bdx::INST_RETIRED:ANY_P" of another
-/// Errors  ENOTSUP: built without libpfm4; EINVAL: it knows no such event
+/// name  "INST_RETIRED:ANY_P" for this CPU; "bdx::INST_RETIRED:ANY_P" for another one
+/// Errors  ENOTSUP: built without libpfm4; EINVAL: unknown event
 /// Threads one at a time
 [[nodiscard]] result<encoding> encode_name(std::string_view name);
 

@@ -12,7 +12,7 @@ class matching {
     matching(std::span<const fit_event> events, unsigned counters)
         : events_(events), taken_(counters, -1) {}
 
-    /// Give the event a counter, moving others if need be.
+    /// Assign a counter to the event, reassigning others if necessary.
     bool place(size_t event) {
         uint32_t seen = 0;
         return place(event, seen);

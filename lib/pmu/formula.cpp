@@ -17,7 +17,7 @@ bool in_name(char c) { return begins_name(c) || (c >= '0' && c <= '9') || c == '
 
 }  // namespace
 
-/// Recursive descent; each part appends its steps, operands first.
+/// Recursive descent parser; appends steps in postfix order.
 class formula_parser {
   public:
     explicit formula_parser(std::string_view text) : text_(text) {}
@@ -46,7 +46,7 @@ class formula_parser {
     }
     bool refuse(std::string_view wanted) {
         if (wrong_.empty())
-            wrong_ = fmt::format("in the formula, {} should stand at '{}'", wanted,
+            wrong_ = fmt::format("in the formula, {} is expected at '{}'", wanted,
                                  printable(text_.substr(at_, 40)));
         return false;
     }
@@ -160,7 +160,8 @@ result<double> formula::value(
                 stack.push_back(a * b);
                 break;
             case operation::divide:
-                if (b == 0) return fail(ERANGE, "", "nothing was counted that it is a share of");
+                if (b == 0)
+                    return fail(ERANGE, "", "division by zero: the denominator counted nothing");
                 stack.push_back(a / b);
                 break;
             case operation::min:

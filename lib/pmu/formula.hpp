@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A formula over counts: + - * / ( ), numbers, names, min(a, b), max(a, b), and
-// if_over(a, b, x, y), which is x where a > b, else y.
+// Formulas over counts: + - * / ( ), numbers, names, min(a, b), max(a, b), and if_over(a, b, x, y),
+// which is x if a > b, else y.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace turnpike::pmu {
 /// Threads  any
 class formula {
   public:
-    /// Errors  EINVAL: what is wrong, and where in the text
+    /// Errors  EINVAL: the mistake and its position
     [[nodiscard]] static result<formula> parse(std::string_view text);
 
-    /// The names in it, each once.
+    /// The names in it, without duplicates.
     [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
-    /// value_of  of a name, or why there is none: that is the formula's error, too
-    /// Errors    also ERANGE: a division by 0 (nothing happened that it could be the share of)
+    /// value_of  returns a name's value, or an error, which becomes the formula's error
+    /// Errors    also ERANGE: division by 0
     [[nodiscard]] result<double> value(
         const std::function<result<double>(const std::string&)>& value_of) const;
 
@@ -42,10 +42,10 @@ class formula {
     };
     struct step {
         operation what;
-        double number = 0;  // of number
-        uint32_t name = 0;  // of name
+        double number = 0;  // for number
+        uint32_t name = 0;  // for name
     };
-    std::vector<step> steps_;  // as a stack machine takes them
+    std::vector<step> steps_;  // in postfix order
     std::vector<std::string> names_;
 };
 

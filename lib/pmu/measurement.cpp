@@ -12,7 +12,7 @@
 namespace turnpike::pmu {
 namespace {
 
-/// What the counters of a PCIe stack are called in sysfs: uncore_iio_2 and uncore_irp_2 are of one stack.
+/// sysfs names of the PMUs of a PCIe stack: uncore_iio_2 and uncore_irp_2 belong to one stack.
 constexpr std::string_view stack_kinds[] = {"uncore_iio", "uncore_irp"};
 
 bool is_of_stack(const pmu_kind& kind) {
@@ -29,7 +29,7 @@ result<encoding> code_of(const device& of, const event& e) {
     return encode(of.formats, *terms);
 }
 
-/// The CPU of a list that is in a socket; -1: none.
+/// A CPU of the device's cpumask in a socket; -1: none.
 int cpu_in(const machine& on, const device& of, unsigned package) {
     for (const unsigned cpu : of.cpus)
         if (package_of_cpu(on.sysfs, cpu) == package) return static_cast<int>(cpu);
@@ -38,7 +38,7 @@ int cpu_in(const machine& on, const device& of, unsigned package) {
 
 }  // namespace
 
-/// The events below a metric, those of the metrics in it, too.
+/// The events of a metric, including the events of metrics that it uses.
 std::set<const event*> measurement::events_of(const metric& m) const {
     std::set<const event*> events;
     for (const std::string& name : m.how.names()) {
@@ -75,7 +75,7 @@ void measurement::open_group(const device& of, std::vector<const event*> events,
         else
             g.wrong = counters.error();
     }
-    // One that cannot be counted is not to take others with it.
+    // Retry without the group: one unsupported event must not disable the others.
     if (g.counters == nullptr && g.events.size() > 1 && g.events[1]->leader.empty()) {
         for (const event* const e : g.events) open_group(of, {e}, whose);
         return;
@@ -95,7 +95,7 @@ void measurement::open(const std::string& name, const std::vector<const event*>&
              .events = events,
              .counters = nullptr,
              .wrong = found ? error{ENODEV, name,
-                                    fmt::format("its cpumask has no CPU of socket {}", package)}
+                                    fmt::format("its cpumask has no CPU on socket {}", package)}
                             : found.error()});
         return;
     }
@@ -125,7 +125,7 @@ void measurement::open_all(target whose, unsigned package) {
     for (const metric* const m : metrics_) all.merge(events_of(*m));
     for (const pmu_kind& kind : on_.table->pmus) {
         std::vector<const event*> events;
-        // In the order of the metrics, so that what is divided by each other is counted together.
+        // In the order of the metrics, so that the operands of a division are counted together.
         for (const metric* const m : metrics_)
             for (const event* const e : events_of(*m))
                 if (e->pmu == kind.name &&
@@ -138,7 +138,7 @@ void measurement::open_all(target whose, unsigned package) {
                 events.push_back(leader);
         if (events.empty()) continue;
         auto names = devices_of(on_.sysfs, kind.devices);
-        if (names.empty()) names = {kind.devices};  // whose absence read_device puts into words
+        if (names.empty()) names = {kind.devices};  // read_device reports its absence
         for (const std::string& name : names) open(name, events, whose, package, kind);
     }
 }
@@ -172,7 +172,7 @@ result<measurement> measurement::of_device(const machine& on, std::string_view a
     if (m.stack_) {
         package = package_of_cpu(on.sysfs, m.stack_->cpu);
     } else if (m.pci_.node > 0) {
-        // Without a stack to name it: a CPU of the device's node is in its socket.
+        // Without a stack, find the socket by a CPU of the device's NUMA node.
         for (unsigned cpu = 0; node_of_cpu(on.sysfs, cpu) >= 0; ++cpu)
             if (node_of_cpu(on.sysfs, cpu) == m.pci_.node) package = package_of_cpu(on.sysfs, cpu);
     }
@@ -190,7 +190,7 @@ void measurement::take(std::vector<reading> group::*into) {
     }
 }
 
-/// Its counts of all PMUs that are asked about, scaled to the time that they were to be counted.
+/// The event's count over all selected PMUs, scaled to the enabled time.
 result<measured> measurement::count(const event& e, std::string_view of) const {
     measured sum;
     bool found = false;
@@ -205,7 +205,7 @@ result<measured> measurement::count(const event& e, std::string_view of) const {
         if (running == 0)
             return fail(ENODATA, fmt::format("{}/{}", g.device, e.name),
                         enabled == 0 ? "not counted yet"
-                                     : "other programs hold this PMU's counters: it never counted");
+                                     : "the counters never ran: other programs use this PMU");
         const double share =
             std::min(1.0, static_cast<double>(running) / static_cast<double>(enabled));
         sum.value += static_cast<double>(g.last[i].value - g.first[i].value) / share;
@@ -225,7 +225,7 @@ result<measured> measurement::value(std::string_view name, const given_values& g
         return count(*e, of.starts_with(kind.devices) ? of : std::string_view{});
     }
     const metric* const m = on_.table->find_metric(name);
-    if (m == nullptr) return fail(ENOENT, std::string(name), "there is no such metric");
+    if (m == nullptr) return fail(ENOENT, std::string(name), "no such metric");
     if (m->of == scope::stack) {
         if (!stack_) return tl::unexpected<error>(stack_.error());
         of = stack_->device;

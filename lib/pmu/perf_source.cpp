@@ -24,7 +24,7 @@ class perf_group : public counter_group {
         const size_t bytes = words.size() * sizeof(uint64_t);
         const ssize_t n = ::read(events_[0].get(), words.data(), bytes);
         if (n != static_cast<ssize_t>(bytes) || words[0] != events_.size())
-            return fail(n < 0 ? errno : EIO, "", "the kernel does not give the counts");
+            return fail(n < 0 ? errno : EIO, "", "cannot read the counters");
         for (size_t i = 0; i < out.size(); ++i)
             out[i] = {.value = words[3 + i], .enabled_ns = words[1], .running_ns = words[2]};
         return {};
@@ -34,7 +34,7 @@ class perf_group : public counter_group {
     }
 
   private:
-    std::vector<owned_fd> events_;  // the first leads
+    std::vector<owned_fd> events_;  // the first one is the group leader
 };
 
 int paranoia(const std::filesystem::path& proc) {
@@ -50,16 +50,14 @@ error perf_source::explain(int code, const device& of, std::string_view event) c
     switch (code) {
         case EACCES:
         case EPERM:
-            return {
-                code, object,
-                fmt::format("counting is not permitted: run as root or with CAP_PERFMON, or set "
-                            "kernel.perf_event_paranoid, now {}, to 0",
-                            paranoia(proc_))};
+            return {code, object,
+                    fmt::format("not permitted: run as root or with CAP_PERFMON, or set "
+                                "kernel.perf_event_paranoid, now {}, to 0",
+                                paranoia(proc_))};
         case ENOENT:
         case ENODEV:
         case EOPNOTSUPP:
-            return {code, object,
-                    "this CPU, or the virtual machine that it is, does not count that"};
+            return {code, object, "this CPU (or virtual machine) does not support the event"};
         case EINVAL:
             return {
                 code, object,
@@ -68,7 +66,7 @@ error perf_source::explain(int code, const device& of, std::string_view event) c
         case ENFILE:
             return {code, object, "too many files are open; raise the limit (ulimit -n)"};
         case EBUSY:
-            return {code, object, "another program holds the counter for itself alone"};
+            return {code, object, "another program uses the counter exclusively"};
         default:
             return {code, object, "cannot be counted"};
     }

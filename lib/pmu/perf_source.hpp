@@ -11,14 +11,14 @@ namespace turnpike::pmu {
 /// Threads  one at a time
 class perf_source : public counter_source {
   public:
-    /// proc  "/proc": who may count what is said in sys/kernel/perf_event_paranoid
+    /// proc  "/proc": sys/kernel/perf_event_paranoid has the required permission
     explicit perf_source(std::filesystem::path proc = "/proc") : proc_(std::move(proc)) {}
 
     [[nodiscard]] result<std::unique_ptr<counter_group>> open(const device& of,
                                                               std::span<const coded_event> events,
                                                               target whose) override;
 
-    /// What a refusal of the kernel's means and what to do about it.
+    /// Explain an error of the kernel, with a remedy.
     [[nodiscard]] error explain(int code, const device& of, std::string_view event) const;
 
   private:

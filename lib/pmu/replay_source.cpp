@@ -39,7 +39,7 @@ class replay_group : public counter_group {
     bool begun_ = false;
 };
 
-/// Keys and values of a map that may be absent.
+/// Visit keys and values of an optional map.
 template <class Take>
 void each(const config::document& in, std::string_view key, const Take& take) {
     const auto map = node(in).find(key);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters out of a file: what a machine with them counted, or what a test says that it did.
+// Counters from a file: a recording of a machine, or a test's values.
 //
-//   seconds: 2                        # how long was counted
-//   counters:
-//     cpu: {cycles: 4400000000}       # PMU: {event, as the table names it: its count}
-//     uncore_iio_2: {iio_clock: 1000000}
-//   shares: {cpu: 25}                 # percent of the time that a PMU's groups counted; else 100
-//   refused: {uncore_imc_0: 13}       # PMU: errno of opening it
+//   seconds: 2                        # duration counters: cpu: {cycles: 4400000000}       # PMU:
+//   {event, as the table names it: its count} uncore_iio_2: {iio_clock: 1000000} shares: {cpu: 25}
+//   # percent of the time that a PMU's groups counted; else 100 refused: {uncore_imc_0: 13}       #
+//   PMU: errno of opening it
 //
-// The first reading of a counter is 0, the next and all later ones are its count. An event that is not
-// in the file is refused as one that the CPU does not have.
+// The first reading of a counter is 0, all later ones are its count. An event that is not in the
+// file fails like an event that the CPU does not have.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +24,7 @@ class replay_source : public counter_source {
     /// Errors  EINVAL, `object` is ORIGIN:LINE
     [[nodiscard]] static result<replay_source> parse(std::string_view yaml,
                                                      const std::string& origin);
-    /// Errors  also those of opening the file
+    /// Errors  also of opening the file
     [[nodiscard]] static result<replay_source> load(const std::filesystem::path& file);
 
     [[nodiscard]] result<std::unique_ptr<counter_group>> open(const device& of,

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_bytes = 64 << 10;  // of one file of sysfs, which holds a page at most
+constexpr size_t most_bytes = 64 << 10;  // limit for one sysfs file, which holds a page at most
 
 result<std::string> read_text(const fs::path& file) {
     errno = 0;
@@ -29,7 +29,7 @@ result<std::string> read_text(const fs::path& file) {
     return text;
 }
 
-/// What a file says, with the file's name in the complaint.
+/// Parse a file's contents; adds the file's name to the error.
 template <class Parse>
 auto read_as(const fs::path& file, const Parse& parse) -> decltype(parse(std::string_view{})) {
     const auto text = read_text(file);
@@ -49,7 +49,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-/// The number behind `front`, where the name is that and nothing else.
+/// The number after `front`, if the name consists of both and nothing else.
 std::optional<unsigned> number_behind(std::string_view name, std::string_view front) {
     if (!name.starts_with(front)) return {};
     name.remove_prefix(front.size());
@@ -61,13 +61,13 @@ std::optional<unsigned> number_behind(std::string_view name, std::string_view fr
 
 fs::path pmus(const fs::path& root) { return root / "bus/event_source/devices"; }
 
-/// A number in a file that a kernel may lack.
+/// A number from an optional file.
 std::optional<uint64_t> number_of(const fs::path& file) {
     const auto n = read_as(file, parse_number);
     return n ? std::optional(*n) : std::nullopt;
 }
 
-/// GT/s of "16.0 GT/s PCIe"; 0 where it is something else.
+/// GT/s of "16.0 GT/s PCIe"; 0 if malformed.
 double gigatransfers(const std::string& text) {
     double speed = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), speed);
@@ -104,7 +104,8 @@ result<device> read_device(const fs::path& root, std::string_view name) {
         if (d.cpus.empty() && fs::exists(folder / list, ignored)) {
             auto cpus = read_as(folder / list, parse_cpu_list);
             if (!cpus) return tl::unexpected<error>(cpus.error());
-            // A core PMU of some kernels lists all CPUs that have it: that is one each, too.
+            // `cpus` of a core PMU (some kernels) lists all CPUs that have it: it counts on each of
+            // them.
             if (std::string_view(list) == "cpumask") d.cpus = std::move(*cpus);
         }
     for (const std::string& term : names_in(folder / "format")) {
@@ -118,7 +119,7 @@ result<device> read_device(const fs::path& root, std::string_view name) {
         if (!die) continue;
         auto bus = read_as(folder / file, parse_root_bus);
         if (!bus && bus.error().code != EINVAL) return tl::unexpected<error>(bus.error());
-        if (bus) d.root_buses[*die] = std::move(*bus);  // other PMUs have other words there
+        if (bus) d.root_buses[*die] = std::move(*bus);  // other PMUs have other contents there
     }
     return d;
 }
@@ -164,7 +165,7 @@ result<pci_device> read_pci_device(const fs::path& root, std::string_view addres
         address.find('/') == std::string_view::npos && !address.empty() && address[0] != '.';
     if (failed || !plain)
         return fail(ENODEV, std::string(address),
-                    "there is no such PCI device; lspci -D lists those there are");
+                    "no such PCI device; lspci -D lists the existing ones");
     pci_device d{.address = std::string(address), .root_bus = root_bus_of(real)};
     if (d.root_bus.empty())
         return fail(EINVAL, real.string(), "its path names no PCI root bus (pci0000:3a)");
@@ -172,7 +173,7 @@ result<pci_device> read_pci_device(const fs::path& root, std::string_view addres
         std::from_chars(text->data(), text->data() + text->size(), d.node);
     const auto speed = read_text(real / "max_link_speed");
     const auto lanes = number_of(real / "max_link_width");
-    if (speed && lanes && *lanes <= 32)  // 63 and 255 stand for unknown
+    if (speed && lanes && *lanes <= 32)  // 63 and 255 mean unknown
         d.max_mb_s = gigatransfers(*speed) * 1000 / 8 * static_cast<double>(*lanes) * 2;
     return d;
 }
@@ -181,13 +182,13 @@ result<stack> find_stack(const fs::path& root, const pci_device& of) {
     const auto names = devices_of(root, "uncore_iio");
     if (names.empty())
         return fail(ENOENT, of.address,
-                    "this kernel has no uncore_iio PMU, so nothing counts at the PCIe root");
+                    "this kernel has no uncore_iio PMU, so the PCIe root has no counters");
     for (const std::string& name : names) {
         auto iio = read_device(root, name);
         if (!iio) return tl::unexpected<error>(iio.error());
         for (const auto& [die, bus] : iio->root_buses) {
             if (bus != of.root_bus) continue;
-            // cpumask has a CPU for each die, both in the order in which the kernel found them.
+            // cpumask has a CPU per die, in the kernel's order of dies.
             if (die >= iio->cpus.size())
                 return fail(EINVAL, name, fmt::format("its cpumask has no CPU for die {}", die));
             stack s{.device = name,
@@ -206,11 +207,10 @@ result<stack> find_stack(const fs::path& root, const pci_device& of) {
             return s;
         }
     }
-    return fail(
-        ENOENT, of.address,
-        fmt::format("no IIO stack says that it counts for root bus {} (die* of uncore_iio_*, "
-                    "Linux 5.8 and later)",
-                    of.root_bus));
+    return fail(ENOENT, of.address,
+                fmt::format("no IIO stack is mapped to root bus {} (die* of uncore_iio_*, "
+                            "Linux 5.8 and later)",
+                            of.root_bus));
 }
 
 }  // namespace turnpike::pmu

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-/// All of the text as a number.
+/// Parse the whole text as a number.
 std::optional<uint64_t> number(std::string_view text, int base) {
     uint64_t n = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n, base);
@@ -28,7 +28,7 @@ tl::unexpected<error> refuse(std::string_view text, std::string_view wanted) {
     return fail(EINVAL, "", fmt::format("'{}' is not {}", printable(text.substr(0, 80)), wanted));
 }
 
-/// The text up to the next comma, which goes.
+/// Remove and return the text up to the next comma.
 std::string_view next_piece(std::string_view& text) {
     const size_t end = text.find(',');
     const std::string_view piece = text.substr(0, end);
@@ -36,7 +36,7 @@ std::string_view next_piece(std::string_view& text) {
     return piece;
 }
 
-/// "7" or "0-7"; nothing where it is neither, or ends before it begins.
+/// Parse "7" or "0-7"; nullopt if it is neither, or a reversed range.
 std::optional<std::pair<uint64_t, uint64_t>> range(std::string_view text, uint64_t most) {
     const size_t dash = text.find('-');
     const auto low = number(text.substr(0, dash), 10);
@@ -117,11 +117,11 @@ result<cpu_model> parse_modalias(std::string_view text) {
     std::string_view rest = whole;
     if (!rest.starts_with(front)) return refuse(whole, wanted);
     rest.remove_prefix(front.size());
-    // "0000fam0006mod006A:": each number has the digits that it needs, at least four.
+    // "0000fam0006mod006A:": each number has at least four digits.
     uint64_t fields[3]{};
     constexpr std::string_view ends[3] = {"fam", "mod", ":"};
     for (size_t i = 0; i < 3; ++i) {
-        // Of "fam", the F of a hexadecimal number is in upper case.
+        // Hexadecimal digits are upper case, so the f of "fam" is none.
         const size_t end = rest.find(ends[i]);
         const auto n =
             end == std::string_view::npos ? std::nullopt : number(rest.substr(0, end), 16);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel writes into the files of a PMU, as text to plain data.
+// Parsers for the sysfs files of a PMU.
 //
 // Source: Linux, Documentation/ABI/testing/sysfs-bus-event_source-devices-format (format/),
 // sysfs-devices-mapping (dieX), sysfs-devices-system-cpu (modalias, lists of CPUs).
-// Errors  EINVAL, `text` quotes what was there
-// Threads any
+// Errors  EINVAL, `text` quotes the input Threads any
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,8 @@ struct bit_range {
 
 inline constexpr uint8_t attribute_words = 3;  ///< config, config1, config2
 
-/// One file of format/: where a term's value lies in perf_event_attr. The value's lowest bits go
-/// into the first range.
+/// One file of format/: the bits of perf_event_attr that hold a term's value. The value's lowest
+/// bits go into the first range.
 struct format_term {
     std::string name;
     uint8_t word = 0;  ///< 0 config, 1 config1, 2 config2
@@ -32,27 +31,27 @@ struct format_term {
     [[nodiscard]] unsigned width() const noexcept;
 };
 
-/// "config:0-7,32-35" or "config1:36". Trailing white space is left out, here and below.
+/// "config:0-7,32-35" or "config1:36". Trailing white space is ignored, here and below.
 [[nodiscard]] result<format_term> parse_format(std::string name, std::string_view text);
 
-/// "0-3,18": in their order, each once. Empty text: none. At most max_cpus.
+/// "0-3,18": ascending, without duplicates. Empty text: none. At most max_cpus.
 inline constexpr unsigned max_cpus = 8192;
 [[nodiscard]] result<std::vector<unsigned>> parse_cpu_list(std::string_view text);
 
 /// A whole number, decimal or 0x hexadecimal.
 [[nodiscard]] result<uint64_t> parse_number(std::string_view text);
 
-/// A PCI root bus, "0000:3a" as dieX has it.
+/// A PCI root bus, "0000:3a" in the format of dieX.
 [[nodiscard]] result<std::string> parse_root_bus(std::string_view text);
 
 struct cpu_model {
-    std::string vendor{};  ///< "GenuineIntel", "AuthenticAMD"; else as the kernel numbers it
+    std::string vendor{};  ///< "GenuineIntel", "AuthenticAMD"; otherwise the kernel's number
     uint32_t family = 0, model = 0;
     bool operator==(const cpu_model&) const = default;
 };
 /// "cpu:type:x86,ven0000fam0006mod006A:feature:..."
 [[nodiscard]] result<cpu_model> parse_modalias(std::string_view text);
-/// "GenuineIntel-6-6A", as perf names them.
+/// "GenuineIntel-6-6A", perf's format.
 [[nodiscard]] std::string to_string(const cpu_model& m);
 
 /// "event=0x83,umask=0x4,ch_mask=0xff" as terms; a term without a value is 1.
@@ -62,12 +61,13 @@ struct term {
 };
 [[nodiscard]] result<std::vector<term>> parse_terms(std::string_view text);
 
-/// What perf_event_attr takes.
+/// Values for perf_event_attr.
 struct encoding {
     uint64_t words[attribute_words]{};
     bool operator==(const encoding&) const = default;
 };
-/// Where `formats` says that each term goes; config, config1 and config2 stand for whole words.
+/// Encode terms by `formats`; config, config1 and config2 denote whole words.
+///
 /// Errors  EINVAL: a term that the PMU does not have, a value wider than its bits
 [[nodiscard]] result<encoding> encode(const std::vector<format_term>& formats,
                                       const std::vector<term>& terms);

@@ -25,7 +25,7 @@ const T* find(const std::vector<T>& in, std::string_view name) noexcept {
     return at == in.end() ? nullptr : &*at;
 }
 
-/// A name that formulas can use.
+/// A name for use in formulas.
 std::string symbol(const reader& key) {
     const std::string name = key.text();
     const auto plain = [](char c) {
@@ -89,30 +89,31 @@ event read_event(const table& in, const reader& key, const reader& from) {
     e.leader = text_or_nothing(from, "leader");
     const event* const leader = e.leader.empty() ? nullptr : in.find_event(e.leader);
     if (!e.leader.empty() && (leader == nullptr || leader->pmu != e.pmu))
-        from.at("leader").refuse("should be an event of the same PMU that stands before this one");
+        from.at("leader").refuse("should be an earlier event of the same PMU");
     return e;
 }
 
-/// Everything that a formula names is there before it.
+/// Require that all names in a formula are defined before it.
 void check_names(const table& in, const metric& m, const reader& place) {
     for (const std::string& name : m.how.names()) {
         const bool given =
             std::find(given_names.begin(), given_names.end(), name) != given_names.end();
         if (in.find_event(name) != nullptr || in.find_metric(name) != nullptr || given) continue;
-        place.refuse(fmt::format("names '{}', which is no event and no metric above", name));
+        place.refuse(
+            fmt::format("uses '{}', which is neither an event nor an earlier metric", name));
     }
 }
 
 metric read_metric(const table& in, const reader& key, const reader& from) {
     from.expect_map({"of", "kind", "unit", "formula", "text", "level", "parent", "over", "says"});
     metric m{.name = symbol(key)};
-    if (in.find_event(m.name) != nullptr) key.refuse("is the name of an event, too");
+    if (in.find_event(m.name) != nullptr) key.refuse("is also the name of an event");
     m.of = static_cast<scope>(from.at("of").word({"core", "stack", "socket", "instance"}));
     m.unit = from.at("unit").text();
     m.text = text_or_nothing(from, "text");
     m.kind = text_or_nothing(from, "kind");
     if ((m.of == scope::instance) != (in.find_pmu(m.kind) != nullptr))
-        from.refuse("of instance, and of no other, needs a kind: one of this file's pmus");
+        from.refuse("must have a kind, one of this file's pmus, if and only if it is of instance");
     const reader text = from.at("formula");
     m.how = text.taken(formula::parse(text.text()));
     check_names(in, m, text);
@@ -121,7 +122,7 @@ metric read_metric(const table& in, const reader& key, const reader& from) {
     if (!m.parent.empty()) {
         const metric* const parent = in.find_metric(m.parent);
         if (parent == nullptr || parent->level + 1 != m.level)
-            from.at("parent").refuse("should be a metric above, of the level before");
+            from.at("parent").refuse("should be an earlier metric of the previous level");
     }
     if (from.has("over")) m.over = fraction(from.at("over"));
     m.says = text_or_nothing(from, "says");

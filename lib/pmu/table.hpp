@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a family of CPUs can count and what follows from it: tables of data, data/pmu/*.yaml, which the
-// program carries inside and which are installed beside it.
+// Event and metric tables of CPU families: data/pmu/*.yaml, embedded in the program and installed
+// beside it.
 //
 //   family: icelakex
 //   summary: one line
@@ -13,9 +13,8 @@
 //   metrics:
 //     iio_ghz: {of: stack, unit: GHz, formula: "iio_clock / seconds / 1e9", text: "..."}
 //
-// Errors  EINVAL, `object` is FILE:LINE; unknown and repeated keys are refused, and formulas with names
-//         that nothing has
-// Threads any
+// Errors  EINVAL, `object` is FILE:LINE; rejects unknown and repeated keys, and formulas with
+//         undefined names Threads any
 #pragma once
 
 #include <array>
@@ -31,29 +30,29 @@
 
 namespace turnpike::pmu {
 
-/// core: of a CPU. stack: of the PCIe root in front of a device; events of PMUs that know no stacks are
-/// the socket's. socket: sums over a socket. instance: of each PMU of a kind alone (DRAM channels, UPI
+/// core: per CPU. stack: the IIO stack above a device; events of PMUs without stacks are the
+/// socket's. socket: sums over a socket. instance: each PMU of a kind by itself (DRAM channels, UPI
 /// links).
 enum class scope : uint8_t { core, stack, socket, instance };
 inline constexpr std::array<std::string_view, 4> scope_names{"core", "stack", "socket", "instance"};
 
 /// A kind of PMU.
 struct pmu_kind {
-    std::string name;           ///< in the table
-    std::string devices;        ///< in sysfs, without their numbers
-    unsigned counters = 4;      ///< general ones of each
-    unsigned counters_smt = 0;  ///< of them, with two threads a core; 0: as many
-    bool one_filter = false;    ///< events with another config1 cannot be counted at once
+    std::string name;           ///< name in the table
+    std::string devices;        ///< name in sysfs, without the number
+    unsigned counters = 4;      ///< general counters per PMU
+    unsigned counters_smt = 0;  ///< general counters with SMT active; 0: the same
+    bool one_filter = false;    ///< events with different config1 cannot be counted together
 };
 
 struct event {
-    std::string name;         ///< in formulas
-    std::string pmu;          ///< whose
-    std::string native{};     ///< what its maker calls it
-    std::string config{};     ///< terms of the PMU's format; empty: libpfm4 knows it as `native`
-    uint32_t counters = ~0u;  ///< a bit for each general counter that can count it
-    bool fixed = false;       ///< it has a counter of its own
-    std::string leader{};     ///< the event that must stand before it in its group
+    std::string name;         ///< name in formulas
+    std::string pmu;          ///< the event's PMU
+    std::string native{};     ///< the CPU vendor's name
+    std::string config{};     ///< terms of the PMU's format; empty: libpfm4 encodes `native`
+    uint32_t counters = ~0u;  ///< bitmap of the general counters that can count it
+    bool fixed = false;       ///< has a fixed counter
+    std::string leader{};     ///< the event that must precede it in its group
 };
 
 struct metric {
@@ -61,12 +60,12 @@ struct metric {
     pmu::scope of = scope::core;
     std::string unit{};  ///< "ratio", "MB/s", "ns"...
     pmu::formula how{};
-    std::string text{};    ///< what it is, one line
-    std::string kind{};    ///< for scope instance: of which PMUs
-    unsigned level = 0;    ///< of a pipeline's slots: 1 to 3; 0: something else
+    std::string text{};    ///< description, one line
+    std::string kind{};    ///< for scope instance: the PMU kind
+    unsigned level = 0;    ///< top-down level: 1 to 3; 0: not a slot metric
     std::string parent{};  ///< the slot metric that it is a part of
-    double over = 0;       ///< from here on it means something
-    std::string says{};    ///< of a slot metric: "of slots wait for L3"
+    double over = 0;       ///< significant above this share
+    std::string says{};    ///< for a slot metric: "of slots wait for L3"
 };
 
 struct table {
@@ -79,7 +78,7 @@ struct table {
     std::vector<std::string> sources{};
     std::vector<pmu_kind> pmus{};
     std::vector<event> events{};
-    std::vector<metric> metrics{};  ///< what a formula names stands before it
+    std::vector<metric> metrics{};  ///< in dependency order
 
     [[nodiscard]] const event* find_event(std::string_view name) const noexcept;
     [[nodiscard]] const metric* find_metric(std::string_view name) const noexcept;
@@ -87,23 +86,24 @@ struct table {
     [[nodiscard]] bool is_for(const cpu_model& m) const noexcept;
 };
 
-/// What formulas may name beside events and metrics: seconds that were counted; packets (of what is
-/// asked about); smt, 1 with two threads a core; tsc_ghz; link_max_mb_s and dram_max_mb_s, where known.
+/// Names in formulas besides events and metrics: seconds (measured time); packets (of the measured
+/// object); smt, 1 if SMT is active; tsc_ghz; link_max_mb_s and dram_max_mb_s, if known.
 inline constexpr std::array<std::string_view, 6> given_names{
     "seconds", "packets", "smt", "tsc_ghz", "link_max_mb_s", "dram_max_mb_s"};
 
-/// origin  what stands for FILE in messages
+/// origin  replaces FILE in messages
 [[nodiscard]] result<table> parse_table(std::string_view yaml, const std::string& origin);
-/// Errors  also those of opening the file
+/// Errors  also of opening the file
 [[nodiscard]] result<table> load_table(const std::filesystem::path& file);
 
-/// Those that the program carries: {file's name, its text}.
+/// Embedded tables: {file name, text}.
 struct builtin_table {
     std::string_view file, text;
 };
 [[nodiscard]] const std::vector<builtin_table>& builtin_tables();
-/// The one for a CPU.
-/// Errors  ENOTSUP: there is none, said with the CPU's name
+/// The table for a CPU.
+///
+/// Errors  ENOTSUP: there is none; the text has the CPU's name
 [[nodiscard]] result<table> table_for(const cpu_model& m);
 
 }  // namespace turnpike::pmu

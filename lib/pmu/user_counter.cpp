@@ -19,13 +19,13 @@ void user_counter::unmap::operator()(const perf_event_mmap_page* page) const noe
 
 result<user_counter> user_counter::map(int event) {
     void* const at = mmap(nullptr, page_bytes(), PROT_READ, MAP_SHARED, event, 0);
-    if (at == MAP_FAILED) return fail(errno, "", "the event's page cannot be mapped");
+    if (at == MAP_FAILED) return fail(errno, "", "cannot map the event's page");
     user_counter made;
     made.page_.reset(static_cast<const perf_event_mmap_page*>(at));
     if (!made.page_->cap_user_rdpmc)
         return fail(ENOTSUP, "",
-                    "programs may not read this counter themselves (RDPMC; "
-                    "/sys/bus/event_source/devices/cpu/rdpmc says who may)");
+                    "user-space reads of this counter are not permitted (RDPMC; "
+                    "see /sys/bus/event_source/devices/cpu/rdpmc)");
     return made;
 }
 
@@ -34,7 +34,7 @@ std::optional<uint64_t> user_counter::read() const noexcept {
 #if defined(__x86_64__)
         return static_cast<uint64_t>(__builtin_ia32_rdpmc(static_cast<int>(counter)));
 #else
-        static_cast<void>(counter);  // no kernel of another CPU says cap_user_rdpmc here
+        static_cast<void>(counter);  // unreachable: other architectures have no RDPMC
         return 0;
 #endif
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A count that is read without the kernel, on the CPU that counts it: RDPMC, with what the kernel says in a page of
-// the event's (perf_event_open(2), "MMAP layout").
+// Reads a counter without a system call, on the CPU that counts: RDPMC, with the offsets that the
+// kernel writes to the event's mmap page (perf_event_open(2), "MMAP layout").
 #pragma once
 
 #include <linux/perf_event.h>
@@ -13,8 +13,8 @@
 
 namespace turnpike::pmu {
 
-/// What an event's page and the CPU's counter say together; none: it is not on a counter of this CPU now.
-/// The page is read again where the kernel wrote it meanwhile.
+/// Combine the event's page and the CPU's counter; nullopt: the event is not on a counter of this CPU now.
+/// Rereads the page if the kernel wrote it meanwhile.
 /// rdpmc(index)  the counter, its upper bits undefined
 template <class Rdpmc>
 std::optional<uint64_t> read_page(const perf_event_mmap_page& page, const Rdpmc& rdpmc) noexcept {
@@ -37,8 +37,8 @@ std::optional<uint64_t> read_page(const perf_event_mmap_page& page, const Rdpmc&
 /// Threads  read() by a thread of this process that runs on the CPU that counts
 class user_counter {
   public:
-    /// event  as perf_event_open(2) gives it; it may be closed afterwards
-    /// Errors  ENOTSUP: the kernel or the CPU does not let programs read it; what mmap(2) says
+    /// event  from perf_event_open(2); it may be closed afterwards
+    /// Errors  ENOTSUP: the kernel or the CPU does not permit user-space reads; errors of mmap(2)
     [[nodiscard]] static result<user_counter> map(int event);
 
     [[nodiscard]] std::optional<uint64_t> read() const noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The house's RCU binding: defer_free on rte_rcu_qsbr. One domain a process; lib/fib's and
-// lib/acl's tables of one control thread may share it.
+// Implements defer_free with rte_rcu_qsbr. One domain per process; all tables of one control thread
+// may share it.
 //
 //   control:  auto domain = *rcu::qsbr::create("routes", max_threads);
 //             config.defer_free = domain->hook();   ...   domain->reclaim();  // now and then
@@ -22,7 +22,8 @@ namespace turnpike::rcu {
 
 class qsbr {
   public:
-    /// max_threads  reader ids are below this
+    /// max_threads  reader IDs are below this
+    ///
     /// Errors       ENOMEM, EINVAL
     [[nodiscard]] static result<std::unique_ptr<qsbr>> create(std::string name,
                                                               uint32_t max_threads);
@@ -31,26 +32,27 @@ class qsbr {
     qsbr(const qsbr&) = delete;
     qsbr& operator=(const qsbr&) = delete;
 
-    /// What tables take as config::defer_free. The domain outlives the tables.
+    /// For config::defer_free of tables. The domain must outlive the tables.
     defer_free hook() noexcept;
-    /// Release what no reader can hold any more; cheap when there is nothing. Writer's thread.
+    /// Release items that no reader can hold any more; cheap without items. Writer's thread.
     void reclaim() noexcept;
     /// Wait for every online reader, then release everything. Writer's thread; never a reader's.
     void synchronize() noexcept;
-    /// Items that still wait.
+    /// Items not released yet.
     size_t pending() const noexcept { return waiting_.size() + batch_; }
 
-    /// Readers. Each id belongs to one thread; a worker's id may be its lcore's index.
+    /// Readers. Each ID belongs to one thread; a worker's ID may be its lcore index.
     void online(uint32_t thread) noexcept;
     void offline(uint32_t thread) noexcept;
     void quiescent(uint32_t thread) noexcept { rte_rcu_qsbr_quiescent(variable_, thread); }
 
   private:
-    /// Items share a token in batches: taking one is an atomic add that all readers see.
+    /// A batch of items shares one token: starting one is an atomic add on memory that all readers
+    /// poll.
     static constexpr uint32_t batch_items = 32;
     struct waiting {
         deferred item;
-        uint64_t token;  // 0: its batch has none yet
+        uint64_t token;  // 0: its batch is still open
     };
 
     explicit qsbr(std::string name) : name_(std::move(name)) {}

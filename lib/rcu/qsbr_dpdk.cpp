@@ -17,7 +17,7 @@ result<std::unique_ptr<qsbr>> qsbr::create(std::string name, uint32_t max_thread
     made->variable_ = static_cast<rte_rcu_qsbr*>(rte_zmalloc("qsbr", bytes, RTE_CACHE_LINE_SIZE));
     if (made->variable_ == nullptr) return fail(ENOMEM, made->name_, "no memory for an RCU domain");
     if (rte_rcu_qsbr_init(made->variable_, max_threads) != 0)
-        return fail(EINVAL, made->name_, "the RCU domain could not be initialised");
+        return fail(EINVAL, made->name_, "cannot initialise the RCU domain");
     return made;
 }
 
@@ -35,7 +35,7 @@ void qsbr::defer(deferred item) {
     try {
         waiting_.push_back({item, 0});
     } catch (const std::bad_alloc&) {
-        synchronize();  // no room to remember it: wait for the readers instead
+        synchronize();  // no memory to queue it: wait for the readers instead
         item.release(item.owner, item.what);
         return;
     }
@@ -44,7 +44,7 @@ void qsbr::defer(deferred item) {
     reclaim();
 }
 
-/// One token for the items at the end that have none.
+/// Give one token to the items of the open batch.
 void qsbr::close_batch() noexcept {
     if (batch_ == 0) return;
     const uint64_t token = rte_rcu_qsbr_start(variable_);
@@ -61,9 +61,9 @@ void qsbr::reclaim() noexcept {
 }
 
 void qsbr::synchronize() noexcept {
-    // By the inline functions: TSan sees through those.
+    // Uses the inline functions, which TSan can instrument.
     const uint64_t token = rte_rcu_qsbr_start(variable_);
-    // A reader may share our CPU, as in tests: then it has to be let.
+    // Yield now and then: a reader may share our CPU, as in tests.
     constexpr unsigned patience = 1000;
     for (unsigned looks = 0; rte_rcu_qsbr_check(variable_, token, false) != 1; ++looks)
         looks < patience ? rte_pause() : static_cast<void>(sched_yield());

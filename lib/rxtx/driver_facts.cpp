@@ -4,9 +4,9 @@
 namespace turnpike::rxtx {
 namespace {
 
-// DPDK 22.11's PMDs batch by 32 (the vector paths of ixgbe, i40e, ice, iavf demand it of tx_rs and
-// rearm RX in blocks of 32, ice with AVX of 64). igb has no RS threshold but WTHRESH. virtio,
-// vmxnet3, mlx5 and the software drivers know no thresholds: their defaults stand.
+// DPDK 22.11's PMDs batch by 32 (the vector paths of ixgbe, i40e, ice, iavf require it for tx_rs
+// and rearm RX in blocks of 32, ice with AVX of 64). igb has WTHRESH in place of an RS threshold.
+// virtio, vmxnet3, mlx5 and the software drivers have no thresholds: keep their defaults.
 constexpr driver_facts table[] = {
     {.driver = "net_ixgbe", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
     {.driver = "net_i40e", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
@@ -14,24 +14,25 @@ constexpr driver_facts table[] = {
     {.driver = "net_ice", .rx_free = 64, .tx_rs = 32, .tx_free = 32},
     {.driver = "net_e1000_em", .rx_free = 32, .tx_rs = 32, .tx_free = 32},
     {.driver = "net_e1000_igb", .rx_free = 32},
-    // Its own defaults follow its profile; RX blocks are the profile's.
+    // Its RX defaults follow its profile.
     {.driver = "net_simnic", .tx_rs = 32, .tx_free = 32},
-    // drivers/net/xsk/frames.hpp: XDP's headroom, a UMEM's longest chunk.
+    // drivers/net/xsk/frames.hpp: XDP's headroom, a UMEM's maximum chunk size.
     {.driver = "net_xsk", .rx_headroom_bytes = 256, .rx_buffer_most_bytes = 4096},
     // eth_dev_info() of rte_eth_af_packet.c: max_rx_pktlen is a constant.
     {.driver = "net_af_packet", .understates_mtu = true},
     // tap_dev_configure() of rte_eth_tap.c.
     {.driver = "net_tap", .queues_in_pairs = true},
-    // virtio_xmit_pkts_prepare() of virtio_rxtx.c; virtio_user's as well. VIRTIO_NET_F_CTRL_VLAN is agreed to whether
-    // somebody filters or not (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and no VLAN is in the device's filter at first.
-    // RTE_ETH_RX_OFFLOAD_UDP_CKSUM is VIRTIO_NET_F_GUEST_CSUM (virtio_dev_configure() of virtio_ethdev.c).
+    // virtio_xmit_pkts_prepare() of virtio_rxtx.c; also virtio_user. VIRTIO_NET_F_CTRL_VLAN is
+    // negotiated even without VLAN filtering (VIRTIO_PMD_DEFAULT_GUEST_FEATURES), and the device's
+    // filter starts without any VLAN. RTE_ETH_RX_OFFLOAD_UDP_CKSUM is VIRTIO_NET_F_GUEST_CSUM
+    // (virtio_dev_configure() of virtio_ethdev.c).
     {.driver = "net_virtio",
      .inserts_tags_when_prepared = true,
      .filters_tags = true,
      .lets_unfinished_in = true},
-    // The other end of the same: VIRTIO_NET_F_CSUM.
+    // The backend's side: VIRTIO_NET_F_CSUM.
     {.driver = "net_vhost", .lets_unfinished_in = true},
-    // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACP's frames wait for a TX burst.
+    // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACPDUs are sent by tx_burst only.
     {.driver = "net_bonding", .sends_its_own = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
     {.driver = "net_af_xdp", .keeps_buffers = true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of DPDK's drivers that ethdev does not tell: the one table of it.
+// Properties of DPDK drivers that ethdev does not report.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,38 @@ namespace turnpike::rxtx {
 struct driver_facts {
     std::string_view driver{};  ///< prefix of rte_eth_dev_info::driver_name
 
-    // Descriptors handled together; 0 leaves the driver's own default.
+    // Descriptors processed together; 0: the driver's default.
     uint16_t rx_free = 0;  ///< RX descriptors refilled in one block, one tail write each
     uint16_t tx_rs = 0;    ///< TX descriptors between two write-back requests (RS bits)
     uint16_t tx_free = 0;  ///< TX descriptors freed in one block
 
-    // What it makes of a receive buffer: where a frame begins, and how much of it is used.
+    // Use of a receive buffer: headroom, and maximum length.
     uint16_t rx_headroom_bytes = 128;  ///< RTE_PKTMBUF_HEADROOM
     uint16_t rx_buffer_most_bytes = UINT16_MAX;
 
-    /// It reports 1,518 bytes as its longest frame but carries what its interface's MTU permits.
+    /// Reports 1,518 bytes as its longest frame but carries frames up to its interface's MTU.
     bool understates_mtu = false;
-    /// It takes as many TX queues as RX queues, and no other number.
+    /// Requires as many TX queues as RX queues.
     bool queues_in_pairs = false;
-    /// It puts 802.1Q tags in only where its packets pass rte_eth_tx_prepare(), which a worker spares itself.
+    /// Inserts 802.1Q tags only in packets that pass rte_eth_tx_prepare(), which workers do not
+    /// call.
     bool inserts_tags_when_prepared = false;
-    /// It lets no frame with an 802.1Q tag in, but where it takes every frame.
+    /// Drops frames with an 802.1Q tag unless the port is promiscuous.
     bool filters_tags = false;
-    /// Asked to check checksums, it lets frames in whose checksums their senders left to a device, unfinished
-    /// (RTE_MBUF_F_RX_L4_CKSUM_NONE): they may not go on so.
+    /// With RX checksum offload, delivers frames whose sender left the checksum to a device
+    /// (RTE_MBUF_F_RX_L4_CKSUM_NONE): they must not be forwarded with that checksum.
     bool lets_unfinished_in = false;
-    /// It does not give the buffers of its rings back to the pool when it is closed.
+    /// Does not return the buffers of its rings to the pool at close.
     bool keeps_buffers = false;
-    /// It sends frames of its own, from buffers of its own, when it is called to send: each TX queue wants a
-    /// call within tx_call_ms, be there packets or not, and buffers of its queues have several pools.
+    /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX queue needs a call
+    /// every tx_call_ms, with or without packets, and its queues hold buffers of several pools.
     bool sends_its_own = false;
 };
 
-/// How often drivers that send their own are called: net_bonding says every 100 ms at least.
+/// Call interval for drivers that generate frames: net_bonding requires at most 100 ms.
 inline constexpr uint64_t tx_call_ms = 20;
 
-/// What is known of `driver`; all defaults where nothing is. Threads: any. Errors: none.
+/// The properties of `driver`; defaults if it is unknown. Threads: any. Errors: none.
 const driver_facts& facts_of(std::string_view driver) noexcept;
 
 }  // namespace turnpike::rxtx

@@ -15,7 +15,7 @@
 namespace turnpike::rxtx {
 namespace {
 
-/// Bytes of a frame that one buffer holds.
+/// Frame bytes that fit one buffer.
 uint32_t room_of(const driver_facts& facts, rte_mempool* pool) noexcept {
     return std::min(rte_pktmbuf_data_room_size(pool), facts.rx_buffer_most_bytes) -
            uint32_t{facts.rx_headroom_bytes};
@@ -30,8 +30,8 @@ std::string argument(std::string_view device, std::string_view key) {
     return std::string(value.substr(0, value.find(',')));
 }
 
-/// net_af_packet copies from the kernel's ring slots and never looks whether the kernel had to cut
-/// a frame to fit one: so nothing longer than a slot may ever arrive.
+/// net_af_packet copies from the kernel's ring slots and does not detect frames that the kernel
+/// truncated to a slot: so the slot must hold the longest frame.
 std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
     constexpr uint32_t default_slot = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
     constexpr uint32_t tpacket2_header = 32;
@@ -42,11 +42,12 @@ std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
                           : static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 10));
     const uint32_t needed = settings.mtu + frame_overhead_bytes + slot_header;
     if (slot < needed)
-        return "net_af_packet would cut frames silently: for mtu " + std::to_string(settings.mtu) +
-               " give the device framesz=N with N at least " + std::to_string(needed) +
+        return "net_af_packet would truncate frames silently: for mtu " +
+               std::to_string(settings.mtu) + " give the device framesz=N with N at least " +
+               std::to_string(needed) +
                " (a multiple of 16; blocksz a multiple of N and of the page size)";
     if (slot - tpacket2_header > room)
-        return "net_af_packet wants buffers as long as its slots: for framesz " +
+        return "net_af_packet needs buffers as long as its slots: for framesz " +
                std::to_string(slot) + " set mempool.buffer_size to at least " +
                std::to_string(slot - tpacket2_header + RTE_PKTMBUF_HEADROOM);
     const std::string interface = argument(settings.device, "iface");
@@ -55,7 +56,7 @@ std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
     if (settings.mtu > RTE_ETHER_MTU && interface_mtu > settings.mtu)
         return "interface " + interface + " has mtu " + std::to_string(interface_mtu) +
                ", more than the configured " + std::to_string(settings.mtu) +
-               ": make them the same, or net_af_packet would cut frames silently";
+               ": they must be equal, or net_af_packet would truncate frames silently";
     return {};
 }
 
@@ -63,13 +64,13 @@ std::string af_packet_shortage(const port_settings& settings, uint32_t room) {
 
 uint16_t largest_mtu(const rte_eth_dev_info& info) noexcept {
     if (info.max_mtu != UINT16_MAX) return info.max_mtu;
-    // The driver leaves max_mtu alone: ethdev then reckons with the longest frame.
+    // The driver does not set max_mtu: ethdev then derives it from the longest frame.
     const uint32_t mtu = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
     return static_cast<uint16_t>(std::min<uint32_t>(mtu, UINT16_MAX));
 }
 
 bool takes_several_buffers(const std::string& device, uint16_t mtu, rte_mempool* pool) noexcept {
-    // A virtual device's string begins with its driver's name; of others nothing special is known.
+    // A virtual device's string begins with its driver's name; other devices use the defaults.
     return mtu + frame_overhead_bytes > room_of(facts_of(device), pool);
 }
 

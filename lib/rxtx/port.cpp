@@ -19,11 +19,11 @@
 namespace turnpike::rxtx {
 namespace {
 
-/// By ethdev id: a port of ours has it. ethdev itself lets anybody take a device that runs.
+/// By ethdev ID: open as a port. ethdev itself permits a second user of a running device.
 std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> open_devices;
 
-/// By ethdev id: its driver has said that the device is gone. Drivers say so in EAL's interrupt thread,
-/// where a port must not be closed.
+/// By ethdev ID: the driver reported the removal of the device. It does so in EAL's interrupt
+/// thread, which must not close a port.
 std::array<std::atomic<bool>, RTE_MAX_ETHPORTS> gone_devices;
 
 int note_gone(uint16_t id, rte_eth_event_type, void*, void*) noexcept {
@@ -35,7 +35,7 @@ constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
 
-/// The kernel's interface that a virtual device is on; empty: none is named.
+/// The kernel interface in a virtual device's arguments; empty: none.
 std::string_view kernel_interface(std::string_view device) {
     constexpr std::string_view key = ",iface=";
     const size_t at = device.find(key);
@@ -53,7 +53,7 @@ result<uint16_t> find_port(const std::string& device) {
         rte_eth_iterator_cleanup(&iterator);
         return id;
     }
-    return fail(ENODEV, "", "EAL made no port of device '" + name + "'");
+    return fail(ENODEV, "", "EAL created no port for device '" + name + "'");
 }
 
 result<uint16_t> probe(const std::string& device) {
@@ -86,14 +86,14 @@ result<port> port::open(const port_settings& settings) {
     if (open_devices[*id].exchange(true))
         return fail(EBUSY, p.where_,
                     "device '" + device_name(settings.device) +
-                        "' is open already, as another port; take that away first");
+                        "' is already open as another port; delete that port first");
     p.id_ = *id;
     p.device_ = settings.device;
     gone_devices[*id].store(false, std::memory_order_relaxed);
     if (const int code =
             rte_eth_dev_callback_register(*id, RTE_ETH_EVENT_INTR_RMV, note_gone, nullptr);
         code != 0)
-        return fail(-code, p.where_, "cannot listen to the device's events");
+        return fail(-code, p.where_, "cannot register for the device's events");
     if (auto done = p.configure(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_up_queues(settings); !done) return tl::unexpected<error>(done.error());
     if (auto done = p.set_mtu(settings.mtu); !done) return tl::unexpected<error>(done.error());
@@ -122,19 +122,19 @@ result<void> port::check(const port_settings& settings, const rte_eth_dev_info& 
 result<void> port::could_have(const port_settings& settings) const {
     rte_eth_dev_info info;
     if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
-        return fail(-code, where_, "the driver says nothing about the device");
+        return fail(-code, where_, "the driver does not describe the device");
     bool scatter = false;
     if (auto good = check(settings, info, scatter); !good) return good;
     uint16_t rx = settings.descriptors, tx = settings.descriptors;
     if (const int code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx, &tx); code != 0)
-        return fail(-code, where_, driver_ + " takes no such number of descriptors");
+        return fail(-code, where_, driver_ + " does not support this number of descriptors");
     return {};
 }
 
 result<void> port::configure(const port_settings& settings) {
     rte_eth_dev_info info;
     if (const int code = rte_eth_dev_info_get(id_, &info); code != 0)
-        return fail(-code, where_, "the driver says nothing about the device");
+        return fail(-code, where_, "the driver does not describe the device");
     driver_ = info.driver_name;
     bool scatter = false;
     if (auto good = check(settings, info, scatter); !good) return good;
@@ -146,8 +146,9 @@ result<void> port::configure(const port_settings& settings) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & rss_hash;
     }
-    // Every buffer has one owner and comes from the one pool, so FAST_FREE's conditions hold, but where the
-    // driver sends its own. Asked for several buffers, ixgbe, i40e and ice leave their vector paths.
+    // FAST_FREE's conditions hold, because every buffer has one owner and comes from one pool,
+    // unless the driver generates frames. With multi-segment TX enabled, ixgbe, i40e and ice
+    // do not use their vector paths.
     if (!sends_its_own())
         conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (settings.several_buffers)
@@ -176,7 +177,7 @@ result<void> port::configure(const port_settings& settings) {
     descriptors_rx_ = descriptors_tx_ = settings.descriptors;
     if (const int code = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &descriptors_rx_, &descriptors_tx_);
         code != 0)
-        return fail(-code, where_, driver_ + " takes no such number of descriptors");
+        return fail(-code, where_, driver_ + " does not support this number of descriptors");
     return {};
 }
 
@@ -191,7 +192,7 @@ result<void> port::set_up_queues(const port_settings& settings) {
     rx.offloads = rx_offloads_;
     rte_eth_txconf tx = info.default_txconf;
     tx.offloads = tx_offloads_;
-    // A threshold must divide the ring; where it does not, the driver's defaults stand.
+    // A threshold must divide the ring size; otherwise keep the driver's default.
     const driver_facts& facts = facts_of(driver_);
     if (facts.rx_free != 0 && descriptors_rx_ % facts.rx_free == 0)
         rx.rx_free_thresh = facts.rx_free;
@@ -216,9 +217,9 @@ result<void> port::set_up_queues(const port_settings& settings) {
 result<void> port::set_mtu(uint16_t mtu) {
     rte_eth_dev_info info;
     if (rte_eth_dev_info_get(id_, &info) == 0 && mtu > largest_mtu(info))
-        return {};  // understated: the interface's own MTU rules
+        return {};  // understated: the interface's MTU applies
     const int code = rte_eth_dev_set_mtu(id_, mtu);
-    // A driver without the call has no link that could be narrower than its buffers.
+    // A driver without mtu_set has no MTU limit below its buffer size.
     if (code != 0 && code != -ENOTSUP)
         return fail(-code, where_, driver_ + " refuses mtu " + std::to_string(mtu));
     return {};
@@ -229,7 +230,7 @@ result<void> port::change_mtu(uint16_t mtu) {
         (rx_offloads_ & RTE_ETH_RX_OFFLOAD_SCATTER) == 0)
         return fail(EBUSY, where_,
                     "was opened for frames in one buffer, and mtu " + std::to_string(mtu) +
-                        " needs several; take the port away first, or restart");
+                        " needs several; delete the port first, or restart");
     return set_mtu(mtu);
 }
 
@@ -242,8 +243,8 @@ result<void> port::take_tags_out(bool on) {
     if (rte_eth_dev_set_vlan_offload(id_, now ^ RTE_ETH_VLAN_STRIP_OFFLOAD) == 0 || on) return {};
     return fail(EBUSY, where_,
                 driver_ +
-                    " takes VLAN tags out of frames since the port was opened, and cannot "
-                    "leave them in now; take the port away first, or restart");
+                    " strips VLAN tags since the port was opened, and cannot "
+                    "stop that now; delete the port first, or restart");
 }
 
 bool port::puts_tags_in() const noexcept {
@@ -267,7 +268,7 @@ void port::quiet() noexcept {
 result<void> port::set_promiscuous(bool on) {
     if (id_ == none) return {};
     const int code = on ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
-    // A driver without the switch (net_ring, net_null) takes every frame it is given.
+    // A driver without promiscuous mode (net_ring, net_null) delivers every frame.
     if (code != 0 && code != -ENOTSUP)
         return fail(-code, where_, driver_ + " refuses to switch promiscuous mode");
     return {};
@@ -356,7 +357,7 @@ bool port::link_up() const noexcept {
 }
 
 int port::node() const noexcept {
-    // Virtual devices say the node of whoever made them: they are on no bus.
+    // Virtual devices are on no bus; ethdev reports the NUMA node of the creating thread.
     return id_ == none || pci_address().empty() ? -1 : rte_eth_dev_socket_id(id_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port: one ethdev from its device string to its queues, closed when it goes out of scope.
+// A port: one ethdev from its device string to its queues, closed on destruction.
 #pragma once
 
 #include <cstdint>
@@ -22,66 +22,73 @@ struct port_settings {
     std::string device{};  ///< EAL vdev string ("net_tap0,iface=x") or PCI address
     uint16_t mtu = 1500;   ///< bytes of the Ethernet payload
     uint16_t rx_queues = 1;
-    uint16_t tx_queues = 1;         ///< that are needed
-    uint16_t tx_queues_wanted = 0;  ///< taken where the device has so many; 0: those needed
-    uint16_t descriptors = 1024;    ///< per queue, rounded as the driver asks
+    uint16_t tx_queues = 1;  ///< required number
+    uint16_t tx_queues_wanted =
+        0;  ///< use this number if the device supports it; 0: the required one
+    uint16_t descriptors = 1024;  ///< per queue, rounded to the driver's limits
     bool promiscuous = false;
-    bool several_buffers = false;  ///< it is given packets in more than one, from any port
-    bool tags = false;      ///< 802.1Q tags are taken out and put in by the device, where it can
-    bool udp_sums = false;  ///< UDP checksums are put in and checked by the device, where it can
-    rte_mempool* pool = nullptr;  ///< receives into it; one pool for all ports (MBUF_FAST_FREE)
+    bool several_buffers = false;  ///< TX must support multi-segment packets
+    bool tags = false;             ///< VLAN strip and insert offload, if the device has them
+    bool udp_sums = false;         ///< UDP checksum offload, RX and TX, if the device has them
+    rte_mempool* pool = nullptr;   ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
 };
 
-/// Do two device strings mean one thing that only one port can have: the same device, or two on one of the
-/// kernel's interfaces ("iface=")?
+/// True if two device strings refer to hardware that only one port can use: the same device, or the
+/// same kernel interface ("iface=").
 [[nodiscard]] bool same_hardware(const std::string& a, const std::string& b);
 
-/// Does a frame of a device's MTU take more than one buffer of a pool?
+/// True if a frame of the MTU needs more than one buffer of the pool.
 [[nodiscard]] bool takes_several_buffers(const std::string& device, uint16_t mtu,
                                          rte_mempool* pool) noexcept;
 
-/// Threads  control only, but for rx_burst/tx_burst on the id by the queue's worker.
+/// Threads  control only, except rx_burst/tx_burst on the ID by the queue's worker.
 class port {
   public:
-    /// Probe the device (or take it, where EAL's own options created it), configure it, set up its
-    /// queues. Not started yet: nothing is received.
-    /// Errors  ENODEV: no such device; EBUSY: it is a port already; EINVAL: it cannot do what the settings ask; the driver's own
+    /// Probe the device (or attach to one created by EAL's options), configure it, and set up its
+    /// queues. It is not started: nothing is received.
+    ///
+    /// Errors  ENODEV: no such device; EBUSY: it is a port already; EINVAL: it does not support the settings;
+    ///         else the driver's
     [[nodiscard]] static result<port> open(const port_settings& settings);
 
     /// Errors  the driver's
     [[nodiscard]] result<void> start();
-    /// Could the device as it is, with its arguments, be opened with these settings instead? What only
-    /// the driver knows is not asked.
-    /// Errors  EINVAL: it cannot do what the settings ask
+    /// Check whether the device, with its arguments, would support these settings. It does not
+    /// check limits that ethdev does not report.
+    ///
+    /// Errors  EINVAL: it does not support the settings
     [[nodiscard]] result<void> could_have(const port_settings& settings) const;
-    /// The device says that it is gone (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound.
+    /// The driver reported removal (RTE_ETH_EVENT_INTR_RMV): unplugged, or unbound.
     [[nodiscard]] bool vanished() const noexcept;
-    /// Receive these multicast addresses; a driver that cannot choose receives all.
+    /// Receive these multicast addresses; a driver without such a filter uses all-multicast mode.
     void listen_to(std::span<const packet::mac_address> groups) noexcept;
-    /// Another MTU, while it runs. Errors  EBUSY: its buffers were set up for shorter frames; the
-    /// driver's
+    /// Change the MTU while the port runs. Errors  EBUSY: its buffers were set up for shorter
+    /// frames; else the driver's
     [[nodiscard]] result<void> change_mtu(uint16_t mtu);
-    /// Take every frame, or only those to its own addresses; a driver without the switch takes all.
+    /// Set promiscuous mode; a driver without it receives all frames.
+    ///
     /// Errors  the driver's
     [[nodiscard]] result<void> set_promiscuous(bool on);
-    /// Have the device take 802.1Q tags out of frames (RTE_MBUF_F_RX_VLAN_STRIPPED), or not. One that was not
-    /// opened for tags, or cannot, leaves them in.
-    /// Errors  EBUSY: it was opened for tags, and its driver cannot leave them in while it runs
+    /// Enable or disable VLAN stripping (RTE_MBUF_F_RX_VLAN_STRIPPED). No effect on a port that was
+    /// opened without it, or does not support it.
+    ///
+    /// Errors  EBUSY: the driver cannot disable it while the port runs
     result<void> take_tags_out(bool on);
-    /// The device puts tags into frames that ask for it (RTE_MBUF_F_TX_VLAN).
+    /// The device inserts VLAN tags on request (RTE_MBUF_F_TX_VLAN).
     [[nodiscard]] bool puts_tags_in() const noexcept;
-    /// The device puts UDP checksums into frames that ask for it (RTE_MBUF_F_TX_UDP_CKSUM).
+    /// The device inserts UDP checksums on request (RTE_MBUF_F_TX_UDP_CKSUM).
     [[nodiscard]] bool puts_udp_sums_in() const noexcept;
-    /// It says of frames whether theirs are right (RTE_MBUF_F_RX_L4_CKSUM_GOOD).
+    /// The device verifies UDP checksums (RTE_MBUF_F_RX_L4_CKSUM_GOOD).
     [[nodiscard]] bool checks_udp_sums() const noexcept;
-    /// Frames with 802.1Q tags come in only while it takes every frame (set_promiscuous()).
+    /// The device receives frames with 802.1Q tags only in promiscuous mode (set_promiscuous()).
     [[nodiscard]] bool filters_tags() const noexcept;
-    /// Let nothing more in, where the driver can; for the end.
+    /// Stop receiving, if the driver supports it; used at shutdown.
     void quiet() noexcept;
-    /// Nothing is received or sent after this; buffers in the rings go back to the pool at close.
+    /// After it returns, nothing is received or sent; buffers in the rings return to the pool at
+    /// close.
     void stop() noexcept;
-    /// Stop, and give the device back. What is asked of it afterwards is answered as of one that has no
-    /// link and counts nothing; what it is told is passed over.
+    /// Stop and close the device. Later queries report no link and zero counters; later settings
+    /// are ignored.
     void close() noexcept;
 
     port(port&& other) noexcept;
@@ -90,21 +97,21 @@ class port {
 
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
-    /// Its TX queues are to be called every tx_call_ms (driver_facts.hpp), with packets or without.
+    /// Its TX queues must be called every tx_call_ms (driver_facts.hpp), with or without packets.
     [[nodiscard]] bool sends_its_own() const noexcept;
-    /// May it be given packets in several buffers?
+    /// TX supports packets in several buffers.
     [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
-    /// "0000:3b:00.0"; empty for what is not on a PCI bus.
+    /// "0000:3b:00.0"; empty if it is not a PCI device.
     [[nodiscard]] std::string pci_address() const;
     [[nodiscard]] packet::mac_address mac() const noexcept;
     [[nodiscard]] bool link_up() const noexcept;
-    /// NUMA; -1: the device is on no bus that has nodes, or the kernel does not say.
+    /// NUMA node; -1: the device's bus has none, or the kernel does not report it.
     [[nodiscard]] int node() const noexcept;
-    /// As the device says; 0: it does not.
+    /// Link speed; 0: the device does not report it.
     [[nodiscard]] uint32_t link_mbps() const noexcept;
-    /// Packets the device dropped because nobody took them or no buffer was there.
+    /// Packets that the device dropped because the RX ring was full or out of buffers.
     [[nodiscard]] uint64_t rx_missed() const noexcept;
     /// The driver's extended statistics whose names begin with `prefix`.
     [[nodiscard]] std::map<std::string, uint64_t> xstats(std::string_view prefix) const;
@@ -122,7 +129,7 @@ class port {
     uint16_t id_ = none;
     bool started_ = false;
     uint16_t tx_queues_ = 0;
-    uint32_t room_bytes_ = 0;  ///< of a frame in one buffer
+    uint32_t room_bytes_ = 0;  ///< capacity of one buffer
     uint16_t descriptors_rx_ = 0, descriptors_tx_ = 0;
     uint64_t rx_offloads_ = 0, tx_offloads_ = 0;
     bool several_buffers_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Coalesced sending on one TX queue: packets gather until a burst is full or the oldest has waited
-// long enough, then one tx_burst (and so one doorbell) sends them.
+// Coalesced sending on one TX queue: packets are collected until a burst is full or the oldest has
+// waited long enough, then one tx_burst (and so one doorbell) sends them.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -24,21 +24,21 @@ class tx_queue {
     tx_queue(uint16_t port_id, uint16_t queue_id, cost::port_counters& counters) noexcept
         : counters_(&counters), port_id_(port_id), queue_id_(queue_id) {}
 
-    /// Whether this worker may send here at all.
+    /// True if this worker may send on the port.
     [[nodiscard]] bool usable() const noexcept { return counters_ != nullptr; }
 
     [[nodiscard]] bool is(uint16_t port_id, uint16_t queue_id) const noexcept {
         return port_id_ == port_id && queue_id_ == queue_id;
     }
 
-    /// Take a packet; sends when the burst is full. `now` in TSC cycles.
+    /// Add a packet; sends when the burst is full. `now` in TSC cycles.
     void push(rte_mbuf* packet, uint64_t now) noexcept {
         if (waiting_ == 0) oldest_ = now;
         packets_[waiting_++] = packet;
         if (waiting_ == burst) flush();
     }
 
-    /// Take several, in order; a full burst that nothing waits before goes out as it is.
+    /// Add several packets in order; a full burst is sent directly if no packet is pending.
     void push(rte_mbuf* const* packets, uint16_t n, uint64_t now) noexcept {
         if (n == burst && waiting_ == 0) return send(const_cast<rte_mbuf**>(packets), n);
         while (n != 0) {
@@ -53,27 +53,28 @@ class tx_queue {
     }
 
     /// Send if the oldest packet has waited for `drain_cycles`.
+    ///
     /// now  not before the last push's
     void drain(uint64_t now, uint64_t drain_cycles) noexcept {
         if (waiting_ != 0 && now - oldest_ >= drain_cycles) flush();
     }
 
-    /// Send now. What the driver refuses twice is a drop, tx_refused.
+    /// Send now. Packets that the driver refuses twice are dropped: tx_refused.
     void flush() noexcept {
         if (waiting_ != 0) send(packets_.data(), std::exchange(waiting_, uint16_t{0}));
     }
 
-    /// Call the driver with no packet: it may have its own to send.
+    /// Call tx_burst without a packet: the driver may have generated frames to send.
     void call() const noexcept { rte_eth_tx_burst(port_id_, queue_id_, nullptr, 0); }
 
-    /// Have the driver free what it has sent, where it can be asked.
+    /// Have the driver free sent buffers, if it supports that.
     void clean_up() const noexcept { rte_eth_tx_done_cleanup(port_id_, queue_id_, 0); }
 
   private:
     static uint64_t bytes_of(rte_mbuf* const* packets, uint16_t n) noexcept {
         uint64_t sum = 0;
         uint16_t i = 0;
-        for (; i + 4 <= n; i = static_cast<uint16_t>(i + 4))  // compilers do not unroll it
+        for (; i + 4 <= n; i = static_cast<uint16_t>(i + 4))  // unrolled by hand: compilers do not
             sum += uint64_t{packets[i]->pkt_len} + packets[i + 1]->pkt_len +
                    packets[i + 2]->pkt_len + packets[i + 3]->pkt_len;
         for (; i < n; ++i) sum += packets[i]->pkt_len;

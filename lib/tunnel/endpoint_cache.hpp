@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// endpoint_cache.hpp: which endpoint each packet of a burst came from: a table of all, behind a worker's own
-// cache of the last eight.
+// endpoint_cache.hpp: looks up the endpoint of each packet in a burst: a worker's cache of the last
+// eight endpoints in front of a table of all endpoints.
 //
 //   using endpoints = tunnel::endpoint_table<tunnel::endpoint4>;       // exact::table: control's, for all workers
 //   tunnel::endpoint_cache<tunnel::endpoint4> cache(*tunnel::choose_find(512));        // a worker's
 //   uint32_t known = cache.lookup(table, key, value, n);
 //
-// What the cache does not have is asked of the table, all at once; of packets in a row from one endpoint
-// only the first. Where most packets of some bursts are not found in the cache, more endpoints send than it
-// has room for: then the table alone is asked, and the cache is tried again from time to time.
+// Keys missing in the cache are looked up in the table in bulk; for consecutive packets from one
+// endpoint only the first. If most packets of several bursts miss the cache, more endpoints send
+// than it can hold: then only the table is used, and the cache is retried from time to time.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ namespace turnpike::tunnel {
 template <class Key>
 using endpoint_table = exact::table<Key, uint32_t>;
 
-/// The kernel that may run, or the one named. Errors as isa::choose.
+/// The best kernel, or the one named. Errors as isa::choose.
 [[nodiscard]] inline result<const finder*> choose_find(uint16_t max_simd_bitwidth,
                                                        std::string_view name = {}) {
     const auto row = isa::choose(find_kernels(), "tunnel endpoints", max_simd_bitwidth, name);
@@ -37,22 +37,22 @@ using endpoint_table = exact::table<Key, uint32_t>;
     return (*row)->function;
 }
 
-/// Threads  one. The table may change meanwhile; what changes in it is seen behind forget().
+/// Threads  one. The table may change meanwhile; changes are seen after forget().
 template <class Key>
 class endpoint_cache {
   public:
     explicit endpoint_cache(const finder* find) noexcept : find_(find) {}
 
-    /// Nothing is known any more: the table is another one, or has changed.
+    /// Invalidate the cache: the table is another one, or has changed.
     void forget() noexcept {
         last_.used = next_ = 0;
         passed_over_ = bad_bursts_ = 0;
     }
 
     /// key    [n, with room for a multiple of endpoint_lanes]
-    /// value  [likewise] out; 0: the table does not have it
+    /// value  [likewise] out; 0: not in the table
     /// n      up to burst_endpoints
-    /// Answers  bit i: value[i] is not 0
+    /// Returns  bit i: value[i] is not 0
     uint32_t lookup(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
                     uint32_t n) noexcept {
         if (passed_over_ != 0) {
@@ -76,8 +76,8 @@ class endpoint_cache {
     [[nodiscard]] uint32_t used() const noexcept { return last_.used; }
     [[nodiscard]] bool passed_over() const noexcept { return passed_over_ != 0; }
 
-    /// So many bursts in a row, in most of whose packets the cache was no help: it is not asked for some
-    /// bursts, and then by one. (turnpike-bench-vxlan, 16 and more endpoints, interleaved.)
+    /// After this many consecutive bursts with few cache hits, skip the cache for some bursts, then
+    /// try it with one. (turnpike-bench-vxlan, 16 and more endpoints, interleaved.)
     static constexpr uint32_t bad_bursts_most = 4, bursts_passed_over = 60;
 
   private:
@@ -93,7 +93,7 @@ class endpoint_cache {
             for (uint32_t i = 0; i < n; ++i) mark[i] = mark_of(key[i]);
             for (uint32_t i = n; i % endpoint_lanes != 0; ++i) mark[i] = 0;
             uint32_t found = find_->find(last_, mark.data(), value, n);
-            // The kernel says which of ours has the mark; whether it has the key is to be seen.
+            // The kernel found an entry with the same mark; compare the key.
             for (uint32_t rest = found; rest != 0; rest &= rest - 1) {
                 const auto i = static_cast<uint32_t>(std::countr_zero(rest));
                 const known& its = known_[value[i] - 1];
@@ -105,7 +105,7 @@ class endpoint_cache {
         }
     }
 
-    /// Where comparing keys is dear: is one of them all that there is to look up?
+    /// If keys are expensive to compare: true if all keys of the burst are equal.
     bool all_same(const Key* key, uint32_t n) const noexcept {
         if constexpr (mark_is_key<Key>) {
             return false;
@@ -127,14 +127,14 @@ class endpoint_cache {
         return n != 0 && answer[0] != 0 ? all_of(n) : 0;
     }
 
-    /// The table's answers for all.
+    /// Look up all keys in the table.
     uint32_t ask_all(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
                      uint32_t n) noexcept {
         const uint64_t found = table.lookup({key, n}, {asked_.answer.data(), n});
         for (uint32_t i = 0; i < n; ++i) value[i] = asked_.answer[i];
         return static_cast<uint32_t>(found);
     }
-    /// The table's answers for those of a mask; others' stay. Answers those that it has.
+    /// Look up the keys of a mask in the table; other values are unchanged. Returns the keys found.
     uint32_t ask(const endpoint_table<Key>& table, const Key* key, uint64_t* value,
                  uint32_t packets) noexcept {
         auto& [wanted, answer, of, questions] = asked_;
@@ -154,7 +154,7 @@ class endpoint_cache {
         }
         return found;
     }
-    /// As many as there is room for: the first ones of a burst would be gone at its end.
+    /// Insert as many as the cache holds: more would evict the first ones of the same burst.
     void keep_answers() noexcept {
         const uint32_t most =
             asked_.questions < cached_endpoints ? asked_.questions : cached_endpoints;
@@ -162,12 +162,12 @@ class endpoint_cache {
             if (asked_.answer[q] != 0) keep(asked_.wanted[q], asked_.answer[q]);
     }
 
-    /// In place of the one that has been here longest.
+    /// Replace the oldest entry.
     void keep(const Key& key, uint32_t value) noexcept {
         const uint64_t mark = mark_of(key);
         uint32_t at = 0;
         while (at < last_.used && last_.mark[at] != mark) ++at;
-        if (at == last_.used) {  // marks are there once
+        if (at == last_.used) {  // marks are unique
             at = next_;
             next_ = (next_ + 1) % cached_endpoints;
             if (last_.used < cached_endpoints) ++last_.used;
@@ -183,15 +183,15 @@ class endpoint_cache {
         } else if (++bad_bursts_ >= bad_bursts_most) {
             passed_over_ = bursts_passed_over;
             in_rows_ = 2 * asked_.questions <= missing;
-            --bad_bursts_;  // the next one that is tried decides
+            --bad_bursts_;  // the next burst that tries the cache decides
         }
     }
 
-    /// Of the burst that is looked up.
+    /// The distinct keys of the current burst.
     struct questions_of_a_burst {
         std::array<Key, burst_endpoints> wanted;
         std::array<uint32_t, burst_endpoints> answer;
-        std::array<uint8_t, burst_endpoints> of;  ///< [packet] its question
+        std::array<uint8_t, burst_endpoints> of;  ///< [packet] index of its key
         uint32_t questions = 0;
     };
     struct known {
@@ -207,7 +207,7 @@ class endpoint_cache {
     questions_of_a_burst asked_;
     const finder* find_;
     uint32_t next_ = 0, passed_over_ = 0, bad_bursts_ = 0;
-    bool in_rows_ = false;  ///< where it is passed over: packets come in rows
+    bool in_rows_ = false;  ///< while the cache is skipped: packets come in runs
 };
 
 }  // namespace turnpike::tunnel

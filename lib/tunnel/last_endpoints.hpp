@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The last endpoints that packets came from, and a burst's marks compared with all of them by SIMD.
+// The most recent endpoints, and a SIMD search of a burst's marks among them.
 //
-// Source: "Writing Packet Processing Software with Intel AVX-512", section 5.2, which compares one packet
-// with eight endpoints by one instruction. Here one endpoint is compared with four packets (or two, or
-// eight): as many compares, but the answers of a burst are vectors, nothing is asked for each packet, and
-// endpoints that are not there are not compared.
+// Source: "Writing Packet Processing Software with Intel AVX-512", section 5.2, which compares one
+// packet with eight endpoints by one instruction. Here one endpoint is compared with four packets
+// (or two, or eight): as many compares, but the results of a burst are vectors, there is no branch
+// per packet, and unused entries are not compared.
 #pragma once
 
 #include <array>
@@ -15,26 +15,26 @@
 
 namespace turnpike::tunnel {
 
-inline constexpr uint32_t burst_endpoints = 32;  ///< looked up at once, at most
+inline constexpr uint32_t burst_endpoints = 32;  ///< maximum keys per lookup
 inline constexpr uint32_t cached_endpoints = 8;
-/// Arrays of a burst have room for so many more than there are that their number is a multiple of this.
+/// Arrays of a burst have capacity for n rounded up to a multiple of this.
 inline constexpr uint32_t endpoint_lanes = 16;
 
 struct alignas(64) last_endpoints {
-    std::array<uint64_t, cached_endpoints> mark;   ///< each at most once
-    std::array<uint64_t, cached_endpoints> value;  ///< what it leads to; not 0
-    uint32_t used = 0;                             ///< the first ones
+    std::array<uint64_t, cached_endpoints> mark;   ///< unique
+    std::array<uint64_t, cached_endpoints> value;  ///< the endpoint's value; not 0
+    uint32_t used = 0;                             ///< number of entries in use, from the first
 };
 
-/// mark    [n, rounded up to a multiple of endpoint_lanes] those beyond n may be any
-/// value   [likewise] out; 0: its mark is not among the last ones. Beyond n they mean nothing
+/// mark    [n, rounded up to a multiple of endpoint_lanes] entries beyond n may have any value
+/// value   [likewise] out; 0: the mark is not cached. Entries beyond n are undefined
 /// n       up to burst_endpoints
-/// Answers  bit i, below n: value[i] is not 0
+/// Returns  bit i, below n: value[i] is not 0
 /// Threads  any. Errors none.
 using find_function = uint32_t(const last_endpoints& last, const uint64_t* mark, uint64_t* value,
                                uint32_t n) noexcept;
 
-/// Are these keys of IPv6 endpoints (endpoint.hpp) all the first one?
+/// True if all keys of IPv6 endpoints (endpoint.hpp) equal the first one.
 /// key  [n] of long_key_words each; n at least 1
 /// Threads  any. Errors none.
 using same_function = bool(const uint64_t* key, uint32_t n) noexcept;

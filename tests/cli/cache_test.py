@@ -76,7 +76,7 @@ def test_this_machines_caches_or_a_clear_error():
     assert done.returncode == 0 or "describes no data cache" in done.stderr, done.stderr
     with tempfile.TemporaryDirectory() as folder:
         done = run("--sysfs", folder)
-        assert done.returncode == 1 and "give its geometry by hand" in done.stderr, done.stderr
+        assert done.returncode == 1 and "specify the geometry by hand" in done.stderr, done.stderr
 
 
 def test_figure():
@@ -91,7 +91,7 @@ def test_figure():
 
 
 def test_refused():
-    for arguments, says in ((("--geometry", "64x8"), "is no geometry"), (("--object", 0), "--object"),
+    for arguments, says in ((("--geometry", "64x8"), "is not a geometry"), (("--object", 0), "--object"),
                             (("--object", 2048, "--buffer-size", 2048), "excludes"), (("--page", "3M"), "--page"),
                             (("--hot", "4096"), "is not in an object"), (("--objects", "-1"), "--objects"),
                             (("--figure", "x", "--level", 3, "--geometry", "1:64x8"), "is none of these caches")):

@@ -105,7 +105,7 @@ def test_says_what_its_engine_cannot_separate():
     assert {name: t["means"] for name, t in summary["tests"].items()} == COPIES, summary
     for name in TESTS:
         assert summary["tests"][name]["how"] in run.stderr, (name, run.stderr)
-    assert "no figure is of PCIe" in run.stderr, run.stderr
+    assert "no figure shows PCIe" in run.stderr, run.stderr
     for name in ("lat_rd_64_ns", "lat_wrrd_64_ns", "bw_rd_64_gbps", "bw_wr_64_gbps", "bw_rdwr_64_gbps"):
         assert summary[name] > 0, summary
 
@@ -134,7 +134,7 @@ def test_data_that_is_not_what_was_sent_is_noticed():
 
 def test_an_engine_that_fails_is_named():
     for fault, said in (("status", "dma_contrary0: a transfer failed with status"),
-                        ("refuse", "dma_contrary0: it did not take a transfer: Input/output error"),
+                        ("refuse", "dma_contrary0: it rejected a transfer: Input/output error"),
                         ("stuck", "did not complete within 5 s")):
         run = bench("--json", "--quick", "--test", "BW_RD", eal=contrary(f"fault={fault}"))
         assert run.returncode == 1 and said in run.stderr and run.stdout == "", (fault, run.stderr)
@@ -148,25 +148,25 @@ def test_what_an_engine_must_have_is_said():
     run = bench(eal=("--vdev=net_null0",))
     assert run.returncode == 1 and "EAL found none; give one to EAL" in run.stderr, run.stderr
     run = bench("--dev", "dma_other")
-    assert run.returncode == 1 and "there is no dmadev 'dma_other'; EAL found dma_skeleton0" in run.stderr, run.stderr
+    assert run.returncode == 1 and "no dmadev 'dma_other'; EAL found dma_skeleton0" in run.stderr, run.stderr
 
 
 def test_wrong_words_are_refused():
-    for words, said in ((["--test", "LAT_WR"], "--test: there is no 'LAT_WR'; there are LAT_RD,"),
-                        (["--pattern", "zipf"], "--pattern: there is no 'zipf'; there are sequential, random"),
-                        (["--cache", "hot"], "--cache: there is no 'hot'; there are cold, warm, device, thrash"),
+    for words, said in ((["--test", "LAT_WR"], "--test: unknown 'LAT_WR'; known are LAT_RD,"),
+                        (["--pattern", "zipf"], "--pattern: unknown 'zipf'; known are sequential, random"),
+                        (["--cache", "hot"], "--cache: unknown 'hot'; known are cold, warm, device, thrash"),
                         (["--offset", "64"], "--offset: 64 is not within a cache line: 0 to 63"),
-                        (["--size", "0"], "--size: a transfer has a byte or more"),
+                        (["--size", "0"], "--size: a transfer needs at least one byte"),
                         (["--size", "2M"], "--size: 2M is more than 1048576 bytes"),
-                        (["--size", "8k"], "--size: '8k' is no number of bytes"),
+                        (["--size", "8k"], "--size: '8k' is not a number of bytes"),
                         (["--window", "4096", "--size", "4097"], "--window: 4096 bytes have room for 0 transfers of 4097"),
                         (["--window", "4K", "--size", "4K", "--test", "BW_RDWR"], "at least 2 are needed"),
                         (["--window", "2G"], "the largest window is 1G"),
-                        (["--node", "99"], "--node: there is no NUMA node '99'; EAL has memory of 0"),
+                        (["--node", "99"], "--node: no NUMA node '99'; EAL has memory on 0"),
                         (["--depth", "0"], "--depth: 0 is not 1 to 65535"),
                         (["--transfers", "-1"], "--transfers: -1 is not 1 to 10000000"),
                         (["--link", "gen9x3"], "gen9x3"),
-                        (["--against", "/dev/null"], "/dev/null: is no run of turnpike-bench-dma"),
+                        (["--against", "/dev/null"], "/dev/null: is not a run of turnpike-bench-dma"),
                         (["--frames"], "--frames")):
         run = bench(*words)
         assert run.returncode == 2 and said in run.stderr and run.stdout == "", (words, run.returncode, run.stderr)
@@ -191,7 +191,7 @@ def test_figures_have_what_was_found_and_what_the_paper_says():
         there = pathlib.Path(folder)
         (there / "none").mkdir()
         without = report_of(bench(*rows, "--figures", folder, path=str(there / "none")))
-        assert "not drawn: there is no gnuplot" in without["summary"]["figures"]["5"], without["summary"]
+        assert "not drawn: gnuplot is not installed" in without["summary"]["figures"]["5"], without["summary"]
         assert not list(there.glob("*.svg")) and (there / "figure5.gnuplot").exists(), os.listdir(folder)
         kept = there / "kept.json"
         kept.write_text(json.dumps(without), encoding="utf-8")

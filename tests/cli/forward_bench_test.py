@@ -82,12 +82,12 @@ def test_wrong_words_are_refused():
         bad.write("10.0.0.0/8\n10.0.0.0/33\n")
         bad.flush()
         for arguments, part in (
-            (("--only", "nosuch"), "no cell has such a name"),
-            (("--only", "("), "argument --only: '(' is no regular expression"),
+            (("--only", "nosuch"), "no cell matches"),
+            (("--only", "("), "argument --only: '(' is not a regular expression"),
             (("--rounds", "0"), "argument --rounds: '0': 1 is the least"),
             (("--seconds", "x"), "argument --seconds: invalid number value: 'x'"),
             (("--table", "/nowhere"), "argument --table: /nowhere: No such file or directory"),
-            (("--picture", "x.png"), "argument --picture: 'x.png': a name that ends in .svg"),
+            (("--picture", "x.png"), "argument --picture: 'x.png': the file name must end in .svg"),
             (("--grout", "/nowhere"), "argument --grout: /nowhere: no such folder"),
             (("--max-simd-bitwidth", "3"), "argument --max-simd-bitwidth: invalid choice: 3"),
             (("--table", bad.name, "--only", "^ip4_full_zipf/64/turnpike"), f"{bad.name}:2: "),

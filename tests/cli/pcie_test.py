@@ -155,7 +155,7 @@ def test_wrong_options_are_named():
     for arguments, part in (
         (("--profile", "fast"), "profile 'fast': no NIC profile has that name; there are:"),
         (("--link", "gen9x8"), "link 'gen9x8': PCIe generations are 1 to 6"),
-        (("--link", "3x8"), "write generation and lanes as gen3x8"),
+        (("--link", "3x8"), "should be generation and lanes, as gen3x8"),
         (("--mps", "300"), "MPS is 128, 256"),
         (("--mps", "-1"), "--mps"),
         (("--mps", "70000"), "--mps"),
@@ -165,7 +165,7 @@ def test_wrong_options_are_named():
         (("--burst", "nan"), "--burst"),
         (("--ethernet", "-1"), "--ethernet"),
         (("--json", "--csv"), "--csv"),
-        (("--json", "--profile", "all", "--frame", "64-16384"), "cells; one JSON object holds at most 16384"),
+        (("--json", "--profile", "all", "--frame", "64-16384"), "cells; one JSON object can have at most 16384"),
         (("--colour",), "--colour"),
         (("surplus",), "surplus"),
         (("--profile", "ixgbe", "surplus"), "surplus"),

@@ -163,9 +163,9 @@ def test_txonly_and_flowgen_over_a_cable():
 
 
 def test_wrong_arguments_are_refused_by_name():
-    for arguments, says in (("profile=mlx5", "profile=mlx5: an Intel-style ring cannot show this device"),
+    for arguments, says in (("profile=mlx5", "profile=mlx5: an Intel-style ring cannot emulate this device"),
                             ("wire=gen,size=10", "size=10: size takes frame bytes"),
-                            ("colour=red", "colour=red: there is no such argument")):
+                            ("colour=red", "colour=red: unknown argument")):
         done = subprocess.run(["dpdk-testpmd", *EAL, *vdevs([f"net_simnic0,{arguments}"])],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
                               check=False, env=peer_environment())

@@ -239,7 +239,7 @@ def test_tags_come_through_a_port_that_looked_at_them():
             config["patches"] = [["p0", "p1"]]
 
         assert comes_through()
-        assert "takes VLAN tags out of frames since the port was opened" in rewrite(running, patched)
+        assert "strips VLAN tags since the port was opened" in rewrite(running, patched)
         assert comes_through()
         running.stop()
         running = start(lab, dut, ports, patches=[["p0", "p1"]])

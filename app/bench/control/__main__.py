@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpike-bench-control: what changes cost turnpike while it forwards. doc/bench-control.md says how to read it."""
+"""turnpike-bench-control: the cost of configuration changes while turnpike forwards; described in doc/bench-control.md."""
 import argparse
 import json
 import os
@@ -12,17 +12,17 @@ from changes import one_by_one, prefixes, shuffled, together, via
 from command_line import clean_up_at_signals, number
 from machine import Machine
 
-NO_PEER = "no other forwarder here is changed by a stream of routes"
+NO_PEER = "no peer here accepts a stream of routes"
 
 
 def parse_options(words):
     p = argparse.ArgumentParser(prog="turnpike-bench-control", allow_abbrev=False, description=__doc__)
     p.add_argument("--json", action="store_true", help="print one JSON object (turnpike.bench/1) on standard output")
     p.add_argument("--quick", action="store_true", help="the same cells with a fifth of the changes")
-    p.add_argument("--routes", type=number(20_000, int), default=1_000_000, metavar="N", help="in the table (1,000,000)")
-    p.add_argument("--rate", default="500k", help="packets a second at each of two ports, as simnic has it (500k)")
+    p.add_argument("--routes", type=number(20_000, int), default=1_000_000, metavar="N", help="table size (1,000,000)")
+    p.add_argument("--rate", default="500k", help="packets per second at each of two ports, in simnic's format (500k)")
     p.add_argument("--max-simd-bitwidth", type=int, choices=(64, 128, 256, 512), help="EAL's")
-    p.add_argument("--turnpike", metavar="PROGRAM", help="another build of ours")
+    p.add_argument("--turnpike", metavar="PROGRAM", help="another build of turnpike")
     return p.parse_args(words)
 
 
@@ -33,7 +33,7 @@ class Bench:
         self.table = prefixes(options.routes, 1)
 
     def cell(self, name, work, count=None):
-        """work() between two looks at the traffic; what it returns goes into the cell."""
+        """Runs work() between two readings of the traffic counters and adds its results to the cell."""
         before, cpu = self.appliance.traffic(), self.appliance.control_cpu_s()
         start = time.monotonic()
         more = work() or {}
@@ -54,7 +54,7 @@ class Bench:
     def load(self):
         requests = together([f"add {to} {via(i)}" for i, to in enumerate(self.table)])
         self.cell("load/socket", lambda: self.send(requests), len(self.table))
-        # The same by a file, into an empty table again.
+        # The same routes from a file, into an empty table.
         routes = os.path.join(self.appliance.folder, "full.routes")
         whole = os.path.join(self.appliance.folder, "full.yaml")
         write(routes, "".join(f"{to} {via(i)}\n" for i, to in enumerate(self.table)))
@@ -92,7 +92,7 @@ class Bench:
         self.cell("single", work, count)
 
     def statistics(self):
-        """The worker's busy cycles a packet, asked for at 100 Hz and not, by turns."""
+        """The worker's busy cycles per packet, with and without report requests at 100 Hz, alternating."""
         seconds, turns = (0.5, 3) if self.options.quick else (2.0, 5)
         asking = [request_of("show", what=what) for what in ("ports", "drops", "cost")]
         cycles = {"asked": [], "not_asked": []}

@@ -14,7 +14,7 @@ class Failed(Exception):
 
 
 class Appliance:
-    """Forwards from each port to the other as long as the block lasts, whatever is done to its other routes."""
+    """Forwards from each port to the other inside the with-block, independent of changes to other routes."""
 
     def __init__(self, machine, folder, rate):
         self.folder = folder
@@ -45,7 +45,7 @@ class Appliance:
         end = time.monotonic() + START_S
         while True:
             if self.process.poll() is not None:
-                raise Failed(f"turnpike ended with {self.process.returncode}: {self.last_words()}")
+                raise Failed(f"turnpike exited with {self.process.returncode}: {self.last_words()}")
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.settimeout(60)
             try:
@@ -55,7 +55,7 @@ class Appliance:
                 if greeting:
                     self.version = json.loads(greeting)["version"]
                     return
-            except OSError:  # not there yet, or gone with a turnpike that could not start
+            except OSError:  # not created yet, or removed by a turnpike that failed to start
                 pass
             self.socket.close()
             if time.monotonic() > end:
@@ -67,7 +67,7 @@ class Appliance:
             return " | ".join(file.read()[-400:].decode(errors="replace").splitlines())
 
     def say(self, line):
-        """A request as bytes, to its answer."""
+        """Sends a request as bytes and returns its reply."""
         try:
             self.socket.sendall(line)
             answer = self.lines.readline()
@@ -84,14 +84,14 @@ class Appliance:
         return self.say(request_of(request, **members))
 
     def traffic(self):
-        """Packets so far: from the wires, sent, and lost in full rings or under a drop's reason."""
+        """Packets so far: received from the wires, sent, and lost in full rings or by a drop reason."""
         ports = self.ask("show", what="report")["ports"]
         return {"offered": sum(p["rx_packets"] + p["rx_missed"] for p in ports),
                 "sent": sum(p["tx_packets"] for p in ports),
                 "lost": sum(p["rx_missed"] + sum(p["drops"].values()) for p in ports)}
 
     def control_cpu_s(self):
-        """CPU time of control, which is the first thread."""
+        """CPU time of the control thread, which is the first thread."""
         pid = self.process.pid
         with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="utf-8") as file:
             return int(file.read().split()[0]) / 1e9

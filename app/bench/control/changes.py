@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes to be measured: prefixes as a full table has them, and requests made of them beforehand."""
+"""Changes to measure: prefixes distributed as in a full table, and requests built from them in advance."""
 import random
 
 from appliance import request_of
 
-# Lengths of a full IPv4 table: /24 is most of it (doc/bench-fib.md).
+# Prefix lengths of a full IPv4 table, mostly /24 (doc/bench-fib.md).
 LENGTHS, SHARES = (16, 19, 20, 21, 22, 23, 24), (2, 3, 5, 7, 12, 14, 57)
-NOT_THESE = (10, 127, 198)  # ours, loopback, what the generators send
-PART = 12_000  # lines that fit a request
+NOT_THESE = (10, 127, 198)  # our networks, loopback, the generators' networks
+PART = 12_000  # lines per request
 
 
 def prefixes(count, seed):
@@ -27,13 +27,13 @@ def via(number):
 
 
 def together(lines):
-    """Requests whose lines are one change."""
+    """Requests whose lines form one change."""
     return [request_of("routes", lines="\n".join(lines[at:at + PART]), more=at + PART < len(lines))
             for at in range(0, len(lines), PART)]
 
 
 def one_by_one(lines, batch):
-    """Requests of `batch` lines, each a change of its own."""
+    """Requests of `batch` lines, each a separate change."""
     return [request_of("routes", lines="\n".join(lines[at:at + batch])) for at in range(0, len(lines), batch)]
 
 

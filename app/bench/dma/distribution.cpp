@@ -17,7 +17,7 @@ distribution::distribution(std::vector<uint32_t> values)
 
 uint32_t distribution::quantile(double q) const noexcept {
     const double n = static_cast<double>(sorted_.size());
-    // 0.07 * 100 is more than 7: what rounding adds is not a rank.
+    // 0.07 * 100 is slightly more than 7: subtract the rounding error before ceil().
     const auto rank = static_cast<size_t>(std::ceil(q * n - 1e-9 * n));
     return sorted_[std::clamp<size_t>(rank, 1, sorted_.size()) - 1];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Latencies of single transfers, as the paper reduces them (section 4.1), and their CDF.
+// Latency statistics of single transfers, as in the paper (section 4.1), and their CDF.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace turnpike::bench::dma {
 
-/// Of recorded values, in their unit. A quantile q is the nearest rank: the least value that at least q of all
-/// values do not exceed.
+/// Statistics of values in the unit of the values. A quantile q is the nearest rank: the smallest
+/// value that at least a share q of the values does not exceed.
 class distribution {
   public:
     /// Requires at least one value.
@@ -20,9 +20,9 @@ class distribution {
 
     struct step {
         uint32_t value;
-        double share;  ///< of all values, that do not exceed it
+        double share;  ///< share of the values that do not exceed it
     };
-    /// The empirical CDF: every hundredth and, where values are few, the tail; each value once.
+    /// The empirical CDF: every hundredth and, for few values, the tail; without duplicate values.
     [[nodiscard]] std::vector<step> cdf() const;
 
   private:

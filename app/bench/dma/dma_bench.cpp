@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike-bench-dma: pcie-bench's five micro-benchmarks by an engine of dmadev; doc/bench-dma.md says how to read it.
+// turnpike-bench-dma: pcie-bench's five micro-benchmarks on a dmadev engine; described in
+// doc/bench-dma.md.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -29,19 +30,20 @@ struct options {
 
 void declare(harness& h, options& o) {
     h.default_device("--vdev=dma_skeleton0");
-    h.add_option("--dev", o.device, "the dmadev, by EAL's name; else the first");
-    h.add_option("--test", o.rows.tests, "only these: LAT_RD, LAT_WRRD, BW_RD, BW_WR, BW_RDWR");
+    h.add_option("--dev", o.device, "EAL's name of the dmadev; default: the first");
+    h.add_option("--test", o.rows.tests, "tests to run: LAT_RD, LAT_WRRD, BW_RD, BW_WR, BW_RDWR");
     h.add_option("--pattern", o.rows.patterns, "sequential or random");
-    h.add_option("--offset", o.rows.offsets, "bytes from the start of a cache line");
-    h.add_option("--size", o.rows.sizes, "bytes of a transfer: 64, 1K, ...");
-    h.add_option("--window", o.rows.windows, "bytes that are accessed: 8K, 64M, ...");
+    h.add_option("--offset", o.rows.offsets, "offset in bytes from the start of a cache line");
+    h.add_option("--size", o.rows.sizes, "bytes per transfer: 64, 1K, ...");
+    h.add_option("--window", o.rows.windows, "bytes of the window: 8K, 64M, ...");
     h.add_option("--cache", o.rows.caches, "cold, warm, device (warmed by the engine) or thrash");
     h.add_option("--node", o.rows.nodes, "the NUMA node of the window");
-    h.add_option("--depth", o.depth, "transfers in flight at most, of bandwidth tests (256)");
+    h.add_option("--depth", o.depth, "maximum transfers in flight in bandwidth tests (256)");
     h.add_option("--transfers", o.transfers,
-                 "of a repetition (latency 20000, bandwidth 100000; --quick a tenth)");
+                 "transfers per repetition (latency 20000, bandwidth 100000; --quick a tenth)");
     h.add_option("--link", o.link, "the link of the modelled curves (gen3x8, the paper's)");
-    h.add_option("--figures", o.figures, "a folder for the paper's figures 4 to 9 of this run");
+    h.add_option("--figures", o.figures,
+                 "folder for the paper's figures 4 to 9, drawn from this run");
     h.add_option("--against", o.against, "an earlier run's JSON, for figure 9");
 }
 
@@ -58,7 +60,8 @@ bench_host this_host() {
     return here;
 }
 
-/// Of a device that EAL names by its place on the PCI bus ("0000:00:01.0", idxd's "0000:6a:01.0-q0"): its folder.
+/// The sysfs folder of a device that EAL names by its PCI address ("0000:00:01.0", idxd's
+/// "0000:6a:01.0-q0").
 std::filesystem::path pci_folder(const std::string& device) {
     const auto folder =
         std::filesystem::path("/sys/bus/pci/devices") / device.substr(0, device.find('-'));
@@ -67,7 +70,7 @@ std::filesystem::path pci_folder(const std::string& device) {
                : std::filesystem::path();
 }
 
-/// What two readings of the clock themselves take, in cycles: the least that a latency can be.
+/// The cost of two clock reads, in cycles: the lower limit of a latency.
 double clock_cycles() {
     std::vector<double> seen;
     for (int i = 0; i < 1001; ++i) {
@@ -114,7 +117,7 @@ json cell_of(const row& r, const row_result& seen, const engine& e, const pcie::
          {*std::ranges::min_element(seen.cycles), *std::ranges::max_element(seen.cycles)}},
         {"checked_bytes", seen.checked_bytes},
         {"peer", nullptr},
-        {"why", "the engine is what is measured; the paper's numbers stand beside its figures"}};
+        {"why", "the measured object is the engine; its figures also show the paper's numbers"}};
     if (seen.latency) cell["latency_ns"] = latency_json(*seen.latency);
     if (const auto modelled = modelled_gbps(link, r.test, r.window)) {
         cell["gbps"] = gbps_of(cycles, r.window.transfer_bytes);
@@ -142,7 +145,7 @@ std::string line_of(const json& cell) {
                               cell["gbps"].get<double>(), cell["model_gbps"].get<double>());
 }
 
-/// What the engine is, and what each test is with it: for people, and into the summary.
+/// Print and record the engine, and how it performs each test.
 void introduce(harness& h, const engine& e) {
     const auto folder = pci_folder(e.name());
     const bool on_pci = !folder.empty();
@@ -159,7 +162,8 @@ void introduce(harness& h, const engine& e) {
                       fmt::join(capability_words(e.capabilities()), ", "), e.depth()));
     if (!on_pci)
         h.say(
-            "it is not on PCI: no figure is of PCIe. What a virtual engine shows is how it and the "
+            "it is not a PCI device: no figure shows PCIe. A virtual engine shows only how it and "
+            "the "
             "host's caches work.");
     for (const auto test :
          {micro_benchmark::lat_rd, micro_benchmark::lat_wrrd, micro_benchmark::bw_rd,
@@ -170,7 +174,7 @@ void introduce(harness& h, const engine& e) {
     }
 }
 
-/// The rows that are named in the summary: a warm window of 8K, 64 bytes.
+/// The rows that the summary names: a warm window of 8K, 64 bytes.
 void summarise_baseline(harness& h) {
     constexpr std::pair<const char*, const char*> names[] = {{"LAT_RD", "lat_rd_64_ns"},
                                                              {"LAT_WRRD", "lat_wrrd_64_ns"},
@@ -187,14 +191,15 @@ void summarise_baseline(harness& h) {
     }
 }
 
-/// The cells of a run that was kept.
+/// The cells of an earlier run's JSON.
 result<json> cells_of_run(const std::string& path) {
     std::ifstream file(path);
     if (!file) return fail(errno, path, "cannot be read");
     const json run = json::parse(file, nullptr, false);
     if (!run.is_object() || run.value("schema", "") != "turnpike.bench/1" ||
         run.value("bench", "") != "dma")
-        return fail(EINVAL, path, "is no run of turnpike-bench-dma: keep one with --json > FILE");
+        return fail(EINVAL, path,
+                    "is not a run of turnpike-bench-dma: save one with --json > FILE");
     return run["cells"];
 }
 
@@ -209,7 +214,7 @@ result<void> draw(harness& h, const options& o, const pcie::link& link, const js
             if (!drawn) return tl::unexpected(drawn.error());
             const std::string base = (std::filesystem::path(o.figures) / drawing.name).string();
             what = *drawn ? base + ".svg"
-                          : "not drawn: there is no gnuplot; data and script are " + base +
+                          : "not drawn: gnuplot is not installed; data and script are " + base +
                                 ".dat, .gnuplot";
         }
         h.say(fmt::format("figure {}: {}", number, what));
@@ -218,14 +223,14 @@ result<void> draw(harness& h, const options& o, const pcie::link& link, const js
     return {};
 }
 
-/// Whether options that are not rows make sense, before anything is measured.
+/// Check the remaining options before the measurement.
 result<void> check(const options& o) {
     if (o.depth < 1 || o.depth > 65535)
         return fail(EINVAL, "--depth", fmt::format("{} is not 1 to 65535", o.depth));
     if (o.transfers < 0 || o.transfers > 10'000'000)
         return fail(EINVAL, "--transfers", fmt::format("{} is not 1 to 10000000", o.transfers));
     if (!o.figures.empty() && !std::filesystem::is_directory(o.figures))
-        return fail(ENOTDIR, "--figures", fmt::format("'{}' is no folder", o.figures));
+        return fail(ENOTDIR, "--figures", fmt::format("'{}' is not a folder", o.figures));
     return {};
 }
 
@@ -266,7 +271,7 @@ result<void> measure(harness& h, const options& o) {
 }
 
 int run(int argc, char** argv) {
-    harness h("dma", "the micro-benchmarks of pcie-bench by a dmadev");
+    harness h("dma", "pcie-bench's micro-benchmarks on a dmadev");
     options o;
     declare(h, o);
     if (const auto code = h.start(argc, argv, 256)) return *code;

@@ -36,7 +36,7 @@ std::vector<std::string> names_of_all() {
 }
 
 constexpr const char* how_to_get_one =
-    "give one to EAL: '-a 0000:00:01.0 --' (ioat or idxd, bound to vfio-pci), "
+    "pass one to EAL: '-a 0000:00:01.0 --' (ioat or idxd, bound to vfio-pci), "
     "'--vdev=dma_skeleton0 --' (by a "
     "core)";
 
@@ -60,10 +60,11 @@ result<dma_memory> dma_memory::reserve(const std::string& name, uint64_t bytes, 
     if (!made.zone_)
         return fail(
             rte_errno, "--window",
-            fmt::format("no {} bytes of memory{}{}; give EAL more ('-m MB --', more hugepages){}",
-                        bytes, by_virtual_address ? "" : " that the bus sees in one piece",
-                        node >= 0 ? fmt::format(" on NUMA node {}", node) : "",
-                        by_virtual_address ? "" : ", '--iova-mode=va --', or a smaller window"));
+            fmt::format(
+                "no {} bytes of memory{}{}; reserve more for EAL ('-m MB --', more hugepages){}",
+                bytes, by_virtual_address ? "" : " contiguous in I/O addresses",
+                node >= 0 ? fmt::format(" on NUMA node {}", node) : "",
+                by_virtual_address ? "" : ", '--iova-mode=va --', or a smaller window"));
     made.base_ = by_virtual_address ? made.zone_->addr_64 : made.zone_->iova;
     return made;
 }
@@ -77,18 +78,18 @@ int dma_memory::node() const noexcept { return zone_->socket_id; }
 result<std::unique_ptr<engine>> engine::open(const std::string& name, unsigned depth) {
     const auto names = names_of_all();
     if (names.empty())
-        return fail(ENODEV, "dmadev", fmt::format("EAL found none; {}", how_to_get_one));
+        return fail(ENODEV, "dmadev", fmt::format("EAL found no dmadev; {}", how_to_get_one));
     const std::string& wanted = name.empty() ? names.front() : name;
     const int id = rte_dma_get_dev_id_by_name(wanted.c_str());
     if (id < 0)
         return fail(ENODEV, "--dev",
-                    fmt::format("there is no dmadev '{}'; EAL found {}", wanted, list_of(names)));
+                    fmt::format("no dmadev '{}'; EAL found {}", wanted, list_of(names)));
     std::unique_ptr<engine> made(new engine);
     made->id_ = static_cast<int16_t>(id);
     made->name_ = wanted;
     rte_dma_info info{};
     if (const int code = rte_dma_info_get(made->id_, &info); code != 0)
-        return fail(-code, wanted, "it does not say what it can do");
+        return fail(-code, wanted, "cannot query its capabilities");
     made->capabilities_ = info.dev_capa;
     made->node_ = info.numa_node;
     for (const uint64_t needed : {RTE_DMA_CAPA_MEM_TO_MEM, RTE_DMA_CAPA_OPS_COPY})
@@ -109,7 +110,7 @@ result<std::unique_ptr<engine>> engine::open(const std::string& name, unsigned d
     if (code != 0)
         return fail(
             -code, wanted,
-            fmt::format("it does not start with one channel of {} descriptors", made->depth_));
+            fmt::format("cannot start it with one channel of {} descriptors", made->depth_));
     made->started_ = true;
     return made;
 }
@@ -127,7 +128,7 @@ void engine::fail_with_status() {
 }
 
 void engine::fail_to_enqueue(int code) {
-    throw void_run(fmt::format("{}: it did not take a transfer: {}", name_, rte_strerror(-code)));
+    throw void_run(fmt::format("{}: it rejected a transfer: {}", name_, rte_strerror(-code)));
 }
 
 uint64_t engine::at_once(std::span<const transfer> all, uint32_t bytes, bool fill) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One dmadev with one channel between memory and memory.
+// A dmadev with one memory-to-memory channel.
 #pragma once
 
 #include <rte_dmadev.h>
@@ -15,10 +15,10 @@
 
 namespace turnpike::bench::dma {
 
-/// What an engine says that it can do, as words ("mem_to_mem", "copy", "fill", "sva", ...).
+/// An engine's capabilities as words ("mem_to_mem", "copy", "fill", "sva", ...).
 [[nodiscard]] std::vector<std::string> capability_words(uint64_t capabilities);
 
-/// A transfer failed, or brought other data than was sent: what the run shows is void.
+/// A transfer failed, or the data is wrong: the run is void.
 class void_run : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -27,16 +27,16 @@ class void_run : public std::runtime_error {
 struct memory_deleter {
     void operator()(const rte_memzone* zone) const noexcept;
 };
-/// Memory that an engine reaches, contiguous for it.
+/// Memory contiguous in the engine's addresses.
 class dma_memory {
   public:
-    /// node  of NUMA; -1: any
-    /// Errors  ENOMEM, with what to do
+    /// node  NUMA node; -1: any
+    /// Errors  ENOMEM, with a remedy
     static result<dma_memory> reserve(const std::string& name, uint64_t bytes, int node,
                                       bool by_virtual_address);
     [[nodiscard]] std::span<std::byte> bytes() const noexcept;
     [[nodiscard]] int node() const noexcept;
-    /// As the engine sees the byte at `offset`.
+    /// The engine's address of the byte at `offset`.
     [[nodiscard]] uint64_t address(uint64_t offset) const noexcept { return base_ + offset; }
 
   private:
@@ -44,7 +44,7 @@ class dma_memory {
     uint64_t base_ = 0;
 };
 
-/// One operation: a copy, or a fill of `from` as pattern.
+/// One operation: a copy, or a fill with `from` as the pattern.
 struct transfer {
     uint64_t from;
     uint64_t to;
@@ -52,10 +52,10 @@ struct transfer {
 
 class engine {
   public:
-    /// name   as EAL has it ("dma_skeleton0", "0000:00:01.0"); empty: the first
-    /// depth  transfers in flight at most; cut to what the engine has
-    /// Errors ENODEV: none of that name, or none at all; ENOTSUP: it does not copy from memory to memory;
-    ///        what the driver says to configure and start
+    /// name   EAL's name ("dma_skeleton0", "0000:00:01.0"); empty: the first
+    /// depth  maximum transfers in flight; limited to the engine's maximum
+    /// Errors ENODEV: no dmadev of that name, or none at all; ENOTSUP: it does not copy from memory to
+    ///        memory; the driver's errors of configure and start
     static result<std::unique_ptr<engine>> open(const std::string& name, unsigned depth);
     ~engine();
     engine(const engine&) = delete;
@@ -66,26 +66,29 @@ class engine {
     [[nodiscard]] bool can_fill() const noexcept {
         return (capabilities_ & RTE_DMA_CAPA_OPS_FILL) != 0;
     }
-    /// The engine takes virtual addresses; else those of the bus.
+    /// True if the engine uses virtual addresses; otherwise bus addresses.
     [[nodiscard]] bool by_virtual_address() const noexcept {
         return (capabilities_ & RTE_DMA_CAPA_SVA) != 0;
     }
-    [[nodiscard]] int node() const noexcept { return node_; }  ///< -1: not said
+    [[nodiscard]] int node() const noexcept { return node_; }  ///< -1: unknown
     [[nodiscard]] unsigned depth() const noexcept { return depth_; }
 
-    /// Transfers one after the other. Returns TSC cycles of each, from before it is enqueued until its completion
-    /// is seen.
-    /// after_each  called, outside the time, with the index
+    /// Run transfers one by one. Returns the TSC cycles of each, from before its enqueue until its
+    /// completion is seen.
+    ///
+    /// after_each  called, untimed, with the index
     /// Throws  void_run
     template <class AfterEach>
     void one_by_one(std::span<const transfer> all, uint32_t bytes, bool fill,
                     std::span<uint32_t> cycles, const AfterEach& after_each);
-    /// As one_by_one(), each a write and, behind a fence, a read of the same bytes.
+    /// Like one_by_one(); each transfer is a write and, after a fence, a read of the same bytes.
     template <class AfterEach>
     void written_and_read(std::span<const transfer> writes, std::span<const transfer> reads,
                           uint32_t bytes, bool fill, std::span<uint32_t> cycles,
                           const AfterEach& after_each);
-    /// All, as many at once as the engine takes. Returns TSC cycles from the first until the last completion.
+    /// Run all transfers, as many concurrently as the engine permits. Returns the TSC cycles from
+    /// the first enqueue to the last completion.
+    ///
     /// Throws  void_run
     uint64_t at_once(std::span<const transfer> all, uint32_t bytes, bool fill);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is timed, where its caller can be inlined.
+// The timed functions, as templates so that the callbacks are inlined.
 #pragma once
 
 #include <rte_cycles.h>
@@ -31,7 +31,7 @@ inline void engine::wait_for(unsigned completions) {
         completions -=
             rte_dma_completed(id_, 0, static_cast<uint16_t>(completions), nullptr, &failed);
         if (failed) fail_with_status();
-        if (polls % 4096 != 0) continue;  // the clock is not looked at while it is quick
+        if (polls % 4096 != 0) continue;  // check the timeout rarely, to keep the loop short
         const uint64_t now = rte_rdtsc();
         if (deadline == 0) deadline = now + patience_seconds * rte_get_tsc_hz();
         if (now > deadline) throw void_run(name_ + ": a transfer did not complete within 5 s");

@@ -55,7 +55,7 @@ void add_curve(panel& to, curve c) {
     if (!c.points.empty()) to.curves.push_back(std::move(c));
 }
 
-/// What the paper's text gives as values, where a figure shows such.
+/// Values from the paper's text, for figures that have them.
 void add_paper_points(panel& to, int number, const char* test) {
     for (const json& n : paper_numbers()["numbers"])
         if (n["figure"] == number && n["test"] == test && !n.contains("of"))
@@ -67,7 +67,7 @@ void add_paper_points(panel& to, int number, const char* test) {
                  {{n["size"].get<double>(), n["value"].get<double>()}}});
 }
 
-/// Figure 4: the window, its units and lines, and where a transfer lies.
+/// Figure 4: the window, its units and cache lines, and the transfer in a unit.
 picture layout_picture(const json& cells) {
     const json& cell = cells.front();
     const access_window w{cell["window"], cell["size"], cell["offset"]};
@@ -99,7 +99,7 @@ picture layout_picture(const json& cells) {
             fmt::format("set label 'unit {}' at {:.6f},1.15 center\n", u, start + unit * scale / 2);
     }
     out +=
-        "set label 'blue: what is transferred; dotted: cache lines; the rest of the window goes on "
+        "set label 'blue: bytes transferred; dotted: cache lines; the rest of the window is "
         "alike' at 0.5,-0.3 center\n";
     return {"figure4", "Host buffer layout and access parameters", {}, out + "plot 1/0 notitle\n"};
 }
@@ -121,7 +121,7 @@ picture baseline_bandwidth(const figures_input& in) {
         curve model{fmt::format("model, {}", pcie::to_string(in.link)), curve::look::line, {}};
         curve ethernet{"40G Ethernet", curve::look::dashed, {}};
         for (uint32_t size = 64; size <= 2048; ++size) {
-            if (size % 32 > 1) continue;  // the teeth are at multiples of MPS
+            if (size % 32 > 1) continue;  // the steps of the curve are at multiples of MPS
             const double gbps = *modelled_gbps(in.link, test, {usual_window.bytes, size, 0});
             model.points.push_back({static_cast<double>(size), gbps});
             ethernet.points.push_back(
@@ -176,7 +176,7 @@ picture cache_effects(const figures_input& in) {
     return p;
 }
 
-/// Per cent that `now` is over `before`, at windows that both have.
+/// Change of `now` against `before` in per cent, for windows that both have.
 std::vector<curve_point> changes(const std::vector<curve_point>& before,
                                  const std::vector<curve_point>& now) {
     std::vector<curve_point> all;
@@ -192,7 +192,7 @@ std::vector<curve_point> read_bandwidth(const json& cells, uint32_t size, bool l
     });
 }
 
-/// BW_RD's change by window, and the paper's as dashed lines over the windows that it speaks of.
+/// BW_RD's change by window, and the paper's values as dashed lines over the windows that it names.
 picture change_picture(int number, const char* title, const figures_input& in,
                        const std::function<std::vector<curve_point>(uint32_t)>& change) {
     picture p{fmt::format("figure{}", number), title, {}};
@@ -234,7 +234,7 @@ std::vector<figure_or_why> figures_of(const figures_input& in) {
         {7, cache_effects(in),
          "no latency of 8 bytes and no bandwidth of 64 bytes was measured, cold or warm"});
     all.push_back({8,
-                   change_picture(8, "Reads of memory on another NUMA node beside local ones", in,
+                   change_picture(8, "Reads of remote NUMA memory against local memory", in,
                                   [&](uint32_t size) {
                                       return changes(read_bandwidth(in.cells, size, true),
                                                      read_bandwidth(in.cells, size, false));
@@ -243,7 +243,7 @@ std::vector<figure_or_why> figures_of(const figures_input& in) {
                    "hugepages on both)"});
     all.push_back(
         {9,
-         change_picture(9, "Reads beside those of an earlier run (with an IOMMU and without)", in,
+         change_picture(9, "Reads against an earlier run (with an IOMMU and without)", in,
                         [&](uint32_t size) {
                             return in.against == nullptr
                                        ? std::vector<curve_point>{}
@@ -253,7 +253,8 @@ std::vector<figure_or_why> figures_of(const figures_input& in) {
          in.against == nullptr
              ? "it needs an earlier run to compare with, of the machine without its IOMMU: "
                "--against RUN.json"
-             : "the earlier run and this one have no BW_RD in common, warm and of one window"});
+             : "the earlier run and this one have no common BW_RD row, warm and of the same "
+               "window"});
     for (figure_or_why& f : all)
         if (!f.drawing.panels.empty() || !f.drawing.commands.empty()) f.why.clear();
     return all;

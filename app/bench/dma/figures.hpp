@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The paper's figures 4 to 9 of what a run found, with what the paper says beside it.
+// The paper's figures 4 to 9 from a run's results, with the paper's values.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,14 +14,14 @@ namespace turnpike::bench::dma {
 struct figures_input {
     const nlohmann::json& cells;
     const nlohmann::json* against;  ///< an earlier run's cells, for figure 9; nullptr: none
-    pcie::link link;                ///< of the modelled curves
+    pcie::link link;                ///< for the modelled curves
     uint64_t last_cache_bytes;
 };
 
 struct figure_or_why {
     int number;
     picture drawing;
-    std::string why;  ///< it cannot be drawn; empty: it can
+    std::string why;  ///< reason that it cannot be drawn; empty: it can
 };
 
 /// Figures 4 to 9, in order.

@@ -10,7 +10,7 @@
 namespace turnpike::bench::dma {
 namespace {
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito).
+// Colours that colour-blind readers can distinguish (Okabe and Ito).
 constexpr const char* colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#000000"};
 
@@ -62,8 +62,7 @@ result<void> write_file(const std::filesystem::path& path, const std::string& te
     file << text;
     file.close();
     if (!file)
-        return fail(EIO, path.string(),
-                    "cannot be written; --figures takes a folder that is there");
+        return fail(EIO, path.string(), "cannot be written; --figures takes an existing folder");
     return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A picture of panels of curves, as data and as gnuplot's commands.
+// A picture of panels with curves, as data and as gnuplot commands.
 #pragma once
 
 #include <filesystem>
@@ -30,19 +30,21 @@ struct panel {
 };
 
 struct picture {
-    std::string name;  ///< of its files: "figure5"
+    std::string name;  ///< base name of its files: "figure5"
     std::string title;
     std::vector<panel> panels;
-    std::string commands{};  ///< gnuplot's own, in place of panels
+    std::string commands{};  ///< raw gnuplot commands, in place of panels
 };
 
-/// name.dat: a block for each curve, in order, two empty lines between blocks; columns x, y, low, high.
+/// name.dat: a block per curve, in order, two empty lines between blocks; columns x, y, low, high.
 [[nodiscard]] std::string data_of(const picture& p);
-/// name.gnuplot: draws name.svg and name.png out of name.dat, all in the current folder.
+/// name.gnuplot: draws name.svg and name.png from name.dat, all in the current folder.
 [[nodiscard]] std::string script_of(const picture& p);
 
-/// Write both and draw. True: drawn; false: there is no gnuplot to draw with, data and script are written.
-/// Errors  what the folder says; EIO: gnuplot failed
+/// Write both files and draw. True: drawn; false: gnuplot is not installed, only data and script
+/// are written.
+///
+/// Errors  of the folder; EIO: gnuplot failed
 [[nodiscard]] result<bool> write_picture(const picture& p, const std::filesystem::path& folder);
 
 }  // namespace turnpike::bench::dma

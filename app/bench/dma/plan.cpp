@@ -23,7 +23,8 @@ std::vector<std::string> split(const std::vector<std::string>& given) {
     return words;
 }
 
-/// Words of a list, each by `parse`; `otherwise` where there are none. The first that is wrong is kept in `wrong`.
+/// Parse each word of a list; returns `otherwise` for an empty list. Stores the first error in
+/// `wrong`.
 template <class T, class Parse>
 std::vector<T> each_of(const std::vector<std::string>& given, const std::vector<T>& otherwise,
                        const Parse& parse, std::optional<error>& wrong) {
@@ -36,7 +37,7 @@ std::vector<T> each_of(const std::vector<std::string>& given, const std::vector<
     return given.empty() ? otherwise : all;
 }
 
-/// One of an enumeration's values, from 0 to `last`, by its name.
+/// Find an enumerator from 0 to `last` by its name.
 template <class Enum, class Name>
 auto by_name(const char* option, Enum last, const Name& name) {
     return [option, last, name](const std::string& word) -> result<Enum> {
@@ -46,7 +47,7 @@ auto by_name(const char* option, Enum last, const Name& name) {
             if (known == word) return static_cast<Enum>(i);
             all += (i == 0 ? "" : ", ") + known;
         }
-        return fail(EINVAL, option, fmt::format("there is no '{}'; there are {}", word, all));
+        return fail(EINVAL, option, fmt::format("unknown '{}'; known are {}", word, all));
     };
 }
 
@@ -65,7 +66,7 @@ auto node_among(std::span<const int> nodes) {
         const auto [rest, failed] = std::from_chars(word.data(), end, node);
         if (failed != std::errc{} || rest != end || std::ranges::find(nodes, node) == nodes.end())
             return fail(EINVAL, "--node",
-                        fmt::format("there is no NUMA node '{}'; EAL has memory of {}", word,
+                        fmt::format("no NUMA node '{}'; EAL has memory on {}", word,
                                     fmt::join(nodes, ", ")));
         return node;
     };

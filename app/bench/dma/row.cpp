@@ -24,18 +24,18 @@ method done_by(micro_benchmark test, bool can_fill) noexcept {
     switch (test) {
         case micro_benchmark::lat_rd:
             return {meaning::upper_bound,
-                    "a copy out of the window into lines that stay in cache: the write of as many "
-                    "bytes is in the "
-                    "time, and what it takes to hand the copy over and to see it complete"};
+                    "a copy out of the window into lines that stay in cache: the time includes the "
+                    "write of as many "
+                    "bytes, the submission of the copy and the detection of its completion"};
         case micro_benchmark::lat_wrrd:
             return {meaning::upper_bound,
-                    can_fill ? "a fill of the unit and, behind a fence, a copy out of it into "
+                    can_fill ? "a fill of the unit and, after a fence, a copy out of it into "
                                "lines that stay in cache: "
-                               "the copy's write is in the time, and what it takes to hand over "
-                               "and see complete"
-                             : "a copy into the unit and, behind a fence, a copy out of it, the "
+                               "the time includes the copy's write, its submission "
+                               "and the detection of its completion"
+                             : "a copy into the unit and, after a fence, a copy out of it, the "
                                "other ends in lines that "
-                               "stay in cache: one more read and one more write are in the time"};
+                               "stay in cache: the time includes one more read and one more write"};
         case micro_benchmark::bw_rd:
             return {meaning::lower_bound,
                     "copies out of the window into lines that stay in cache: as many bytes are "
@@ -51,8 +51,7 @@ method done_by(micro_benchmark test, bool can_fill) noexcept {
     }
     return {meaning::measured,
             "copies from one half of the window into the other: as many reads as writes, each "
-            "write of what its own "
-            "read brought"};
+            "write carries the data of its read"};
 }
 
 }  // namespace turnpike::bench::dma

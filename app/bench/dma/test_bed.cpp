@@ -14,12 +14,12 @@
 namespace turnpike::bench::dma {
 namespace {
 
-// Beside the window, in lines that stay in cache: what the engine reads from where a test is to write, and writes
-// to where it is to read. An odd number, so that a unit is another slot's turn in the next pass.
+// Slots outside the window, in lines that stay in cache: source of writes to the window and target
+// of reads from it. An odd number, so that a unit uses another slot in the next pass.
 constexpr uint64_t slots = 31;
 enum slot_group : uint64_t { sources, destinations, spare, slot_groups };
 
-// What bytes stand for (contents.hpp): each byte of a run has one place where it belongs.
+// Tags of test patterns (contents.hpp): each byte of a run has a unique correct place.
 constexpr uint64_t tag_of(uint64_t space, uint64_t index) noexcept { return space << 32 | index; }
 constexpr uint64_t unit_space = 1, gap_space = 2, slot_space = 3, no_space = 4;
 
@@ -42,14 +42,14 @@ void flush_lines(std::span<std::byte> bytes) noexcept {
 }  // namespace
 
 struct test_bed::memory {
-    std::map<int, dma_memory> windows;  ///< by the node that was asked for
+    std::map<int, dma_memory> windows;  ///< by the requested node
     std::optional<dma_memory> beside;   ///< slot_groups x slots
     std::vector<std::byte> thrash;
 };
 
 namespace {
 
-/// One row on its memory: the transfers of a repetition and what they must leave behind.
+/// A row on its memory: the transfers of a repetition and their expected results.
 class scene {
   public:
     scene(const row& r, engine& e, dma_memory& window, dma_memory& beside, uint64_t transfers)
@@ -67,14 +67,14 @@ class scene {
 
     void write_contents_everywhere();
     void set_cache(std::vector<std::byte>& thrash);
-    /// Returns cycles of all transfers, and fills in each one's where the test is of latency.
+    /// Returns the cycles of all transfers, and for latency tests fills in the cycles of each.
     uint64_t run(std::span<uint32_t> each);
-    /// Returns the bytes that were looked at.
+    /// Returns the number of bytes checked.
     uint64_t check() const;
 
   private:
     [[nodiscard]] uint64_t unit_of(uint64_t visit) const { return order_[visit % reachable_]; }
-    /// BW_RDWR: of the other half, another one in each pass.
+    /// BW_RDWR: the target unit in the other half, a different one in each pass.
     [[nodiscard]] uint64_t target_of(uint64_t visit) const {
         return reachable_ + order_[(visit + visit / reachable_) % reachable_];
     }
@@ -164,7 +164,7 @@ void scene::write_contents_everywhere() {
 void scene::set_cache(std::vector<std::byte>& thrash) {
     switch (row_.cache) {
         case cache_state::cold:
-            break;  // before each pass: run()
+            break;  // before each pass, in run()
         case cache_state::warm:
             touch_lines(used());
             break;
@@ -185,7 +185,7 @@ void scene::write_window_by_engine() {
     engine_.at_once(all, row_.window.transfer_bytes, false);
 }
 
-/// An engine that slept is not what is measured: some copies beside the window.
+/// Wake a sleeping engine before the measurement: some copies outside the window.
 void scene::wake() {
     const std::vector<transfer> some(64, {slot(sources, 0), slot(spare, 0)});
     engine_.at_once(some, row_.window.transfer_bytes, false);
@@ -215,7 +215,7 @@ uint64_t scene::run_pass(std::span<const transfer> first, std::span<const transf
     else if (row_.test == micro_benchmark::lat_wrrd)
         engine_.written_and_read(first, second, bytes, fill_, each, [&](size_t i) {
             expect_written(slot_contents(destinations, from_visit + i), from_visit + i,
-                           "what came back");
+                           "the data read back");
         });
     else
         return engine_.at_once(first, bytes, fill_);
@@ -244,7 +244,7 @@ void scene::expect_written(std::span<const std::byte> at, uint64_t visit,
 void scene::expect_read(uint64_t visit) const {
     if (const auto byte =
             first_difference(slot_contents(destinations, visit), contents_of(unit_of(visit))))
-        fail_at(row_, *byte, fmt::format("what transfer {} read", visit));
+        fail_at(row_, *byte, fmt::format("the data read by transfer {}", visit));
 }
 
 uint64_t scene::check() const {
@@ -258,7 +258,8 @@ uint64_t scene::check() const {
     return checked;
 }
 
-/// Every unit as its last visit left it, or as it was, and the bytes between transfers as they were.
+/// Check that every unit has the data of its last visit, or its original data, and that the bytes
+/// between transfers are unchanged.
 uint64_t scene::check_units() const {
     constexpr uint64_t never = UINT64_MAX;
     std::vector<uint64_t> last(units_, never);
@@ -271,15 +272,14 @@ uint64_t scene::check_units() const {
     for (uint64_t unit = 0; unit < units_; ++unit) {
         const auto whole = window_.bytes().subspan(unit * bytes, bytes);
         expect(whole.first(row_.window.offset_bytes), tag_of(gap_space, 2 * unit),
-               "what lies before a transfer");
-        expect(whole.subspan(behind), tag_of(gap_space, 2 * unit + 1),
-               "what lies behind a transfer");
+               "the data before a transfer");
+        expect(whole.subspan(behind), tag_of(gap_space, 2 * unit + 1), "the data after a transfer");
         if (last[unit] == never)
-            expect(unit_contents(unit), contents_of(unit), "a unit that was not to change");
+            expect(unit_contents(unit), contents_of(unit), "a unit that must not change");
         else if (row_.test == micro_benchmark::bw_rdwr)
-            expect(unit_contents(unit), contents_of(unit_of(last[unit])), "what was copied");
+            expect(unit_contents(unit), contents_of(unit_of(last[unit])), "the copied data");
         else
-            expect_written(unit_contents(unit), last[unit], "what was written");
+            expect_written(unit_contents(unit), last[unit], "the written data");
     }
     return units_ * bytes;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows, done by an engine in the memory that they need, and their data checked.
+// Runs rows on an engine, with the memory that they need, and checks their data.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 namespace turnpike::bench::dma {
 
 struct row_result {
-    int node = -1;                        ///< where the window is
-    uint64_t transfers = 0;               ///< of a repetition
+    int node = -1;                        ///< the window's node
+    uint64_t transfers = 0;               ///< per repetition
     std::optional<distribution> latency;  ///< TSC cycles, over all repetitions
-    std::vector<double> cycles;           ///< of each repetition: median latency, or per transfer
+    std::vector<double> cycles;  ///< per repetition: median latency, or cycles per transfer
     uint64_t checked_bytes = 0;
 };
 
-/// The memory that rows run on.
+/// Memory for rows.
 class test_bed {
   public:
-    /// last_cache_bytes  what `thrash` overwrites twice
+    /// last_cache_bytes  `thrash` writes twice as much
     test_bed(engine& e, uint64_t last_cache_bytes);
     ~test_bed();
 
-    /// Memory for all of these rows, so that what is short is said before the first.
+    /// Reserve memory for all these rows, so that a shortage is reported before the first.
     result<void> reserve(const std::vector<row>& rows);
-    /// transfers  a repetition
+    /// transfers  per repetition
     /// Requires   reserve() with this row
     /// Throws     void_run
     row_result run(const row& r, uint64_t transfers, unsigned repetitions);

@@ -12,7 +12,7 @@
 namespace turnpike::bench::dma {
 
 result<void> validate(const access_window& w, uint64_t least) {
-    if (w.transfer_bytes == 0) return fail(EINVAL, "--size", "a transfer has a byte or more");
+    if (w.transfer_bytes == 0) return fail(EINVAL, "--size", "a transfer needs at least one byte");
     if (w.offset_bytes >= host_line_bytes)
         return fail(EINVAL, "--offset",
                     fmt::format("{} is not within a cache line: 0 to {}", w.offset_bytes,
@@ -33,7 +33,7 @@ std::vector<uint32_t> visit_order(uint64_t units, access_pattern pattern, uint64
     std::vector<uint32_t> order(units);
     std::iota(order.begin(), order.end(), 0u);
     if (pattern == access_pattern::sequential) return order;
-    // Fisher and Yates, by hand: what std::shuffle does is each library's own.
+    // Own Fisher-Yates shuffle: the order of std::shuffle depends on the library.
     std::mt19937_64 random(seed);
     for (size_t left = order.size(); left > 1; --left)
         std::swap(order[left - 1], order[random() % left]);
@@ -50,7 +50,7 @@ result<uint64_t> parse_bytes(const std::string& text, const std::string& option)
     const bool whole = rest == end || shift != 0;
     if (failed != std::errc{} || !whole || number > (std::numeric_limits<uint64_t>::max() >> shift))
         return fail(EINVAL, option,
-                    fmt::format("'{}' is no number of bytes; as 64, 8K, 64M", text));
+                    fmt::format("'{}' is not a number of bytes such as 64, 8K, 64M", text));
     return number << shift;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpike-bench-forward: the whole path beside the forwarders that people use, on the same simulated NICs, on one
-core, by turns. doc/bench-forward.md says how to read it."""
+"""turnpike-bench-forward: the whole datapath beside other software forwarders, on the same simulated NICs, on one core,
+in turn; described in doc/bench-forward.md."""
 import argparse
 import json
 import os
@@ -24,7 +24,7 @@ def pattern(text):
     try:
         return re.compile(text)
     except re.error as why:
-        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {why}") from None
+        raise argparse.ArgumentTypeError(f"'{text}' is not a regular expression: {why}") from None
 
 
 def readable(text):
@@ -43,7 +43,7 @@ def folder(text):
 
 def svg(text):
     if not text.endswith(".svg"):
-        raise argparse.ArgumentTypeError(f"'{text}': a name that ends in .svg is wanted")
+        raise argparse.ArgumentTypeError(f"'{text}': the file name must end in .svg")
     return text
 
 
@@ -52,17 +52,17 @@ def parse_options(words):
     p.add_argument("--json", action="store_true", help="print one JSON object (turnpike.bench/1) on standard output")
     p.add_argument("--quick", action="store_true", help="64-byte frames, few of them cold: three minutes")
     p.add_argument("--only", type=pattern, metavar="PATTERN", help="cells whose names match this regular expression")
-    p.add_argument("--list", action="store_true", help="print the cells' names and end")
-    p.add_argument("--rounds", type=number(1, int), help="windows of each, by turns, a sitting (5)")
-    p.add_argument("--sittings", type=number(1, int), help="how often all are started anew (2; 1 with --quick)")
+    p.add_argument("--list", action="store_true", help="print the cells' names and exit")
+    p.add_argument("--rounds", type=number(1, int), help="windows per cell and sitting, in turn (5)")
+    p.add_argument("--sittings", type=number(1, int), help="number of restarts of all forwarders (2; 1 with --quick)")
     p.add_argument("--seconds", type=number(0.05, float), help="length of a window (0.5; 0.3 with --quick)")
-    p.add_argument("--table", type=readable, metavar="FILE", help="a full table, a prefix a line (default: generated)")
+    p.add_argument("--table", type=readable, metavar="FILE", help="a full table, one prefix per line (default: generated)")
     p.add_argument("--rules", type=readable, metavar="FILE", help="ClassBench rules of IPv4 (default: generated)")
-    p.add_argument("--max-simd-bitwidth", type=int, choices=(64, 128, 256, 512), help="EAL's, of all of them")
-    p.add_argument("--turnpike", type=readable, metavar="PROGRAM", help="another build of ours")
-    p.add_argument("--grout", type=folder, metavar="PREFIX", help="measure grout as installed there, too")
-    p.add_argument("--vpp", type=folder, metavar="PREFIX", help="measure VPP as installed there, too")
-    p.add_argument("--picture", type=svg, metavar="FILE.svg", help="draw it: .svg, -dark.svg, and .png where possible")
+    p.add_argument("--max-simd-bitwidth", type=int, choices=(64, 128, 256, 512), help="EAL option for all forwarders")
+    p.add_argument("--turnpike", type=readable, metavar="PROGRAM", help="another build of turnpike")
+    p.add_argument("--grout", type=folder, metavar="PREFIX", help="also measure grout, installed under this prefix")
+    p.add_argument("--vpp", type=folder, metavar="PREFIX", help="also measure VPP, installed under this prefix")
+    p.add_argument("--picture", type=svg, metavar="FILE.svg", help="draw the results: .svg, -dark.svg, and .png if possible")
     o = p.parse_args(words)
     o.rounds = o.rounds or 5
     o.sittings = o.sittings or (1 if o.quick else 2)
@@ -71,7 +71,7 @@ def parse_options(words):
 
 
 def chosen(options):
-    """Groups of cases; what is half of a full rate brings that along."""
+    """Groups of cases; a case at half the full rate includes the full-rate case."""
     every = list(groups(QUICK if options.quick else WHOLE, options.quick))
     wanted = {c.name for g in every for c in g if not options.only or options.only.search(c.name)}
     wanted |= {c.at(load=1.0).name for g in every for c in g if c.name in wanted}
@@ -80,7 +80,7 @@ def chosen(options):
 
 
 def make_inputs(machine, options, cases, into):
-    """The envelope of what makes them, its files in the folder."""
+    """Runs the program that creates the inputs in the folder; returns its envelope."""
     make = sorted({name for c in cases for name in c.workload.inputs})
     words = [*machine.width_option(), "-l", str(machine.worker_cpu), "--", "--json", "--into", into]
     for name in make:
@@ -93,7 +93,7 @@ def make_inputs(machine, options, cases, into):
     done = subprocess.run([machine.inputs, *words], capture_output=True, text=True, check=False,
                           preexec_fn=machine.for_children())
     if done.returncode != 0:
-        say((done.stderr.strip().splitlines() or ["turnpike-bench-forward: no inputs"])[-1])
+        say((done.stderr.strip().splitlines() or ["turnpike-bench-forward: cannot create the inputs"])[-1])
         raise SystemExit(2)
     return json.loads(done.stdout)
 
@@ -121,7 +121,7 @@ def main():
     parser, options = parse_options(sys.argv[1:])
     wanted = chosen(options)
     if not wanted:
-        parser.error(f"--only '{options.only.pattern}': no cell has such a name (--list prints them)")
+        parser.error(f"--only '{options.only.pattern}': no cell matches (--list prints their names)")
     if options.list:
         print("\n".join(c.name for g in wanted for c in g))
         return 0

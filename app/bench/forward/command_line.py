@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What command lines of these benches share."""
+"""Common parts of the benchmarks' command lines."""
 import argparse
 import signal
 

@@ -16,7 +16,7 @@ using namespace packet;
 constexpr uint32_t fcs_bytes = 4;
 constexpr uint32_t imix_turn[12] = {64, 570, 64, 570, 64, 64, 1518, 64, 570, 64, 570, 64};
 
-// The file's header and a frame's: pcap-savefile(5), in this machine's byte order.
+// File header and packet header: pcap-savefile(5), in this machine's byte order.
 struct file_header {
     uint32_t magic = 0xa1b2c3d4;
     uint16_t major = 2, minor = 4;
@@ -31,7 +31,7 @@ void put(std::ofstream& to, const T& what) {
     to.write(reinterpret_cast<const char*>(&what), sizeof what);
 }
 
-/// UDP's and TCP's checksum (RFC 768, 9293, 8200 section 8.1): over both addresses, too.
+/// UDP and TCP checksums (RFC 768, 9293, 8200 section 8.1), including the pseudo-header.
 void fill_checksum(const flow& f, std::span<uint8_t> l4) {
     uint32_t sum = sum_bytes(f.source);
     sum = sum_bytes(f.destination, sum);
@@ -148,7 +148,7 @@ void capture_writer::add_tunnelled(const flow& f, const stations& between, uint3
 
 void capture_writer::close() {
     file_.close();
-    if (!file_) throw std::runtime_error(name_ + ": cannot write all of it");
+    if (!file_) throw std::runtime_error(name_ + ": cannot write the whole file");
 }
 
 }  // namespace turnpike::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames for a simnic's wire=pcap: a capture file, written frame by frame.
+// Writes a capture file frame by frame, for simnic's wire=pcap.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace turnpike::bench {
 
-/// What a forwarder looks at. The addresses are big-endian, IPv4 in the first four bytes.
+/// The header fields that a forwarder reads. The addresses are big-endian, IPv4 in the first four
+/// bytes.
 struct flow {
     int family = 4;
     std::span<const uint8_t> source, destination;
@@ -20,24 +21,25 @@ struct flow {
     uint16_t source_port = 9, destination_port = 9;
 };
 
-/// Ethernet's addresses.
+/// Ethernet addresses.
 struct stations {
     mac_address to, from;
 };
 
 class capture_writer {
   public:
-    /// port  the device that plays it: frames are addressed to 02:53:4e:00:00:PORT
-    /// imix  sizes of the simple IMIX 7:4:1 by turns; else the least: 64, of IPv6 and TCP what the
-    ///       headers need
-    /// Throws std::runtime_error where the file cannot be written.
+    /// port  the device that sends the capture: frames are addressed to 02:53:4e:00:00:PORT
+    /// imix  sizes of the simple IMIX 7:4:1 in turn; otherwise the minimum: 64, for IPv6 and TCP the
+    ///       length of the headers
+    /// Throws std::runtime_error if the file cannot be written.
     capture_writer(const std::string& file, unsigned port, bool imix);
     void add(const flow& f);
-    /// Between two stations behind bridges.
+    /// Add a frame between two stations behind bridges.
     void add(const flow& f, const stations& between);
-    /// The same in a VXLAN packet (RFC 7348) to the device: VNI 100, from 10.0.PORT.(2 + endpoint) to 10.0.PORT.1.
+    /// Add the frame in a VXLAN packet (RFC 7348) to the device: VNI 100, from 10.0.PORT.(2 +
+    /// endpoint) to 10.0.PORT.1.
     void add_tunnelled(const flow& f, const stations& between, uint32_t endpoint);
-    /// Throws std::runtime_error where not everything could be written.
+    /// Throws std::runtime_error if not everything could be written.
     void close();
 
   private:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""grout and VPP as contestants, from a prefix that somebody installed them to. They must be linked with the same DPDK
-as the plug-ins, dynamically, or they cannot load net_simnic; then the cell says what they said. Commands are those of
-grout's manual pages (grout(8), grcli-*(1)) and of VPP's startup.conf and command-line reference."""
+"""grout and VPP as contestants, from their installation prefixes. They must be linked dynamically with the same DPDK as
+the plug-ins, or they cannot load net_simnic; the cell then has their error message. Sources of the commands: grout's
+manual pages (grout(8), grcli-*(1)), VPP's startup.conf and command-line reference."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ from workloads import devices_of
 
 
 def program_of(prefix, option, *names):
-    """Their paths below the prefix."""
+    """Paths of the programs under the prefix."""
     if not prefix:
         raise Unavailable(f"no {option} PREFIX given")
     paths = [os.path.join(prefix, "bin", name) for name in names]
@@ -22,7 +22,7 @@ def program_of(prefix, option, *names):
 
 
 def routes_of(bench, tables):
-    """(prefix, gateway, port) of the tables' routes."""
+    """(prefix, gateway, port) of the table's routes."""
     for table in tables:
         with open(f"{bench.folder}/{table}.routes", encoding="utf-8") as file:
             for line in file:
@@ -31,14 +31,14 @@ def routes_of(bench, tables):
 
 
 def addresses():
-    """(port, address, gateway) of both families."""
+    """(port, address, gateway) for both families."""
     for n in range(2):
         yield n, f"10.0.{n}.1/24", f"10.0.{n}.2"
         yield n, f"2001:db8:{n}::1/64", f"2001:db8:{n}::2"
 
 
 class Grout(Forwarder):
-    """It starts EAL without telemetry: its own client says what the devices counted."""
+    """grout starts EAL without telemetry: its own client reads the devices' counters."""
 
     def __init__(self, bench, programs):
         super().__init__(bench.machine, bench.folder, "grout", ports=1)
@@ -56,7 +56,7 @@ class Grout(Forwarder):
         self.wait_for_frames(learning)
 
     def counts(self):
-        """Of both ports together: lines of PORT.NAME VALUE."""
+        """Sums over both ports from lines of PORT.NAME VALUE."""
         sums = {}
         for line in self.command(["stats show hardware zero"]).splitlines():
             words = line.split()

@@ -27,7 +27,8 @@ wire_address on_wire(const fib::address& a) {
     return bytes;
 }
 
-/// Of the n-th flow at a port, the generator's way: 198.18.0.0 and 198.19.0.0, 2001:2:0:ffff::, and upwards.
+/// Source of the n-th flow at a port, as the generator counts: from 198.18.0.0 and 198.19.0.0,
+/// 2001:2:0:ffff:: upwards.
 wire_address source_of(int family, unsigned port, size_t n) {
     const auto step = static_cast<uint32_t>(n % small_flows);
     return on_wire(family == 4 ? fib::address{}.with(0, 32, 0xc6120000 + (port << 16) + step)
@@ -45,7 +46,7 @@ std::string capture_name(const std::string& path, bool imix, unsigned port) {
     return fmt::format("{}-{}-{}.pcap", path, imix ? "imix" : "64", port);
 }
 
-/// A text file that is whole when close() has returned.
+/// A text file that is complete after close().
 class text_file {
   public:
     explicit text_file(const std::string& path) : path_(path), file_(path) {}
@@ -60,7 +61,7 @@ class text_file {
     std::ofstream file_;
 };
 
-/// FIRST : LAST twice and PROTOCOL/MASK, as ClassBench and l3fwd have it.
+/// FIRST : LAST twice and PROTOCOL/MASK, the format of ClassBench and l3fwd.
 std::string five_tuple(const acl::rule& r) {
     const auto network = [](const acl::address_match& m) {
         const auto mask = load_be<uint32_t>(m.mask.data());
@@ -130,9 +131,9 @@ void write_small_traffic(int family, const std::string& path, bool imix) {
     for (unsigned port = 0; port < 2; ++port) {
         capture_writer file(capture_name(path, imix, port), port, imix);
         for (uint32_t n = 0; n < small_flows; ++n) {
-            // The generator's way: addresses count up by one from flow to flow.
+            // Like the generator: addresses increment by one from flow to flow.
             const auto v4 = fib::address{}.with(0, 32, 0xc6120000 + ((1 - port) << 16) + n);
-            // So that all four networks of the port are met.
+            // Spread over all four networks of the port.
             const auto v6 = fib::address{}
                                 .with(0, 32, 0x20010002)
                                 .with(32, 32, (1 - port) * 4 + n % 4)
@@ -157,7 +158,7 @@ void write_table_traffic(const routes& table, int family, const std::string& kin
 }
 
 void write_rule_traffic(const rule_set& set, size_t frames, const std::string& path, bool imix) {
-    // Half of what random rules say is not to be forwarded at all.
+    // Extra headers: half of the random rules match no forwardable packet.
     const auto bytes = make_headers(set, "rules", 4 * frames);
     capture_writer file(capture_name(path, imix, 0), 0, imix);
     size_t written = 0;
@@ -178,7 +179,7 @@ void write_rule_traffic(const rule_set& set, size_t frames, const std::string& p
         ++written;
     }
     if (written == 0)
-        throw std::runtime_error(set.name + ": no rule takes TCP or UDP between hosts");
+        throw std::runtime_error(set.name + ": no rule matches TCP or UDP between hosts");
     file.close();
 }
 

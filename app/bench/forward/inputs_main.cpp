@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of turnpike-bench-forward in C++: writes inputs.hpp's files into a folder, and says what machine this is.
+// The C++ part of turnpike-bench-forward: writes the files of inputs.hpp to a folder, and describes
+// the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct wishes {
     int frames = 131'072;
 };
 
-/// How many of that size; of IMIX (353 bytes) half, 23 MB a port.
+/// Number of frames of that size; half for IMIX (353 bytes), 23 MB per port.
 size_t frames_of(const wishes& w, const std::string& frame) {
     return static_cast<size_t>(w.frames) / (frame == "imix" ? 2 : 1);
 }
@@ -43,11 +44,11 @@ void make_table(harness& h, const wishes& w, int family) {
     h.summary()[name] = table.size();
 }
 
-/// All of the file for the larger set, a thousand of them, equally spaced, for the smaller.
+/// The whole file for the larger set, a thousand equally spaced rules for the smaller.
 rule_set read_set(const std::string& file, bool small) {
     const auto read = acl::read_rules(file);
     if (!read) throw std::runtime_error(read.error().message());
-    if (read->kind != acl::family::ipv4) throw std::runtime_error(file + ": IPv4 rules are wanted");
+    if (read->kind != acl::family::ipv4) throw std::runtime_error(file + ": needs IPv4 rules");
     rule_set set{file, acl::family::ipv4, {}};
     const size_t step = small ? std::max<size_t>(1, read->rules.size() / 1000) : 1;
     for (size_t i = 0; i < read->rules.size(); i += step) set.rules.push_back(read->rules[i]);
@@ -57,7 +58,7 @@ rule_set read_set(const std::string& file, bool small) {
 rule_set generated_set(bool small) {
     for (rule_set& set : generate_sets())
         if (set.name == (small ? "acl_1k" : "acl_10k")) return std::move(set);
-    throw std::runtime_error("the generator has lost its access lists");
+    throw std::runtime_error("the generator has no access lists");
 }
 
 void make_rules(harness& h, const wishes& w, bool small) {
@@ -72,13 +73,13 @@ void make_rules(harness& h, const wishes& w, bool small) {
 int run(int argc, char** argv) {
     harness h("forward", "inputs of turnpike-bench-forward");
     wishes w;
-    h.add_option("--into", w.folder, "the folder that files go to");
-    h.add_option("--make", w.make, "what to make",
+    h.add_option("--into", w.folder, "output folder");
+    h.add_option("--make", w.make, "inputs to create",
                  {"small4", "small6", "mixed", "full4", "full6", "acl1k", "acl10k", "vxlan"});
-    h.add_option("--frame", w.frame, "sizes of the captures' frames", {"64", "imix"});
+    h.add_option("--frame", w.frame, "frame sizes of the captures", {"64", "imix"});
     h.add_option("--frames", w.frames,
-                 "64-byte frames in a table's or a list's capture; of IMIX half");
-    h.add_option("--table", w.table, "a full table, one prefix a line");
+                 "64-byte frames per capture of a table or list; half as many for IMIX");
+    h.add_option("--table", w.table, "a full table, one prefix per line");
     h.add_option("--rules", w.rules, "ClassBench rules");
     if (const auto code = h.start(argc, argv, 64)) return *code;
     for (const int family : {4, 6}) {

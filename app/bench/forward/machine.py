@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: the programs beside this one (built or installed), plug-ins, the two CPUs, huge pages."""
+"""The machine: programs beside this one (built or installed), plug-ins, the two CPUs, hugepages."""
 import ctypes
 import os
 import signal
@@ -10,7 +10,7 @@ PLUGINS = {"librte_net_simnic.so": "drivers/net/simnic", "librte_mempool_cache_a
 
 
 class Unavailable(Exception):
-    """Why something cannot be measured here; it becomes a cell's `why`."""
+    """The reason that a case cannot be measured; it becomes the cell's `why`."""
 
 
 def first_that_is(*paths):
@@ -31,18 +31,18 @@ class Machine:
         self.all_cpus, self.control_cpu, self.worker_cpu = cpus, cpus[0], cpus[-1] if len(cpus) < 2 else cpus[1]
 
     def check(self, inputs=True):
-        """Why nothing can be measured at all; None: it can.
-        inputs: those that turnpike-bench-forward-inputs makes are needed"""
+        """The reason that no measurement is possible; None: it is possible.
+        inputs: the run needs the files of turnpike-bench-forward-inputs"""
         if not self.turnpike or not os.access(self.turnpike, os.X_OK):
             return f"{self.turnpike or 'turnpike'}: no such program beside this one"
         if inputs and not self.inputs:
             return "turnpike-bench-forward-inputs: no such program beside this one"
         if os.geteuid() != 0:
-            return "run as root: huge pages and DPDK's run-time folder are root's"
+            return "run as root: hugepages and DPDK's run-time folder belong to root"
         if len(self.all_cpus) < 2:
             return "needs two CPUs: one forwards, the other is for everything else"
         if free_hugepages() < 200:
-            return (f"{free_hugepages()} huge pages of 2 MB are free, 200 are the least (full tables: 700): "
+            return (f"{free_hugepages()} hugepages of 2 MB are free; 200 are needed (full tables: 700): "
                     "echo 1024 > /proc/sys/vm/nr_hugepages")
         return None
 
@@ -52,8 +52,8 @@ class Machine:
             return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
 
     def environment(self):
-        """EAL refuses a plug-in by a path with a world-writable folder in it; a bare name goes to the dynamic
-        linker. What is installed lies where EAL looks."""
+        """EAL refuses a plug-in's path if it contains a world-writable folder, but passes a bare name to the dynamic
+        linker. EAL finds installed plug-ins itself."""
         return {**os.environ, **({"LD_LIBRARY_PATH": ":".join(self.folders)} if self.folders else {})}
 
     def plugin(self, name):
@@ -73,8 +73,8 @@ class Machine:
         return [f"--force-max-simd-bitwidth={self.width}"] if self.width else []
 
     def for_children(self):
-        """Run in a child before its program: it has all CPUs, comes before the machine's other work, and goes when
-        we go, however that is."""
+        """Runs in a child before exec: permits all CPUs, raises its priority, and has it killed when this process ends
+        for any reason."""
         libc = ctypes.CDLL(None)
         cpus = set(self.all_cpus)
 
@@ -83,11 +83,11 @@ class Machine:
             libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
             try:
                 os.setpriority(os.PRIO_PROCESS, 0, -20)
-                if os.getsid(0) == os.getpid():  # else it would be the group of whoever started us, and for good
+                if os.getsid(0) == os.getpid():  # otherwise the caller's autogroup would change permanently
                     with open("/proc/self/autogroup", "w", encoding="utf-8") as group:
-                        group.write("-20")  # where there are such groups, nice counts within one (sched(7))
+                        group.write("-20")  # with autogroups, nice applies only within the group (sched(7))
             except OSError:
-                pass  # the windows say how much of its core the worker had
+                pass  # each window records the worker's share of its core
         return prepare
 
 

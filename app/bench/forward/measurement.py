@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows of a running forwarder, by turns, and what they say together."""
+"""Time windows of running forwarders, in turn, and their statistics."""
 import statistics
 import subprocess
 import time
@@ -17,13 +17,13 @@ STARTS = {"turnpike": turnpike.start, "testpmd": peers.start_testpmd, "l2fwd": p
 LINES = ("rd_cur", "itom", "rfo", "wil", "prd")
 TLPS = ("mrd", "mwr", "cpld")
 BYTES = ("up", "down")
-SETTLE_S = 0.1  # its caches, its tables: others had the core
-LEAST_CORE_SHARE = 0.97  # a window in which the worker had less of its core is taken again
+SETTLE_S = 0.1  # refills caches after other forwarders used the core
+LEAST_CORE_SHARE = 0.97  # repeat windows in which the worker had a smaller share of its core
 MOST_LOST = 0.01
 
 
 class Bench:
-    """A run: the machine, its folder, what was made for it, and how long and often is measured."""
+    """A run: the machine, its folder, its inputs, and the number and duration of windows."""
 
     def __init__(self, machine, folder, options, tsc_hz, sizes):
         self.machine, self.folder, self.options = machine, folder, options
@@ -32,7 +32,7 @@ class Bench:
 
 
 def stolen_ns(cpu):
-    """What the hypervisor gave to others of this CPU's time."""
+    """Steal time of this CPU."""
     with open("/proc/stat", encoding="utf-8") as file:
         for line in file:
             words = line.split()
@@ -50,7 +50,7 @@ def take_window(bench, forwarder, case):
     before = forwarder.counts()
     time.sleep(bench.options.seconds)
     passed, ran = time.monotonic() - start, forwarder.ran_ns() - ran
-    # Ports are asked in the same order both times: what asking takes is in both.
+    # Read the ports in the same order both times, so that the delay of reading cancels out.
     after = forwarder.counts()
     grown = {key: sum(b.get(key, 0) - a.get(key, 0) for a, b in zip(before, after)) for key in after[0] | after[-1]}
     return evaluate(grown, passed, bench.tsc_hz, (ran - (stolen_ns(cpu) - stolen)) / (passed * 1e9), after,
@@ -58,12 +58,12 @@ def take_window(bench, forwarder, case):
 
 
 def evaluate(grown, passed, tsc_hz, share, ports, copies):
-    """copies: so many packets come of each."""
+    """copies: number of packets sent per received packet."""
     packets = grown["tx_good_packets"]
     if packets == 0:
         raise Unavailable("forwarded nothing in a window")
     sent = copies * (grown.get("gen_sent", 0) + grown.get("pcap_sent", 0))
-    # A sink counts nothing by itself.
+    # A sink has no counters.
     back = packets if any(not {"gen_sent", "pcap_sent"} & p.keys() for p in ports) else \
         grown.get("gen_received", 0) + grown.get("pcap_received", 0)
     return {"cpp": (tsc_hz * passed - grown["engine_cycles"]) / packets, "mpps": packets / passed / 1e6,
@@ -75,7 +75,7 @@ def evaluate(grown, passed, tsc_hz, share, ports, copies):
 
 
 class Outcome:
-    """What was seen of one case: its windows, or why there are none."""
+    """Result of one case: its windows, or the reason that there are none."""
 
     def __init__(self, case):
         self.case, self.windows, self.why, self.busy, self.note = case, [], None, [], None
@@ -86,7 +86,7 @@ class Outcome:
 
     @property
     def quiet(self):
-        """The windows with the core to itself; all, where those are the fewer."""
+        """The windows in which the worker had its core; all windows if fewer than half are such."""
         good = [w for w in self.windows if w["share"] >= LEAST_CORE_SHARE]
         return good if len(good) * 2 > len(self.windows) else self.windows
 
@@ -100,18 +100,18 @@ class Outcome:
 def start(bench, case, rate_pps=0):
     forwarder = STARTS[case.forwarder](bench, case, rate_pps)
     try:
-        # Each address at each port is a flow, whose first packets a learning switch gets in its slow path.
+        # Each address at each port is a flow, whose first packets a learning switch processes in its slow path.
         flows, teller = case.workload.numbers.get("l2flows", 0), workloads.teller(case)
         forwarder.wait_until_it_forwards(4 * flows)
         if teller is not None:
-            wait_until(lambda: forwarder.counts()[teller].get("rx_good_packets", 0) > 2 * flows, "it has heard of all", START_S)
+            wait_until(lambda: forwarder.counts()[teller].get("rx_good_packets", 0) > 2 * flows, "all addresses learnt", START_S)
     except BaseException:
         forwarder.stop()
         raise
     return forwarder
 
 
-# What a forwarder, or its tools, may do instead of forwarding.
+# Failures of a forwarder or its tools.
 FAILURES = (Unavailable, OSError, subprocess.SubprocessError, ValueError, KeyError, ZeroDivisionError)
 
 
@@ -120,7 +120,7 @@ def explain(why):
 
 
 def start_all(bench, outcomes, running):
-    """Those that start, in `running`; all but a single one are stopped (SIGSTOP)."""
+    """Starts a group, adds started forwarders to `running`, and stops them (SIGSTOP) if there are several."""
     for outcome in outcomes:
         try:
             forwarder = running[outcome] = start(bench, outcome.case)
@@ -132,7 +132,7 @@ def start_all(bench, outcomes, running):
 
 
 def take_turn(bench, outcome, forwarder, pauses):
-    """One that fails is out, and off the core."""
+    """Ends a forwarder that failed, which frees the core."""
     try:
         if pauses:
             forwarder.resume()
@@ -145,7 +145,7 @@ def take_turn(bench, outcome, forwarder, pauses):
 
 
 def by_turns(bench, outcomes):
-    """All of a group run; the one whose turn it is goes on, the others wait."""
+    """Runs all forwarders of a group; one is continued at a time, the others are stopped."""
     running = {}
     try:
         start_all(bench, outcomes, running)
@@ -162,7 +162,7 @@ def by_turns(bench, outcomes):
 
 
 def alone(bench, outcome, rate_pps=0, windows=1):
-    """Started for itself, as often as rounds are wanted: a generator with a rate would make up for a pause."""
+    """Starts one forwarder per round: a generator with a rate would send a burst after a pause."""
     for _ in range(windows):
         try:
             with start(bench, outcome.case, rate_pps) as forwarder:
@@ -177,7 +177,7 @@ def alone(bench, outcome, rate_pps=0, windows=1):
 
 
 def measure_group(bench, cases, seen):
-    """Outcomes of the cases. seen: those of before, for what is half of them."""
+    """Outcomes of the cases. seen: earlier outcomes, for cases at half their rate."""
     outcomes = [Outcome(case) for case in cases]
     full = [o for o in outcomes if o.case.condition.load == 1]
     if full:
@@ -201,5 +201,5 @@ def measure_group(bench, cases, seen):
         alone(bench, o, rate, max(5, bench.options.rounds))
     for o in outcomes:
         if not o.why and o.median("lost") > MOST_LOST:
-            o.why = f"lost {o.median('lost') * 100:.1f} % of what came"
+            o.why = f"lost {o.median('lost') * 100:.1f} % of the received packets"
     return outcomes

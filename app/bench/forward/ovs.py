@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open vSwitch with DPDK as a contestant: a database, a switch and a bridge of its own, in the run's folder; the
-bridge's own interface is in a network namespace that goes with it."""
+"""Open vSwitch with DPDK as a contestant: a private database, switch and bridge in the run's folder; the bridge's
+local interface is in a network namespace that is removed with it."""
 import os
 import subprocess
 import tempfile
@@ -14,7 +14,7 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
 def table_flows(bench, tables, vlans=None):
-    """A flow a route: what l3fwd's lines say, as a router would have it. vlans: by port."""
+    """A flow per route of l3fwd's file, with a router's actions. vlans: by port."""
     flows = []
     for table in tables:
         with open(f"{bench.folder}/{table}.l3fwd", encoding="utf-8") as file:
@@ -78,8 +78,8 @@ class Switch(Forwarder):
         return self.run("ovs-appctl", f"--target={self.folder.name}/ctl", *words)
 
     def tunnels(self):
-        """As "userspace tunneling" of its documentation has it: the underlay's bridge has the address, br0 the tunnels.
-        Its kernel interface is in the switch's own network namespace."""
+        """As in "userspace tunneling" of its documentation: the underlay's bridge has the address, br0 the tunnels. Its
+        kernel interface is in the switch's network namespace."""
         self.vsctl("set", "Interface", "sn0", f"mtu_request={TUNNELS_MTU}")
         self.vsctl("set", "bridge", "underlay", f"other-config:hwaddr={MACS[0]}")
         inside = ("nsenter", f"--net=/proc/{self.process.pid}/ns/net", "ip")

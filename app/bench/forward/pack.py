@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pack.py PROGRAM MODULE.py...: modules as one program for Python, the same bytes from the same modules."""
+"""pack.py PROGRAM MODULE.py...: packs modules into one Python program, reproducibly."""
 import os
 import sys
 import zipfile

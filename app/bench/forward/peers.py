@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's own forwarders as contestants: testpmd, and l2fwd and l3fwd, which Debian has as sources only."""
+"""DPDK's forwarders as contestants: testpmd, and l2fwd and l3fwd, which Debian ships as source code only."""
 import os
 import shutil
 import subprocess
@@ -9,8 +9,8 @@ from process import Forwarder
 from workloads import devices_of
 
 EXAMPLES = "/usr/share/dpdk/examples"
-# l3fwd's tables for --lookup=fib have room for 65,536 routes of each family, by numbers in its source. Who has a full
-# table changes them there; here it is done before the compiler sees the source, and nothing else is touched.
+# l3fwd's source limits the tables of --lookup=fib to 65,536 routes per family. For a full table, these macros raise the
+# limit without other changes to the source.
 ROOM = """#include <rte_fib.h>
 #include <rte_fib6.h>
 #define rte_fib_create(name, socket, conf) ((conf)->max_routes = ROUTES4, rte_fib_create(name, socket, conf))
@@ -28,13 +28,14 @@ def find_program(name, package):
 
 
 class Examples:
-    """Programs of DPDK's examples, built once a run into its folder."""
+    """DPDK's example programs, built once per run in its folder."""
 
     def __init__(self, folder):
         self.folder, self.built = folder, {}
 
     def build(self, name, without="", extra=(), key=""):
-        """Its path. without: sources that others include end so; extra: flags; key: tells what they make apart."""
+        """Builds a program and returns its path. without: suffix of sources that others include; extra: compiler flags; key:
+        distinguishes builds with different flags."""
         if name + key not in self.built:
             try:
                 self.built[name + key] = self._build(name, without, list(extra), key)
@@ -57,7 +58,7 @@ class Examples:
         return program
 
     def l3fwd(self, routes4, routes6):
-        """With room for so many routes in its fib tables."""
+        """l3fwd with room for this number of routes in its FIB tables."""
         extra, key = [], ""
         if max(routes4, routes6) >= USUAL_ROOM:
             header = os.path.join(self.folder, "room.h")
@@ -98,7 +99,7 @@ def start_l3fwd(bench, case, rate_pps=0):
     if max(routes) >= USUAL_ROOM:
         forwarder.note = f"l3fwd holds {USUAL_ROOM} routes; built with room for {max(routes)}"
     rules = [f"{bench.folder}/{t}.l3fwd" for t in tables]
-    if case.mode == "acl":  # its IPv6 list takes five-tuples, and may not be empty
+    if case.mode == "acl":  # its IPv6 list takes five-tuples, and must not be empty
         rules[1] = f"{bench.folder}/acl6.l3fwd"
         with open(rules[1], "w", encoding="utf-8") as file:
             file.write("R0:0:0:0:0:0:0:0/0 0:0:0:0:0:0:0:0/0 0 : 65535 0 : 65535 0x00/0x00 1\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The picture: cycles a packet by workload and forwarder, split into I/O and processing, as figure 8 of Intel's
-"Benchmarking and Analysis of Software Data Planes" (2017) splits instructions. FILE.svg follows the reader's colours,
-FILE-dark.svg is dark for everybody; PNG of both where rsvg-convert is."""
+"""The picture: cycles per packet by workload and forwarder, split into I/O and processing, as figure 8 of Intel's
+"Benchmarking and Analysis of Software Data Planes" (2017) splits instructions. FILE.svg follows the reader's colour
+scheme, FILE-dark.svg is always dark; PNG of both if rsvg-convert is installed."""
 import shutil
 import subprocess
 from xml.sax.saxutils import escape
@@ -19,7 +19,7 @@ def style(colours):
 
 
 def drawn(envelope):
-    """{workload: [(label, ours, I/O cycles or None, cycles)]}: frames of 64 bytes, warm, at full rate, as it comes."""
+    """{workload: [(label, ours, I/O cycles or None, cycles)]}: frames of 64 bytes, warm, at full rate, default pools."""
     cells = {c["name"]: c for c in envelope["cells"] if c["cpp_wall"] and not c["lost"] > 0.01}
     groups = {}
     for name, c in cells.items():
@@ -35,7 +35,7 @@ def drawn(envelope):
 
 
 def scale_of(groups):
-    """Cycles at the right end: all of ours and of DPDK's; a switch that takes ten times as much is cut off."""
+    """Cycles at the right end: fits turnpike and DPDK's forwarders; bars of slower switches are truncated."""
     usual = [cycles for bars in groups.values() for label, _, _, cycles in bars if not label.startswith("ovs")]
     return 1.05 * max(usual or [cycles for bars in groups.values() for *_, cycles in bars])
 
@@ -78,13 +78,13 @@ def svg(envelope, groups, css):
     words = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
              f'height="{height}" font-family="system-ui, DejaVu Sans, sans-serif"><style>{css}</style>',
              box(0, 0, WIDTH, height, "back"),
-             text(16, 24, "TSC cycles a packet, 64-byte frames, one core", size=16, weight="bold"),
+             text(16, 24, "TSC cycles per packet, 64-byte frames, one core", size=16, weight="bold"),
              text(16, 44, f"{envelope['host']['cpu']}, SIMD up to {envelope['host']['max_simd_bitwidth']} bits; "
-                  "the device's own work taken off", "soft")]
+                  "without the device's work", "soft")]
     if split:
         words += [box(WIDTH - 250, 14, 12, 12, "io"), text(WIDTH - 232, 24, "I/O: testpmd io, same pools", size=12),
                   box(WIDTH - 250, 34, 12, 12, "work"), text(WIDTH - 232, 44, "processing: the rest", size=12)]
-    if any(io is None for bars in groups.values() for _, _, io, _ in bars):  # no testpmd io with its pools was measured
+    if any(io is None for bars in groups.values() for _, _, io, _ in bars):  # testpmd io was not measured with its pools
         words += [box(WIDTH - 110, 34, 12, 12, "soft"), text(WIDTH - 92, 44, "not split", size=12)]
     words += grid(height, per_pixel, most)
     y = TOP
@@ -99,7 +99,7 @@ def svg(envelope, groups, css):
 
 
 def draw(envelope, path):
-    """Writes the files; a line for people about each, and about what could not be written."""
+    """Writes the files; prints a line for each file and for each failure."""
     groups = drawn(envelope)
     if not groups:
         return [f"{path}: not drawn: no cell with frames of 64 bytes at full rate was measured"]
@@ -117,6 +117,6 @@ def draw(envelope, path):
 def png(file):
     target = file.removesuffix(".svg") + ".png"
     if not shutil.which("rsvg-convert"):
-        return f"no {target}: there is no rsvg-convert (Debian's package librsvg2-bin)"
+        return f"no {target}: rsvg-convert is not installed (Debian's package librsvg2-bin)"
     done = subprocess.run(["rsvg-convert", "--zoom=2", "-o", target, file], capture_output=True, text=True, check=False)
     return f"wrote {target}" if done.returncode == 0 else f"no {target}: rsvg-convert: {done.stderr.strip()}"

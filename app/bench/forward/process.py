@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder that runs: started, stopped for others' turn, asked what its ports counted, ended."""
+"""A forwarder process: start, stop and continue, read its ports' counters, end."""
 import json
 import os
 import shutil
@@ -11,12 +11,12 @@ import time
 from machine import Unavailable
 
 RUNTIME = "/var/run/dpdk"
-START_S = 60  # full tables and 10,000 rules in rte_acl take their time
+START_S = 60  # full tables and 10,000 rules in rte_acl load slowly
 _numbers = iter(range(1_000_000))
 
 
 def wait_until(condition, what, seconds):
-    """what: a text, or a function that makes one when it is needed."""
+    """what: a text, or a function that returns one if needed."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -25,12 +25,12 @@ def wait_until(condition, what, seconds):
 
 
 def file_prefix():
-    """Of its own for every run: a socket of a run that crashed must not be taken for a new one."""
+    """A unique name per run, so that the socket of a crashed run is not used."""
     return f"tpkforward{os.getpid()}n{next(_numbers)}"
 
 
 class Telemetry:
-    """DPDK's telemetry socket, as dpdk-telemetry.py speaks to it."""
+    """A client of DPDK's telemetry socket, like dpdk-telemetry.py."""
 
     def __init__(self, prefix, check_alive):
         path = f"{RUNTIME}/{prefix}/dpdk_telemetry.v2"
@@ -41,7 +41,7 @@ class Telemetry:
             self.socket.settimeout(10)
             try:
                 self.socket.connect(path)
-            except (FileNotFoundError, ConnectionRefusedError):  # not there, or not listening yet
+            except (FileNotFoundError, ConnectionRefusedError):  # not created, or not listening yet
                 self.socket.close()
                 return False
             return True
@@ -50,7 +50,7 @@ class Telemetry:
         self.socket.recv(1024)
 
     def ask(self, command):
-        """{}: there is nothing of that yet (the socket answers before the ports are there)."""
+        """Returns {} if the data does not exist yet (the socket replies before the ports exist)."""
         self.socket.send(command.encode())
         return json.loads(self.socket.recv(65536))[command.split(",")[0]] or {}
 
@@ -59,17 +59,17 @@ class Telemetry:
 
 
 class Forwarder:
-    """Commands in order, the last of them forwards. Gone when the block is left."""
+    """Starts commands in order, the last of which forwards. Leaving the with-block ends them."""
 
     def __init__(self, machine, folder, name, ports=2):
         self.machine, self.name, self.ports = machine, name, ports
         self.prefix = file_prefix()
         self.log, self.errors = (os.path.join(folder, f"{self.prefix}.{kind}") for kind in ("log", "errors"))
         self.processes, self.telemetry = [], None
-        self.note = None  # what a reader of its figures should know
+        self.note = None  # a remark for the report
 
     def start(self, command, environment=None):
-        # A session of its own: the terminal's Ctrl-C is for us, and we end it.
+        # A new session: the terminal's Ctrl-C must not reach the child; this process ends it.
         with open(self.log, "ab") as log, open(self.errors, "ab") as errors:
             self.processes.append(subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=log, stderr=errors, start_new_session=True,
@@ -86,15 +86,15 @@ class Forwarder:
                 lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
             if lines:
                 return " | ".join(lines[-3:])[-400:]
-        return "it said nothing"
+        return "no output"
 
     def check_alive(self):
         for process in self.processes:
             if process.poll() is not None:
-                raise Unavailable(f"ended with {process.returncode}: {self.last_words()}")
+                raise Unavailable(f"exited with {process.returncode}: {self.last_words()}")
 
     def wait_until_it_forwards(self, learning=0):
-        """And has seen so many more frames, as far as it can in half a minute: it learns from each."""
+        """Waits until it received that many more frames, or half a minute: it learns from each frame."""
         if self.telemetry is None:
             self.telemetry = Telemetry(self.prefix, self.check_alive)
         self.wait_for_frames(learning)
@@ -109,13 +109,13 @@ class Forwarder:
             time.sleep(0.1)
 
     def before_window(self):
-        """What it is to do before it is measured."""
+        """Hook before the measurement."""
 
     def counts(self):
         return [self.telemetry.ask(f"/ethdev/xstats,{port}") for port in range(self.ports)]
 
     def ran_ns(self):
-        """CPU time of its busiest thread: of the one that forwards."""
+        """CPU time of its busiest thread, which is the forwarding one."""
         most = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
             try:
@@ -142,14 +142,14 @@ class Forwarder:
                 process.send_signal(signal.SIGCONT)
                 process.send_signal(signal.SIGINT)
             try:
-                process.communicate(b"\n", timeout=20)  # testpmd waits for Enter
+                process.communicate(b"\n", timeout=20)  # testpmd exits on Enter
             except (subprocess.TimeoutExpired, OSError):
                 process.kill()
                 process.wait()
         shutil.rmtree(f"{RUNTIME}/{self.prefix}", ignore_errors=True)
         for path in (self.log, self.errors):
             if os.path.exists(path):
-                os.unlink(path)  # l3fwd writes a line a route
+                os.unlink(path)  # l3fwd logs a line per route
 
     def __enter__(self):
         return self

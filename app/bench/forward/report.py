@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cells and summary (turnpike.bench/1, bench forward), and the table for people."""
+"""Cells and summary (turnpike.bench/1, bench forward), and the text table."""
 import statistics
 
 from measurement import BYTES, LINES, TLPS
@@ -24,13 +24,13 @@ def frame_bytes(case):
         return 68
     if case.workload.wire.startswith("vxlan-in"):
         return 114
-    # What the headers need, FCS included.
+    # The minimum for the headers, FCS included.
     return 66 if case.workload.wire.startswith(("small6", "full6")) else 64
 
 
 def peer_case(case):
-    """Whom a cell of ours stands beside: the first of its workload, with the pools that it comes with where ours has
-    those, with the same as ours where another handler is asked for."""
+    """The peer of a turnpike cell: the first of its workload, with its default pools if the cell has turnpike's default,
+    otherwise with the same mempool handler as the cell."""
     if not case.workload.peers:
         return None
     forwarder, mode = case.workload.peers[0]
@@ -69,7 +69,7 @@ def cell_of(outcome, seen):
 
 
 def summary_of(seen):
-    """Ours / peer's cpp_wall; null with a reason under `why`."""
+    """turnpike's cpp_wall / the peer's; null with a reason under `why`."""
     by_name = {w.name: w for w in WORKLOADS}
     why = {}
 
@@ -87,13 +87,13 @@ def summary_of(seen):
         return a / b if a and b else None
 
     def of_ours(key, workload, other):
-        """One workload of turnpike's beside another."""
+        """Compares two workloads of turnpike."""
         a, b = (outcome(key, w, "turnpike") for w in (workload, other))
         return a / b if a and b else None
 
     def learning(key):
-        """What a packet of known flows takes while a million a second are learnt, those included, beside what it takes
-        while as many come that are known."""
+        """Cycles per packet while a million new addresses per second are learnt, against the same packet rate from known
+        addresses."""
         if not all(outcome(key, "learning", "turnpike", mode) for mode in ("known", "new")):
             return None
         new, known = (seen[Case(by_name["learning"], "turnpike", mode, Condition()).name] for mode in ("new", "known"))
@@ -126,7 +126,7 @@ def summary_of(seen):
     out["acl10k_vs_l3fwd_acl"] = ratio("acl10k_vs_l3fwd_acl", "acl10k", ("l3fwd", "acl"))
     key = "unused_feature_cycles"
     if all(outcome(key, "unused", "turnpike", mode) for mode in ("without", "with")):
-        # Turn by turn: what disturbs the machine for longer than a turn is in both.
+        # Compare turn by turn: a disturbance longer than a turn affects both.
         without, with_it = (seen[Case(by_name["unused"], "turnpike", mode, Condition()).name].windows
                             for mode in ("without", "with"))
         out[key] = statistics.median(b["cpp"] - a["cpp"] for a, b in zip(without, with_it))
@@ -139,7 +139,7 @@ def summary_of(seen):
 
 
 def line_of(outcome):
-    """One of the table's: what a person reads while it runs, too."""
+    """One line of the table, which is also printed during the run."""
     name = f"{outcome.case.name:44}"
     if not outcome.windows:
         return f"{name} {'-':>6} {'-':>6}  {outcome.why}"

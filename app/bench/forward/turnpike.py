@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpike as a contestant: its configurations, and what its report says of busy cycles."""
+"""turnpike as a contestant: its configurations, and the busy cycles of its report."""
 import json
 import os
 import socket
@@ -18,7 +18,7 @@ def ports_of(devices, routed=True):
 
 
 def neighbours():
-    """Never asked: nobody is there. The addresses that l3fwd writes by itself."""
+    """Static neighbours, since no host answers. The MAC addresses are l3fwd's defaults."""
     return {"static": [{"address": address, "mac": f"02:00:00:00:00:{n:02x}"} for n in range(2)
                        for address in (f"10.0.{n}.2", f"2001:db8:{n}::2")]}
 
@@ -63,7 +63,7 @@ def routing(case, devices, inputs):
 
 
 def permits(name, inputs):
-    """Every rule permits, as in l3fwd's list each forwards; what none matches goes on, too."""
+    """Every rule permits, as every rule of l3fwd's list forwards; the default permits too."""
     return [{"name": name, "default": "permit", "rules": [{"action": "permit", "file": f"{inputs}/{name}.rules"}]}]
 
 
@@ -98,19 +98,19 @@ CONFIGURATIONS = {"patch": patch, "bridge": bridge, "trunk": trunk, "flood": flo
 
 
 class Learner(Forwarder):
-    """Before each window it forgets who is at the third port: all that come there are new to it."""
+    """Flushes the FDB entries of the third port before each window: all addresses there are new."""
 
     def before_window(self):
         with socket.socket(socket.AF_UNIX) as asked:
             asked.settimeout(30)
             asked.connect(self.socket)
             with asked.makefile("rw", encoding="utf-8") as lines:
-                lines.readline()  # its greeting
+                lines.readline()  # the greeting
                 lines.write(json.dumps({"request": "flush", "what": "fdb", "port": "p2"}) + "\n")
                 lines.flush()
                 answer = json.loads(lines.readline())
         if "result" not in answer:
-            raise Unavailable(f"cannot forget stations: {answer}")
+            raise Unavailable(f"cannot flush FDB entries: {answer}")
 
 
 def start(bench, case, rate_pps=0):
@@ -135,13 +135,13 @@ def start(bench, case, rate_pps=0):
 
 
 def busy_cycles(forwarder):
-    """Of poll rounds that got packets, per packet, the device's own work taken off. Ends it. At full rate only: what
-    the device does in a round without packets is in its cycles, too. A pause would be in the count."""
+    """Busy cycles per packet, without the device's work. Ends the process. At full rate only: the device's cycles include
+    poll rounds without packets. A pause would count too."""
     ports = forwarder.counts()
     forwarder.stop()
     wait_until(lambda: os.path.exists(forwarder.report_file), "its report", 5)
     with open(forwarder.report_file, encoding="utf-8") as file:
         workers = json.load(file)["workers"]
-    # Both from the start on, the caches' and pages' first touches in both.
+    # Both count from the start, including cold caches and page faults.
     device = sum(p["engine_cycles"] for p in ports) / sum(p["rx_good_packets"] for p in ports)
     return sum(w["busy_cycles"] for w in workers) / sum(w["packets"] for w in workers) - device

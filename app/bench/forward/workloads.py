@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is forwarded: traffic, tables, and who is asked to do it. A cell's name is WORKLOAD/CONDITION/FORWARDER."""
+"""Workloads: traffic, tables, and forwarders. A cell's name is WORKLOAD/CONDITION/FORWARDER."""
 from dataclasses import dataclass, field, replace
 
 MACS = tuple(f"02:53:4e:00:00:{port:02x}" for port in range(9))
-VLANS = (100, 200)  # of the routed ports; a trunk has the first
+VLANS = (100, 200)  # of the routed ports; trunks use the first
 STRANGERS_PPS = 1e6
-ENDPOINTS = 4  # of tunnels, behind port 0
-TUNNELS_MTU = 1600  # of port 0: an IMIX frame's 1,500 bytes, and what they are wrapped in
-USUAL_POOL = "ring_mp_mc"  # DPDK's, where nobody says anything
+ENDPOINTS = 4  # tunnel endpoints behind port 0
+TUNNELS_MTU = 1600  # MTU of port 0: an IMIX frame's 1,500 bytes plus encapsulation
+USUAL_POOL = "ring_mp_mc"  # DPDK's default
 
 
 @dataclass(frozen=True)
 class Condition:
     frame: str = "64"     # or imix
     memory: str = "warm"  # or cold: simnic's `memory`
-    load: float = 1.0     # of what the same forwarder does at full rate
-    pool: str = ""        # another mempool handler than the one it comes with
+    load: float = 1.0     # fraction of the same forwarder's full rate
+    pool: str = ""        # mempool handler; empty: the forwarder's default
 
     @property
     def name(self):
@@ -28,13 +28,13 @@ class Condition:
 class Workload:
     name: str
     what: str
-    wire: str                  # what the devices' wires do: a key of WIRES
-    ours: str                  # what turnpike does, a key of turnpike.CONFIGURATIONS
-    peers: tuple = ()          # (forwarder, mode), the one that ours is held against first
-    modes: tuple = ("",)       # of ours, where there are several
+    wire: str                  # traffic of the devices: a key of WIRES
+    ours: str                  # configuration of turnpike: a key of turnpike.CONFIGURATIONS
+    peers: tuple = ()          # (forwarder, mode); the first is turnpike's main peer
+    modes: tuple = ("",)       # modes of turnpike
     tables: tuple = ("small4", "small6")
     inputs: tuple = ()
-    times: int = 1             # as many sittings: where the pages that a process gets are more than what is looked for
+    times: int = 1             # factor for the number of sittings: for effects smaller than those of page placement
     numbers: dict = field(default_factory=dict)
 
 
@@ -63,18 +63,18 @@ WORKLOADS = [
     Workload("patch", "port to port, 62,500 flows", "gen4", "patch",
              (("testpmd", "mac"), ("testpmd", "io"), ("l2fwd", "mac"), ("ovs", "flows"), ("vpp", "patch"))),
     bridge("3125", 3125), bridge("16k", 16384, "zipf"), bridge("1M", 500_000, "zipf"),
-    Workload("trunk", "the same as bridge_3125 within a VLAN, between trunks", "trunk", "trunk", (("ovs", "normal"),),
+    Workload("trunk", "like bridge_3125, within a VLAN, between trunks", "trunk", "trunk", (("ovs", "normal"),),
              numbers={"l2flows": 3125}),
-    Workload("flood", "broadcast from one port to eight: a packet is a copy", "flood", "flood", (("ovs", "normal"),),
+    Workload("flood", "broadcast from one port to eight: each copy counts as a packet", "flood", "flood", (("ovs", "normal"),),
              numbers={"copies": 8}),
-    Workload("learning", "bridge_3125, and a million packets a second at a third port: from stations that are known, "
-             "and all from new ones", "learning", "learning", modes=("known", "new"), numbers={"l2flows": 3125}),
+    Workload("learning", "bridge_3125, and a million packets a second at a third port: from known stations, "
+             "or all from new ones", "learning", "learning", modes=("known", "new"), numbers={"l2flows": 3125}),
     Workload("ip4_small", "IPv4, 8 routes, 62,500 flows", "gen4", "routing", L3, inputs=("small4", "small6")),
     Workload("ip6_small", "IPv6, 8 routes, 62,500 flows", "small6", "routing", L3, inputs=("small4", "small6")),
-    Workload("mixed", "IPv4 and IPv6 by turns, 8 routes each", "mixed", "routing", L3, inputs=("mixed",)),
+    Workload("mixed", "IPv4 and IPv6 alternating, 8 routes each", "mixed", "routing", L3, inputs=("mixed",)),
     full(4, "uniform"), full(4, "zipf"), full(6, "uniform"), full(6, "zipf"),
     acl("acl1k", "1,000"), acl("acl10k", "10,000"),
-    Workload("unused", "ip4_small with a third port where nothing comes: without a list there, and with", "gen4-idle",
+    Workload("unused", "ip4_small with a third port without traffic: without and with an access list there", "gen4-idle",
              "unused", modes=("without", "with"), inputs=("small4", "small6", "acl10k"), times=3),
     Workload("vlan", "ip4_small between VLANs: tagged in, tagged out", "vlan", "vlan", (("ovs", "vlan-routes"),),
              inputs=("small4", "small6")),
@@ -82,13 +82,13 @@ WORKLOADS = [
 
 
 def vxlan(name, what, one_way):
-    """The other way, a few frames say where stations are."""
+    """In the other direction, a few frames teach the stations' ports."""
     return Workload(name, what, f"{one_way}-one-way", "vxlan", (("ovs", "vxlan"),), inputs=("vxlan",), numbers={"l2flows": 3125})
 
 
 WORKLOADS += [
-    vxlan("vxlan_in", "out of VXLAN from four endpoints, and to 3,125 MAC addresses by a bridge", "vxlan-in"),
-    vxlan("vxlan_out", "to 3,125 MAC addresses by a bridge, and into VXLAN to four endpoints", "vxlan-out"),
+    vxlan("vxlan_in", "VXLAN decapsulation from four endpoints, then bridged to 3,125 MAC addresses", "vxlan-in"),
+    vxlan("vxlan_out", "bridged to 3,125 MAC addresses, then VXLAN encapsulation to four endpoints", "vxlan-out"),
 ]
 
 
@@ -110,13 +110,13 @@ class Case:
 
     @property
     def takes_turns(self):
-        """A pause makes Open vSwitch believe that looking after its flows takes that long, and it keeps fewer: with a
-        flow for every pair of addresses that would be what is measured. A generator with a rate makes up for it."""
+        """After a pause, Open vSwitch takes the pause for slow flow revalidation and lowers its flow limit, which would
+        dominate a case with a flow per address pair. A generator with a rate sends a burst after a pause."""
         return (self.forwarder, self.mode) not in (("ovs", "normal"), ("ovs", "vxlan")) and self.workload.wire != "learning"
 
     @property
     def pool(self):
-        """The handler that its packet pool has."""
+        """The mempool handler of its packet pool."""
         return self.condition.pool or ("cache_aware" if self.ours else USUAL_POOL)
 
     def at(self, **condition):
@@ -124,7 +124,7 @@ class Case:
 
 
 def teller(case):
-    """The port whose few frames say where stations are, to whom the others' go; None: all ports' do."""
+    """The port whose few frames teach the destinations of the other ports' frames; None: every port's frames do."""
     return {"vxlan-in-one-way": 1, "vxlan-out-one-way": 0}.get(case.workload.wire)
 
 
@@ -135,12 +135,12 @@ def ports_of(case):
 
 
 def wire_of(case, port, folder):
-    """What is at the other end of a port."""
+    """The wire of a port."""
     c, wire, numbers = case.condition, case.workload.wire, case.workload.numbers
     gen = f"wire=gen,size={c.frame}"
     if wire == "flood":
         return f"{gen},dst_mac=ff:ff:ff:ff:ff:ff" if port == 0 else "wire=sink"
-    if wire == "learning" and port == 2:  # as many as there can be are as good as new each time
+    if wire == "learning" and port == 2:  # with the maximum number, all are unknown each time
         flows = numbers["l2flows"] if case.mode == "known" else 1 << 24
         return (f"{gen},l2flows={flows},l2peers={numbers['l2flows']},dst_mac=06:00:01:00:00:00,"
                 f"rate={STRANGERS_PPS / 1e3:.0f}k")
@@ -152,7 +152,7 @@ def wire_of(case, port, folder):
     if wire.startswith("gen4") or wire == "vlan":
         tag = f",vlan={VLANS[port]}" if wire == "vlan" else ""
         return f"{gen},l3flows=62500,src=198.{18 + port}.0.0,dst=198.{19 - port}.0.0{tag}"
-    if "l2flows" in numbers:  # each to what the other sends from: 06:00:NN:00:00:00 upwards
+    if "l2flows" in numbers:  # each to the other's source addresses: 06:00:NN:00:00:00 upwards
         more = f",vlan={VLANS[0]}" if wire == "trunk" else ""
         return (f"{gen},l2flows={numbers['l2flows']},draw={numbers.get('draw', 'turn')},"
                 f"dst_mac=06:00:{1 - port:02x}:00:00:00{more}")
@@ -160,7 +160,7 @@ def wire_of(case, port, folder):
 
 
 def devices_of(case, folder, rate_pps=0):
-    """EAL's device strings. rate_pps: of each port; 0: as fast as the forwarder takes."""
+    """EAL's device strings. rate_pps: per port; 0: as fast as the forwarder receives."""
     c = case.condition
     out = []
     for port in range(ports_of(case)):
@@ -173,7 +173,7 @@ def devices_of(case, folder, rate_pps=0):
 
 
 def groups(conditions, quick):
-    """Cells that stand beside each other and are measured by turns: lists of cases."""
+    """Groups of cases that are compared and measured in turn."""
     for condition in conditions:
         for w in WORKLOADS:
             if quick and (w.name in ("bridge_16k", "bridge_1M", "flood", "learning")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Precompiled for the benches (cpp_pch): what they include by harness.hpp, and takes long to read.
+// Precompiled header of the benchmarks (cpp_pch): headers that harness.hpp includes and that are
+// slow to parse.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

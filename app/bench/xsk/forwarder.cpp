@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Both ports' rings full, and as many again.
+/// Enough to fill both ports' rings, twice.
 unsigned buffers_of(const forwarder_settings& s) { return 8 * s.descriptors; }
 
 std::string eal_words(const forwarder_settings& s) {
@@ -63,8 +63,8 @@ std::vector<std::string> turnpike(const forwarder_settings& s, const std::string
     return {turnpike_program().string(), "--config", config};
 }
 
-/// EAL refuses a plug-in by a path with a folder that all may write to; by its bare name the dynamic
-/// linker finds it.
+/// EAL refuses a plug-in's path if a folder in it is world-writable; the dynamic linker finds it by
+/// its bare name.
 std::vector<std::string> environment(const forwarder_settings& s) {
     std::vector<std::string> all;
     for (char** e = environ; *e != nullptr; ++e) all.emplace_back(*e);
@@ -106,14 +106,14 @@ result<std::unique_ptr<forwarder>> forwarder::start(const forwarder_settings& s)
     const auto arguments = pointers(words), variables_of_it = pointers(variables);
     f->process_ = fork();
     if (f->process_ == 0) {
-        // Between fork and exec of a process with threads: system calls only.
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // gone with the bench, however that ends
+        // In the child of a multithreaded process, before exec: system calls only.
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // killed when the benchmark ends in any way
         const int log = open(f->log_.path().c_str(), O_WRONLY | O_TRUNC);
-        // testpmd forwards until its input says something.
+        // testpmd forwards until it reads from standard input.
         if (dup2(ends[0], STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 &&
             dup2(log, STDERR_FILENO) >= 0)
             execvpe(arguments[0], arguments.data(), variables_of_it.data());
-        constexpr char text[] = "it cannot be executed: is it installed?";
+        constexpr char text[] = "cannot execute it: is it installed?";
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
         _exit(127);
     }
@@ -148,7 +148,7 @@ pid_t forwarder::worker() const {
     for (const auto& task : fs::directory_iterator(fmt::format("/proc/{}/task", process_), none)) {
         std::string name;
         std::getline(std::ifstream(task.path() / "comm"), name);
-        // EAL's name for it, before and after DPDK 22.11's renaming.
+        // EAL's thread names before and after DPDK 22.11's renaming.
         if (name.starts_with("lcore-worker") || name.starts_with("rte-worker"))
             return std::stoi(task.path().filename());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that forwards between west and east on one core, as a child process.
+// A child process that forwards between west and east on one core.
 #pragma once
 
 #include <sys/types.h>
@@ -18,25 +18,25 @@ enum class forwarder_app { testpmd_io, testpmd_macswap, turnpike };
 struct forwarder_settings {
     forwarder_app app = forwarder_app::testpmd_io;
     std::string driver{};     ///< net_xsk
-    std::string arguments{};  ///< of both devices, after their interface: ",mode=skb"
+    std::string arguments{};  ///< for both devices, after the interface: ",mode=skb"
     std::string
-        plugin{};  ///< the driver's shared object, where EAL does not find it itself; may be empty
+        plugin{};  ///< the driver's shared object, if EAL does not find it itself; may be empty
     unsigned main_cpu = 0, worker_cpu = 1;
-    unsigned descriptors = 2048;  ///< of each ring
+    unsigned descriptors = 2048;  ///< per ring
 };
 
 class forwarder {
   public:
-    /// Errors  the program is not there, or cannot be started
+    /// Errors  the program does not exist, or cannot be started
     [[nodiscard]] static result<std::unique_ptr<forwarder>> start(const forwarder_settings& s);
-    /// Asked to end, and killed after ten seconds.
+    /// Terminates the process, and kills it after ten seconds.
     ~forwarder();
 
     [[nodiscard]] pid_t process() const { return process_; }
-    /// The thread that forwards; 0: it is not there yet.
+    /// The forwarding thread; 0: not started yet.
     [[nodiscard]] pid_t worker() const;
     [[nodiscard]] bool alive();
-    /// The last of what it said.
+    /// The end of its output.
     [[nodiscard]] std::string said() const;
 
   private:

@@ -28,7 +28,7 @@ namespace {
 constexpr uint32_t small_bytes = 60, middle_bytes = 590, large_bytes = 1514;
 constexpr uint32_t batch = 32;
 
-/// An IPv4 UDP packet for a host that is not here (198.18.0.0/15: RFC 2544 appendix C.2.2).
+/// An IPv4 UDP packet for a host that does not exist (198.18.0.0/15: RFC 2544 appendix C.2.2).
 std::vector<uint8_t> frame(uint32_t bytes) {
     std::vector<uint8_t> f(bytes);
     const std::array<uint8_t, 42> head{
@@ -60,7 +60,7 @@ struct generator::state {
         run.data_size_in = static_cast<uint32_t>(data.size());
         run.flags = BPF_F_TEST_XDP_LIVE_FRAMES;
         run.batch_size = batch;
-        run.repeat = 1 << 30;  // until a signal comes
+        run.repeat = 1 << 30;  // until a signal arrives
         while (running.load() &&
                bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.generate), &run) == 0) {
         }
@@ -79,7 +79,7 @@ result<std::unique_ptr<generator>> generator::open(unsigned cpu) {
     s->cpu = cpu;
     s->skeleton = generator_skeleton__open_and_load();
     if (s->skeleton == nullptr)
-        return fail(errno, "the generator", "the kernel does not load its BPF program");
+        return fail(errno, "the generator", "the kernel cannot load its BPF program");
     s->skeleton->bss->to_interface = if_nametoindex(source);
     return std::unique_ptr<generator>(new generator(std::move(s)));
 }

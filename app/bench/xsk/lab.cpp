@@ -15,14 +15,14 @@ result<void> enter_lab() {
     if (geteuid() != 0)
         return fail(EPERM, "turnpike-bench-xsk", "needs root, for network namespaces and BPF");
     if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0)
-        return fail(errno, "turnpike-bench-xsk", "cannot have a network namespace of its own");
-    // As `ip netns exec` does it: /sys shows this namespace's interfaces.
+        return fail(errno, "turnpike-bench-xsk", "cannot create a network namespace");
+    // As `ip netns exec` does: remount /sys so that it shows this namespace's interfaces.
     if (mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0)
         return fail(errno, "/sys", "cannot be mounted for the namespace");
-    (void)mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr);  // libxdp (net_af_xdp) likes to have it
-    // No IPv6: the kernel then sends nothing of its own. Receive offload at west gives it a NAPI, so
-    // that it takes what comes in batches without an XDP program too.
+    (void)mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr);  // libxdp (net_af_xdp) uses it
+    // Disable IPv6, so that the kernel sends no neighbour discovery. Receive offload at west enables
+    // NAPI, so that frames are received in batches without an XDP program too.
     const char* commands =
         "set -e; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6;"
         "ip link add source type veth peer name west; ip link add east type veth peer name sink;"
@@ -30,7 +30,7 @@ result<void> enter_lab() {
         "txvlan off >/dev/null; ip link set $i up; done;"
         "ethtool -K west gro on >/dev/null";
     if (std::system(commands) != 0)
-        return fail(EIO, "turnpike-bench-xsk", "ip (iproute2) or ethtool cannot make veth pairs");
+        return fail(EIO, "turnpike-bench-xsk", "ip (iproute2) or ethtool cannot create veth pairs");
     return {};
 }
 

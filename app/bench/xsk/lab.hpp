@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the AF_XDP bench measures: two cables (veth pairs) in a network namespace of its own, and what
-// their ends and the CPUs count.
+// Test network of the AF_XDP benchmark: two veth pairs in a separate network namespace, and
+// counters of their ends and of the CPUs.
 //
-//   generator -> source ==== west -> forwarder -> east ==== sink, whose kernel drops what is not for it
+//   generator -> source ==== west -> forwarder -> east ==== sink, whose kernel drops the frames
 #pragma once
 
 #include <array>
@@ -13,9 +13,10 @@
 
 namespace turnpike::bench {
 
-/// This thread, and what it starts from now on, moves into a namespace that is gone with the last of
-/// them, however that ends.
-/// Errors  EPERM: not root; what the kernel or a command says
+/// Move this thread, and processes that it starts later, to a namespace that is removed when the
+/// last of them ends.
+///
+/// Errors  EPERM: not root; errors of the kernel or of a command
 [[nodiscard]] result<void> enter_lab();
 
 inline constexpr const char *source = "source", *west = "west", *east = "east", *sink = "sink";
@@ -26,7 +27,7 @@ uint64_t received(const std::string& interface);
 /// Ticks of a CPU so far (1/100 s).
 struct cpu_ticks {
     uint64_t busy = 0, all = 0;
-    /// The share that it was busy since `before`.
+    /// The busy share since `before`.
     [[nodiscard]] double busy_since(const cpu_ticks& before) const;
 };
 cpu_ticks ticks_of(unsigned cpu);

@@ -26,7 +26,7 @@ result<std::unique_ptr<forwarder>> bench_run::start(const contestant& c, forward
                              .descriptors = descriptors});
 }
 
-/// Until frames come out at the sink. Errors  it ended, or nothing came within 20 s
+/// Wait until frames arrive at the sink. Errors  the forwarder ended, or no frame within 20 s
 result<void> bench_run::wait_for_frames(forwarder& f) {
     const auto end = clock::now() + std::chrono::seconds(20);
     const uint64_t before = received(sink);
@@ -36,7 +36,7 @@ result<void> bench_run::wait_for_frames(forwarder& f) {
             return fail(EINVAL, "the forwarder", "forwards nothing: " + f.said());
         std::this_thread::sleep_for(milliseconds(20));
     }
-    // An operator gives it a core of its own. Here it at least goes before others.
+    // Operators give the worker its own core. Here it at least gets the highest priority.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(f.worker()), -20);
     return {};
 }
@@ -77,12 +77,13 @@ result<std::vector<window>> bench_run::at_full_rate(const contestant& c, forward
     std::vector<window> windows;
     if (flowing) std::this_thread::sleep_for(warm_up);
     for (unsigned tries = 0; flowing && windows.size() < 3 && tries < 12; ++tries)
-        // Where another had the generator's core, it is not the forwarder that was measured.
+        // Discard windows in which the generator lacked CPU time: they do not measure the
+        // forwarder.
         if (const window w = measure(**f); w.offered_mpps > 1.2 * w.mpps) windows.push_back(w);
     source->stop();
     if (!flowing) return tl::unexpected<error>(flowing.error());
     if (windows.empty())
-        return fail(EINVAL, "the generator", "offers no more than is forwarded; is its core busy?");
+        return fail(EINVAL, "the generator", "sends no more than is forwarded; is its core busy?");
     return windows;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One contestant at work between the generator and the sink, and what is measured of it.
+// Runs one contestant between the generator and the sink, and measures it.
 #pragma once
 
 #include <chrono>
@@ -16,32 +16,33 @@ namespace turnpike::bench {
 
 struct contestant {
     const char* driver;
-    const char* mode;  ///< how packets come to it: driver, skb, or through the kernel's own sockets
+    const char* mode;  ///< how packets reach it: driver, skb, or the kernel's sockets
     const char* arguments;
 };
 
-/// Of one window of time; cycles are the TSC's, of the worker's core.
+/// Results of one time window; cycles are TSC cycles of the worker's core.
 struct window {
     double mpps = 0;                                          ///< at the sink
     double offered_mpps = 0;                                  ///< at the forwarder's interface
-    double kernel_cycles = 0, user_cycles = 0, syscalls = 0;  ///< a packet
+    double kernel_cycles = 0, user_cycles = 0, syscalls = 0;  ///< per packet
     double worker_cpu = 0, generator_cpu = 0;                 ///< shares
 };
 
 struct bench_run {
     unsigned generator_cpu, worker_cpu;
-    std::string plugin;  ///< net_xsk's, where EAL does not find it itself
+    std::string plugin;  ///< net_xsk's, if EAL does not find it itself
     std::unique_ptr<generator> source;
-    std::unique_ptr<tracer> calls;  ///< none: cycles and system calls stay 0
-    double crossing_ns = 0;         ///< what the tracer does not see of a system call
+    std::unique_ptr<tracer> calls;  ///< null: cycles and system calls stay 0
+    double crossing_ns = 0;         ///< part of a system call outside the tracer's view
     std::chrono::milliseconds window_length, warm_up;
 
-    /// Up to three windows at the generator's full rate, a fifth or more above what is forwarded.
-    /// Errors  what kept the forwarder from forwarding, or the generator from generating
+    /// Up to three windows at the generator's full rate, at least a fifth above the forwarded rate.
+    ///
+    /// Errors  the reason that the forwarder did not forward, or the generator did not generate
     [[nodiscard]] result<std::vector<window>> at_full_rate(const contestant& c, forwarder_app app,
                                                            traffic t) const;
-    /// The share that dpdk-testpmd loses of what comes at `pps`. Its rings are the longest, so that a
-    /// machine that gives the core to another for some milliseconds is not what is measured.
+    /// The loss of dpdk-testpmd at `pps`. Its rings have the maximum size, so that preemption of
+    /// its core for some milliseconds does not count as loss.
     [[nodiscard]] result<double> loss(const contestant& c, traffic t, double pps,
                                       std::chrono::seconds length) const;
 

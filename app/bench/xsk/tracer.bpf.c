@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls of one thread: how many, and how long it was in the kernel for them. */
+/* Counts the system calls of one thread, and their time in the kernel. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

@@ -32,8 +32,7 @@ result<std::unique_ptr<tracer>> tracer::open() {
     auto s = std::make_unique<state>();
     s->skeleton = tracer_skeleton__open_and_load();
     if (s->skeleton == nullptr || tracer_skeleton__attach(s->skeleton) != 0)
-        return fail(errno, "system calls",
-                    "the kernel does not let BPF count them (raw tracepoints)");
+        return fail(errno, "system calls", "the kernel does not permit BPF on raw tracepoints");
     return std::unique_ptr<tracer>(new tracer(std::move(s)));
 }
 

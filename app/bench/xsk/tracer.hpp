@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread asks of the kernel: its system calls, counted and timed by a BPF program on the kernel's
-// tracepoints, and its time on a CPU.
+// A thread's use of the kernel: system calls, counted and timed by a BPF program on the kernel's
+// tracepoints, and CPU time.
 #pragma once
 
 #include <sys/types.h>
@@ -14,22 +14,23 @@ namespace turnpike::bench {
 
 struct thread_use {
     uint64_t system_calls = 0;
-    uint64_t kernel_ns = 0;  ///< in them
+    uint64_t kernel_ns = 0;  ///< in system calls
     uint64_t cpu_ns = 0;     ///< kernel and user
 };
 
 class tracer {
   public:
-    /// Errors  the kernel has no such tracepoints, or no BPF on them
+    /// Errors  the kernel lacks the tracepoints, or BPF on them
     [[nodiscard]] static result<std::unique_ptr<tracer>> open();
     ~tracer();
-    /// Watch a thread of process `process` from now on.
+    /// Start tracing a thread of process `process`.
     void watch(pid_t process, pid_t thread);
-    /// Since watch(); cpu_ns: since the thread began.
+    /// Values since watch(); cpu_ns: since the thread began.
     [[nodiscard]] thread_use read() const;
 
-    /// What of a system call is neither counted as in the kernel nor the caller's own: the way in and
-    /// out, and the tracer. Measured with a system call that does nothing; watch() before and after.
+    /// The part of a system call that is counted neither as kernel time nor as the caller's: entry
+    /// and exit, and the tracer. Measured with a system call that does nothing; call watch() before
+    /// and after.
     [[nodiscard]] double crossing_ns();
 
   private:

@@ -18,7 +18,7 @@ inline void pause() noexcept {
 
 }  // namespace
 
-/// A 64th of the pool, so that what idle lcores keep is little of it.
+/// A 64th of the pool, so that the stashes of idle lcores hold a small part of it.
 uint32_t free_list::bundle_size(uint32_t objects) noexcept {
     return std::clamp<uint32_t>(std::bit_floor(objects / 64), 8, 128);
 }
@@ -34,7 +34,7 @@ size_t free_list::bundle_bytes(uint32_t bundle) noexcept {
 size_t free_list::bytes_for(uint32_t objects, unsigned lcores) noexcept {
     const uint32_t size = bundle_size(objects);
     const size_t stashes = lcores + guests;
-    // As many bundles as objects fill, and one for each thread that is emptying one.
+    // Enough bundles for all objects, plus one for each thread that is emptying one.
     return sizeof(free_list) + stashes * stash_bytes(size) +
            (objects / size + stashes) * bundle_bytes(size);
 }
@@ -119,7 +119,7 @@ bool free_list::get_bundle(void** objects) noexcept {
     return true;
 }
 
-/// Put what has no room in a stash: whole bundles go to the stack.
+/// Put objects that exceed the stash: whole bundles go to the stack.
 bool free_list::spill(stash& into, void* const* objects, unsigned n) noexcept {
     uint32_t held = into.held.load(std::memory_order_relaxed);
     bool room = true;
@@ -153,7 +153,7 @@ bool free_list::get_gathering(unsigned lcore, stash& s, void** objects, unsigned
     return got == n || get_later(lcore, objects, n);
 }
 
-/// Take up to n from a stash, which is refilled from the stack and, last, from other stashes.
+/// Take up to n from a stash; refill it from the stack and, last, from other stashes.
 unsigned free_list::gather(stash& s, void** objects, unsigned n) noexcept {
     unsigned got = 0;
     while (got < n) {
@@ -163,7 +163,7 @@ unsigned free_list::gather(stash& s, void** objects, unsigned n) noexcept {
         s.held.store(held - take, std::memory_order_relaxed);
         got += take;
         if (got == n) break;
-        // The stash is empty now.
+        // The stash is empty here.
         if (n - got >= bundle_ && get_bundle(objects + got))
             got += bundle_;
         else if (get_bundle(s.objects()))
@@ -174,8 +174,8 @@ unsigned free_list::gather(stash& s, void** objects, unsigned n) noexcept {
     return got;
 }
 
-/// There may be enough, but in others' hands for the moment: two that gather at once, or an owner
-/// that was busy.
+/// Retry: enough objects may be free but temporarily in the hands of other threads (two concurrent
+/// gathers, or a busy owner).
 bool free_list::get_later(unsigned lcore, void** objects, unsigned n) noexcept {
     for (unsigned i = 0; i < retries && count() >= n; ++i) {
         for (unsigned spin = 0; spin < (i + lcore % 7) * 8; ++spin) pause();
@@ -188,7 +188,7 @@ bool free_list::get_later(unsigned lcore, void** objects, unsigned n) noexcept {
     return false;
 }
 
-/// Move a stash's objects into an empty one. False: it is in use, or has none.
+/// Move a stash's objects into an empty one. Returns false if the stash is in use or empty.
 bool free_list::take_stash(stash& victim, stash& into) noexcept {
     if (victim.claim.exchange(1, std::memory_order_seq_cst) != 0) return false;
     const bool has_owner =
@@ -206,7 +206,7 @@ bool free_list::take_stash(stash& victim, stash& into) noexcept {
     return taken;
 }
 
-/// Take another stash's objects, if all of them together have at least so many.
+/// Take other stashes' objects, if all of them together have at least that many.
 bool free_list::rob(stash& into, uint32_t at_least) noexcept {
     if (stashed(&into) < at_least) return false;
     for (unsigned word = 0; word < std::size(in_use_); ++word)

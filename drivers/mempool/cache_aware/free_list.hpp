@@ -6,10 +6,10 @@
 //        |   a bundle (half a stash) at a time   |
 //      full: bundle -> bundle -> bundle   empty: bundle -> ...    two lock-free stacks
 //
-// An lcore's stash is its own: it says `busy`, looks whether somebody has a `claim` on it, and works.
-// Where the stacks are empty, whoever needs objects takes those of others' stashes: claims one, makes
-// every thread pass a fence (base/barrier.hpp), and leaves again if the owner is busy. An owner whose stash
-// is claimed, and threads without an lcore, work on a guest stash, which is claimed for the while.
+// Each lcore owns a stash: it sets `busy`, checks that no other thread has set `claim`, and uses
+// it. If the stacks are empty, a thread steals from other stashes: it claims one, executes a
+// process-wide barrier (base/barrier.hpp), and backs off if the owner is busy. An owner whose stash
+// is claimed, and a thread without an lcore, uses a guest stash, claimed for the duration.
 //
 // Sources: R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986): the stacks, here with
 // a tag against reuse; J. Bonwick, J. Adams, "Magazines and Vmem" (USENIX 2001): bundles between CPUs.
@@ -31,29 +31,31 @@ class free_list {
 
     /// Memory for a list of at most `objects` and lcores 0 to `lcores` - 1.
     static size_t bytes_for(uint32_t objects, unsigned lcores) noexcept;
-    /// Make one in zeroed memory of bytes_for(), aligned to 64. Nothing to destroy.
-    /// nullptr: there are more lcores than max_lcores.
-    /// asymmetric  owners rely on barrier::everywhere(); else they pay for a fence of their own
+    /// Create a list in zeroed memory of bytes_for(), aligned to 64. It needs no destruction.
+    /// Returns nullptr if there are more lcores than max_lcores.
+    ///
+    /// asymmetric  owners rely on barrier::everywhere(); otherwise each operation has a fence
     static free_list* create(void* memory, uint32_t objects, unsigned lcores,
                              bool asymmetric) noexcept;
 
-    /// Give n objects back. False: there are more than there can be (one was given back twice).
+    /// Return n objects. False: the list would exceed its capacity (an object was returned twice).
+    ///
     /// lcore    the caller's, which no other thread uses; no_lcore: it has none
-    /// Threads  any. A thread that stops midway holds up nobody (33 without an lcore: each other).
+    /// Threads  any. A preempted thread blocks no other (33 without an lcore: each other).
     bool put(unsigned lcore, void* const* objects, unsigned n) noexcept;
-    /// Take n. False: there are not as many; none was taken. While others hold more than is left of
-    /// what they are about to give back, it may also be that a moment later there were.
+    /// Take n. False: fewer are free; none was taken. It may also fail while other threads hold
+    /// objects that they are about to return.
     bool get(unsigned lcore, void** objects, unsigned n) noexcept;
-    /// Free objects: exact while nobody gets or puts, never more than there can be.
+    /// Free objects: exact while no thread gets or puts, never more than the capacity.
     [[nodiscard]] uint32_t count() const noexcept;
 
   private:
-    /// A stash. The first line is the owner's and, rarely, a claimant's; objects follow.
+    /// A stash. The first line is written by the owner and, rarely, a claimant; objects follow.
     struct alignas(64) stash {
         std::atomic<uint32_t> busy;
         std::atomic<uint32_t> claim;
         std::atomic<uint32_t> held;
-        uint32_t seen;  ///< in_use_ has its bit
+        uint32_t seen;  ///< its bit in in_use_ is set
 
         void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
     };
@@ -62,7 +64,7 @@ class free_list {
 
         void** objects() noexcept { return reinterpret_cast<void**>(this + 1); }
     };
-    /// {tag, index of the top bundle}: the tag makes a stack that changed and changed back differ.
+    /// {tag, index of the top bundle}: the tag prevents the ABA problem.
     using stack = std::atomic<uint64_t>;
     static constexpr uint32_t none = ~0u;
 
@@ -98,7 +100,7 @@ class free_list {
 
     uint32_t objects_;
     uint32_t bundle_;
-    uint32_t capacity_;  ///< of a stash: two bundles
+    uint32_t capacity_;  ///< capacity of a stash: two bundles
     unsigned lcores_;
     unsigned stashes_;
     uint32_t stash_stride_;
@@ -106,16 +108,16 @@ class free_list {
     bool asymmetric_;
     char* stashes_at_;
     char* bundles_at_;
-    /// A bit for each stash that ever held objects.
+    /// Bitmap of stashes that ever held objects.
     std::atomic<uint64_t> in_use_[(max_lcores + guests) / 64];
     alignas(64) stack full_;
     std::atomic<uint32_t> full_bundles_;
     alignas(64) stack empty_;
 };
 
-// The way of nearly every burst is inline: a few instructions around the copy.
+// The common case is inline: a few instructions around the copy.
 
-/// Bursts are short: a call of memcpy costs as much as the copy.
+/// Bursts are short: a call of memcpy costs as much as the copy itself.
 inline void free_list::copy(void** to, void* const* from, unsigned n) noexcept {
     for (; n >= 4; n -= 4, to += 4, from += 4) __builtin_memcpy(to, from, 4 * sizeof(void*));
     for (; n > 0; --n) *to++ = *from++;
@@ -140,7 +142,7 @@ inline free_list::stash& free_list::enter(unsigned lcore) noexcept {
     return own;
 }
 
-/// An owner has `busy` set, a guest has the claim.
+/// An owner clears `busy`, a guest its claim.
 inline void free_list::leave(stash& s) noexcept {
     if (s.busy.load(std::memory_order_relaxed) != 0) [[likely]]
         s.busy.store(0, std::memory_order_release);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a pool's flags and memory ask of lib/cache's placement.
+// Maps a pool's flags and memory to parameters of lib/cache's placement.
 #pragma once
 
 #include <rte_mempool.h>
@@ -8,7 +8,7 @@
 
 namespace turnpike::cache_aware {
 
-/// False: the pool's flags ask for objects side by side, as DPDK's own functions lay them.
+/// False: the pool's flags require DPDK's own layout, objects side by side.
 bool is_spread(const rte_mempool& mp) noexcept;
 
 /// The page size of the memory at an address, EAL's or any other.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mempool ops "cache_aware": what DPDK calls, and nothing else.
+// The mempool ops "cache_aware": DPDK's entry points only.
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
@@ -18,12 +18,12 @@ namespace {
 
 RTE_LOG_REGISTER(log_type, mempool.cache_aware, NOTICE)
 
-/// A pool's pool_data, in memory that all processes share.
+/// A pool's pool_data, in memory shared by all processes.
 struct pool {
     free_list* list;
     cache::placement placed;
-    uint64_t placed_bound;  ///< what `placed` was made for
-    uint32_t objects;       ///< that found a place
+    uint64_t placed_bound;  ///< the bound that `placed` was computed for
+    uint32_t objects;       ///< objects placed
 };
 
 pool* pool_of(const rte_mempool* mp) noexcept { return static_cast<pool*>(mp->pool_data); }
@@ -47,7 +47,7 @@ cache::placement make_placement(const rte_mempool& mp, uint64_t bound) {
     return placed;
 }
 
-/// No exception crosses into DPDK: the only ones are of memory.
+/// Catches allocation failures, the only exceptions here: exceptions must not propagate into DPDK.
 template <class Action>
 auto guarded(const rte_mempool& mp, const Action& action) noexcept -> decltype(action()) {
     try {
@@ -57,7 +57,8 @@ auto guarded(const rte_mempool& mp, const Action& action) noexcept -> decltype(a
     }
 }
 
-/// The search takes milliseconds and memory comes in many chunks: remembered for the last kind of page.
+/// The search takes milliseconds and memory comes in many chunks: cache the result for the last
+/// page size.
 cache::placement placement_for(const rte_mempool& mp, uint64_t bound) {
     pool* p = pool_of(&mp);
     if (p == nullptr) return make_placement(mp, bound);
@@ -113,7 +114,7 @@ ssize_t mem_size(const rte_mempool* mp, uint32_t objects, uint32_t page_shift,
         return rte_mempool_op_calc_mem_size_default(mp, objects, page_shift, min_chunk_size, align);
     const auto placed =
         placement_for(*mp, page_shift == 0 ? 0 : cache::bound_of(uint64_t{1} << page_shift));
-    // A chunk of this size has at least one place: a step to it, and the object.
+    // A chunk of this size has room for at least one object: a step to it, and the object.
     *min_chunk_size = size_t{placed.step / placed.step_objects + 1 + placed.object} * placed.align;
     *align = RTE_MEMPOOL_ALIGN;
     return static_cast<ssize_t>(placed.bytes_for(objects));

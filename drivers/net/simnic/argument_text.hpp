@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of arguments as text. Each gives false, and leaves `into` as it was, where the text is no such.
+// Parse argument values. Each function returns false, and does not change `into`, if the text is
+// invalid.
 #pragma once
 
 #include <charconv>
@@ -41,7 +42,7 @@ inline bool read_rate(std::string_view text, double& into) {
     return true;
 }
 
-/// A share of all: 0 to 1
+/// A fraction: 0 to 1
 inline bool read_share(std::string_view text, double& into) {
     double share = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), share);

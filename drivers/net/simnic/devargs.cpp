@@ -82,7 +82,7 @@ std::string names_of(unsigned some) {
 struct argument {
     std::string_view name;
     std::string_view takes;
-    unsigned wires;  ///< bits of those that it is for
+    unsigned wires;  ///< bitmap of the wires that accept the argument
     bool (*read)(std::string_view, device_arguments&);
 };
 
@@ -116,7 +116,7 @@ constexpr std::array table{
                  a.cold = v == "cold";
                  return v == "cold" || v == "warm";
              }},
-    argument{"link", "0 (the wire does not pace), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
+    argument{"link", "0 (unpaced), 10, 25, 40 or 100 (Gb/s)", any_wire, read_link},
     argument{"queues", "1 to 16", any_wire,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint16_t>(v, 1, 16, a.queues);
@@ -129,7 +129,7 @@ constexpr std::array table{
              "sink, gen, peer:NAME (another simnic), tap:NAME (an interface to create), pcap:FILE "
              "or record:FILE",
              any_wire, read_wire},
-    argument{"size", "frame bytes with FCS: 64 to 9732, two of those as a-b, or imix", generator,
+    argument{"size", "frame bytes with FCS: 64 to 9732, a range a-b, or imix", generator,
              [](std::string_view v, device_arguments& a) { return read_size(v, a.traffic); }},
     argument{"l2flows", "1 to 16777216 flows by MAC addresses", generator,
              [](std::string_view v, device_arguments& a) {
@@ -144,7 +144,7 @@ constexpr std::array table{
                  a.traffic.zipf = v == "zipf";
                  return v == "turn" || v == "zipf";
              }},
-    argument{"vlan", "a VLAN's identifier, 1 to 4094", generator,
+    argument{"vlan", "a VLAN ID, 1 to 4094", generator,
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint16_t>(v, 1, 4094, a.traffic.vlan);
              }},
@@ -210,7 +210,7 @@ uint64_t bit_of(std::string_view key) {
 }
 
 result<void> read_value(const argument& a, std::string_view value, device_arguments& out) {
-    if (a.name == "profile") {  // says itself which there are
+    if (a.name == "profile") {  // lists the valid profiles itself
         auto policy = policy_of(value);
         if (!policy) return tl::unexpected<error>(policy.error());
         out.policy = *policy;
@@ -221,7 +221,7 @@ result<void> read_value(const argument& a, std::string_view value, device_argume
                 std::string(a.name) + " takes " + std::string(a.takes));
 }
 
-/// What only makes sense together.
+/// Check combinations of arguments.
 result<void> check_whole(uint64_t given, const device_arguments& out) {
     const auto has = [given](std::string_view key) { return (given & bit_of(key)) != 0; };
     if (has("engine_cpu") && !out.threaded)
@@ -236,11 +236,12 @@ result<void> check_whole(uint64_t given, const device_arguments& out) {
     if (has("l2flows") && has("l3flows"))
         return fail(EINVAL, "l2flows", "excludes l3flows: flows differ by MAC or by IP addresses");
     if (has("l2peers") && !has("l2flows"))
-        return fail(EINVAL, "l2peers", "are destinations of l2flows, which are missing");
+        return fail(EINVAL, "l2peers", "needs l2flows, whose destinations it counts");
     if (largest_generated_bytes(out.traffic) > longest_generated_bytes)
         return fail(EINVAL, "vlan", "makes frames of that size longer than 9732 bytes");
     if (out.traffic.ipv6 && (has("src") || has("dst")))
-        return fail(EINVAL, has("src") ? "src" : "dst", "takes IPv4 addresses; ip=6 has its own");
+        return fail(EINVAL, has("src") ? "src" : "dst",
+                    "takes IPv4 addresses; with ip=6 the addresses are fixed");
     const uint32_t least = least_generated_bytes(out.traffic.ipv6);
     if (out.traffic.size == traffic::sizes::range && out.traffic.smallest < least &&
         out.wire == wire_kind::gen)

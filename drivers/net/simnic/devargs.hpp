@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device's arguments, as in "net_simnic0,profile=i40e,wire=gen,size=64".
+// Device arguments, for example "net_simnic0,profile=i40e,wire=gen,size=64".
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,19 @@ struct device_arguments {
     double link_gbps = 0;
     bool threaded = false;
     int engine_cpu = -1;
-    bool cold = false;  ///< what the device writes stays in no cache
+    bool cold = false;  ///< device writes are evicted from the caches
     uint16_t queues = 4;
     wire_kind wire = wire_kind::sink;
-    std::string wire_name{};  ///< of a peer, an interface or a file
+    std::string wire_name{};  ///< name of the peer, interface or file
     simnic::traffic traffic{};
     impairments impaired{};
-    uint32_t vanish_ms = 0;     ///< after a start; 0: it stays
-    packet::mac_address mac{};  ///< zero: one is made from the port's number
+    uint32_t vanish_ms = 0;     ///< after a start; 0: never
+    packet::mac_address mac{};  ///< zero: derived from the port number
 };
 
 /// text  "key=value,key=value"; empty: all defaults (ixgbe on gen3x8, inline, wire=sink)
-/// Errors  EINVAL, `object` is the argument, `text` what it takes
+///
+/// Errors  EINVAL: `object` is the argument, `text` the values it accepts
 [[nodiscard]] result<device_arguments> parse_arguments(std::string_view text);
 
 }  // namespace turnpike::simnic

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One port: the engine, its thread where it has one, and what ethdev is told.
+// One port: the engine, its optional thread, and the port's ethdev state.
 #pragma once
 
 #include <memory>
@@ -28,11 +28,11 @@ struct device {
     std::unique_ptr<engine_thread> thread{};
     const isa::kernel<burst_kernels_function>* kernels = nullptr;
     bool started = false;
-    /// What queues counted that have been released since.
+    /// Totals of released queues.
     uint64_t past_doorbells = 0, past_no_buffer = 0;
     uint64_t past_refused_segmentation = 0, past_refused_length = 0;
     uint64_t timestamp_flag =
-        0;  ///< of mbufs, where the application wants to know when a frame came
+        0;  ///< mbuf flag and offset, if the application enabled RX timestamps
     int timestamp_at = -1;
     std::vector<uint64_t> xstats_base{};
     ethdev::port_stats stats_base{};
@@ -42,7 +42,7 @@ inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
 }
 
-/// queues.cpp: what ethdev calls to set up and release queues.
+/// queues.cpp: ethdev's queue setup and release.
 int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
                    const rte_eth_rxconf* conf, rte_mempool* pool) noexcept;
 int tx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
@@ -67,7 +67,7 @@ int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t siz
 int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size) noexcept;
 int configure_rss(rte_eth_dev* dev) noexcept;
 
-/// stats.cpp: what a port counts.
+/// stats.cpp: the port's counters.
 int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept;
 int stats_reset(rte_eth_dev* dev) noexcept;
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;

@@ -18,7 +18,7 @@ int append(const rte_memseg_list*, const rte_memseg* segment, void* into) noexce
         static_cast<std::vector<memory_range>*>(into)->push_back(
             {segment->iova, segment->len, static_cast<uint8_t*>(segment->addr)});
     } catch (...) {
-        return -1;  // no memory for the table: what is not in it faults
+        return -1;  // allocation failed: accesses beyond the table fault
     }
     return 0;
 }
@@ -32,7 +32,7 @@ std::vector<memory_range> eal_memory() {
 }
 
 const std::atomic<uint64_t>* eal_memory_generation() noexcept {
-    // Memory that never changes (--no-huge, --legacy-mem) has no events; that is no failure.
+    // Static memory (--no-huge, --legacy-mem) has no events; the failure is expected.
     static const int registered =
         rte_mem_event_callback_register("net_simnic", on_event, &generation);
     (void)registered;

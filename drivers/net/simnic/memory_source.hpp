@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What EAL knows of memory, for the device's translation.
+// EAL's memory ranges, for the device's address translation.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace turnpike::simnic {
 
-/// EAL's memory and what was registered with it, in PA and in VA mode.
+/// EAL's memory and memory registered with it, in PA and in VA mode.
 [[nodiscard]] std::vector<memory_range> eal_memory();
 
-/// Raised whenever EAL's memory comes or goes, from the first call on. Threads: control.
+/// Incremented whenever EAL adds or removes memory, from the first call on. Threads: control.
 [[nodiscard]] const std::atomic<uint64_t>* eal_memory_generation() noexcept;
 
 }  // namespace turnpike::simnic

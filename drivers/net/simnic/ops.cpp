@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks of the port, queues and counters aside.
+// ethdev operations of the port, except queues and counters.
 #include <ethdev_driver.h>
 #include <rte_alarm.h>
 #include <rte_cycles.h>
@@ -25,7 +25,7 @@ constexpr uint64_t tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFL
                                  RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 
-/// ethdev keeps what is on in rxmode.offloads.
+/// rxmode.offloads holds the enabled VLAN offloads already.
 int vlan_offload_set(rte_eth_dev* dev, int) noexcept {
     const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
     device_of(dev).nic->filter().strip_tags.store((offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0,
@@ -42,7 +42,7 @@ int configure(rte_eth_dev* dev) noexcept {
     d.timestamp_flag = 0;
     if ((offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 &&
         rte_mbuf_dyn_rx_timestamp_register(&d.timestamp_at, &d.timestamp_flag) != 0) {
-        SIMNIC_LOG(ERR, "mbufs have no room for a timestamp\n");
+        SIMNIC_LOG(ERR, "cannot register the mbuf timestamp field\n");
         return -rte_errno;
     }
     return configure_rss(dev);
@@ -56,7 +56,7 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
     info->min_mtu = RTE_ETHER_MIN_MTU;
     info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - vlan_bytes);
-    // A descriptor of 16 bytes has no room for a time.
+    // 16-byte descriptors have no room for a timestamp.
     const bool wide = d.arguments.policy.rx.descriptor_bytes == 2 * sizeof(descriptor);
     info->rx_offload_capa = rx_offloads | (wide ? RTE_ETH_RX_OFFLOAD_TIMESTAMP : 0);
     info->tx_offload_capa = info->tx_queue_offload_capa = tx_offloads;
@@ -94,7 +94,7 @@ int link_update(rte_eth_dev* dev, int) noexcept {
 
 int set_link(rte_eth_dev* dev, bool up) noexcept {
     device_of(dev).nic->set_link(up);
-    (void)link_update(dev, 0);  // says whether anything changed
+    (void)link_update(dev, 0);  // returns whether the link changed
     return 0;
 }
 int set_link_up(rte_eth_dev* dev) noexcept {
@@ -153,7 +153,7 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
     return 0;
 }
 
-/// What timestamps are read against.
+/// The clock of RX timestamps.
 int read_clock(rte_eth_dev*, uint64_t* now) noexcept {
     *now = rte_rdtsc();
     return 0;
@@ -181,7 +181,7 @@ const uint32_t* ptypes_get(rte_eth_dev*) noexcept {
     return all;
 }
 
-/// Free what the rings hold; the device has let go of them.
+/// Free the buffers in the rings; the device has released them.
 void empty_queues(rte_eth_dev* dev) noexcept {
     for (uint16_t q = 0; q < dev->data->nb_rx_queues; ++q)
         static_cast<rx_queue*>(dev->data->rx_queues[q])->stop();
@@ -205,7 +205,7 @@ void show_queue_states(rte_eth_dev* dev) noexcept {
         [&](uint16_t q) { return static_cast<tx_queue*>(data.tx_queues[q])->running(); });
 }
 
-/// Pulled out, as a driver sees it: in EAL's interrupt thread.
+/// Device removal, reported from EAL's interrupt thread as real drivers do.
 void vanish(void* argument) noexcept {
     auto* dev = static_cast<rte_eth_dev*>(argument);
     device_of(dev).nic->vanish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// net_simnicN: probing and removing the virtual device.
+// net_simnicN: probe and remove the virtual device.
 #include <rte_cycles.h>
 
 #include "device.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint16_t most_generators = 16;  // checker::sources
 
-/// A port's own address: locally administered, "SN", the port's number.
+/// A port's default MAC address: locally administered, "SN", the port's number.
 packet::mac_address made_mac(uint16_t port) noexcept {
     return {{0x02, 0x53, 0x4e, 0x00, static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)}};
 }
@@ -99,11 +99,11 @@ constexpr vdev::driver<device> vdev_driver{.make = make_device,
 
 int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(vdev_driver, vdev); }
 
-/// The device finds memory by itself when it meets it: nothing to be told.
+/// Nothing to do: the device discovers memory on its first access.
 int dma_map(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
 int dma_unmap(rte_vdev_device*, void*, uint64_t, size_t) noexcept { return 0; }
 
-// Constant: it is registered by a constructor that may run before any other of this file.
+// constinit: the registering constructor may run before any other initializer of this file.
 constinit rte_vdev_driver simnic_driver{.next = {},
                                         .driver = {},
                                         .probe = probe,

@@ -40,8 +40,8 @@ tx_policy tx_of(const pcie::direction_profile& from) {
         p.write_back_packets = from.write_back.packets;
         p.report_all = true;
     }
-    // `every`: a driver cannot hold packets back until so many are there, so the rest of a burst
-    // rings too.
+    // `every`: a driver cannot hold packets back until that many are posted, so the rest of a burst
+    // rings a doorbell too.
     p.doorbell_packets = from.doorbell.packets;
     return p;
 }
@@ -53,7 +53,7 @@ result<policy> policy_of(std::string_view name) {
     if (row == emulated.end()) {
         const bool known = pcie::find_profile(name).has_value();
         return fail(EINVAL, "profile=" + std::string(name),
-                    std::string(known ? "an Intel-style ring cannot show this device; it is a "
+                    std::string(known ? "an Intel-style ring cannot emulate this device; it is a "
                                         "model only. profile takes one of "
                                       : "profile takes one of ") +
                         std::string(emulated_profiles));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a profile of lib/pcie asks of an Intel-style ring: the few numbers that driver and device
-// follow. The numbers come from the profile; when and how often something happens comes from the
-// code that does it.
+// Parameters of an Intel-style ring, taken from a profile of lib/pcie: driver and device use them
+// to decide how much to batch. The code that acts on them decides when.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +13,22 @@ namespace turnpike::simnic {
 
 struct rx_policy {
     uint32_t descriptor_bytes = 16;  ///< 16 or 32
-    uint32_t fetch_batch = 8;        ///< descriptors that a fetch reads at most
+    uint32_t fetch_batch = 8;        ///< maximum descriptors per fetch
     pcie::write_back_policy write_back = pcie::write_back_policy::per_packet;
-    uint32_t write_back_packets = 1;  ///< of `batch`; of `by_line`: what fills a line
-    double full_line_share = 0;       ///< of `by_line`
+    uint32_t write_back_packets = 1;  ///< for `batch`; for `by_line`: descriptors that fill a line
+    double full_line_share = 0;       ///< for `by_line`
     uint32_t free_threshold = 32;     ///< default rx_free_thresh
     uint32_t doorbell_packets = 32;   ///< descriptors posted per tail write
-    bool refill_all = false;          ///< refill whatever is free at once (em, igb), not by blocks
+    bool refill_all = false;  ///< refill all missing buffers at once (em, igb), not by blocks
 };
 
 struct tx_policy {
     uint32_t fetch_batch = 32;
-    bool fetch_waits = false;         ///< a fetch waits until the batch is full
-    uint32_t write_back_packets = 0;  ///< answers per write; 0: only descriptors with RS, singly
-    uint32_t doorbell_packets = 32;   ///< a longer burst is sent in such pieces; 0: never cut
-    bool report_all = false;          ///< RS on every descriptor
+    bool fetch_waits = false;  ///< a fetch waits until the batch is full
+    uint32_t write_back_packets =
+        0;  ///< descriptors per write-back; 0: only descriptors with RS, singly
+    uint32_t doorbell_packets = 32;  ///< splits longer bursts; 0: no splitting
+    bool report_all = false;         ///< RS on every descriptor
 };
 
 struct policy {
@@ -37,13 +37,13 @@ struct policy {
     tx_policy tx;
 };
 
-/// Descriptors that the device can hold fetched.
+/// Maximum fetched descriptors that the device can hold.
 inline constexpr uint32_t most_fetched = 64;
 
-/// The profiles that an Intel-style ring can show, for messages.
+/// Profiles that an Intel-style ring can emulate, for messages.
 inline constexpr std::string_view emulated_profiles = "ixgbe, i40e, ice, e1000, igb, niantic-dpdk";
 
-/// Errors  EINVAL: unknown, or a profile whose device has no such ring
+/// Errors  EINVAL: unknown profile, or its device has no such ring
 [[nodiscard]] result<policy> policy_of(std::string_view profile);
 
 }  // namespace turnpike::simnic

@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t full_path_offloads =
     RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_VLAN_INSERT |
     RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-// A fetch of 32 descriptors that crossed a page would be two reads: rings begin on one.
+// Rings are page aligned, so that a fetch of 32 descriptors never crosses a page, which would take
+// two reads.
 constexpr unsigned ring_alignment = 4096;
 constexpr uint16_t default_threshold = 32;
 
@@ -160,7 +161,7 @@ int tx_queue_start(rte_eth_dev* dev, uint16_t queue) noexcept {
     return 0;
 }
 
-/// What was posted is sent first.
+/// Send posted frames first.
 int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) noexcept {
     engine& nic = *device_of(dev).nic;
     nic.drain(1u << queue);

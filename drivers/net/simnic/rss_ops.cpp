@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks about receive side scaling: key, types, the table of queues.
+// ethdev operations for receive side scaling: key, types, redirection table.
 #include <ethdev_driver.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::pair<uint64_t, uint32_t> type_table[] = {
 
 rss& rss_of(rte_eth_dev* dev) noexcept { return device_of(dev).nic->scaling(); }
 
-/// Calls change(entry, value) for each that the update's masks name.
+/// Call change(entry, value) for each entry selected by the update's masks.
 template <class Entry, class Change>
 int each_named(Entry* groups, uint16_t size, Change change) noexcept {
     if (size != rss::table_entries) return -EINVAL;
@@ -94,7 +94,8 @@ int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* groups, uint16_t size
                       [&](uint16_t i, uint16_t& queue) { queue = rss_of(dev).table[i]; });
 }
 
-/// Configured anew: queues by turns, and the hash that mq_mode asks for (none: all to queue 0).
+/// Defaults on configure: a round-robin table, and the hash types of mq_mode (none: all to queue
+/// 0).
 int configure_rss(rte_eth_dev* dev) noexcept {
     const rte_eth_conf& conf = dev->data->dev_conf;
     rss& now = rss_of(dev);

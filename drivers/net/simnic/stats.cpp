@@ -21,7 +21,7 @@ uint64_t doorbells(rte_eth_dev* dev) noexcept {
     return sum;
 }
 
-/// lines, TLPs, bytes of one set of transactions, under `prefix`
+/// Append lines, TLPs and bytes of one set of transactions, under `prefix`.
 void append(std::vector<named_count>& to, const std::string& prefix, const pcie::transactions& t) {
     const std::pair<const char*, uint64_t> all[] = {
         {"lines_rd_cur", t.lines.rd_cur}, {"lines_itom", t.lines.itom}, {"lines_rfo", t.lines.rfo},
@@ -36,7 +36,7 @@ void append_pcie(std::vector<named_count>& to, rte_eth_dev* dev) {
     pcie::transactions total;
     for (const pcie::transactions& part : bill) total += part;
     append(to, "pcie_", total);
-    // An Intel-style ring, polled, reads no registers and interrupts nobody.
+    // A polled Intel-style ring has no register reads and no interrupts.
     for (size_t p = 0; p < bill.size(); ++p)
         if (pcie::purpose(p) != pcie::purpose::register_reads &&
             pcie::purpose(p) != pcie::purpose::interrupts)
@@ -58,7 +58,7 @@ refusals refused(const rte_eth_dev* dev) noexcept {
     return all;
 }
 
-/// Always the same names in the same order.
+/// The names and their order never change.
 std::vector<named_count> all_counts(rte_eth_dev* dev) {
     engine& nic = *device_of(dev).nic;
     std::vector<named_count> all{{"engine_cycles", nic.cycles.read()},
@@ -81,7 +81,7 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     std::array<wire_count, most_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);
     for (const wire_count& c : std::span(of_wire).first(n)) {
-        // A flapping wire counts its own losses, too.
+        // A flapping wire counts its losses itself; add them.
         const auto same =
             std::ranges::find(all, c.name, [](const named_count& x) { return x.name; });
         if (same == all.end())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is undone on every way out, exceptions too, but the one behind done().
+// Scope guard for a partly completed setup: unless done() was called, the destructor undoes the
+// steps, on an error return as well as on an exception.
 #pragma once
 
 #include <utility>

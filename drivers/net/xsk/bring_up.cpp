@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From an interface to running queues, and back: at the port's start and stop, and when an interface
-// returns that was gone.
+// Open and close an interface's queues: at the port's start and stop, and when a removed interface
+// returns.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <ethdev_driver.h>
@@ -46,15 +46,15 @@ void take_out_of_map(device& d, uint32_t queue) noexcept {
         (void)bpf_map_delete_elem(d.pinned_map.get(), &queue);
 }
 
-/// The memory that a queue's frames are in: its RX queue's pool, or the first one's.
+/// The memory of a queue's frames: the pool of its RX queue, or of the first RX queue.
 const frame_layout* frames_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
     if (const rx_queue* rx = rx_of(dev, queue)) return &rx->configured().frames;
     const rx_queue* first = rx_of(dev, 0);
     return first != nullptr ? &first->configured().frames : nullptr;
 }
 
-/// Zero-copy works with a program in the driver only. The kernel binds it beside a generic one too, and
-/// then no doorbell is heard.
+/// Require driver mode for zero-copy: the kernel also binds a zero-copy socket beside a
+/// generic-mode program, and then ignores its doorbells.
 bind_mode mode_of(const device& d) noexcept {
     if (d.arguments.mode != bind_mode::auto_) return d.arguments.mode;
     bpf_xdp_query_opts there{};
@@ -72,8 +72,7 @@ result<void> open_socket(rte_eth_dev* dev, uint16_t queue, const std::string& dr
     tx_queue* tx = tx_of(dev, queue);
     const frame_layout* frames = frames_of(dev, queue);
     if (frames == nullptr)
-        return fail(EINVAL, d.name,
-                    "has no RX queue: frames are sent out of the memory of its pool");
+        return fail(EINVAL, d.name, "has no RX queue: its TX UMEM is the RX queue's pool");
     if (rx != nullptr)
         if (auto good = check_frame_room(*rx, dev->data->mtu); !good) return good;
     const bool multi_buffer =
@@ -154,14 +153,14 @@ result<void> set_again(rte_eth_dev* dev, const interface_state& now) {
     follow_interface(d, now);
     if (d.found.mtu && now.mtu != dev->data->mtu)
         if (auto set = d.interface.set_mtu(dev->data->mtu); !set) return set;
-    // As ethdev does at every start: what the port's neighbours have learned stays true. A process that may
-    // not set it goes on without.
+    // Set the port's MAC address at every start, as ethdev does, so that neighbours' caches stay
+    // valid. A process without the permission continues without it.
     if (const packet::mac_address mac = vdev::to_mac(d.ether_mac); now.mac != mac) {
         if (auto set = d.interface.set_mac(mac); set)
             d.found.mac = now.mac;
         else
-            XSK_LOG(WARNING, "%s: frames to the port's address may be lost: %s\n", d.name.c_str(),
-                    set.error().message().c_str());
+            XSK_LOG(WARNING, "%s: cannot set the MAC address, frames to the port may be lost: %s\n",
+                    d.name.c_str(), set.error().message().c_str());
     }
     return d.interface.receive(d.reception);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a port counts, as a row of numbers with names.
+// A port's counters, as an array of named numbers.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace turnpike::xsk {
 class rx_queue;
 class tx_queue;
 
-/// The first are ethdev's own, the others extended statistics.
+/// ethdev's basic statistics first, extended statistics after them.
 enum class count : uint8_t {
     rx_packets,
     rx_bytes,
@@ -81,7 +81,7 @@ class totals {
     void add(const rx_queue& queue) noexcept;
     void add(const tx_queue& queue) noexcept;
     void add(const xdp_statistics& kernels) noexcept;
-    /// What grew since `base`.
+    /// The difference to `base`.
     [[nodiscard]] totals since(const totals& base) const noexcept;
 
   private:

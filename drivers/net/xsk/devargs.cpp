@@ -42,7 +42,7 @@ constexpr std::array table{
                  a.iface = v;
                  return !v.empty() && v.size() < IFNAMSIZ && v.find('/') == std::string_view::npos;
              }},
-    argument{"queues", "how many of the interface's queues, 1 to 256",
+    argument{"queues", "number of queues of the interface, 1 to 256",
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 1, most_queues, a.queues);
              }},
@@ -51,15 +51,15 @@ constexpr std::array table{
                  return read_number<uint32_t>(v, 0, 65535, a.start_queue);
              }},
     argument{"mode", "auto, zerocopy, copy or skb", read_mode},
-    argument{"busy_budget", "packets that a busy poll may take, 0 (no busy polling) to 65535",
+    argument{"busy_budget", "packets per busy poll, 0 (no busy polling) to 65535",
              [](std::string_view v, device_arguments& a) {
                  return read_number<uint32_t>(v, 0, 65535, a.busy_budget);
              }},
-    argument{"filter", "a file that lists what stays with the kernel",
+    argument{"filter", "a filter file: packets that match it go to the kernel",
              [](std::string_view v, device_arguments& a) { return read_path(v, a.filter); }},
     argument{"xskmap", "the path of a pinned XSKMAP",
              [](std::string_view v, device_arguments& a) { return read_path(v, a.xskmap); }},
-    argument{"replace", "0 or 1: take the place of a program that is attached already",
+    argument{"replace", "0 or 1: replace an XDP program that is already attached",
              [](std::string_view v, device_arguments& a) {
                  a.replace = v == "1";
                  return v == "0" || v == "1";
@@ -81,9 +81,9 @@ result<device_arguments> parse_arguments(std::string_view text) {
         return fail(EINVAL, "iface", "is missing: it takes " + std::string(table[0].takes));
     if (!out.xskmap.empty() && !out.filter.empty())
         return fail(EINVAL, "filter=" + out.filter,
-                    "excludes xskmap: the program that owns the map decides what it keeps");
+                    "excludes xskmap: the program that owns the map does the filtering");
     if (!out.xskmap.empty() && out.replace)
-        return fail(EINVAL, "replace=1", "excludes xskmap: no program is attached with it");
+        return fail(EINVAL, "replace=1", "excludes xskmap: turnpike attaches no program then");
     return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One port: an interface, the program on it, and a socket for each queue.
+// One port: an interface, the XDP program attached to it, and one AF_XDP socket per queue.
 #pragma once
 
 #include <memory>
@@ -19,35 +19,35 @@
 
 namespace turnpike::xsk {
 
-/// Of the interface before anything of it was changed; put back at the close.
+/// The interface's settings before the driver changed them; restored at close.
 struct as_found {
     unsigned ifindex = 0;
-    std::optional<uint32_t> mtu{};             ///< where it was changed
-    std::optional<packet::mac_address> mac{};  ///< likewise
+    std::optional<uint32_t> mtu{};             ///< set if the driver changed it
+    std::optional<packet::mac_address> mac{};  ///< set if the driver changed it
 };
 
 struct device {
     device_arguments arguments;
-    std::string name;  ///< of the DPDK device, for messages
+    std::string name;  ///< the DPDK device's name, for messages
     xsk::interface interface {};
     std::optional<filter> keep{};
-    rte_ether_addr ether_mac{};  ///< the port's
-    uint32_t queues = 1;         ///< most that can be configured
+    rte_ether_addr ether_mac{};  ///< the port's MAC address
+    uint32_t queues = 1;         ///< maximum number of queues
 
-    /// Of everything below: ethdev's calls and the watch (watch.cpp) take turns.
+    /// Serializes ethdev's calls and the link watch (watch.cpp); protects every member below.
     std::mutex mutex{};
     owned_fd pinned_map{};  ///< with xskmap=
     std::unique_ptr<xsk::program> program{};
     std::vector<std::unique_ptr<socket>> sockets{};
-    unsigned ifindex = 0;  ///< that the program and the sockets are on; 0: the interface is gone
+    unsigned ifindex = 0;  ///< interface of the program and sockets; 0: the interface was removed
     bool started = false;
-    bool complained = false;  ///< that bringing it up again failed; said once
-    uint32_t busy_looks = 0;  ///< at an interface that is back, and a queue of which is taken
+    bool complained = false;  ///< a failed reopen was logged already
+    uint32_t busy_looks = 0;  ///< polls that found a queue of the returned interface busy
     uint32_t seen_mtu = 0, seen_queues = 0;
     xsk::interface::reception reception {};
     as_found found{};
 
-    /// Of sockets that are closed, programs that are gone, queues that are released.
+    /// Totals of closed sockets, detached programs and released queues.
     totals past{};
     totals xstats_base{}, stats_base{};
     ethdev::port_stats queues_base{};
@@ -57,31 +57,33 @@ inline device& device_of(const rte_eth_dev* dev) noexcept {
     return *static_cast<device*>(dev->data->dev_private);
 }
 
-/// Errors  EINVAL: frames of that MTU need several buffers, which the queue may not use
+/// Errors  EINVAL: frames of that MTU need several buffers and the queue has no scatter offload
 [[nodiscard]] result<void> check_frame_room(const rx_queue& rx, uint32_t mtu);
 
-/// bring_up.cpp: the mutex is held.
+/// bring_up.cpp: the caller holds the mutex.
+///
 /// Load the program onto the interface, or open the pinned map.
 [[nodiscard]] result<void> attach_program(device& d, unsigned ifindex);
-/// The interface of now is the one whose settings are found and changed.
+/// Record and change the settings of the interface that has the name now.
 void follow_interface(device& d, const interface_state& now) noexcept;
-/// It has the MTU and the address that the port has set, and what the port receives.
+/// Apply the port's MTU, MAC address and receive filters to the interface.
 [[nodiscard]] result<void> set_again(rte_eth_dev* dev, const interface_state& now);
-/// A socket for each queue that is set up, filled and in the map; or none at all.
-/// patient  a queue that is taken is waited for, two seconds at most
+/// Open, fill and add to the XSKMAP a socket for each configured queue; on error, open none.
+///
+/// patient  wait for a busy queue, two seconds at most
 [[nodiscard]] result<void> open_sockets(rte_eth_dev* dev, bool patient);
-/// Workers out, everything sent, sockets closed, buffers back.
+/// Keep workers out of the rings, send pending frames, close the sockets, return the buffers.
 void close_sockets(rte_eth_dev* dev) noexcept;
-/// Then the port is on no interface.
+/// Detach the program; the port has no interface afterwards.
 void detach_program(device& d) noexcept;
 
-/// watch.cpp: what happens to the interface while the port is started.
+/// watch.cpp: interface events while the port is started.
 void start_watch(rte_eth_dev* dev) noexcept;
-/// The mutex is not held.
+/// The caller does not hold the mutex.
 void stop_watch(rte_eth_dev* dev) noexcept;
 int link_update(rte_eth_dev* dev, int wait) noexcept;
 
-/// queues.cpp: what ethdev calls to set up and release queues.
+/// queues.cpp: ethdev's queue setup and release.
 inline constexpr uint16_t ring_least = 64, ring_most = 16384, ring_default = 2048;
 int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t size, unsigned socket,
                    const rte_eth_rxconf* conf, rte_mempool* pool) noexcept;
@@ -101,7 +103,7 @@ inline tx_queue* tx_of(const rte_eth_dev* dev, uint16_t queue) noexcept {
                                            : nullptr;
 }
 
-/// stats.cpp: what a port counts.
+/// stats.cpp: the port's counters.
 int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept;
 int stats_reset(rte_eth_dev* dev) noexcept;
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned n) noexcept;

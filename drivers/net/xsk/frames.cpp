@@ -19,7 +19,7 @@ result<frame_layout> layout_of(rte_mempool& pool) {
         pool.elt_size < sizeof(rte_mbuf))
         return refuse(pool, "it is not a pool of packet buffers (rte_pktmbuf_pool_create)");
     if ((rte_pktmbuf_priv_flags(&pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0)
-        return refuse(pool, "its buffers lie in memory of their own, apart from their mbufs");
+        return refuse(pool, "its buffers are external: they do not follow their mbufs in memory");
     const uint32_t buffer = rte_pktmbuf_data_room_size(&pool);
     if (buffer < least_chunk_bytes)
         return refuse(pool, "its buffers have " + std::to_string(buffer) +
@@ -43,7 +43,8 @@ result<frame_layout> layout_of(rte_mempool& pool) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     out.base = first / page * page;
     out.bytes = (last - out.base + page - 1) / page * page;
-    // What lies between pieces is pinned with them: not more than the pool itself, and a few pages.
+    // The UMEM also pins gaps between the pool's memory chunks: allow no more than the size of the
+    // pool itself, plus a few pages.
     if (out.bytes > 2 * used + (64u << 20))
         return refuse(pool, "its memory lies in " + std::to_string(out.pieces) +
                                 " pieces, far apart (" + std::to_string(out.bytes >> 20) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the control side takes a queue's rings away while a worker polls it: two plain stores a burst on the
-// worker's side, a fence of every thread (base/barrier.hpp) on the other.
+// Lets the control thread take a queue's rings from a worker that polls them. The worker executes
+// two plain stores a burst; the control thread executes a process-wide barrier (base/barrier.hpp).
 #pragma once
 
 #include <sched.h>
@@ -13,7 +13,7 @@ namespace turnpike::xsk {
 
 class gate {
   public:
-    /// The worker: false: shut, there are no rings.
+    /// Worker. Returns false while the gate is shut: the worker must not touch the rings.
     [[nodiscard]] bool enter() noexcept {
         if (asymmetric_) [[likely]] {
             inside_.store(true, std::memory_order_relaxed);
@@ -28,9 +28,9 @@ class gate {
     }
     void leave() noexcept { inside_.store(false, std::memory_order_release); }
 
-    /// The control side.
+    /// Control thread.
     void open() noexcept { open_.store(true, std::memory_order_release); }
-    /// When it returns the worker is out and stays out.
+    /// After it returns, the worker is outside and stays outside.
     void shut() noexcept {
         (void)open_.exchange(false, std::memory_order_seq_cst);
         if (asymmetric_) (void)barrier::everywhere();
@@ -40,7 +40,8 @@ class gate {
   private:
     std::atomic<bool> inside_{false};
     std::atomic<bool> open_{false};
-    const bool asymmetric_ = barrier::available;  // here, for it is read with the others
+    // a copy here, on the cache line of the other members
+    const bool asymmetric_ = barrier::available;
 };
 
 }  // namespace turnpike::xsk

@@ -41,7 +41,8 @@ result<interface> interface::open(const std::string& name) {
     interface i;
     i.name_ = name;
     i.control_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (i.control_.get() < 0) return fail(errno, name, "no socket to ask the kernel with");
+    if (i.control_.get() < 0)
+        return fail(errno, name, "cannot open a socket for interface requests");
     if (i.look().index == 0)
         return fail(ENODEV, "iface=" + name,
                     "there is no such interface in this network namespace (ip link shows them)");
@@ -58,7 +59,8 @@ interface_state interface::look() const noexcept {
         s.up = (r.ifr_flags & IFF_UP) != 0;
         s.running = s.up && (r.ifr_flags & IFF_RUNNING) != 0;
     }
-    // The carrier itself, where the driver says it: IFF_RUNNING follows up to a second later.
+    // Read the carrier by ethtool where the driver supports it: IFF_RUNNING follows up to a second
+    // later.
     ethtool_value carrier{};
     carrier.cmd = ETHTOOL_GLINK;
     if (ask_ethtool(fd, name_, carrier)) s.running = s.up && carrier.data != 0;
@@ -71,18 +73,18 @@ interface_state interface::look() const noexcept {
         s.rx_queues = channels.rx_count + channels.combined_count;
         s.tx_queues = channels.tx_count + channels.combined_count;
     }
-    // A driver with one queue need not answer.
+    // A driver with one queue may not implement ETHTOOL_GCHANNELS.
     s.rx_queues = std::max(s.rx_queues, 1u);
     s.tx_queues = std::max(s.tx_queues, 1u);
     return s;
 }
 
 interface_speed interface::speed() const noexcept {
-    // Behind the settings: three masks of link modes, which nobody here reads.
+    // Room for the three link mode masks after the settings; this code does not read them.
     alignas(ethtool_link_settings) uint8_t answer[sizeof(ethtool_link_settings) + 3 * 127 * 4]{};
     auto& settings = *reinterpret_cast<ethtool_link_settings*>(answer);
     settings.cmd = ETHTOOL_GLINKSETTINGS;
-    // The first answer says how long the masks are, as a negative number.
+    // The first reply contains the length of the masks, negated.
     if (!ask_ethtool(control_.get(), name_, settings)) return {};
     settings.cmd = ETHTOOL_GLINKSETTINGS;
     settings.link_mode_masks_nwords = static_cast<int8_t>(-settings.link_mode_masks_nwords);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network interface by its name, as the kernel shows it: what it is now, and what is set of it.
+// A network interface by name: its state in the kernel, and the settings that the driver changes.
+//
 // Source: netdevice(7), packet(7), linux/ethtool.h.
 #pragma once
 
@@ -14,8 +15,8 @@
 namespace turnpike::xsk {
 
 struct interface_state {
-    unsigned index = 0;    ///< 0: there is no such interface
-    bool up = false;       ///< by its administrator
+    unsigned index = 0;    ///< 0: no such interface
+    bool up = false;       ///< administratively up (IFF_UP)
     bool running = false;  ///< up, and has a carrier
     uint32_t mtu = 0;
     packet::mac_address mac{};
@@ -23,40 +24,41 @@ struct interface_state {
 };
 
 struct interface_speed {
-    uint32_t mbps = 0;  ///< 0: it does not say
+    uint32_t mbps = 0;  ///< 0: unknown
     bool full_duplex = true;
 };
 
 /// Threads  one at a time
 class interface {
   public:
-    /// In the network namespace of the calling thread; nothing else is looked up later.
-    /// Errors  ENODEV: there is no such interface
+    /// Uses the network namespace of the calling thread, also for all later calls.
+    ///
+    /// Errors  ENODEV: no such interface
     [[nodiscard]] static result<interface> open(const std::string& name);
 
     [[nodiscard]] interface_state look() const noexcept;
     [[nodiscard]] interface_speed speed() const noexcept;
-    /// Of its driver: "veth", "ice".
+    /// The name of its kernel driver: "veth", "ice".
     [[nodiscard]] std::string driver() const;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    /// Errors  EPERM: names the capability; the kernel's
+    /// Errors  EPERM: names the capability; else the kernel's error
     [[nodiscard]] result<void> set_mtu(uint32_t mtu) const;
     [[nodiscard]] result<void> set_mac(const packet::mac_address& mac) const;
 
-    /// What it receives beside its own address: forgotten by the kernel when this is gone, however it
-    /// goes, and when the interface is.
+    /// Addresses to receive besides the interface's own. The kernel drops the memberships when this
+    /// object's socket closes (also if the process is killed), or when the interface is removed.
     struct reception {
         bool promiscuous = false, all_multicast = false;
         std::vector<packet::mac_address> groups{};
     };
-    /// Errors  EPERM: names the capability; the kernel's
+    /// Errors  EPERM: names the capability; else the kernel's error
     [[nodiscard]] result<void> receive(const reception& what);
 
   private:
     std::string name_{};
-    owned_fd control_{};  ///< a socket of the namespace
-    owned_fd members_{};  ///< a packet socket that receives nothing, only holds memberships
+    owned_fd control_{};  ///< a socket in the network namespace
+    owned_fd members_{};  ///< a packet socket that receives nothing and only holds memberships
 };
 
 }  // namespace turnpike::xsk

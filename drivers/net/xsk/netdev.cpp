@@ -14,7 +14,7 @@
 namespace turnpike::xsk {
 namespace {
 
-// linux/netdev.h is newer than Debian 12's headers.
+// Debian 12's headers lack linux/netdev.h.
 constexpr char family_name[] = "netdev";
 constexpr uint8_t command_get = 1;     // NETDEV_CMD_DEV_GET
 constexpr uint16_t by_ifindex = 1;     // NETDEV_A_DEV_IFINDEX
@@ -23,7 +23,7 @@ constexpr uint8_t command_version = 1;
 
 using answer = std::array<std::byte, 8192>;
 
-/// A command with one attribute; what comes back, empty where it is an error.
+/// Send a command with one attribute and return the reply; empty on error.
 std::span<const std::byte> ask(int fd, uint16_t family, uint8_t command, uint16_t type,
                                const void* value, uint16_t bytes, answer& into) noexcept {
     struct {

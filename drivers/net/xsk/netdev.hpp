@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel's generic netlink family "netdev" says of an interface's driver.
+// Interface features from the kernel's generic netlink family "netdev".
+//
 // Source: Documentation/netlink/specs/netdev.yaml (Linux 6.6); netlink(7).
 #pragma once
 
@@ -9,12 +10,13 @@
 
 namespace turnpike::xsk {
 
-/// Descriptors that the driver sends as one frame in zero-copy mode: one more, and the kernel drops the frame
-/// and never gives its buffers back. 0: the kernel does not say.
+/// Maximum descriptors per frame that the driver sends in zero-copy mode. The kernel drops a frame
+/// of more descriptors and never returns its buffers. 0: the kernel does not report it.
+///
 /// Threads any, in the interface's network namespace
 [[nodiscard]] uint32_t zero_copy_parts(unsigned ifindex) noexcept;
 
-/// The value of an attribute behind netlink's and generic netlink's headers; empty: there is none.
+/// The value of an attribute after the netlink and generic netlink headers; empty if absent.
 [[nodiscard]] std::span<const std::byte> netlink_attribute(std::span<const std::byte> message,
                                                            uint16_t type) noexcept;
 

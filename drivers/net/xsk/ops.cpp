@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks of the port, queues and counters aside.
+// ethdev operations of the port, except queues and counters.
 #include <ethdev_driver.h>
 
 #include <exception>
@@ -10,11 +10,11 @@
 namespace turnpike::xsk {
 namespace {
 
-// In the smallest buffers that a UMEM takes.
+// With buffers of the minimum UMEM chunk size.
 constexpr uint32_t max_frame_bytes = most_frame_parts * (least_chunk_bytes - xdp_headroom_bytes);
 constexpr uint32_t fcs_bytes = 4;
 
-/// What failed is said, and becomes ethdev's number. No exception crosses into DPDK.
+/// Log an error and convert it to a negative errno. Exceptions must not propagate into DPDK.
 template <class Action>
 int guarded(rte_eth_dev* dev, const Action& action) noexcept {
     device& d = device_of(dev);
@@ -37,7 +37,7 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     info->if_index = d.ifindex;
     info->max_rx_queues = info->max_tx_queues = static_cast<uint16_t>(d.queues);
     info->max_mac_addrs = 1;
-    info->min_rx_bufsize = 1;  // layout_of() names the pool whose buffers are too short
+    info->min_rx_bufsize = 1;  // layout_of() names the pool if its buffers are too short
     info->max_rx_pktlen = max_frame_bytes + fcs_bytes;
     info->min_mtu = RTE_ETHER_MIN_MTU;
     info->max_mtu = static_cast<uint16_t>(max_frame_bytes - RTE_ETHER_HDR_LEN - 2 * RTE_VLAN_HLEN);
@@ -55,7 +55,7 @@ int infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) noexcept {
     return 0;
 }
 
-/// None starts or stops by itself.
+/// Queues start and stop only with the port.
 void show_queue_states(rte_eth_dev* dev) noexcept {
     const bool started = device_of(dev).started;
     const auto state = [started](uint16_t) { return started; };
@@ -87,7 +87,7 @@ int start(rte_eth_dev* dev) noexcept {
     dev->data->scattered_rx =
         (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
     start_watch(dev);
-    (void)link_update(dev, 0);  // the watch says it again
+    (void)link_update(dev, 0);  // the watch calls it again
     return 0;
 }
 
@@ -126,7 +126,7 @@ int mac_set(rte_eth_dev* dev, rte_ether_addr* mac) noexcept {
     return guarded(dev, [mac](device& d) -> result<void> {
         const interface_state now = d.interface.look();
         follow_interface(d, now);
-        if (now.mac == vdev::to_mac(*mac)) return {};  // at every start
+        if (now.mac == vdev::to_mac(*mac)) return {};  // ethdev calls it at every start
         if (auto set = d.interface.set_mac(vdev::to_mac(*mac)); !set) return set;
         if (!d.found.mac) d.found.mac = now.mac;
         return {};
@@ -148,7 +148,8 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) noexcept {
 }
 
 void leave_as_found(device& d) noexcept {
-    // One that came later, and that nothing was changed of, is not the one before.
+    // Do not restore settings to an interface that was recreated under the same name: the driver
+    // changed the previous one.
     if (d.found.ifindex == 0 || d.interface.look().index != d.found.ifindex) return;
     result<void> done{};
     if (d.found.mtu) done = d.interface.set_mtu(*d.found.mtu);

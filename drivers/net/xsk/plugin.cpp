@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// net_xskN: probing and removing the virtual device.
+// net_xskN: probe and remove the virtual device.
 #include "device.hpp"
 #include "vdev_port.hpp"
 
@@ -9,7 +9,7 @@ int log_type = ethdev::first_log_type;
 
 namespace {
 
-/// Which of the interface's queues: as many as it has, where the arguments do not say.
+/// The number of queues: the argument's, by default all of the interface.
 result<uint32_t> choose_queues(const device_arguments& a, const interface_state& now) {
     const uint32_t there = std::max(now.rx_queues, now.tx_queues);
     const uint32_t wanted = a.queues != 0 ? a.queues : 1;
@@ -55,7 +55,7 @@ constexpr vdev::driver<device> ours{.make = make_device,
 
 int probe(rte_vdev_device* vdev) noexcept { return vdev::probe(ours, vdev); }
 
-// Constant: it is registered by a constructor that may run before any other of this file.
+// constinit: the registering constructor may run before any other initializer of this file.
 constinit rte_vdev_driver xsk_driver{.next = {},
                                      .driver = {},
                                      .probe = probe,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint16_t default_threshold = 32;
 
-/// Threads  control. Returns the threshold, 0 where it is none for such a ring
+/// Returns the threshold; 0 if `given` is too large for the ring. Threads  control
 uint32_t threshold_of(const char* name, uint16_t given, uint16_t queue, uint32_t size) noexcept {
     const uint32_t threshold = given != 0 ? given : default_threshold;
     if (threshold <= size / 2) return threshold;

@@ -92,7 +92,7 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     return got;
 }
 
-/// 1: the frame is whole, and out.
+/// Append a part to the current frame. Returns 1 when the frame is complete and in *out.
 uint32_t rx_queue::join(rte_mbuf* part, bool more, rte_mbuf** out) noexcept {
     if (first_ == nullptr) {
         first_ = part;
@@ -130,7 +130,7 @@ void rx_queue::refill() noexcept {
         if (!post(std::min(missing_, block_most))) return;
 }
 
-/// Nothing is there: have the kernel look, where it wants to be called for that.
+/// The RX ring is empty: call the kernel if it needs a wakeup.
 void rx_queue::wake() noexcept {
     const bool asked = fill_.asks_for_wakeup();
     if (asked) wakeups.add(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receiving: the fill and RX rings of a socket.
+// Receive: the fill and RX rings of a socket.
 //
-// As many buffers as the ring has entries are with the kernel or wait in the RX ring. Those received are
-// made up for in blocks. In copy mode nothing calls the kernel.
+// The kernel and the RX ring together hold as many buffers as the ring has entries. Received
+// buffers are replaced in blocks. In copy mode no system call is needed.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +26,32 @@ class rx_queue {
         uint16_t port = 0, queue = 0;
         uint32_t size = 0;  ///< a power of two
         uint32_t free_threshold = 32;
-        bool scatter = false;  ///< frames may take several buffers
+        bool scatter = false;  ///< frames may use several buffers
         bool busy_polling = false;
         frame_layout frames{};
-        std::string name{};  ///< of the device, for messages
+        std::string name{};  ///< the device's name, for messages
     };
     explicit rx_queue(const settings& s) : s_(s), in_kernel_(s.frames) {}
 
     uint16_t burst(rte_mbuf** out, uint16_t n) noexcept;
 
-    /// Give the socket its buffers and let the worker in.
-    /// pair    the TX queue of the same socket, whose doorbell may have been left; nullptr: none
+    /// Post buffers to the socket's fill ring and open the gate for the worker.
+    ///
+    /// pair    the TX queue of the same socket, whose deferred doorbell this queue rings; nullptr: none
     /// Errors  ENOMEM: the pool has too few buffers
     [[nodiscard]] result<void> attach(const socket& with, tx_queue* pair);
-    /// The worker is out when it returns.
+    /// After it returns, the worker does not touch the rings.
     void shut() noexcept { gate_.shut(); }
-    /// shut(), and the socket is gone: what it had goes back to the pool.
+    /// Call it after shut(), once the socket is closed: its buffers return to the pool.
     void detach() noexcept;
 
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
 
     cost::counter packets{}, bytes{};
-    cost::counter no_buffer{};  ///< that the pool did not have
-    cost::counter starved{};    ///< polls that found the kernel without buffers
-    cost::counter invalid{};    ///< descriptors of buffers that the kernel was not given
-    cost::counter wakeups{};    ///< the kernel asked to be called
+    cost::counter no_buffer{};  ///< allocations that failed, the pool was empty
+    cost::counter starved{};    ///< polls that found the fill ring empty
+    cost::counter invalid{};    ///< descriptors of buffers that the kernel did not own
+    cost::counter wakeups{};    ///< wakeups that the kernel requested
     cost::counter system_calls{};
 
   private:
@@ -61,7 +62,7 @@ class rx_queue {
     [[nodiscard]] bool post(uint32_t n) noexcept;
     void wake() noexcept;
 
-    // What every poll touches lies together.
+    // Members that every poll uses share cache lines.
     alignas(64) gate gate_{};
     const settings s_;
     rx_ring rx_{};
@@ -70,7 +71,7 @@ class rx_queue {
     uint32_t missing_ = 0;  ///< buffers to post
     int fd_ = -1;
     tx_queue* pair_ = nullptr;
-    rte_mbuf *first_ = nullptr, *last_ = nullptr;  ///< a frame that has not ended
+    rte_mbuf *first_ = nullptr, *last_ = nullptr;  ///< an incomplete frame
 };
 
 }  // namespace turnpike::xsk

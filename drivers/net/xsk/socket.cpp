@@ -14,11 +14,11 @@
 namespace turnpike::xsk {
 namespace {
 
-constexpr uint32_t least_entries = 64;  // of fill and completion rings that nobody uses
-// A closed socket's queue is free when the kernel's worker has come to it.
+constexpr uint32_t least_entries = 64;  // size of unused fill and completion rings
+// The kernel releases a closed socket's queue in a work item, some time after close().
 constexpr long bind_nap_ns = 1'000'000;
 constexpr int bind_naps = 2000;
-// net/xdp/xsk_buff_pool.c: without two a driver is not asked for frames in several buffers.
+// net/xdp/xsk_buff_pool.c: with fewer, the kernel does not enable multi-buffer zero-copy.
 constexpr uint32_t least_zero_copy_parts = 2;
 
 std::string megabytes(uint64_t bytes) {
@@ -32,7 +32,7 @@ bool set_number(int fd, int level, int name, uint32_t value) noexcept {
     return set_option(fd, level, name, &value, sizeof value);
 }
 
-/// 0, or why not; EBUSY only if it stays so for that many naps.
+/// Returns 0 or errno; EBUSY only if the queue stays busy for that many naps.
 int bind_when_free(int fd, const sockaddr_xdp& address, int naps) noexcept {
     for (int nap = 0;; ++nap) {
         if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
@@ -62,7 +62,7 @@ std::string refused_bind(int code, const socket_settings& s) {
     switch (code) {
         case EBUSY:
             return queue +
-                   " has an AF_XDP socket already: end the program that has it, or take "
+                   " has an AF_XDP socket already: end the program that owns it, or use "
                    "other queues (start_queue)";
         case EINVAL:
             return "there is no " + queue + " (ethtool -l shows how many there are)" +
@@ -153,8 +153,8 @@ result<void> socket::map_rings() {
 
 result<void> socket::set_options() {
     if (s_.tx_entries != 0) {
-        // In copy mode a call sends 32 frames at most, and waits for room in the send buffer: let it send
-        // all. Older kernels have no such option.
+        // In copy mode one call sends 32 frames at most, and waits for room in the send buffer:
+        // raise the budget to the ring's size. Kernels before 6.17 lack the option.
         (void)set_number(fd(), SOL_XDP, XDP_MAX_TX_SKB_BUDGET, s_.tx_entries);
         const uint32_t send_buffer = s_.tx_entries * most_chunk_bytes;
         if (!set_number(fd(), SOL_SOCKET, SO_SNDBUFFORCE, send_buffer))
@@ -183,13 +183,13 @@ int socket::bind_to(uint16_t flags, int shared_umem_fd) const noexcept {
     return bind_when_free(fd(), address, s_.patient ? bind_naps : 0);
 }
 
-/// That of another socket, where one has the same memory; else its own.
+/// Share the UMEM of a socket on the same memory; otherwise register a new one.
 result<void> socket::join_umem() {
     const umem_kind kind{s_.frames, s_.mode, s_.multi_buffer, s_.driver};
     for (const int other : sharers_of(kind)) {
         const int code = bind_to(XDP_SHARED_UMEM, other);
         if (code == EBUSY) return fail(code, s_.iface, refused_bind(code, s_));
-        if (code != 0) continue;  // its interface is gone, or ours cannot have its flags
+        if (code != 0) continue;  // that interface was removed, or rejects our flags
         shares_ = true;
         add_sharer(kind, fd());
         return {};
@@ -224,8 +224,9 @@ xdp_statistics socket::kernel_statistics() const noexcept {
     return s;
 }
 
-/// The NIC may go on writing into the buffers of a closed zero-copy socket, until the kernel's worker has
-/// taken the queue from it. Then another socket can be bound: one with a page for a UMEM.
+/// The NIC may write into the buffers of a closed zero-copy socket until the kernel's work item has
+/// released the queue. Then the queue can be bound again: test that with a socket whose UMEM is one
+/// page.
 void wait_for_release(unsigned ifindex, uint32_t queue) noexcept {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An AF_XDP socket on one queue of an interface: its UMEM, its rings, its counters.
+// An AF_XDP socket on one queue of an interface: its UMEM, rings and counters.
+//
 // Source: Documentation/networking/af_xdp.rst.
 #pragma once
 
@@ -17,44 +18,44 @@ namespace turnpike::xsk {
 
 struct socket_settings {
     std::string iface{};   ///< for messages
-    std::string driver{};  ///< the interface's: sockets of one pool and one driver share a UMEM
+    std::string driver{};  ///< the kernel driver: sockets on the same pool and driver share a UMEM
     unsigned ifindex = 0;
     uint32_t queue = 0;
     bind_mode mode = bind_mode::auto_;
     bool multi_buffer = false;
-    /// A queue that is taken is waited for: its last socket may be closed, and the kernel on its way to see.
+    /// Wait for a busy queue: the kernel may not have released a socket that was just closed.
     bool patient = true;
     uint32_t busy_budget = 0;
-    uint32_t rx_entries = 0, tx_entries = 0;  ///< powers of two; 0: none
+    uint32_t rx_entries = 0, tx_entries = 0;  ///< powers of two; 0: no ring
     frame_layout frames{};
 };
 
-/// Threads  control; the rings: their queue's
+/// Threads  control; the rings: their queue's thread
 class socket {
   public:
-    /// Errors  EPERM, ENOBUFS: name the capability or limit that is missing; EBUSY: the queue has a
-    ///         socket; EINVAL: there is no such queue, the pool's memory; EOPNOTSUPP: the mode
+    /// Errors  EPERM, ENOBUFS: names the missing capability or limit; EBUSY: the queue has a socket already;
+    ///         EINVAL: no such queue, or the pool's memory; EOPNOTSUPP: the mode
     [[nodiscard]] static result<std::unique_ptr<socket>> open(const socket_settings& s);
-    /// The kernel has no frames any more when it returns.
+    /// After it returns, the kernel owns no frames.
     ~socket();
     socket(const socket&) = delete;
     socket& operator=(const socket&) = delete;
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     [[nodiscard]] bool zero_copy() const noexcept { return zero_copy_; }
-    /// Descriptors that a frame to send may have.
+    /// Maximum descriptors of a frame to send.
     [[nodiscard]] uint32_t most_parts() const noexcept { return most_parts_; }
-    /// It uses the UMEM of another socket of the pool.
+    /// The socket shares the UMEM of another socket on the same pool.
     [[nodiscard]] bool shares() const noexcept { return shares_; }
     [[nodiscard]] const ring_memory& rx() const noexcept { return rx_.memory; }
     [[nodiscard]] const ring_memory& tx() const noexcept { return tx_.memory; }
     [[nodiscard]] const ring_memory& fill() const noexcept { return fill_.memory; }
     [[nodiscard]] const ring_memory& completion() const noexcept { return completion_.memory; }
-    /// What the kernel counted since the socket was made.
+    /// The kernel's counters since the socket was created.
     [[nodiscard]] xdp_statistics kernel_statistics() const noexcept;
 
   private:
-    /// A ring, mapped.
+    /// A mapped ring.
     struct mapping {
         void* at = nullptr;
         size_t bytes = 0;
@@ -75,8 +76,8 @@ class socket {
     uint32_t most_parts_ = 1;
 };
 
-/// When it returns, nothing of a closed socket on that queue is left in the kernel or its NIC; or two
-/// seconds have passed. Threads any.
+/// Waits until the kernel and the NIC have released a closed socket on that queue, two seconds at
+/// most. Threads any.
 void wait_for_release(unsigned ifindex, uint32_t queue) noexcept;
 
 }  // namespace turnpike::xsk

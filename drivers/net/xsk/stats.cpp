@@ -63,7 +63,7 @@ totals now(rte_eth_dev* dev) {
     return t;
 }
 
-/// Of the queues that there are now; those released are in the totals only.
+/// Counters of the current queues; released queues appear only in the totals.
 void read_queues(const rte_eth_dev* dev, ethdev::port_stats& into) noexcept {
     for (uint16_t q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; ++q) {
         if (const rx_queue* rx = rx_of(dev, q)) {
@@ -89,7 +89,7 @@ int stats_get(rte_eth_dev* dev, ethdev::port_stats* stats) noexcept {
         stats->opackets = t[count::tx_packets];
         stats->obytes = t[count::tx_bytes];
         stats->rx_nombuf = t[count::rx_no_buffer];
-        // Linux counts a frame without a buffer as dropped, and the empty fill ring beside it.
+        // Linux counts a frame without a buffer both as dropped and as an empty fill ring.
         stats->imissed = t[count::kernel_rx_dropped] + t[count::kernel_rx_ring_full];
         stats->ierrors = t[count::kernel_rx_invalid_descs] + t[count::rx_invalid];
         stats->oerrors = t[count::kernel_tx_invalid_descs] + t[count::tx_refused];

@@ -24,12 +24,12 @@ constexpr long drain_nap_ns = 200'000;
 constexpr int drain_naps = 100;
 constexpr uint32_t completions_at_once = 64;
 
-/// One call sends all in the TX ring. 0, or why it stopped: EBUSY: it dropped a frame; EAGAIN: at something
-/// that passes.
+/// Send the whole TX ring. Returns 0, or the errno that stopped it: EBUSY: the kernel dropped a
+/// frame; EAGAIN: a transient error.
 int send_all(int fd) noexcept {
     return sendto(fd, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0 ? 0 : errno;
 }
-/// Worth another call.
+/// A transient error: call again.
 bool passes(int code) noexcept {
     return code == EBUSY || code == EAGAIN || code == ENOBUFS || code == ENOMEM;
 }
@@ -86,7 +86,7 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
         unrung_ += written_;
         doorbell();
     } else if ((n != 0 || left_.waits.load(std::memory_order_relaxed)) && due()) {
-        doorbell();  // the ring is full, or a rest was left
+        doorbell();  // the ring is full, or an earlier doorbell was deferred
     }
     gate_.leave();
     return static_cast<uint16_t>(taken);
@@ -148,7 +148,7 @@ bool tx_queue::is_simple(const rte_mbuf* frame) const noexcept {
            frame->data_len <= frames_.chunk_bytes;
 }
 
-/// Whether it can go at all, as it is or as a copy.
+/// The frame can be sent, in place or as a copy.
 bool tx_queue::sendable(const rte_mbuf* frame) const noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
     return frame->pkt_len >= RTE_ETHER_HDR_LEN && frame->pkt_len <= most_parts_ * room;
@@ -166,7 +166,7 @@ uint32_t tx_queue::descriptors_of(const rte_mbuf* frame) const noexcept {
     return n <= most_parts_ ? n : 0;
 }
 
-/// Into buffers of the pool, as few as it takes; nullptr: it has none.
+/// Copy the frame into as few buffers of the pool as possible; nullptr: the pool is empty.
 rte_mbuf* tx_queue::copy(rte_mbuf* frame) noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
     const uint32_t n = (frame->pkt_len + room - 1) / room;
@@ -178,7 +178,8 @@ rte_mbuf* tx_queue::copy(rte_mbuf* frame) noexcept {
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t length = std::min(room, frame->pkt_len - i * room);
         auto* to = rte_pktmbuf_mtod(parts[i], uint8_t*);
-        // A pointer into the frame where the part lies in one segment; else it is copied there.
+        // Points into the frame if the part lies in one segment; otherwise rte_pktmbuf_read copies
+        // it to `to`.
         const void* from = rte_pktmbuf_read(frame, i * room, length, to);
         if (from != to) std::copy_n(static_cast<const uint8_t*>(from), length, to);
         parts[i]->data_len = static_cast<uint16_t>(length);
@@ -200,7 +201,8 @@ void tx_queue::post_frame(uint32_t needed, rte_mbuf* frame) noexcept {
             const uint32_t length = std::min(chunk, m->data_len - from);
             const bool ends = from + length == m->data_len;
             const uint64_t at = buffer + m->data_off + from;
-            // The last piece of a buffer stands for it; others lie some bytes behind an address of nothing.
+            // The last descriptor of a buffer has the buffer's address; earlier ones have
+            // `not_the_buffer` set in an address some bytes lower.
             const uint64_t of = ends ? buffer : ((at & ~low_bits) - 8) | not_the_buffer;
             tx_[written_++] = {of | (at - of) << XSK_UNALIGNED_BUF_OFFSET_SHIFT, length,
                                ends && m->next == nullptr ? 0u : uint32_t{XDP_PKT_CONTD}};
@@ -278,7 +280,7 @@ void tx_queue::ring_left() noexcept {
     note(send_all(fd_));
 }
 
-/// What a doorbell came to.
+/// Account a doorbell's result.
 void tx_queue::note(int code) noexcept {
     if (passes(code)) left_.waits.store(true, std::memory_order_relaxed);
     if ((code == ENETDOWN) != left_.down.load(std::memory_order_relaxed))

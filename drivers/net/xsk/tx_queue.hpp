@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sending: the TX and completion rings of a socket.
+// Transmit: the TX and completion rings of a socket.
 //
-// A burst is written as a block and handed over with one store; then the kernel is called, if it asks for
-// that: the doorbell. While one doorbell follows another within 50 us, it waits for 64 descriptors or for
-// the 50 us to pass; then the next burst or the next poll of the RX queue of the same socket rings it. Where
-// nobody polls that RX queue, it is rung at once. Buffers of the socket's pool are sent as they lie; others
-// are copied.
+// A burst is written as a block and published with one store; then the doorbell, a system call,
+// wakes the kernel if XDP_RING_NEED_WAKEUP is set. While doorbells follow each other within 50 us,
+// one is deferred until 64 descriptors are pending or 50 us have passed; the next burst, or the
+// next poll of the RX queue of the same socket, rings it. If no thread polls that RX queue, the
+// doorbell is not deferred. Buffers of the socket's pool are sent in place; other buffers are
+// copied.
 //
-// An address in the TX ring says whose buffer it is by its low bits, which are 0 for a buffer (they are
-// aligned to 8) and come back in the completion ring: a descriptor that only adds to a frame (a buffer longer
-// than a chunk takes several) has `not_the_buffer` set. Bit 0 is not ours: Linux 6.18 keeps a flag there.
+// The low bits of an address in the TX ring tell whether its completion frees a buffer: they are 0
+// for a buffer (buffers are aligned to 8 bytes) and come back in the completion ring. A descriptor
+// that only continues a frame (a buffer longer than a chunk needs several) has `not_the_buffer`
+// set. Bit 0 stays clear: Linux 6.18 uses it for a flag.
 #pragma once
 
 #include <atomic>
@@ -24,19 +26,19 @@ namespace turnpike::xsk {
 
 class socket;
 
-/// What the RX queue of the same socket knows of it, and it of that one.
+/// State shared between the TX queue and the RX queue of the same socket.
 struct left_doorbell {
-    alignas(64) std::atomic<bool> waits{false};  ///< descriptors that the kernel was not called for
-    std::atomic<bool> down{false};               ///< ... and could not be: the interface is down
-    std::atomic<bool> polled{false};             ///< the RX queue, since the last burst
+    alignas(64) std::atomic<bool> waits{false};  ///< descriptors are pending without a doorbell
+    std::atomic<bool> down{false};               ///< the doorbell failed: the interface is down
+    std::atomic<bool> polled{false};             ///< the RX queue was polled since the last burst
     std::atomic<uint64_t> rung_at{0};            ///< TSC cycles
-    std::atomic<uint64_t> calls{0};              ///< that others than the TX queue made
-    std::atomic<uint64_t> failed{0};             ///< calls that the kernel refused for good
+    std::atomic<uint64_t> calls{0};              ///< doorbells rung outside the TX queue
+    std::atomic<uint64_t> failed{0};             ///< calls that failed permanently
     std::atomic<int> failed_with{0};             ///< errno of the first of them
 };
 
 /// Threads  burst(), free_sent(): the queue's; polled(): the RX queue's; ring_left(), any_left(): any that
-///          keeps the socket; counters: any; everything else: control
+///          has the socket open; counters: any; everything else: control
 class tx_queue {
   public:
     struct settings {
@@ -48,7 +50,7 @@ class tx_queue {
     explicit tx_queue(const settings& s) : s_(s) {}
 
     uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
-    /// Free what is sent. Returns how many buffers.
+    /// Free completed buffers. Returns how many.
     uint32_t free_sent() noexcept;
 
     /// The RX queue of the same socket was polled.
@@ -62,40 +64,40 @@ class tx_queue {
         return left_.waits.load(std::memory_order_relaxed) ||
                left_.down.load(std::memory_order_relaxed);
     }
-    /// Have the kernel send what a doorbell was left for.
+    /// Ring a deferred doorbell.
     void ring_left() noexcept;
 
-    /// Let the worker in.
+    /// Open the gate for the worker.
     void attach(const socket& with, const frame_layout& frames);
-    /// The worker is out when it returns.
+    /// After it returns, the worker does not touch the rings.
     void shut() noexcept { gate_.shut(); }
-    /// shut(): have the kernel send what it was given, for some milliseconds at most.
+    /// After shut(): have the kernel send pending frames, for some milliseconds at most.
     void drain() noexcept;
-    /// shut(), and the socket is gone: what it had goes back to the pool.
+    /// Call it after shut(), once the socket is closed: its buffers return to the pool.
     void detach() noexcept;
 
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
-    /// Calls that came to something else than what passes or the link explains.
+    /// Doorbells that failed for another reason than a transient error or a link that is down.
     [[nodiscard]] uint64_t failed_calls() const noexcept {
         return left_.failed.load(std::memory_order_relaxed);
     }
-    /// Why the first of them failed (errno), to be said once; 0: there is nothing to say.
+    /// errno of the first failed call, returned once for the log; 0: none.
     [[nodiscard]] int unsaid_failure() noexcept;
-    /// Doorbells rung, by whom ever.
+    /// Doorbells rung by any thread.
     [[nodiscard]] uint64_t system_calls() const noexcept {
         return calls_.read() + left_.calls.load(std::memory_order_relaxed);
     }
 
     cost::counter packets{}, bytes{};
     cost::counter descriptors{};
-    cost::counter wakeups{};    ///< bursts at which the kernel asked to be called
-    cost::counter copied{};     ///< frames whose buffers were not the UMEM's
-    cost::counter no_buffer{};  ///< to copy into
-    cost::counter refused{};    ///< frames too short, too long, or in too many parts
-    cost::counter invalid{};    ///< completions of buffers that the kernel was not given
+    cost::counter wakeups{};    ///< bursts at which the kernel requested a wakeup
+    cost::counter copied{};     ///< frames in buffers outside the UMEM
+    cost::counter no_buffer{};  ///< allocations for copies that failed
+    cost::counter refused{};    ///< frames too short, too long, or of too many segments
+    cost::counter invalid{};    ///< completions of buffers that the kernel did not own
 
   private:
-    /// Descriptors of a frame that lies in the UMEM; 0: it has to be copied, or refused.
+    /// Descriptors for a frame in the UMEM; 0: the frame must be copied or refused.
     [[nodiscard]] uint32_t descriptors_of(const rte_mbuf* frame) const noexcept;
     [[nodiscard]] bool is_simple(const rte_mbuf* frame) const noexcept;
     void post_frame(uint32_t needed, rte_mbuf* frame) noexcept;
@@ -109,20 +111,20 @@ class tx_queue {
     int call() noexcept;
     void note(int code) noexcept;
 
-    // What every burst touches lies together.
+    // Members that every burst uses share cache lines.
     alignas(64) gate gate_{};
     const settings s_;
     tx_ring tx_{};
     completion_ring completion_{};
     frame_layout frames_{};
     frame_set in_kernel_{};
-    uint32_t most_parts_ = 1;  ///< descriptors of a frame
+    uint32_t most_parts_ = 1;  ///< maximum descriptors per frame
     uint32_t free_ = 0;        ///< descriptors that can be posted
-    uint32_t written_ = 0;     ///< of this block
-    bool chained_ = false;     ///< some buffer had a next one
+    uint32_t written_ = 0;     ///< descriptors written to this block
+    bool chained_ = false;     ///< some mbuf had a next segment
     int fd_ = -1;
-    uint32_t unrung_ = 0;       ///< descriptors since the last doorbell of ours
-    uint64_t hold_cycles_ = 0;  ///< how long a doorbell may wait
+    uint32_t unrung_ = 0;       ///< descriptors since our last doorbell
+    uint64_t hold_cycles_ = 0;  ///< maximum deferral of a doorbell
     cost::counter calls_{};
     left_doorbell left_{};
     bool said_ = false;

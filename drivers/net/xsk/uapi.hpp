@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's AF_XDP interface, with what is newer than Debian 12's linux/if_xdp.h (6.1). The kernel
-// that runs may know less: sockets probe.
+// The kernel's AF_XDP interface, including definitions newer than Debian 12's linux/if_xdp.h (6.1).
+// The running kernel may be older: sockets probe for each feature.
+//
 // Source: Documentation/networking/af_xdp.rst; include/uapi/linux/if_xdp.h of Linux 6.18.
 #pragma once
 
@@ -14,13 +15,13 @@
 #define SOL_XDP 283
 #endif
 #ifndef XDP_USE_SG
-#define XDP_USE_SG (1 << 4)  // Linux 6.6: frames in several buffers
+#define XDP_USE_SG (1 << 4)  // Linux 6.6: multi-buffer frames
 #endif
 #ifndef XDP_PKT_CONTD
-#define XDP_PKT_CONTD (1 << 0)  // Linux 6.6: a descriptor's options: the frame goes on in the next
+#define XDP_PKT_CONTD (1 << 0)  // Linux 6.6: descriptor option: the frame continues in the next one
 #endif
 #ifndef XDP_MAX_TX_SKB_BUDGET
-#define XDP_MAX_TX_SKB_BUDGET 9  // Linux 6.17: most frames sent by one call in copy mode
+#define XDP_MAX_TX_SKB_BUDGET 9  // Linux 6.17: maximum frames per call in copy mode
 #endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL 69  // Linux 5.11

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which sockets of this process have a UMEM of the same memory, so that one more can use theirs
-// (XDP_SHARED_UMEM): its pages are pinned and counted once.
+// Sockets of this process by UMEM memory. A new socket on the same memory shares their UMEM
+// (XDP_SHARED_UMEM), so that the kernel pins and charges its pages once.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace turnpike::xsk {
 
-/// What must be the same. A shared socket has no flags of its own and takes over whether there is
-/// zero-copy, which the drivers decide: so interfaces of different drivers do not share.
+/// The key for sharing. A shared socket inherits zero-copy and cannot set bind flags, and
+/// zero-copy depends on the driver: interfaces of different drivers do not share.
 struct umem_kind {
     frame_layout frames{};
     bind_mode mode = bind_mode::auto_;

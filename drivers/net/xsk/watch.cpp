@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens to an interface while its port is started: it goes, comes back under its name, goes up and
-// down, changes its MTU or its queues. Looked at ten times a second by EAL's interrupt thread, and when
-// link_update() is called.
+// Interface events while a port is started: the interface is removed, returns under its name, goes
+// up or down, changes its MTU or its queues. EAL's interrupt thread polls it ten times a second, as
+// does link_update().
 #include <ethdev_driver.h>
 #include <rte_alarm.h>
 
@@ -17,21 +17,21 @@ namespace {
 
 constexpr uint64_t period_us = 100'000;
 
-/// What was written before an alarm was set is seen in it. EAL's own lock does that; this says it to
-/// ThreadSanitizer, which does not see EAL.
+/// Orders writes made before an alarm was set with the alarm's callback. EAL's own lock does so
+/// already; this tells ThreadSanitizer, which cannot see EAL.
 std::atomic<uint64_t> alarms{0};
 
 void note_changes(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (now.mtu != d.seen_mtu && now.mtu > dev->data->mtu)
-        XSK_LOG(WARNING, "%s: %s has MTU %u now, the port %u: longer frames may be lost\n",
+        XSK_LOG(WARNING, "%s: %s now has MTU %u, the port has %u: longer frames may be lost\n",
                 d.name.c_str(), d.arguments.iface.c_str(), now.mtu, dev->data->mtu);
     if (now.rx_queues != d.seen_queues) {
         const uint32_t end = d.arguments.start_queue + dev->data->nb_rx_queues;
         if (now.rx_queues != end || d.arguments.start_queue != 0)
             XSK_LOG(WARNING,
-                    "%s: %s receives on %u queues, the port on %u from %u on: what arrives on the "
-                    "others stays with the kernel\n",
+                    "%s: %s receives on %u queues, the port on %u from %u on: traffic on the "
+                    "other queues goes to the kernel\n",
                     d.name.c_str(), d.arguments.iface.c_str(), now.rx_queues,
                     dev->data->nb_rx_queues, d.arguments.start_queue);
     }
@@ -39,7 +39,7 @@ void note_changes(rte_eth_dev* dev, const interface_state& now) {
     d.seen_queues = now.rx_queues;
 }
 
-/// It is gone, or another of its name has taken its place.
+/// The interface was removed, or another one took its name.
 void let_go(rte_eth_dev* dev) {
     device& d = device_of(dev);
     XSK_LOG(ERR, "%s: interface %s is gone; the port waits for it to come back\n", d.name.c_str(),
@@ -54,12 +54,12 @@ result<void> take_up(rte_eth_dev* dev, const interface_state& now) {
     device& d = device_of(dev);
     if (auto attached = attach_program(d, now.index); !attached) return attached;
     if (auto set = set_again(dev, now); !set) return set;
-    // This is EAL's interrupt thread, which others want too: a queue that is taken is looked at again.
+    // EAL's interrupt thread serves other callbacks too, so do not wait: poll a busy queue again
+    // later.
     return open_sockets(dev, false);
 }
 
-/// Whether it is to be said: once, and of a queue that is taken only when the kernel has had its time to see
-/// that the last socket is gone.
+/// Log a failed reopen once; EBUSY only after the kernel had time to release the previous socket.
 bool worth_saying(device& d, int code) noexcept {
     constexpr uint32_t looks_at_busy = 20;
     if (d.complained || (code == EBUSY && ++d.busy_looks < looks_at_busy)) return false;
@@ -72,7 +72,7 @@ void come_back(rte_eth_dev* dev, const interface_state& now) {
     attempt coming([&d] { detach_program(d); });
     if (auto done = take_up(dev, now); !done) {
         if (worth_saying(d, done.error().code))
-            XSK_LOG(ERR, "%s: interface %s is there again, but: %s\n", d.name.c_str(),
+            XSK_LOG(ERR, "%s: interface %s is back, but: %s\n", d.name.c_str(),
                     d.arguments.iface.c_str(), done.error().message().c_str());
         return;
     }
@@ -81,7 +81,7 @@ void come_back(rte_eth_dev* dev, const interface_state& now) {
     XSK_LOG(NOTICE, "%s: interface %s is back\n", d.name.c_str(), d.arguments.iface.c_str());
 }
 
-/// What workers met, who do not log.
+/// Log failures that workers met; workers do not log.
 void say_failures(rte_eth_dev* dev) {
     const device& d = device_of(dev);
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
@@ -92,7 +92,7 @@ void say_failures(rte_eth_dev* dev) {
                         d.name.c_str(), q, std::generic_category().message(code).c_str());
 }
 
-/// The mutex is held. Returns what the link is.
+/// The caller holds the mutex. Returns the interface's state.
 interface_state look(rte_eth_dev* dev) {
     device& d = device_of(dev);
     const interface_state now = d.interface.look();
@@ -103,14 +103,14 @@ interface_state look(rte_eth_dev* dev) {
     if (d.program && !d.program->still_attached() && !d.complained) {
         XSK_LOG(
             ERR,
-            "%s: somebody took the program off %s: nothing is received until the port restarts\n",
+            "%s: the XDP program on %s was detached: the port receives nothing until it restarts\n",
             d.name.c_str(), d.arguments.iface.c_str());
         d.complained = true;
     }
     note_changes(dev, now);
     say_failures(dev);
-    // The last resort of a doorbell that was left, where both sides stopped polling; and of what has
-    // waited for the link.
+    // Fallback for a deferred doorbell after both the RX and the TX queue stopped polling, and for
+    // frames that waited for the link.
     for (uint16_t q = 0; q < dev->data->nb_tx_queues; ++q)
         if (tx_queue* tx = tx_of(dev, q); tx != nullptr && tx->any_left()) tx->ring_left();
     return now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels' entry points, for the selection table in classifier.cpp.
+// The kernels' entry points, for the selection table in acl.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A chunk of packets goes through the trees one tree after the other, highest priority first.
-// In a tree every packet takes one path; packets are kept in lists (structure of arrays) that are
-// compacted without a branch, so that the loads of all of them overlap. A list of leaves is then
-// scanned, eight rules (or a vector's lanes) at a time. What a tree cannot improve is left out: its
-// entries say the highest rank below them.
+// A chunk of packets visits one tree after the other, highest priority first. In a tree every
+// packet takes one path; packets are kept in lists (structure of arrays) that are compacted without
+// branches, so that their loads overlap. A list of leaves is then scanned, eight rules (or a
+// vector's lanes) at a time. Each entry has the highest rank below it; a packet skips subtrees that
+// cannot improve its match.
 
 #include "acl/kernel/scan.inl.hpp"
 
 namespace {
 
-/// Entries still to be followed, and whose they are.
+/// Entries to visit, and the packet of each.
 struct entry_list {
     uint32_t base[room], info[room], low[room], high[room], who[room];
 };
@@ -17,7 +17,7 @@ struct entry_list {
 template <class V, unsigned Words, bool Multi>
 struct walk {
     search<V, Words, Multi>& s;
-    /// What was just loaded, with its packet's filter word and bar beside it.
+    /// Entries just loaded, with their packets' filter words and bars.
     entry_list loaded;
     uint32_t filter_key[room], bar[room];
     entry_list nodes;
@@ -36,7 +36,7 @@ struct walk {
         loaded.high[i] = static_cast<uint32_t>(data >> 32);
     }
 
-    /// Of the n loaded entries, nodes to one list and leaves that may matter to the other.
+    /// Split the n loaded entries: nodes to one list, leaves that may match to the other.
     void sort_out(uint32_t n, const uint32_t* keys, const uint32_t* bars,
                   const uint32_t* who) noexcept {
         uint32_t nodes_now = 0, leaves_now = leaves.count;
@@ -51,7 +51,7 @@ struct walk {
             const uint32_t leaf = V::sign_bits(live & pass) & lanes;
             const uint32_t node = V::sign_bits(live + live) & lanes;
             const auto base = V::load(loaded.base + i), whose = V::load(who + i);
-            // Trees of leaves only, and vectors that are filtered whole, are common.
+            // Trees of a single leaf, and vectors rejected as a whole, are common.
             if (leaf != 0) {
                 const typename V::compressor to_leaves(leaf);
                 to_leaves.store(leaves.base + leaves_now, base);
@@ -73,7 +73,7 @@ struct walk {
         leaves.count = leaves_now;
     }
 
-    /// All packets of the chunk stand at the same node: their indices by vectors.
+    /// All packets of the chunk are at the same node: compute their indices with vectors.
     void root_node(uint32_t base, uint32_t info, uint32_t low, uint32_t high) noexcept {
         alignas(64) uint32_t index[room];
         const uint32_t* first = s.key[low & 0xff];
@@ -87,7 +87,7 @@ struct walk {
                 (V::shift_right_by(V::load(first + i), first_shift) & first_mask) |
                     V::shift_left_by(
                         V::shift_right_by(V::load(second + i), second_shift) & second_mask, above));
-        // Whole fours are loaded: what stands behind the last packet has an index too.
+        // Vectors of four are loaded: also initialize the indices after the last packet.
         for (uint32_t i = s.n; i < (s.n + 3) / 4 * 4; ++i) index[i] = 0;
         const uint8_t* children = s.t.arena + uint64_t{base} * layout::granule_bytes;
         for (uint32_t i = 0; i < s.n; i += 4)
@@ -147,7 +147,7 @@ inline void classify_all(const acl::view& t, const uint8_t* const* data, uint32_
 template <class V>
 inline void classify_burst(const acl::view& t, const uint8_t* const* data, uint32_t* results,
                            uint32_t n, uint32_t categories) noexcept {
-    // IPv4 without VLAN in its rules is worth a copy of its own.
+    // IPv4 rules without VLAN get a specialized copy of the code.
     const bool plain = t.key_words == acl::ipv4_words && t.stored_words == 4 && t.stored[0] == 0 &&
                        t.stored[1] == 1 && t.stored[2] == 3;
     if (t.categories == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A chunk of packets: their keys, what each has matched so far, and the scan of leaves. A leaf's
-// rules lie highest priority first, so the first match of a leaf is its best.
+// A chunk of packets: their keys, their best matches so far, and the scan of leaves. Rules in a
+// leaf are sorted by priority, so the first match in a leaf is its best.
 
 #include "acl/layout.hpp"
 
@@ -9,8 +9,8 @@ namespace {
 namespace acl = turnpike::acl;
 namespace layout = turnpike::acl::layout;
 
-constexpr uint32_t chunk = 64;         ///< packets worked on together
-constexpr uint32_t room = chunk + 16;  ///< of their lists: whole vectors are stored
+constexpr uint32_t chunk = 64;         ///< packets processed together
+constexpr uint32_t room = chunk + 16;  ///< capacity of their lists: stores write whole vectors
 
 struct leaf_list {
     uint32_t count;
@@ -34,19 +34,19 @@ inline uint64_t load64(const uint8_t* from) noexcept {
     return x;
 }
 
-/// V: the vectors. Words: how many words leaves store, 0: the view says. Multi: a best rule for
-/// each of several categories.
+/// V: the vectors. Words: number of stored words, 0: read it from the view. Multi: a best rule for each of
+/// several categories.
 template <class V, unsigned Words, bool Multi>
 struct search {
-    static constexpr uint32_t step = V::lanes < 8 ? 8 : V::lanes;  ///< rules a pass
+    static constexpr uint32_t step = V::lanes < 8 ? 8 : V::lanes;  ///< rules per pass
     static constexpr uint32_t rows = Multi ? chunk : 1;
 
     const acl::view& t;
     const uint32_t n;
     const uint32_t categories;
-    static constexpr uint32_t not_asked_for = ~0u >> 1;  ///< nothing beats this
+    static constexpr uint32_t not_asked_for = ~0u >> 1;  ///< no rule has a higher priority
     uint32_t key[acl::max_words][room];
-    uint32_t bar[room];  ///< rank of the best match: lower ones need not be looked at
+    uint32_t bar[room];  ///< rank of the best match: skip subtrees of lower rank
     uint32_t everyone[room];
     uint64_t best[Multi ? 1 : chunk];  ///< priority << 32 | user data; 0: none
     uint32_t best_priority[rows][acl::max_categories], best_data[rows][acl::max_categories];
@@ -150,7 +150,7 @@ struct search {
         return rules + 8 * count * (Words != 0 ? Words : t.stored_words);
     }
 
-    /// Of the rules at `tops` those in `found` match. Returns what the packet now has.
+    /// `found` marks which of the rules at `tops` match. Returns the packet's best match.
     uint64_t take(uint32_t who, uint32_t found, const uint8_t* tops) noexcept {
         const uint32_t first = static_cast<uint32_t>(__builtin_ctz(found | 1u << 16)) & 15;
         const uint64_t rule = load64(tops + 8 * first);
@@ -158,8 +158,8 @@ struct search {
         return best[who] = best[who] > offered ? best[who] : offered;
     }
 
-    /// The same for each category; `in` says which of the rules are in it, `there` how many there
-    /// are. Returns the lowest priority that the packet now has.
+    /// take() for each category; `in` has the rules' category masks, `there` their number. Returns
+    /// the lowest priority of the packet's matches.
     uint32_t take_each(uint32_t who, uint32_t found, const uint8_t* tops, const uint8_t* in,
                        uint32_t there) noexcept {
         uint32_t least = ~0u;
@@ -186,8 +186,8 @@ struct search {
         return least;
     }
 
-    /// One step of every leaf in the list, from rule `at` on; who may find better further on, goes
-    /// on.
+    /// Scan one step of every leaf in the list, from rule `at` on; packets that may find a better
+    /// match in the same leaf are added to `on`.
     void scan_step(const leaf_list& from, uint32_t at, leaf_list& on) noexcept {
         const uint8_t* const arena = t.arena;
         const uint32_t now = from.count, shift = 32u + t.rank_shift;
@@ -253,7 +253,7 @@ struct search {
             return;
         }
         for (uint32_t i = 0; i < n; ++i, results += categories)
-            for (uint32_t c = 0; c < categories; c += 4)  // results of fours, or the only one
+            for (uint32_t c = 0; c < categories; c += 4)  // one result, or groups of four
                 if constexpr (Multi)
                     __builtin_memcpy(results + c, &best_data[i][c], categories == 1 ? 4 : 16);
                 else

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Up to 64 keys at a time: hash all and ask for their first buckets, compare all, then the few whose
-// bucket's filter says that keys like them lie in their other bucket.
+// Looks up to 64 keys up at a time: hash all keys and prefetch their first buckets, compare all,
+// then probe the other buckets of the few keys whose first bucket's filter has keys of their class
+// displaced.
 //
-// A writer moves keys meanwhile. What a bucket says counts where its meta word is the same before and
-// after: a slot that gets another key changes the version in it first. A key that was moved from its
-// second bucket into its first could be missed in both, and a version comes round again after some
-// thousand changes: both change view::changes. What was looked up while anything changed is looked up
-// again, key by key.
+// A writer may move keys meanwhile. A probe is valid if the bucket's meta word is the same before
+// and after: a slot that gets another key changes the bucket's version first. A key moved from its
+// second bucket to its first could be missed in both, and a version wraps around after some
+// thousand changes: both increment view::changes. If anything changed during the lookup, the keys
+// are looked up again, one by one.
 
 #include "exact/kernel/words_scalar.hpp"
 #include "exact/layout.hpp"
@@ -18,12 +19,12 @@ namespace layout = turnpike::exact::layout;
 
 constexpr uint32_t burst_keys = 64;
 
-/// The keys of a burst, and where they may be.
+/// The keys of a burst, and their candidate buckets.
 struct burst {
     uint64_t first[burst_keys], second[burst_keys];  ///< hashed, with more bits above the lowest 32
-    uint64_t address[burst_keys];                    ///< of its bucket
-    bool old[burst_keys];                            ///< in view::before; only where there is one
-    uint32_t mask;                                   ///< of buckets in a region
+    uint64_t address[burst_keys];                    ///< address of its bucket
+    bool old[burst_keys];                            ///< in view::before; only during growth
+    uint32_t mask;                                   ///< buckets per region - 1
 
     const uint8_t* line(unsigned i) const noexcept {
         return reinterpret_cast<const uint8_t*>(address[i]);
@@ -31,7 +32,7 @@ struct burst {
 };
 
 /// Hash as many keys as fill vectors, from number `at` on, and find their first buckets in t.now.
-/// Returns the number of the first one that is left.
+/// Returns the index of the first remaining key.
 template <class V, unsigned Words>
 inline uint32_t hash_whole_vectors(const exact::view& t, const uint8_t* keys, uint32_t at,
                                    uint32_t n, burst& b) noexcept {
@@ -87,9 +88,10 @@ struct lookup_way {
     static meta meta_of(const uint8_t* line) noexcept {
         return __atomic_load_n(reinterpret_cast<const meta*>(line + B::meta_at), __ATOMIC_ACQUIRE);
     }
-    /// All that was read before was read before this is.
+    /// An acquire fence: all earlier reads of the bucket complete before this one.
     static meta meta_again(const uint8_t* line) noexcept {
-#ifndef __SANITIZE_THREAD__  // which knows no fences, and reads lines word by word with acquire
+// TSan ignores fences; with TSan, lines are read word by word with acquire
+#ifndef __SANITIZE_THREAD__
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
 #endif
         return meta_of(line);
@@ -98,9 +100,9 @@ struct lookup_way {
         return __atomic_load_n(reinterpret_cast<const value*>(at), __ATOMIC_ACQUIRE);
     }
     static_assert(layout::class_shift == 30 && layout::filter_counter_bits == 4 &&
-                  layout::filter_counter_max == 15);  // as nonzero_counters has it
+                  layout::filter_counter_max == 15);  // nonzero_counters assumes it
     static unsigned lowest(meta m) noexcept { return static_cast<unsigned>(__builtin_ctzll(m)); }
-    /// The slots, by their bits in meta, that may have (tags) or have (keys) what is looked for.
+    /// Slots, by their bits in meta, that may hold (tags) or hold (keys) the key.
     static meta matches(const uint8_t* line, const uint8_t* key, uint64_t first, meta m) noexcept {
         if constexpr (B::tagged) {
             return V::equal_tags(line, layout::tag_of(static_cast<uint32_t>(first))) & m &
@@ -112,7 +114,7 @@ struct lookup_way {
         }
     }
 
-    /// Hash the keys, find their first buckets, and ask for them.
+    /// Hash the keys, find their first buckets, prefetch them.
     static void locate(const exact::view& t, const uint8_t* keys, uint32_t n, burst& b) noexcept {
         b.mask = (1U << t.now.region_bits) - 1;
         const uint32_t rest = hash_whole_vectors<V, B::words>(t, keys, 0, n, b);
@@ -121,7 +123,7 @@ struct lookup_way {
         if constexpr (Growing) locate_old(t, n, b);
     }
 
-    /// What was not moved yet is where it was.
+    /// Use the previous generation for regions not moved yet.
     static void locate_old(const exact::view& t, uint32_t n, burst& b) noexcept {
         const uint32_t moved = __atomic_load_n(t.moved, __ATOMIC_ACQUIRE);
         for (uint32_t i = 0; i < n; ++i) {
@@ -138,7 +140,7 @@ struct lookup_way {
         }
     }
 
-    /// Slot 0's, of the bucket that the key's address says.
+    /// The entry of slot 0 of the bucket at the key's address.
     static const uint8_t* entry_of([[maybe_unused]] const exact::view& t,
                                    [[maybe_unused]] const burst& b,
                                    [[maybe_unused]] unsigned i) noexcept {
@@ -151,7 +153,7 @@ struct lookup_way {
         }
     }
 
-    /// Look in one bucket.
+    /// Probe one bucket.
     static bool probe(const uint8_t* line, const uint8_t* entry, const uint8_t* key, uint64_t first,
                       value& v, meta& changed) noexcept {
         const meta before = meta_of(line);
@@ -171,14 +173,15 @@ struct lookup_way {
         return found;
     }
 
-    /// The n lowest bits.
+    /// The n lowest bits set.
     static uint64_t all(uint32_t n) noexcept {
         return n < 64 ? (uint64_t{1} << n) - 1 : ~uint64_t{0};
     }
 
-    /// Of keys that their first buckets do not have, those that may be in their other ones, which are
-    /// asked for. The values of all of them are 0 yet.
-    /// filters  bit i: the first bucket of key i sends keys like it away
+    /// Among keys not found in their first buckets, select and prefetch the other buckets of keys
+    /// that may be there. Sets the values of all misses to 0.
+    ///
+    /// filters  bit i: the first bucket of key i has displaced keys of its class
     static uint64_t ask_others(burst& b, value* values, uint64_t misses,
                                uint64_t filters) noexcept {
         for (uint64_t left = misses; left != 0; left &= left - 1) values[__builtin_ctzll(left)] = 0;
@@ -194,13 +197,13 @@ struct lookup_way {
         return misses & filters;
     }
 
-    /// First buckets of inline keys, a part of the burst at a time: while the next part is compared the
-    /// other buckets of this one are on their way.
+    /// Probe the first buckets of inline keys, a part of the burst at a time: the other buckets of
+    /// one part are prefetched while the next part is compared.
     static uint64_t first_inline(burst& b, const uint8_t* keys, value* values, uint32_t n,
                                  uint64_t& others, meta& changed) noexcept {
         constexpr uint32_t part_keys = 16;
         meta metas[burst_keys];
-        uint8_t found[burst_keys];  // the slots, as bits
+        uint8_t found[burst_keys];  // slots as bits
         uint64_t hits = 0;
         for (uint32_t at = 0; at < n; at += part_keys) {
             const uint32_t end = n - at < part_keys ? n : at + part_keys;
@@ -225,12 +228,12 @@ struct lookup_way {
         return hits;
     }
 
-    /// First buckets of tagged keys: all tags; the entries of those that may be there are asked for, and
-    /// then compared.
+    /// Probe the first buckets of tagged keys: compare all tags, prefetch the entries of
+    /// candidates, then compare these.
     static uint64_t first_tagged(const exact::view& t, burst& b, const uint8_t* keys, value* values,
                                  uint32_t n, uint64_t& others, meta& changed) noexcept {
         meta metas[burst_keys], candidates[burst_keys];
-        uint8_t number[burst_keys + 1];  // of keys that have candidates
+        uint8_t number[burst_keys + 1];  // keys that have candidates
         const uint8_t* entry[burst_keys];
         uint32_t count = 0;
 #pragma GCC unroll 4
@@ -247,7 +250,7 @@ struct lookup_way {
             entry[k] = entry_of(t, b, i) + lowest(candidates[i]) * B::entry_bytes;
             V::prefetch(entry[k]);
         }
-        uint64_t hits = 0, several = 0;  // several: whose first candidate is another key
+        uint64_t hits = 0, several = 0;  // several: the first candidate is another key
         for (uint32_t k = 0; k < count; ++k) {
             const uint32_t i = number[k];
             const bool equal = V::template equal_key<B::words>(entry[k], keys + i * key_bytes);
@@ -284,7 +287,7 @@ struct lookup_way {
         return hits;
     }
 
-    /// n <= burst_keys. clean: nothing changed meanwhile, so the answers hold.
+    /// n <= burst_keys. clean: no concurrent change, so the results are valid.
     static uint64_t attempt(const exact::view& t, const uint8_t* keys, value* values, uint32_t n,
                             bool& clean) noexcept {
         burst b;

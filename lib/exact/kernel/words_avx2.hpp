@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of lookup.inl.hpp, 256 bits. What each means: words_scalar.hpp.
+// The operations of lookup.inl.hpp for 256 bits. Their meaning: words_scalar.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -47,7 +47,7 @@ struct words_avx2 {
             };
             return {_mm256_set_epi64x(word(3), word(2), word(1), word(0))};
         }
-        // Four rows of four words, turned.
+        // Transpose four rows of four words.
         const auto row = [&](unsigned j) { return load(keys + 8 * Words * j); };
         const __m256i low = w % 2 == 0 ? _mm256_unpacklo_epi64(row(0), row(1))
                                        : _mm256_unpackhi_epi64(row(0), row(1));
@@ -74,7 +74,8 @@ struct words_avx2 {
         const __m256i both = _mm256_packs_epi16(_mm256_cmpeq_epi16(load(seen.at(0)), wanted),
                                                 _mm256_cmpeq_epi16(load(seen.at(32)), wanted));
         return static_cast<uint32_t>(
-            _mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8)));  // packs goes by halves
+            // packs works per 128-bit lane
+            _mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8)));
     }
     template <unsigned Words>
     static bool equal_key(const uint8_t* a, const uint8_t* b) noexcept {
@@ -124,7 +125,7 @@ struct words_avx2 {
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 
-    // not a word
+    // Helper; not part of the interface.
     static __m256i load(const void* from) noexcept {
         return _mm256_loadu_si256(static_cast<const __m256i*>(from));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of lookup.inl.hpp, 512 bits. What each means: words_scalar.hpp.
+// The operations of lookup.inl.hpp for 512 bits. Their meaning: words_scalar.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -35,14 +35,14 @@ struct words_avx512 {
     template <unsigned Words>
     static words_avx512 key_words(const uint8_t* keys, unsigned w) noexcept {
         if constexpr (Words == 1) return {_mm512_loadu_si512(keys)};
-        // Lane j is u64 number Words * j + w of the Words vectors that the keys lie in.
+        // Lane j takes u64 number Words * j + w of the Words vectors of keys.
         const __m512i number = _mm512_add_epi64(
             _mm512_set1_epi64(w), _mm512_set_epi64(7 * Words, 6 * Words, 5 * Words, 4 * Words,
                                                    3 * Words, 2 * Words, Words, 0));
         const auto part = [&](unsigned k) { return _mm512_loadu_si512(keys + 64 * k); };
         __m512i out = _mm512_permutex2var_epi64(part(0), number, part(1));
         for (unsigned k = 2; k < Words; ++k) {
-            // Lanes from vector k on: the last one that sets a lane has it.
+            // Lanes from vector k on: later vectors overwrite earlier ones.
             const __mmask8 here = _mm512_cmpge_epu64_mask(number, _mm512_set1_epi64(8 * k));
             out = _mm512_mask_permutexvar_epi64(out, here, number, part(k));
         }

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of lookup.inl.hpp in plain C++: their meaning. Each words_<isa>.hpp defines the same.
+// The operations of lookup.inl.hpp in plain C++, the reference for every words_<isa>.hpp.
 //
-//   lanes                    64-bit lanes in a vector
-//   all(x)                   every lane x
-//   store(to, a)             lanes to memory, any alignment
-//   add32, add, mask         per 32-bit half; per lane; bits of both
-//   multiply(a, b)           product of the low halves of each lane
+//   lanes                    64-bit lanes in a vector all(x)                   every lane x
+//   store(to, a)             lanes to memory, any alignment add32, add, mask         per 32-bit
+//   half; per lane; bits of both multiply(a, b)           product of the low halves of each lane
 //   high(a), swap(a)         the high half of each lane, as a lane; its halves exchanged
-//   key_words<Words>(k, w)   lane j = word w of the key at k + 8 * Words * j
-//   equal_words<Lanes, Words>(line, key)   bit i, below Lanes: u64 i of the line is word i % Words of key
+//   key_words<Words>(k, w)   lane j = word w of the key at k + 8 * Words * j equal_words<Lanes,
+//   Words>(line, key)   bit i, below Lanes: u64 i of the line is word i % Words of key
 //   equal_tags(line, tag)    bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
-//   equal_key<Words>(a, b)   are the Words u64 at a and b equal
-//   nonzero_bytes(from)      bit i: the i-th of 64 bytes is not 0
-//   nonzero_counters<Shift>(metas, second, n)   bit i, below n: the filter of metas[i], which begins at
-//                            bit Shift, counts keys of the class of second[i] (layout.hpp). Bits from n
-//                            on mean nothing; arrays have room for whole vectors
-//   prefetch(at)             the line of `at`, into all caches
-// Lines are aligned to 64 bytes and may be written meanwhile: each aligned u64 is read at once.
+//   equal_key<Words>(a, b)   are the Words u64 at a and b equal nonzero_bytes(from)      bit i: the
+//   i-th of 64 bytes is not 0 nonzero_counters<Shift>(metas, second, n)   bit i, below n: the
+//   filter of metas[i], which begins at bit Shift, counts keys of the class of second[i]
+//   (layout.hpp). Bits from n on mean nothing; arrays have room for whole vectors prefetch(at)
+//   the line of `at`, into all caches Lines are aligned to 64 bytes and may be written
+//   concurrently: each aligned u64 is read atomically.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +31,8 @@ inline uint64_t shared_word_at(const uint8_t* at) noexcept {
     return __atomic_load_n(reinterpret_cast<const uint64_t*>(at), __ATOMIC_ACQUIRE);
 }
 
-/// One line, as vectors may read it: itself; for TSan, which does not know that a vector's u64 are each
-/// read at once, a copy made of such reads.
+/// A line as vectors may read it: the line itself, or, for TSan, which does not know that vector
+/// loads are atomic per u64, a copy made of atomic reads.
 struct line_copy {
 #ifdef __SANITIZE_THREAD__
     alignas(64) uint64_t copy[8];
@@ -87,7 +84,7 @@ struct words_scalar {
         for (unsigned i = 0; i < 7; ++i) {
             const uint64_t differ = shared_word_at(line + 8 * i) ^ pattern;
             const uint64_t same = ~(((differ & low15) + low15) | differ | low15);
-            // The four highest bits of 16, beside each other.
+            // Gather the four highest bits of the 16-bit lanes.
             equal |= static_cast<uint32_t>((same >> 15) * 0x1000200040008 >> 48 & 15) << (4 * i);
         }
         return equal;
@@ -105,7 +102,7 @@ struct words_scalar {
         for (unsigned i = 0; i < 8; ++i) {
             const uint64_t x = word_at(from + 8 * i);
             const uint64_t each = (((x & low7) + low7) | x) >> 7 & low1;
-            nonzero |= (each * 0x0102040810204080 >> 56) << (8 * i);  // beside each other
+            nonzero |= (each * 0x0102040810204080 >> 56) << (8 * i);  // gather the bits
         }
         return nonzero;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of lookup.inl.hpp, 128 bits. What each means: words_scalar.hpp.
+// The operations of lookup.inl.hpp for 128 bits. Their meaning: words_scalar.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -85,11 +85,11 @@ struct words_sse42 {
     template <unsigned Shift, class Meta>
     static uint64_t nonzero_counters(const Meta* metas, const uint64_t* second,
                                      uint32_t n) noexcept {
-        return words_scalar::nonzero_counters<Shift>(metas, second, n);  // no shifts by lanes
+        return words_scalar::nonzero_counters<Shift>(metas, second, n);  // no per-lane shifts
     }
     static void prefetch(const void* at) noexcept { __builtin_prefetch(at); }
 
-    // not a word
+    // Helper; not part of the interface.
     static __m128i load(const void* from) noexcept {
         return _mm_loadu_si128(static_cast<const __m128i*>(from));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What both kernels use: loads, links of byte nodes, and trains of one destination.
+// Shared by both kernels: loads, links of byte nodes, and bursts of one destination.
 
 namespace {
 
 namespace fib = turnpike::fib;
 namespace layout = turnpike::fib::layout;
 
-/// Acquire: what an entry leads to was written before it. A plain load on x86.
+/// Acquire: the target of an entry was written before it. A plain load on x86.
 inline uint32_t load_entry(const uint32_t* at) noexcept {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
@@ -37,7 +37,7 @@ inline uint32_t load_half(const uint8_t* at) noexcept {
     return x;
 }
 
-/// Is each of `count` words equal to the one `distance` bytes behind it, in the bits of `mask`?
+/// True if each of `count` words equals the one `distance` bytes after it, in the bits of `mask`.
 template <class V>
 [[gnu::noinline]] bool all_repeat(const uint8_t* words, uint32_t count, uint32_t distance,
                                   uint32_t mask) noexcept {
@@ -53,14 +53,14 @@ template <class V>
             any |= load_half(words) ^ load_half(words + distance);
         return (any & mask) == 0;
     }
-    V any = differ(count - V::lanes);  // the tail, and what lies before it a second time
+    V any = differ(count - V::lanes);  // the tail; overlaps with the words before it
     for (uint32_t i = 0; i < count - V::lanes; i += V::lanes) any = any | differ(i);
     return !V::any(any & V::set1(mask));
 }
 
-/// Are n > 1 addresses one, in the bits of `mask` (of each word)? Bursts for one destination are
-/// common, and one lookup does for all of it. Other bursts are told by their first, middle and last
-/// addresses.
+/// True if all n > 1 addresses are equal in the bits of `mask` (of each word). Bursts to one
+/// destination are common, and one lookup serves the whole burst. Comparing the first, middle and
+/// last address rejects most other bursts.
 template <class V, uint32_t Bytes>
 inline bool train(const void* addresses, uint32_t n, uint32_t mask) noexcept {
     const auto* at = static_cast<const uint8_t*>(addresses);
@@ -70,10 +70,10 @@ inline bool train(const void* addresses, uint32_t n, uint32_t mask) noexcept {
     return all_repeat<V>(at, (n - 1) * (Bytes / 4), Bytes, mask);
 }
 
-/// All n > 1 are hop[0].
+/// Set all n > 1 next hops to hop[0].
 inline void repeat(uint64_t* hop, uint32_t n) noexcept {
     const uint64_t first = hop[0];
-    // By pointers: of an index of 32 bits, which may wrap, the compiler makes scattered stores.
+    // Uses pointers: with a 32-bit index, which may wrap, the compiler generates scattered stores.
     uint64_t* const end = hop + n;
     for (; end - hop >= 8; hop += 8)
         for (int k = 0; k < 8; ++k) hop[k] = first;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv4: root, block, id; two dependent loads and no branch on data. Addresses longer than /24 are
-// rare in a block and are looked up in a pass of their own.
+// IPv4: root, block, ID; two dependent loads and no data-dependent branch. Addresses that match
+// prefixes longer than /24 are rare and are looked up in a separate pass.
 //
-// Loads are scalar on purpose: gathers of the same two levels were tried on Zen 4 and were slower.
-// What differs by instruction set is the popcount and the search for trains.
+// Loads are scalar on purpose: gathers of the same two levels were slower on Zen 4. Only the
+// popcount and the search for equal addresses differ by instruction set.
 
 #include "fib/kernel/common.inl.hpp"
 
 namespace {
 
-/// Lookups worked at a time: as many as a core's miss buffers hold several times over, and the
-/// array between the passes stays in L1 (turnpike-bench-fib).
+/// Lookups per chunk: several times the number of a core's miss buffers, while the array between
+/// the passes stays in L1 (turnpike-bench-fib).
 constexpr uint32_t chunk4 = 64;
 
 template <class V, class Id, bool Swap, bool Hops>
@@ -24,7 +24,7 @@ struct lookup4_way {
         return load_entry(root + (x >> (32 - layout::root4_bits)));
     }
 
-    /// What is read first of a block: the id itself, or the run ends.
+    /// Address of the first load from a block: the ID itself, or the run ends.
     static const uint8_t* first_read(const uint8_t* block, uint32_t x) noexcept {
         return sizeof(Id) == 1 ? block + slot(x) : block;
     }
@@ -42,9 +42,9 @@ struct lookup4_way {
         return Hops ? __atomic_load_n(hops + id, __ATOMIC_RELAXED) : id - 1;
     }
 
-    /// The id of an address whose block said "escape". The root is read again, and a writer may
-    /// have put another block there since, without the escape: so the id is read again too, from
-    /// the block whose tail is used.
+    /// The ID of an address whose block has escape_id. This reads the root again, and a writer may
+    /// have replaced the block by one without the escape: so read the ID again too, from the block
+    /// whose tail is used.
     static uint64_t escaped_id(const fib::view& t, uint32_t x) noexcept {
         const uint8_t* tail = t.nodes + root_entry(t.root, x);
         if (const uint64_t id = id_at(first_read(tail, x), x); id != layout::escape_id) return id;
@@ -54,16 +54,18 @@ struct lookup4_way {
         return byte_entry<V>(t.nodes, link, x & 0xff) >> 1;
     }
 
-    /// Of n <= chunk4 addresses. True: some of them escape, and their next hops are all ones yet.
+    /// Look up n <= chunk4 addresses. Returns true if some have escape_id; their next hops are all
+    /// ones then.
     static bool pass(const fib::view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
-        const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
+        // a local copy: the compiler reloads members of t after an acquire load
+        const uint32_t* const root = t.root;
         const uint8_t* const nodes = t.nodes;
         const uint64_t* const hops = t.hops;
         uint64_t seen = 0;
         const auto first = [&](uint32_t x) { return first_read(nodes + root_entry(root, x), x); };
         const auto finish = [&](uint32_t i, uint32_t x, const uint8_t* at) {
             const uint64_t id = id_at(at, x);
-            seen |= id - 1;  // negative where it is escape_id
+            seen |= id - 1;  // negative for escape_id
             hop[i] = next_hop(hops, id);
         };
         if (t.prefetch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four objects' entry points, for the selection table in fib6.cpp.
+// The kernels' entry points, for the selection table in fib6.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IPv6. A short table is a tree of intervals, two or three nodes deep, that lies in the nearest cache.
-// Others: root, page, then byte nodes. A chunk goes down together, one level a pass, so that its
-// loads overlap; who met a leaf leaves the work list, which is compacted without a branch.
+// IPv6. A short table is a tree of intervals, two or three nodes deep, in L1. Others: root, page,
+// then byte nodes. A chunk descends together, one level per pass, so that its loads overlap;
+// addresses that reached a leaf leave the work list, which is compacted without branches.
 
 #include "fib/kernel/common.inl.hpp"
 
 namespace {
 
 constexpr uint32_t address_bytes = 16;
-/// Lookups worked at a time: 32 measured better than 16 and 64 (turnpike-bench-fib).
+/// Lookups per chunk: 32 measured better than 16 and 64 (turnpike-bench-fib).
 constexpr uint32_t chunk6 = 32;
 
-/// An address of the chunk by where its entry lies: index * 8.
+/// An address of the chunk, by the offset of its entry: index * 8.
 using place6 = uint16_t;
 constexpr uint64_t place_bytes = sizeof(uint64_t);
 
-/// The entry that an address met goes to its place. 1: it leads on, 0: it is a leaf.
+/// Store an address's entry. Returns 1 for a link, 0 for a leaf.
 template <class V, bool Prefetch>
 inline uint64_t meet(const uint8_t* nodes, uint8_t* place, uint64_t entry) noexcept {
     __builtin_memcpy(place, &entry, sizeof entry);
-    // A leaf's id is small (id_coding): what this fetches for it is in the nearest cache.
+    // For a leaf, the ID is small (id_coding): the prefetch hits L1.
     if constexpr (Prefetch) V::prefetch(nodes + entry);
     return entry & layout::node_bit;
 }
@@ -28,10 +28,11 @@ inline uint64_t meet(const uint8_t* nodes, uint8_t* place, uint64_t entry) noexc
 template <class V, bool Prefetch>
 inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met,
                            uint64_t n) noexcept {
-    const uint32_t* const root = t.root;  // in registers: after an acquire load t is read again
+    // a local copy: the compiler reloads members of t after an acquire load
+    const uint32_t* const root = t.root;
     const uint8_t* const nodes = t.nodes;
     auto* const places = reinterpret_cast<uint8_t*>(met);
-    // A pass reads one list and writes the other, so that no load waits for a store of its own.
+    // A pass reads one list and writes the other, so that no load waits for a recent store.
     place6 list[2][chunk6 + 1];
     uint64_t left = 0;
     const uint64_t end = n * place_bytes;
@@ -44,14 +45,14 @@ inline void lookup6_leaves(const fib::view& t, const uint8_t* dst, uint64_t* met
         left += meet<V, Prefetch>(
             nodes, places + at, load_entry(nodes + (page & ~(layout::page_align - 1)) + slot * 4));
     }
-    const uint8_t* byte = dst + 3;  // of the first address: what this pass reads
+    const uint8_t* byte = dst + 3;  // the byte of the first address that this pass reads
     const auto step = [&](uint64_t at) {
         const uint8_t slot = byte[at * (address_bytes / place_bytes)];
         return meet<V, Prefetch>(nodes, places + at,
                                  byte_entry<V>(nodes, load_word(places + at), slot));
     };
     unsigned now = 0;
-    if (left == n) {  // as real traffic does: no list to read
+    if (left == n) {  // the common case: no list to read
         now = 1;
         left = 0;
 #pragma GCC unroll 4
@@ -124,13 +125,13 @@ inline void lookup6_short(const fib::tree* trees, const uint8_t* dst, uint64_t* 
     lookup6_intervals<V, 3>(trees, dst, met, n);
 }
 
-/// Leaves to next hops, in place.
+/// Replace leaves by next hops, in place.
 inline void resolve6(const uint64_t* hops, uint64_t* hop, uint32_t n) noexcept {
     if (hops != nullptr) {
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i)
             hop[i] = __atomic_load_n(hops + (hop[i] >> 1), __ATOMIC_RELAXED);
-    } else if (n == chunk6) {  // a constant: the compiler makes vectors of it
+    } else if (n == chunk6) {  // constant trip count: the compiler vectorizes the loop
         for (uint32_t i = 0; i < chunk6; ++i) hop[i] = (hop[i] >> 1) - 1;
     } else {
         for (uint32_t i = 0; i < n; ++i) hop[i] = (hop[i] >> 1) - 1;

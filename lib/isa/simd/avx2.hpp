@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIMD words, 256 bits; what each means: sse42.hpp.
+// SIMD operations, 256 bits; defined in sse42.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -40,7 +40,7 @@ struct avx2 {
         return {_mm256_srli_epi32(a.v, Bits)};
     }
     static avx2 load_u32_each(const uint8_t* const* from, unsigned offset) noexcept {
-        // Written out: a compiler that keeps a loop goes by way of memory.
+        // Unrolled by hand: compilers that keep the loop go through memory.
         const auto x = [&](unsigned i) {
             int word;
             std::memcpy(&word, from[i] + offset, 4);
@@ -49,7 +49,7 @@ struct avx2 {
         return {_mm256_setr_epi32(x(0), x(1), x(2), x(3), x(4), x(5), x(6), x(7))};
     }
     static avx2 sum_halves_each(const uint8_t* const* from) noexcept {
-        // Each half register holds one block: blocks i and i + 4 go together, so that the two
+        // Each half register holds one block: blocks i and i + 4 are paired, so that the two
         // horizontal adds leave lane i with block i.
         __m256i part[4];
         for (unsigned i = 0; i < 4; ++i) {
@@ -98,8 +98,8 @@ struct avx2 {
     }
     static void columns_be_each(const uint8_t* const* from, unsigned offset,
                                 avx2 (&column)[4]) noexcept {
-        // Each half register holds one row: rows i and i + 4 go together, so that the transpose of
-        // both halves leaves lane i with row i.
+        // Each half register holds one row: rows i and i + 4 are paired, so that transposing both
+        // halves leaves lane i with row i.
         const __m256i order =
             _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6,
                              5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
@@ -170,7 +170,7 @@ struct avx2 {
             avx2::store(to, {_mm256_permutevar8x32_epi32(a.v, order)});
         }
     };
-    // not words: steps of load_columns and load_columns_be
+    // Helpers of load_columns and load_columns_be; not part of the interface.
     static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
                             uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
         const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
@@ -191,7 +191,7 @@ struct avx2 {
         return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
                               __atomic_load_n(half, __ATOMIC_ACQUIRE));
 #else
-        // Either half is one access on every x86-64.
+        // Each half is one memory access on every x86-64.
         return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
 #endif
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIMD words, 512 bits; what each means: sse42.hpp.
+// SIMD operations, 512 bits; defined in sse42.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -36,8 +36,8 @@ struct avx512 {
         return {_mm512_srli_epi32(a.v, Bits)};
     }
     static avx512 load_u32_each(const uint8_t* const* from, unsigned offset) noexcept {
-        // Written out: a compiler that keeps a loop goes by way of memory, and what was stored word by word
-        // is not forwarded to a load of 64 bytes.
+        // Unrolled by hand: compilers that keep the loop go through memory, and stores of single
+        // words are not forwarded to a 64-byte load.
         const auto x = [&](unsigned i) {
             int word;
             std::memcpy(&word, from[i] + offset, 4);
@@ -47,7 +47,7 @@ struct avx512 {
                                   x(11), x(12), x(13), x(14), x(15))};
     }
     static avx512 sum_halves_each(const uint8_t* const* from) noexcept {
-        // Blocks i, i + 4, i + 8, i + 12 go together (one a quarter register), so that the
+        // Blocks i, i + 4, i + 8, i + 12 are grouped (one per quarter register), so that the
         // transposing adds below leave lane i with block i. AVX-512 has no horizontal add.
         __m512i part[4];
         for (unsigned i = 0; i < 4; ++i) {
@@ -65,7 +65,7 @@ struct avx512 {
         return {_mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))};
     }
 
-    // not a word: a loading step of the one above
+    // Helper of the function above; not part of the interface.
     static __m128i block(const uint8_t* from) noexcept {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     }
@@ -109,7 +109,7 @@ struct avx512 {
     }
     static void columns_be_each(const uint8_t* const* from, unsigned offset,
                                 avx512 (&column)[4]) noexcept {
-        // Rows i, i + 4, i + 8 and i + 12 go together, as in avx2.hpp.
+        // Rows i, i + 4, i + 8 and i + 12 are grouped, as in avx2.hpp.
         const __m512i order = _mm512_broadcast_i32x4(
             _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
         const auto rows = [&](unsigned i) {
@@ -157,11 +157,11 @@ struct avx512 {
         __mmask16 chosen;
         explicit compressor(uint32_t mask) noexcept : chosen(static_cast<__mmask16>(mask)) {}
         void store(uint32_t* to, avx512 a) const noexcept {
-            // Not the instruction that stores: Zen 4 works it off one lane at a time.
+            // Avoids the compress-store instruction: Zen 4 executes it one lane at a time.
             avx512::store(to, {_mm512_maskz_compress_epi32(chosen, a.v)});
         }
     };
-    // not words: steps of load_columns and load_columns_be
+    // Helpers of load_columns and load_columns_be; not part of the interface.
     static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
                             uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
         const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
@@ -182,7 +182,7 @@ struct avx512 {
         return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
                               __atomic_load_n(half, __ATOMIC_ACQUIRE));
 #else
-        // Either half is one access on every x86-64.
+        // Each half is one memory access on every x86-64.
         return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
 #endif
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of sse42.hpp for one 32-bit lane: portable C++, and the meaning of every word.
+// The operations of sse42.hpp for one 32-bit lane: portable C++, and the reference for every
+// operation.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct scalar {
         return {out};
     }
     static bool any(scalar a) noexcept { return a.v != 0; }
-    static unsigned popcount(uint64_t x) noexcept {  // the instruction needs flags scalar has not
+    static unsigned popcount(uint64_t x) noexcept {  // the scalar flags do not include POPCNT
         x -= x >> 1 & 0x5555'5555'5555'5555;
         x = (x & 0x3333'3333'3333'3333) + (x >> 2 & 0x3333'3333'3333'3333);
         x = (x + (x >> 4)) & 0x0f0f'0f0f'0f0f'0f0f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIMD words, 128 bits: 32-bit lanes. Every simd/<isa>.hpp defines the same words, so that a kernel
-// is a template over the vector type; scalar.hpp is their meaning in plain C++.
+// SIMD operations, 128 bits: 32-bit lanes. Every simd/<isa>.hpp defines the same operations, so that a
+// kernel is a template over the vector type; scalar.hpp is their reference in plain C++.
 //
 //   lanes                        32-bit lanes in a vector
 //   set1(x)                      every lane x
@@ -9,31 +9,31 @@
 //   a + b, a & b, a | b, a ^ b, shift_right<n> per lane
 //   load(from), store(to, a)     lanes from and to memory, any alignment
 //   equal<T>(a, b)               all bits of each T-sized part where a and b are equal, else 0
-//   any(a)                       is any bit set
+//   any(a)                       true if any bit is set
 //   popcount(x)                  bits set in one u64
-//   prefetch(at)                 the line of `at`, into all caches; harmless for any address
-//   load_bytes(at, there)        lanes from any address; only the first `there` mean anything, what
-//                                lies behind them may be written meanwhile
-//   and_not(a, b)                b where a has no bits
-//   greater(a, b)                all bits of each lane where a > b, as signed numbers
+//   prefetch(at)                 prefetch the line of `at` into all caches; harmless for any address
+//   load_bytes(at, there)        lanes from any address; only the first `there` are valid, a concurrent
+//                                writer may write the rest
+//   and_not(a, b)                ~a & b
+//   greater(a, b)                all bits of each lane where a > b, signed
 //   shift_right_by(a, n), shift_left_by(a, n)   the same n for all lanes, below 32
-//   subtract_halves(a, b), subtract_halves_to_0(a, b)   16-bit parts: modulo 2^16; not below 0
-//   load_columns(at, n, a, b, c, d)   rows n[0..3] of 16 bytes at `at`, as four columns of u32; each
-//                                8 bytes may be written meanwhile
-//   load_columns_be(from, a, b, c, d)   the 16 bytes at from[0..3] as four columns of u32, which lie
-//                                there big-endian
+//   subtract_halves(a, b), subtract_halves_to_0(a, b)   16-bit parts: modulo 2^16; saturating at 0
+//   load_columns(at, n, a, b, c, d)   rows n[0..3] of 16 bytes at `at`, as four columns of u32; loads
+//                                8 bytes atomically
+//   load_columns_be(from, a, b, c, d)   the 16 bytes at from[0..3] as four columns of u32, converted
+//                                from big-endian
 //   columns_be_each(p, offset, column)   column[k], lane i = the k-th of the four big-endian u32 at
 //                                p[i] + offset
 //   widen_bytes(from)            lane i = the byte from[i]
-//   lowest_bit(a)                the number of each lane's lowest set bit; below 2^24; of 0 anything
+//   lowest_bit(a)                index of each lane's lowest set bit; lanes below 2^24; undefined for 0
 //   pick_pairs(at, there, i, a, b)   lanes of a, b = the two u32 of pair number i (low three bits) of
-//                                the eight at `at`, of which `there` mean anything
+//                                the eight at `at`, of which `there` are valid
 //   count_below(at, key)         how many of the eight i64 at `at`, 64-byte aligned, are below key
-//   lowest(a)                    the lowest lane, as signed numbers
+//   lowest(a)                    the lowest lane, signed
 //   keep_low(x, n)               the n lowest bits of x; n below 256
 //   sign_bits(a)                 bit i = the highest bit of lane i
-//   compressor(mask).store(to, a)   the lanes whose bits are set, one after the other; all lanes
-//                                are written, what comes behind the chosen ones is undefined
+//   compressor(mask).store(to, a)   the lanes whose bits are set, consecutively; writes a whole vector,
+//                                the lanes after the selected ones are undefined
 #pragma once
 
 #include <immintrin.h>
@@ -132,11 +132,11 @@ struct sse42 {
         column[2].v = _mm_unpacklo_epi64(high01, high23);
         column[3].v = _mm_unpackhi_epi64(high01, high23);
     }
-    // Not words of all files: for what is compiled for DPDK's least.
+    // Operations of this file only, for code compiled for DPDK's baseline.
     static sse42 load_any(const void* from) noexcept {
         return {_mm_loadu_si128(static_cast<const __m128i*>(from))};
     }
-    /// Row number n of 16 bytes at `at`; each 8 bytes may be written meanwhile.
+    /// Row number n of 16 bytes at `at`; loads 8 bytes atomically.
     static sse42 load_row(const uint8_t* at, uint32_t n) noexcept { return {row(at, n)}; }
     template <int N>
     [[nodiscard]] uint32_t lane() const noexcept {
@@ -146,10 +146,10 @@ struct sse42 {
     static sse42 widen_halves(const uint16_t* from) noexcept {
         return {_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
     }
-    /// The lesser of unsigned 16-bit parts; the greater of lanes, as signed numbers.
+    /// Minimum of unsigned 16-bit parts; maximum of signed lanes.
     static sse42 least_halves(sse42 a, sse42 b) noexcept { return {_mm_min_epu16(a.v, b.v)}; }
     static sse42 most(sse42 a, sse42 b) noexcept { return {_mm_max_epi32(a.v, b.v)}; }
-    /// The highest lane, as signed numbers.
+    /// The highest lane, signed.
     [[nodiscard]] uint32_t highest() const noexcept {
         const __m128i two = _mm_max_epi32(v, _mm_unpackhi_epi64(v, v));
         return static_cast<uint32_t>(
@@ -222,7 +222,7 @@ struct sse42 {
     struct compressor {
         __m128i order;
         explicit compressor(uint32_t mask) noexcept {
-            // Lane numbers of the bits set, four bits each, by mask.
+            // Indices of the set bits, four bits each, by mask.
             static constexpr uint16_t chosen[16] = {0x0000, 0x0000, 0x0001, 0x0010, 0x0002, 0x0020,
                                                     0x0021, 0x0210, 0x0003, 0x0030, 0x0031, 0x0310,
                                                     0x0032, 0x0320, 0x0321, 0x3210};
@@ -236,7 +236,7 @@ struct sse42 {
         }
     };
 
-    // not words: steps of load_columns and load_columns_be
+    // Helpers of load_columns and load_columns_be; not part of the interface.
     static void put_columns(__m128i r0, __m128i r1, __m128i r2, __m128i r3, uint32_t* a,
                             uint32_t* b, uint32_t* c, uint32_t* d) noexcept {
         const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
@@ -257,7 +257,7 @@ struct sse42 {
         return _mm_set_epi64x(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE),
                               __atomic_load_n(half, __ATOMIC_ACQUIRE));
 #else
-        // Either half is one access on every x86-64.
+        // Each half is one memory access on every x86-64.
         return _mm_load_si128(reinterpret_cast<const __m128i*>(at + uint64_t{n} * 16));
 #endif
     }

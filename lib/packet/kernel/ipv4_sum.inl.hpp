@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A burst of IPv4 headers, a lane each: every header is 20 bytes, 16 summed as one block and 4
-// more; what options add (IHL > 5, rare) is added lane by lane. One's complement addition does not
-// care about byte order (RFC 1071 section 2, B), so words are summed as they lie and the folded sum
-// is swapped once at the end.
+// A burst of IPv4 headers, one per lane: 16 bytes are summed as a block, plus 4 more; options (IHL
+// > 5, rare) are added lane by lane. One's complement addition does not depend on byte order (RFC
+// 1071 section 2, B), so words are summed in memory order and the folded sum is swapped once at the
+// end.
 
 namespace {
 
@@ -41,7 +41,7 @@ inline void sum_burst(const uint8_t* const* header, const uint8_t* bytes, uint16
     uint32_t i = 0;
     for (; i + V::lanes <= n; i += V::lanes) sum_lanes<V>(header + i, bytes + i, sum + i, V::lanes);
     if (i == n) return;
-    // The last lanes: repeat the last header, so that no lane reads what nobody promised.
+    // The last lanes: repeat the last header, so that every lane reads a valid one.
     const uint8_t* rest[V::lanes];
     uint8_t rest_bytes[V::lanes];
     for (unsigned k = 0; k < V::lanes; ++k) {

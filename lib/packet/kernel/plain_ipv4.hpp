@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four objects' entry points, for the selection table in plain_ipv4.cpp.
+// The kernels' entry points, for the selection table in plain_ipv4.cpp.
 #pragma once
 
 #include "packet/plain_ipv4.hpp"

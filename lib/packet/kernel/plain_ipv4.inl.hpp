@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A packet is a lane. Two rows of 16 bytes of each frame are turned into columns of words in host order; all
-// tests are made on columns.
+// One packet per lane. Two rows of 16 bytes of each frame are transposed into columns of words in
+// host order; all tests run on columns.
 //
 //   frame  0    2          6          10      14     18         22         26       30          34
 //          | us | us       | source   | source| IPv4 | id       | TTL      | source | destination
@@ -9,10 +9,10 @@
 
 namespace {
 
-/// The words of as many frames as there are lanes.
+/// Columns of header words, one frame per lane.
 template <class V>
 struct columns {
-    V to;  ///< as the host has it: the low half stands first
+    V to;  ///< memory order: the low half is first
     V rest_to, from, type, length, identity, hops, source, destination;
 
     explicit columns(const uint8_t* const* frame) noexcept : to(V::load_u32_each(frame, 0)) {
@@ -30,7 +30,7 @@ struct columns {
     }
 };
 
-/// The MAC address that is ours, as the columns have it.
+/// Our MAC address in the columns' format.
 template <class V>
 struct station {
     V to, rest_to;
@@ -49,7 +49,7 @@ inline V halves(V a) noexcept {
     return (a & V::set1(0xffff)) + V::template shift_right<16>(a);
 }
 
-/// packet::is_ipv4_martian of ipv4.hpp, lane by lane.
+/// packet::is_ipv4_martian of ipv4.hpp, per lane.
 template <class V>
 inline V martian(V address) noexcept {
     const V network = V::template shift_right<24>(address);
@@ -58,17 +58,17 @@ inline V martian(V address) noexcept {
            V::template equal<uint32_t>(V::template shift_right<16>(address), V::set1(0xa9fe));
 }
 
-/// TTL one less, and the checksum with it: RFC 1624 equation 3, where ~before + after is 0xfeff for any
-/// TTL over 0.
+/// Decrement the TTL and update the checksum: RFC 1624 equation 3, where ~before + after is 0xfeff
+/// for any TTL over 0.
 template <class V>
 inline V one_hop_less(V hops) noexcept {
     const V low = V::set1(0xffff);
     const V sum = halves(V::and_not(hops, low) + V::set1(0xfeff));
-    // 0xff in the TTL's place is one less; what is carried out of it is cut off with the word.
+    // Adding 0xff to the TTL byte decrements it; the carry leaves the word.
     return (V::and_not(low, hops) + V::set1(0xff00'0000)) | V::and_not(sum, low);
 }
 
-/// All ones where the lane's packet is plain.
+/// All ones for lanes whose packet passes every test.
 template <class V>
 inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noexcept {
     const auto same = [](V a, V b) { return V::template equal<uint32_t>(a, b); };
@@ -80,10 +80,11 @@ inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noex
                    same(V::template shift_right<24>(c.length), V::set1(0x45)) &
                    V::greater(total, V::set1(19)) &
                    V::greater(V::template shift_right<24>(c.hops), V::set1(1));
-    // Section 5.2.2 (2): a right header's one's complement sum is 0xffff (RFC 1071).
+    // RFC 1812 section 5.2.2 (2): the one's complement sum of a correct header is 0xffff (RFC
+    // 1071).
     const V sum = halves(halves(halves(c.length) + halves(c.identity) + halves(c.hops) +
                                 halves(c.source) + halves(c.destination)));
-    // A fragment that ends behind byte 65,535: offset * 8 + total > 65,535.
+    // A fragment that would end beyond byte 65,535: offset * 8 + total > 65,535.
     const V most_offset = V::template shift_right<3>(V::and_not(c.length, low));
     const V beyond = V::greater(c.identity & V::set1(0x1fff), most_offset);
     const V bad = V::greater(total + V::set1(14), frame_bytes) | martian(c.source) |

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four objects' entry points, for the selection table in last_endpoints.cpp.
+// The kernels' entry points, for the selection table in last_endpoints.cpp.
 #pragma once
 
 #include "tunnel/last_endpoints.hpp"

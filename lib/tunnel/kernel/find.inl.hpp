@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of packets, each compared with every endpoint there is. A block's marks and answers stay in
+// Compares blocks of packets with every cached endpoint. A block's marks and results stay in
 // registers. V has:
 //
-//   lanes           64-bit lanes in a vector
-//   vectors         in a block
-//   all(x)          every lane x
-//   load, store     any alignment
-//   pick(a, b, c, d)  lane by lane: a, and where b is c also d
-//   nonzero(a)      bit i: lane i is not 0
-//   differ(a, b, c)  lane by lane: a, and where b is not c some bit besides
-//   load_key(from)  where a key is less than a vector: its words, and 0
+//   lanes           64-bit lanes in a vector vectors         vectors per block all(x) every lane x
+//   load, store     any alignment pick(a, b, c, d)  per lane: b == c ? a | d : a nonzero(a) bit i:
+//   lane i is not 0 differ(a, b, c)  per lane: a | (b ^ c) load_key(from)  if a key is shorter than
+//   a vector: its words, zero-padded
 
 #include "tunnel/last_endpoints.hpp"
 
@@ -42,7 +38,7 @@ inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const u
     return static_cast<uint32_t>(found & ((uint64_t{1} << n) - 1));
 }
 
-/// Whole vectors of each key, and word by word what is behind them; some keys at a time without a branch.
+/// Compare whole vectors of each key, and the rest word by word; several keys per branch.
 template <class V>
 inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
     constexpr uint32_t words = turnpike::tunnel::long_key_words, step = 8;

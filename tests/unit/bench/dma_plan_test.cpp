@@ -64,8 +64,7 @@ TEST(bench_dma_plan, the_first_wrong_word_is_named) {
     };
     EXPECT_EQ(refused({.tests = {"BW_RD,LAT_RD"}, .sizes = {"64", "1K,2K"}, .nodes = {"0,1"}}), "");
     EXPECT_EQ(refused({.tests = {"BW_RD,"}}).substr(0, 20), "--test: there is no ");
-    EXPECT_EQ(refused({.nodes = {"2"}}),
-              "--node: there is no NUMA node '2'; EAL has memory of 0, 1");
+    EXPECT_EQ(refused({.nodes = {"2"}}), "--node: no NUMA node '2'; EAL has memory on 0, 1");
     EXPECT_EQ(refused({.offsets = {"1"}, .sizes = {"4K"}, .windows = {"4K"}}).substr(0, 10),
               "--window: ");
 }

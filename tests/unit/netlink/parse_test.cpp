@@ -259,7 +259,7 @@ TEST_F(netlink_parse, what_is_wrong_is_named) {
     EXPECT_EQ(complaint(b), "netlink: route: rtm_dst_len is 33, more than 32 (Bad message)");
     b = all_[command].front();
     b[16] = AF_INET6;  // its addresses are not
-    EXPECT_NE(complaint(b).find("which is no IPv6 address"), std::string::npos) << complaint(b);
+    EXPECT_NE(complaint(b).find("is not an IPv6 address"), std::string::npos) << complaint(b);
     b = all_[command].front();
     b[16 + 12] = 200;  // the first attribute's length
     EXPECT_NE(complaint(b).find("an attribute does not fit"), std::string::npos) << complaint(b);

@@ -279,7 +279,7 @@ TEST(cost, wrong_input_is_named) {
     };
     EXPECT_EQ(why({.mps = 100}, frames_of(64)),
               "link.mps: MPS is 128, 256, 512, 1024, 2048 or 4096 bytes, not 100");
-    EXPECT_EQ(why({}, {}), "rx.frames: no frame size is given");
+    EXPECT_EQ(why({}, {}), "rx.frames: no frame size given");
     EXPECT_EQ(why({}, frames_of(4)),
               "rx.frames: a frame has 5 to 65535 bytes, FCS included, not 4");
     EXPECT_EQ(why({}, frames_of(64, 0)), "rx.burst: a burst has 1 to 65536 packets");

@@ -79,7 +79,7 @@ TEST(link, text_form) {
     EXPECT_EQ(to_string(*l), "gen4x16");
     for (const char* bad : {"", "gen", "gen3", "gen3x", "3x8", "gen3x8 ", "gen3x8x", "genx8",
                             "gen300x8", "gen-3x8", "GEN3x8"})
-        EXPECT_NE(why(parse_link(bad)).find("write generation and lanes as gen3x8"),
+        EXPECT_NE(why(parse_link(bad)).find("should be generation and lanes, as gen3x8"),
                   std::string::npos)
             << bad;
     EXPECT_EQ(why(parse_link("gen7x8")), "link 'gen7x8': PCIe generations are 1 to 6, not 7");

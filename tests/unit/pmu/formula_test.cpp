@@ -43,7 +43,7 @@ TEST(formula, refuses_what_it_does_not_know) {
                             "a ^ b", "-a", "a + -1", "1e", "if_over(a, b, 1)", ","}) {
         const auto refused = formula::parse(bad);
         ASSERT_FALSE(refused) << bad;
-        EXPECT_NE(refused.error().text.find("should stand at '"), std::string::npos)
+        EXPECT_NE(refused.error().text.find("is expected at '"), std::string::npos)
             << refused.error().text;
     }
     EXPECT_FALSE(formula::parse(std::string(10000, '(')));

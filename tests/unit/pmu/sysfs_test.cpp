@@ -89,8 +89,7 @@ TEST(stack, that_nothing_names_is_said) {
     test::sysfs_tree tree(test::source_path("tests/data/pmu/icelakex.tree"));
     const auto device = *read_pci_device(tree.root(), "0000:3b:00.0");
     tree.put("bus/event_source/devices/uncore_iio_2/die0: 0000:ff");
-    expect_why(find_stack(tree.root(), device),
-               "no IIO stack says that it counts for root bus 0000:3a");
+    expect_why(find_stack(tree.root(), device), "no IIO stack is mapped to root bus 0000:3a");
     tree.put("bus/event_source/devices/uncore_iio_3/die0: 0000:3a");
     tree.put("bus/event_source/devices/uncore_iio_3/cpumask: ");
     expect_why(find_stack(tree.root(), device), "no CPU for die 0");

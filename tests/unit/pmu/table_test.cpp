@@ -27,7 +27,7 @@ TEST(table, is_found_for_the_cpu_of_each_recorded_machine) {
     const auto none = table_for({"GenuineIntel", 6, 0x9e});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, ENOTSUP);
-    EXPECT_NE(none.error().message().find("GenuineIntel-6-9E: there is no table"),
+    EXPECT_NE(none.error().message().find("GenuineIntel-6-9E: there is no event table"),
               std::string::npos);
 }
 
@@ -164,12 +164,12 @@ TEST(table, that_is_wrong_is_refused_with_its_line) {
         {"config: \"event=0x3c\"", "fixed: true", ":8", "needs a name or a config"},
         {"cycles: {", "Cycles: {", ":8", "a letter first"},
         {"[0, 1]", "[]", ":9", "at least one"},
-        {"leader: cycles", "leader: ipc", ":9", "stands before this one"},
-        {"ipc: {of", "more: {of", ":11", "the name of an event, too"},
+        {"leader: cycles", "leader: ipc", ":9", "an earlier event of the same PMU"},
+        {"ipc: {of", "more: {of", ":11", "also the name of an event"},
         {"of: core", "of: instance", ":11", "needs a kind"},
-        {"more / cycles", "more / part", ":11", "names 'part', which is no event"},
-        {"more / cycles", "more /", ":11", "should stand at"},
-        {"parent: ipc", "parent: part", ":12", "of the level before"},
+        {"more / cycles", "more / part", ":11", "uses 'part', which is neither an event"},
+        {"more / cycles", "more /", ":11", "is expected at"},
+        {"parent: ipc", "parent: part", ":12", "of the previous level"},
         {"over: 0.5", "over: 2", ":12", "from 0 to 1"},
     };
     EXPECT_EQ(refusal("family", "family"), "");

@@ -95,7 +95,7 @@ TEST_P(simnic_refuses, with_the_arguments_name) {
 INSTANTIATE_TEST_SUITE_P(
     all, simnic_refuses,
     ::testing::Values(
-        refused{"speed=10", "speed", "there are profile, pcie, mps"},
+        refused{"speed=10", "speed", "known are profile, pcie, mps"},
         refused{"profile", "profile", "key=value"}, refused{"profile=e9000", "profile", "ixgbe"},
         refused{"profile=mlx5", "profile", "model only"},
         refused{"profile=simple", "profile", "model only"},
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         refused{"wire=gen,size=64x", "size", "64 to 9732"},
         refused{"wire=gen,l2flows=0", "l2flows", "1 to"},
         refused{"wire=gen,l2flows=1,l3flows=1", "l2flows", "excludes"},
-        refused{"wire=gen,l2peers=7", "l2peers", "of l2flows"},
+        refused{"wire=gen,l2peers=7", "l2peers", "needs l2flows"},
         refused{"wire=gen,l2flows=9,l2peers=0", "l2peers", "1 to"},
         refused{"wire=gen,vlan=4095", "vlan", "1 to 4094"},
         refused{"wire=gen,vlan=1,size=9732", "vlan", "longer than 9732"},

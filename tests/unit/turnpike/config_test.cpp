@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml:1: eal.hugepages should be required or optional, not 'maybe'"},
         wrong{"eal with --", with("--in-memory", "-- --config"), "f.yaml:1: eal.args holds '--'"},
         wrong{"open quote", with("--in-memory", "'--in-memory"), "f.yaml:1: eal.args has a quote"},
-        wrong{"anchor", with("[1]", "&a [1]"), "f.yaml:2: anchors (&name) are not taken here"},
+        wrong{"anchor", with("[1]", "&a [1]"), "f.yaml:2: anchors (&name) are not supported"},
         wrong{"alias", with("[1]", "*a"), "f.yaml:2: is not YAML"},
         wrong{"not YAML", "a: [1, 2", "f.yaml:1: is not YAML"},
         wrong{"two documents", std::string(whole) + "---\na: 1\n",

@@ -99,7 +99,7 @@ TEST_P(xsk_filter_refuses, with_its_line_and_what_is_right) {
 INSTANTIATE_TEST_SUITE_P(
     all, xsk_filter_refuses,
     ::testing::Values(
-        wrong_filter{"protocol: tcp\n", 1, "a list of what stays with the kernel"},
+        wrong_filter{"protocol: tcp\n", 1, "a list of packets that go to the kernel"},
         wrong_filter{"[]\n", 1, "empty list"}, wrong_filter{"- tcp\n", 1, "should be a map"},
         wrong_filter{"- {}\n", 1, "selects nothing"},
         wrong_filter{"- {prot: tcp}\n", 1, "no key 'prot'"},

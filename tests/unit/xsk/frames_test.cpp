@@ -37,11 +37,10 @@ rte_mempool* pool_with_pinned_buffers() {
 
 INSTANTIATE_TEST_SUITE_P(
     all, xsk_pools,
-    ::testing::Values(
-        no_umem{"short_buffers", [] { return make_pool("short", 512, 1900); },
-                "pool 'short': cannot be a UMEM: its buffers have 1900 bytes"},
-        no_umem{"pinned_buffers", pool_with_pinned_buffers,
-                "pool 'pinned': cannot be a UMEM: its buffers lie in memory of their own"}),
+    ::testing::Values(no_umem{"short_buffers", [] { return make_pool("short", 512, 1900); },
+                              "pool 'short': cannot be a UMEM: its buffers have 1900 bytes"},
+                      no_umem{"pinned_buffers", pool_with_pinned_buffers,
+                              "pool 'pinned': cannot be a UMEM: its buffers are external"}),
     [](const auto& row) { return row.param.what; });
 
 TEST_F(xsk_port, frames_that_do_not_fit_a_buffer_need_scattering) {

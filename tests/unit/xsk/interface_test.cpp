@@ -132,7 +132,7 @@ TEST_F(xsk_port, other_changes_under_load_are_said_and_survived) {
     fflush(stderr);
     const std::string said = ::testing::internal::GetCapturedStderr();
     rte_log_set_global_level(RTE_LOG_ERR);
-    EXPECT_NE(said.find("near has MTU 2000 now, the port 1500"), std::string::npos) << said;
+    EXPECT_NE(said.find("near now has MTU 2000, the port has 1500"), std::string::npos) << said;
     EXPECT_NE(said.find("near receives on 2 queues, the port on 1"), std::string::npos) << said;
     EXPECT_TRUE(p.link_up());
     rte_eth_stats before{}, after{};

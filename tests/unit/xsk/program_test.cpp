@@ -51,7 +51,7 @@ TEST_F(xsk_attach, what_has_no_driver_mode_gets_skb) {
     o.mode = attach_mode::driver;
     const auto p = program::attach(o);
     ASSERT_FALSE(p.has_value());
-    EXPECT_NE(p.error().message().find("lo: its driver has no XDP"), std::string::npos)
+    EXPECT_NE(p.error().message().find("lo: its driver does not support XDP"), std::string::npos)
         << p.error().message();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device's side of PCIe: every access to host memory goes through here, is translated, and is
-// counted when it happens. And the registers, which the host writes.
+// The device's side of PCIe: translates and counts every access to host memory as it happens. Also
+// the registers that the host writes.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 namespace turnpike::simnic {
 
 /// A tail register (a doorbell): one past the last descriptor that the host has posted.
+///
 /// Threads  the queue's host thread writes, the engine reads.
 struct alignas(64) tail_register {
     std::atomic<uint32_t> value{0};
@@ -29,15 +30,15 @@ struct alignas(64) tail_register {
 /// Threads  the engine's lock; faults may be read by any.
 class bus {
   public:
-    /// cold  what is written stays in no cache
+    /// cold  evict written lines from the caches
     bus(const pcie::link& link, memory::source from, const std::atomic<uint64_t>* generation,
         bool cold)
         : memory_(std::move(from), generation),
           tally_(link),
           eviction_(cold ? &fastest_eviction() : nullptr) {}
 
-    /// Where a frame, or a part of one, lies in the host's memory. nullptr: a fault, counted. Reading or
-    /// writing it is an access, to be counted by count_frames().
+    /// The host address of a frame or a part of one; nullptr: a fault, which is counted. The caller
+    /// counts the access itself by count_frames().
     uint8_t* frame_at(uint64_t iova, uint32_t bytes) noexcept {
         uint8_t* at = memory_.at(iova, bytes);
         if (at == nullptr) [[unlikely]]
@@ -45,12 +46,12 @@ class bus {
         return at;
     }
 
-    /// The same, and what does not translate is no fault yet.
+    /// Like frame_at(), but an untranslatable address does not count as a fault.
     const uint8_t* peek_frame(uint64_t iova, uint32_t bytes) noexcept {
         return memory_.at(iova, bytes);
     }
 
-    /// n frames have been read (written); access_of(i) is a tally::access.
+    /// Count n frames that were read (written); access_of(i) is a tally::access.
     template <tally::direction D, class AccessOf>
     void count_frames(const tally::run& r, uint32_t n, AccessOf access_of) noexcept {
         tally_.frames<D>(r, n, access_of);
@@ -76,7 +77,7 @@ class bus {
         return reinterpret_cast<descriptor*>(at);
     }
 
-    /// n RX answers of `each` bytes, one behind another, each written by itself.
+    /// Address of n consecutive RX write-backs of `each` bytes; counts a write for each.
     descriptor* write_answers_singly(uint64_t iova, uint32_t n, uint32_t each) noexcept {
         uint8_t* at = memory_.at(iova, uint64_t{n} * each);
         if (at == nullptr) [[unlikely]]
@@ -86,7 +87,7 @@ class bus {
     }
 
     [[nodiscard]] bool cold() const noexcept { return eviction_ != nullptr; }
-    /// These bytes have been written.
+    /// Call it after writing these bytes.
     void written(const void* at, uint32_t bytes) noexcept {
         if (!cold()) [[likely]]
             return;
@@ -96,7 +97,7 @@ class bus {
     void written_frame(uint64_t iova, uint32_t bytes) noexcept {
         if (const uint8_t* at = memory_.at(iova, bytes); at != nullptr) written(at, bytes);
     }
-    /// The device's work of a poll is done: so is that of its writes.
+    /// Complete the evictions of this poll.
     void settle_writes() noexcept {
         if (!unsettled_) [[likely]]
             return;
@@ -121,7 +122,7 @@ class bus {
     bool unsettled_ = false;
 };
 
-/// Answer a descriptor: word 1, which says "done", is the last that the host can see change.
+/// Write back a descriptor. Word 1 has the done bit, so the host must see it change last.
 inline void answer(descriptor& d, uint64_t word_0, uint64_t word_1) noexcept {
     __atomic_store_n(&d.word[0], word_0, __ATOMIC_RELAXED);
     __atomic_store_n(&d.word[1], word_1, __ATOMIC_RELEASE);

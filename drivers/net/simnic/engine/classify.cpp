@@ -29,7 +29,7 @@ uint32_t verify_checksums(const frame_class& c, const uint8_t* frame) noexcept {
     const bool v6 = l3 == ptype_l3_ipv6 || l3 == ptype_l3_ipv6_extensions;
     if (l3 == 0) return 0;
     const uint8_t* ip = frame + c.l3_at;
-    // The addresses are part of both sums.
+    // Sum the addresses once: both checksums include them.
     native_sum l4_sum;
     if (v6) {
         l4_sum.add(ip + offsetof(ipv6_header, source), 32);
@@ -47,7 +47,7 @@ uint32_t verify_checksums(const frame_class& c, const uint8_t* frame) noexcept {
     const uint32_t field = l4 == ptype_l4_udp ? 6 : 16;
     if (l4_bytes < field + 2) return status;
     const uint8_t* l4_header = frame + c.l4_at;
-    // RFC 768: a sender that made none sends zero.
+    // RFC 768: zero means that the sender computed no checksum.
     if (l4 == ptype_l4_udp && !v6 && load_be<uint16_t>(l4_header + field) == 0) return status;
     l4_sum.add(big_endian(c.protocol));
     l4_sum.add(big_endian(l4_bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the device sees in a frame: its type for the descriptor, checksums to verify or insert.
+// The device's parser: packet type for the descriptor, checksums to verify or insert.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace turnpike::simnic {
 
-/// Whole words: a smaller struct would be returned in registers, packed from narrow stores, and every
-/// frame would wait for them to be forwarded (75 of 220 cycles, turnpike-bench-pmd).
+/// Use 32-bit members: a smaller struct is returned in registers, packed from narrow stores, and
+/// every frame then waits for store forwarding (75 of 220 cycles, turnpike-bench-pmd).
 struct frame_class {
     uint32_t ptype = 0;
-    uint32_t protocol = 0;          ///< of the IP header; 0 where there is none
+    uint32_t protocol = 0;          ///< the IP header's; 0: none
     uint32_t l3_at = 0, l4_at = 0;  ///< offsets; 0: no such header
-    uint32_t end = 0;               ///< where the IP packet ends (what follows is padding)
+    uint32_t end = 0;               ///< end of the IP packet (padding follows)
 };
 static_assert(sizeof(frame_class) > 16);
 
@@ -70,7 +70,8 @@ inline void classify_ipv6(const uint8_t* frame, uint32_t bytes, uint32_t at,
     c.protocol = ip.next_header;
     c.end = end;
     const bool fragment = ip.next_header == next_fragment;
-    // The device does not walk extension headers: what follows them has no type and no checksum.
+    // The device does not parse IPv6 extension headers: their payload has no L4 type and no
+    // checksum.
     const bool extended = ip.next_header == 0 || ip.next_header == 43 || ip.next_header == 60 ||
                           ip.next_header == 51 || fragment;
     c.ptype |= extended ? ptype_l3_ipv6_extensions : ptype_l3_ipv6;
@@ -80,7 +81,7 @@ inline void classify_ipv6(const uint8_t* frame, uint32_t bytes, uint32_t at,
 
 }  // namespace detail
 
-/// Any bytes are fine. Threads any. Errors none.
+/// Accepts any bytes. Threads any. Errors none.
 [[nodiscard]] inline frame_class classify(const uint8_t* frame, uint32_t bytes) noexcept {
     using namespace packet;
     frame_class c;
@@ -88,7 +89,8 @@ inline void classify_ipv6(const uint8_t* frame, uint32_t bytes, uint32_t at,
     uint32_t at = sizeof(ethernet_header);
     uint16_t type = load_be<uint16_t>(frame + 12);
     c.ptype = ptype_l2_ether;
-    // One tag, or two: IEEE 802.1Q section 9.6 has 0x88a8 for the outer one, many have 0x8100.
+    // One or two tags: IEEE 802.1Q section 9.6 specifies 0x88a8 for the outer one; many networks
+    // use 0x8100.
     for (uint32_t tagged = ptype_l2_vlan; tagged <= ptype_l2_qinq; ++tagged) {
         const bool outer = type == ether_type_service && tagged == ptype_l2_vlan;
         if ((type != ether_type_vlan && !outer) || at + sizeof(vlan_tag) > bytes) break;
@@ -105,10 +107,10 @@ inline void classify_ipv6(const uint8_t* frame, uint32_t bytes, uint32_t at,
     return c;
 }
 
-/// The checksum bits of an RX answer.
+/// The checksum bits of an RX write-back.
 [[nodiscard]] uint32_t verify_checksums(const frame_class& c, const uint8_t* frame) noexcept;
 
-/// What a TX command asks for, where the headers it names are there.
+/// Insert the checksums that a TX command requests, if the frame has their headers.
 void insert_checksums(uint64_t command, uint8_t* frame, uint32_t bytes) noexcept;
 
 }  // namespace turnpike::simnic

@@ -20,7 +20,7 @@ bool has_tag(const outgoing& frame) noexcept {
     return type == packet::ether_type_vlan || type == packet::ether_type_service;
 }
 
-/// The outer VLAN tag goes into the answer; the frame's type is that of the rest.
+/// Move the outer VLAN tag to the descriptor; the packet type describes the rest of the frame.
 void strip(const outgoing& frame, incoming& in) noexcept {
     const uint32_t l2 = in.ptype & 0xf;
     if (l2 == ptype_l2_vlan) in.ptype = (in.ptype & ~0xfu) | ptype_l2_ether;
@@ -29,9 +29,9 @@ void strip(const outgoing& frame, incoming& in) noexcept {
     in.status |= rx_stripped;
 }
 
-constexpr uint32_t no_queue = UINT32_MAX;  // of a frame that is not for the host
+constexpr uint32_t no_queue = UINT32_MAX;  // the frame is not for the host
 
-/// Cycles that a byte takes on the wire.
+/// TSC cycles per byte on the wire.
 double cycles_per_byte(const engine_settings& s) noexcept {
     return s.link_gbps > 0 ? static_cast<double>(s.tsc_hz) * 8 / (s.link_gbps * 1e9) : 0;
 }
@@ -99,14 +99,15 @@ void engine::poll(uint32_t rx_budget) noexcept {
     receive(rx_budget);
     bus_.settle_writes();
     const uint64_t end = cost::tsc();
-    // Behind the device's own work: 32 long frames take longer than its patience lasts.
+    // Read the clock after the device's work: 32 long frames take longer than the patience
+    // interval.
     if (moved) tail_moved_at_ = end;
     cycles.add(end - start);
     polls.add(1);
     unlock();
 }
 
-/// Has a tail moved since the last call?
+/// Returns whether a tail moved since the last call.
 bool engine::transmit(uint64_t now) noexcept {
     bool moved = false;
     for (uint16_t q = 0; q < tx_in_use_; ++q) moved |= tx_[q]->tail_moved();
@@ -114,9 +115,10 @@ bool engine::transmit(uint64_t now) noexcept {
     return moved;
 }
 
-/// The queues take turns, a batch each, so that none waits for another to have nothing more; the next
-/// call goes on where this one ends.
-/// patient  a bit for each queue whose descriptors and answers may wait for company
+/// Queues take turns, a batch each, so that a busy queue does not starve the others; the next call
+/// continues after the last queue served.
+///
+/// patient  bitmap of queues whose descriptors and write-backs may wait for a batch to fill
 void engine::send_posted(uint32_t patient) noexcept {
     uint32_t busy = 0;
     for (uint16_t q = 0; q < tx_in_use_; ++q) {
@@ -134,13 +136,13 @@ void engine::send_posted(uint32_t patient) noexcept {
         if (n == 0) busy &= ~(1u << q);
         left -= n;
     }
-    // Nothing waits: time that passes from here on is not saved up.
+    // Nothing is pending: idle wire time is not credited.
     if (busy == 0) tx_pace_.idle_until(wire_time_);
 }
 
 uint32_t engine::send_some(tx_ring& ring, bool patient, uint32_t most) noexcept {
     std::array<outgoing, frame_batch> frames;
-    // On a paced wire one at a time: how many may pass depends on their lengths.
+    // A paced wire takes one frame at a time: the number that may pass depends on their lengths.
     const uint32_t at_once = tx_pace_.limits() ? 1 : std::min(most, frame_batch);
     const uint32_t n = ring.next(patient, {frames.data(), at_once});
     if (n == 0) return 0;
@@ -192,8 +194,9 @@ void engine::look_at(const outgoing& frame, const wishes& w, incoming& in) const
     in.status |= rx_hashed;
 }
 
-/// Frames to their queues, up to the first that the only queue has no buffer for; how many. With
-/// several queues one that is full must not stop the others: its frames are missed.
+/// Deliver frames to their queues; returns how many. Stops at the first frame if the only queue has
+/// no buffer for it. With several queues, a full queue must not block the others: its frames count
+/// as missed.
 uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const bool report_hash = report_hash_.load(relaxed);
@@ -219,7 +222,7 @@ uint32_t engine::deliver(std::span<const outgoing> frames) noexcept {
     return n;
 }
 
-/// Taken and given back a poll at a time, the lock keeps nobody from working meanwhile.
+/// Takes and releases the lock for each poll, so that other threads continue meanwhile.
 void engine::drain(uint32_t queues) noexcept {
     uint64_t end = 0;
     for (bool waits = true; waits; sched_yield())

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device: its queues, its wire, its clock. One poll() does what there is to do now; who calls it
-// (the driver's bursts, or a thread of the device's own) is decided outside.
+// The device: its queues, its wire, its clock. One poll() does all pending work; the driver's
+// bursts or the device's own thread call it.
 //
-// Wire time follows the TSC, but never by more than `stall_us` from one poll to the next. Where the
-// machine takes the CPU away for a while, the wire stops too: losses say what the forwarder lost, not
-// what the scheduler did. And a poll moves no more than the host asks for (rx_budget), so with engine=inline
-// a forwarder that is merely slow slows the wire down; it loses where it posts too few buffers.
-// With engine=thread the device waits for nobody: what a slow or stalled host does not take is lost.
+// Wire time follows the TSC, but advances by at most `stall_us` from one poll to the next. While
+// the scheduler preempts the process, the wire stops too: loss counters show frames that the
+// forwarder lost, not frames lost to the scheduler. With engine=inline a poll delivers no more
+// frames than the host asks for (rx_budget), so a slow forwarder slows down the wire and loses
+// frames only when it posts too few buffers. With engine=thread the device does not wait for the
+// host: frames for which a slow or stalled host posted no buffer are lost.
 #pragma once
 
 #include <atomic>
@@ -28,13 +29,13 @@ namespace turnpike::simnic {
 struct engine_settings {
     simnic::policy policy{};
     pcie::link link{};
-    double link_gbps = 0;  ///< 0: the wire does not pace
-    bool cold = false;     ///< what the device writes stays in no cache (eviction.hpp)
+    double link_gbps = 0;  ///< 0: unpaced
+    bool cold = false;     ///< evict device writes from the caches (eviction.hpp)
     uint64_t tsc_hz = 1'000'000'000;
     uint16_t rx_queues = 16, tx_queues = 16;
 };
 
-/// Which frames are for the host. Threads: control writes, the engine reads.
+/// Destination MAC filter. Threads: control writes, the engine reads.
 struct rx_filter {
     static constexpr uint32_t most = 64;
     std::atomic<bool> promiscuous{false}, all_multicast{false};
@@ -43,7 +44,7 @@ struct rx_filter {
     packet::mac_address also[most]{};  // likewise
     uint32_t also_count = 0;
 
-    /// Where the port is not promiscuous.
+    /// Applies unless the port is promiscuous.
     [[nodiscard]] bool takes(const uint8_t* frame) const noexcept;
 };
 
@@ -52,37 +53,39 @@ class engine {
     engine(const engine_settings& s, memory::source from, const std::atomic<uint64_t>* generation,
            std::unique_ptr<wire> w);
 
-    /// Work, unless another thread is at it.
-    /// rx_budget  frames to receive at most
+    /// Do pending work, unless another thread holds the lock.
+    ///
+    /// rx_budget  maximum number of frames to receive
     void poll(uint32_t rx_budget) noexcept;
-    /// Only what is to be sent.
+    /// Transmit only.
     void poll_tx() noexcept { poll(0); }
 
-    /// Control: runs `change` while no poll does.
+    /// Control: run `change` while no poll runs.
     template <class Change>
     void exclusively(Change change) noexcept {
         lock();
         change();
         unlock();
     }
-    /// Control: what was posted to these queues (a bit each) is sent and answered; polls go on meanwhile.
-    /// What a second of wire time does not move, for it lies nowhere, stays. The queues in use only, to
-    /// which nobody posts any more.
+    /// Control: transmit and write back descriptors posted to these queues (bitmap) while polls
+    /// continue. Frames that a second of wire time does not move remain: their addresses do not
+    /// translate. Call it only for queues in use, after the last post.
     void drain(uint32_t queues = ~0u) noexcept;
 
-    /// Queues 0 to n - 1 work from here on. Within exclusively().
+    /// Enable queues 0 to n - 1. Call it within exclusively().
     void set_queues(uint16_t rx, uint16_t tx) noexcept;
     rx_ring& rx(uint16_t queue) noexcept { return *rx_[queue]; }
     tx_ring& tx(uint16_t queue) noexcept { return *tx_[queue]; }
     rx_filter& filter() noexcept { return filter_; }
     simnic::rss& scaling() noexcept { return rss_; }
-    /// Whether answers bear the hash.
+    /// Report the RSS hash in RX descriptors.
     void report_hash(bool on) noexcept { report_hash_.store(on, std::memory_order_relaxed); }
     simnic::wire& line() noexcept { return *wire_; }
-    /// Control: a link that is down brings nothing in, and what the host sends is lost on it. What has
-    /// come already stays. Once this has returned, no poll goes on as before.
+    /// Control: a link that is down delivers no frames, and frames that the host sends on it are
+    /// lost. Frames received before stay in the rings. After it returns, no poll uses the previous
+    /// state.
     void set_link(bool up) noexcept;
-    /// Pulled out: the link does not come up again.
+    /// Remove the device: the link does not come up again.
     void vanish() noexcept {
         gone_.store(true, std::memory_order_relaxed);
         set_link(false);
@@ -93,7 +96,7 @@ class engine {
     }
     simnic::bus& pcie_bus() noexcept { return bus_; }
     const engine_settings& settings() const noexcept { return settings_; }
-    /// Control waits for its turn: a thread that polls lets it in.
+    /// Control waits for the lock: a polling thread must yield it.
     [[nodiscard]] bool wanted() const noexcept {
         return wanted_.load(std::memory_order_relaxed) != 0;
     }
@@ -101,12 +104,12 @@ class engine {
     [[nodiscard]] uint16_t tx_queues() const noexcept { return static_cast<uint16_t>(tx_.size()); }
 
     cost::counter cycles{}, polls{}, missed{}, filtered{};
-    cost::counter link_tx_lost{};  ///< to set_link(false)
+    cost::counter link_tx_lost{};  ///< frames sent after set_link(false)
 
   private:
     static constexpr uint64_t stall_us = 100;
     static constexpr uint64_t patience_us = 20;
-    /// testpmd's longest burst: a host that posts as fast as the device sends does not keep a poll for ever.
+    /// testpmd's longest burst. Bounds a poll even if the host posts as fast as the device sends.
     static constexpr uint32_t tx_frames_a_poll = 512;
 
     bool try_lock() noexcept { return !busy_.exchange(true, std::memory_order_acquire); }
@@ -118,7 +121,7 @@ class engine {
     uint32_t send_some(tx_ring& ring, bool patient, uint32_t most) noexcept;
     void receive(uint32_t budget) noexcept;
     uint32_t deliver(std::span<const outgoing> frames) noexcept;
-    /// What is asked for, read once a batch.
+    /// Settings, read once per batch.
     struct wishes {
         bool promiscuous, verify_checksums, strip_tags, hash, report_hash;
     };
@@ -138,7 +141,7 @@ class engine {
     uint16_t rx_in_use_ = 0, tx_in_use_ = 0;
     uint64_t last_tsc_ = 0, wire_time_ = 0, stall_cycles_ = 0, patience_cycles_ = 0;
     uint64_t tail_moved_at_ = 0;
-    uint32_t tx_turn_ = 0;  // the queue that is next to send, if it has something
+    uint32_t tx_turn_ = 0;  // the next queue to serve
     alignas(64) std::atomic<bool> busy_{false};
     std::atomic<uint32_t> wanted_{0};
 };

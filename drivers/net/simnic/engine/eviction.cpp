@@ -18,20 +18,20 @@ struct lines {
           end(reinterpret_cast<uintptr_t>(at) + bytes) {}
 };
 
-/// GCC 12 and clang 14 do not ask for this one by __builtin_cpu_supports.
+/// __builtin_cpu_supports of GCC 12 and clang 14 does not know clflushopt.
 bool has_clflushopt() noexcept {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
 }
 
-/// Lines go out beside each other.
+/// CLFLUSHOPT evicts lines in parallel.
 [[gnu::target("clflushopt")]] void evict_by_clflushopt(const void* at, uint32_t bytes) noexcept {
     const lines all(at, bytes);
     for (uintptr_t line = all.first; line < all.end; line += line_bytes)
         _mm_clflushopt(reinterpret_cast<void*>(line));
 }
 
-/// One after the other.
+/// CLFLUSH evicts lines serially.
 void evict_by_clflush(const void* at, uint32_t bytes) noexcept {
     const lines all(at, bytes);
     for (uintptr_t line = all.first; line < all.end; line += line_bytes)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// memory=cold: what the device has written goes out of every cache to memory, where a NIC's writes end on a
-// machine without DDIO. Then a host that forgot to prefetch waits for it.
+// memory=cold: evict device writes from every cache to memory, as on a machine without DDIO. A
+// driver that does not prefetch then pays for the cache miss.
+//
 // Source: Intel SDM volume 2, CLFLUSHOPT, CLFLUSH; volume 1 section 11.4.4 (MFENCE orders them).
 #pragma once
 
@@ -13,17 +14,17 @@ namespace turnpike::simnic {
 struct eviction {
     std::string_view name;
     bool (*runs_here)() noexcept;
-    /// The lines that [at, at + bytes) lies in, at some time before the next settle() returns.
+    /// Evict the cache lines of [at, at + bytes) before the next settle() returns.
     void (*evict)(const void* at, uint32_t bytes) noexcept;
 };
 
-/// The quickest first; the last runs on any x86-64.
+/// Fastest first; the last one runs on any x86-64.
 [[nodiscard]] std::span<const eviction> evictions() noexcept;
 
-/// The first of them that runs here.
+/// The first one that this CPU supports.
 [[nodiscard]] const eviction& fastest_eviction() noexcept;
 
-/// What was evicted is in memory.
+/// Wait until evicted lines are in memory.
 inline void settle() noexcept { __builtin_ia32_mfence(); }
 
 }  // namespace turnpike::simnic

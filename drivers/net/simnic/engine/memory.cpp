@@ -8,7 +8,8 @@
 namespace turnpike::simnic {
 namespace {
 
-// A driver gone mad must not make the device walk EAL's memory for every descriptor.
+// Limits refreshes: a faulty driver must not make the device walk EAL's memory for every
+// descriptor.
 constexpr uint64_t refresh_pause_cycles = 1'000'000;
 
 void sort_and_join(std::vector<memory_range>& ranges) {
@@ -40,7 +41,7 @@ void memory::refresh() noexcept {
         ranges_ = from_();
         sort_and_join(ranges_);
     } catch (...) {
-        ranges_.clear();  // no memory for the table: every access faults, and is counted
+        ranges_.clear();  // allocation failed: every access faults, and is counted
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device's view of host memory: I/O addresses to pointers, as an IOMMU would translate them.
+// The device's translation of I/O addresses to host pointers, as by an IOMMU.
 #pragma once
 
 #include <array>
@@ -10,23 +10,23 @@
 
 namespace turnpike::simnic {
 
-/// A stretch of memory whose I/O addresses follow each other.
+/// A range of memory that is contiguous in I/O addresses.
 struct memory_range {
     uint64_t iova = 0;
     uint64_t bytes = 0;
     uint8_t* base = nullptr;
 };
 
-/// Threads  one at a time (the engine's lock); generation may be raised by any.
+/// Threads  one at a time (the engine's lock); any thread may increment `generation`.
 class memory {
   public:
     using source = std::function<std::vector<memory_range>()>;
 
-    /// from        what there is now; asked again when `generation` changed or something is missing
-    /// generation  raised whenever memory comes or goes; may be null
+    /// from        returns the current ranges; called again if `generation` changed or a lookup failed
+    /// generation  incremented when memory is added or removed; may be null
     explicit memory(source from, const std::atomic<uint64_t>* generation = nullptr);
 
-    /// The bytes at `iova`, or nullptr: not wholly within one range.
+    /// The bytes at `iova`; nullptr unless one range contains all of them.
     [[nodiscard]] uint8_t* at(uint64_t iova, uint64_t bytes) noexcept {
         const memory_range& r = cache_[iova >> page_shift & (cache_.size() - 1)];
         const uint64_t offset = iova - r.iova;
@@ -35,14 +35,14 @@ class memory {
         return search(iova, bytes);
     }
 
-    /// Forget what has gone. Once a poll.
+    /// Call it once per poll: drops ranges of removed memory.
     void follow() noexcept {
         if (generation_ != nullptr && generation_->load(std::memory_order_acquire) != seen_)
             [[unlikely]]
             refresh();
     }
 
-    /// Ask the source anew.
+    /// Read the ranges from the source again.
     void refresh() noexcept;
 
   private:
@@ -55,7 +55,7 @@ class memory {
     const std::atomic<uint64_t>* generation_;
     uint64_t seen_ = 0;
     uint64_t refreshed_ = 0;
-    std::vector<memory_range> ranges_{};  // sorted, neighbours joined
+    std::vector<memory_range> ranges_{};  // sorted, adjacent ranges merged
     std::array<memory_range, 256> cache_{};
 };
 

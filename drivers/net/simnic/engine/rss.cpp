@@ -10,7 +10,7 @@ namespace turnpike::simnic {
 void rss::set_key(const key& k) noexcept {
     key_ = k;
     for (size_t at = 0; at < input_bytes; ++at) {
-        // The 39 bits of the key that this byte's bits can select.
+        // The 39 key bits that the bits of this byte can select.
         const uint64_t window = uint64_t{load_be<uint32_t>(&k[at])} << 8 | k[at + 4];
         for (uint32_t byte = 0; byte < 256; ++byte) {
             uint32_t hash = 0;
@@ -32,7 +32,7 @@ bool rss::hash(const frame_class& c, const uint8_t* frame, uint32_t& into) const
     constexpr uint32_t port_bytes = 4;
     const bool ports = (types & with_ports) != 0 && c.l4_at != 0 && c.l4_at + port_bytes <= c.end;
     if (!ports && (types & (v6 ? rss_ipv6 : rss_ipv4)) == 0) return false;
-    // Source and destination stand side by side.
+    // Source and destination address are adjacent.
     const uint32_t addresses = v6 ? 32 : 8;
     const size_t from =
         v6 ? offsetof(packet::ipv6_header, source) : offsetof(packet::ipv4_header, source);

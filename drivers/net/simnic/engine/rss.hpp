@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receive side scaling: which queue a frame goes to.
-// Source: Microsoft, "RSS hashing functions" and "Verifying the RSS hash calculation" (Windows driver
-// documentation): the Toeplitz hash of source address, destination address, source port, destination
-// port, as they stand in the frame, under a key of 40 bytes.
+// Receive side scaling: selects a frame's RX queue. Source: Microsoft, "RSS hashing functions" and
+// "Verifying the RSS hash calculation" (Windows driver documentation): the Toeplitz hash of source
+// address, destination address, source port, destination port, in network byte order, with a
+// 40-byte key.
 //
 //   hash = XOR over the set bits i of the input, from the left, of the key's bits i to i + 31
 //
-// A byte's share is looked up: 36 bytes of the longest input (IPv6 and ports), 256 values each.
+// Each byte's contribution is a table lookup: 36 bytes of the longest input (IPv6 and ports), 256
+// values each.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@
 
 namespace turnpike::simnic {
 
-/// What is hashed, of each kind of frame; addresses alone where only ipv4 or ipv6 is given.
+/// Hash input by packet type; ipv4 or ipv6 alone hashes only the addresses.
 enum rss_types : uint32_t {
     rss_ipv4 = 1u << 0,
     rss_ipv4_tcp = 1u << 1,
@@ -45,18 +46,19 @@ class rss {
         for (const uint8_t byte : input) hash ^= share_[at++][byte];
         return hash;
     }
-    /// false: nothing of this frame is hashed; it goes to queue 0.
+    /// Returns false if the frame has no hash; it goes to queue 0 then.
     [[nodiscard]] bool hash(const frame_class& c, const uint8_t* frame,
                             uint32_t& into) const noexcept;
     [[nodiscard]] uint16_t queue_of(uint32_t hash) const noexcept {
         return table[hash % table_entries];
     }
 
-    uint32_t types = 0;  ///< of rss_types; 0: off
+    uint32_t types = 0;  ///< bitmap of rss_types; 0: off
     std::array<uint16_t, table_entries> table{};
 
-    /// The first 320 bits of pi's fraction. Flows whose two addresses count in step, as wire=gen has
-    /// them, spread evenly; under Microsoft's key 100 of them reach 2 of 4 queues.
+    /// The first 320 bits of pi's fraction. Flows whose source and destination addresses increment
+    /// in step, as wire=gen generates them, spread evenly; with Microsoft's key 100 of them reach 2
+    /// of 4 queues.
     static constexpr key default_key{0x24, 0x3f, 0x6a, 0x88, 0x85, 0xa3, 0x08, 0xd3, 0x13, 0x19,
                                      0x8a, 0x2e, 0x03, 0x70, 0x73, 0x44, 0xa4, 0x09, 0x38, 0x22,
                                      0x29, 0x9f, 0x31, 0xd0, 0x08, 0x2e, 0xfa, 0x98, 0xec, 0x4e,

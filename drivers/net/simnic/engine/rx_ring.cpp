@@ -13,7 +13,7 @@ using pcie::purpose;
 
 namespace {
 
-/// Small frames without a call: 32 to 64 bytes in four pieces that may overlap.
+/// Copy 32 to 64 bytes inline, in four pieces that may overlap.
 void copy_frame(uint8_t* to, const uint8_t* from, uint32_t bytes) noexcept {
     if (bytes < 32 || bytes > 64) {
         std::memcpy(to, from, bytes);
@@ -32,13 +32,13 @@ void copy_frame(uint8_t* to, const uint8_t* from, uint32_t bytes) noexcept {
     std::memcpy(to + bytes - 16, &fourth, sizeof fourth);
 }
 
-/// Of the frame as the host gets it.
+/// Length of the frame in the host's buffers.
 uint32_t length_of(const incoming& frame) noexcept {
     const bool strip = (frame.status & rx_stripped) != 0;
     return frame.length - (strip ? uint32_t{sizeof(packet::vlan_tag)} : 0);
 }
 
-/// Bytes `at` to `at + bytes` of the frame without the tag that stands behind its addresses.
+/// Copy bytes `at` to `at + bytes` of the frame with its VLAN tag removed.
 void copy_without_tag(uint8_t* to, const uint8_t* frame, uint32_t at, uint32_t bytes) noexcept {
     constexpr uint32_t addresses = 12;
     const uint32_t before = at < addresses ? std::min(addresses - at, bytes) : 0;
@@ -62,7 +62,7 @@ bool rx_ring::fetch() noexcept {
         bad_tail.add(1);
         return false;
     }
-    // To the tail or to the ring's end: the rest is a fetch of its own.
+    // Fetch up to the tail or the ring's end; a wrapped rest is a separate fetch.
     const uint32_t posted = (tail >= next_fetch_ ? tail : settings_.size) - next_fetch_;
     const uint32_t n = std::min(posted, policy_.fetch_batch);
     if (n == 0) return false;
@@ -79,7 +79,7 @@ bool rx_ring::fetch() noexcept {
     return true;
 }
 
-/// A frame into a buffer; gives the answer.
+/// Copy a frame into a buffer; returns the write-back.
 [[gnu::always_inline]] inline descriptor rx_ring::fill(uint64_t buffer,
                                                        const incoming& frame) noexcept {
     const bool strip = (frame.status & rx_stripped) != 0;
@@ -95,14 +95,14 @@ bool rx_ring::fetch() noexcept {
              rx_answer_1(rx_done | rx_end | frame.status, length)}};
 }
 
-/// How many answers leave together, from here on.
+/// Number of write-backs to coalesce from here on.
 uint32_t rx_ring::answers_wanted() noexcept {
     switch (policy_.write_back) {
         case pcie::write_back_policy::batch:
             return policy_.write_back_packets;
         case pcie::write_back_policy::by_line: {
-            // Whole lines carry their share of the entries: each decision is for entries at a
-            // line's start, so spend the share line by line.
+            // full_line_share is a share of the entries, but each decision is made for the entries
+            // at a line's start: so spend the share line by line.
             if (answer_at_ % policy_.write_back_packets != 0) return 1;
             line_share_ += policy_.full_line_share;
             if (line_share_ < 1) return 1;
@@ -132,7 +132,7 @@ uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
     return n;
 }
 
-/// Descriptors with a buffer that the device has not used yet.
+/// Posted descriptors whose buffers the device has not used yet.
 uint32_t rx_ring::posted() const noexcept {
     const uint32_t on_chip = fetched_ - chip_at_;
     if (settings_.size == 0) return 0;
@@ -142,8 +142,8 @@ uint32_t rx_ring::posted() const noexcept {
            (tail >= next_fetch_ ? tail - next_fetch_ : settings_.size - next_fetch_ + tail);
 }
 
-/// A frame into as many buffers as it takes, or, if they are not all there, none. Each answer has the
-/// frame's type and status; the last says that it ends.
+/// Copy a frame into as many buffers as it needs, or, if too few are posted, into none. Each
+/// write-back has the frame's type and status; the last one has rx_end.
 bool rx_ring::receive_scattered(const incoming& frame) noexcept {
     const bool strip = (frame.status & rx_stripped) != 0;
     const uint32_t length = length_of(frame), most = settings_.buffer_bytes;
@@ -208,8 +208,9 @@ uint32_t rx_ring::receive_whole(std::span<const incoming> frames) noexcept {
     return n;
 }
 
-/// Write the answers that wait, as many together as the policy has it.
-/// all  also those that would wait for company
+/// Write back pending descriptors, coalesced as the policy says.
+///
+/// all  do not wait for a batch to fill
 void rx_ring::write_back(bool all) noexcept {
     uint32_t done = 0;
     if (policy_.write_back == pcie::write_back_policy::per_packet) {
@@ -229,7 +230,7 @@ void rx_ring::write_back(bool all) noexcept {
         std::memmove(stamps_.data(), &stamps_[done], waiting_ * sizeof(uint64_t));
 }
 
-/// singly  each in a write of its own; else all in one, or two around the ring's end
+/// singly  a write per descriptor; otherwise one write, or two around the ring's end
 void rx_ring::write_answers(const descriptor* answers, uint32_t count, bool singly) noexcept {
     const uint32_t each = policy_.descriptor_bytes, words = each / sizeof(descriptor);
     while (count > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One receive queue as the device sees it: fetch descriptors ahead, fill buffers in order, answer.
+// The device's side of a receive queue: prefetch descriptors, fill buffers in order, write back.
 //
 //   0 ........ answered ........ filled ........ fetched ........ tail ........ size
 //     host's          answer waits      on the chip      posted, not fetched
@@ -15,24 +15,24 @@
 namespace turnpike::simnic {
 
 struct rx_ring_settings {
-    uint64_t iova = 0;  ///< of the ring
+    uint64_t iova = 0;  ///< the ring's address
     uint32_t size = 0;  ///< descriptors, a multiple of 32
     uint32_t buffer_bytes = 0;
-    bool scatter = false;  ///< a frame longer than a buffer goes into several
+    bool scatter = false;  ///< a frame longer than a buffer uses several
     bool timestamps =
-        false;  ///< word 2 of an answer (32-byte descriptors) says when, in TSC cycles
+        false;  ///< word 2 of a write-back (32-byte descriptors) has the arrival time in TSC cycles
     tail_register* tail = nullptr;
 };
 
-/// A frame from the wire and what the device found in it.
+/// A frame from the wire, parsed by the device.
 struct incoming {
     const uint8_t* bytes;
     uint32_t length;
     uint32_t ptype;
     uint32_t queue;
-    uint32_t status;  ///< of an answer: checksums, rx_hashed
+    uint32_t status;  ///< write-back status: checksums, rx_hashed
     uint32_t hash;
-    uint32_t tag;  ///< with rx_stripped: what stands behind the addresses and is left out
+    uint32_t tag;  ///< with rx_stripped: the VLAN tag, omitted from the buffer
 };
 
 /// Threads  the engine's lock; counters may be read by any.
@@ -43,11 +43,13 @@ class rx_ring {
     void attach(const rx_ring_settings& s) noexcept;
     void detach() noexcept { attach({}); }
 
-    /// Fill buffers and answer their descriptors, until one is missing; how many frames went in.
+    /// Fill buffers and write back their descriptors until no buffer is left; returns how many
+    /// frames fit.
+    ///
     /// frames  at most frame_batch
     uint32_t receive(std::span<const incoming> frames) noexcept;
 
-    /// The wire has nothing more for now: answers do not wait for company.
+    /// The wire is idle: write back without waiting for a batch to fill.
     void flush() noexcept { write_back(true); }
 
     cost::counter packets{}, bytes{}, errors{}, bad_tail{};
@@ -66,10 +68,10 @@ class rx_ring {
     bus& bus_;
     rx_ring_settings settings_{};
     uint32_t next_fetch_ = 0;  // ring index
-    uint32_t fetched_ = 0;     // on the chip
+    uint32_t fetched_ = 0;     // in the device
     uint32_t chip_at_ = 0;     // the next of them to use
     std::array<uint64_t, most_fetched> chip_{};
-    uint32_t answer_at_ = 0;  // ring index of the first answer that waits
+    uint32_t answer_at_ = 0;  // ring index of the first pending write-back
     uint32_t waiting_ = 0, wanted_ = 1;
     double line_share_ = 0;
     std::array<descriptor, 2 * most_fetched> answers_{};

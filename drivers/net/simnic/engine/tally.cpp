@@ -76,7 +76,7 @@ pcie_bill tally::read(uint64_t register_writes) const noexcept {
             for (uint32_t count = 1; count < answers_singly_[size][place].size(); ++count) {
                 const uint64_t n = answers_singly_[size][place][count].read();
                 const uint32_t each = (size + 1) * unit;
-                // Aligned to themselves, they all touch one line in part.
+                // Write-backs are aligned to their size, so each is a partial write of one line.
                 if (n != 0)
                     of(purpose::rx_write_back)
                         .add(pcie::write(link_, place * unit, each), n * count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The count of what the device does on PCIe. An access is noted where it happens, by its place in a
-// line and its length; what it costs in TLPs and lines is worked out (pcie/access.hpp) when somebody
-// reads. So noting one is an increment, and the count is exact.
+// Counts the device's PCIe accesses. An access is recorded by its offset in a cache line and its
+// length; its cost in TLPs and lines is computed (pcie/access.hpp) when a reader asks for it. So
+// recording is one increment, and the count is exact.
 #pragma once
 
 #include <array>
@@ -37,19 +37,20 @@ class tally {
     void frame(uint64_t iova, uint32_t bytes) noexcept {
         if constexpr (!counting) return;
         const auto in_page = static_cast<uint32_t>(iova % pcie::page_bytes);
-        // From a line's start and within a page, length alone decides; otherwise it is priced now.
+        // For an access that starts at a line and stays within a page, the length alone determines
+        // the cost; any other is priced now.
         if (in_page % pcie::line_bytes == 0 && in_page + bytes <= pcie::page_bytes) [[likely]]
             frames_[D][bytes].add(1);
         else
             odd_frame<D>(iova, bytes);
     }
 
-    /// What frames one after another have in common, seen while they are moved.
+    /// Properties common to consecutive frames, gathered while they are copied.
     class run {
       public:
-        /// bytes  of the first
+        /// bytes  length of the first frame
         explicit run(uint32_t bytes) noexcept : bytes_(bytes) {}
-        /// bytes  0: not moved after all
+        /// bytes  0: the frame was not copied
         void see(uint64_t iova, uint32_t bytes) noexcept {
             places_ |= iova;
             differ_ |= bytes ^ bytes_;
@@ -62,11 +63,11 @@ class tally {
         const uint32_t bytes_;
     };
 
-    /// A run of n frames; access_of(i) says again where each was and how long.
+    /// Record a run of n frames; access_of(i) returns the address and length of each.
     template <direction D, class AccessOf>
     void frames(const run& r, uint32_t n, AccessOf access_of) noexcept {
         if constexpr (!counting) return;
-        // All alike, and within a line from its start: small frames, mostly.
+        // All equal in length and within a line from its start: mostly small frames.
         if (r.places_ % pcie::line_bytes == 0 && r.differ_ == 0 && r.bytes_ <= pcie::line_bytes)
             [[likely]]
             frames_[D][r.bytes_].add(n);
@@ -74,7 +75,7 @@ class tally {
             for (uint32_t i = 0; i < n; ++i) frame<D>(access_of(i).iova, access_of(i).bytes);
     }
 
-    /// Descriptors: 16 bytes each or a multiple, aligned so.
+    /// Record descriptors, whose size is a multiple of 16 bytes and whose address is aligned to it.
     template <direction D>
     void descriptors(pcie::purpose p, uint64_t iova, uint32_t bytes) noexcept {
         if constexpr (!counting) return;
@@ -86,7 +87,7 @@ class tally {
             odd_descriptors<D>(p, iova, bytes);
     }
 
-    /// RX answers of `each` bytes (16 or 32), n one behind another, each written by itself.
+    /// Record n consecutive RX write-backs of `each` bytes (16 or 32), a write each.
     void answers_singly(uint64_t iova, uint32_t n, uint32_t each) noexcept {
         if constexpr (!counting) return;
         auto& of = answers_singly_[each / unit - 1][iova / unit % line_units];
@@ -97,14 +98,14 @@ class tally {
                 descriptors<device_writes>(pcie::purpose::rx_write_back, iova + i * each, each);
     }
 
-    /// What has been counted, and `register_writes` doorbells of 4 bytes.
+    /// The bill for the recorded accesses and `register_writes` doorbells of 4 bytes.
     [[nodiscard]] pcie_bill read(uint64_t register_writes) const noexcept;
 
   private:
     static constexpr uint32_t unit = 16;
     static constexpr uint32_t line_units = pcie::line_bytes / unit;
 
-    /// Transactions priced at once; relaxed counters, for readers in other threads.
+    /// Transactions priced when recorded; relaxed counters, for readers in other threads.
     struct odd_total {
         cost::counter mrd, mwr, cpld, up, down, rd_cur, itom, rfo, read, written;
         void add(const pcie::transactions& t) noexcept;
@@ -127,7 +128,7 @@ class tally {
     pcie::link link_;
     std::array<std::array<cost::counter, pcie::page_bytes + 1>, 2> frames_{};
     std::array<std::array<std::array<cost::counter, 129>, line_units>, 4> descriptors_{};
-    /// by size, place and number
+    /// By size, offset and count.
     std::array<std::array<std::array<cost::counter, 129>, line_units>, 2> answers_singly_{};
     std::array<odd_total, pcie::purpose_names.size()> odd_{};
 };

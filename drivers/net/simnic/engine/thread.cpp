@@ -10,7 +10,7 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t rx_frames_a_poll = 64;
-constexpr uint32_t polls_between_yields = 256;  // others may want the CPU too
+constexpr uint32_t polls_between_yields = 256;  // lets other threads use the CPU
 
 }  // namespace
 
@@ -24,13 +24,13 @@ result<void> engine_thread::start(int cpu) {
         CPU_SET(static_cast<unsigned>(cpu), &set);
         pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     } else {
-        // EAL pinned the caller; the device's thread is not bound to that CPU.
+        // EAL pinned the calling thread; reset the new thread's affinity.
         cpu_set_t all;
         CPU_ZERO(&all);
         for (unsigned i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
         pthread_attr_setaffinity_np(&attributes, sizeof all, &all);
     }
-    // Signals are the application's.
+    // Signals are for the application's threads.
     sigset_t every, before;
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);
@@ -38,9 +38,10 @@ result<void> engine_thread::start(int cpu) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
     if (code != 0)
-        return fail(code, "engine_cpu=" + std::to_string(cpu),
-                    "the device's thread does not start there; engine_cpu takes a CPU that this "
-                    "process may use");
+        return fail(
+            code, "engine_cpu=" + std::to_string(cpu),
+            "cannot start the device's thread on that CPU; engine_cpu takes a CPU that this "
+            "process may use");
     running_ = true;
     return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// engine=thread: the device works by itself, on a thread that is not EAL's.
+// engine=thread: polls the engine on a thread that EAL does not know.
 #pragma once
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ class engine_thread {
     explicit engine_thread(engine& e) noexcept : engine_(e) {}
     ~engine_thread() { stop(); }
 
-    /// cpu  where it runs; negative: wherever the kernel puts it
-    /// Errors  EINVAL: no such CPU; the kernel's
+    /// cpu  CPU affinity; negative: any CPU
+    /// Errors  EINVAL: no such CPU; else the kernel's
     [[nodiscard]] result<void> start(int cpu);
     void stop() noexcept;
 

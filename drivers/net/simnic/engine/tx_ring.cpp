@@ -68,7 +68,7 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
     while (n < into.size()) {
         if (taken_ == fetched_) {
             if (n != 0) break;
-            done();  // what was no frame
+            done();  // only faulty descriptors
             if (!fetch(patient)) break;
         }
         if (const uint32_t some = take_simple(into.subspan(n)); some != 0) {
@@ -77,7 +77,7 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
         }
         if (const outgoing whole = gather(chip_[taken_++]); whole.bytes != nullptr) {
             into[n++] = whole;
-            break;  // there is one place to gather in
+            break;  // there is one gather buffer
         }
     }
     uint64_t sum = 0;
@@ -87,8 +87,7 @@ uint32_t tx_ring::next(bool patient, std::span<outgoing> into) noexcept {
     return n;
 }
 
-/// Frames as they lie in the host's memory, one segment each and nothing to add, up to the first that
-/// is not so.
+/// Take frames of one segment that need no insertion, in place, up to the first frame that does.
 uint32_t tx_ring::take_simple(std::span<outgoing> into) noexcept {
     constexpr uint64_t shape =
         tx_type_mask | tx_end | tx_ipv4_checksum | tx_l4_mask | tx_insert_tag;
@@ -120,7 +119,7 @@ void tx_ring::done() noexcept {
     for (; chip_at_ < taken_; ++chip_at_) answer_one(chip_[chip_at_]);
 }
 
-/// Any descriptor; gives the frame that ends with it.
+/// Process any descriptor; returns the frame that ends with it.
 outgoing tx_ring::gather(const descriptor& d) noexcept {
     const uint64_t command = d.word[1];
     const uint32_t length = tx_bytes(command);
@@ -159,7 +158,7 @@ outgoing tx_ring::finish(uint64_t command) noexcept {
     return {staging_.get(), gathered_};
 }
 
-/// Behind the addresses, if the frame has any.
+/// Insert after the addresses, if the frame is long enough to have them.
 void tx_ring::insert_tag(uint16_t tag) noexcept {
     constexpr uint32_t addresses = 12;
     if (gathered_ < addresses) return;
@@ -170,7 +169,7 @@ void tx_ring::insert_tag(uint16_t tag) noexcept {
     gathered_ += static_cast<uint32_t>(sizeof(packet::vlan_tag));
 }
 
-/// A descriptor is done with: answer it, at once or with others.
+/// Complete a descriptor: write it back now or with others.
 void tx_ring::answer_one(const descriptor& d) noexcept {
     const uint32_t at = done_at_;
     if (++done_at_ == settings_.size) done_at_ = 0;

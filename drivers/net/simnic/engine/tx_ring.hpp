@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One transmit queue as the device sees it: fetch descriptors, gather a frame's segments, insert
-// checksums, hand the frame to the wire, answer.
+// The device's side of a transmit queue: fetch descriptors, gather a frame's segments, insert
+// checksums, send the frame on the wire, write back.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct tx_ring_settings {
     tail_register* tail = nullptr;
 };
 
-/// A frame on its way. (No initialisers: arrays of it are filled as far as they are used.)
+/// A frame to send. (No initialisers: arrays of it are only partly filled.)
 struct outgoing {
     const uint8_t* bytes;
     uint32_t length;
 };
 
-/// Frames that rings and wires hand over at once, at most.
+/// Maximum frames per call between rings and wires.
 inline constexpr uint32_t frame_batch = 32;
 
 /// Threads  the engine's lock; counters may be read by any.
@@ -36,16 +36,17 @@ class tx_ring {
     void attach(const tx_ring_settings& s) noexcept;
     void detach() noexcept { attach({}); }
 
-    /// The next whole frames, in order; how many. They are valid until done().
-    /// patient  wait for a fetch batch to fill, where the policy does
+    /// Get the next complete frames, in order; returns how many. They are valid until done().
+    ///
+    /// patient  wait for a fetch batch to fill, if the policy does
     uint32_t next(bool patient, std::span<outgoing> into) noexcept;
-    /// They have left.
+    /// The frames of next() were sent.
     void done() noexcept;
-    /// Answers do not wait for company any more.
+    /// Write back without waiting for a batch to fill.
     void flush() noexcept { write_back(); }
-    /// Whether the host has posted what has not been fetched, or something is on the chip.
+    /// The host has posted descriptors not fetched yet, or fetched ones are not complete.
     [[nodiscard]] bool busy() const noexcept;
-    /// Has the tail moved since the last call?
+    /// Returns whether the tail moved since the last call.
     [[nodiscard]] bool tail_moved() noexcept;
     [[nodiscard]] bool answers_wait() const noexcept { return waiting_ != 0; }
 
@@ -65,11 +66,12 @@ class tx_ring {
     tx_ring_settings settings_{};
     uint32_t seen_tail_ = 0;
     uint32_t next_fetch_ = 0;
-    // On the chip: answered before chip_at_, given out by next() before taken_, fetched before fetched_.
+    // Descriptors in the device: written back before chip_at_, returned by next() before taken_,
+    // fetched before fetched_.
     uint32_t chip_at_ = 0, taken_ = 0, fetched_ = 0;
     uint32_t done_at_ = 0;  // ring index of chip_at_
     std::array<descriptor, most_fetched> chip_{};
-    uint32_t answer_at_ = 0, waiting_ = 0;  // processed, not answered (batch write-back)
+    uint32_t answer_at_ = 0, waiting_ = 0;  // processed, not written back (batch write-back)
     bool broken_ = false;                   // the frame being gathered had a fault
     uint32_t gathered_ = 0;
     std::unique_ptr<uint8_t[]> staging_;

@@ -49,11 +49,11 @@ uint32_t rx_queue::room() const noexcept {
 bool rx_queue::start(uint32_t longest_bytes) noexcept {
     scattered_ = s_.scatter && longest_bytes > room();
     std::memset(static_cast<void*>(ring_), 0, size_t{s_.size} * words_ * sizeof(descriptor));
-    running_ = true;  // so that stop() frees what a pool too small gave
+    running_ = true;  // so that stop() also frees a partial allocation
     next_ = refill_at_ = unrung_ = 0;
     missing_ = s_.size;
-    // Blocks stay aligned to the ring: the first one not posted is the gap that tells a full ring
-    // from an empty one. With refill at a burst's end one descriptor is gap enough.
+    // Blocks stay aligned to the ring: the first unposted block is the gap that distinguishes a
+    // full ring from an empty one. With refill at a burst's end a gap of one descriptor suffices.
     const uint32_t gap = policy_.refill_all ? 1 : s_.free_threshold;
     if (!post(s_.size - gap)) return false;
     tail_.value.store(refill_at_, std::memory_order_relaxed);
@@ -98,7 +98,7 @@ uint32_t rx_queue::take(rte_mbuf** out, uint32_t n) noexcept {
     return got;
 }
 
-/// At most to the ring's end; up to the first that is not answered or faulty.
+/// Stops at the ring's end, and at the first descriptor that is not written back or faulty.
 uint32_t rx_queue::take_next(rte_mbuf** out, uint32_t most) noexcept {
     const descriptor* from = ring_ + size_t{next_} * words_;
     const uint32_t taken = take_(from, &posted_[next_], out, most, fresh_);
@@ -137,7 +137,7 @@ uint32_t rx_queue::take_scattered(rte_mbuf** out, uint32_t n) noexcept {
         }
         if (taken == most) continue;
         if (!drop_faulty()) break;
-        drop_chain();  // the fault was in its middle
+        drop_chain();  // the fault was in the middle of the frame
     }
     return got;
 }
@@ -147,7 +147,7 @@ void rx_queue::drop_chain() noexcept {
     first_ = nullptr;
 }
 
-/// The device could not use a buffer: give it back and go on behind it.
+/// The device could not access a buffer: free it and continue after it.
 bool rx_queue::drop_faulty() noexcept {
     const uint64_t word_1 =
         __atomic_load_n(&ring_[size_t{next_} * words_].word[1], __ATOMIC_ACQUIRE);
@@ -159,8 +159,8 @@ bool rx_queue::drop_faulty() noexcept {
     return true;
 }
 
-/// Post `n` buffers (to the ring's end and on from its start). All or, at the first block that the
-/// pool cannot fill, not all.
+/// Post `n` buffers (wrapping at the ring's end). Stops at the first block for which the pool has
+/// too few buffers.
 bool rx_queue::post(uint32_t n) noexcept {
     while (n > 0) {
         const uint32_t block = std::min(n, s_.size - refill_at_);

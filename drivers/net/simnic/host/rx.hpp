@@ -23,10 +23,10 @@ class rx_queue {
         uint16_t port = 0, queue = 0;
         uint32_t size = 0;
         uint16_t free_threshold = 32;
-        bool deferred = false;        ///< starts by itself, not with the port
-        bool scatter = false;         ///< frames may take several buffers
-        uint64_t timestamp_flag = 0;  ///< mbufs say when their frame came; 0: they do not
-        int timestamp_at = 0;         ///< where, in an mbuf
+        bool deferred = false;        ///< started separately, not with the port
+        bool scatter = false;         ///< frames may use several buffers
+        uint64_t timestamp_flag = 0;  ///< mbuf flag for RX timestamps; 0: off
+        int timestamp_at = 0;         ///< offset of the timestamp in an mbuf
         rte_mempool* pool = nullptr;
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
@@ -36,15 +36,16 @@ class rx_queue {
 
     uint16_t burst(rte_mbuf** out, uint16_t n) noexcept;
 
-    /// Post buffers and hand the ring to the device. false: the pool has too few buffers.
-    /// longest_bytes  of the frames to expect
+    /// Post buffers and give the ring to the device. Returns false if the pool has too few buffers.
+    ///
+    /// longest_bytes  maximum frame length
     bool start(uint32_t longest_bytes) noexcept;
-    /// The device has let go of the ring: buffers go back to the pool.
+    /// Call it after the device released the ring: buffers return to the pool.
     void stop() noexcept;
 
     [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] bool scattered() const noexcept { return scattered_; }
-    /// Bytes of a buffer.
+    /// Data bytes per buffer.
     [[nodiscard]] uint32_t room() const noexcept;
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
@@ -68,11 +69,12 @@ class rx_queue {
     burst_kernels::rx_post_function* const post_;
     uint64_t fresh_ = 0;
     bool running_ = false, scattered_ = false;
-    rte_mbuf *first_ = nullptr, *last_ = nullptr;  // segments of a frame that has not ended
-    uint32_t next_ = 0;                            // the next that the device will answer
-    uint32_t refill_at_ = 0;                       // the next to post
-    uint32_t missing_ = 0;  // descriptors without a buffer: refill_at_ to next_
-    uint32_t unrung_ = 0;   // posted since the last doorbell
+    rte_mbuf *first_ = nullptr, *last_ = nullptr;  // segments of an incomplete frame
+    // the next descriptor that the device will write back
+    uint32_t next_ = 0;
+    uint32_t refill_at_ = 0;  // the next to post
+    uint32_t missing_ = 0;    // descriptors without a buffer: refill_at_ to next_
+    uint32_t unrung_ = 0;     // posted since the last doorbell
     tail_register tail_{};
 };
 

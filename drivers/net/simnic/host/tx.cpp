@@ -27,7 +27,7 @@ uint64_t offload_command(const rte_mbuf* m) noexcept {
     return command;
 }
 
-/// One segment each and nothing to insert?
+/// Every frame has one segment and requests no insertion.
 bool all_simple(rte_mbuf* const* frames, uint32_t n) noexcept {
     constexpr uint64_t inserts =
         RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_VLAN | segmentation;
@@ -53,7 +53,7 @@ void tx_queue::start() noexcept {
     running_ = true;
     next_ = 0;
     chained_ = false;
-    free_ = s_.size - 1;  // one apart: a full ring is not an empty one
+    free_ = s_.size - 1;  // one less than the size: distinguishes a full ring from an empty one
     report_at_ = done_at_ = s_.rs_threshold - 1u;
     tail_.value.store(0, std::memory_order_relaxed);
     s_.device->tx(s_.queue).attach({.iova = s_.zone->iova, .size = s_.size, .tail = &tail_});
@@ -82,7 +82,8 @@ uint16_t tx_queue::burst(rte_mbuf** frames, uint16_t n) noexcept {
                                     : fill_simple(frames + sent, piece);
         sent += posted;
         if (posted != 0) tail_.mmio_write(next_);
-        // Also with nothing posted: the device must get to answer a full ring.
+        // Poll the device even if nothing was posted: it must write back descriptors of a full
+        // ring.
         if (s_.works_device) s_.device->poll_tx();
         if (posted < piece) break;
     }
@@ -111,7 +112,7 @@ uint16_t tx_queue::prepare(rte_mbuf* const* frames, uint16_t n) noexcept {
     return n;
 }
 
-/// A frame that nobody prepared and that the device cannot take is gone, and counted.
+/// Drop and count a frame that the device cannot send; the application skipped tx_prepare.
 bool tx_queue::refused(rte_mbuf* frame) noexcept {
     if (prepare(&frame, 1) == 1) [[likely]]
         return false;
@@ -143,8 +144,7 @@ uint32_t tx_queue::fill_full(rte_mbuf** frames, uint32_t n) noexcept {
     return n;
 }
 
-/// Descriptors up to `to` (at most the ring's end) are written: mark those that the device is to
-/// answer, and go on behind them.
+/// Set RS on descriptors up to `to` (at most the ring's end), as the threshold says.
 void tx_queue::request_reports(uint32_t to) noexcept {
     for (; report_at_ < to; report_at_ += s_.rs_threshold) ring_[report_at_].word[1] |= tx_report;
     next_ = to;
@@ -154,7 +154,7 @@ void tx_queue::request_reports(uint32_t to) noexcept {
     }
 }
 
-/// Free the blocks that the device has answered.
+/// Free the blocks that the device has written back.
 void tx_queue::clean() noexcept {
     while (s_.size - 1 - free_ >= s_.rs_threshold) {
         const uint64_t word_1 = __atomic_load_n(&ring_[done_at_].word[1], __ATOMIC_ACQUIRE);
@@ -172,7 +172,7 @@ void tx_queue::free_block(uint32_t from) noexcept {
         rte_mempool_put_bulk(block[0]->pool, reinterpret_cast<void**>(block), s_.rs_threshold);
         return;
     }
-    // Runs of one pool go back together.
+    // Free runs of buffers of one pool in bulk.
     rte_mbuf* free_now[64];
     uint32_t n = 0;
     for (uint32_t i = 0; i < s_.rs_threshold; ++i) {

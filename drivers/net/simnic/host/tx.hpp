@@ -23,8 +23,8 @@ class tx_queue {
         uint32_t size = 0;
         uint16_t rs_threshold = 32, free_threshold = 32;
         bool fast_free = false;  ///< RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE
-        bool deferred = false;   ///< starts by itself, not with the port
-        bool full = false;       ///< segments or checksums to insert are possible
+        bool deferred = false;   ///< started separately, not with the port
+        bool full = false;       ///< supports multi-segment frames and checksum insertion
         const rte_memzone* zone = nullptr;
         const burst_kernels* kernels = nullptr;
     };
@@ -34,11 +34,11 @@ class tx_queue {
     uint16_t burst(rte_mbuf** frames, uint16_t n) noexcept;
 
     void start() noexcept;
-    /// The device has let go of the ring: buffers go back to their pools.
+    /// Call it after the device released the ring: buffers return to their pools.
     void stop() noexcept;
 
-    /// Of these frames, how many the device can take, up to the first that it cannot (rte_errno says why:
-    /// ENOTSUP, there is no segmentation; EINVAL, too long).
+    /// Returns how many leading frames the device can send; rte_errno tells why it cannot send the
+    /// next (ENOTSUP: segmentation; EINVAL: too long).
     static uint16_t prepare(rte_mbuf* const* frames, uint16_t n) noexcept;
 
     cost::counter refused_segmentation{}, refused_length{};  ///< frames dropped for that
@@ -63,9 +63,10 @@ class tx_queue {
     bool running_ = false;
     uint32_t next_ = 0;
     uint32_t free_ = 0;
-    bool chained_ = false;    // segments were sent since the start: each must be unchained
+    // multi-segment frames were sent since the start: each mbuf must be unchained
+    bool chained_ = false;
     uint32_t report_at_ = 0;  // the next descriptor that gets RS
-    uint32_t done_at_ = 0;    // the next one whose answer frees a block
+    uint32_t done_at_ = 0;    // the next one whose write-back frees a block
     tail_register tail_{};
 };
 

@@ -13,7 +13,7 @@ struct plugged {
     unsigned end;
 };
 
-/// By the device that holds the end.
+/// Cable ends by device name.
 struct patch_panel {
     std::mutex lock;
     std::map<std::string, plugged> ends;
@@ -52,8 +52,8 @@ bool frame_fifo::put(const outgoing& frame) noexcept {
     return true;
 }
 
-/// The length of the frame that was put at `at`, or, where the ring's end had no room for it, at its
-/// start: `at` goes there.
+/// The length of the frame stored at `at`. If the ring's end had no room for it, the frame is at
+/// the start, and `at` moves there.
 uint32_t frame_fifo::record_at(uint64_t& at) const noexcept {
     uint32_t bytes;
     std::memcpy(&bytes, &ring_[at % capacity], sizeof bytes);
@@ -94,14 +94,14 @@ result<std::unique_ptr<wire>> cable::connect(const std::string& self, const std:
     unsigned end = 0;
     if (const auto other = p.ends.find(peer); other != p.ends.end()) {
         if (other->second.peer != self)
-            return fail(EBUSY, object, peer + " has its cable to " + other->second.peer);
+            return fail(EBUSY, object, peer + " is connected to " + other->second.peer);
         core = other->second.core;
         end = 1 - other->second.end;
     } else {
         core = std::make_shared<cable_core>();
     }
     if (!p.ends.emplace(self, plugged{peer, core, end}).second)
-        return fail(EBUSY, object, self + " has a cable already");
+        return fail(EBUSY, object, self + " is connected already");
     core->ends.fetch_or(1u << end, std::memory_order_release);
     return std::unique_ptr<wire>(new cable(core, end, self));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=peer:NAME: a cable between two simnics of one process. What one sends, the other gets; frames
-// wait in the cable (a receiver's FIFO), and those that find it full are lost to the receiver.
+// wire=peer:NAME: a cable between two simnic devices of one process. Frames wait in a FIFO for the
+// receiver; a full FIFO drops frames at the receiver's expense.
 #pragma once
 
 #include <atomic>
@@ -14,32 +14,33 @@
 
 namespace turnpike::simnic {
 
-/// A ring of frames, each behind its length.
-/// Threads  one that puts, one that gets.
+/// A ring buffer of frames, each preceded by its length.
+///
+/// Threads  one producer, one consumer.
 class frame_fifo {
   public:
     frame_fifo();
-    /// false: no room.
+    /// Returns false if it is full.
     bool put(const outgoing& frame) noexcept;
-    /// The oldest frames, in order; how many.
+    /// Get the oldest frames, in order; returns how many.
     uint32_t front(std::span<outgoing> into) noexcept;
-    /// Drop the oldest n, which front() has shown.
+    /// Drop the oldest n frames, which front() returned.
     void drop(uint32_t n) noexcept;
 
-    cost::counter lost{};  ///< by whoever puts
+    cost::counter lost{};  ///< counted by the producer
 
   private:
     uint32_t record_at(uint64_t& at) const noexcept;
 
     static constexpr uint64_t capacity = 1u << 20;
-    static constexpr uint32_t skip = UINT32_MAX;  ///< in place of a length: go on at the start
+    static constexpr uint32_t skip = UINT32_MAX;  ///< in place of a length: continue at the start
 
     std::unique_ptr<uint8_t[]> ring_;
     alignas(64) std::atomic<uint64_t> put_{0};
     alignas(64) std::atomic<uint64_t> got_{0};
 };
 
-/// Both directions and who holds which end.
+/// Both directions, and which device holds which end.
 struct cable_core {
     frame_fifo to[2]{};
     std::atomic<uint32_t> ends{0};

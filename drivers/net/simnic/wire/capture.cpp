@@ -15,7 +15,7 @@ namespace {
 
 using namespace packet;
 
-/// A 32-bit word of a frame becomes another; so does each checksum over it.
+/// Replace a 32-bit word of a frame and update the checksums that cover it.
 void replace(uint8_t* word, uint32_t now, uint8_t* ip_checksum, uint8_t* l4_checksum) noexcept {
     for (uint32_t half = 0; half < 2; ++half) {
         uint8_t* at = word + 2 * half;
@@ -28,7 +28,7 @@ void replace(uint8_t* word, uint32_t now, uint8_t* ip_checksum, uint8_t* l4_chec
     }
 }
 
-/// Where a TCP or UDP header has its checksum; nullptr: there is none to keep right.
+/// The checksum field of a TCP or UDP header; nullptr: no checksum to update.
 uint8_t* l4_checksum_of(ipv4_header& ip, uint8_t* end) noexcept {
     const bool udp = ip.protocol == detail::protocol_udp_number;
     if ((!udp && ip.protocol != detail::protocol_tcp_number) ||
@@ -51,7 +51,7 @@ void rewrite(const rewrites& r, uint8_t* frame, uint32_t bytes) noexcept {
     uint8_t* l4 = l4_checksum_of(ip, frame + c.end);
     if (r.src_ip) replace(at + offsetof(ipv4_header, source), *r.src_ip, at + 10, l4);
     if (r.dst_ip) replace(at + offsetof(ipv4_header, destination), *r.dst_ip, at + 10, l4);
-    // RFC 768: zero would say that there is none.
+    // RFC 768: zero would mean no checksum.
     if (l4 != nullptr && ip.protocol == detail::protocol_udp_number && load_be<uint16_t>(l4) == 0)
         store_be<uint16_t>(l4, 0xffff);
 }
@@ -64,7 +64,7 @@ result<std::unique_ptr<wire>> capture::open(const std::string& file, const rewri
                                                           pcap_close);
     if (!from) return fail(EINVAL, object, why);
     if (pcap_datalink(from.get()) != DLT_EN10MB)
-        return fail(EINVAL, object, "holds other frames than Ethernet's");
+        return fail(EINVAL, object, "has another link type than Ethernet");
     std::unique_ptr<capture> made(new capture(p));
     pcap_pkthdr* header = nullptr;
     const uint8_t* bytes = nullptr;
@@ -76,16 +76,17 @@ result<std::unique_ptr<wire>> capture::open(const std::string& file, const rewri
     if (made->places_.empty())
         return fail(EINVAL, object,
                     made->skipped_ == 0
-                        ? "holds no frames"
-                        : "holds no frames of " + std::to_string(sizeof(ethernet_header)) + " to " +
-                              std::to_string(max_frame_bytes) + " bytes");
+                        ? "contains no frames"
+                        : "contains no frames of " + std::to_string(sizeof(ethernet_header)) +
+                              " to " + std::to_string(max_frame_bytes) + " bytes");
     for (const place& frame : made->places_) rewrite(r, &made->bytes_[frame.at], frame.length);
     return std::unique_ptr<wire>(std::move(made));
 }
 
 result<void> capture::append(const std::string& object, const uint8_t* frame, uint32_t captured,
                              uint32_t length) {
-    // Cut off by hand, or gathered by the sender's kernel (segmentation offload): on no wire.
+    // Truncated by an editor, or gathered by the sender's kernel (segmentation offload): no wire
+    // carries it.
     if (length < sizeof(ethernet_header) || length > max_frame_bytes) {
         ++skipped_;
         return {};
@@ -97,7 +98,7 @@ result<void> capture::append(const std::string& object, const uint8_t* frame, ui
                         " bytes; capture whole frames");
     const uint32_t padded = std::max(length, min_frame_bytes);
     if (bytes_.size() + padded > most_bytes)
-        return fail(EFBIG, object, "frames of 1 GiB together are the most");
+        return fail(EFBIG, object, "the limit is 1 GiB of frames");
     places_.push_back({bytes_.size(), padded});
     bytes_.insert(bytes_.end(), frame, frame + length);
     bytes_.resize(places_.back().at + padded, 0);

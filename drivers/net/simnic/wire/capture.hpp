@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=pcap:FILE: sends the frames of a capture, over and over; takes what the device sends and counts
-// it. pcap and pcapng, as libpcap reads them.
+// wire=pcap:FILE: sends the frames of a capture in a loop; drops and counts frames that the device
+// sends. Reads pcap and pcapng by libpcap.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace turnpike::simnic {
 
-/// What goes in place of what was captured. Checksums change along: right stays right, wrong wrong.
+/// Replacements for captured fields. Checksums are updated: correct ones stay correct, wrong ones
+/// wrong.
 struct rewrites {
     packet::mac_address dst_mac{};  ///< zero: as captured
     std::optional<uint32_t> src_ip{}, dst_ip{};
@@ -23,9 +24,9 @@ struct rewrites {
 
 class capture final : public wire {
   public:
-    /// Frames that no wire carries, shorter than 14 bytes or longer than 9728, are left out and counted.
-    /// Errors  what libpcap says; EINVAL: not Ethernet, no frames, a frame cut short; EFBIG: more than
-    ///         `most_bytes`
+    /// Skips and counts frames that no wire carries, shorter than 14 bytes or longer than 9728.
+    ///
+    /// Errors  libpcap's; EINVAL: not Ethernet, no frames, a truncated frame; EFBIG: more than `most_bytes`
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file,
                                                             const rewrites& r, const pace& p);
 
@@ -53,14 +54,14 @@ class capture final : public wire {
     }
 
     pace pace_;
-    std::vector<uint8_t> bytes_{};  ///< one frame behind another
+    std::vector<uint8_t> bytes_{};  ///< all frames, contiguous
     std::vector<place> places_{};
     size_t next_ = 0;
     uint64_t skipped_ = 0;
     cost::counter sent_{}, loops_{}, received_{};
 };
 
-/// Threads any. Errors none: what is no IPv4 keeps its addresses.
+/// Non-IPv4 frames keep their addresses. Threads any. Errors none.
 void rewrite(const rewrites& r, uint8_t* frame, uint32_t bytes) noexcept;
 
 }  // namespace turnpike::simnic

@@ -37,7 +37,7 @@ void checker::sequence(stream& s, uint64_t n) noexcept {
     const auto word = [&s](uint64_t k) -> uint64_t& { return s.seen[k / 64 % s.seen.size()]; };
     if (n >= s.next) {
         lost.add(n - s.next);
-        // What the window moves over is forgotten: it had not been seen.
+        // The window advances: sequence numbers that leave it unseen were never received.
         const uint64_t from = std::max(s.next, n >= window ? n - window + 1 : 0);
         for (uint64_t k = from; k <= n; ++k) word(k) &= ~bit(k);
         s.next = n + 1;
@@ -45,7 +45,7 @@ void checker::sequence(stream& s, uint64_t n) noexcept {
         return;
     }
     if (n + window < s.next) {
-        reordered.add(1);  // too old to know whether it came before
+        reordered.add(1);  // outside the window: cannot tell a duplicate
         return;
     }
     if ((word(n) & bit(n)) != 0) {

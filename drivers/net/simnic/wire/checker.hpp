@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges what comes back: frames that some generator of this process stamped.
+// Checks received frames that any generator of this process stamped.
 #pragma once
 
 #include <array>
@@ -9,23 +9,25 @@
 
 namespace turnpike::simnic {
 
-/// Threads  one writer, counters may be read by any.
+/// Threads  one writer; counters may be read by any.
 class checker {
   public:
     void frame(const uint8_t* bytes, uint32_t length) noexcept;
 
-    cost::counter received{};    ///< stamped and whole
-    cost::counter lost{};        ///< sequence numbers that were passed over
-    cost::counter back{};        ///< of those, frames that came later after all
-    cost::counter duplicated{};  ///< came twice
-    cost::counter reordered{};   ///< came after a later one
-    cost::counter damaged{};     ///< a checksum is wrong, or the TTL is neither kept nor one less
-    cost::counter ttl_kept{};    ///< came as sent: switched
-    cost::counter ttl_less_1{};  ///< came with TTL - 1: routed
-    cost::counter foreign{};     ///< not a generator's
+    cost::counter received{};    ///< stamped and undamaged
+    cost::counter lost{};        ///< sequence numbers skipped
+    cost::counter back{};        ///< frames counted as lost that arrived later
+    cost::counter duplicated{};  ///< received twice
+    cost::counter reordered{};   ///< received after a later one
+    cost::counter
+        damaged{};  ///< a wrong checksum, or a TTL that is neither the sent one nor one less
+    cost::counter ttl_kept{};    ///< TTL unchanged: switched
+    cost::counter ttl_less_1{};  ///< TTL decremented: routed
+    cost::counter foreign{};     ///< without a generator's stamp
 
   private:
-    static constexpr uint32_t window = 4096;  ///< frames back that are remembered one by one
+    static constexpr uint32_t window =
+        4096;  ///< size of the window of sequence numbers tracked individually
     static constexpr uint32_t sources = 16;
 
     struct stream {

@@ -50,7 +50,7 @@ generator::generator(const traffic& t, const pace& p, uint16_t source, const mac
         std::memcpy(&frames_[size_t{i} * stride_], frames_.get(), stride_);
 }
 
-/// Everything but lengths, addresses that count, sequence and checksums.
+/// Everything except lengths, incrementing addresses, sequence numbers and checksums.
 void generator::make_template(const mac_address& mac) {
     uint8_t* f = frames_.get();
     for (uint32_t i = 0; i < stride_; i += 2) store_be(f + i, payload_word);
@@ -85,7 +85,7 @@ void generator::make_template(const mac_address& mac) {
     udp_sum_ += udp + 2 * discard_port + halves(stamp_magic) + source_;
 }
 
-/// Of the next frame to build, without FCS.
+/// Length of the next frame to build, without FCS.
 uint32_t generator::next_bytes() const noexcept {
     const uint32_t more = tag_bytes_of(traffic_) - fcs_bytes;
     if (traffic_.size == traffic::sizes::imix)
@@ -93,8 +93,8 @@ uint32_t generator::next_bytes() const noexcept {
     return traffic_.smallest + size_turn_ + more;
 }
 
-/// One more frame behind those that are built. Its checksums are the template's sums and those of
-/// the words written here.
+/// Build one more frame after the pending ones. Its checksums are the template's sums plus the
+/// words written here.
 void generator::build() noexcept {
     uint8_t* f = &frames_[size_t{slot(built_)} * stride_];
     const uint32_t bytes = next_bytes(), ip_bytes = bytes - l3_at_, udp_bytes = bytes - l4_at_;
@@ -114,7 +114,7 @@ void generator::build() noexcept {
         store_be(f + l3_at_ + 16, to);
     }
     if (traffic_.l2_flows != 0) {
-        // The low 24 bits of both addresses count.
+        // The low 24 bits of both addresses increment.
         const uint32_t to = traffic_.l2_peers != 0 ? flow_ % traffic_.l2_peers : flow_;
         store_be(f + 4, static_cast<uint16_t>(to));
         f[3] = static_cast<uint8_t>(to >> 16);
@@ -123,7 +123,7 @@ void generator::build() noexcept {
     }
     const uint32_t check = stamp_check(source_, sequence_);
     write_stamp_sequence(f + stamp_at_, sequence_, check);
-    // What follows the stamp is whole words and, perhaps, half a one.
+    // The stamp is followed by 32-bit words and at most one 16-bit word.
     const uint32_t rest = udp_bytes - static_cast<uint32_t>(sizeof(udp_header)) - stamp_bytes;
     const uint32_t sum = udp_sum_ + 2 * udp_bytes + address_sum + rest / 2 * payload_word +
                          (rest % 2 != 0 ? payload_word & 0xff00 : 0) +
@@ -136,7 +136,7 @@ void generator::build() noexcept {
     advance();
 }
 
-/// Log-uniform: each power of two of flows gets as much as the next.
+/// Log-uniform: each power of two of flows is equally likely.
 uint32_t generator::draw_flow() noexcept {
     random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
     const float share = static_cast<float>(random_ >> 40) * 0x1p-24f;  // below 1

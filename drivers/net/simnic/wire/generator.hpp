@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=gen: sends stamped UDP frames (traffic.hpp) and checks what the device sends back.
+// wire=gen: sends stamped UDP frames (traffic.hpp) and checks the frames that the device sends back.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class generator final : public wire {
         return traffic_.l2_flows != 0 ? traffic_.l2_flows : traffic_.l3_flows;
     }
     uint32_t draw_flow() noexcept;
-    /// The i-th frame that has been built and not popped.
+    /// Slot of the i-th frame that was built and not popped.
     [[nodiscard]] uint32_t slot(uint32_t i) const noexcept { return (front_ + i) % frame_batch; }
 
     const traffic traffic_;
@@ -45,11 +45,12 @@ class generator final : public wire {
     const uint32_t src_ip_, dst_ip_;
     const uint32_t l3_at_, l4_at_, stamp_at_;
     const uint32_t stride_;
-    std::unique_ptr<uint8_t[]> frames_;  ///< frame_batch of them, alike but for what build() writes
+    std::unique_ptr<uint8_t[]>
+        frames_;  ///< frame_batch frames; build() writes only the fields that differ
     std::array<uint32_t, frame_batch> length_{};  ///< without FCS
     uint32_t front_ = 0, built_ = 0;
-    uint32_t ip_sum_ = 0, udp_sum_ = 0;  ///< of what does not change from frame to frame
-    uint32_t size_turn_ = 0, flow_ = 0;  ///< of the next to build
+    uint32_t ip_sum_ = 0, udp_sum_ = 0;  ///< sums of the constant fields
+    uint32_t size_turn_ = 0, flow_ = 0;  ///< the next frame's
     uint64_t sequence_ = 0, random_;
     cost::counter sent_{};
     checker checker_{};

@@ -53,10 +53,10 @@ void impaired::send(std::span<const outgoing> frames) noexcept {
         inner_->send(frames);
 }
 
-/// Let frames onto the line: without a delay as many as are wanted, else all that are due.
+/// Move frames onto the line: `wanted` frames without a delay, otherwise all that are due.
 void impaired::admit(uint64_t now, uint32_t wanted) noexcept {
     constexpr uint32_t most_at_once =
-        2 * frame_batch + 1;  // all come twice, and the one that was held
+        2 * frame_batch + 1;  // every frame duplicated, plus the held one
     while ((delay_ != 0 || count_ < wanted) && count_ + most_at_once <= slots) {
         std::array<outgoing, frame_batch> in;
         const uint32_t n = inner_->peek(now, in);
@@ -92,7 +92,7 @@ void impaired::judge(const outgoing& frame, uint64_t due) noexcept {
         slot& s = put(frame, due);
         s.bytes[s.length - 1 - bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
         corrupted_.add(1);
-        return;  // what is held waits for a whole one
+        return;  // the held frame waits for an unimpaired one
     }
     if (falls_to(settings_.duplicate)) {
         put(frame, due);

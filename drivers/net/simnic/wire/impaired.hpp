@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bad line in front of any wire, for tests: frames on their way to the host are lost, come twice, change
-// places, are hurt or come late, and the link goes down and up. What happens to which frame depends on the
-// seed and on the frame's number alone, and all is counted.
+// Impairs any wire, for tests: frames to the host are lost, duplicated, reordered, corrupted or
+// delayed, and the link flaps. The impairment of a frame depends only on the seed and the frame's
+// number; every one is counted.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,15 @@
 
 namespace turnpike::simnic {
 
-/// Shares of the frames, each of which suffers one of the four at most: their sum is at most 1.
+/// Fractions of the frames. A frame suffers at most one of the four: their sum is at most 1.
 struct impairments {
-    double loss = 0;       ///< never comes
-    double duplicate = 0;  ///< comes twice, one behind the other
-    double reorder = 0;    ///< comes behind the next one that comes whole
-    double corrupt = 0;    ///< one bit of its last 14 bytes is turned, past the FCS's notice
+    double loss = 0;       ///< dropped
+    double duplicate = 0;  ///< sent twice, back to back
+    double reorder = 0;    ///< delivered after the next unimpaired frame
+    double corrupt = 0;  ///< one of the last 14 bytes has a bit flipped; the FCS does not catch it
     uint32_t delay_us = 0;
-    uint32_t up_ms = 0, down_ms = 0;  ///< the link, by turns; 0: it stays up
+    uint32_t up_ms = 0,
+             down_ms = 0;  ///< milliseconds that the link stays up and down in turn; 0: always up
     uint32_t seed = 1;
 
     [[nodiscard]] bool any() const noexcept {
@@ -50,7 +51,7 @@ class impaired final : public wire {
         uint32_t length;
         uint8_t bytes[max_frame_bytes];
     };
-    /// Frames that can be on the line; those beyond wait where they come from.
+    /// Capacity of the line; further frames wait in the wire behind it.
     static constexpr uint32_t slots = 4096;
 
     void admit(uint64_t now, uint32_t wanted) noexcept;
@@ -65,7 +66,7 @@ class impaired final : public wire {
     std::mt19937_64 random_;
     std::unique_ptr<slot[]> line_;
     uint32_t front_ = 0, count_ = 0;
-    slot held_{};  // waits for the next whole frame
+    slot held_{};  // waits for the next unimpaired frame
     bool holds_ = false;
     std::atomic<bool> down_{false};
     cost::counter lost_{}, duplicated_{}, reordered_{}, corrupted_{}, delayed_{};

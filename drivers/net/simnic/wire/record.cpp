@@ -25,12 +25,12 @@ void record::send(std::span<const outgoing> frames) noexcept {
     clock_gettime(CLOCK_REALTIME, &now);
     pcap_pkthdr header{};
     header.ts.tv_sec = now.tv_sec;
-    header.ts.tv_usec = now.tv_nsec;  // nanoseconds, as the file was opened
+    header.ts.tv_usec = now.tv_nsec;  // nanoseconds: the file's precision
     for (const outgoing& f : frames) {
         header.caplen = header.len = f.length;
         pcap_dump(reinterpret_cast<uint8_t*>(to_), &header, f.bytes);
     }
-    // libpcap tells nobody that a disk is full.
+    // libpcap does not report write errors such as a full disk; check the stream.
     (std::ferror(pcap_dump_file(to_)) != 0 ? failed_ : written_).add(frames.size());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=record:FILE: every frame that the device sends goes into a pcap file (nanoseconds, wall clock),
-// which is whole when the port is closed. Sends none.
+// wire=record:FILE: writes every frame that the device sends to a pcap file (nanoseconds, wall
+// clock), which is complete after the port is closed. Delivers no frames.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace turnpike::simnic {
 
 class record final : public wire {
   public:
-    /// Creates or empties the file. Errors  what libpcap says
+    /// Creates or truncates the file. Errors  libpcap's
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file);
     ~record() override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=sink: takes every frame, sends none.
+// wire=sink: drops every frame, delivers none.
 #pragma once
 
 #include "wire/wire.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a generated frame carries in its UDP payload, so that whoever gets it knows who sent it and
-// after how many others: 18 bytes, which a frame of 64 bytes (FCS included) has room for.
+// The stamp in a generated frame's UDP payload, which identifies the generator and the sequence
+// number: 18 bytes, which fit a frame of 64 bytes (FCS included).
 //
 //   magic (32) | source (16) | sequence (64) | check (32)       big-endian
 #pragma once
@@ -17,13 +17,13 @@ constexpr uint32_t stamp_check(uint16_t source, uint64_t sequence) noexcept {
     return static_cast<uint32_t>((sequence + 1) * 0x9e37'79b9'7f4a'7c15u >> 32) ^ source;
 }
 
-/// What every frame of a generator has.
+/// The part that all frames of a generator share.
 inline void write_stamp_source(uint8_t* at, uint16_t source) noexcept {
     store_be(at, stamp_magic);
     store_be(at + 4, source);
 }
 
-/// What each has for itself.
+/// The part that differs per frame.
 inline void write_stamp_sequence(uint8_t* at, uint64_t sequence, uint32_t check) noexcept {
     store_be(at + 6, sequence);
     store_be(at + 14, check);

@@ -15,7 +15,7 @@ namespace {
 
 void bring_up(ifreq& request) {
     const int s = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (s < 0) return;  // then whoever uses the interface brings it up
+    if (s < 0) return;  // the user of the interface must bring it up
     if (::ioctl(s, SIOCGIFFLAGS, &request) == 0) {
         request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
         (void)::ioctl(s, SIOCSIFFLAGS, &request);
@@ -33,13 +33,13 @@ result<std::unique_ptr<wire>> tap::open(const std::string& name) {
                     "an interface's name has 1 to " + std::to_string(sizeof request.ifr_name - 1) +
                         " characters");
     const int fd = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return fail(errno, object, "/dev/net/tun does not open");
+    if (fd < 0) return fail(errno, object, "cannot open /dev/net/tun");
     std::memcpy(request.ifr_name, name.c_str(), name.size());
     request.ifr_flags = IFF_TAP | IFF_NO_PI;
     if (::ioctl(fd, TUNSETIFF, &request) != 0) {
         const int code = errno;
         ::close(fd);
-        return fail(code, object, "the kernel does not make this interface");
+        return fail(code, object, "cannot create this interface");
     }
     bring_up(request);
     return std::unique_ptr<wire>(new tap(fd));
@@ -47,7 +47,7 @@ result<std::unique_ptr<wire>> tap::open(const std::string& name) {
 
 tap::~tap() { ::close(fd_); }
 
-/// One at a time: each is a system call anyway.
+/// One frame per call: each takes a system call anyway.
 uint32_t tap::peek(uint64_t, std::span<outgoing> into) noexcept {
     if (held_ == 0) {
         const ssize_t n = ::read(fd_, frame_.get(), max_frame_bytes);

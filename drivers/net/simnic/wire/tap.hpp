@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=tap:NAME: the other end is an interface of the kernel, so real hosts talk through the device.
+// wire=tap:NAME: connects the device to a TAP interface of the kernel, for traffic with real hosts.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace turnpike::simnic {
 
 class tap final : public wire {
   public:
-    /// Creates the interface, up. Errors  EINVAL: no name for one; the kernel's
+    /// Creates the interface and brings it up. Errors  EINVAL: invalid interface name; else the
+    /// kernel's
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& name);
     ~tap() override;
 

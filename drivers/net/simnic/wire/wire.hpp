@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the device is plugged into. Frames have no FCS here; wire time is in TSC cycles (engine.hpp).
+// The interface between the device and its link partner. Frames have no FCS; wire time is in TSC
+// cycles (engine.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace turnpike::simnic {
 
-/// A named count of a wire's, one more xstat.
+/// A named counter of a wire, exported as an xstat.
 struct wire_count {
     std::string_view name;
     uint64_t value;
 };
 
-/// When the next frame may pass: a link's speed, a generator's rate, or both. 0: at any time.
+/// Paces frames by link speed, by rate, or both. 0: unpaced.
 class pace {
   public:
     pace() = default;
-    /// cycles_per_byte  of wire time (link speed), cycles_per_frame (rate); the slower rules
+    /// cycles_per_byte  of wire time (link speed), cycles_per_frame (rate); the slower one limits
     pace(double cycles_per_byte, double cycles_per_frame) noexcept
         : per_byte_(cycles_per_byte), per_frame_(cycles_per_frame) {}
 
@@ -28,14 +29,14 @@ class pace {
     [[nodiscard]] bool due(uint64_t now) const noexcept {
         return !limits() || static_cast<double>(now) >= next_;
     }
-    /// A frame passes; the next is due when it is through.
+    /// Account a frame; the next is due after it.
     void pass(uint32_t bytes) noexcept {
         if (!limits()) return;
         constexpr double fcs_preamble_gap_bytes = 24;
         const double by_link = per_byte_ * (bytes + fcs_preamble_gap_bytes);
         next_ += by_link > per_frame_ ? by_link : per_frame_;
     }
-    /// Nothing was waiting until now: the time that passed unused is not saved up.
+    /// The wire was idle until now: idle time is not credited.
     void idle_until(uint64_t now) noexcept {
         if (next_ < static_cast<double>(now)) next_ = static_cast<double>(now);
     }
@@ -44,7 +45,7 @@ class pace {
     double per_byte_ = 0, per_frame_ = 0, next_ = 0;
 };
 
-/// Threads  the engine's lock, but for counts(), up() (any).
+/// Threads  the engine's lock, except counts(), up() (any).
 class wire {
   public:
     wire() = default;
@@ -52,23 +53,24 @@ class wire {
     wire& operator=(const wire&) = delete;
     virtual ~wire() = default;
 
-    /// The next frames for the host, in order, as far as they are due; how many. They stay valid
-    /// until pop() or send().
-    /// into  room for them, at most frame_batch
+    /// Get the next frames for the host, in order, as far as they are due; returns how many. They
+    /// stay valid until pop() or send().
+    ///
+    /// into  at most frame_batch frames
     [[nodiscard]] virtual uint32_t peek(uint64_t now, std::span<outgoing> into) noexcept = 0;
-    /// The first n of them have gone.
+    /// Remove the first n frames.
     virtual void pop(uint32_t n) noexcept = 0;
-    /// Frames of a sender that does not wait: with no buffer for them they are gone.
+    /// False: the sender does not wait; frames without a buffer are lost.
     [[nodiscard]] virtual bool waits() const noexcept = 0;
-    /// Drop what is due and can go nowhere; how many frames that were.
+    /// Drop due frames that cannot be delivered; returns how many.
     virtual uint64_t skip_due(uint64_t) noexcept { return 0; }
-    /// The host was not there until now: what would have come meanwhile does not come.
+    /// The host was absent until now: drop frames that were due meanwhile.
     virtual void resume(uint64_t) noexcept {}
-    /// The host's frames have been sent.
+    /// Send the host's frames.
     virtual void send(std::span<const outgoing> frames) noexcept = 0;
 
     [[nodiscard]] virtual bool up() const noexcept { return true; }
-    /// Appends its counts; the names never change. Returns how many.
+    /// Appends its counters; the names never change. Returns how many.
     virtual size_t counts(std::span<wire_count> into) const noexcept = 0;
 };
 

@@ -35,9 +35,9 @@ uint32_t flags_of(uint8_t attached) {
     }
 }
 
-/// Asked to take `unattached` off, the kernel takes nothing off: it says EBUSY where a link holds the
-/// place and EEXIST where another program does (dev_xdp_attach in its net/core/dev.c). To look the
-/// links through would need CAP_SYS_ADMIN.
+/// When asked to detach `unattached`, the kernel detaches nothing: it returns EBUSY if a link owns
+/// the hook and EEXIST if another program does (dev_xdp_attach in net/core/dev.c). Enumerating
+/// links instead would need CAP_SYS_ADMIN.
 bool held_by_link(unsigned ifindex, uint32_t flags, int unattached) {
     bpf_xdp_attach_opts expected{};
     expected.sz = sizeof expected;
@@ -52,7 +52,7 @@ result<std::optional<attachment>> find_attachment(const std::string& iface, unsi
     bpf_xdp_query_opts seen{};
     seen.sz = sizeof seen;
     if (const int code = bpf_xdp_query(static_cast<int>(ifindex), 0, &seen); code != 0)
-        return fail(-code, iface, "the kernel does not say which BPF program is attached");
+        return fail(-code, iface, "cannot query the attached BPF program");
     if (seen.attach_mode == XDP_ATTACHED_NONE) return std::nullopt;
     attachment there{.flags = flags_of(seen.attach_mode)};
     there.id = seen.drv_prog_id != 0   ? seen.drv_prog_id
@@ -79,21 +79,22 @@ result<displaced> displaced::take_off(const std::string& iface, unsigned ifindex
     if (there.by_link)
         return fail(EBUSY, iface,
                     there.text() +
-                        " is there, and replace=1 cannot take it off: end the process "
+                        " is attached, and replace=1 cannot detach it: end the process "
                         "that holds the link, or detach it (bpftool link detach)");
     if (there.flags == 0)
-        return fail(EBUSY, iface, there.text() + " is there, and replace=1 puts back one only");
+        return fail(EBUSY, iface,
+                    there.text() + " is attached, and replace=1 can restore only one program");
     if (there.program.get() < 0)
         return fail(EPERM, iface,
                     there.text() +
-                        " is there; to keep it, so that it can be put back, replace=1 "
+                        " is attached; to hold it, so that it can be restored, replace=1 "
                         "needs CAP_SYS_ADMIN");
     bpf_xdp_attach_opts expected{};
     expected.sz = sizeof expected;
     expected.old_prog_fd = there.program.get();
     if (const int code = bpf_xdp_detach(static_cast<int>(ifindex), there.flags, &expected);
         code != 0)
-        return fail(-code, iface, "cannot take off " + there.text());
+        return fail(-code, iface, "cannot detach " + there.text());
     return displaced(iface, ifindex, std::move(there));
 }
 
@@ -102,8 +103,7 @@ result<void> displaced::restore() {
     if (program.get() < 0) return {};
     const int code = bpf_xdp_attach(static_cast<int>(ifindex_), program.get(),
                                     there_.flags | XDP_FLAGS_UPDATE_IF_NOEXIST, nullptr);
-    if (code != 0 && code != -ENODEV)
-        return fail(-code, iface_, "cannot put back " + there_.text());
+    if (code != 0 && code != -ENODEV) return fail(-code, iface_, "cannot restore " + there_.text());
     return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A BPF program that somebody else attached to an interface: which, how, and taking it off for a while.
+// A BPF program that another process attached to an interface: query it, detach it for a while.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,31 @@ struct attachment {
     uint32_t id = 0;
     uint32_t flags = 0;  ///< XDP_FLAGS_DRV_MODE, SKB_MODE or HW_MODE; 0: in several modes
     bool by_link = false;
-    std::string name{};  ///< empty where the kernel does not tell (without CAP_SYS_ADMIN)
-    owned_fd program{};  ///< keeps it alive; likewise
+    std::string name{};  ///< empty if the kernel does not report it (without CAP_SYS_ADMIN)
+    owned_fd program{};  ///< holds a reference to the program; empty without CAP_SYS_ADMIN
 
     /// "the BPF program xdp_filter (id 7, driver mode, attached by netlink)"
     [[nodiscard]] std::string text() const;
 };
 
-/// What is attached, if anything.
-/// unattached  a program that is on no interface: what the kernel says of it tells a link from netlink
+/// Find the program attached to the interface, if any.
+///
+/// unattached  a program attached to no interface, used to tell a link from a netlink attachment
 /// Errors      the kernel's
 [[nodiscard]] result<std::optional<attachment>> find_attachment(const std::string& iface,
                                                                 unsigned ifindex, int unattached);
 
-/// A netlink-attached program taken off, and put back by restore() or at the end.
+/// A detached program; restore() or the destructor attaches it again. Netlink attachments only.
 class displaced {
   public:
-    /// Errors  EBUSY: a link owns it; EPERM: a program cannot be kept without CAP_SYS_ADMIN; ...
+    /// Errors  EBUSY: a link owns it; EPERM: holding the program needs CAP_SYS_ADMIN; else the
+    /// kernel's
     [[nodiscard]] static result<displaced> take_off(const std::string& iface, unsigned ifindex,
                                                     attachment&& there);
     displaced(displaced&& other) noexcept;
     displaced& operator=(displaced&&) = delete;
     ~displaced();
-    /// Errors  the kernel's; ENODEV is none: an interface that is gone needs no program
+    /// Errors  the kernel's, except ENODEV: a removed interface needs no program
     [[nodiscard]] result<void> restore();
 
   private:

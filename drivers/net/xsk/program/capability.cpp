@@ -13,7 +13,7 @@
 namespace turnpike::xsk {
 namespace {
 
-/// capget(2): two words of 32 capabilities, of this thread.
+/// capget(2): this thread's effective capabilities, in two 32-bit words.
 uint64_t effective_capabilities() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2]{};
@@ -30,7 +30,8 @@ std::string what_bpf_lacks() {
     if (!with(CAP_BPF) && !with(CAP_SYS_ADMIN)) lacks = "CAP_BPF";
     if (!with(CAP_NET_ADMIN)) lacks += std::string(lacks.empty() ? "" : " and ") + "CAP_NET_ADMIN";
     if (!lacks.empty())
-        return "needs " + lacks + "; with xskmap=PATH, a map that another has pinned, it does not";
+        return "needs " + lacks +
+               "; with xskmap=PATH, a map pinned by another process, it does not";
     rlimit limit{};
     getrlimit(RLIMIT_MEMLOCK, &limit);
     return fmt::format(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel asks of a process for BPF and XDP, and which of it this one lacks.
+// The capabilities that BPF and XDP need, and which of them this process lacks.
 #pragma once
 
 #include <string>
 
 namespace turnpike::xsk {
 
-/// Why loading or attaching was not permitted, and what to do: the capabilities that this thread lacks,
-/// else the limit that a kernel before 5.11 counts maps against.
+/// Explain why loading or attaching was not permitted: the capabilities that this thread lacks, or
+/// RLIMIT_MEMLOCK, which kernels before 5.11 charge maps against.
 [[nodiscard]] std::string what_bpf_lacks();
 
 }  // namespace turnpike::xsk

@@ -17,12 +17,12 @@ namespace {
 
 using config::reader;
 
-/// What an entry leaves open is empty.
+/// A condition that the entry does not give is empty.
 struct selection {
     std::optional<xsk::protocol> protocol{};
     bool ports = false;
     std::optional<bool> v6{};
-    const char* v6_by = "";  ///< the key that said so
+    const char* v6_by = "";  ///< the key that implies the family
 };
 
 xsk_filter_ports read_ports(const reader& from) {
@@ -113,7 +113,7 @@ void read_protocol(const reader& from, selection& s) {
             "is {}, an IPv6 extension header; name the protocol that is behind it", text));
 }
 
-/// What only makes sense together.
+/// Check combinations of keys.
 void check_whole(const reader& from, const selection& s) {
     if (!s.protocol) return;
     const xsk::protocol& p = *s.protocol;
@@ -174,7 +174,7 @@ result<filter> read_filter(std::string_view text, const std::string& name) {
     try {
         filter out;
         const reader from(*root);
-        for (const reader& element : from.list("what stays with the kernel"))
+        for (const reader& element : from.list("packets that go to the kernel"))
             read_entry(element, out);
         if (out.entries.empty()) from.refuse("is an empty list; to keep nothing, give no filter");
         return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stays with the kernel: the text of `filter=FILE` to the entries that the BPF program looks
-// through. doc/xsk-filter.md says what an operator writes.
+// Parse `filter=FILE`, the packets that go to the kernel, into the entries of the BPF program's
+// maps. The file format: doc/xsk-filter.md.
 #pragma once
 
 #include <array>
@@ -16,20 +16,19 @@
 
 namespace turnpike::xsk {
 
-/// entries     as in the file; a packet that matches one stays with the kernel and is counted for
-///             the first that it matches
-/// candidates  [XSK_CANDIDATES] by protocol (layout.h): the entries worth looking at, a bit each
-/// where       of each entry: "FILE:LINE"
+/// entries     in the order of the file; a packet goes to the kernel on the first match, which counts it
+/// candidates  [XSK_CANDIDATES] by protocol (layout.h): bitmap of entries that can match
+/// where       "FILE:LINE" of each entry
 struct filter {
     std::vector<xsk_filter_entry> entries{};
     std::array<uint64_t, XSK_CANDIDATES> candidates{};
     std::vector<std::string> where{};
 };
 
-/// Errors  EINVAL with "FILE:LINE" and what would be right: nothing of a file with one bad entry is
-///         taken; what config::read_file says of the file itself
+/// Errors  EINVAL with "FILE:LINE" and the accepted values: one bad entry rejects the whole file;
+///         errors of config::read_file for the file itself
 [[nodiscard]] result<filter> load_filter(const std::filesystem::path& path);
-/// The same of a text; `name` is what messages call it.
+/// Like load_filter, from a string; messages call it `name`.
 [[nodiscard]] result<filter> read_filter(std::string_view text, const std::string& name);
 
 }  // namespace turnpike::xsk

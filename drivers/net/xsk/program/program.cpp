@@ -15,7 +15,7 @@
 #include "attachment.hpp"
 #include "capability.hpp"
 
-// bpftool's C, read by a C++ compiler with our warnings.
+// bpftool generates C, which our C++ warnings reject.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -27,8 +27,8 @@
 namespace turnpike::xsk {
 namespace {
 
-/// libbpf says what it dislikes by a callback of the whole process: caught while this lives, on one
-/// thread at a time, so that it becomes part of our own message.
+/// Captures libbpf's warnings, which it prints by a process-wide callback, for our own error
+/// message. One thread at a time.
 class libbpf_messages {
   public:
     libbpf_messages() : alone_(mutex_) {
@@ -70,10 +70,10 @@ bool fill(bpf_map* map, const Values& values) {
     return true;
 }
 
-/// Errors  what the kernel or libbpf says
+/// Errors  the kernel's or libbpf's
 result<skeleton> load(const program_options& o, bool fragments, const libbpf_messages& said) {
     skeleton s(xsk_skeleton__open());
-    if (!s) return fail(errno, o.iface, "libbpf does not take the BPF program" + said.text());
+    if (!s) return fail(errno, o.iface, "libbpf cannot open the BPF program" + said.text());
     s->rodata->filtering = o.keep.has_value();
     bpf_map__set_max_entries(s->maps.sockets, o.max_queues);
     if (fragments) bpf_program__set_flags(s->progs.turnpike_xsk, BPF_F_XDP_HAS_FRAGS);
@@ -81,19 +81,18 @@ result<skeleton> load(const program_options& o, bool fragments, const libbpf_mes
     if (code == -EPERM)
         return fail(-code, o.iface, "cannot load the BPF program: " + what_bpf_lacks());
     if (code != 0)
-        return fail(-code, o.iface, "the kernel does not load the BPF program" + said.text());
+        return fail(-code, o.iface, "the kernel cannot load the BPF program" + said.text());
     if (o.keep &&
         !(fill(s->maps.candidates, o.keep->candidates) && fill(s->maps.entries, o.keep->entries)))
-        return fail(errno, o.iface, "the kernel does not take the filter into the BPF maps");
+        return fail(errno, o.iface, "cannot write the filter into the BPF maps");
     return s;
 }
 
 std::string why_not(int code, attach_mode mode) {
     if (mode == attach_mode::driver && (code == EOPNOTSUPP || code == 524 /* ENOTSUPP */))
-        return "its driver has no XDP: mode=skb works on any interface";
+        return "its driver does not support XDP: mode=skb works on any interface";
     if (mode == attach_mode::driver && (code == EINVAL || code == ERANGE || code == E2BIG))
-        return "its driver does not take a BPF program as the interface is set up; mostly the MTU "
-               "is "
+        return "its driver rejects XDP with the interface's configuration; usually the MTU is "
                "too large for one buffer, or LRO is on. mode=skb works on any interface";
     if (code == EPERM) return what_bpf_lacks();
     if (code == ENODEV) return "the interface is gone";
@@ -108,7 +107,7 @@ struct program::state {
     size_t entries;
     skeleton loaded;
     bool fragments;
-    // Ends in this order: the link first, then the other's program goes back.
+    // Destruction order: first the link is detached, then the replaced program restored.
     std::optional<displaced> replaced{};
     owned_fd link{};
     attach_mode mode = attach_mode::auto_;
@@ -131,7 +130,8 @@ program::program(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
 program::~program() { (void)detach(); }
 
 result<void> program::detach() {
-    // The kernel may put off what closing the last descriptor means; this is done when it returns.
+    // Detach explicitly: the kernel may defer the detach after the last close, but BPF_LINK_DETACH
+    // is complete when it returns.
     if (state_->link.get() >= 0) bpf_link_detach(state_->link.get());
     state_->link.reset();
     if (!state_->replaced) return {};
@@ -157,10 +157,10 @@ result<std::unique_ptr<program>> program::attach(const program_options& o) {
     if (!there) return tl::unexpected<error>(there.error());
     if (*there && !o.replace)
         return fail(EBUSY, o.iface,
-                    (*there)->text() + " is there already; " +
+                    (*there)->text() + " is already attached; " +
                         ((*there)->by_link ? "end the process that holds the link"
-                                           : "take it off (ip link set dev " + o.iface +
-                                                 " xdp off), or give replace=1 to have it put back "
+                                           : "detach it (ip link set dev " + o.iface +
+                                                 " xdp off), or use replace=1, which restores it "
                                                  "at the end"));
     if (*there) {
         auto off = displaced::take_off(o.iface, o.ifindex, std::move(**there));
@@ -181,9 +181,8 @@ attach_mode program::attached_mode() const noexcept { return state_->mode; }
 
 result<void> program::set_socket(unsigned queue, int xsk_fd) {
     if (bpf_map_update_elem(xskmap_fd(), &queue, &xsk_fd, BPF_ANY) != 0)
-        return fail(
-            errno, state_->iface,
-            fmt::format("the kernel does not put the socket of queue {} into the map", queue));
+        return fail(errno, state_->iface,
+                    fmt::format("cannot add the socket of queue {} to the XSKMAP", queue));
     return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The BPF program on an interface, which gives packets to AF_XDP sockets: attached by a link, so that
-// the kernel takes it off when the process ends, however it ends.
+// The XDP program that redirects packets to AF_XDP sockets. A BPF link attaches it, so that the
+// kernel detaches it when the process ends for any reason.
 //
 // Sources: the kernel's Documentation/networking/af_xdp.rst; bpf(2), BPF_LINK_CREATE.
 #pragma once
@@ -16,54 +16,55 @@
 
 namespace turnpike::xsk {
 
-/// Where it runs: in the NIC's driver, or on the kernel's copy of the packet (any interface).
+/// XDP mode: native, in the NIC's driver, or generic, on skbs (any interface).
 enum class attach_mode : uint8_t { auto_, driver, skb };
 
 struct program_options {
     std::string iface{};  ///< for messages
     unsigned ifindex = 0;
     attach_mode mode = attach_mode::auto_;  ///< auto_: driver, else skb
-    bool replace = false;  ///< take a netlink-attached program off, put it back at the end
-    std::optional<filter>
-        keep{};               ///< what stays with the kernel; none: every packet is for the sockets
-    bool fragments = false;   ///< frames in several buffers ("xdp.frags"), where the kernel has it
-    unsigned max_queues = 1;  ///< sockets that the XSKMAP has room for
+    bool replace = false;          ///< detach a netlink-attached program and restore it at the end
+    std::optional<filter> keep{};  ///< packets that go to the kernel; empty: all go to the sockets
+    bool fragments = false;   ///< multi-buffer frames ("xdp.frags"), if the kernel supports them
+    unsigned max_queues = 1;  ///< size of the XSKMAP
 };
 
 struct filter_counters {
-    uint64_t packets = 0;              ///< kept by the kernel, all CPUs
-    std::vector<uint64_t> by_entry{};  ///< of each entry of the filter
+    uint64_t packets = 0;              ///< packets passed to the kernel, all CPUs
+    std::vector<uint64_t> by_entry{};  ///< packets matched by each filter entry
 };
 
 /// Threads  one at a time, except kept_by_kernel(), still_attached() and the accessors: any
 class program {
   public:
     /// Load and attach.
-    /// Errors  EBUSY: a program is attached already, named; EPERM: names the capability or limit that
-    ///         is missing; ENODEV, EOPNOTSUPP...: what the kernel said, in words
+    ///
+    /// Errors  EBUSY: names the program that is already attached; EPERM: names the missing capability or
+    ///         limit; ENODEV, EOPNOTSUPP...: the kernel's error, explained
     [[nodiscard]] static result<std::unique_ptr<program>> attach(const program_options& options);
 
     program(const program&) = delete;
     program& operator=(const program&) = delete;
-    /// detach(), whatever it says
+    /// Calls detach() and ignores its errors.
     ~program();
-    /// Take the program off and put a replaced one back where it was; no more than once.
-    /// Errors  EBUSY: another has attached a program meanwhile; what the kernel says
+    /// Detach the program and restore a replaced one; call it at most once.
+    ///
+    /// Errors  EBUSY: another process has attached a program since; else the kernel's
     [[nodiscard]] result<void> detach();
 
     [[nodiscard]] int xskmap_fd() const noexcept;
-    /// Loaded so that it takes frames in several buffers.
+    /// The program accepts multi-buffer frames.
     [[nodiscard]] bool fragments() const noexcept;
     /// driver or skb
     [[nodiscard]] attach_mode attached_mode() const noexcept;
 
-    /// From now on packets of this queue go to the socket. Errors: EINVAL, E2BIG: the kernel's reasons
+    /// Redirect packets of this queue to the socket. Errors: EINVAL, E2BIG: the kernel's
     [[nodiscard]] result<void> set_socket(unsigned queue, int xsk_fd);
-    /// Packets of this queue go to the kernel again.
+    /// Pass packets of this queue to the kernel again.
     void clear_socket(unsigned queue) noexcept;
 
     [[nodiscard]] filter_counters kept_by_kernel() const;
-    /// False once the interface is gone, or another has taken the program off.
+    /// False after the interface was removed or another process detached the program.
     [[nodiscard]] bool still_attached() const noexcept;
 
   private:

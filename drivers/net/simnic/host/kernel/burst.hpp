@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The driver's inner loops: between descriptors and mbufs. One set an instruction set; no EAL, so
-// that they are tested over any memory that looks like rings and mbufs.
+// The driver's inner loops: conversion between descriptors and mbufs, one set per instruction set.
+// No EAL, so that unit tests run them on any memory laid out as rings and mbufs.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ struct rte_mbuf;
 namespace turnpike::simnic {
 
 struct burst_kernels {
-    /// Take what the device has answered, up to the first descriptor that is not done or bears an
-    /// error.
+    /// Receive completed descriptors, up to the first that is not done or has an error.
+    ///
     /// ring    first descriptor; `words` apart (1: 16 bytes, 2: 32 bytes)
-    /// posted  [n] the mbufs that were posted there
+    /// posted  [n] the mbufs posted there
     /// out     [n] out; filled mbufs. More than the result may be written.
-    /// rearm   data_off, refcnt, nb_segs and port of a fresh mbuf, as they lie in it
+    /// rearm   data_off, refcnt, nb_segs and port of a fresh mbuf, in mbuf layout
     /// Returns how many
     using rx_take_function = uint32_t(const descriptor* ring, rte_mbuf* const* posted,
                                       rte_mbuf** out, uint32_t n, uint64_t rearm) noexcept;
-    /// Post n buffers: their address and headroom, no answer.
+    /// Post n buffers: address plus headroom, status cleared.
     using rx_post_function = void(descriptor* ring, rte_mbuf* const* buffers, uint32_t n,
                                   uint64_t headroom) noexcept;
-    /// Post n whole frames of one segment each, and remember them in `posted`.
+    /// Post n single-segment frames, and record them in `posted`.
     using tx_post_function = void(descriptor* ring, rte_mbuf** posted, rte_mbuf* const* frames,
                                   uint32_t n, uint64_t command) noexcept;
 

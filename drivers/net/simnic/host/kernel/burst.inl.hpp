@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The algorithm once, over groups of descriptors; a word V (burst_<isa>.cpp) says how one group goes:
+// The algorithm, generic over a word V (burst_<isa>.cpp) that processes one group of descriptors:
 //
 //   group                       packets in a group
-//   take<Words>(d, m, rearm)    fill the mbufs m[0 .. group) from their descriptors; a bit for each
-//                               that is done and good. Others may be filled too: nobody has them yet
+//   take<Words>(d, m, rearm)    fill the mbufs m[0 .. group) from their descriptors; returns a bitmap of
+//                               descriptors done without error. May also write other, unowned mbufs
 //   post<Words>(d, m, headroom) write the group's descriptors
 //   send(d, m, command)         likewise
 //
-// What is left over goes one by one. Ordering: a descriptor's two words are read together, or word 1
-// first (the device writes it last); the frame behind it is read later still.
+// The rest of a burst is processed one by one. Ordering: both words of a descriptor are read together, or
+// word 1 first (the device writes it last); the frame's data is read after them.
 
 #include <rte_mbuf_core.h>
 
@@ -27,10 +27,11 @@ constexpr uint32_t checksum_flag(uint32_t bits, bool upper) noexcept {
     return static_cast<uint32_t>(upper ? flags >> 1 : flags);
 }
 
-// The four flags shifted right by one fit a byte, so a byte shuffle is the table.
+// Shifted right by one, the four flags fit a byte, so a byte shuffle implements the table.
 static_assert(checksum_flag(0xf, true) <= 0xff && (checksum_flag(0xf, false) & 1) == 0);
 
-// What the kernels write in one store or two: rearm | ol_flags | type, lengths, VLAN, hash.
+// The mbuf layout that the kernels write in one or two stores: rearm | ol_flags | type, lengths,
+// VLAN, hash.
 static_assert(offsetof(rte_mbuf, buf_addr) == 0 && offsetof(rte_mbuf, buf_iova) == 8);
 static_assert(offsetof(rte_mbuf, data_off) == 16 && offsetof(rte_mbuf, ol_flags) == 24);
 static_assert(offsetof(rte_mbuf, packet_type) == 32 && offsetof(rte_mbuf, pkt_len) == 36);
@@ -39,7 +40,7 @@ static_assert(offsetof(rte_mbuf, hash) == 44);
 
 constexpr uint32_t mbuf_fields_at = 16;
 
-/// Two bits more, which stand together too: a hash, a VLAN tag taken out. These flags fit a byte.
+/// Two more adjacent bits: RSS hash valid, VLAN tag stripped. Their mbuf flags fit a byte.
 constexpr char extra_flag(uint32_t bits) noexcept {
     return static_cast<char>(
         ((bits & 1) != 0 ? RTE_MBUF_F_RX_RSS_HASH : 0) |

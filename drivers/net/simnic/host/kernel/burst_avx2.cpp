@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two packets a register: each half is one descriptor, and one store writes an mbuf's 32 bytes.
+// Two packets per register: each half holds one descriptor, and one store writes 32 bytes of an
+// mbuf.
 #include <immintrin.h>
 
 #include "host/kernel/burst.inl.hpp"
@@ -87,7 +88,7 @@ struct word {
             store(d + i, both(half(m[i], command), half(m[i + 1], command)));
     }
 
-    // not a word: one descriptor of the above
+    // One descriptor; not part of the word interface.
     static __m128i half(const rte_mbuf* m, uint64_t command) noexcept {
         const uint64_t bytes = m->data_len;
         return _mm_set_epi64x(static_cast<long long>(command | bytes << tpk::tx_bytes_shift),

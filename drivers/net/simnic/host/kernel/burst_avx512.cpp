@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Four packets a register: each quarter is one descriptor; a half, after a permutation, is what one
-// store writes into an mbuf.
+// Four packets per register: each quarter holds one descriptor; after a permutation, one store
+// writes a half into an mbuf.
 #include <immintrin.h>
 
 #include "host/kernel/burst.inl.hpp"
@@ -32,7 +32,7 @@ struct word {
                     load_quarter(d + 3 * Words));
     }
 
-    /// Bits 0 to 3: the quarters that are done and good.
+    /// Bits 0 to 3: descriptors that are done without error.
     static uint32_t good_ones(__m512i a) noexcept {
         const __m512i done_or_error =
             four_times(_mm_setr_epi32(0, 0, static_cast<int>(tpk::rx_done | tpk::rx_error), 0));

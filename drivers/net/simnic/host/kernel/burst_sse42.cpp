@@ -10,7 +10,7 @@ inline __m128i load(const void* from) noexcept {
 }
 inline void store(void* to, __m128i a) noexcept { _mm_storeu_si128(static_cast<__m128i*>(to), a); }
 
-/// packet_type, pkt_len, data_len, vlan_tci, hash: where each stands in an answer.
+/// Offsets of packet_type, pkt_len, data_len, vlan_tci and hash in a write-back.
 inline __m128i fields_shuffle() noexcept {
     return _mm_setr_epi8(6, 7, -1, -1, 12, 13, -1, -1, 12, 13, 4, 5, 0, 1, 2, 3);
 }

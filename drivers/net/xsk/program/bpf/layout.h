@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the BPF program and the driver both know: the filter's maps. C, for clang -target bpf. */
+/* Layout of the filter's maps, shared by the BPF program and the driver. C, for clang -target bpf. */
 #ifndef TURNPIKE_XSK_LAYOUT_H
 #define TURNPIKE_XSK_LAYOUT_H
 
 #include <linux/types.h>
 
-/* A bit each in a 64-bit word. */
+/* Entries are bits of a 64-bit word. */
 #define XSK_FILTER_MOST_ENTRIES 64
 
-/* Headers that start further into the frame, and IPv6 extension headers beyond so many, are not looked
- * at: the protocol is then that of the first header not looked at, and the ports are not known. */
+/* The program parses no header at a higher offset and no more IPv6 extension headers: the protocol is
+ * then the first unparsed header's, and the ports are unknown. */
 #define XSK_FILTER_MOST_HEADER_BYTES 512
 #define XSK_FILTER_MOST_EXTENSIONS 8
 
-/* Map `candidates`: which entries a packet can match at all, by its protocol.
+/* Map `candidates`: bitmap of the entries that a packet can match, by its protocol.
  *   0-255    IPv4, by protocol      256-511  IPv6, by upper-layer protocol
  *   512      neither                                                        */
 #define XSK_CANDIDATES_IPV6 256
@@ -33,16 +33,16 @@ struct xsk_filter_ports {
 };
 
 enum xsk_filter_flag {
-    XSK_FILTER_PORTS = 1 << 0,     /* the ranges hold, of a packet whose ports are known */
-    XSK_FILTER_ADDRESSES = 1 << 1, /* the prefixes hold */
+    XSK_FILTER_PORTS = 1 << 0,     /* match the port ranges; a packet must have known ports */
+    XSK_FILTER_ADDRESSES = 1 << 1, /* match the prefixes */
 };
 
-/* What an entry leaves open is 0-65535 or a mask of zeros. */
+/* A condition that the entry does not give is 0-65535 or a zero mask. */
 struct xsk_filter_entry {
-    /* `address` holds for the source or the destination */
+    /* `address` matches the source or the destination */
     struct xsk_filter_prefix address, source_address, destination_address;
-    struct xsk_filter_ports port, source_port, destination_port; /* likewise */
-    __u16 ether_type; /* host order, of a candidate that is not IP */
+    struct xsk_filter_ports port, source_port, destination_port; /* `port`: likewise */
+    __u16 ether_type; /* host order; for non-IP entries */
     __u16 flags;
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of a queue go to its AF_XDP socket, but for those that the filter keeps for the kernel.
+/* Redirect each queue's packets to its AF_XDP socket, except packets that match the filter.
  *
  *   frame -> headers (read) -> candidates[family, protocol] -> entries -> XDP_PASS, counted
- *                                     none, or none matches -> the socket; XDP_PASS where there is none
+ *                                     no match -> the socket; XDP_PASS if the queue has no socket
  *
- * Without a filter the verifier takes all of it out: three instructions and a helper are left. No helper
- * here is for GPL programs only. */
+ * Without a filter the verifier removes the filter code: three instructions and a helper call remain. No
+ * GPL-only helper is used. */
 #include <linux/bpf.h>
 #include <stdbool.h>
 
@@ -18,7 +18,7 @@ char _license[] SEC("license") = "BSD-3-Clause";
 
 struct {
     __uint(type, BPF_MAP_TYPE_XSKMAP);
-    __uint(max_entries, 1); /* as many as queues, before it is loaded */
+    __uint(max_entries, 1); /* the loader sets the number of queues */
     __type(key, __u32);
     __type(value, __u32);
 } sockets SEC(".maps");
@@ -30,7 +30,7 @@ struct {
     __type(value, __u64);
 } kept SEC(".maps");
 
-/* Maps and not constants: without CAP_PERFMON the verifier permits no index into those. */
+/* Maps instead of constants: without CAP_PERFMON the verifier rejects variable indices into constants. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, XSK_CANDIDATES);
@@ -68,13 +68,13 @@ struct headers {
     __u32 source[4], destination[4]; /* as in layout.h */
     __u16 ether_type;                /* after the tags */
     __u16 source_port, destination_port;
-    bool ports;           /* they are known: not cut, not of a fragment */
-    __u32 candidates_row; /* XSK_CANDIDATES: not a sound packet, nothing of it is known */
+    bool ports;           /* the ports are known: not truncated, no fragment */
+    __u32 candidates_row; /* XSK_CANDIDATES: malformed packet, no field is valid */
 };
 
-/* `words` 32-bit words at offset `at`; false where the frame or what we look at ends before. By a helper:
- * the first buffer of a frame in several may end within the headers, and without CAP_PERFMON the
- * verifier permits no other offsets than constant ones. */
+/* Load `words` 32-bit words at offset `at`; false if the frame or the parsed range ends before. Uses a
+ * helper because the first buffer of a multi-buffer frame may end within the headers, and because the
+ * verifier permits only constant packet offsets without CAP_PERFMON. */
 static __always_inline bool read(struct xdp_md* frame, __u32 at, __u32* into, const __u32 words) {
     return at <= XSK_FILTER_MOST_HEADER_BYTES && bpf_xdp_load_bytes(frame, at, into, 4 * words) == 0;
 }
@@ -101,13 +101,13 @@ static __always_inline void read_ipv4(struct xdp_md* frame, struct headers* h, _
     h->candidates_row = protocol;
     h->source[0] = ip[3];
     h->destination[0] = ip[4];
-    /* All parts of a datagram go the same way: the ports of the first part do not count either. */
+    /* All fragments of a datagram take the same path: ignore the ports of the first fragment too. */
     if ((bpf_ntohl(ip[1]) & 0x3fff) == 0)
         read_ports(frame, h, protocol, at + header_bytes, at + (first & 0xffff));
 }
 
-/* RFC 8200 section 4. Of a fragment, the protocol is what its fragment header says, as all parts of a
- * datagram have it. */
+/* RFC 8200 section 4. A fragment's protocol is the Next Header of its fragment header, which is the same
+ * in all fragments of a datagram. */
 static __always_inline void read_ipv6(struct xdp_md* frame, struct headers* h, __u32 at) {
     __u32 ip[10], extension;
     if (!read(frame, at, ip, 10) || bpf_ntohl(ip[0]) >> 28 != 6) return;
@@ -178,7 +178,8 @@ static __always_inline bool matches(const struct xsk_filter_entry* e, const stru
     return true;
 }
 
-/* de Bruijn would need a table and clang 14 has no instruction: count the ones below the lowest. */
+/* Index of the lowest set bit, as the population count of the bits below it: clang 14 has no BPF
+ * instruction for it, and a de Bruijn sequence would need a table. */
 static __always_inline __u32 lowest_bit(__u64 mask) {
     __u64 below = ~mask & (mask - 1);
     below = below - (below >> 1 & 0x5555555555555555);
@@ -189,11 +190,11 @@ static __always_inline __u32 lowest_bit(__u64 mask) {
 
 struct search {
     struct headers headers;
-    __u64 left; /* candidates not looked at */
+    __u64 left; /* candidates not tested yet */
     bool found;
 };
 
-/* The next candidate; 1 ends the search. */
+/* Test the next candidate; returning 1 ends bpf_loop(). */
 static long look_at_next(__u32 step __attribute__((unused)), struct search* s) {
     if (s->left == 0) return 1;
     const __u32 number = lowest_bit(s->left);
@@ -201,7 +202,7 @@ static long look_at_next(__u32 step __attribute__((unused)), struct search* s) {
     const struct xsk_filter_entry* entry = bpf_map_lookup_elem(&entries, &number);
     if (!entry || !matches(entry, &s->headers)) return 0;
     __u64* count = bpf_map_lookup_elem(&kept, &number);
-    if (count) ++*count; /* this CPU's own */
+    if (count) ++*count; /* per-CPU value */
     s->found = true;
     return 1;
 }
