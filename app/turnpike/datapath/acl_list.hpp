@@ -2,8 +2,8 @@
 // The compiled ACL that workers classify by. A list is compiled as a whole; afterwards single rules can
 // be inserted and removed while workers read it (lib/acl). Any larger change compiles a new list.
 //
-// A rule has an id for its lifetime in the list, and a priority with gaps between neighbours, so that
-// inserting a rule changes no other rule.
+// A rule has an id for its lifetime in the list, and a priority with gaps between neighbours, so
+// that inserting a rule changes no other rule.
 #pragma once
 
 #include <memory>
@@ -37,8 +37,8 @@ class acl_list {
         as_it_was,  ///< not possible: more than one rule differs, or no room
         broken,     ///< out of memory half-way: the list is unusable and must be recompiled
     };
-    /// Insert, remove or replace one rule, if the two lists differ by one rule only. Ids of other rules
-    /// stay. If it throws, nothing has changed.
+    /// Insert, remove or replace one rule, if the two lists differ by one rule only. Ids of other
+    /// rules stay. If it throws, nothing has changed.
     [[nodiscard]] one_rule change_one_rule(const std::shared_ptr<const state::acl_list>& to);
 
     [[nodiscard]] const state::acl_list& says() const noexcept { return *says_; }

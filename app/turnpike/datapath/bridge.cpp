@@ -9,7 +9,8 @@
 namespace turnpike::datapath {
 namespace {
 
-/// Control inserts a reported FDB entry within about 0.2 ms; a source that control did not insert is sent again.
+/// Control inserts a reported FDB entry within about 0.2 ms; a source that control did not insert
+/// is sent again.
 constexpr uint64_t again_us = 500;
 
 template <class T>

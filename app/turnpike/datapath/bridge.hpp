@@ -6,9 +6,9 @@
 //   member ---> domain by the frame's VLAN; egress tag by domain
 //   stations: (MAC address, domain) ---> member
 //
-// These tables are immutable, like the view that points to them; only the FDB is updated in place. A
-// worker that sees an unknown source address sends it to control by a ring, and control inserts the FDB
-// entry for all workers. Use of an entry (for ageing) is a bit in a per-worker map.
+// These tables are immutable, like the view that points to them; only the FDB is updated in place.
+// A worker that sees an unknown source address sends it to control by a ring, and control inserts
+// the FDB entry for all workers. Use of an entry (for ageing) is a bit in a per-worker map.
 #pragma once
 
 #include <immintrin.h>
@@ -31,8 +31,8 @@ struct rte_ring;
 
 namespace turnpike::datapath {
 
-/// Limits over all bridges. Domains 1 to 4095 belong to bridges without VLAN filtering; a VLAN-aware
-/// bridge has 4096 domains, one per VLAN ID.
+/// Limits over all bridges. Domains 1 to 4095 belong to bridges without VLAN filtering; a
+/// VLAN-aware bridge has 4096 domains, one per VLAN ID.
 inline constexpr uint32_t domains_of_bridge = 4096;
 inline constexpr uint32_t most_domains = 65536;
 inline constexpr uint32_t vlan_bridges_max = most_domains / domains_of_bridge - 1;
@@ -48,8 +48,8 @@ inline station_key station_key_of(const uint8_t* mac, uint16_t domain) noexcept 
     std::memcpy(&bytes, mac, sizeof bytes);
     return (bytes & 0xffff'ffff'ffffULL) | uint64_t{domain} << 48;
 }
-/// FDB keys of a frame's destination and source. Reads the frame's first 14 bytes and no more: behind a tunnel's headers
-/// the next bytes are in another cache line.
+/// FDB keys of a frame's destination and source. Reads the frame's first 14 bytes and no more:
+/// behind a tunnel's headers the next bytes are in another cache line.
 inline void station_keys_of(const uint8_t* frame, uint16_t domain, station_key& to,
                             station_key& from) noexcept {
     const __m128 first = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(frame)));
@@ -163,7 +163,8 @@ struct alignas(64) bridge_member {
     /// value of tag_out: not a member of that domain
     static constexpr uint32_t not_here = ~uint32_t{0};
 
-    /// Domain of an ingress frame; `tagged` with the TCI of its tag. 0: the member does not accept it.
+    /// Domain of an ingress frame; `tagged` with the TCI of its tag. 0: the member does not accept
+    /// it.
     [[nodiscard]] uint16_t domain_of(bool tagged, uint16_t tci) const noexcept {
         if (by_vlan == nullptr || !tagged) return untagged;
         const uint16_t id = tci & packet::vlan_id_mask;
@@ -172,13 +173,15 @@ struct alignas(64) bridge_member {
 };
 static_assert(sizeof(bridge_member) == 64);
 
-/// Egress data of an interface that an FDB entry may point to: 4 bytes, so that the array stays cached.
+/// Egress data of an interface that an FDB entry may point to: 4 bytes, so that the array stays
+/// cached.
 struct bridge_exit {
     uint16_t port = 0;
     uint8_t isolation = 0;  ///< members of the same group do not reach each other; 0: no group
     /// member, tunnel: a bridge member; local: a routing interface. Distinct bits.
     enum : uint8_t { member = 0, tunnel = 1, local = 2, nowhere = 4 } is = nowhere;
-    /// Mask of word() bits that take a frame off the fast path; isolated: its ingress member has an isolation group.
+    /// Mask of word() bits that take a frame off the fast path; isolated: its ingress member has an
+    /// isolation group.
     [[nodiscard]] static uint32_t second_look(bool isolated) noexcept {
         const bridge_exit looked_at{.port = 0,
                                     .isolation = isolated ? uint8_t{0xff} : uint8_t{0},
@@ -207,7 +210,8 @@ struct bridge_tables {
     std::vector<uint16_t> flooded{};       ///< interface indices
     std::vector<bridge_policy> bridges{};  ///< index 0 is unused
     const station_table* stations = nullptr;
-    /// Incremented when an entry moves or is removed, and every second: invalidates the workers' source caches.
+    /// Incremented when an entry moves or is removed, and every second: invalidates the workers'
+    /// source caches.
     const std::atomic<uint32_t>* station_changes = nullptr;
     bool any_locked = false;
     /// neighbour bindings; null: no member has neigh_suppress
@@ -227,7 +231,8 @@ struct bridge_tables {
     std::vector<std::unique_ptr<storm_limit[]>> storms{};
 };
 
-/// Message from a worker to control: a source address without an FDB entry, or one on another interface.
+/// Message from a worker to control: a source address without an FDB entry, or one on another
+/// interface.
 struct learnt_station {
     station_key key = 0;
     uint64_t place = 0;
@@ -252,9 +257,9 @@ class bridge_books {
         const uint64_t bit = uint64_t{1} << number % 64;
         if ((word & bit) == 0) word |= bit;
     }
-    /// Cache of sources whose FDB entry was current; valid until station_changes increments. The whole key is compared,
-    /// because a sender chooses its MAC address and could construct a hash collision. Sources of one slot evict each
-    /// other, at the cost of further lookups.
+    /// Cache of sources whose FDB entry was current; valid until station_changes increments. The
+    /// whole key is compared, because a sender chooses its MAC address and could construct a hash
+    /// collision. Sources of one slot evict each other, at the cost of further lookups.
     class source {
       public:
         source(station_key key, uint16_t place, uint32_t changes) noexcept
@@ -298,8 +303,8 @@ class bridge_books {
     }
     [[nodiscard]] domain_counters& domain(uint16_t d) noexcept { return domains_[d]; }
 
-    /// Called by control: switch the worker to another map, from the next packet on. Answers the previous map, which
-    /// control may read after a grace period, and clears before the next call.
+    /// Called by control: switch the worker to another map, from the next packet on. Answers the
+    /// previous map, which control may read after a grace period, and clears before the next call.
     uint64_t* exchange_talking() noexcept;
     // Any thread.
     [[nodiscard]] const domain_counters& domain(uint16_t d) const noexcept { return domains_[d]; }

@@ -68,7 +68,8 @@ struct burst {
     /// recirculated: enter the graph again at stage interface by in[], or at lookup (outer)
     packet_mask again = 0;
     packet_mask punted = 0;  ///< end in stage punt; ACLs apply first
-    /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then decap. Set by stage parse.
+    /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then decap. Set by stage
+    /// parse.
     packet_mask tunnelled = 0;
     /// have a VLAN tag, in tag[]: it was removed, or only read (tag_in_frame)
     packet_mask tagged = 0;
@@ -101,8 +102,8 @@ struct burst {
     std::array<packet::parsed, burst_max> parsed;  ///< valid behind stage parse
 };
 
-/// Metadata in the private area of an mbuf between worker and control. Stage punt writes it for punted
-/// packets, control for packets that it sends.
+/// Metadata in the private area of an mbuf between worker and control. Stage punt writes it for
+/// punted packets, control for packets that it sends.
 struct punted {
     packet::parsed parsed{};
     uint32_t hop = 0;
@@ -114,8 +115,8 @@ struct punted {
     packet::drop_reason drop = packet::drop_reason::none;
 };
 
-/// Private area of turnpike's mbufs, a multiple of the cache line size: the data buffer follows it, and
-/// a frame that does not start at a cache line costs one more line of PCIe per direction.
+/// Private area of turnpike's mbufs, a multiple of the cache line size: the data buffer follows it,
+/// and a frame that does not start at a cache line costs one more line of PCIe per direction.
 inline constexpr uint16_t mbuf_private_bytes = RTE_ALIGN(sizeof(punted), RTE_CACHE_LINE_SIZE);
 
 inline punted& punted_of(rte_mbuf* m) noexcept {

@@ -30,16 +30,16 @@ struct context {
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
     std::array<rxtx::tx_queue, max_ports> tx{};
-    /// Punt rings. ARP and neighbour discovery have a ring of their own, so that other punted traffic
-    /// cannot starve them.
+    /// Punt rings. ARP and neighbour discovery have a ring of their own, so that other punted
+    /// traffic cannot starve them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     std::array<cost::port_counters, max_ports> counters;
     bridge_books* bridging = nullptr;    ///< per-worker bridge state
     uint64_t redirected = 0;             ///< TSC of the last packet punted as redirect
     tunnel_books* tunnelling = nullptr;  ///< per-worker tunnel state
-    /// Bursts for copies and fragments; each walks the graph while the burst that it was made from waits.
-    /// A frame flooded into tunnels may be flooded or fragmented once more behind them, so at most four nest.
-    /// The masks of unused bursts are 0.
+    /// Bursts for copies and fragments; each walks the graph while the burst that it was made from
+    /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
+    /// at most four nest. The masks of unused bursts are 0.
     std::array<burst, 4> made{};
     uint32_t walking = 0;  ///< number of bursts in use
     /// stage table for these bursts: the one of the burst that they were made from

@@ -14,7 +14,8 @@ struct stages_of {
 
 namespace row {
 using enum packet::drop_reason;
-// A `using enum` scope for each list: some stages and handlers share a name with a drop reason or a C++ entity.
+// A `using enum` scope for each list: some stages and handlers share a name with a drop reason or a
+// C++ entity.
 #define NEXT(...)                                                         \
     [] {                                                                  \
         using enum stage;                                                 \

@@ -52,7 +52,8 @@
     X(punt, NEXT(drop), DROPS(control_busy)) \
     X(drop, NEXT(), DROPS())
 
-// Handlers in control: each ends punted packets (control/slow_path) and owns the drop reasons listed.
+// Handlers in control: each ends punted packets (control/slow_path) and owns the drop reasons
+// listed.
 #define TURNPIKE_HANDLERS(X) \
     X(arp, DROPS(arp_format, arp_operation, arp_sender_mac, arp_sender_ip, arp_sender_is_us)) \
     X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_cut, \
@@ -110,19 +111,21 @@ struct handler_row {
 extern const std::array<stage_row, stages> stage_table;
 extern const std::span<const handler_row> handler_table;
 
-/// Output of packets by out[]: fragmentation, egress ACL, bridge or VLAN tag, as their interfaces need.
+/// Output of packets by out[]: fragmentation, egress ACL, bridge or VLAN tag, as their interfaces
+/// need.
 stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept;
 
-/// Output of frames of bridges' members, and of other frames that need no tag, to their port or tunnel.
+/// Output of frames of bridges' members, and of other frames that need no tag, to their port or
+/// tunnel.
 stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept;
 
-/// Compact a burst: these packets become its first ones, with all fields that are valid behind stage
-/// interface except their tags.
+/// Compact a burst: these packets become its first ones, with all fields that are valid behind
+/// stage interface except their tags.
 /// Answers  their new mask
 packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
 
-/// Limit of passes through the graph. VXLAN, a bridge, its routing interface and another VXLAN tunnel need four: each
-/// tunnel end and each bridge that routes adds one.
+/// Limit of passes through the graph. VXLAN, a bridge, its routing interface and another VXLAN
+/// tunnel need four: each tunnel end and each bridge that routes adds one.
 inline constexpr unsigned max_passes = 4;
 
 /// Run a burst through the stages of a table, starting with those in `live`.

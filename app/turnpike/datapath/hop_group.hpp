@@ -5,8 +5,8 @@
 //   next_hop (kind group) ---> hop_group: mask, hop[256], then a byte a bucket
 //   hash & mask = 3 ------------------------------------------> | 1 | 0 | 0 | 1 | 0 |...  member 1's hop
 //
-// A published group is immutable; to change one, control stores a pointer to a new group in the next
-// hop, for all routes that use it.
+// A published group is immutable; to change one, control stores a pointer to a new group in the
+// next hop, for all routes that use it.
 #pragma once
 
 #include <array>

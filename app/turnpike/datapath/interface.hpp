@@ -2,8 +2,8 @@
 // The interface: the layer 2 or layer 3 endpoint that (port, VLAN) selects. A port is only a device;
 // mode, addresses, VRF and ACLs belong to the interface.
 //
-// One cache line: the packets of a burst mostly share the interface, and the first stages read nothing
-// else. Control fills it before it publishes the view; it never changes after that.
+// One cache line: the packets of a burst mostly share the interface, and the first stages read
+// nothing else. Control fills it before it publishes the view; it never changes after that.
 #pragma once
 
 #include <algorithm>

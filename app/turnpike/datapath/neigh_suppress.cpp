@@ -84,7 +84,8 @@ class listening {
         static_cast<void>(t_.addresses->lookup({&key, 1}, {&value, 1}));
         return bound_address(value);
     }
-    /// Whether the requested address has a binding and its MAC an FDB entry; if behind a member with neigh_suppress, control answers.
+    /// Whether the requested address has a binding and its MAC an FDB entry; if behind a member
+    /// with neigh_suppress, control answers.
     bool is_known(const address_key& asked, uint32_t i) noexcept {
         answered_ = false;
         const bound_address has = find(asked);

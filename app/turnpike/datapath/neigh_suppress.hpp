@@ -6,8 +6,8 @@
 
 namespace turnpike::datapath {
 
-/// Send copies of ARP and ND to control: announcements with new bindings, and requests for a bound address behind a
-/// member with neigh_suppress, which control answers.
+/// Send copies of ARP and ND to control: announcements with new bindings, and requests for a bound
+/// address behind a member with neigh_suppress, which control answers.
 /// here     frames of one burst, with their domains
 /// flooded  subset of `here` that is to be flooded
 /// Answers  subset of `flooded` that need not go to members with neigh_suppress

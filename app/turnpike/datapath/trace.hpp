@@ -118,8 +118,8 @@ class trace_book {
 
 /// The stages, with recording in context::traced.
 extern const std::array<stage_row, stages> traced_table;
-/// The same for a synthetic packet: nothing is sent or punted, and stage plain passes every packet to the slow path,
-/// which records more.
+/// The same for a synthetic packet: nothing is sent or punted, and stage plain passes every packet
+/// to the slow path, which records more.
 extern const std::array<stage_row, stages> explained_table;
 
 }  // namespace turnpike::datapath

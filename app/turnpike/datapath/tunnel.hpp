@@ -42,9 +42,11 @@ struct alignas(64) tunnel_end {
     bool ignores_reserved = false;  ///< accepts VXLAN headers with reserved bits set
     /// sends with DF clear: routers may fragment, so packets need an identification
     bool fragments = false;
-    /// Fast path for decapsulated frames: no ACL, inner tags are not examined, and no UDP checksum is required.
+    /// Fast path for decapsulated frames: no ACL, inner tags are not examined, and no UDP checksum
+    /// is required.
     bool simple = false;
-    /// Bits of the outer traffic class copied from the inner header; the two ECN bits always are (RFC 6040).
+    /// Bits of the outer traffic class copied from the inner header; the two ECN bits always are
+    /// (RFC 6040).
     uint8_t inherited = 0xff;
     uint8_t traffic_class = 0;  ///< the other bits
     /// Ethernet (zero), IP, UDP, VXLAN; lengths, ECN, source port and checksums are 0.

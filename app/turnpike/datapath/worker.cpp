@@ -39,8 +39,8 @@ void worker::start() noexcept {
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
-/// Switch to a new view. A worker that takes over one of our queues must not overtake our packets: send
-/// control's packets by the old queues, and flush.
+/// Switch to a new view. A worker that takes over one of our queues must not overtake our packets:
+/// send control's packets by the old queues, and flush.
 void worker::adopt(const view* now) noexcept {
     if (context_.view != nullptr)
         while (take_from_control() != 0) {
@@ -69,7 +69,8 @@ void worker::adopt(const view* now) noexcept {
     context_.view = now;
 }
 
-/// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is received.
+/// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is
+/// received.
 void worker::give_back_sent() noexcept {
     for_each(ports_, [&](uint32_t p) { context_.tx[p].clean_up(); });
 }
@@ -108,8 +109,9 @@ void worker::poll() noexcept {
         nap();
 }
 
-/// Each sleep is a microsecond longer than the last, so a short pause in traffic costs a short sleep (as Open vSwitch's
-/// pmd-sleep-max). The worker is offline in lib/rcu meanwhile, so control does not wait for it.
+/// Each sleep is a microsecond longer than the last, so a short pause in traffic costs a short
+/// sleep (as Open vSwitch's pmd-sleep-max). The worker is offline in lib/rcu meanwhile, so control
+/// does not wait for it.
 void worker::nap() noexcept {
     nap_us_ = std::min(nap_us_ + 1, context_.view->sleep_us);
     const timespec how_long{0, long{nap_us_} * 1000};
@@ -162,7 +164,8 @@ void worker::take_traced(trace_book& book, const rx_queue& from) noexcept {
     context_.table = all_stages;
 }
 
-/// Send the packets of control's ring by their interfaces; their originator updates the port's counters.
+/// Send the packets of control's ring by their interfaces; their originator updates the port's
+/// counters.
 uint32_t worker::take_from_control() noexcept {
     const uint32_t taken = rte_ring_sc_dequeue_burst(
         parts_.from_control, reinterpret_cast<void**>(burst_.packet.data()), burst_max, nullptr);
@@ -171,7 +174,8 @@ uint32_t worker::take_from_control() noexcept {
     return taken;
 }
 
-/// Packets of a port form a burst: recirculation compacts the burst, so it must not wait for others.
+/// Packets of a port form a burst: recirculation compacts the burst, so it must not wait for
+/// others.
 void worker::send_by_ports(uint32_t taken) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
@@ -218,7 +222,8 @@ void worker::send_own(burst& b) noexcept {
         if (b.packet[i]->pkt_len >
             sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
             b.longer |= packet_mask{1} << i;
-        // ACLs of a bridge's members apply to originated packets; an unparsable one counts as non-IP.
+        // ACLs of a bridge's members apply to originated packets; an unparsable one counts as
+        // non-IP.
         if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
     }
     const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer & ~bridged & ~gone;

@@ -42,15 +42,18 @@ class worker {
     void run(const std::atomic<bool>& stop) noexcept;
     /// Call before the first poll(), on the worker's lcore.
     void start() noexcept;
-    /// One iteration: polls every RX queue and the control ring once, and drains TX queues that are due.
+    /// One iteration: polls every RX queue and the control ring once, and drains TX queues that are
+    /// due.
     void poll() noexcept;
-    /// Send all waiting packets and empty the ring from control. The TX ports must still be started.
+    /// Send all waiting packets and empty the ring from control. The TX ports must still be
+    /// started.
     void finish() noexcept;
-    /// Drop the packets left in the RX rings as `stopping`: some drivers do not free them (net_ring).
-    /// Call after every worker's finish(); ports must still be started.
+    /// Drop the packets left in the RX rings as `stopping`: some drivers do not free them
+    /// (net_ring). Call after every worker's finish(); ports must still be started.
     void empty_receive_rings() noexcept;
 
-    /// For control on the worker's own lcore, between iterations: release every reference to the view.
+    /// For control on the worker's own lcore, between iterations: release every reference to the
+    /// view.
     void pause() noexcept {
         if (!running_) return;
         flush();
@@ -61,8 +64,8 @@ class worker {
         if (running_) parts_.rcu->online(parts_.number);
     }
 
-    /// Any thread: trace packets into this book from the next burst on; null: stop. The previous book belongs to
-    /// the caller again after a grace period.
+    /// Any thread: trace packets into this book from the next burst on; null: stop. The previous
+    /// book belongs to the caller again after a grace period.
     void trace_in(trace_book* book) noexcept { trace_.store(book, std::memory_order_release); }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }

@@ -5,9 +5,9 @@
 //   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
-// ACLs apply to IPv4 and IPv6 packets. Ingress: all packets not yet dropped, including those to the router.
-// Egress: packets to send or waiting for a neighbour, except packets that turnpike originates. L2 ACLs apply
-// to every frame.
+// ACLs apply to IPv4 and IPv6 packets. Ingress: all packets not yet dropped, including those to the
+// router. Egress: packets to send or waiting for a neighbour, except packets that turnpike
+// originates. L2 ACLs apply to every frame.
 #include <algorithm>
 #include <bit>
 #include <cstring>

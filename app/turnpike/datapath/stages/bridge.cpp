@@ -3,8 +3,8 @@
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
 //   Reads   packet, in, in_all, in_one, tagged, tag_in_frame, tag, routed; view.bridges
 //   Writes  domain, spared; out of frames to send; in of frames to the router; the worker's books
-// Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both, on the
-// expected interface: the others are handled by mask, after the loop.
+// Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
+// on the expected interface: the others are handled by mask, after the loop.
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 

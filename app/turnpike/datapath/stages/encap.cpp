@@ -7,8 +7,8 @@
 //           parsed, drop, punt
 //           of recirculated packets: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
 //           wire, because stage rewrite decrements them
-// Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5), ECN (RFC 6040) and
-// checksums differ.
+// Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
+// ECN (RFC 6040) and checksums differ.
 #include <nmmintrin.h>
 #include <rte_mbuf.h>
 
@@ -201,8 +201,8 @@ class encapsulating {
         return packets & ~drops_ & ~told_;
     }
 
-    /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less: for unicast IP that may
-    /// not be fragmented.
+    /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less:
+    /// for unicast IP that may not be fragmented.
     __attribute__((noinline)) void refuse(uint32_t i, drop_reason why) noexcept {
         b_.drop[i] = why;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
@@ -237,7 +237,8 @@ class encapsulating {
         udp.bytes = udp_bytes;
     }
 
-    /// UDP checksums cover the whole packet: offloaded for packets sent from here, in software for the rest.
+    /// UDP checksums cover the whole packet: offloaded for packets sent from here, in software for
+    /// the rest.
     __attribute__((noinline)) void sum_udp(packet_mask wrapped, packet_mask sent) noexcept {
         for_each(to_sum_ & wrapped, [&](uint32_t i) {
             rte_mbuf* const m = b_.packet[i];

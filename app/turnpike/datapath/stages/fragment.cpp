@@ -70,7 +70,8 @@ class fragmenting {
     /// Answers  the drop reason on failure
     drop_reason fragment(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
-        // A packet that waited in control may exceed a new MTU; packets from the kernel have not been parsed.
+        // A packet that waited in control may exceed a new MTU; packets from the kernel have not
+        // been parsed.
         packet::parsed p;
         if (!read_headers(m, p)) return drop_reason::headers_scattered;
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
