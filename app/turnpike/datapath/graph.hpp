@@ -128,7 +128,7 @@ packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
 /// tunnel need four: each tunnel end and each bridge that routes adds one.
 inline constexpr unsigned max_passes = 4;
 
-/// Run a burst through the stages of a table, starting with those in `live`.
+/// Run a burst through the stages of a table, starting with the stages in `live`.
 /// mark(stage index, packets)  is called after each stage
 template <class Table, class Mark>
 inline void walk(const Table& table, context& c, burst& b, stage_mask live,

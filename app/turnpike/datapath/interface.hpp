@@ -45,7 +45,7 @@ struct interface_addresses {
 struct alignas(64) interface {
     interface_kind kind = interface_kind::none;
     uint8_t vrf = 0;
-    /// an egress ACL may apply: its own, or one of a member of its bridge
+    /// an egress ACL of this interface or of a member of its bridge applies
     bool judged_out = false;
     /// How the outer VLAN tag of a frame to this interface is treated.
     enum : uint8_t {

@@ -15,7 +15,7 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
         bridged |= packet_mask{1} << i;
     });
     if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
-    // Both kinds of packets: bridged ones have several domains and no tag of their own.
+    // Both kinds of packets: bridged ones have several domains and no tag.
     b.in_all = 0;
     b.routed |= bridged;
     b.tagged &= ~bridged;

@@ -10,9 +10,9 @@
 //            local      one of the router's own addresses: the packet is punted
 //            glean      the neighbour's MAC address is unknown: the packet is punted, and control
 //                       resolves the address and queues the packet. For the glean next hop of a
-//                       connected network the neighbour is the packet's destination address; a gateway
-//                       and a neighbour entry have a next hop of their own, which control maps to the
-//                       neighbour by its index
+//                       connected network the neighbour is the packet's destination address; each
+//                       gateway and neighbour entry has a separate next hop, whose index control maps
+//                       to the neighbour
 //            group      ECMP: the flow's hash chooses a member (hop_group.hpp), and the member's kind
 //                       applies. Also used for recursive routes, with the next hops that they resolve to
 //            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header

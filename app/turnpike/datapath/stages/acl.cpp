@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stages acl_in, acl_out and acl_l2: the ACL of the ingress interface, those of the egress interfaces, and
+// Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
 // those of a routed ingress interface, only packets that stage plain has not classified (acl_judge.hpp).
 //   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
