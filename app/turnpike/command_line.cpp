@@ -11,7 +11,7 @@
 namespace turnpike {
 namespace {
 
-/// Everything before "--" is EAL's; without "--" everything is ours.
+/// The arguments before "--" are EAL's; without "--" all are turnpike's.
 std::vector<std::string> split_eal(int argc, char** argv, std::vector<std::string>& eal) {
     std::vector<std::string> ours(argv + 1, argv + argc);
     const auto divide = std::find(ours.begin(), ours.end(), "--");
@@ -26,7 +26,7 @@ template <size_t N>
 std::vector<std::string> list_of(const std::string_view (&names)[N]) {
     return {std::begin(names), std::end(names)};
 }
-/// Where it is.
+/// Index in the table.
 template <size_t N>
 size_t place_in(const std::string_view (&names)[N], const std::string& name) {
     return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - names);
@@ -37,7 +37,7 @@ struct raw_options {
     std::string format{}, level{};
 };
 
-/// The one list of them: command line, --help and manual page.
+/// The options: for the command line, --help and the manual page.
 void add_options(CLI::App& app, raw_options& to) {
     app.set_help_flag("-h,--help", "print this");
     app.set_version_flag("--version", std::string(version), "print the version");
@@ -93,7 +93,7 @@ std::string manual_page() {
         "lost; SIGINT and SIGTERM stop it. turnpikectl(1) asks and changes it while it runs.");
     p.section("Options");
     for (const CLI::Option* o : app.get_options()) {
-        const std::string type = o->get_type_name();  // with what may stand there behind it
+        const std::string type = o->get_type_name();  // followed by the valid values
         const std::string value = type.substr(0, type.find(':'));
         const bool flag = o->get_expected_max() == 0;
         p.item(o->get_name(false, true) + (flag ? "" : " " + value), o->get_description() + ".");
@@ -116,7 +116,7 @@ int read_command_line(int argc, char** argv, options& into) {
     raw_options raw{into};
     add_options(app, raw);
     std::vector<std::string> ours = split_eal(argc, argv, into.eal);
-    std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its back
+    std::reverse(ours.begin(), ours.end());  // CLI11 parses a vector from its end
     try {
         app.parse(ours);
     } catch (const CLI::ParseError& e) {

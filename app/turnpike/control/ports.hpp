@@ -86,8 +86,7 @@ class ports : public owner {
     [[nodiscard]] std::vector<std::shared_ptr<open_port>> give_up();
     /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
-    /// Program the devices' unicast and multicast filters with their interfaces' addresses, or set
-    /// all-multicast or promiscuous mode.
+    /// Set the devices' MAC filters: promiscuous, or the interfaces' unicast and group addresses.
     void listen(const datapath::view& v) noexcept;
     /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }

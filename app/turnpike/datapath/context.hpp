@@ -30,8 +30,8 @@ struct context {
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
     std::array<rxtx::tx_queue, max_ports> tx{};
-    /// Punt rings. ARP and neighbour discovery have a ring of their own, so that other punted
-    /// traffic cannot starve them.
+    /// Punt rings. ARP and ND have a separate ring, so that other punted traffic cannot starve
+    /// them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     std::array<cost::port_counters, max_ports> counters;
     bridge_books* bridging = nullptr;    ///< per-worker bridge state

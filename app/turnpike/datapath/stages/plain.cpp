@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage plain: the fast path. Validates, looks up and rewrites nearly every routed packet in one pass.
+// Stage plain: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
 //   Reads   packet, in_one, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
 //           packets that the ingress ACL denies, and its counters
