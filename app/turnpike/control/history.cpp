@@ -36,11 +36,11 @@ result<state::changes> history::change_to(std::shared_ptr<const state::desired> 
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
     const auto before = controller_.running_state(), said = controller_.said_state();
-    // First what needs memory: what runs and what is kept are the same then, whatever fails.
+    // Allocate first, so that a failure leaves configuration and history consistent.
     states_.push_front({wanted, by, what, std::time(nullptr)});
     auto changed = controller_.apply(wanted, lost);
-    // The same configuration makes no state of its own, but the file may say it now. An object that the kernel has
-    // already changes nothing that runs, and belongs to the operator from now on.
+    // An unchanged configuration adds no entry, but may match the file now. An object that the
+    // kernel already has changes nothing that runs, but belongs to the operator from now on.
     if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1)
@@ -89,12 +89,12 @@ result<void> history::confirm(const std::string& by) {
 
 void history::tick() noexcept {
     if (!undo_at_ || clock::now() < *undo_at_) return;
-    // The next try, where this one fails. Each may close ports and open them again, and no operator is there.
+    // Time of a retry. Each attempt may close and reopen ports, without an operator present.
     undo_at_ = clock::now() + undo_again_;
     undo_again_ = std::min(2 * undo_again_, last_again);
     try {
         if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
-    } catch (const std::exception&) {  // no memory
+    } catch (const std::exception&) {  // out of memory
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's network stack in a namespace, as the router's host stack: each interface with host_stack has a TAP of
+// The kernel's network stack in a namespace, as the router's host stack: each interface with `kernel: true` has a TAP of
 // its name, MAC address and MTU there. Packets to the router that turnpike does not handle are written to the TAP;
 // packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
 // kernel_follower.hpp. doc/control-plane.md.
@@ -29,8 +29,8 @@ class host_stack : public owner {
     struct surroundings {
         const std::atomic<const datapath::view*>& published;
         outlet& out;
-        /// Whether packets can leave by an interface.
         /// Whether an interface has a link.
+        std::function<bool(const datapath::interface&)> link_of;
         /// Apply learned state to the running configuration.
         std::function<result<void>(const state::learned&)> learn;
     };

@@ -26,7 +26,7 @@ std::string handler_of(const state::mempool& pool) {
     return eal != nullptr ? eal : our_handler;
 }
 
-/// Control and workers share the pool, whatever the handler is called.
+/// Control and workers share the pool, so single-thread handlers are rejected.
 result<void> check_handler(const std::string& name, const std::string& file) {
     std::string known;
     bool found = false;

@@ -16,10 +16,10 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int deepest = 8;  ///< of a request's JSON
+constexpr int deepest = 8;  ///< nesting limit of a request's JSON
 
 std::string text_of(const json& j) {
-    // Whatever a file or a device is called: what is no UTF-8 is replaced.
+    // Names of files and devices may be invalid UTF-8, which is replaced.
     return j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -70,7 +70,7 @@ struct request_table {
     static json configuration(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.changes_.configuration(f);
     }
-    /// One that changes what runs, or its file.
+    /// Requests that change the configuration or its file.
     template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>
     static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return (r.changes_.*Make)(f, from);

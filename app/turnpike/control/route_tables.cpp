@@ -46,7 +46,8 @@ class vrfs::staged_vrfs : public staged {
     std::map<std::string, uint8_t, std::less<>> after_;
 };
 
-/// Those that go keep their places until workers have moved on, so those that come need others.
+/// A removed VRF keeps its index until the end of the grace period, so a new one needs another
+/// index.
 result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
     const auto fresh = static_cast<size_t>(
         std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
@@ -119,7 +120,7 @@ class route_tables::staged_tables : public staged {
         for (const auto& one : ready_) one->commit();
         of_.tables_.swap(after_);
     }
-    // Tables that are gone go with this: workers have moved on then.
+    // Removed tables are destroyed with this object, after the grace period.
 
   private:
     route_tables& of_;

@@ -24,7 +24,7 @@ json name_or_null(const std::string& name) { return name.empty() ? json(nullptr)
 /// Since the start, or since `clear counters`.
 json shown_of(controller& c) { return observe::to_json(c.shown_report()); }
 
-/// Numbers that count, and since when.
+/// Counters, with the start of their period.
 json counted(controller& c, const json& duration_s, const char* name, json what) {
     return {{"since_s", duration_s}, {"cleared", c.cleared()}, {name, std::move(what)}};
 }
@@ -34,7 +34,7 @@ json show_report(controller& c, const request_fields& f) {
     return observe::to_json(c.report());
 }
 
-/// What is configured, beside what the report says of each.
+/// Configuration and report of each port.
 json show_ports(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
@@ -59,7 +59,7 @@ json show_ports(controller& c, const request_fields& f) {
     return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
 }
 
-/// Each port's transactions, from every source that there is.
+/// PCIe transactions of each port, from every available source.
 json show_pcie(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c), all = json::array();
@@ -130,7 +130,7 @@ json show_isa(controller& c, const request_fields& f) {
     return {{"isa", std::move(shown_of(c)["isa"])}};
 }
 
-/// Which lcore polls which queues.
+/// Queues by lcore.
 json show_workers(controller& c, const request_fields& f) {
     f.expect("");
     std::map<uint16_t, std::string> names;
@@ -185,7 +185,7 @@ json show_memory(controller& c, const request_fields& f) {
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 
-/// The kernel's side: interfaces that it has, too, and what was heard of it.
+/// Interfaces that the kernel has, and the state of netlink.
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
     const state::control_plane& says = c.running().control_plane;

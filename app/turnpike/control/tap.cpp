@@ -23,7 +23,7 @@ result<tap> tap::create(const std::string& name) {
         return failed("/dev/net/tun cannot be opened: the kernel's module tun makes it");
     ifreq r{};
     name.copy(r.ifr_name, IFNAMSIZ - 1);
-    // IFF_TUN_EXCL: none that somebody else has left.
+    // IFF_TUN_EXCL: do not attach to a persistent TAP of another program.
     r.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | static_cast<int>(IFF_TUN_EXCL));
     if (::ioctl(out.fd(), TUNSETIFF, &r) != 0)
         return failed(errno == EBUSY ? "the namespace has an interface of that name already"
