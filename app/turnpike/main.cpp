@@ -52,8 +52,8 @@ bool report_can_be_written(const std::string& path) {
     if (path.empty() || path == "-") return true;
     const bool there = ::access(path.c_str(), F_OK) == 0;
     if (!std::ofstream(path, std::ios::app)) {
-        observe::log(observe::log_level::error, "--report " + path + ": " + std::strerror(errno) +
-                                                    "; name a file that can be written");
+        observe::log(observe::log_level::error,
+                     "--report " + path + ": " + std::strerror(errno) + "; name a writable file");
         return false;
     }
     if (!there) ::unlink(path.c_str());
@@ -126,11 +126,13 @@ class caretaker {
     void reload_file() {
         service_.reloading();
         const auto done = requests_.reload("SIGHUP");
-        service_.ready(done ? status() : "forwards as before; refused: " + done.error().message());
+        service_.ready(done ? status()
+                            : "refused, the previous configuration still runs: " +
+                                  done.error().message());
     }
     [[nodiscard]] std::string status() {
         said_of_ = &controller_.running();
-        return "forwarding as " + said_of_->file + " says";
+        return "forwarding by " + said_of_->file;
     }
     void print_table() {
         auto now = std::make_unique<observe::report>(controller_.report());

@@ -60,7 +60,7 @@ result<void> controller::check_buffers(const state::desired& wanted) const {
     return fail(ENOMEM, wanted.file,
                 "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
                     std::to_string(pool_facts_.buffers) +
-                    " buffers that there are; restart, or use fewer descriptors");
+                    " buffers in the pool; restart, or use fewer descriptors");
 }
 
 /// Empty: the current profiles stay.
@@ -206,10 +206,10 @@ void controller::bring_back(error& why) noexcept {
             }
             link_changed(port->place, false);
             lost += "; port '" + port->name +
-                    "' has no device now, since it cannot be opened as it " +
-                    "was either: " + came.error().text;
+                    "' has no device now, since it could not be reopened: " + came.error().text;
         }
-        if (!again.empty()) again = "; as before runs, opened again: " + again;
+        if (!again.empty())
+            again = "; the running configuration stays, with reopened ports: " + again;
         why.text += again + lost;
     } catch (const std::bad_alloc&) {  // out of memory: the text is incomplete
     }
@@ -219,8 +219,8 @@ void controller::bring_back(error& why) noexcept {
 void controller::complete() {
     const bool done = apply(std::make_unique<const state::desired>(*said_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
-                 done ? "routes and access lists are as before the refused change again"
-                      : "no memory to take back all of a refused change; it is tried again");
+                 done ? "routes and ACLs are restored after the refused change"
+                      : "out of memory: a refused change is not rolled back completely; retrying");
 }
 
 bool controller::incomplete() const noexcept {

@@ -135,7 +135,7 @@ json change_requests::routes(const request_fields& f, const peer& from) {
     try {
         sources::route_stream& all = streams_[from.connection];
         if (staged > most_staged)
-            throw error{ENOSPC, {}, "too many changes of routes wait for their last parts"};
+            throw error{ENOSPC, {}, "too many route changes in incomplete uploads"};
         std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
         if (vrf == "main") vrf.clear();
         taken(all.take(f.text("lines"), *running(), vrf));
@@ -222,7 +222,7 @@ json change_requests::configuration(const request_fields& f) {
         text_ = file_text(*running());
     }
     if (written_.lock() != running() || at > text_.size())
-        throw error{EBUSY, "from", "the configuration has changed meanwhile; begin anew"};
+        throw error{EBUSY, "from", "the configuration has changed meanwhile; start again"};
     json out = {{"text", text_.substr(at, page)}, {"next", nullptr}};
     if (at + page < text_.size()) {
         out["next"] = at + page;

@@ -160,7 +160,8 @@ void controller::introduce_changed(const state::changes& what,
                 if (i.kind == datapath::interface_kind::routed && link_of(i)) introduce(place);
             }
     } catch (const std::bad_alloc&) {
-        observe::log(observe::log_level::error, "no memory to announce addresses that changed");
+        observe::log(observe::log_level::error,
+                     "out of memory: changed addresses were not announced");
     }
 }
 

@@ -113,10 +113,10 @@ result<void> check_hugepages(const state::desired& wanted, std::vector<std::stri
     if (!wanted.fixed.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
                     shortfall +
-                        "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
+                        "\nor start without hugepages, slower, with 'eal: {hugepages: "
                         "optional}' in the configuration");
     observe::log(observe::log_level::warning, "hugepages: " + shortfall);
-    observe::log(observe::log_level::warning, "going on without (hugepages: optional)");
+    observe::log(observe::log_level::warning, "starting without hugepages (hugepages: optional)");
     // EAL rejects --no-huge with --in-memory; --no-shconf avoids files as well.
     std::erase(options, "--in-memory");
     options.insert(options.end(), {"--no-huge", "--no-shconf"});
@@ -177,7 +177,7 @@ result<void> start_eal(const state::desired& wanted, const std::vector<std::stri
     take_eal_log();
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",
-                    "does not start; its own message stands above. Its options were: " +
+                    "failed to start; its message is above. Its options: " +
                         fmt::format("{}", fmt::join(options.begin() + 1, options.end(), " ")));
     return {};
 }

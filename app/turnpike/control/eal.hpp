@@ -18,7 +18,7 @@ namespace turnpike::control {
 /// The lcores in EAL's options ("-l 2,4-5", "--lcores=2", "-c 0x34"), in that order; empty if there
 /// are none, or in a syntax that only EAL parses.
 [[nodiscard]] std::vector<unsigned> lcores_named(const std::vector<std::string>& options);
-/// Expected number of workers: those of the file, else `lcores` without the main one,
+/// Expected number of workers: the lcores of the file, else `lcores` without the main one,
 /// else the process's CPUs; at least one.
 [[nodiscard]] uint32_t workers_expected(const state::desired& wanted,
                                         const std::vector<unsigned>& lcores);

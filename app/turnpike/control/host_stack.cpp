@@ -96,7 +96,7 @@ class host_stack::staged_stack : public staged {
             of_.settle(settings_, before_, after_);
         } catch (const std::bad_alloc&) {
             observe::log(observe::log_level::error,
-                         "no memory to tell the kernel of changed interfaces; reload");
+                         "out of memory: the kernel's interfaces were not updated; reload");
         }
     }
 
@@ -286,7 +286,7 @@ void host_stack::learn(uint64_t now_ms) {
     to_learn_ = !learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
-    say("what the kernel says is not followed", learnt.error());
+    say("the kernel's changes cannot be applied", learnt.error());
 }
 
 void host_stack::tick(uint64_t now_ms) {

@@ -102,7 +102,7 @@ void kernel_follower::lost() {
     interrupted_ = true;
     if (!next_) next_.emplace(ours_);
     observe::log(observe::log_level::notice,
-                 "the kernel said more than could be kept; all of it is asked for again");
+                 "netlink notifications were lost; the kernel's state is dumped again");
 }
 
 bool kernel_follower::follow(uint64_t now_ms) {

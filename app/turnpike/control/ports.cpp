@@ -97,9 +97,9 @@ class ports::staged_ports : public staged {
                           : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
                                                   used.begin());
             if (r.place == max_ports)
-                return fail(
-                    ENOSPC, wanted.where.text,
-                    fmt::format("more than {} ports at a time, those that go counted", max_ports));
+                return fail(ENOSPC, wanted.where.text,
+                            fmt::format("more than {} ports at a time, with those being removed",
+                                        max_ports));
             used[r.place] = true;
             c_.port_place.emplace(name, r.place);
         }
@@ -419,7 +419,7 @@ void ports::listen(const datapath::view& v) noexcept {
         }
     } catch (const std::bad_alloc&) {  // retried with the next change
         observe::log(observe::log_level::error,
-                     "no memory to tell the ports which addresses to take");
+                     "out of memory: the ports' MAC filters were not updated");
     }
 }
 

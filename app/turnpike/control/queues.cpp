@@ -158,7 +158,7 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
     if (senders.size() > queues)
         return fail(EBUSY, p.wanted->where.text,
                     fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
-                                "there now; take the port away first, or restart",
+                                "there now; delete the port first, or restart",
                                 p.name, queues, senders.size()));
     std::vector<bool> kept(queues), had(queues);
     for (size_t w = 0; w < workers_.size(); ++w)

@@ -19,9 +19,9 @@ std::string_view text_of(unresolved why) noexcept {
         case unresolved::ours:
             return "is our own address";
         case unresolved::broadcast:
-            return "is a network's own or broadcast address";
+            return "is a network or broadcast address";
         case unresolved::beyond:
-            return "a recursive route leads there, and itself nowhere";
+            return "a recursive route leads there, which is unresolved itself";
         case unresolved::too_deep:
             return "leads back to itself, or through more than 8 recursive routes";
     }

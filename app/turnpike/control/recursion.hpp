@@ -66,7 +66,7 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
 /// resolved ones are used. Throws std::bad_alloc
 [[nodiscard]] resolved_gateways resolve(const std::map<ip_address, longest_match>& matches);
 
-/// The next hops of a target: those of its gateways, by their weights, without duplicates, in a
+/// The next hops of a target: its gateways' next hops, by their weights, without duplicates, in a
 /// fixed order, at most state::most_route_members; dropping ones only if all drop. Shares are
 /// scaled to integers up to 65,535. Empty: no gateway is resolved.
 [[nodiscard]] std::vector<recursive_way> ways_of(const state::route_target& target,
@@ -80,7 +80,7 @@ class recursion : public owner {
     /// Needs the tables with their derived routes; fills change::leading::ways.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Of the running configuration; null: no recursive route of the VRF has that gateway.
+    /// Resolution in the running configuration; null: no recursive route of the VRF has that gateway.
     [[nodiscard]] const resolved_gateway* find(uint8_t vrf, const ip_address& gateway) const;
 
   private:

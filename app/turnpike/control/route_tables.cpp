@@ -54,7 +54,7 @@ result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
                       [&](const auto& v) { return !places_.contains(v.first); }));
     if (std::max<size_t>(places_.size(), 1) + fresh > datapath::max_vrfs)
         return fail(ENOSPC, c.after.file,
-                    "so many VRFs at once, beside those that go: take some away first");
+                    "too many VRFs at a time, with those being removed: delete some first");
     return std::make_unique<staged_vrfs>(*this, c);
 }
 

@@ -29,7 +29,7 @@ result<void> set(const std::string& file, char value) {
     if (out.get() >= 0 && ::write(out.get(), &value, 1) == 1) return {};
     const int code = errno;
     return fail(code, file,
-                fmt::format("cannot be set to {}, as a router has it; set it under conf/default "
+                fmt::format("cannot be set to {}, which a router needs; set it under conf/default "
                             "before turnpike starts",
                             value));
 }

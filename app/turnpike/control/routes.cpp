@@ -218,7 +218,7 @@ result<void> routes::load(const sources& from) {
     };
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
-    // Of duplicates the last one counts.
+    // The last of several duplicates counts.
     for (const auto& [to, h] : hosts_) put(to, h.hop);
     put_all(from.learned);
     for (const auto& [to, hop] : from.derived)

@@ -171,7 +171,7 @@ json show_routes(controller& c, const request_fields& f) {
     f.expect("to longer from most vrf");
     const bool longer = f.truth_or("longer", false), filtered = f.has("to");
     const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
-    if (longer && !filtered) throw error{EINVAL, "longer", "goes with \"to\": longer than what?"};
+    if (longer && !filtered) throw error{EINVAL, "longer", "requires \"to\""};
     const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
@@ -217,7 +217,7 @@ json show_neighbours(controller& c, const request_fields& f) {
         const size_t blank = std::min(from.find(' '), from.size());
         const auto place = c.places().places().find(from.substr(0, blank));
         if (place == c.places().places().end())
-            throw error{EINVAL, "from", "should be what \"next\" said: INTERFACE ADDRESS"};
+            throw error{EINVAL, "from", "should be the value of \"next\": INTERFACE ADDRESS"};
         interface = place->second;
         address = parsed(
             parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Address blocks that RFC 6890 and its registry mark as not forwardable, except those that are always dropped
+// Address blocks that RFC 6890 and its registry mark as not forwardable, except the blocks that are always dropped
 // (lib/packet/ipv4.hpp, ipv6.hpp). As routes: the operator's routes and connected networks inside a block are longer
 // prefixes, or take precedence.
 #pragma once

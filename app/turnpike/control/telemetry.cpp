@@ -37,11 +37,11 @@ constexpr endpoint endpoints[] = {
     {"/turnpike/ports", "ports", "ports", "name", nullptr,
      "Ports, their settings and counters. Parameters: a port's name, or none"},
     {"/turnpike/drops", "drops", "ports", nullptr, "drops",
-     "Packets that went no further, by port and reason. Parameters: a port's name, or none"},
+     "Dropped packets, by port and reason. Parameters: a port's name, or none"},
     {"/turnpike/cost", "cost", "workers", "lcore", nullptr,
-     "Cycles a packet, by worker and stage. Parameters: an lcore, or none"},
+     "Cycles per packet, by worker and stage. Parameters: an lcore, or none"},
     {"/turnpike/pcie", "pcie", "ports", "name", nullptr,
-     "PCIe transactions a packet, by port. Parameters: a port's name, or none"},
+     "PCIe transactions per packet, by port. Parameters: a port's name, or none"},
 };
 
 struct ticket {

@@ -40,7 +40,7 @@ void arp::take(packet_in_hand p) {
         else
             tools_.known.learn(in, from, message.sender_mac, for_us, tools_.now_ms);
     }
-    // On interfaces that the kernel has, it sends requests of its own: replies go to both.
+    // On interfaces that the kernel has, it also sends requests: replies go to both.
     if (answer) return tools_.give_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request) return p.consume();
     const uint32_t bytes =

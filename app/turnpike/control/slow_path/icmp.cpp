@@ -186,7 +186,8 @@ void local::take(packet_in_hand p) {
             return echo(std::move(p));
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);
-        return tools_.give_or_consume(std::move(p));  // a reply, or an error about a packet of ours
+        return tools_.give_or_consume(
+            std::move(p));  // a reply, or an error about an originated packet
     }
     if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.hear(p))
         return tools_.give_or_consume(std::move(p));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
-// the packets of a routed interface, only those that stage plain has not classified (acl_judge.hpp).
+// a routed interface's packets, only the ones that stage plain has not classified (acl_judge.hpp).
 //   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
