@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where an object of the desired state comes from: "file:line" now; the socket and netlink follow.
+// Source of an object of the desired state: "file:line", or its line in a request of the control socket.
 #pragma once
 
 #include <string>
 
 namespace turnpike::state {
 
-/// All are equal: what stands on another line of the file has not changed.
+/// All origins compare equal: moving an object to another line of the file is no change.
 struct origin {
     std::string text{};
     bool operator==(const origin&) const noexcept { return true; }
