@@ -11,7 +11,7 @@
 namespace turnpike {
 namespace {
 
-/// Everything before "--" is EAL's; without "--" everything is ours.
+/// The arguments before "--" are EAL's; without "--" all are turnpike's.
 std::vector<std::string> split_eal(int argc, char** argv, std::vector<std::string>& eal) {
     std::vector<std::string> ours(argv + 1, argv + argc);
     const auto divide = std::find(ours.begin(), ours.end(), "--");
@@ -26,7 +26,7 @@ template <size_t N>
 std::vector<std::string> list_of(const std::string_view (&names)[N]) {
     return {std::begin(names), std::end(names)};
 }
-/// Where it is.
+/// Index in the table.
 template <size_t N>
 size_t place_in(const std::string_view (&names)[N], const std::string& name) {
     return static_cast<size_t>(std::find(std::begin(names), std::end(names), name) - names);
@@ -37,39 +37,40 @@ struct raw_options {
     std::string format{}, level{};
 };
 
-/// The one list of them: command line, --help and manual page.
+/// The options: for the command line, --help and the manual page.
 void add_options(CLI::App& app, raw_options& to) {
-    app.set_help_flag("-h,--help", "print this");
+    app.set_help_flag("-h,--help", "print this help");
     app.set_version_flag("--version", std::string(version), "print the version");
-    app.add_option("--config", to.into.config, "YAML file that says what to forward")
+    app.add_option("--config", to.into.config, "configuration file (YAML)")
         ->required()
         ->type_name("FILE");
-    app.add_option("--duration", to.into.duration_s, "stop after so many seconds (default: never)")
+    app.add_option("--duration", to.into.duration_s,
+                   "stop after this many seconds (default: never)")
         ->check(CLI::Range(0.0, 1e9))
         ->type_name("S");
-    app.add_option("--stats-interval", to.into.stats_interval_s, "print the bill every so often")
+    app.add_option("--stats-interval", to.into.stats_interval_s,
+                   "print the cost tables at this interval, in seconds")
         ->check(CLI::Range(0.0, 1e9))
         ->type_name("S");
     app.add_option("--report", to.into.report,
-                   "write the report (JSON) here at the end; - is stdout")
+                   "write the report (JSON) to this file at the end; - is stdout")
         ->type_name("FILE");
-    app.add_option(
-           "--log-format", to.format,
-           "how the log is written: text (default), json, or journald, for systemd's journal")
+    app.add_option("--log-format", to.format,
+                   "log format: text (default), json, or journald, for systemd's journal")
         ->check(CLI::IsMember(list_of(observe::log_format_names)))
         ->type_name("FORMAT");
     app.add_option("--log-level", to.level,
-                   "write this and what is worse: error, warning, notice (default), info or debug")
+                   "lowest level to log: error, warning, notice (default), info or debug")
         ->check(CLI::IsMember(list_of(observe::log_level_names)))
         ->type_name("LEVEL");
-    app.add_option(
-           "--counters", to.into.counters,
-           "the machine's own counters: auto (default: where there are any), off, or a file "
-           "with a recording of them")
+    app.add_option("--counters", to.into.counters,
+                   "hardware counters: auto (default: where available), off, or a file "
+                   "with a recording of them")
         ->type_name("WHICH");
-    app.add_option("--sysfs", to.into.sysfs, "where PMUs are described (default: /sys)")
+    app.add_option("--sysfs", to.into.sysfs,
+                   "mount point of sysfs, for PMUs and PCI devices (default: /sys)")
         ->type_name("FOLDER");
-    app.add_flag("--check", to.into.check, "validate the configuration and end");
+    app.add_flag("--check", to.into.check, "validate the configuration and exit");
 }
 
 }  // namespace
@@ -85,25 +86,28 @@ std::string manual_page() {
     p.usage("turnpike [EAL... --] --config FILE [OPTION...]");
     p.section("Description");
     p.paragraph(
-        "turnpike forwards packets between DPDK ports as its configuration says, and reports what "
-        "each packet cost. EAL stands for options of DPDK's EAL, as -l 0-2; they may stand in the "
-        "configuration instead.");
+        "turnpike forwards packets between DPDK ports by its configuration, and reports the cost "
+        "of "
+        "each packet. EAL stands for options of DPDK's EAL, such as -l 0-2; the configuration may "
+        "contain them instead.");
     p.paragraph(
-        "SIGHUP has it read the configuration again and become what it says, without a packet "
-        "lost; SIGINT and SIGTERM stop it. turnpikectl(1) asks and changes it while it runs.");
+        "SIGHUP reloads the configuration without packet loss; SIGINT and SIGTERM stop turnpike. "
+        "turnpikectl(1) queries and changes it while it runs.");
     p.section("Options");
     for (const CLI::Option* o : app.get_options()) {
-        const std::string type = o->get_type_name();  // with what may stand there behind it
+        const std::string type = o->get_type_name();  // followed by the valid values
         const std::string value = type.substr(0, type.find(':'));
         const bool flag = o->get_expected_max() == 0;
         p.item(o->get_name(false, true) + (flag ? "" : " " + value), o->get_description() + ".");
     }
     p.section("Exit status");
-    p.item("0", "stopped as it was told to, and every packet and buffer is accounted for.");
-    p.item("1", "a device, memory or the like is missing, or the books do not balance.");
-    p.item("2", "wrong options, or a configuration that is not whole: nothing was started.");
+    p.item("0", "stopped on request, and every packet and buffer is accounted for.");
+    p.item(
+        "1",
+        "a resource such as a device or memory is missing, or the packet balance does not hold.");
+    p.item("2", "wrong options, or an invalid configuration: nothing was started.");
     p.section("Files");
-    p.item("/run/turnpike/control.sock", "where turnpikectl asks.");
+    p.item("/run/turnpike/control.sock", "the control socket, for turnpikectl(1).");
     p.section("See also");
     p.usage("turnpikectl");
     return p.text();
@@ -116,7 +120,7 @@ int read_command_line(int argc, char** argv, options& into) {
     raw_options raw{into};
     add_options(app, raw);
     std::vector<std::string> ours = split_eal(argc, argv, into.eal);
-    std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its back
+    std::reverse(ours.begin(), ours.end());  // CLI11 parses a vector from its end
     try {
         app.parse(ours);
     } catch (const CLI::ParseError& e) {

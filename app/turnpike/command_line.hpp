@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What turnpike is started with: turnpike [EAL options --] [options].
+// Command line: turnpike [EAL options --] [options].
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ constexpr int exit_failed = 1, exit_refused = 2;
 
 struct options {
     std::string config, report;
-    double duration_s = 0;        ///< 0: until stopped
-    double stats_interval_s = 0;  ///< 0: no table while running
+    double duration_s = 0;        ///< 0: no limit
+    double stats_interval_s = 0;  ///< 0: no tables while running
     bool check = false;
     std::string counters = "auto";  ///< auto, off, or a file with a recording
     std::string sysfs = "/sys";
@@ -26,7 +26,7 @@ struct options {
 /// turnpike(1), as roff.
 [[nodiscard]] std::string manual_page();
 
-/// Fills `into`; returns an exit code where the program is to end here, -1 where it goes on.
+/// Fills `into`; answers an exit code if the program should end now, else -1.
 int read_command_line(int argc, char** argv, options& into);
 
 }  // namespace turnpike

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike [EAL options --] [options]: read the configuration, start EAL, forward, report. SIGHUP: read
-// it again. SIGINT, SIGTERM: stop.
+// turnpike [EAL options --] [options]: reads the configuration, starts EAL, forwards, writes the report.
+// SIGHUP reloads the configuration; SIGINT and SIGTERM stop.
 #include <unistd.h>
 
 #include <atomic>
@@ -46,14 +46,14 @@ bool write_report(const observe::report& r, const std::string& path) {
     return static_cast<bool>(file);
 }
 
-/// Tried before anything starts. What is there stays until the report replaces it, and where nothing
-/// is, nothing is left behind.
+/// Checked before anything starts. An existing file stays until the report replaces it; if there is
+/// none, none is left behind.
 bool report_can_be_written(const std::string& path) {
     if (path.empty() || path == "-") return true;
     const bool there = ::access(path.c_str(), F_OK) == 0;
     if (!std::ofstream(path, std::ios::app)) {
-        observe::log(observe::log_level::error, "--report " + path + ": " + std::strerror(errno) +
-                                                    "; name a file that can be written");
+        observe::log(observe::log_level::error,
+                     "--report " + path + ": " + std::strerror(errno) + "; name a writable file");
         return false;
     }
     if (!there) ::unlink(path.c_str());
@@ -65,7 +65,7 @@ int complain(const error& e, int code) {
     return code;
 }
 
-/// That every worker has gone through rounds since the last time it was asked.
+/// Worker watchdog: whether every worker has completed an iteration since the last call.
 class pulse {
   public:
     explicit pulse(control::controller& c) : controller_(c), seen_(control::most_workers()) {}
@@ -82,10 +82,10 @@ class pulse {
 
   private:
     control::controller& controller_;
-    std::vector<uint64_t> seen_;  ///< cycles, by worker
+    std::vector<uint64_t> seen_;  ///< busy cycles, by worker
 };
 
-/// Tables every so often, reloads, what operators ask, and what the service manager is told.
+/// Tasks of the main loop: periodic tables, reloads, the control socket, and the service manager.
 class caretaker {
   public:
     caretaker(const options& chosen, control::controller& c, control::requests& asked,
@@ -97,7 +97,7 @@ class caretaker {
     caretaker(const caretaker&) = delete;
     caretaker& operator=(const caretaker&) = delete;
 
-    /// Time begins with the first round: before it nothing is forwarded.
+    /// The duration starts with the first iteration: nothing is forwarded before.
     [[nodiscard]] bool done() {
         if (start_ == clock::time_point{}) start_ = clock::now();
         return stop.load(std::memory_order_relaxed) ||
@@ -112,7 +112,7 @@ class caretaker {
             if (&controller_.running() != said_of_) service_.status(status());
             service_.look([this] { return pulse_.beats(); });
             if (chosen_.stats_interval_s > 0 && elapsed_s() >= next_table_s_) print_table();
-        } catch (const std::exception& e) {  // no memory
+        } catch (const std::exception& e) {  // out of memory
             observe::log(observe::log_level::error, e.what());
         }
     }
@@ -126,11 +126,13 @@ class caretaker {
     void reload_file() {
         service_.reloading();
         const auto done = requests_.reload("SIGHUP");
-        service_.ready(done ? status() : "forwards as before; refused: " + done.error().message());
+        service_.ready(done ? status()
+                            : "refused, the previous configuration still runs: " +
+                                  done.error().message());
     }
     [[nodiscard]] std::string status() {
         said_of_ = &controller_.running();
-        return "forwarding as " + said_of_->file + " says";
+        return "forwarding by " + said_of_->file;
     }
     void print_table() {
         auto now = std::make_unique<observe::report>(controller_.report());
@@ -152,7 +154,7 @@ class caretaker {
     std::unique_ptr<observe::report> last_;
 };
 
-/// Every packet and buffer is accounted for at the end.
+/// Check at the end that every packet and mbuf is accounted for.
 int check_books(const observe::report& r) {
     if (!r.total().holds()) {
         observe::log(observe::log_level::error,
@@ -176,10 +178,10 @@ control::counters_choice counters_of(const options& chosen) {
             .sysfs = chosen.sysfs};
 }
 
-/// Bring up, forward, take down.
+/// Start, forward, and shut down.
 int forward(state::desired wanted, const options& chosen) {
     std::unique_ptr<control::requests> asked;
-    // First: where another turnpike answers there, its devices are perhaps the same, too.
+    // First: if another turnpike listens there, it may also use the same devices.
     auto socket = control::socket_owner::open(
         wanted, [&](std::string_view line, const auto& from) { return asked->answer(line, from); },
         [&](const auto& from) { asked->gone(from); });
@@ -211,7 +213,7 @@ void set_signals() {
     action.sa_handler = on_reload;
     action.sa_flags = SA_RESTART;
     sigaction(SIGHUP, &action, nullptr);
-    action.sa_handler = SIG_IGN;  // a reader of tables that went away
+    action.sa_handler = SIG_IGN;  // a closed pipe on stdout is not fatal
     sigaction(SIGPIPE, &action, nullptr);
 }
 
@@ -234,7 +236,7 @@ int run(int argc, char** argv) {
     control::give_eal_log_back();
     const bool read = observe::the_console().finish(std::chrono::seconds(1));
     control::stop_eal();
-    // Whoever holds standard output must not hold us: its buffer cannot be flushed.
+    // A blocked reader of standard output must not block the exit: its buffer cannot be flushed.
     if (!read) _exit(code);
     return code;
 }
@@ -244,7 +246,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return run(argc, argv);
-    } catch (const std::exception& e) {  // out of memory, say: nothing of ours throws on purpose
+    } catch (const std::exception& e) {  // e.g. out of memory: our code does not throw on purpose
         std::fprintf(stderr, "turnpike: %s\n", e.what());
         return exit_failed;
     }

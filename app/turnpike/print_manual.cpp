@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike(1) as roff, on standard output. A program of its own: turnpike needs DPDK to say a word.
+// Prints turnpike(1) as roff on standard output. A separate program, because turnpike itself links DPDK.
 #include <cstdio>
 
 #include "command_line.hpp"

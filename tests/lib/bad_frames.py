@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that a router must survive, and what becomes of each: "forwarded", "fragmented" (forwarded in
-pieces), "consumed", or the name of the drop that it is counted under. `reply` is the (type, code) of the ICMP error that its sender gets, if any.
+"""Frames that a router must survive, and the expected result of each: "forwarded", "fragmented" (forwarded in
+fragments), "consumed", or its drop reason. `reply` is the (type, code) of the ICMP error to its source, if any.
 
-The network that they are made for is ROUTER below; they come in at its port west.
+They are made for the network ROUTER below, and arrive at its port west.
 """
 import dataclasses
 import struct
@@ -14,7 +14,7 @@ from lib.frames import (ARP, BROADCAST, DESTINATION, FRAGMENT, HOP_BY_HOP, ICMP,
 US, WEST, EAST = "10.0.1.1", "10.0.1.2", "10.0.2.2"
 US6, WEST6, EAST6 = "2001:db8:1::1", "2001:db8:1::2", "2001:db8:2::2"
 OUR_EAST, EASTS = ("10.0.2.1", "2001:db8:2::1"), (EAST, EAST6)
-WEST_TOO = "10.0.1.77"  # west's as well
+WEST_TOO = "10.0.1.77"  # a second address of west
 GO_BACK = ("back where it came from",)  # forwarded, but to west
 ROUTER = {
     "ports": {"west": [US + "/24", US6 + "/64"], "east": [OUR_EAST[0] + "/24", OUR_EAST[1] + "/64"]},
@@ -80,14 +80,14 @@ def ethernet_rows(t):
 
 
 def vlan_rows(t):
-    """The kernel takes the outermost tag off and net_af_packet puts it back."""
+    """The kernel strips the outermost tag, and net_af_packet restores it."""
     inside = ipv4(WEST, EAST, DATAGRAM)
     for tags in range(1, 11):
         rest = tag(100, IPV4, inside)
         for vid in range(1, tags):
             rest = tag(vid, VLAN, rest)
         t.add(f"{tags} VLAN tags", "vlan_on_routed_port", ethernet(t.to, t.me, VLAN, rest))
-    for tci in (0xE000, 0, 0x0FFF, 0xFFFF):  # identifier 0 is only a priority
+    for tci in (0xE000, 0, 0x0FFF, 0xFFFF):  # VID 0 is only a priority
         t.add(f"tag {tci:04x}", "vlan_on_routed_port" if tci & 0x0FFF else "forwarded",
               ethernet(t.to, t.me, VLAN, tag(tci, IPV6, ipv6(WEST6, EAST6, DATAGRAM))))
     t.add("service and customer tag", "vlan_on_routed_port",
@@ -288,7 +288,7 @@ def arp_rows(t):
 
 
 def nd_rows(t):
-    other = bytes(4) + v6("2001:db8:1::99")  # a target that is nobody's
+    other = bytes(4) + v6("2001:db8:1::99")  # a target that is not ours
     mine = option(1, t.me)
     ask, say = 135, 136
     t.nd("solicitation for somebody else", "consumed", ask, other + mine)
@@ -333,7 +333,7 @@ def table(router_mac, sender_mac):
 
 
 def after_router(frame, router_mac, neighbour_mac):
-    """What a router makes of a good frame: priority tag and padding cut, one hop less, new MAC addresses."""
+    """The router's output for a good frame: priority tag popped, padding trimmed, TTL decremented, new MAC addresses."""
     if frame[12:14] == struct.pack("!H", VLAN):
         frame = frame[:12] + frame[16:]
     kind, packet = struct.unpack("!H", frame[12:14])[0], bytearray(frame[14:])
@@ -350,8 +350,8 @@ def after_router(frame, router_mac, neighbour_mac):
 
 
 def in_pieces(frame, mtu=1500):
-    """What a router makes of a good frame that its way out does not take whole: RFC 791 section 3.2. Options are
-    all copied, or none is there."""
+    """The router's output for a good frame that exceeds the egress MTU: RFC 791 section 3.2. All IP options are copied, or
+    there are none."""
     packet = bytearray(frame[14:])
     header = (packet[0] & 15) * 4
     data, most, out = packet[header:], (mtu - header) & ~7, []

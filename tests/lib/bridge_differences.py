@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kinds of differences between turnpike's bridges and those of Linux and Open vSwitch that doc/linux-differences.md
-explains, as linux_differences.py has them for routers: a test of the frame that was sent, of the port that it was
-sent into, and of what came out of either, [(port, frame)]; the first that holds names the difference."""
+"""The kinds of differences between turnpike's bridges and Linux's or Open vSwitch's that doc/linux-differences.md
+explains, like linux_differences.py for routers. A kind is a predicate of the sent frame, its ingress
+port, and both outputs, [(port, frame)]; the first kind that matches names the difference."""
 from lib.frames import SERVICE, VLAN, mac
 
-OWN = mac("02:00:00:00:99:99")  # of the bridge's routing interface
-# Ports of bridge_differential_test.py: a tunnel, a trunk whose tags are the provider's, access ports, and those that
-# send with tags.
+OWN = mac("02:00:00:00:99:99")  # MAC address of the bridge's routing interface
+# Ports of bridge_differential_test.py: a tunnel, a trunk with 802.1ad service tags, access ports, and ports that send
+# tagged.
 TUNNEL, PROVIDER, ACCESS, TAGGED = 4, 5, (0, 6), (1, 2, 3, 5, 7)
 
 
 def tags_of(frame):
-    """[(type, TCI)], the outer one first."""
+    """[(TPID, TCI)], the outer tag first."""
     tags, at = [], 12
     while (kind := int.from_bytes(frame[at:at + 2], "big")) in (VLAN, SERVICE):
         tags.append((kind, int.from_bytes(frame[at + 2:at + 4], "big")))
@@ -24,7 +24,7 @@ def _untagged(out):
 
 
 def _with(out, change):
-    """What came out, with every tag changed."""
+    """The output frames, with every tag changed."""
     changed = []
     for port, f in out:
         tags = [change(*t) for t in tags_of(f)]
@@ -50,7 +50,7 @@ def _to_itself(port, frame, ours, theirs):
 
 
 def _other_tag(port, frame, ours, theirs):
-    """Ours takes what it does not look at for part of the payload."""
+    """turnpike treats a tag that it does not examine as payload."""
     tags = tags_of(frame)
     if port == TUNNEL or not tags or (tags[0][0] == SERVICE) == (port == PROVIDER):
         return False
@@ -71,7 +71,7 @@ def _drop_eligible(port, frame, ours, theirs):
 
 
 def _second_tag(port, frame, ours, theirs):
-    """Ours has what was behind the first tag, or for the tunnel all of it, wherever the frame goes."""
+    """turnpike's frame keeps everything behind the first tag, or for the tunnel all of it, on every egress."""
     kept = frame[12:] if port == TUNNEL else frame[16:]
     if len(tags_of(frame)) < (1 if port == TUNNEL else 2) or not all(f.endswith(kept) for _, f in ours):
         return False

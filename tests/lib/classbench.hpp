@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ClassBench's rule sets, where ../shared/data/classbench is. Needs TURNPIKE_SOURCE_ROOT.
+// ClassBench's rule sets, if ../shared/data/classbench exists. Needs TURNPIKE_SOURCE_ROOT.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace turnpike::test {
 
-/// The sets, unpacked; gone with the process's last test.
+/// The sets, unpacked; removed after the process's last test.
 class classbench_sets {
   public:
     classbench_sets() {

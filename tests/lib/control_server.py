@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpikectl (the first argument of the test's program) as a user runs it, and a server that says what the test lets
-it."""
+"""turnpikectl (the first argument of the test's program) as a user runs it, and a control server whose replies the test
+sets."""
 import json
 import os
 import socket
@@ -14,8 +14,8 @@ GREETING = {"schema": "turnpike.control/1", "version": "0"}
 
 
 class Server:
-    """Answers each request with the next of `answers`; remembers the requests. An answer may be raw bytes, or None:
-    it hangs up."""
+    """Replies to each request with the next of `answers`, and records the requests. An answer may be raw bytes, or None:
+    the server closes the connection."""
 
     def __init__(self, *answers, greeting=GREETING):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-ctl-")

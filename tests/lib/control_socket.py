@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An operator at a control socket, without turnpikectl between."""
+"""A client of the control socket, without turnpikectl."""
 import json
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routing daemons as Debian has them, unmodified, in hosts of a lab: FRR's by one `Frr` a host, BIRD by `Bird`."""
+"""Routing daemons of Debian, unmodified, in hosts of a lab: FRR's by one `Frr` per host, BIRD by `Bird`."""
 import os
 import subprocess
 import tempfile
@@ -10,11 +10,11 @@ FRR = "/usr/lib/frr"
 
 
 class Frr:
-    """zebra and others of FRR's daemons in a host, each with a part of one configuration."""
+    """zebra and other FRR daemons in a host, each with a part of one configuration."""
 
     def __init__(self, lab, host, config, daemons=("bgpd",)):
         self.host, self.lab = host, lab
-        # The daemons become the user frr: what they are to read and write is theirs.
+        # The daemons run as user frr, which must own their files.
         self.folder = tempfile.mkdtemp(prefix="turnpike-frr-", dir="/run")
         self.config = os.path.join(self.folder, "frr.conf")
         with open(self.config, "w", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ class Frr:
 
 
 class Bird:
-    """BIRD 2 in a host. recovers: it was there before, and others keep its routes (bird -R)."""
+    """BIRD 2 in a host. recovers: graceful restart, neighbours keep its routes (bird -R)."""
 
     def __init__(self, lab, host, config, recovers=False):
         self.host = host

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's example programs on our plug-ins: built from their sources outside the tree, run between simnics
-and asked by telemetry."""
+"""DPDK's example programs with our plug-ins: built from their sources outside the tree, run between simnics,
+and queried by telemetry."""
 import os
 import shutil
 import signal
@@ -17,7 +17,7 @@ EXAMPLES = "/usr/share/dpdk/examples"
 HUGEPAGES = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 _folder = tempfile.TemporaryDirectory(prefix="turnpike-dpdk-program-")
 
-# What a device counts that must not be, where a program forwards everything in order.
+# Device counters that must be 0 for a program that forwards everything in order.
 UNCLEAN = ("gen_lost", "gen_duplicated", "gen_reordered", "gen_damaged", "gen_foreign", "rx_missed_errors",
            "rx_errors", "tx_errors", "fault_translation", "fault_descriptor", "fault_tail")
 
@@ -27,7 +27,7 @@ def unclean(port, names=UNCLEAN):
 
 
 def wait_for_hugepages(pages=200):
-    """Another program may just be giving its memory back. Less than this for long: the test says so."""
+    """Another program may still be freeing its memory. If the hugepages stay too few, the test reports it."""
     def free():
         with open(HUGEPAGES, encoding="utf-8") as file:
             return int(file.read())
@@ -35,12 +35,12 @@ def wait_for_hugepages(pages=200):
 
 
 def file_prefix(name):
-    """Of its own for every run: a socket of a run that crashed must not be taken for a new one."""
+    """Unique for every run: the socket of a crashed run must not be mistaken for the new one's."""
     return f"tpk{os.getpid()}{name}{time.monotonic_ns()}"
 
 
 def build_example(name, without=""):
-    """Path of the program. `without`: sources that end so are included by others."""
+    """Path of the program. `without`: suffix of sources that other sources include."""
     sources = os.path.join(EXAMPLES, name)
     program = os.path.join(_folder.name, name)
     if not os.path.isdir(sources):
@@ -56,7 +56,7 @@ def build_example(name, without=""):
 
 
 class Running:
-    """A DPDK program on simnics, in the foreground; gone when the block is left."""
+    """A DPDK program on simnics, in the foreground; stopped when the block ends."""
 
     def __init__(self, program, devices, options, name, eal=("-l", "0")):
         wait_for_hugepages()
@@ -81,7 +81,7 @@ class Running:
         assert self.process.poll() is None, self.output()
 
     def wait_for_frames(self, frames, name="gen_received", ports=2):
-        """Both ports' extended statistics once each has so many."""
+        """Extended statistics of both ports, once each has received this many frames."""
         counts = []
 
         def enough():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpike under test: started in a host, and its report checked when it stops."""
+"""turnpike under test: started in a host; its report is checked when it stops."""
 import json
 import os
 import signal
@@ -13,12 +13,12 @@ from lib import tap
 
 BUILD = os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build"))
 PROGRAM = os.path.join(BUILD, "app/turnpike/turnpike")
-# Many of us run on few CPUs, mostly waiting. What a test writes itself, as text, is what it says.
+# Many instances run on few CPUs, mostly waiting. A configuration that a test writes as text is used as it is.
 IDLE = {"sleep_us": 1000}
 
 
 def _sanitized():
-    """Whether the build has a sanitizer: it is some times slower then."""
+    """Whether the build has a sanitizer, which makes it several times slower."""
     try:
         with open(os.path.join(BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as file:
             return next(o["value"] for o in json.load(file) if o["name"] == "sanitize") != "none"
@@ -31,8 +31,8 @@ LONG = os.environ.get("TURNPIKE_LONG") == "1"
 
 
 def check_report(report):
-    """Checks the invariants of a clean stop, the balance and every buffer back in the pool. A violation is final
-    (tap.Broken): no second run forgives it."""
+    """Check the invariants of a clean stop: the packet balance, and every buffer back in the pool. A violation is final
+    (tap.Broken): it is not retried."""
     try:
         _check_invariants(report)
     except AssertionError as violation:
@@ -53,15 +53,15 @@ def _check_invariants(report):
 
 
 def ended_badly(code, output):
-    """The failure of a turnpike that ended with a code other than asked for: final where a signal or a sanitizer did it."""
+    """The failure for an unexpected exit code: final after a signal or a sanitizer's report."""
     final = code < 0 or "Sanitizer" in output or "runtime error:" in output
     return (tap.Broken if final else AssertionError)(
         f"turnpike was killed by signal {-code}:\n{output}" if code < 0 else f"turnpike ended with {code}:\n{output}")
 
 
 class Turnpike:
-    """A running turnpike. `config` is the YAML as text or as Python data; `eal` come before `--`; `under` is what
-    it is started by."""
+    """A running turnpike. `config` is the YAML as text or as Python data; `eal` come before `--`; `under` is a command that
+    starts it."""
 
     def __init__(self, lab, host, config, eal=(), options=(), wait=True, under=()):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
@@ -93,11 +93,11 @@ class Turnpike:
             time.sleep(0.02)
 
     def finish(self, seconds=20):
-        """Wait for its end; returns the exit code."""
+        """Wait for its exit; returns the exit code."""
         return self.process.wait(seconds)
 
     def stop(self, signal_number=signal.SIGTERM):
-        """Stop it as an operator would; returns its report, checked."""
+        """Stop it like an operator; returns its report, checked."""
         self.process.send_signal(signal_number)
         code = self.finish()
         if code != 0:
@@ -105,13 +105,13 @@ class Turnpike:
         return self.report()
 
     def report(self):
-        """What it wrote at its end, checked."""
+        """The report written at exit, checked."""
         with open(self.report_file, encoding="utf-8") as file:
             return check_report(json.load(file))
 
 
 def patch_config(west, east, workers=None, eal="-l 0-1 --no-pci --in-memory", **more):
-    """The YAML of one patch between two device strings (or port maps)."""
+    """The YAML of one cross-connect between two device strings (or port maps)."""
     ports = []
     for name, device in (("west", west), ("east", east)):
         ports.append({"name": name, **(device if isinstance(device, dict) else {"device": device})})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that includes this runs its tests with EAL.
+// A test program that includes this header runs with EAL.
 #pragma once
 
 #include "lib/eal_environment.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL for unit tests: no hugepages, no devices, no files, three lcores on whichever CPU is free, so that such
-// tests run beside each other. Who includes eal.hpp has it; who has an EAL of its own does not get it with
-// the library that this is in.
+// EAL for unit tests: no hugepages, no devices, no files, three lcores on any free CPU, so that such
+// tests run in parallel. Included by eal.hpp; a program with a different EAL set-up does not get this one from the
+// library that contains it.
 #pragma once
 
 #include <gtest/gtest.h>

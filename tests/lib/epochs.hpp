@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A grace period without DPDK, so that TSan sees all of it.
+// A grace period without DPDK, so that TSan instruments all of it.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace turnpike::test {
 
-/// The smallest grace period: an item waits until every reader has passed the epoch it was deferred
-/// in.
+/// The simplest grace period: an item waits until every reader has passed the epoch in which it was
+/// deferred.
 template <unsigned Readers>
 class epochs {
   public:

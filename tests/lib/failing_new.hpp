@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that ends when a test says so: operator new of the whole program, and the tables' own hook.
+// Allocation failures on demand: operator new of the whole program, and the tables' own hook.
 // Included by one file of a program.
 #pragma once
 
@@ -12,11 +12,11 @@ namespace turnpike::test {
 
 constexpr long never = -1;
 inline long allocations_until_failure = never;
-inline bool fails_once = false;  ///< else all that follow fail, too
+inline bool fails_once = false;  ///< else all later allocations fail, too
 inline bool has_failed = false;
 
-/// What `call` returns where its n-th allocation and all later ones fail. Whatever it throws, memory
-/// is there again afterwards.
+/// Runs `call` while its n-th allocation and all later ones fail, and returns its result.
+/// Allocation works again afterwards, also after an exception.
 template <class Call>
 auto with_allocations(long n, const Call& call) {
     const struct restored {
@@ -49,7 +49,7 @@ inline memory failing_memory() {
 
 }  // namespace turnpike::test
 
-// Not inlined: GCC would see malloc meet operator delete, and warn.
+// Not inlined: GCC would warn about malloc paired with operator delete.
 [[gnu::noinline]] void* operator new(size_t bytes) {
     void* got = turnpike::test::allocation_fails() ? nullptr : std::malloc(bytes);
     if (got == nullptr) throw std::bad_alloc();

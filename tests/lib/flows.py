@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flows of numbered datagrams between hosts: what was sent when, what came out where, and so what was lost, for how
-long, and whose way changed."""
+"""Flows of numbered datagrams between hosts: time sent and egress host of each, from which follow losses, their
+duration, and flows that changed their path."""
 import collections
 import select
 import socket
@@ -15,8 +15,8 @@ SO_RCVBUFFORCE = 33
 
 
 def lost_datagrams(client, server, address, count=2000, size=1200, window=32):
-    """Numbered UDP datagrams from one host's kernel to another's, never more than `window` under way: no ring overflows
-    however late a worker is, so a datagram that does not arrive within 5 s is lost. Returns the numbers of those."""
+    """Numbered UDP datagrams from one host's kernel to another's, at most `window` in flight: no ring overflows
+    however late a worker is, so a datagram that does not arrive within 5 s is lost. Returns the numbers of lost datagrams."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with server.inside():
         receiver = socket.socket(family, socket.SOCK_DGRAM)
@@ -35,12 +35,12 @@ def lost_datagrams(client, server, address, count=2000, size=1200, window=32):
                 break
             datagram = receiver.recv(size + 1)
             assert datagram[4:] == payload[4:size], "a datagram is not as it was sent"
-            under_way.remove(struct.unpack("!I", datagram[:4])[0])  # KeyError: it came twice
+            under_way.remove(struct.unpack("!I", datagram[:4])[0])  # KeyError: received twice
         return sorted(under_way)
 
 
 class Counting:
-    """What comes out at a host: [(flow, number)]."""
+    """The datagrams received by a host: [(flow, number)]."""
 
     def __init__(self, host, interface="eth0"):
         self.socket = host.raw(interface)
@@ -54,17 +54,17 @@ class Counting:
                 frame = self.socket.recv(2048)
             except BlockingIOError:
                 return self.seen
-            except OSError:  # the link went down; what came before is there
+            except OSError:  # the link went down; datagrams received before are complete
                 continue
             if frame[12:14] == b"\x08\0" and frame[23] == UDP and frame[42:46] == b"flow":
                 self.seen.append(struct.unpack("!II", frame[46:54]))
 
 
 class Traffic:
-    """Numbered datagrams of some flows, a burst each millisecond; when each was sent."""
+    """Numbered datagrams of several flows, a burst each millisecond, with their times."""
 
     def __init__(self, host, to, flows):
-        """to: the router's MAC address; flows: source and destination of each, its port is its number."""
+        """to: the router's MAC address; flows: source and destination of each; its UDP port is its number."""
         self.sent, self.socket, me = [], host.raw("eth0"), mac(host.mac("eth0"))
         self.frames = [bytearray(ethernet(to, me, IPV4, ipv4(a, b, udp(b"flow" + bytes(8), 10_000 + n))))
                        for n, (a, b) in enumerate(flows)]
@@ -90,7 +90,7 @@ class Traffic:
 
 
 def by_flow(seen):
-    """{flow: where each of its packets came out, in the order of their numbers}, of {where: [(flow, number)]}."""
+    """{flow: receiving host of each of its packets, in the order of their numbers}, from {where: [(flow, number)]}."""
     ways = collections.defaultdict(list)
     for name, packets in seen.items():
         for flow, number in packets:
@@ -99,7 +99,7 @@ def by_flow(seen):
 
 
 def lost_of(sent, seen, since):
-    """The numbers of packets that were sent from then on, or just before, and came out nowhere. What a busy machine lost
-    before is not what a test is about."""
+    """Numbers of packets sent from then on, or just before, that were received nowhere. Earlier losses are due to a busy
+    machine, and no concern of the test."""
     came = {number for packets in seen.values() for _, number in packets}
     return [number for number, at in enumerate(sent) if at > since - 0.05 and number not in came]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames for tests, header by header, as bytes: ethernet(MAC, MAC, 0x0800, ipv4("10.0.1.2", "10.0.2.2",
-udp(b"x"))). Lengths and checksums follow from what is inside; a field given by hand stays as it was given.
-Made of bytes and not with scapy, because tests make tens of thousands of them.
+udp(b"x"))). Lengths and checksums are computed from the inner parts; an explicit field stays as given.
+Bytes instead of scapy, because tests make tens of thousands of them.
 """
 import functools
 import socket
@@ -41,7 +41,7 @@ def ethernet(to, source, kind, rest):
 
 
 def tag(tci, kind, rest):
-    """Goes between ethernet(..., VLAN, ...) and what has `kind`."""
+    """A VLAN tag, inside ethernet(..., VLAN, ...) and followed by the payload of EtherType `kind`."""
     return struct.pack("!HH", tci, kind) + rest
 
 
@@ -63,7 +63,7 @@ def ipv6(source, to, rest, next_header=UDP, hops=64, flow=0, version=6, length=N
 
 
 def extension(next_header, units, rest):
-    """Hop-by-hop, destination options: 8 * (units + 1) bytes, filled by a PadN option."""
+    """Hop-by-hop or destination options: 8 * (units + 1) bytes, filled by a PadN option."""
     return bytes((next_header, units, 1, 4 + 8 * units)) + bytes(4 + 8 * units) + rest
 
 
@@ -76,7 +76,7 @@ def fragment6(next_header, offset_more, rest, ident=7):
 
 
 def udp(rest, source=1111, to=2222):
-    """Without a checksum, as IPv4 may; routers do not look."""
+    """Without a checksum, as IPv4 permits; routers do not check it."""
     return struct.pack("!HHHH", source, to, 8 + len(rest), 0) + rest
 
 
@@ -85,7 +85,7 @@ def tcp(rest=b"", source=3333, to=80, flags=2):
 
 
 def icmp4(kind, code, rest=bytes(4), check=None):
-    """rest: everything after the checksum."""
+    """rest: everything behind the checksum."""
     message = bytes((kind, code, 0, 0)) + rest
     check = checksum(message) if check is None else check
     return message[:2] + struct.pack("!H", check) + message[4:]
@@ -119,7 +119,7 @@ def multicast_mac(address):
 
 
 def solicitation(source_mac, source, target, to=None, to_mac=None):
-    """A whole frame that asks for an IPv6 neighbour."""
+    """A complete neighbour solicitation frame."""
     source, target = v6(source), v6(target)
     to = solicited_node(target) if to is None else to
     to_mac = multicast_mac(to) if to_mac is None else to_mac
@@ -128,7 +128,7 @@ def solicitation(source_mac, source, target, to=None, to_mac=None):
 
 
 def advertisement(source_mac, source, to_mac, to, flags=0x60000000):
-    """A whole frame that says who has `source`; solicited, override."""
+    """A complete neighbour advertisement frame for `source`; solicited, override."""
     source, to = (v6(a) if isinstance(a, str) else a for a in (source, to))
     message = icmp6(source, to, 136, 0, struct.pack("!I", flags) + source + option(2, source_mac))
     return ethernet(to_mac, source_mac, IPV6, ipv6(source, to, message, ICMPV6, hops=255))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that ends where a page without access begins.
+// Memory that ends at an inaccessible page.
 #pragma once
 
 #include <sys/mman.h>

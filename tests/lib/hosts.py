@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real hosts on one machine: network namespaces, veth cables, raw sockets, and what cleans them up.
+"""Hosts on one machine: network namespaces, veth cables, raw sockets, and their cleanup.
 
     with Lab() as lab:
         west, dut = lab.host("west"), lab.host("dut")
@@ -25,8 +25,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def wait_until(condition, what, seconds=10.0):
-    """Poll until condition() is true; returns its value. what: the text of the error, or a function that makes it when
-    the time is over, where it shows a state."""
+    """Poll until condition() is true; returns its value. what: the error text, or a function that makes it at timeout, to
+    include the state then."""
     end, pause = time.monotonic() + seconds, 0.001
     while True:
         value = condition()
@@ -39,15 +39,15 @@ def wait_until(condition, what, seconds=10.0):
 
 
 class Host:
-    """A network namespace with a loopback. A quiet one has no IPv6: its kernel says nothing of its own on an
-    interface without addresses, and answers nobody in place of the turnpike that runs there."""
+    """A network namespace with a loopback. A quiet one has no IPv6: its kernel sends nothing by itself on an
+    interface without addresses, and does not reply in place of the turnpike that runs there."""
 
     def __init__(self, lab, name, quiet=False):
         self.lab = lab
         self.name = name
         self.ns = f"tpk{os.getpid()}-{name}"
         subprocess.run(["ip", "netns", "add", self.ns], check=True)
-        # No stray packets: neighbour discovery would disturb what a test counts.
+        # No unsolicited packets: neighbour discovery would disturb the test's counters.
         self.run("sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 "
                  "net.ipv6.conf.default.router_solicitations=0")
         if quiet:
@@ -67,14 +67,14 @@ class Host:
         return done
 
     def start(self, line, **options):
-        """A process that the lab ends, by its id, when it is left."""
+        """A process that the lab stops at its end, by pid."""
         process = subprocess.Popen(self.command(line), **options)
         self.lab.processes.append(process)
         return process
 
     @contextlib.contextmanager
     def inside(self):
-        """Sockets opened in this block belong to the host."""
+        """Sockets opened in this block are in the host's namespace."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY)
         there = os.open(f"/run/netns/{self.ns}", os.O_RDONLY)
         try:
@@ -86,7 +86,7 @@ class Host:
             os.close(there)
 
     def raw(self, interface):
-        """A raw socket on an interface: send frames as they are, receive with VLAN tags restored."""
+        """A raw socket on an interface: sends frames unmodified, receives with VLAN tags restored."""
         with self.inside():
             s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
             s.bind((interface, 0))
@@ -105,7 +105,7 @@ def _setns(fd):
 
 
 def with_tag(frame, extra):
-    """The frame that recvmsg() gave, its VLAN tag put back where the kernel took it out."""
+    """The frame from recvmsg(), with the VLAN tag that the kernel stripped."""
     for level, kind, data in extra:
         if level == SOL_PACKET and kind == PACKET_AUXDATA:
             status, _len, _snap, _mac, _net, tci, tpid = struct.unpack("=IIIHHHH", data[:20])
@@ -116,7 +116,7 @@ def with_tag(frame, extra):
 
 
 def receive_frame(s, timeout=2.0):
-    """One frame another host sent, its VLAN tag put back where the kernel took it out, or None."""
+    """One frame from another host, with the VLAN tag that the kernel stripped, or None."""
     end = time.monotonic() + timeout
     while True:
         s.settimeout(max(0.001, end - time.monotonic()))
@@ -129,20 +129,20 @@ def receive_frame(s, timeout=2.0):
         return with_tag(frame, extra)
 
 
-# A test ends a process by SIGTERM, SIGINT or SIGKILL; these it gives itself.
+# Tests stop processes by SIGTERM, SIGINT or SIGKILL; a process raises these signals by itself.
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS}
 BUILD = os.path.abspath(os.environ.get("TURNPIKE_BUILD", os.path.join(os.path.dirname(__file__), "../../build")))
 
 
 def crashed(process):
-    """Whether a program of the build died by a fault of its own."""
+    """Whether a program of the build crashed."""
     ours = any(str(word).startswith(BUILD) for word in process.args[:process.args.index("--") if "--" in process.args else None])
     return ours and process.returncode is not None and -process.returncode in CRASHES
 
 
 class Lab:
-    """Hosts, cables and processes; all are gone when the block is left, however it is left. A turnpike that crashed is a
-    failure that no second run forgives, wherever in the test it happened."""
+    """Hosts, cables and processes, all removed at the end of the block. A crash of turnpike anywhere in the test is a
+    failure that is not retried."""
 
     def __init__(self):
         self.hosts = []
@@ -158,8 +158,8 @@ class Lab:
         return host
 
     def cable(self, one, one_if, other, other_if, mtu=1500, offloads=False):
-        """A veth pair, up at both ends. Without offloads every packet is a plain frame with its
-        checksums filled in, as on a wire."""
+        """A veth pair, up at both ends. Without offloads every packet is an ordinary frame with valid
+        checksums, as on a wire."""
         subprocess.run(
             ["ip", "link", "add", one_if, "mtu", str(mtu), "netns", one.ns, "type", "veth",
              "peer", "name", other_if, "mtu", str(mtu), "netns", other.ns], check=True)
@@ -170,7 +170,7 @@ class Lab:
             host.run(f"ip link set {interface} up")
 
     def end(self, process, seconds=10):
-        """Ask a process to end, by its id; kill it if it does not."""
+        """Terminate a process by pid; kill it after a timeout."""
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:

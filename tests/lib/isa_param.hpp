@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TEST_P over every row of a library's kernel table: one the CPU lacks is skipped by name.
+// TEST_P over every row of a library's kernel table; skips kernels that the CPU lacks, by name.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
     return info.param;
 }
 
-/// The kernel `name`, or nullptr where this CPU lacks it (then the caller skips).
+/// The kernel `name`, or nullptr if this CPU lacks it (the caller skips then).
 template <class Function>
 const isa::kernel<Function>* kernel_or_null(std::span<const isa::kernel<Function>> table,
                                             const std::string& name) {

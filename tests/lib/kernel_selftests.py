@@ -26,7 +26,7 @@ class Cases(dict):
         return add
 
     def run(self, tests, topology):
-        """Those of the tests, one after the other; what topology(lab) answers has `running`, which stops at the end."""
+        """Run the cases of these tests in order; topology(lab) returns an object with `running`, which is stopped at the end."""
         with Lab() as lab:
             t = topology(lab)
             wrong = []
@@ -43,7 +43,7 @@ class Cases(dict):
             assert not wrong, wrong
 
     def are_the_rows(self, whose):
-        """The document says of them, and of no others of the tests of which whose(test), that they pass."""
+        """Check the document: these cases, and no others of the tests for which whose(test) is true, are marked as passing."""
         with open(DOCUMENT, encoding="utf-8") as file:
             rows = re.findall(r"^\| `(\w+)` \| (.*?) \| passes \|", file.read(), re.M)
         rows = [row for row in rows if whose(row[0])]

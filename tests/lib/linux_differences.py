@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of differences between turnpike and a Linux router that doc/linux-differences.md explains. A kind is
-a test of the frame that was sent, of what turnpike made of it, and of what Linux made of it; the first that
-holds names the difference."""
+a predicate of the sent frame, turnpike's output, and Linux's output; the first kind that
+matches names the difference."""
 import dataclasses
 import ipaddress
 import os
@@ -22,7 +22,7 @@ EXTENSIONS = (0, 43, 44, 51, 60, 135, 139, 140)
 
 @dataclasses.dataclass
 class Out:
-    """What a router sent because of a frame."""
+    """The output of a router for one frame."""
     forwarded: list
     errors: list  # (ICMP type, code)
     echoes: list
@@ -76,7 +76,7 @@ class Frame:
         return any(k == ROUTING and h[2] == 0 and h[3] for k, h in self.chain)
 
     def upper_is_sound(self):
-        """Do length and checksum of TCP, UDP and ICMP hold?"""
+        """Whether length and checksum of TCP, UDP or ICMP are valid."""
         upper = self.upper
         if self.protocol not in (TCP, UDP, ICMPV6, ICMP):
             return True
@@ -209,7 +209,7 @@ def _hop_by_hop(f, us, linux):
 
 
 def _redirect(f, us, linux):
-    if us.redirects and linux.redirects:  # of IPv6 they quote as much as each likes
+    if us.redirects and linux.redirects:  # the quoted length of IPv6 redirects may differ
         return all(a[14:54] == b[14:54] or a[54:56] + a[58:102] == b[54:56] + b[58:102]
                    for a, b in zip(us.redirects, linux.redirects))
     return (us.redirects or linux.redirects) and (us.forwarded == linux.forwarded or us.errors)
@@ -247,7 +247,7 @@ KINDS = {
 
 
 def kind_of(frame, turnpike, linux):
-    """frame: as it was sent; turnpike, linux: [(side, frame)] that came out. None: no kind that we know."""
+    """frame: as sent; turnpike, linux: [(side, frame)] as received. None: an unknown kind."""
     if frame[12:14] not in (b"\x08\0", b"\x86\xdd") or len(frame) < (34 if frame[12:14] == b"\x08\0" else 54):
         return None
     f, us, they = Frame(frame), _sort(turnpike), _sort(linux)
@@ -255,7 +255,7 @@ def kind_of(frame, turnpike, linux):
 
 
 def documented(part):
-    """The kinds that doc/linux-differences.md has rows for under the heading that ends so."""
+    """The kinds with a row in doc/linux-differences.md under the heading with this ending."""
     path = os.path.join(os.path.dirname(__file__), "../../doc/linux-differences.md")
     with open(path, encoding="utf-8") as file:
         text = next(text for text in re.split(r"^#+ ", file.read(), flags=re.M) if text.split("\n")[0].endswith(part))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of rate and time, judged only where the machine did not stand still meanwhile.
+"""Thresholds of rate and time, judged only if the machine did not stall meanwhile.
 
     machine.judge(lost < 0.02 * sent, f"{lost} of {sent} packets lost")
 
-devtools/test samples stalls (devtools/stalls) into the file that TURNPIKE_STALLS names. A threshold that is missed
-while a CPU stood still for STALL_S or longer is not judged: tap.py reports the case so, and devtools/tally counts such
-cases by themselves. Without the file (a test run by hand) every threshold is judged.
+devtools/test samples stalls (devtools/stalls) into the file TURNPIKE_STALLS. A threshold that is missed
+while a CPU stalled for STALL_S or longer is not judged: tap.py reports it, and devtools/tally counts such
+cases separately. Without the file (a test run by hand) every threshold is judged.
 """
 import os
 import time
@@ -23,12 +23,12 @@ def begin_case():
 
 
 def not_judged():
-    """The thresholds of this case that were missed and not judged."""
+    """The missed thresholds of this case that were not judged."""
     return list(_not_judged)
 
 
 def longest_stall_s(start, end=None, path=None):
-    """The longest stall of a CPU that overlaps a span of time, in seconds; None if nobody samples."""
+    """The longest stall of a CPU that overlaps a time span, in seconds; None without samples."""
     path = path or os.environ.get("TURNPIKE_STALLS")
     if not path or not os.path.exists(path):
         return None
@@ -45,7 +45,7 @@ def longest_stall_s(start, end=None, path=None):
 
 
 def judge(good, text):
-    """Fails the test where `good` is false, unless the machine stood still since the case began."""
+    """Fails the test where `good` is false, unless the machine has stalled since the start of the case."""
     if good:
         return
     stall = longest_stall_s(_case_start)

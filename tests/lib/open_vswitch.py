@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open vSwitch in a folder of its own, without DPDK: its userspace datapath on a host's interfaces."""
+"""Open vSwitch in a separate folder, without DPDK: its userspace datapath on a host's interfaces."""
 import os
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
 class OpenVswitch:
-    """ovsdb-server and ovs-vswitchd in a host, with a bridge br0; all is gone when the block is left."""
+    """ovsdb-server and ovs-vswitchd in a host, with a bridge br0; all removed when the block ends."""
 
     def __init__(self, lab, host):
         self.lab, self.host = lab, host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames for tests, header by header: ethernet(0x0800, ipv4({.ttl = 1}, udp(counted(20)))).
-// Inner parts come first as arguments, so that outer lengths and checksums follow from them; a
-// field set by hand stays as it was set.
+// Inner parts come first as arguments; outer lengths and checksums are computed from them. An
+// explicit field stays as given.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ byte_vector be(uint16_t v);
 byte_vector be(uint32_t v);
 inline byte_vector zeros(size_t n) { return byte_vector(n); }
 
-/// n bytes that tell where they stand.
+/// n bytes, each with its offset as value.
 byte_vector counted(size_t n);
 
 inline const byte_vector mac_a{0x02, 0, 0, 0, 0, 0x0a};
@@ -28,10 +28,11 @@ inline const byte_vector mac_b{0x02, 0, 0, 0, 0, 0x0b};
 byte_vector ethernet(uint16_t type, const byte_vector& rest, const byte_vector& destination = mac_b,
                      const byte_vector& source = mac_a);
 
-/// Goes between ethernet(0x8100 or 0x88a8, ...) and what has `type`.
+/// A VLAN tag, inside ethernet(0x8100 or 0x88a8, ...) and followed by the payload of EtherType
+/// `type`.
 byte_vector tag(uint16_t tci, uint16_t type, const byte_vector& rest);
 
-/// A frame with one more tag in front of its type.
+/// The frame with one more tag in front of its EtherType.
 byte_vector tagged(const byte_vector& frame, uint16_t tci, uint16_t type = 0x8100);
 
 struct ipv4_fields {
@@ -70,17 +71,17 @@ byte_vector extension(uint8_t next_header, uint8_t units, const byte_vector& res
 byte_vector routing(uint8_t next_header, uint8_t type, uint8_t segments_left,
                     const byte_vector& rest);
 
-/// offset_more: the offset in bytes, bit 0 more.
+/// offset_more: the offset in bytes, with M in bit 0.
 byte_vector fragment(uint8_t next_header, uint16_t offset_more, const byte_vector& rest);
 
 byte_vector udp(const byte_vector& payload);
 
 byte_vector tcp(uint8_t flags, const byte_vector& payload);
 
-/// rest: everything after the checksum.
+/// rest: everything behind the checksum.
 byte_vector icmp4(uint8_t type, uint8_t code, const byte_vector& rest);
 
-/// Its checksum counts the pseudo-header of these addresses (RFC 8200 section 8.1).
+/// The checksum includes the pseudo-header of these addresses (RFC 8200 section 8.1).
 byte_vector icmp6(uint8_t type, uint8_t code, const byte_vector& rest,
                   const byte_vector& source = v6_a, const byte_vector& destination = v6_b);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t duplicate_detection_ms = 1000;
 
-/// net_ring's, and checksums on top.
+/// net_ring's operations, with checksum offload.
 eth_dev_ops with_sums;
 eth_dev_infos_get_t infos_without_sums;
 
@@ -44,7 +44,7 @@ path_lab::path_lab(const std::string& configuration, uint16_t workers, bool thin
 
 path_lab::~path_lab() {
     control_->known().give_up_all(packet::drop_reason::stopping);
-    for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // what nobody took
+    for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // packets that the test has not taken
     check_balance();
     control_.reset();
     for (rte_ring* r : rings_) rte_ring_free(r);
@@ -168,7 +168,7 @@ rte_ring* path_lab::make_ring(const std::string& what) {
 }
 
 void path_lab::open_port(const std::string& name) {
-    const size_t i = ends_.size();  // a port that was closed gave its number back
+    const size_t i = ends_.size();  // a closed port has freed its id
     end& e = ends_.emplace_back();
     e.name = name;
     for (uint16_t q = 0; q < queues_; ++q) {
@@ -181,7 +181,8 @@ void path_lab::open_port(const std::string& name) {
     REQUIRE(id >= 0);
     e.ethdev = static_cast<uint16_t>(id);
     if (devices_sum_udp) offer_sums(rte_eth_devices[id]);
-    // The driver cannot be told its address.
+    // The driver has no operation to set the address.
+
     rte_eth_devices[id].data->mac_addrs[0] = {{2, 0, 0, 0, 0, static_cast<uint8_t>(0x0b + i)}};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// turnpike without its threads: the real controller of a configuration, between net_ring ports whose
-// other ends are here. Queue q of each port is worker q's; the test calls the workers' rounds. EAL
-// runs (lib/eal.hpp, which gives the lcores that workers are named after).
+// turnpike without threads: the real controller with a configuration, on net_ring ports whose
+// other ends are here. Queue q of each port belongs to worker q; the test calls the workers' poll(). EAL
+// must run (lib/eal.hpp, which also creates the lcores of the workers).
 #pragma once
 
 #include <rte_ethdev.h>
@@ -28,40 +28,40 @@ T taken(result<T> r) {
 
 class path_lab {
   public:
-    /// Port i has the MAC address 02:00:00:00:00:0b + i. Devices' names in the configuration are not
-    /// looked at. `thin`: one queue a port and direction, however many workers there are.
+    /// Port i has the MAC address 02:00:00:00:00:0b + i. The configuration's device names are
+    /// ignored. `thin`: one queue per port and direction, regardless of the number of workers.
     explicit path_lab(const std::string& configuration, uint16_t workers = 1, bool thin = false);
     ~path_lab();
     path_lab(const path_lab&) = delete;
     path_lab& operator=(const path_lab&) = delete;
 
-    /// Devices that are opened while this is true say that they sum UDP; what they are left to do, the test does.
+    /// Devices opened while this is true have UDP checksum offload, which the test performs.
     static inline bool devices_sum_udp = false;
 
-    /// The state of a configuration, its ports between our rings.
+    /// Parse a configuration, with its ports on our rings.
     std::unique_ptr<state::desired> read(const std::string& configuration);
-    /// Change to another configuration; its new ports get rings.
+    /// Apply another configuration; its new ports get rings.
     result<state::changes> apply(const std::string& configuration);
-    /// Workers run in threads of the test's own from here on.
+    /// From here on the test runs the workers in its own threads.
     void workers_have_threads() { threads_ = true; }
 
     void links(bool up);
 
-    /// A packet in one segment; null where the pool is empty.
+    /// A packet in one segment; null if the pool is empty.
     rte_mbuf* packet_of(const byte_vector& frame);
-    /// False: the ring or the pool had no room.
+    /// Receive a frame by a port. False: no room in the ring or the pool.
     bool offer(uint16_t port, const byte_vector& frame, uint16_t queue = 0);
-    /// The same with a packet of the pool's, which is freed where there is no room.
+    /// The same with an mbuf, which is freed if there is no room.
     bool offer_packet(uint16_t port, rte_mbuf* m, uint16_t queue = 0);
-    /// The next packet that left by a port, to be freed; null: none.
+    /// The next packet sent by a port, owned by the caller; null: none.
     rte_mbuf* take(uint16_t port);
     static byte_vector bytes_of(const rte_mbuf* m);
-    /// All frames that left by a port.
+    /// All frames sent by a port.
     std::vector<byte_vector> sent(uint16_t port);
 
-    /// What control does between two looks, so much later than the last.
+    /// One iteration of control, this much later than the last.
     void control(uint64_t later_ms = 0);
-    /// What was offered to the first worker, and what control makes of it, comes out.
+    /// Poll the first worker and control until no packet is queued.
     void settle();
 
     [[nodiscard]] uint64_t dropped(packet::drop_reason why);
@@ -96,7 +96,8 @@ class path_lab {
     uint32_t baseline_ = 0;
 };
 
-/// With one worker that is started, links up, our addresses known to be ours, and announcements taken.
+/// With one worker started, links up, addresses past duplicate address detection, and announcements
+/// discarded.
 class running_lab : public path_lab {
   public:
     explicit running_lab(const std::string& configuration);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random frames for a router, valid and not, each with a number that its traces can be found by: in the
+"""Random frames for a router, valid and invalid, each with a number that identifies its results: in the
 payload, in the IPv4 identification or IPv6 flow label, and in the source port.
 
 They are made for the network of NETWORK: hosts west and east, a router between them.
@@ -22,7 +22,7 @@ NETWORK = {
                {"to": "2001:db8:9:7::/64", "via": "2001:db8:2::3"},
                {"to": "2001:db8:b::/48", "type": "blackhole"}, {"to": "2001:db8:c::/48", "type": "unreachable"}],
 }
-# Loose and strict source routes, one of them used up; record route, timestamp, router alert; nothing, and a wrong length.
+# Loose and strict source routes, one of them used up; record route, timestamp, router alert; none, and a wrong length.
 OPTIONS4 = [b"\x83\7\4\n\0\2\3\0", b"\x89\7\4\n\0\2\3\0", b"\1\x83\7\x08\n\0\2\3", b"\7\7\4\0\0\0\0\0",
             b"\x44\x08\5\0\0\0\0\0", b"\x94\4\0\0", b"\1\1\1\0", b"\7\0\4\0"]
 MARK = b"\xf0TPK"
@@ -32,7 +32,7 @@ TO4 = [(30, "10.0.2.2"), (10, "10.0.2.3"), (25, "10.9.*.*"), (5, "10.9.7.*"), (3
        (1, "10.0.2.255"), (1, "10.0.2.0"), (1, "10.0.1.255"), (1, "255.255.255.255"), (1, "224.0.0.5"),
        (1, "239.1.2.*"),
        (1, "127.0.0.1"), (1, "0.0.0.0"), (1, "0.1.2.3"), (1, "169.254.1.1"), (1, "240.0.0.*"), (2, "*.*.*.*")]
-# Behind others than west: 10.0.2.2, 10.9/16, 2001:db8:9::/48; nowhere: 203.0.113/24, 2001:db9::/32.
+# Not behind west: 10.0.2.2, 10.9/16, 2001:db8:9::/48; without a route: 203.0.113/24, 2001:db9::/32.
 FROM4 = [(60, "10.0.1.2"), (20, "10.50.*.*"), (5, "10.0.1.77"), (1, "10.0.2.2"), (1, "10.9.7.*"), (1, "203.0.113.*"), (1, "10.0.1.1"), (1, "10.0.2.1"),
          (1, "10.0.1.255"), (1, "10.0.1.0"), (1, "10.0.2.255"), (1, "127.0.0.1"), (1, "0.0.0.0"), (1, "0.1.2.3"),
          (1, "224.0.0.1"), (1, "255.255.255.255"), (1, "240.0.0.1"), (1, "169.254.1.1")]
@@ -67,7 +67,7 @@ class Maker:
         return self.random.choices((0, 1, 2, 64, 255), (1, 4, 4, 85, 6))[0]
 
     def upper(self, n, source, to, family):
-        """(protocol, bytes) of what IP carries."""
+        """(protocol, bytes) of the IP payload."""
         data, port = self.payload(n), 10000 + n
         echo = struct.pack("!HH", port, n & 0xFFFF) + data
         kinds = [(50, lambda: (UDP, udp(data, port))), (15, lambda: (TCP, tcp(data, port))),
@@ -106,7 +106,7 @@ class Maker:
         return IPV6, ipv6(source, to, rest, protocol, self.ttl(), flow=n)
 
     def mutate(self, kind, packet):
-        """One thing wrong with a packet."""
+        """Introduce one error into a packet."""
         r, packet = self.random, bytearray(packet)
         header = 20 if kind == IPV4 else 40
         choice = r.randrange(6)
@@ -114,7 +114,7 @@ class Maker:
             packet[r.randrange(header)] ^= 1 << r.randrange(8)
         elif choice == 1:
             packet[r.randrange(header)] = r.randrange(256)
-        elif choice == 2:  # also where the checksum is not what is wrong
+        elif choice == 2:  # also with a valid checksum
             packet[r.choice((0, 1, 2, 3, 6, 7, 8, 9)) if kind == IPV4 else r.randrange(8)] = r.randrange(256)
             if kind == IPV4:
                 packet[10:12] = bytes(2)
@@ -147,7 +147,7 @@ class Maker:
 
 
 def number_of(frame):
-    """Which frame this is a trace of; None: nobody knows."""
+    """The number of the frame that caused this one; None: unknown."""
     at = frame.rfind(MARK)
     if 0 <= at and at + 8 <= len(frame):
         return struct.unpack("!I", frame[at + 4:at + 8])[0]
@@ -159,7 +159,7 @@ def _number_of_packet(kind, packet):
         upper = packet[(packet[0] & 15) * 4:]
         if packet[9] == ICMP and upper[:1] in (b"\3", b"\4", b"\5", b"\x0b", b"\x0c"):
             return _number_of_packet(kind, upper[8:])
-        if packet[9] == TCP and upper[13:14] == b"\x14":  # a reset: to the port that it answers
+        if packet[9] == TCP and upper[13:14] == b"\x14":  # a reset: to the port that it replies to
             return struct.unpack("!H", upper[2:4])[0] - 10000
         return struct.unpack("!H", packet[4:6])[0] or None
     if kind == b"\x86\xdd" and len(packet) >= 40:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What must hold where there is no GoogleTest, or nothing to go on with: the process ends there.
+// Assertions outside of GoogleTest: a failure ends the process.
 #pragma once
 
 #include <cstdio>

@@ -13,7 +13,7 @@ from lib.hosts import wait_until
 WEST, EAST = ("10.0.1.2", "2001:db8:1::2"), ("10.0.2.2", "2001:db8:2::2")
 OURS = {"west": ["10.0.1.1/24", "2001:db8:1::1/64"], "east": ["10.0.2.1/24", "2001:db8:2::1/64"]}
 OUR_ADDRESSES = [a.split("/")[0] for addresses in OURS.values() for a in addresses]
-# Neighbours forgotten so fast that a test can wait for it.
+# Short neighbour timeouts, so that a test can wait for expiry.
 HASTY = {"reachable_ms": 300, "retransmit_ms": 100, "attempts": 3, "failed_ms": 200}
 
 
@@ -26,7 +26,7 @@ def give(host, network, number=2, interface="eth0"):
 
 
 def cabled(lab, kernels=True):
-    """(west, dut, east), cables to w0 and e0 of dut; with addresses where kernels are to speak."""
+    """(west, dut, east), cables to w0 and e0 of dut; kernels: with addresses."""
     west, dut, east = lab.host("west", not kernels), lab.host("dut", True), lab.host("east", not kernels)
     for network, host, interface in ((1, west, "w0"), (2, east, "e0")):
         lab.cable(host, "eth0", dut, interface)
@@ -43,7 +43,7 @@ def start(lab, dut, routes=(), mtu=(1500, 1500), queues=1, options=(), wait=True
 
 
 def rewrite(running, change):
-    """Let change(configuration as data) edit the file, and say so to turnpike; its answer."""
+    """Let change(configuration as data) edit the file, and reload it; returns turnpike's reply."""
     with open(running.config, encoding="utf-8") as file:
         config = yaml.safe_load(file)
     change(config)
@@ -64,23 +64,23 @@ def ping(host, address, options="", check=True, count=3, wait=5):
 
 
 def answers(host, address):
-    """One echo request is answered within a fifth of a second."""
+    """Whether an echo request is answered within a fifth of a second."""
     return host.run(f"ping -n -c 1 -W 0.2 {address}", check=False).returncode == 0
 
 
 def link_local(address):
-    """The IPv6 address that an interface with this MAC address makes itself."""
+    """The link-local address that an interface derives from this MAC address."""
     m = mac(address)
     return v6("fe80::")[:8] + bytes((m[0] ^ 2, m[1], m[2], 0xFF, 0xFE)) + m[3:]
 
 
-TCP = "-n 20M"  # what iperf sends
-FLOWS = "-n 20M -P 16"  # over so many connections: where the queues share by hash, each gets some
-UDP = "-u -b 20M -l 1200 -k 2000"  # in a second; a worker that waits for its CPU loses some
+TCP = "-n 20M"  # iperf3's TCP transfer
+FLOWS = "-n 20M -P 16"  # with several connections: RSS gives each queue some of them
+UDP = "-u -b 20M -l 1200 -k 2000"  # for one second; a worker that waits for its CPU drops some
 
 
 def iperf(lab, client, server, address, what=TCP):
-    """What iperf3 says of so many bytes by TCP, or datagrams."""
+    """iperf3's result for a TCP transfer, or for UDP datagrams."""
     listening = server.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
     wait_until(lambda: ":5201" in server.run("ss -ltn").stdout, "iperf3 listens")
     done = client.run(f"iperf3 -J -c {address} {what}", timeout=30)
@@ -89,10 +89,10 @@ def iperf(lab, client, server, address, what=TCP):
 
 
 def received(host):
-    """How many packets its kernel got by eth0."""
+    """Number of packets that the host's kernel received on eth0."""
     return int(host.run("cat /sys/class/net/eth0/statistics/rx_packets").stdout)
 
 
 def settle(seconds=0.2):
-    """What was sent is given time to be counted."""
+    """Wait until sent packets are counted."""
     time.sleep(seconds)

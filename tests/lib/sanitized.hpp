@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Is this a build with a sanitizer? Random tests do a tenth there: what counts is which code they reach.
-// What looks for races does all of it under TSan, and less where only addresses are watched.
+// Whether the build has a sanitizer. Random tests then do a tenth of their iterations: code coverage matters there, not
+// repetition. Tests for races do all iterations under TSan, and fewer under other sanitizers.
 #pragma once
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = address_sanitized;
 #endif
 
-/// In a guest of devtools/avx512, where an instruction takes 50 times as long.
+/// In a guest of devtools/avx512, which is 50 times slower per instruction.
 inline const bool emulated = std::getenv("TURNPIKE_EMULATED") != nullptr;
 inline const bool slow = sanitized || emulated;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where tests find files: the source tree (TURNPIKE_SOURCE_ROOT, given by Meson), and data that is
-// not ours and may be absent (environment variable TURNPIKE_SHARED, else ../shared beside the
+// Locations of test files: the source tree (TURNPIKE_SOURCE_ROOT, set by Meson), and third-party data that
+// may be absent (environment variable TURNPIKE_SHARED, else ../shared beside the
 // tree).
 #pragma once
 

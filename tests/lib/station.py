@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host that is only a raw socket: it has the addresses that it is told to have, answers ARP and neighbour
-discovery for them, keeps every other frame, and sends whatever bytes it is given. Unlike a kernel it never
-says anything of its own, so that counters can be compared exactly.
+"""A host that is only a raw socket: it has the given addresses, answers ARP and neighbour
+discovery for them, records every other frame, and sends the given bytes. Unlike a kernel it sends nothing
+by itself, so that counters can be compared exactly.
 
     with Station(west, "eth0", ["10.0.1.2", "2001:db8:1::2"]) as station:
         station.introduce("10.0.1.1")
         station.send(frames)
-        station.ping("10.0.1.1")      # everything before it has been dealt with
+        station.ping("10.0.1.1")      # all earlier frames are processed
         station.frames
 """
 import select
@@ -26,14 +26,14 @@ PING = b"station ping "
 
 class Station:
     def __init__(self, host, interface, addresses, address=None):
-        """addresses: the first of each family is the one it speaks from."""
+        """addresses: the first of each family is the source address."""
         self.mac = mac(host.mac(interface) if address is None else address)
         self.addresses = list(addresses)
         self.own = {v6(a) if ":" in a else v4(a) for a in self.addresses}
         self.frames = []
-        self.macs = {}  # who told us theirs
-        self.answers = 0  # to who asked for ours
-        self.silent = False  # true: answers no more
+        self.macs = {}  # MAC addresses by sender of replies
+        self.answers = 0  # number of replies sent
+        self.silent = False  # true: send no replies
         self._socket = host.raw(interface)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
         self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
@@ -58,13 +58,13 @@ class Station:
             while not self._end.is_set():
                 try:
                     frame = self._socket.recv(65536)
-                except OSError:  # nothing more; or the link went down
+                except OSError:  # no more frames; or the link went down
                     break
                 if not self._take(frame):
                     self.frames.append(frame)
 
     def _take(self, frame):
-        """True for what discovers neighbours, reports of groups, and answers to ping()."""
+        """True for neighbour discovery, membership reports, and replies to ping()."""
         if frame[:6] == b"\x33\x33\0\0\0\x16":
             return True
         if frame[12:14] == b"\x08\x06":
@@ -106,7 +106,7 @@ class Station:
         return next(a for a in self.addresses if (":" in a) == (":" in other))
 
     def introduce(self, router):
-        """Ask for the router's MAC address, which tells it ours too; returns it."""
+        """Resolve the router's MAC address, which also learns ours; returns it."""
         source = self._source(router)
         if ":" in router:
             key, frame = v6(router), solicitation(self.mac, source, router)
@@ -119,7 +119,7 @@ class Station:
         return self.macs[key]
 
     def ping(self, router, seconds=20):
-        """Echo to the router itself: what was sent before has been taken when it answers."""
+        """Echo request to the router: its reply shows that all earlier frames were processed."""
         key = v6(router) if ":" in router else v4(router)
         source = self._source(router)
         self.pings += 1

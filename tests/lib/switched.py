@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches beside each other: the same frames go into the same ports of each, and what comes out of each port is
-told apart by a number in the payload.
+"""Switches side by side: the same frames enter the same ports of each, and a number in the payload identifies the
+output frames of each port.
 
     wires = Wires(lab, "ours", switch_host, 6)     # cables to p0..p5 of switch_host
     out = wires.exchange([(0, frame), (3, other)], sentinels)     # {number: [(port, frame)]}
@@ -16,7 +16,7 @@ from lib.hosts import SOL_PACKET, with_tag
 from lib.station import EAGAIN, ENOBUFS, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE
 
 MARK, SENTINEL = b"\xf0TPK", b"\xf0END"
-TEST_TYPE = 0x88B5  # IEEE 802's for experiments
+TEST_TYPE = 0x88B5  # IEEE 802 local experimental EtherType
 EVERYBODY = b"\xff" * 6
 RUNTS = mac("02:00:00:02")
 
@@ -26,7 +26,7 @@ def station(n):
 
 
 def numbered(n, to, source, tags=(), size=60, kind=TEST_TYPE):
-    """A frame with number n; tags: (type, TCI), the outer one first; size: without the tags."""
+    """A frame with number n; tags: (TPID, TCI), the outer tag first; size: without the tags."""
     rest = MARK + struct.pack("!I", n)
     rest += bytes(max(0, size - 14 - len(rest)))
     for tag_type, tci in reversed(tags):
@@ -36,12 +36,12 @@ def numbered(n, to, source, tags=(), size=60, kind=TEST_TYPE):
 
 
 def runt(n, to, kind, size):
-    """A frame that is too short for a mark: its source is its number."""
+    """A frame too short for a number in its payload: its source address is its number."""
     return ethernet(to, RUNTS + struct.pack("!H", n), kind, bytes(size - 14))
 
 
 def number_of(frame):
-    """None: it has none."""
+    """None: the frame has no number."""
     if frame[6:10] == RUNTS:
         return struct.unpack("!H", frame[10:12])[0]
     at = frame.find(MARK, 12)
@@ -49,7 +49,7 @@ def number_of(frame):
 
 
 class Wires:
-    """The far ends of cables to ports p0, p1, ... of a switch: raw sockets that say nothing of their own."""
+    """The far ends of cables to ports p0, p1, ... of a switch: raw sockets that send nothing by themselves."""
 
     def __init__(self, lab, name, switch, mtus):
         self.far = lab.host(name, True)
@@ -76,8 +76,8 @@ class Wires:
                 time.sleep(0.001)
 
     def exchange(self, frames, sentinels, seconds=10):
-        """Send [(port, frame)], then the sentinels [(port, headers, ports)], each of which must come out of all of
-        `ports`: what was sent by its port before has then come out, too. Returns {number: [(port, frame)]}."""
+        """Send [(port, frame)], then the sentinels [(port, headers, ports)], each of which must arrive at all of `ports`: by then
+        all earlier frames of its port have arrived, too. Returns {number: [(port, frame)]}."""
         self.rounds += 1
         for port, frame in frames:
             self.send(port, frame)
@@ -111,8 +111,8 @@ class Wires:
 
 
 def compare(frames, ours, theirs, kind_of, counts):
-    """frames: {number: (port, frame)}. Counts what fared alike and which kinds of differences there were; returns
-    what is of no kind, as text."""
+    """frames: {number: (port, frame)}. Counts equal results and differences by kind; returns
+    differences of unknown kind, as text."""
     unexplained = []
     for n, (port, frame) in frames.items():
         us, them = sorted(ours.get(n, [])), sorted(theirs.get(n, []))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A recorded sysfs in one file: a line is `path: what the file says`, or `path -> where a link leads`;
-// # begins a comment. Unpacked into a folder of its own, which goes with the object.
+// A recorded sysfs in one file: a line is `path: contents of the file`, or `path -> target of a link`;
+// # begins a comment. Unpacked into a temporary folder, which is removed with the object.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class sysfs_tree {
     sysfs_tree& operator=(const sysfs_tree&) = delete;
     ~sysfs_tree() { std::filesystem::remove_all(root_); }
 
-    /// One more line; a file that is there is replaced.
+    /// Add one line; replaces an existing file.
     void put(const std::string& line) {
         if (line.empty() || line[0] == '#') return;
         const size_t arrow = line.find(" -> "), colon = line.find(": ");

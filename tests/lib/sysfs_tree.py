@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A recorded sysfs out of one file (lib/sysfs_tree.hpp says what its lines are)."""
+"""A recorded sysfs from one file (format: lib/sysfs_tree.hpp)."""
 import os
 
 

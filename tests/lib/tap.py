@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run the test_* functions of a script and print TAP. Each has a time limit; skip() names the reason. The script runs
-in namespaces of its own (devtools/alone).
+in separate namespaces (devtools/alone).
 
     from lib import tap
     def test_something(): ...
     if __name__ == "__main__":
         tap.main(globals())
 
-`SCRIPT NAME...` runs only the tests named, and so does TURNPIKE_CASES="NAME..." (devtools/retry).
+`SCRIPT NAME...` runs only the named tests, and so does TURNPIKE_CASES="NAME..." (devtools/retry).
 """
 import os
 import signal
@@ -29,7 +29,7 @@ class TimedOut(Exception):
 
 
 class Broken(Exception):
-    """A failure that no second run forgives: turnpike died by a signal, its balance is wrong, buffers were lost."""
+    """A failure that is not retried: turnpike crashed, its packet balance is wrong, or buffers were lost."""
 
 
 def skip(why):
@@ -37,7 +37,7 @@ def skip(why):
 
 
 def limit(seconds):
-    """Give a test a time limit of its own."""
+    """Set the time limit of one test."""
 
     def mark(function):
         function.limit_s = seconds
@@ -78,7 +78,7 @@ def _run(number, name, function):
 
 
 def _chain(failure):
-    """An exception and those in whose handling it was raised."""
+    """An exception, with the exceptions during whose handling it was raised."""
     while failure is not None:
         yield failure
         failure = failure.__cause__ or failure.__context__

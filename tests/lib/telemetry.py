@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a running DPDK application says of itself on its telemetry socket."""
+"""A client of a running DPDK application's telemetry socket."""
 import json
 import socket
 
@@ -7,7 +7,7 @@ from lib.hosts import wait_until
 
 
 class Telemetry:
-    """DPDK's telemetry socket, as dpdk-telemetry.py speaks to it. `check_alive` may say why there is none."""
+    """DPDK's telemetry socket, as used by dpdk-telemetry.py. `check_alive` may raise the reason why there is none."""
 
     def __init__(self, prefix, check_alive=lambda: None):
         path = f"/var/run/dpdk/{prefix}/dpdk_telemetry.v2"
@@ -27,7 +27,7 @@ class Telemetry:
         self.socket.recv(1024)
 
     def ask(self, command):
-        """{}: there is nothing of that yet (the socket answers before the ports are there)."""
+        """{}: no data yet (the socket replies before the ports exist)."""
         self.socket.send(command.encode())
         return json.loads(self.socket.recv(65536))[command.split(",")[0]] or {}
 

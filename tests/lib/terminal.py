@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program in a terminal: what is typed, and what it shows."""
+"""A program in a terminal: keyboard input, and screen contents."""
 import fcntl
 import os
 import pty
@@ -13,7 +13,7 @@ import time
 
 
 class Terminal:
-    """`words` run in a terminal of so many rows and columns. `said` is all that it wrote, `screen()` what is seen."""
+    """Runs `words` in a terminal of these rows and columns. `said` is the whole output, `screen()` the visible part."""
 
     def __init__(self, words, rows=24, columns=80, **environment):
         self.master, slave = pty.openpty()
@@ -28,7 +28,7 @@ class Terminal:
     def resize(self, rows, columns, tell=True):
         self.rows, self.columns = rows, columns
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        if tell:  # the kernel tells the foreground group, which a session's first process is
+        if tell:  # SIGWINCH goes to the foreground group, which does not include a session's first process
             os.kill(self.process.pid, signal.SIGWINCH)
 
     def type(self, text):
@@ -38,7 +38,7 @@ class Terminal:
         while select.select([self.master], [], [], seconds)[0]:
             try:
                 heard = os.read(self.master, 65536)
-            except OSError:  # it is gone
+            except OSError:  # the program has exited
                 return
             if not heard:
                 return
@@ -46,7 +46,7 @@ class Terminal:
             seconds = 0
 
     def wait_for(self, what, seconds=15):
-        """What says whether, of what was written so far (as text): a function, or a text that is in it."""
+        """Wait until the output so far (as text) contains a text, or satisfies a predicate."""
         end = time.monotonic() + seconds
         while True:
             self.hear()
@@ -55,7 +55,7 @@ class Terminal:
             assert time.monotonic() < end, f"never {what!r}:\n{self.said!r}"
 
     def end(self, seconds=15):
-        """Waits for it to end by itself; its exit code."""
+        """Wait until the program exits by itself; returns its exit code."""
         limit = time.monotonic() + seconds
         while self.process.poll() is None:
             self.hear()
@@ -64,7 +64,7 @@ class Terminal:
         return self.process.returncode
 
     def is_as_before(self):
-        """The terminal's settings are those that it had."""
+        """Whether the terminal's settings are restored."""
         return termios.tcgetattr(self.slave) == self.before
 
     def close(self):
@@ -85,7 +85,7 @@ SEQUENCE = re.compile(rb"\x1b\[([?]?)([0-9;]*)([A-Za-z])|\r|\n|\x08|\x1b[=>78]|(
 
 
 class Screen:
-    """What a terminal shows of such bytes: the few sequences that our programs write, and no others."""
+    """The screen after these output bytes: supports the few escape sequences that our programs write, and no others."""
 
     def __init__(self, rows, columns):
         self.rows, self.columns = rows, columns
@@ -93,7 +93,7 @@ class Screen:
         self.row = self.column = 0
         self.alternate = False
         self.cursor = True
-        self.left = []  # lines of the screen that was left for the alternate one
+        self.left = []  # lines of the main screen while the alternate one is shown
 
     def text(self):
         return ["".join(line).rstrip() for line in self.lines]

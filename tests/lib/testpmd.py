@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's own programs on our plug-ins, driven as a person would drive them."""
+"""DPDK's own programs with our plug-ins, driven interactively."""
 import os
 import re
 import shutil
@@ -13,8 +13,8 @@ EAL = ["-l", "0-1", "--in-memory", "--no-pci", "--no-telemetry", "-d", "librte_n
 
 
 def peer_environment(folders=(PLUGIN_FOLDER, POOL_FOLDER)):
-    """EAL refuses a plug-in by a path with a world-writable folder in it, so the bare name goes to the
-    dynamic linker."""
+    """EAL rejects a plug-in path with a world-writable folder, so the dynamic linker searches for the bare
+    name."""
     return {**os.environ, "LD_LIBRARY_PATH": ":".join(folders)}
 
 
@@ -26,12 +26,12 @@ def vdevs(devices):
 
 
 class Testpmd:
-    """An interactive dpdk-testpmd; all is gone when the block is left."""
+    """An interactive dpdk-testpmd; stopped when the block ends."""
 
     def __init__(self, devices, mode="io", options=(), eal=()):
         program = shutil.which("dpdk-testpmd")
         assert program, "dpdk-testpmd is not installed (package dpdk)"
-        # Its answers go through stdio and its prompt does not: unbuffered, they keep their order.
+        # Its replies go through stdio and its prompt does not: unbuffered, they stay in order.
         own = EAL[2:] if "--lcores" in eal else EAL
         command = ["stdbuf", "-o0", program, *own, *eal, *vdevs(devices), "--", "-i", f"--forward-mode={mode}",
                    "--total-num-mbufs=16384", "--no-flush-rx", "--no-mlockall", *options]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The topologies of Linux's tests of VXLAN (tools/testing/selftests/net/forwarding: vxlan_*.sh), turnpike in the place
-of their switch; the leaves behind its tunnels are kernels with vxlan devices.
+"""The topologies of Linux's VXLAN tests (tools/testing/selftests/net/forwarding: vxlan_*.sh), with turnpike as their
+switch; the leaves behind its tunnels are kernels with vxlan devices.
 
   h1, h2 -- p1, p2 | turnpike, bridge lan | up -- spine, a router -- leaf 1, leaf 2: hosts are on their vxlan devices
 """
@@ -17,7 +17,7 @@ OUTER = {4: {"up": ("192.0.2.17", "192.0.2.18", 28), 1: ("192.0.2.34", "192.0.2.
              2: ("2001:db8:5::1", "2001:db8:5::2", 64)}}
 EXPERIMENTAL = 0x88B5
 NOBODY = mac("de:ad:be:ef:13:37")
-HEADERS = {4: 14 + 20 + 8 + 8, 6: 14 + 40 + 8 + 8}  # in front of a frame in a tunnel
+HEADERS = {4: 14 + 20 + 8 + 8, 6: 14 + 40 + 8 + 8}  # in front of an encapsulated frame
 
 
 def traffic_class(l3):
@@ -25,7 +25,7 @@ def traffic_class(l3):
 
 
 class Fabric:
-    """What all of them have: turnpike, the underlay, and h1's frames, which have marks to be counted by."""
+    """The common part of the topologies: turnpike, the underlay, and h1's frames, with marks for counting."""
 
     def __init__(self, lab, family, udp_port=4789, leaves=(1, 2)):
         self.lab, self.family, self.udp_port = lab, family, udp_port
@@ -54,7 +54,7 @@ class Fabric:
         return leaf
 
     def vxlan(self, n, device, vni, *addresses):
-        """A vxlan device of a leaf, whose frames that are flooded go to turnpike and to the other leaf."""
+        """A vxlan device of a leaf that floods to turnpike and to the other leaf."""
         leaf, outer = self.leaves[n], OUTER[self.family]
         more = "udp6zerocsumrx" if self.family == 6 else "noudpcsum"
         leaf.run(f"ip link add {device} type vxlan id {vni} local {outer[n][0]} dstport {self.udp_port} {more}")
@@ -65,13 +65,13 @@ class Fabric:
             leaf.run(f"ip addr add {address} dev {device}{' nodad' if ':' in address else ''}")
 
     def tunnel(self, name, leaf, vni, **more):
-        """As their switch's are: of TTL 100, with TOS inherited, without checksums."""
+        """As in the kernel's tests: TTL 100, TOS inherited, no checksums."""
         outer = OUTER[self.family]
         return {"name": name, "vni": vni, "local": outer["up"][0], "remote": outer[leaf][0], "ttl": 100, "dscp": "inherit",
                 "checksum": False, "udp_port": self.udp_port, **more}
 
     def up(self):
-        """What `up` has: addresses, and routes by it."""
+        """Configuration of port `up`: addresses, and routes by it."""
         outer = OUTER[self.family]
         return [f"{outer['up'][0]}/{outer['up'][2]}"]
 
@@ -91,7 +91,7 @@ class Fabric:
         self.operator.result("change", do=list(edits))
 
     def wire(self, host, interface):
-        """A raw socket there, with nothing to be read from it yet."""
+        """A raw socket on an interface, with an empty receive queue."""
         key = (host.name, interface)
         if key not in self.wires:
             self.wires[key] = host.raw(interface)
@@ -108,7 +108,7 @@ class Fabric:
         return b"selftest" + struct.pack("!I", self.round)
 
     def echo(self, mark, to_mac, tos=0, vlan=None, source=None, to=None, inner=None):
-        """An echo request of h1's, or of who is said."""
+        """An echo request from h1, or from the given source."""
         if (inner or self.family) == 4:
             packet = ipv4(source or "192.0.2.1", to or "192.0.2.100", icmp4(8, 0, bytes(4) + mark), ICMP, tos=tos)
         else:
@@ -120,9 +120,9 @@ class Fabric:
         return ethernet(to_mac, self.h1_mac, kind, packet)
 
     def reach(self, places, to_mac, vlan=None, packets=10):
-        """How many of h1's packets come to each of the places (host, interface). Behind them go two for everybody in the
-        VLAN, one after the other: copies overtake what is for one only, but the second comes behind all that was there
-        when the first one came."""
+        """Number of h1's packets that arrive at each of the places (host, interface). Two broadcast frames in the VLAN follow, one
+        after the other: flooded copies can overtake unicast frames only, but the second arrives behind all frames that were
+        queued when the first one arrived."""
         wires = [self.wire(*place) for place in places]
         mark, h1 = self.mark(), self.wire(self.hosts[1], "eth0")
         for _ in range(packets):
@@ -147,7 +147,7 @@ class Fabric:
         return counts
 
     def outside(self, to_mac, tos):
-        """The IP header that leaf 1 sees around a packet of h1's."""
+        """The outer IP header of a packet from h1, as received by leaf 1."""
         wire, mark = self.wire(self.leaves[1], "eth0"), self.mark()
         self.wire(self.hosts[1], "eth0").send(self.echo(mark, to_mac, tos=tos))
         while (frame := receive_frame(wire)) is not None:
@@ -156,7 +156,7 @@ class Fabric:
         raise AssertionError("it did not come")
 
     def send_tunnelled(self, frame, outer_tos=0, header=0x08 << 56, vni=1000):
-        """A packet of leaf 1's, VXLAN's header and all; by way of the spine."""
+        """A complete VXLAN packet from leaf 1, sent by the spine."""
         outer, leaf = OUTER[self.family], self.leaves[1]
         vxlan = struct.pack("!Q", header | vni << 8) + frame
         datagram = struct.pack("!HHHH", 23456, self.udp_port, 8 + len(vxlan), 0) + vxlan
@@ -167,7 +167,7 @@ class Fabric:
         self.wire(leaf, "eth0").send(ethernet(mac(self.spine.mac("s1")), mac(leaf.mac("eth0")), kind, packet))
 
     def inside(self, inner_tos, outer_tos):
-        """The traffic class with which h1 gets a packet that leaf 1 sent; None: it was counted as congested."""
+        """The traffic class of leaf 1's packet as received by h1; None: dropped by ECN decapsulation."""
         wire, mark = self.wire(self.hosts[1], "eth0"), self.mark()
         source, to = ("192.0.2.3", "192.0.2.1") if self.family == 4 else ("2001:db8:1::3", "2001:db8:1::1")
         frame = self.echo(mark, self.h1_mac, tos=inner_tos, source=source, to=to)
@@ -207,8 +207,8 @@ class Flat(Fabric):
 
 
 class Vlans(Fabric):
-    """vxlan_bridge_1q.sh: VLANs 10 and 20 are VNIs 1000 and 2000; h1 and h2 are behind trunks. This kernel has no VLANs:
-    what h1 and h2 say is frames of ours."""
+    """vxlan_bridge_1q.sh: VLANs 10 and 20 are VNIs 1000 and 2000; h1 and h2 are on trunks. This kernel has no VLAN devices:
+    the test sends and receives h1's and h2's frames."""
 
     def __init__(self, lab, family=4, udp_port=4789):
         super().__init__(lab, family, udp_port)
@@ -230,10 +230,10 @@ class Vlans(Fabric):
 
 
 class Irb(Fabric):
-    """vxlan_asymmetric.sh and vxlan_symmetric.sh: two VLANs with hosts at both ends, routed between at both ends by
-    gateways of one address and one MAC address; symmetric: from end to end by a VNI of its own."""
+    """vxlan_asymmetric.sh and vxlan_symmetric.sh: two VLANs with hosts at both ends, routed at both ends by gateways with
+    the same address and MAC address; symmetric: between the ends by a separate VNI."""
     GATEWAY = "00:00:5e:00:01:01"
-    OURS, THEIRS = "02:00:00:00:ff:01", "02:00:00:00:ff:02"  # the routers', in that VNI
+    OURS, THEIRS = "02:00:00:00:ff:01", "02:00:00:00:ff:02"  # the routers' MAC addresses in that VNI
 
     def __init__(self, lab, family=4, symmetric=False):
         super().__init__(lab, family, leaves=(1,))

@@ -253,7 +253,7 @@ def test_an_undo_that_fails_is_tried_less_and_less_often():
             subprocess.run(["ip", "netns", "del", namespace], check=True)
         at = []
         for n in range(1, 4):
-            wait_until(lambda n=n: running.output().count("nobody confirmed it: ") >= n, f"{n} tries", 10)
+            wait_until(lambda n=n: running.output().count("not confirmed in time: ") >= n, f"{n} tries", 10)
             at.append(time.monotonic())
         assert "cannot open the network namespace" in running.output(), running.output()
         assert 0.5 < at[1] - at[0] < 1.5 and 1.5 < at[2] - at[1] < 3, at

@@ -164,7 +164,7 @@ def test_counters_are_cleared():
         assert ["west", "modelled"] in rows and ["east", "counted"] in rows, rows
         settle()
         assert running.stop()["balance"]["rx"] >= books["rx"] + 6
-        assert f"uid {os.getuid()}" in running.output() and "cleared what `show` counts" in running.output()
+        assert f"uid {os.getuid()}" in running.output() and "cleared the counters of `show`" in running.output()
 
 
 def test_telemetry_says_the_same():
@@ -250,11 +250,11 @@ def test_what_systemd_hears():
         words = ["env", f"NOTIFY_SOCKET={manager.getsockname()}", "WATCHDOG_USEC=200000"]
         running = Turnpike(lab, dut, null, under=words)
         assert heard() == "READY=1\n"
-        assert heard() == f"STATUS=forwarding as {running.config} says\n"
+        assert heard() == f"STATUS=forwarding by {running.config}\n"
         running.process.send_signal(signal.SIGHUP)
         assert heard().startswith("RELOADING=1\nMONOTONIC_USEC=")
         assert heard() == "READY=1\n"
-        assert heard().startswith("STATUS=forwarding as ")
+        assert heard().startswith("STATUS=forwarding by ")
         with open(running.config, "w", encoding="utf-8") as file:
             file.write("ports: 7\n")
         running.process.send_signal(signal.SIGHUP)

@@ -235,7 +235,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
         for wrong in ("profile=none", "queues=0", "wire=tap:" + "x" * 40):
             before = sent("c")
             said = to(rx_queues=1, device=f"net_simnic2,{wrong}")
-            assert "net_simnic2" in said and "as before runs, opened again: 'c'" in said, said
+            assert "net_simnic2" in said and "the running configuration stays, with reopened ports: 'c'" in said, said
             wait_until(lambda: 0 < sent("c"), "it is open")
             wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
             shown = next(p for p in patched.ask("ports")["ports"] if p["name"] == "c")

@@ -76,7 +76,7 @@ def test_what_is_wrong_is_refused_whole():
             with open(running.config, "w", encoding="utf-8") as file:
                 file.write(text)
             said = reload(running)
-            assert "refused, what runs stays: " in said and "turnpike.yaml" in said, said
+            assert "refused, the running configuration stays: " in said and "turnpike.yaml" in said, said
             ping(west, EAST[0], count=1)
         os.unlink(running.config)
         assert "No such file" in reload(running)

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t nowhere = UINT32_MAX;
 
-/// What is not named starts anew with each list; the default behind the rules goes on.
+/// Counters of unnamed rules restart with each list; the default action's continue.
 std::map<std::string, uint32_t> ids_by_name(const datapath::acl_list& l) {
     std::map<std::string, uint32_t> out;
     const auto& rules = l.says().rules;
@@ -70,7 +70,7 @@ class acls::staged_acls : public staged {
         if (committed_ || changed_ == nullptr) return;
         try {
             if (changed_->change_one_rule(said_) == one_rule::changed) return;
-        } catch (const std::bad_alloc&) {  // as little done
+        } catch (const std::bad_alloc&) {  // keep the previous list
         }
         of_.incomplete_ = true;
     }
@@ -118,7 +118,7 @@ class acls::staged_acls : public staged {
   private:
     static constexpr size_t none = SIZE_MAX;
 
-    /// The list as it is, changed by a rule, or another one.
+    /// The running list, with one rule changed, or a new one.
     result<list> ready_list(const change& c, const state::acl_list& wanted) {
         const auto there = of_.lists_.find(wanted.name);
         const bool differs = std::find(c.what.acls.changed.begin(), c.what.acls.changed.end(),
@@ -126,7 +126,7 @@ class acls::staged_acls : public staged {
         const bool good = there != of_.lists_.end() && !of_.incomplete_;
         if (good && !differs) return there->second;
         auto says = std::make_shared<const state::acl_list>(wanted);
-        // One list at the most: taking back is then all that is left to do if something else fails.
+        // One list at most: a failure of another owner leaves only this rule to roll back.
         if (good && c.what.acls.changed.size() == 1) {
             auto before = std::make_shared<const state::acl_list>(there->second->says());
             const one_rule came_of_it = there->second->change_one_rule(says);
@@ -161,12 +161,12 @@ class acls::staged_acls : public staged {
     }
 
     acls& of_;
-    const size_t workers_;  ///< for which there are counters
+    const size_t workers_;  ///< number of counter arrays
     std::map<std::string, list, std::less<>> lists_;
     std::vector<std::unique_ptr<binding>> next_;
-    std::vector<size_t> was_;  ///< of each in next_: the one that it goes on from
-    list changed_;             ///< by a rule
-    std::shared_ptr<const state::acl_list> said_;  ///< before that
+    std::vector<size_t> was_;  ///< by index in next_: the binding whose counters it continues
+    list changed_;             ///< list with one rule changed
+    std::shared_ptr<const state::acl_list> said_;  ///< its previous contents
     bool committed_ = false;
 };
 
@@ -178,7 +178,7 @@ result<std::unique_ptr<staged>> acls::prepare(change& c) {
 }
 
 acls::count acls::binding::counted(size_t worker, uint32_t id) const noexcept {
-    if (worker >= live.counters.size()) return {};  // it came later
+    if (worker >= live.counters.size()) return {};  // the worker was added later
     const datapath::acl_counter& c = live.counters[worker][id];
     count sum = earlier[worker][id];
     sum.packets += c.packets.read();
@@ -202,7 +202,7 @@ acls::totals acls::binding::judged() const noexcept {
     return sum;
 }
 
-/// No worker holds it any more: its counters stand still.
+/// The grace period is over: the previous binding's counters are final.
 void acls::binding::end_before() noexcept {
     for (size_t w = 0; w < earlier.size(); ++w)
         for (uint32_t id = 0; id < before_id.size(); ++id)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access lists: compiled, bound to interfaces, changed under traffic, and their counters.
+// ACLs: compiled, bound to interfaces, updated under traffic, and their counters.
 //
-//   another list: compiled --> bound in the next view --> workers judge by it from their next round on
-//                 the old one goes when no worker can hold it; until then its counters are read too
-//   one rule:     added to or taken out of the list that is there (lib/acl), nothing else changes
+//   another list: compiled --> bound in the next view --> workers use it from their next iteration on
+//                 the old list is freed after a grace period; until then its counters are added
+//   one rule:     inserted into or removed from the running list (lib/acl), nothing else changes
 //
-// Counters of a rule with a name go on in another list's rule of that name, and so do the default's
-// and those of turnpike's own rules; all others start at 0. Where a worker comes, the list is bound anew with
-// counters for it, and all go on.
+// Counters of a named rule continue in the rule of that name in a new list, as do the counters of
+// the default action and of turnpike's own rules; all others start at 0. When a worker is added,
+// the list is bound again with counters for it, and all counters continue.
 #pragma once
 
 #include <map>
@@ -27,16 +27,16 @@ class acls : public owner {
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
-    /// Needs interface_place and workers; gives the lists of view.interfaces[]. A list that no interface
-    /// names is not compiled.
-    /// Errors  ENOMEM: a list does not fit in what it may use
+    /// Needs interface_place and workers; fills the lists of view.interfaces[]. A list that no
+    /// interface refers to is not compiled.
+    /// Errors  ENOMEM: a list exceeds its memory limit
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// A refused change could not be taken back whole; the next one compiles all lists anew.
+    /// A refused change could not be rolled back completely; the next change recompiles all lists.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
 
     [[nodiscard]] std::vector<observe::acl_report> report() const;
-    /// The kernel that classifies; empty where no list is bound.
+    /// The classification kernel; empty if no list is bound.
     [[nodiscard]] std::string_view kernel() const noexcept;
 
   private:
@@ -47,18 +47,20 @@ class acls : public owner {
     struct totals {
         uint64_t permitted = 0, denied = 0;  ///< packets
     };
-    /// One list at one interface, in one direction.
+    /// A list bound to an interface and direction.
     struct binding {
         uint16_t interface = 0;
-        std::string_view direction{};  ///< of state::list_places
+        std::string_view direction{};  ///< name in state::list_places
         std::string interface_name{};
         datapath::bound_acl live{};
-        std::unique_ptr<binding> before{};  ///< that this one replaced, while workers may hold it
-        std::vector<uint32_t> before_id{};  ///< of each id here: there; UINT32_MAX: nowhere
-        uint64_t life = 0;                  ///< of what was judged here
+        /// the binding that this one replaced, until the end of the grace period
+        std::unique_ptr<binding> before{};
+        std::vector<uint32_t> before_id{};  ///< by id here: id there; UINT32_MAX: none
+        uint64_t life = 0;                  ///< epoch of the binding's counters
         std::vector<uint64_t> rule_life{};  ///< by id
-        std::vector<std::vector<count>> earlier{};  ///< by worker and id: what came from `before`
-        totals earlier_totals{};                    ///< of all lists that were here
+        /// by worker and id: counts taken over from `before`
+        std::vector<std::vector<count>> earlier{};
+        totals earlier_totals{};  ///< of all earlier lists in this place
 
         [[nodiscard]] const state::acl_list& says() const noexcept { return live.list->says(); }
         [[nodiscard]] count counted(size_t worker, uint32_t id) const noexcept;
@@ -72,7 +74,7 @@ class acls : public owner {
     [[nodiscard]] observe::acl_report report_of(const binding& b) const;
 
     rcu::qsbr& rcu_;
-    std::map<std::string, list, std::less<>> lists_;  ///< that are bound
+    std::map<std::string, list, std::less<>> lists_;  ///< bound lists
     std::vector<std::unique_ptr<binding>> bindings_;
     bool incomplete_ = false;
 };

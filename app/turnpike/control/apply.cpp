@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The controller's change sets: doc/design/0009-change-sets.md.
+// The controller's transactions: doc/design/0009-change-sets.md.
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -37,15 +37,15 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::desired>
     try {
         return try_apply(std::move(wanted), lost);
     } catch (const std::exception&) {
-        // Short texts: they need no memory themselves.
+        // Short texts, which need no allocation.
         return fail(ENOMEM, {}, "nothing changed");
     }
 }
 
-/// A change on its way. What is not committed is undone, the last first.
+/// A transaction in progress. Uncommitted parts are rolled back in reverse order.
 struct controller::under_way {
     change c;
-    std::unique_ptr<datapath::view> before_exchange{};  ///< that owners have prepared by
+    std::unique_ptr<datapath::view> before_exchange{};  ///< the view that the owners prepared with
     std::vector<std::unique_ptr<staged>> ready{};
 
     void undo_from(size_t owner) noexcept {
@@ -60,10 +60,10 @@ result<void> controller::check_buffers(const state::desired& wanted) const {
     return fail(ENOMEM, wanted.file,
                 "the ports' receive rings alone would hold " + std::to_string(least) + " of the " +
                     std::to_string(pool_facts_.buffers) +
-                    " buffers that there are; restart, or use fewer descriptors");
+                    " buffers in the pool; restart, or use fewer descriptors");
 }
 
-/// Empty: those that there are do.
+/// Empty: the current profiles stay.
 result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
     const state::changes& what, const state::desired& wanted) const {
     if (what.ports.empty() && running_->pcie_profiles == wanted.pcie_profiles)
@@ -72,7 +72,7 @@ result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
 }
 
 std::unique_ptr<datapath::view> controller::new_view(const state::desired& wanted) const {
-    // Tunnels' interfaces have no link of their own: what becomes of their packets, the routes say.
+    // Tunnels' interfaces have no link: their packets follow routes.
     static const datapath::port_state always_up{true};
     auto view = std::make_unique<datapath::view>();
     view->port[datapath::tunnel_port].state = &always_up;
@@ -85,7 +85,7 @@ std::unique_ptr<datapath::view> controller::new_view(const state::desired& wante
     return view;
 }
 
-/// The owners that have nothing ready yet.
+/// Prepare the owners that have nothing prepared yet.
 result<void> controller::prepare(under_way& u) {
     while (u.ready.size() < owners_.size()) {
         u.ready.reserve(owners_.size());
@@ -96,14 +96,14 @@ result<void> controller::prepare(under_way& u) {
     return {};
 }
 
-/// Everything is ready but ports whose devices others still have.
+/// All owners have prepared, except for ports whose devices are still in use.
 result<void> controller::exchange(under_way& u) {
     u.before_exchange = take_out(u.c.closes_first);
     for (const auto& port : u.c.closes_first) port->to_come_back = true;
     const auto same_addresses = u.c.open_rest();
     if (!same_addresses) return tl::unexpected<error>(same_addresses.error());
     if (*same_addresses) return {};
-    // What follows from a device's MAC address is made again.
+    // Prepare again the owners that depend on a device's MAC address.
     const auto ports = std::find(owners_.begin(), owners_.end(), ports_.get());
     u.undo_from(static_cast<size_t>(ports - owners_.begin()) + 1);
     auto view = new_view(u.c.after);
@@ -111,7 +111,7 @@ result<void> controller::exchange(under_way& u) {
     for (size_t place = 0; place < datapath::max_ports; ++place) {
         datapath::port_view& to = view->port[place];
         to = u.c.view->port[place];
-        // Which interfaces it leads to is found anew.
+        // The interfaces owner sets the port's interfaces again.
         to.untagged = 0;
         to.by_vlan = nullptr;
         to.tag_type = packet::ether_type_vlan;
@@ -125,13 +125,14 @@ result<void> controller::exchange(under_way& u) {
 
 result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted,
                                              const lost_ports& lost) {
-    // The kernel has what the operator has said before: what he says no more is not learned of it.
+    // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
     wanted = state::with_learned(std::move(wanted), learned_);
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
     ports_->add_lost(*what, *wanted, lost);
-    // What runs stays the very object that owners know, though lines of the file may have moved.
+    // running_ stays the same object, which owners refer to, even if line numbers in the file
+    // changed.
     if (what->empty() && view_ != nullptr && !incomplete()) return what;
     auto profiles = pcie_profiles_for(*what, *wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
@@ -151,7 +152,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     }
     if (!profiles->empty()) pcie_profiles_.swap(*profiles);
     message_rate_.set(wanted->limits.rate);
-    // The last first: what neighbours take out of the tables is judged by the routes that are.
+    // In reverse order: neighbours remove host routes from the tables before the routes change.
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->commit();
     icmp_errors_->set_rate(wanted->messages.rate);
     local_->set_rate(wanted->messages.rate);
@@ -171,8 +172,8 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     return what;
 }
 
-/// Ports out of the workers' sight, and closed.
-/// Answers  the view before
+/// Remove ports from the workers' view, and close them.
+/// Answers  the previous view
 std::unique_ptr<datapath::view> controller::take_out(
     const std::vector<std::shared_ptr<open_port>>& some) {
     auto next = std::make_unique<datapath::view>(*view_);
@@ -188,7 +189,8 @@ std::unique_ptr<datapath::view> controller::take_out(
     return before;
 }
 
-/// A change failed when ports had been closed for it: each is opened as it was, or stays without a device.
+/// The change failed after ports were closed for it: reopen each with the old configuration, or
+/// mark it lost.
 void controller::bring_back(error& why) noexcept {
     try {
         std::string again, lost;
@@ -198,27 +200,27 @@ void controller::bring_back(error& why) noexcept {
             const auto came = attempt(running_, {});
             port->to_come_back = false;
             if (came) {
-                --changes_;  // nothing is other than before
+                --changes_;  // no difference to the running configuration
                 again += (again.empty() ? "'" : ", '") + port->name + "'";
                 continue;
             }
             link_changed(port->place, false);
             lost += "; port '" + port->name +
-                    "' has no device now, since it cannot be opened as it " +
-                    "was either: " + came.error().text;
+                    "' has no device now, since it could not be reopened: " + came.error().text;
         }
-        if (!again.empty()) again = "; as before runs, opened again: " + again;
+        if (!again.empty())
+            again = "; the running configuration stays, with reopened ports: " + again;
         why.text += again + lost;
-    } catch (const std::bad_alloc&) {  // as far as it came
+    } catch (const std::bad_alloc&) {  // out of memory: the text is incomplete
     }
 }
 
-/// Memory ended while a refused change was taken back: what runs is made again as it is meant to be.
+/// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
     const bool done = apply(std::make_unique<const state::desired>(*said_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
-                 done ? "routes and access lists are as before the refused change again"
-                      : "no memory to take back all of a refused change; it is tried again");
+                 done ? "routes and ACLs are restored after the refused change"
+                      : "out of memory: a refused change is not rolled back completely; retrying");
 }
 
 bool controller::incomplete() const noexcept {
@@ -230,8 +232,8 @@ void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
     published_.store(view_.get(), std::memory_order_release);
 }
 
-/// A round that began with the old view may end the first grace period; in the round behind it a worker
-/// adopts the new one and sends what it still has for ports and queues that go.
+/// An iteration that began with the old view may end the first grace period; in its next iteration
+/// a worker adopts the new view and flushes packets for ports and queues that are removed.
 void controller::let_workers_move_on() noexcept {
     rcu_->synchronize();
     rcu_->synchronize();

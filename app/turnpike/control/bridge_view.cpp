@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bridges' change sets: what of the configuration workers look at. bridges.cpp: who is behind which member.
+// Transactions of bridges: the tables for workers. bridges.cpp: the FDB.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 
@@ -36,16 +36,16 @@ datapath::bridge_policy policy_of(const state::reserved_groups& wanted) {
     return out;
 }
 
-/// A twentieth of a second may be saved up, or a burst.
+/// Burst size: a twentieth of a second, at least one RX burst.
 datapath::storm_limit limit_of(uint32_t packets_per_s, size_t workers) {
     if (packets_per_s == 0) return {};
     const uint64_t hz = rte_get_tsc_hz(), cycles = hz * workers / packets_per_s;
     return {cycles, std::max(hz / 20, cycles * datapath::burst_max)};
 }
 
-/// Lcores that poll a port share what it may bring.
+/// The workers that poll a port share its limit.
 size_t pollers_of(const datapath::view& v, uint16_t port) {
-    const bool any = port == datapath::tunnel_port;  // what comes out of tunnels came by any port
+    const bool any = port == datapath::tunnel_port;  // decapsulated frames arrive by any port
     const auto n = std::count_if(v.queues.begin(), v.queues.end(), [&](const auto& q) {
         return std::any_of(q.rx.begin(), q.rx.end(),
                            [&](const auto& rx) { return any || rx.port == port; });
@@ -53,12 +53,12 @@ size_t pollers_of(const datapath::view& v, uint16_t port) {
     return std::max<size_t>(1, static_cast<size_t>(n));
 }
 
-/// The tables of all bridges.
+/// Builds the tables of all bridges.
 class table_maker {
   public:
     table_maker(const change& c, bridge_tables& to) : c_(c), to_(to) {
         to_.domains.resize(domains_of_bridge);
-        to_.bridges.emplace_back();  // nobody's
+        to_.bridges.emplace_back();  // index 0 is unused
     }
 
     void add(const std::string& name, const state::bridge& b, uint16_t number,
@@ -93,7 +93,8 @@ class table_maker {
                             .isolation = m.isolation,
                             .is = datapath::bridge_exit::member};
         if (c_.after.is_tunnel(on)) {
-            // Each endpoint sends to all others itself (RFC 7348 section 4.2, split horizon).
+            // Remote VTEPs replicate to each other themselves (RFC 7348 section 4.2): split
+            // horizon.
             constexpr uint8_t tunnels_of_all = 255;
             to_.exits[place].is = datapath::bridge_exit::tunnel;
             if (m.isolation == 0) to_.exits[place].isolation = tunnels_of_all;
@@ -117,7 +118,7 @@ class table_maker {
         to_.storms.push_back(std::move(limits));
     }
 
-    /// Which frames are of which domain, and which tags they leave with.
+    /// Ingress domain by VLAN, and egress tag by domain.
     void add_vlans(const state::bridge_member& m, uint16_t first, bridge_member& to) {
         const bool tunnel = m.mode == vlan_mode::dot1q_tunnel;
         auto tags = std::make_unique<uint32_t[]>(domains_of_bridge);
@@ -131,7 +132,7 @@ class table_maker {
             vlans[id] = static_cast<uint16_t>(first + id);
             tags[id] = type << 16 | id;
         }
-        // What is translated is known on the wire by its other name only.
+        // A translated VLAN is accepted by its wire VID only.
         for (const auto& [wire, id] : m.translate) vlans[id] = 0;
         for (const auto& [wire, id] : m.translate) {
             vlans[wire] = static_cast<uint16_t>(first + id);
@@ -140,7 +141,7 @@ class table_maker {
         if (m.mode == vlan_mode::native_untagged) tags[m.vlan] = 0;
         to.tag_out = tags.get();
         to_.tags.push_back(std::move(tags));
-        if (tunnel) return;  // every frame is payload there, with its tags
+        if (tunnel) return;  // a tunnel carries frames with their tags as payload
         to.by_vlan = vlans.get();
         to_.vlans.push_back(std::move(vlans));
     }
@@ -161,7 +162,7 @@ class table_maker {
         }
     }
 
-    /// By member: the one that leads to the group by which it gets what is flooded (RFC 7348 section 4.2); 0: none.
+    /// By member: the group's member that floods to it (RFC 7348 section 4.2); 0: none.
     [[nodiscard]] std::vector<uint16_t> groups_of_members(const state::bridge& b) const {
         std::vector<std::pair<const state::tunnel*, uint16_t>> groups;
         for (const state::bridge_member& m : b.members)
@@ -181,7 +182,7 @@ class table_maker {
                member.tag_out[domain - member.first_domain] != bridge_member::not_here;
     }
 
-    /// group  [member]
+    /// group  by member
     void fill_flooded(const state::bridge& b, const std::vector<uint16_t>& group, uint16_t domain) {
         bridge_domain& d = to_.domains[domain];
         d.first_flooded = static_cast<uint32_t>(to_.flooded.size());
@@ -197,7 +198,7 @@ class table_maker {
     bridge_tables& to_;
 };
 
-/// The lowest number that is free.
+/// The lowest free number.
 template <class Taken>
 std::optional<uint16_t> first_free(uint16_t from, uint16_t step, uint32_t end, const Taken& taken) {
     for (uint32_t n = from; n < end; n += step)
@@ -241,7 +242,7 @@ class bridges::staged_bridges : public staged {
                     of_.rows_.at(i.bridge).number;
     }
 
-    /// Stations go before a view is seen by which they would be elsewhere.
+    /// Delete FDB entries before the new view, in which they would be on another interface.
     void commit() noexcept override {
         if (!changes_) return;
         of_.rows_.swap(rows_);
@@ -255,7 +256,7 @@ class bridges::staged_bridges : public staged {
     }
 
   private:
-    /// A bridge keeps its domains, and what its stations did, while it looks at VLANs or does not.
+    /// A bridge keeps its domains and statistics as long as it stays VLAN-aware, or not.
     result<void> number(const change& c) {
         constexpr uint16_t most = datapath::vlan_bridges_max + domains_of_bridge;
         by_domain_.assign(most, nullptr);
@@ -270,7 +271,8 @@ class bridges::staged_bridges : public staged {
         for (const auto& [name, b] : c.after.bridges) {
             bridge_row& row = rows_[name];
             if (row.number == 0) {
-                // Numbers up to 4095 are of those that do not look at VLANs, the others follow.
+                // Domains up to 4095 belong to bridges without VLAN filtering, the others to
+                // VLAN-aware ones.
                 const bool with = b.looks_at_vlans();
                 const auto free =
                     first_free(with ? domains_of_bridge : 1, 1, with ? most : domains_of_bridge,
@@ -291,7 +293,7 @@ class bridges::staged_bridges : public staged {
         }
         return {};
     }
-    /// What the table is to have beside what is learnt.
+    /// The entries of the FDB that are not learned.
     void find_wanted(const change& c) {
         for (const auto& [name, b] : c.after.bridges) {
             const uint16_t first = rows_.at(name).first_domain;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stations: learnt, moved, held, forgotten. bridge_view.cpp: change sets.
+// The FDB: learning, moves, dampening, ageing. bridge_view.cpp: transactions.
 #include "control/bridges.hpp"
 
 #include <rte_ring_elem.h>
@@ -16,8 +16,8 @@ using datapath::station_key;
 namespace {
 
 constexpr uint64_t exchange_ms = 1000;
-constexpr uint32_t swept_a_round = 8192;   ///< some 0.05 ms
-constexpr unsigned learnt_a_round = 1024;  ///< of each worker: 5 million a second
+constexpr uint32_t swept_a_round = 8192;   ///< about 0.05 ms
+constexpr unsigned learnt_a_round = 1024;  ///< per worker: 5 million per second
 
 uint16_t domain_of(station_key key) noexcept { return static_cast<uint16_t>(key >> 48); }
 
@@ -41,7 +41,7 @@ std::optional<uint32_t> bridges::find(station_key key) const noexcept {
     return station(*there).number();
 }
 
-/// What workers see of an entry. False: memory was short; they see what they saw.
+/// Publish an entry to workers. False: out of memory; the published entry stays.
 bool bridges::put(uint32_t number) noexcept {
     const entry& e = entries_[number];
     const bool fixed = e.is != kind::learnt;
@@ -58,7 +58,7 @@ std::optional<uint32_t> bridges::add(station_key key, uint16_t place, kind is) n
     try {
         if (free_.empty()) {
             if (entries_.size() == datapath::most_stations) return std::nullopt;
-            // Giving back cannot fail: there is room for all.
+            // Reserve, so that freeing cannot fail.
             if (free_.capacity() <= entries_.size()) free_.reserve(2 * entries_.size() + 64);
             entries_.emplace_back();
             free_.push_back(static_cast<uint32_t>(entries_.size() - 1));
@@ -120,7 +120,7 @@ void bridges::take_learnt() {
         }
 }
 
-/// What a worker saw may not hold any more: the configuration, or another worker, was quicker.
+/// A worker's message may be outdated: by a configuration change, or by another worker's message.
 void bridges::learn(const learnt_station& l) {
     const auto place = static_cast<uint16_t>(l.place);
     const uint16_t domain = domain_of(l.key);
@@ -146,7 +146,7 @@ void bridges::move(uint32_t number, uint16_t to) {
     entry& e = entries_[number];
     bridge_row& row = *row_of(domain_of(e.key));
     const state::move_damping& limit = row.damping;
-    if (e.held) return;  // it was on its way when that was decided
+    if (e.held) return;  // sent before the entry was dampened
     const auto now = static_cast<uint32_t>(now_s_);
     if (e.moves == 0 || now - e.moves_since_s >= limit.within_s) {
         e.moves_since_s = now;
@@ -162,14 +162,14 @@ void bridges::move(uint32_t number, uint16_t to) {
     e.heard_s = now;
     --learnt_at_[from];
     ++learnt_at_[e.place];
-    put(number);  // its key is there: a place in the table needs no memory
+    put(number);  // the key exists: the update does not allocate
     if (!too_often) return;
     e.held_until_s = now + limit.hold_s;
     ++row.numbers.held;
     tell_(mac_of(e.key), e.home, to, limit.hold_s);
 }
 
-/// Stations that an operator placed, and our own: as they are wanted.
+/// Restore static and local entries.
 void bridges::reconcile() noexcept {
     incomplete_ = false;
     for (uint32_t n = 0; n < entries_.size(); ++n) {
@@ -194,12 +194,12 @@ void bridges::drop_misplaced() noexcept {
             remove(n);
 }
 
-/// Another map for each worker. Those before are read when no worker writes there any more.
+/// Switch each worker to another map; read the previous ones after a grace period.
 void bridges::exchange_maps() {
     maps_before_.reserve(workers_.all().size());
     for (const auto& s : workers_.all()) maps_before_.push_back(s->books.exchange_talking());
     exchanging_ = true;
-    say_changed();  // who talks is looked up, and so seen
+    say_changed();  // empties the source caches, so that active sources set their bits
     rcu_.hook()({[](void* self, uint64_t) { static_cast<bridges*>(self)->read_maps(); }, this, 0});
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bridges of the view, and who is behind which member: learnt by workers, told to us by rings, put into
-// the table that all workers look into, and taken out when it has been silent for its bridge's ageing time.
+// The bridges of the view, and the FDB: workers send new sources by rings; control inserts the entries into the
+// table that all workers read, and removes them after the bridge's ageing time.
 //
 //   worker --ring--> learn --> station_table --> workers
-//   worker --map of who talked, exchanged every second--> sweep --> forget
+//   worker --map of active entries, exchanged every second--> sweep --> forget
 #pragma once
 
 #include <array>
@@ -23,67 +23,68 @@
 
 namespace turnpike::control {
 
-/// A station as it is now.
+/// An FDB entry, for display.
 struct known_station {
     mac_address mac{};
-    uint16_t domain = 0, place = 0;  ///< of an interface; a routed one: it is ours
+    uint16_t domain = 0,
+             place = 0;  ///< domain and interface index; a routed interface: our own address
     bool fixed = false, held = false;
-    uint64_t age_s = 0;  ///< since it was heard; of those that were learnt
+    uint64_t age_s = 0;  ///< of learned entries: since the last frame
 };
 
-/// What one bridge's stations did.
+/// Statistics of a bridge's FDB.
 struct bridge_numbers {
-    uint32_t learnt = 0;  ///< known now, by their own frames
+    uint32_t learnt = 0;  ///< current number of learned entries
     uint64_t learnt_ever = 0, moves = 0, aged = 0, held = 0;
-    uint64_t refused = 0;  ///< not learnt: the bridge or its member knows as many as it may
+    uint64_t refused = 0;  ///< not learned: limit of the bridge or member reached
 };
 
 /// Threads  control.
 class bridges : public owner {
   public:
-    /// tell  a station moves too often: for the log
+    /// tell  called when an entry is dampened, for the log
     using hold_function =
         std::function<void(const mac_address&, uint16_t held_at, uint16_t other, uint32_t hold_s)>;
     bridges(workers& w, rcu::qsbr& rcu, hold_function tell)
         : workers_(w), rcu_(rcu), tell_(std::move(tell)) {}
 
-    /// Needs port_place, interface_place, view.interfaces and view.queues; gives view.bridges.
+    /// Needs port_place, interface_place, view.interfaces and view.queues; fills view.bridges.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// What workers learnt, and what time has brought. Call every round.
+    /// Process workers' messages, and ageing. Call every iteration.
     void tick(uint64_t now_ms);
 
-    /// Which of the learnt stations to forget; empty fields: any.
+    /// Filter of learned entries to delete; empty fields: any.
     struct which {
         std::string bridge{};
-        std::optional<uint16_t> place{};  ///< of a member
+        std::optional<uint16_t> place{};  ///< interface index of a member
         std::optional<uint16_t> vlan{};
         std::optional<mac_address> mac{};
     };
-    /// Answers how many.
+    /// Answers  the number of deleted entries
     uint32_t forget(const which& w) noexcept;
 
-    /// From a number on, until `visit` answers false.
+    /// Visit entries from a number on, until `visit` answers false.
     void for_each(uint32_t from,
                   const std::function<bool(uint32_t number, const known_station&)>& visit) const;
     [[nodiscard]] bool fits(const known_station& s, const which& w) const noexcept;
 
     [[nodiscard]] const bridge_numbers& numbers_of(const std::string& bridge) const;
     [[nodiscard]] uint16_t first_domain_of(const std::string& bridge) const;
-    /// Name and VLAN of a domain; no name: nobody's.
+    /// Name and VLAN of a domain; empty name: unused.
     [[nodiscard]] std::pair<std::string, uint16_t> name_of(uint16_t domain) const;
-    /// Of all workers.
+    /// Totals of all workers.
     struct counts {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, flooded = 0;
     };
     [[nodiscard]] counts counted(uint16_t domain) const noexcept;
-    /// Stations that workers could not tell us of in time.
+    /// Sources that workers could not send because the ring was full.
     [[nodiscard]] uint64_t not_told() const noexcept;
     [[nodiscard]] uint32_t stations() const noexcept { return used_; }
     [[nodiscard]] const datapath::station_table* table() const noexcept { return table_.get(); }
     /// Null: no member has had neigh_suppress yet.
     [[nodiscard]] heard_addresses* addresses() noexcept { return addresses_.get(); }
-    /// Where a station is; 0: it is not known.
+    /// Interface of an FDB entry; 0: no entry.
     [[nodiscard]] uint16_t place_of(uint64_t mac, uint16_t domain) const noexcept {
         return datapath::station(table_->find(mac | uint64_t{domain} << 48).value_or(0)).place();
     }
@@ -93,7 +94,7 @@ class bridges : public owner {
     enum class kind : uint8_t { free, learnt, fixed, local };
     struct entry {
         datapath::station_key key = 0;
-        uint16_t place = 0, home = 0;  ///< home: where it was when its moves began to be counted
+        uint16_t place = 0, home = 0;  ///< home: interface at the start of the current move count
         kind is = kind::free;
         bool held = false;
         uint16_t moves = 0;
@@ -139,22 +140,23 @@ class bridges : public owner {
     workers& workers_;
     rcu::qsbr& rcu_;
     hold_function tell_;
-    std::unique_ptr<datapath::station_table> table_;  ///< made with the first bridge
-    std::unique_ptr<heard_addresses> addresses_;      ///< made with the first neigh_suppress
-    std::unique_ptr<datapath::bridge_tables> shown_;  ///< what the view names
+    std::unique_ptr<datapath::station_table> table_;  ///< created with the first bridge
+    std::unique_ptr<heard_addresses> addresses_;      ///< created with the first neigh_suppress
+    std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables
     rows rows_;
-    std::vector<bridge_row*> by_domain_;  ///< by number (bridge_view.cpp); null: nobody's
-    wanted wanted_;                       ///< stations that are not learnt
+    std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_view.cpp); null: unused
+    wanted wanted_;                       ///< entries that are not learned: static and local ones
     std::vector<entry> entries_;
     std::vector<uint32_t> free_;
     std::array<uint32_t, datapath::max_interfaces> learnt_at_{};
     uint32_t used_ = 0, sweep_at_ = 0, sweep_end_ = 0;
-    std::vector<uint64_t> talked_;        ///< of all workers, since the exchange before
-    std::vector<uint64_t*> maps_before_;  ///< that workers have left, or are about to
+    std::vector<uint64_t> talked_;  ///< union of all workers' maps since the last exchange
+    /// maps that workers have left, or leave during the grace period
+    std::vector<uint64_t*> maps_before_;
     bool exchanging_ = false;
     uint64_t now_s_ = 0, next_exchange_ms_ = 0;
     std::atomic<uint32_t> changes_{0};  ///< datapath::bridge_tables::station_changes
-    bool incomplete_ = false;           ///< wanted_ is not all in the table: memory was short
+    bool incomplete_ = false;           ///< out of memory: wanted_ is not completely in the table
 };
 
 }  // namespace turnpike::control

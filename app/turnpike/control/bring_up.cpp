@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The controller's beginning, its end, and what it reports.
+// The controller's creation, shutdown, and report.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -41,7 +41,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
         isa::choose(packet::plain_ipv4_kernels(), "plain_ipv4", eal::max_simd_bitwidth());
     if (!plain) return tl::unexpected<error>(plain.error());
     plain_ipv4_ = *plain;
-    // Said before anything is opened; kept when it is applied.
+    // Check before anything is opened; loaded again when applied.
     if (const auto profiles = pcie_profiles(*wanted); !profiles)
         return tl::unexpected<error>(profiles.error());
     const auto lcores = choose_lcores(wanted->workers, wanted->file);
@@ -95,7 +95,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
 }
 
 void controller::register_handlers() {
-    // Of all buffers a quarter may wait for neighbours.
+    // A quarter of all mbufs may wait for neighbours.
     neighbours_ = std::make_unique<neighbours>(
         *hops_, *tables_, pool_facts_.buffers / 4,
         neighbour_actions{
@@ -108,13 +108,13 @@ void controller::register_handlers() {
             .give_up =
                 [this](rte_mbuf* m, drop_reason why) {
                     packet_in_hand p(m, *outlet_);
-                    // Only a packet that was to be forwarded has a sender to tell.
+                    // Only a forwarded packet's source gets an ICMP error.
                     try {
                         if (why == drop_reason::neighbour_failed &&
                             p.about().why == datapath::punt_reason::resolve)
                             icmp_errors_->tell(
                                 p, slow_path::icmp_error_of(why, p.about().parsed.is_ipv4(), 0));
-                    } catch (const std::exception&) {  // no memory: nobody is told
+                    } catch (const std::exception&) {  // out of memory: no error is sent
                     }
                     p.drop(why);
                 },
@@ -156,7 +156,7 @@ void controller::register_handlers() {
 controller::~controller() {
     if (neighbours_) neighbours_->give_up_all(drop_reason::stopping);
     take_down();
-    // What readers might hold, then the tables, then the domain's own items.
+    // First objects that RCU readers may use, then the tables, then rcu_ with its deferred frees.
     acls_.reset();
     groups_.reset();
     neighbours_.reset();
@@ -171,7 +171,7 @@ controller::~controller() {
     rte_mempool_free(pool_);
 }
 
-/// For the end, when the workers have stopped: what is in the rings.
+/// Shutdown, after the workers have stopped: free the packets in the rings.
 void controller::drop_leftovers() {
     for (const auto& port : ports_->open()) port->device.quiet();
     workers_->empty(
@@ -182,7 +182,7 @@ void controller::drop_leftovers() {
     neighbours_->give_up_all(drop_reason::stopping);
 }
 
-/// What only the devices know; nothing new once they are closed.
+/// Read the data that only devices have, until they are closed.
 void controller::look_at_ports() {
     if (ports_->open().empty()) return;
     last_seen_.clear();
@@ -214,7 +214,7 @@ void controller::take_down() noexcept {
     count_kept_buffers();
 }
 
-/// What such a driver keeps is not exact: at most its RX rings and as much again on its way out.
+/// An estimate: such a driver holds at most its RX rings and as many mbufs for TX.
 void controller::count_kept_buffers() noexcept {
     uint32_t most = 0;
     for (const closed_port& p : last_seen_)
@@ -244,7 +244,7 @@ observe::report controller::report_since(const observe::baseline& then) {
         observe::port_report& out = r.ports.emplace_back(p.facts);
         out.totals.add(counted(p.place), p.before);
     }
-    // Once they are closed all are removed; the books are those of the last look.
+    // After closing, all ports are removed; the report uses the last poll's counters.
     if (!ports_->open().empty()) removed_ = ports_->removed();
     if (removed_.rx_packets + removed_.tx_packets + removed_.originated != 0)
         r.ports.push_back({.name = "(removed)", .driver = "-", .totals = removed_});

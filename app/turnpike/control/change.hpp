@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A change set on its way: every owner prepares its part, then all commit, then what is gone is given
-// back (doc/design/0009-change-sets.md).
+// A transaction: every owner prepares its part of the new configuration, then all commit, then the
+// replaced objects are released (doc/design/0009-change-sets.md).
 //
-//   prepare  allocates, opens, compiles; may fail or throw, and then nothing has happened: what was
-//            prepared is undone by being destroyed, the last first
-//   exchange only where a port must be closed before another can be opened: when all is ready. May fail;
-//            then what was closed is opened again
-//   commit   cannot fail. The view is published right after
-//   retire   when no worker can hold what was there before
+//   prepare  allocates, opens, compiles. May fail or throw; the prepared parts are then destroyed in
+//            reverse order, and nothing has changed
+//   exchange only where a port must be closed before another can be opened, after every owner has
+//            prepared. May fail; the closed ports are then opened again
+//   commit   cannot fail. The controller publishes the new view right after the last commit
+//   retire   after a grace period: no worker has a reference to the replaced objects
 #pragma once
 
 #include <algorithm>
@@ -31,55 +31,61 @@ struct change {
     const state::desired& before;
     const state::desired& after;
     const state::changes& what;
-    const datapath::view* running = nullptr;  ///< null at the start
-    std::unique_ptr<datapath::view> view = std::make_unique<datapath::view>();  ///< to be published
+    const datapath::view* running = nullptr;  ///< published view; null at the start
+    /// next view, filled by the owners
+    std::unique_ptr<datapath::view> view = std::make_unique<datapath::view>();
 
-    // What owners tell those behind them.
+    // Results of an owner's prepare() for the owners after it.
     struct worker {
         unsigned lcore = 0;
         bool forwards = false;
-        int node = -1;  ///< NUMA; -1: unknown
+        int node = -1;  ///< NUMA node; -1: unknown
     };
-    std::vector<worker> workers{};  ///< by number
+    std::vector<worker> workers{};  ///< by worker number
     using places = std::map<std::string, uint16_t, std::less<>>;
     places port_place{}, interface_place{};
-    /// One of the ways of a recursive route: a neighbour, or a fixed hop that drops.
+    /// A resolved next hop of a recursive route: a neighbour, or a fixed next hop of kind drop.
     struct way {
         state::route_member to{};
         std::optional<uint32_t> drops{};
     };
-    /// A set of routes on its way. By index into set.targets(): the hops of members, and their own.
+    /// The routes of one source (operator or kernel), resolved step by step. Vectors are indexed
+    /// like set.targets().
     struct leading {
         const state::route_set* set = nullptr;
         const state::route_changes* what = nullptr;
-        std::vector<std::vector<way>> ways{};  ///< of recursive ones; empty: none is known
-        std::vector<std::vector<uint32_t>> hops_of_members{};  ///< or of ways
+        /// of recursive targets, by recursion; empty: not resolved
+        std::vector<std::vector<way>> ways{};
+        /// next hop indices of a target's members, or of its ways, by neighbours
+        std::vector<std::vector<uint32_t>> hops_of_members{};
         std::vector<uint32_t> hop_of_target{};
     };
-    /// The routes of a VRF.
+    /// The routes of a VRF, in progress.
     struct table {
-        uint8_t vrf = 0;  ///< place in view::vrf
+        uint8_t vrf = 0;  ///< index into view::vrf
         leading operators{}, learned{};
-        std::map<ip_prefix, uint32_t> derived{};  ///< that follow from addresses: hops
+        /// next hops of connected networks and local addresses
+        std::map<ip_prefix, uint32_t> derived{};
     };
-    std::vector<table> tables{};  ///< the main one first
+    std::vector<table> tables{};  ///< the main table first
     std::map<std::string, uint8_t, std::less<>> vrf_place{};
     [[nodiscard]] table& table_of(uint8_t vrf) noexcept {
         return *std::find_if(tables.begin(), tables.end(),
                              [&](const table& t) { return t.vrf == vrf; });
     }
 
-    /// By worker, for a view to be published before `view`, where queues change hands (queues.hpp).
+    /// By worker: queues in a temporary view that is published before `view`, where queues move
+    /// (queues.hpp).
     std::vector<datapath::worker_queues> hand_over{};
 
-    /// To be closed, out of the workers' sight, before open_rest(); empty: nothing is.
+    /// Ports that exchange() removes from the view and closes before open_rest(). Empty: none.
     std::vector<std::shared_ptr<open_port>> closes_first{};
-    /// Open what then can be, and complete the view's ports and queues. False: a MAC address is not the one
-    /// that the view had, by which others have prepared.
+    /// Opens the remaining ports and completes the view's ports and queues. False: a port's MAC
+    /// address differs from the one that other owners have prepared with.
     std::function<result<bool>()> open_rest{};
 };
 
-/// What an owner has ready. Destroyed without commit(): undone.
+/// The prepared part of an owner. Destruction without commit() rolls it back.
 class staged {
   public:
     staged() = default;
@@ -90,15 +96,15 @@ class staged {
     virtual void retire() noexcept {}
 };
 
-/// Owns all objects of a kind, and nobody else changes them.
-/// Threads  control.
+/// The owner of all objects of one kind. No other code changes these objects.
+/// Threads  control
 class owner {
   public:
     owner() = default;
     owner(const owner&) = delete;
     owner& operator=(const owner&) = delete;
     virtual ~owner() = default;
-    /// Errors  with the place in the file, and what to do; may throw
+    /// Errors  with the place in the configuration file and a remedy; may throw
     [[nodiscard]] virtual result<std::unique_ptr<staged>> prepare(change& c) = 0;
 };
 

@@ -18,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 constexpr uint64_t longest_undo_s = 24 * 3600;
-/// Of all connections together.
+/// Limit of incomplete uploads, for all connections.
 constexpr size_t most_staged = 2 * sources::route_stream::most;
 
 json counts(size_t removed, size_t added, size_t changed) {
@@ -28,7 +28,7 @@ json names_of(const state::change_list<std::string>& l) {
     return {{"removed", l.removed}, {"added", l.added}, {"changed", l.changed}};
 }
 
-/// What differs: few things by name, many by number.
+/// The differences: objects by name where they are few, by number where they are many.
 json changes_json(const state::changes& c) {
     return {{"text", c.text()},
             {"ports", names_of(c.ports)},
@@ -56,7 +56,7 @@ void taken(const result<void>& r) {
     if (!r) throw r.error();
 }
 
-/// The configuration of a request: a text under a name, or a file of this machine.
+/// The configuration in a request: a text with a name, or a file on this machine.
 state::desired wanted_by(const request_fields& f, const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
@@ -68,7 +68,7 @@ state::desired wanted_by(const request_fields& f, const sources::socket_peer& cl
     return taken(std::move(out));
 }
 
-/// What runs, to be changed: parts are copied as they are.
+/// A mutable copy of the running configuration; its parts are shared.
 std::shared_ptr<state::desired> copy_of(const state::desired& d) {
     return std::make_shared<state::desired>(d);
 }
@@ -78,7 +78,7 @@ std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
     return std::chrono::seconds(f.number_or("confirm", 0, 1, longest_undo_s));
 }
 
-/// The ports that edits are of; the list is one.
+/// The ports that a list of edits names.
 std::vector<std::string> ports_in(const std::string& list) {
     std::vector<std::string> out;
     for (const json& one : json::parse(list))
@@ -112,7 +112,7 @@ json change_requests::apply(const request_fields& f, const peer& from) {
         taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
 }
 
-/// One object or several, all or none.
+/// Edit one object or several, all or none.
 json change_requests::change(const request_fields& f, const peer& from) {
     f.expect("do confirm");
     const std::string list = f.json_text("do");
@@ -120,14 +120,14 @@ json change_requests::change(const request_fields& f, const peer& from) {
     result<void> made;
     taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
     taken(made);
-    constexpr size_t longest = 200;  // of the log's line
+    constexpr size_t longest = 200;  // limit of the log line
     const std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
     return changes_json(taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f),
                                              {.named = ports_in(list)})));
 }
 
-/// Lines of routes, in parts; made together with the last one.
+/// Route lines, in parts; applied with the last part.
 json change_requests::routes(const request_fields& f, const peer& from) {
     f.expect("lines more vrf");
     size_t staged = 0;
@@ -135,7 +135,7 @@ json change_requests::routes(const request_fields& f, const peer& from) {
     try {
         sources::route_stream& all = streams_[from.connection];
         if (staged > most_staged)
-            throw error{ENOSPC, {}, "too many changes of routes wait for their last parts"};
+            throw error{ENOSPC, {}, "too many route changes in incomplete uploads"};
         std::string vrf = f.has("vrf") ? f.text("vrf") : std::string();
         if (vrf == "main") vrf.clear();
         taken(all.take(f.text("lines"), *running(), vrf));
@@ -204,7 +204,7 @@ std::string file_text(const state::desired& d) {
 
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
-    taken(history_.settled());  // the next start would have what may be undone
+    taken(history_.settled());  // a pending change must not become the next start's configuration
     taken(config::write_file(file_, file_text(*running())));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
@@ -212,7 +212,7 @@ json change_requests::save(const request_fields& f, const peer& from) {
     return {{"saved", file_}};
 }
 
-/// What save() would write, by the page.
+/// The text that save() would write, by the page.
 json change_requests::configuration(const request_fields& f) {
     f.expect("from");
     constexpr size_t page = 512 * 1024;
@@ -222,7 +222,7 @@ json change_requests::configuration(const request_fields& f) {
         text_ = file_text(*running());
     }
     if (written_.lock() != running() || at > text_.size())
-        throw error{EBUSY, "from", "the configuration has changed meanwhile; begin anew"};
+        throw error{EBUSY, "from", "the configuration has changed meanwhile; start again"};
     json out = {{"text", text_.substr(at, page)}, {"next", nullptr}};
     if (at + page < text_.size()) {
         out["next"] = at + page;

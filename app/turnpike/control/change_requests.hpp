@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requests that change what runs, or save it; requests.cpp has the table that they stand in. All
-// throw `error` where they are refused.
+// Requests that change or save the configuration; the request table is in requests.cpp. A refused
+// request throws `error`.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class change_requests {
     using json = nlohmann::json;
     using peer = sources::socket_peer;
 
-    /// file  the configuration that is loaded again, and saved
+    /// file  configuration file to reload and to save
     change_requests(controller& c, std::string file) : history_(c), file_(std::move(file)) {}
 
     [[nodiscard]] json check(const request_fields& f, const peer& from) const;
@@ -38,11 +38,11 @@ class change_requests {
     [[nodiscard]] json save(const request_fields& f, const peer& from);
     [[nodiscard]] json configuration(const request_fields& f);
 
-    /// The file is read again; see requests::reload().
+    /// Read the file again; see requests::reload().
     [[nodiscard]] result<state::changes> reload(const std::string& by);
-    /// What time brings: a change that nobody confirmed is undone.
+    /// Rolls back a change that was not confirmed in time.
     void tick() noexcept { history_.tick(); }
-    /// A connection has ended: what it had begun is forgotten.
+    /// A client has disconnected: forget its incomplete upload.
     void forget(uint64_t connection) noexcept { streams_.erase(connection); }
 
   private:
@@ -52,9 +52,8 @@ class change_requests {
 
     history history_;
     std::string file_;
-    std::map<uint64_t, sources::route_stream>
-        streams_;  ///< by connection: routes until the last part
-    /// What is being handed out by the page, not kept for that, and its text.
+    std::map<uint64_t, sources::route_stream> streams_;  ///< by connection: routes received so far
+    /// The configuration that a client reads by pages (not owned), and its text.
     std::weak_ptr<const state::desired> written_{};
     std::string text_{};
 };

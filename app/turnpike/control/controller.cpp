@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main loop. apply.cpp: change sets; bring_up.cpp makes and ends it all.
+// The main loop. apply.cpp: transactions; bring_up.cpp: creation and shutdown.
 #include "control/controller.hpp"
 
 #include <rte_cycles.h>
@@ -15,7 +15,7 @@
 namespace turnpike::control {
 namespace {
 
-/// How soon a link's end is seen; where a daemon, or another next hop, can do something about it, sooner.
+/// Interval of link polls; the short one where a routing daemon or another next hop can react.
 constexpr uint64_t link_look_ms = 100, prompt_link_look_ms = 5;
 constexpr uint64_t pool_look_ms = 10, complete_ms = 1000;
 
@@ -26,14 +26,14 @@ uint64_t clock_ms() noexcept { return rte_rdtsc() / (rte_get_tsc_hz() / 1000); }
 void controller::run(const outside& o) {
     started_ = rte_rdtsc();
     measuring_->begin();
-    (void)report();             // opens the counters
-    look_at_links(clock_ms());  // before the first packet: it may already be in a receive ring
+    (void)report();             // opens the hardware counters
+    look_at_links(clock_ms());  // before the first packet, which may already be in an RX ring
     workers_->run(o.done, [&] {
         tick(clock_ms());
         o.between();
     });
     stopped_ = rte_rdtsc();
-    (void)report();  // reads them a last time
+    (void)report();  // reads the hardware counters a last time
     measuring_->end();
     look_at_ports();
     drop_leftovers();
@@ -43,7 +43,7 @@ void controller::tick(uint64_t now_ms) noexcept {
     tools_->now_ms = now_ms;
     try {
         take_punted();
-        own_groups_->tick();  // first: neighbours are asked for by addresses that are ours
+        own_groups_->tick();  // first: solicitations need source addresses
         igmp_->tick();
         neighbours_->tick(now_ms);
         bridges_->tick(now_ms);
@@ -64,7 +64,7 @@ void controller::tick(uint64_t now_ms) noexcept {
             next_complete_ms_ = now_ms + complete_ms;
             complete();
         }
-    } catch (const std::exception&) {  // no memory: what was not done comes again
+    } catch (const std::exception&) {  // out of memory: the rest is done in the next iteration
     }
 }
 
@@ -72,7 +72,7 @@ void controller::take_punted() noexcept {
     workers_->take_punted([this](rte_mbuf* m) { slow_path_.take(m, *tools_); });
 }
 
-/// Devices that went by themselves: their ports stay, without one, and nothing is reached by them.
+/// Unplugged devices: their ports become lost, and their links go down.
 void controller::look_for_vanished() {
     for (const auto& port : ports_->open()) {
         if (!port->device.vanished()) continue;
@@ -97,7 +97,7 @@ void controller::look_at_links(uint64_t now_ms) {
     });
 }
 
-/// Of a bridge's routing interface: of any member.
+/// A bridge's routing interface is up if any member is.
 bool controller::link_of(const datapath::interface& i) const noexcept {
     const auto is_up = [&](uint16_t port) {
         const auto* state = view_->port[port].state;
@@ -117,7 +117,7 @@ void controller::link_changed(uint16_t port, bool up) {
     if (const uint16_t member = view_->port[port].untagged;
         view_->interfaces[member].kind == datapath::interface_kind::bridged) {
         bridge = view_->bridges->members[member].bridge;
-        // Who was behind it may come by another member (IEEE 802.1Q-2018 section 8.8.3).
+        // Its stations may be reachable by another member (IEEE 802.1Q-2018 section 8.8.3).
         if (!up) bridges_->forget({.place = member});
     }
     for (uint16_t place = 1; place < datapath::max_interfaces; ++place) {
@@ -134,14 +134,14 @@ void controller::link_changed(uint16_t port, bool up) {
     }
 }
 
-/// Others on its link learn who we are.
+/// Send gratuitous ARP and unsolicited neighbour advertisements.
 void controller::introduce(uint16_t interface) {
     own_groups_->begin(interface);
     igmp_->begin(interface);
     slow_path::announce(*tools_, interface);
 }
 
-/// After a change: interfaces with other addresses, where the link is up already.
+/// After a change: interfaces with new addresses whose link is up.
 void controller::introduce_changed(const state::changes& what,
                                    const state::desired& before) noexcept {
     own_groups_->forget_gone();
@@ -160,11 +160,13 @@ void controller::introduce_changed(const state::changes& what,
                 if (i.kind == datapath::interface_kind::routed && link_of(i)) introduce(place);
             }
     } catch (const std::bad_alloc&) {
-        observe::log(observe::log_level::error, "no memory to announce addresses that changed");
+        observe::log(observe::log_level::error,
+                     "out of memory: changed addresses were not announced");
     }
 }
 
-/// After a change: groups that tunnels have joined, or left, where the link is up.
+/// After a change: report multicast groups that tunnels have joined or left, on interfaces whose
+/// link is up.
 void controller::follow_groups(const state::desired& before) {
     const auto was = state::groups_of(before), is = state::groups_of(*running_);
     const auto tell = [&](const auto& some, const auto& others, auto how) {
@@ -182,7 +184,7 @@ void controller::follow_groups(const state::desired& before) {
     tell(is, was, &slow_path::group_reports::joined);
 }
 
-/// The low-water mark, as seen by looking: counting every get would cost the workers.
+/// The pool's low-water mark, by sampling: an exact count would slow the workers.
 void controller::look_at_pool() noexcept {
     const uint32_t left = rte_mempool_avail_count(pool_);
     pool_facts_.low_water = std::min(pool_facts_.low_water, left);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The controller: owns everything, takes change sets through the owners, ends what workers punt, and
-// looks at links, timers and the pool. Enter control here.
+// The controller: creates and owns all control objects, runs transactions through the owners, handles punted
+// packets, and polls links, timers and the mbuf pool. Entry point of control.
 //
 //   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the view
-//   routes -> ... -> workers                                            retire, when workers have moved on
+//   routes -> ... -> workers                                            retire, after a grace period
 #pragma once
 
 #include <atomic>
@@ -42,63 +42,66 @@ struct rte_mempool;
 
 namespace turnpike::control {
 
-/// What the main loop is asked from outside, between two rounds.
+/// Callbacks of the main loop into the program, between two iterations.
 struct outside {
-    /// Whether to end.
+    /// Ends the loop when it returns true.
     std::function<bool()> done;
-    /// Called every round, for what the program has to do: reloads, tables.
+    /// Called every iteration: the program's reloads and tables.
     std::function<void()> between = [] {};
 };
 
 /// Threads  the main lcore only; EAL must run.
 class controller {
   public:
-    /// Pool, workers, ports, tables as the state says; ports started, nothing polled yet.
-    /// Errors  with the place in the configuration; nothing stays behind
+    /// Creates pool, workers, ports and tables from the configuration; ports are started, not yet
+    /// polled.
+    /// Errors  with the place in the configuration; everything is released
     [[nodiscard]] static result<std::unique_ptr<controller>> create(
         std::unique_ptr<const state::desired> wanted, const counters_choice& counters = {});
     ~controller();
     controller(const controller&) = delete;
     controller& operator=(const controller&) = delete;
 
-    /// Become another state, while workers run or not. All of it, or nothing.
-    /// Answers  what differed
-    /// Errors   with the place; what runs stays as it is. Where ports had been closed for the change, and do
-    ///          not open as they were either, they are lost: the text says so
+    /// Apply another configuration, whether or not workers run: all of it, or nothing.
+    /// Answers  the differences
+    /// Errors   with the place; the running configuration stays. Ports that were closed for the change and
+    ///          cannot be reopened are lost, and the error names them
     [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::desired> wanted,
                                                const lost_ports& lost = {}) noexcept;
-    /// What the kernel says now, beside what the operator has said: as apply(). What was learned before is
-    /// forgotten; where this cannot be, that stays.
+    /// Replace the routes and other state learned from the kernel, beside the operator's
+    /// configuration, as apply() does. If that fails, the learned state before stays.
     [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
     [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
-    /// The same, to be kept.
+    /// running() with shared ownership.
     [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
         return running_;
     }
-    /// The same as the operator has said it, without what is learned.
+    /// The operator's configuration alone, without learned state.
     [[nodiscard]] const std::shared_ptr<const state::desired>& said_state() const noexcept {
         return said_;
     }
 
-    /// Another owner, from the next change on, of what the start has made already. It prepares first.
+    /// Add an owner that was created at the start; it takes part from the next transaction on, as
+    /// the first.
     void also(owner& o) { owners_.insert(owners_.begin(), &o); }
-    /// Forward until `o.done`. Workers are stopped when it returns; what they had in hand is sent.
+    /// Forward until `o.done`. When it returns, workers are stopped and their waiting packets are
+    /// sent.
     void run(const outside& o);
-    /// What run() does between two rounds of workers.
+    /// The control work between two iterations of run().
     void tick(uint64_t now_ms) noexcept;
-    /// Stop and close the ports; buffers are back in the pool. After run(), before report().
+    /// Stop and close the ports; all mbufs return to the pool. Call after run(), before report().
     void take_down() noexcept;
 
     [[nodiscard]] observe::report report() { return report_since({}); }
-    /// What operators are shown: since the start, or since they wanted it to begin at 0 again.
+    /// Report since the start, or since the operator last cleared the counters.
     [[nodiscard]] observe::report shown_report() { return report_since(cleared_); }
     void clear_counters() { cleared_ = observe::baseline(report()); }
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
 
-    // To be looked at: by tests, which are between packets and time themselves, and by the control socket.
+    // Accessors for the control socket, and for tests, which drive packets and time themselves.
     [[nodiscard]] workers& threads() noexcept { return *workers_; }
     [[nodiscard]] neighbours& known() noexcept { return *neighbours_; }
-    /// Of the main VRF.
+    /// Routes of the main VRF.
     [[nodiscard]] routes& table() noexcept { return tables_->main(); }
     [[nodiscard]] route_tables& tables() noexcept { return *tables_; }
     [[nodiscard]] const vrfs& vrf_places() const noexcept { return *vrfs_; }
@@ -154,17 +157,18 @@ class controller {
     [[nodiscard]] observe::report report_since(const observe::baseline& then);
 
     rte_mempool* pool_ = nullptr;
-    observe::mempool_report pool_facts_{};  ///< what does not change, and the low-water mark
+    observe::mempool_report pool_facts_{};  ///< constant facts, and the low-water mark
     std::vector<pcie::nic_profile> pcie_profiles_;
     const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
     std::shared_ptr<const state::desired> running_;
-    std::shared_ptr<const state::desired> said_;  ///< the same without what is learned
+    std::shared_ptr<const state::desired> said_;  ///< without learned state
     state::learned learned_{};
     std::atomic<const datapath::view*> published_{nullptr};
     std::unique_ptr<datapath::view> view_;
-    // The domain goes before what it still keeps: it is the last to be made of those here.
+    // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
+    // members.
     std::unique_ptr<next_hops> hops_;
     std::unique_ptr<workers> workers_;
     std::unique_ptr<traces> traces_;
@@ -203,7 +207,7 @@ class controller {
         uint16_t rx_queues = 0;
         observe::port_totals before{};
     };
-    std::vector<closed_port> last_seen_;  ///< what only devices know, as of the last look
+    std::vector<closed_port> last_seen_;  ///< data that only devices have, as of the last poll
     observe::port_totals removed_{};
     observe::baseline cleared_{};
     std::unique_ptr<measuring> measuring_;

@@ -21,7 +21,7 @@
 namespace turnpike::control {
 namespace {
 
-/// One name for the spellings of an option, where they exclude each other.
+/// One name for the spellings of an option.
 std::string_view family(std::string_view option) {
     option = option.substr(0, option.find('='));
     constexpr std::string_view lcores[] = {"-c", "-l", "--lcores"};
@@ -41,8 +41,8 @@ std::string_view family(std::string_view option) {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
-/// Memory that turnpike takes from EAL: its packet pool, and EAL's and the drivers' own. A wide
-/// guess: the check exists to explain a shortage, not to account for the last page.
+/// Hugepage memory that turnpike needs: the mbuf pool, and EAL's and the drivers' own. A generous
+/// estimate: the check explains a shortage, and need not be exact.
 uint64_t bytes_needed(const state::desired& wanted, uint32_t workers) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
@@ -65,13 +65,13 @@ bool given(const std::vector<std::string>& options, std::string_view name) {
     });
 }
 
-/// Lcores that nobody named: all CPUs that the process may use.
+/// Default lcores: all CPUs of the process's affinity.
 size_t cpus_allowed() {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
 }
 
-/// "2,4-6"; empty where it is anything else.
+/// Parses "2,4-6"; empty on any other syntax.
 std::vector<unsigned> cpu_list(std::string_view text) {
     std::vector<unsigned> out;
     const char *at = text.data(), *const end = at + text.size();
@@ -89,7 +89,7 @@ std::vector<unsigned> cpu_list(std::string_view text) {
     return out;
 }
 
-/// A mask in hexadecimal digits, with or without 0x; empty where it is anything else.
+/// Parses a hexadecimal mask, with or without 0x; empty on any other syntax.
 std::vector<unsigned> cpu_mask(std::string_view text) {
     if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
     std::vector<unsigned> out;
@@ -113,11 +113,11 @@ result<void> check_hugepages(const state::desired& wanted, std::vector<std::stri
     if (!wanted.fixed.eal_options.hugepages_optional)
         return fail(ENOMEM, "hugepages",
                     shortfall +
-                        "\nor let turnpike go on without, slower, with 'eal: {hugepages: "
+                        "\nor start without hugepages, slower, with 'eal: {hugepages: "
                         "optional}' in the configuration");
     observe::log(observe::log_level::warning, "hugepages: " + shortfall);
-    observe::log(observe::log_level::warning, "going on without (hugepages: optional)");
-    // EAL refuses --no-huge beside --in-memory; --no-shconf leaves as few files behind.
+    observe::log(observe::log_level::warning, "starting without hugepages (hugepages: optional)");
+    // EAL rejects --no-huge with --in-memory; --no-shconf avoids files as well.
     std::erase(options, "--in-memory");
     options.insert(options.end(), {"--no-huge", "--no-shconf"});
     if (!given(options, "-m")) {
@@ -177,7 +177,7 @@ result<void> start_eal(const state::desired& wanted, const std::vector<std::stri
     take_eal_log();
     if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0)
         return fail(rte_errno, "EAL",
-                    "does not start; its own message stands above. Its options were: " +
+                    "failed to start; its message is above. Its options: " +
                         fmt::format("{}", fmt::join(options.begin() + 1, options.end(), " ")));
     return {};
 }

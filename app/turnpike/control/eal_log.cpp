@@ -16,14 +16,14 @@ using observe::log_level;
 
 FILE* the_stream = nullptr;
 
-/// DPDK's levels are syslog's and one; what is worse than an error is one to us.
+/// DPDK has syslog's levels and one more; all worse than error map to error.
 log_level level_now() noexcept {
     const int level = std::clamp(rte_log_cur_msg_loglevel() - 1, static_cast<int>(log_level::error),
                                  static_cast<int>(log_level::debug));
     return static_cast<log_level>(level);
 }
 
-/// A message is written at once, since the stream has no buffer; some are of several lines.
+/// The stream is unbuffered, so each write is a message; some have several lines.
 ssize_t take(void*, const char* bytes, size_t size) noexcept {
     std::string_view text(bytes, size);
     while (!text.empty()) {
@@ -32,7 +32,7 @@ ssize_t take(void*, const char* bytes, size_t size) noexcept {
         if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
         try {
             observe::log(level_now(), one, {{"by", "dpdk"}});
-        } catch (const std::bad_alloc&) {  // it is not said
+        } catch (const std::bad_alloc&) {  // out of memory: the line is lost
         }
     }
     return static_cast<ssize_t>(size);
@@ -50,7 +50,7 @@ void take_eal_log() {
 }
 
 void give_eal_log_back() noexcept {
-    // Whoever writes at this moment still has the stream: it stays.
+    // Another thread may be writing to the stream: it is not closed.
     if (the_stream != nullptr) rte_openlog_stream(stderr);
 }
 

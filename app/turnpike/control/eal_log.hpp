@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What DPDK says goes the way of our own log, where that is no plain text: then each line is one entry.
+// DPDK's log goes to our log, where its format is not plain text: each line becomes an entry.
 #pragma once
 
 namespace turnpike::control {
 
-/// Before rte_eal_init. Text stays DPDK's own, as it writes it.
+/// Call before rte_eal_init. In text format DPDK writes its log itself.
 void take_eal_log();
-/// Before the log's thread ends: DPDK writes to standard error again.
+/// Call before the log's thread ends: DPDK writes to standard error again.
 void give_eal_log_back() noexcept;
 
 }  // namespace turnpike::control

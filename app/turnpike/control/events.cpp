@@ -22,7 +22,8 @@ void events::device_gone(const std::string& port, const std::string& device) {
                  {{"what", "removed"}, {"port", port}, {"device", device}});
 }
 
-/// Who moves may be an impostor, and a gateway that is gone takes routes along; the rest is everyday life.
+/// A changed MAC address may be spoofing, and a lost gateway affects routes: both are logged as
+/// warnings.
 void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms) {
     const log_level level = e.from && e.to             ? log_level::notice
                             : e.whose.gateway && !e.to ? log_level::warning

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens on links, said in the log, as often as somebody can read it.
+// Log lines about links, ports, neighbours and stations, rate-limited.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Times in milliseconds of a clock that does not go back.
+/// Threads  control. Times in milliseconds of a monotonic clock.
 class events {
   public:
     void link(const std::string& port, bool up, uint64_t now_ms);
-    /// A port's device went by itself.
+    /// A port's device was removed without a configuration change.
     static void device_gone(const std::string& port, const std::string& device);
-    /// on  its interface
+    /// on  name of the interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
-    /// A station moved between two members of a bridge more often than it may.
+    /// An FDB entry is dampened: it moved between two members of a bridge too often.
     void station_held(const std::string& mac, const std::string& held_at, const std::string& other,
                       uint32_t hold_s, uint64_t now_ms);
-    /// To be called often.
+    /// Call often.
     void look(uint64_t now_ms) noexcept;
 
   private:

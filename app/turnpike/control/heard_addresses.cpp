@@ -31,7 +31,7 @@ result<std::unique_ptr<heard_addresses>> heard_addresses::create(rcu::qsbr& rcu)
 
 void heard_addresses::hear(const address_key& address, const bound_address& who) noexcept {
     try {
-        // No room: it is as if it had not been said.
+        // No room: the binding is not learned.
         static_cast<void>(table_->put(address, who.value()));
     } catch (const std::bad_alloc&) {
     }

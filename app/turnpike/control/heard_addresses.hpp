@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who has which IP address, as bridges with neigh_suppress heard it (RFC 9161 section 3.1): for workers to know which
-// questions tunnels are spared, and for control to answer them. What was heard holds as long as the bridge knows the
-// station that said it.
+// IP-to-MAC bindings from ARP and ND in bridges with neigh_suppress (RFC 9161 section 3.1): workers look up which
+// requests need not be flooded into tunnels, and control answers them. A binding lasts as long as its station's FDB
+// entry.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace turnpike::control {
 /// Threads  control; the table is read by workers.
 class heard_addresses {
   public:
-    /// Of all bridges together; more are not believed, and who asks for them is heard by all.
+    /// Maximum of all bridges together; further bindings are not learned, and requests for them are
+    /// flooded.
     static constexpr uint32_t most = 65536;
 
     /// Errors  as exact::table's
@@ -23,7 +24,7 @@ class heard_addresses {
 
     void hear(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
     [[nodiscard]] datapath::bound_address find(const datapath::address_key& address) const noexcept;
-    /// Those whose stations are no longer known, from time to time.
+    /// Periodically removes bindings without an FDB entry.
     void tick(uint64_t now_ms, const datapath::station_table& stations);
     [[nodiscard]] const datapath::address_table& table() const noexcept { return *table_; }
 

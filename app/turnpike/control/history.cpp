@@ -12,7 +12,8 @@ namespace turnpike::control {
 void log_change(const result<state::changes>& came, const std::string& by, const std::string& what,
                 const std::string& from, const std::string& to) {
     const std::string outcome =
-        came ? came->text() + " changed" : "refused, what runs stays: " + came.error().message();
+        came ? came->text() + " changed"
+             : "refused, the running configuration stays: " + came.error().message();
     observe::log(came ? observe::log_level::notice : observe::log_level::warning,
                  by + ": " + what + ": " + outcome,
                  {{"who", by}, {"what", what}, {"from", from}, {"to", to}, {"result", outcome}});
@@ -36,11 +37,11 @@ result<state::changes> history::change_to(std::shared_ptr<const state::desired> 
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
     const auto before = controller_.running_state(), said = controller_.said_state();
-    // First what needs memory: what runs and what is kept are the same then, whatever fails.
+    // Allocate first, so that a failure leaves configuration and history consistent.
     states_.push_front({wanted, by, what, std::time(nullptr)});
     auto changed = controller_.apply(wanted, lost);
-    // The same configuration makes no state of its own, but the file may say it now. An object that the kernel has
-    // already changes nothing that runs, and belongs to the operator from now on.
+    // An unchanged configuration adds no entry, but may match the file now. An object that the
+    // kernel already has changes nothing that runs, but belongs to the operator from now on.
     if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
         states_.pop_front();
     else if (states_.size() > kept + 1)
@@ -71,16 +72,15 @@ result<state::changes> history::rollback(size_t back, const std::string& by) {
         return fail(EINVAL, "back",
                     states_.size() == 1
                         ? "nothing has changed since the start"
-                        : fmt::format("is {}; so many changes back is none of the {} states that "
-                                      "are kept",
-                                      back, states_.size() - 1));
+                        : fmt::format("is {}; only {} earlier configurations are kept", back,
+                                      states_.size() - 1));
     auto changed = change_to(states_[back].state, by, fmt::format("rollback {}", back), {});
     if (changed) undo_at_.reset();
     return changed;
 }
 
 result<void> history::confirm(const std::string& by) {
-    if (!undo_at_) return fail(ENOENT, {}, "no change waits to be confirmed");
+    if (!undo_at_) return fail(ENOENT, {}, "no change awaits confirmation");
     undo_at_.reset();
     observe::log(observe::log_level::notice, by + ": confirmed: " + states_.front().what,
                  {{"who", by}, {"what", "confirm"}});
@@ -89,22 +89,23 @@ result<void> history::confirm(const std::string& by) {
 
 void history::tick() noexcept {
     if (!undo_at_ || clock::now() < *undo_at_) return;
-    // The next try, where this one fails. Each may close ports and open them again, and no operator is there.
+    // Time of a retry. Each attempt may close and reopen ports, without an operator present.
     undo_at_ = clock::now() + undo_again_;
     undo_again_ = std::min(2 * undo_again_, last_again);
     try {
-        if (rollback(1, "nobody confirmed it: " + states_.front().what)) undo_at_.reset();
-    } catch (const std::exception&) {  // no memory
+        if (rollback(1, "not confirmed in time: " + states_.front().what)) undo_at_.reset();
+    } catch (const std::exception&) {  // out of memory
     }
 }
 
 result<void> history::settled() const {
     const auto left = undone_in();
     if (!left) return {};
-    return fail(EBUSY, "confirm",
-                fmt::format("the last change is undone in {} s unless it is confirmed: confirm it, "
-                            "or roll it back, first",
-                            left->count()));
+    return fail(
+        EBUSY, "confirm",
+        fmt::format("the last change rolls back in {} s unless it is confirmed: confirm it, "
+                    "or roll it back, first",
+                    left->count()));
 }
 
 std::optional<std::chrono::seconds> history::undone_in() const noexcept {

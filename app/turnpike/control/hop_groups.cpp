@@ -13,7 +13,8 @@ namespace {
 using datapath::hop_group;
 using datapath::hop_kind;
 
-/// Each bit of the answer hangs on all of the word: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Every bit of the result depends on every input bit: the finalizer of SplitMix64 (Steele, Lea and
+/// Flood, 2014).
 uint64_t mix(uint64_t x) noexcept {
     x += 0x9e3779b97f4a7c15;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -22,24 +23,24 @@ uint64_t mix(uint64_t x) noexcept {
 }
 
 uint64_t name_of(const state::route_member& m) noexcept {
-    uint64_t name = m.via->v6;  // of several, and of recursive ones, each has one
+    uint64_t name = m.via->v6;  // of ECMP and recursive routes, each member has a gateway
     for (const uint8_t byte : m.via->bytes) name = mix(name ^ byte);
     for (const char c : m.interface) name = mix(name ^ static_cast<uint8_t>(c));
     return name;
 }
 
-/// A learned member may be one that leads nowhere.
+/// A learned route may have a member without a usable next hop.
 bool sends(const datapath::next_hop& hop) noexcept {
     return hop.kind.load(std::memory_order_relaxed) >= hop_kind::glean;
 }
 
-/// How members score for buckets.
+/// The members' scores for buckets.
 class scores {
   public:
     explicit scores(std::span<const group_member> members) : members_(members) {
         for (const group_member& m : members) weighted_ |= m.weight != members.front().weight;
     }
-    /// The best of those that are able.
+    /// The usable member with the highest score.
     [[nodiscard]] size_t best(uint32_t bucket, const std::vector<bool>& able) const noexcept {
         const uint64_t salt = mix(bucket);
         size_t out = 0;
@@ -55,7 +56,7 @@ class scores {
     }
 
   private:
-    /// log(u) / weight, u evenly in (0, 1]; where weights are equal u is in the same order.
+    /// log(u) / weight with u uniform in (0, 1]; with equal weights, u sorts the same.
     [[nodiscard]] double of(size_t m, uint64_t salt) const noexcept {
         const double u = static_cast<double>((mix(members_[m].name ^ salt) >> 11) + 1) * 0x1p-53;
         return weighted_ ? std::log(u) / members_[m].weight : u;
@@ -66,7 +67,8 @@ class scores {
 
 }  // namespace
 
-/// A member's part of the buckets is off by the square root of what it has: 1.6 % of two, 6 % of those from 16 on.
+/// A member's share of buckets deviates by the square root of its size: 1.6 % of two members, 6 %
+/// of 16 and more.
 uint32_t buckets_for(size_t members) noexcept {
     constexpr uint32_t least = 4096;
     if (members == 1) return 1;
@@ -83,7 +85,7 @@ hop_group::owned make_group(std::span<const group_member> members, const std::ve
     const std::vector<bool> all(members.size(), true);
     const scores by(members);
     for (uint32_t b = 0; b < made->buckets(); ++b) {
-        // Where nobody came back, only those who are lost have buckets to give.
+        // If no member recovered, only buckets of failed members move.
         const bool keeps = before != nullptr && able[before->bucket()[b]];
         made->bucket()[b] =
             keeps ? before->bucket()[b] : static_cast<uint8_t>(by.best(b, any ? able : all));
@@ -96,7 +98,7 @@ hop_groups::~hop_groups() {
     for (auto& [key, g] : recursive_) give_back(*g);
 }
 
-/// Workers may be reading the one before.
+/// Workers may still be reading the previous table.
 void hop_groups::publish(group& g, hop_group::owned next) noexcept {
     hops_[g.hop].group.store(next.get(), std::memory_order_release);
     ++stores_;
@@ -131,7 +133,7 @@ void hop_groups::look_at(group& g, const judge& can_send) {
         able[m] = is_able(m);
         came_back |= able[m] && !g.able[m];
     }
-    // Who is alone has all buckets.
+    // A single member has all buckets.
     if (g.members.size() > 1)
         publish(g, make_group(g.members, able, came_back ? nullptr : g.table.get()));
     g.able = std::move(able);
@@ -152,8 +154,9 @@ hop_groups::shown hop_groups::of_hop(uint32_t hop) const {
     return out;
 }
 
-/// Groups of the same members are one; those that stay keep their hop, so that routes need not be written. So do
-/// those of the same gateways, whose members may be others now.
+/// Groups with the same members are shared; an existing group keeps its next hop index, so its
+/// routes need no write. The same holds for groups of the same gateways, whose members may have
+/// changed.
 class hop_groups::staged_groups : public staged {
   public:
     explicit staged_groups(hop_groups& of) : of_(of) {}
@@ -203,7 +206,7 @@ class hop_groups::staged_groups : public staged {
     }
 
   private:
-    /// What was chosen at the start stays: flows stay where they are.
+    /// The seed from the start stays: flows keep their members.
     static uint64_t seed_of(const change& c) noexcept {
         if (c.after.sharing.seed) return mix(*c.after.sharing.seed);
         if (c.running != nullptr && !c.before.sharing.seed) return c.running->sharing.seed;
@@ -290,7 +293,7 @@ class hop_groups::staged_groups : public staged {
         made_.push_back(g);
         return g;
     }
-    /// A bridge knows its links itself.
+    /// A bridge checks its members' links itself.
     static bool can_send(const change& c, const datapath::next_hop& hop) noexcept {
         const datapath::port_state* const port = c.view->port[hop.out.port].state;
         return sends(hop) && (c.view->interfaces[hop.out.interface].bridge != 0 ||
@@ -298,7 +301,7 @@ class hop_groups::staged_groups : public staged {
     }
 
     hop_groups& of_;
-    /// Of a group that stays.
+    /// New members of an existing group.
     struct other_members {
         std::shared_ptr<group> of;
         hop_groups::members members;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of next hops that share routes' traffic (ECMP): who has which buckets.
+// ECMP groups: assignment of buckets to next hops.
 //
-// A bucket is the member's that scores best for it, of those that can send: highest random weight (Thaler and
-// Ravishankar, "Using name-based mappings to increase hit rates", 1998), with weights as in Schindelhauer and
-// Schomaker, "Weighted distributed hash tables" (2005). So of n members one that is lost loses its own flows
-// only, to all others alike; it gets the same back; and a new one takes its part of each. Scores are made of the
-// members' names, so that the same file makes the same ways again after a restart.
+// Each bucket belongs to the usable member with the highest score for it: highest random weight
+// hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998), with
+// weights after Schindelhauer and Schomaker, "Weighted distributed hash tables" (2005). If one of n
+// members fails, only its flows move, evenly to the others; when it recovers it gets the same
+// buckets back; a new member takes its share of each. Scores are computed from the members' names,
+// so the same configuration maps flows the same way after a restart.
 //
-// What recursive routes lead to is such a group, too, of one member or several, and keeps its hop whatever its
-// gateways resolve to: what changes there is one store, for however many routes lead to it.
+// A recursive route also uses a group, of one or more members, and keeps its next hop index however
+// its gateways resolve: a change of resolution is one store, regardless of the number of routes.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,19 @@
 
 namespace turnpike::control {
 
-/// One of those that share.
+/// A member of a group.
 struct group_member {
-    uint64_t name = 0;  ///< a hash of what it is called: its address and interface
+    uint64_t name = 0;  ///< hash of the member's address and interface
     uint32_t hop = 0;
     uint16_t weight = 1;
     auto operator<=>(const group_member&) const = default;
 };
 
-/// How many buckets a group of so many has.
+/// Number of buckets of a group.
 [[nodiscard]] uint32_t buckets_for(size_t members) noexcept;
 
-/// The buckets of members that can send; of all where none can.
-/// before  of the same members with others of them able; null: none
+/// Assign the buckets to usable members; to all members if none is usable.
+/// before  previous table of the same members; null: none
 /// Throws std::bad_alloc
 [[nodiscard]] datapath::hop_group::owned make_group(std::span<const group_member> members,
                                                     const std::vector<bool>& able,
@@ -47,12 +48,12 @@ class hop_groups : public owner {
     hop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
     ~hop_groups() override;
 
-    /// A hop for each target of routes: its only member's, a group's, or a fixed one.
+    /// A next hop for each route target: its only member's, a group's, or a fixed one.
     /// Needs change::leading::hops_of_members, and ways of recursive routes.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Links may have come or gone: members get their buckets, or lose them, before anybody is asked.
-    /// Throws std::bad_alloc: the groups behind it are as they were
+    /// Reassign buckets after link changes, before any neighbour fails to resolve.
+    /// Throws std::bad_alloc: the groups not yet updated stay as they were
     using judge = std::function<bool(const datapath::next_hop& of_member)>;
     void look_at(const judge& can_send);
 
@@ -66,10 +67,10 @@ class hop_groups : public owner {
         uint32_t buckets = 0;
         std::vector<shown_member> members{};
     };
-    /// Empty: it is no group's.
+    /// Empty: not a group's next hop.
     [[nodiscard]] shown of_hop(uint32_t hop) const;
 
-    /// Tables that workers were shown, since the start: each was one store.
+    /// Number of tables published since the start, each by one store.
     [[nodiscard]] uint64_t stores() const noexcept { return stores_; }
 
   private:
@@ -77,10 +78,10 @@ class hop_groups : public owner {
         uint32_t hop = 0;
         std::vector<group_member> members;
         std::vector<bool> able;
-        datapath::hop_group::owned table;  ///< that workers see
+        datapath::hop_group::owned table;  ///< published table
     };
     using members = std::vector<group_member>;
-    /// Recursive routes of the same gateways share one.
+    /// Recursive routes with the same gateways share a group.
     struct gateways {
         uint8_t vrf = 0;
         std::vector<state::route_member> of{};

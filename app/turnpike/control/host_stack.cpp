@@ -16,13 +16,13 @@ namespace {
 
 using packet::drop_reason;
 
-constexpr unsigned most_frames = 64;  ///< of a TAP, between two of control's rounds
+constexpr unsigned most_frames = 64;  ///< per TAP and iteration
 constexpr size_t longest_frame = 65536;
-constexpr uint64_t follow_ms = 5;          ///< what comes meanwhile is one change
-constexpr uint64_t learn_again_ms = 1000;  ///< what could not be learned is tried again
+constexpr uint64_t follow_ms = 5;          ///< notifications within this time are one change
+constexpr uint64_t learn_again_ms = 1000;  ///< retry interval
 constexpr uint64_t carrier_ms = 10;
-constexpr uint64_t introduce_ms = 200;         ///< from when an interface is there to when it is up
-constexpr unsigned receive_bytes = 32U << 20;  ///< some 140,000 messages
+constexpr uint64_t introduce_ms = 200;         ///< from an interface's creation until it is set up
+constexpr unsigned receive_bytes = 32U << 20;  ///< about 140,000 messages
 
 void say(const std::string& what, const error& why) {
     observe::log(observe::log_level::error, what + ": " + why.message());
@@ -87,7 +87,7 @@ class host_stack::staged_stack : public staged {
     }
 
     void commit() noexcept override {
-        // Whoever had it under another place, or not at all, is looked at by this one from here on.
+        // Remove every fd from epoll: the index of an interface may have changed.
         for (const auto& [place, a] : of_.taps_) of_.unwatch(a->device.fd());
         of_.taps_.swap(taps_);
         of_.station_.swap(station_);
@@ -96,7 +96,7 @@ class host_stack::staged_stack : public staged {
             of_.settle(settings_, before_, after_);
         } catch (const std::bad_alloc&) {
             observe::log(observe::log_level::error,
-                         "no memory to tell the kernel of changed interfaces; reload");
+                         "out of memory: the kernel's interfaces were not updated; reload");
         }
     }
 
@@ -113,7 +113,8 @@ class host_stack::staged_stack : public staged {
             auto device = tap::create(name);
             if (!device) return tl::unexpected<error>(device.error());
             out->device = std::move(*device);
-            return set_router_sysctls(name);  // before it is up, and hears a router
+            return set_router_sysctls(
+                name);  // before the interface is up and receives router advertisements
         });
         if (!done) return tl::unexpected<error>(done.error());
         out->settings = {i.mac, i.mtu, false};
@@ -146,7 +147,7 @@ void host_stack::unwatch(int fd) noexcept {
     static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, fd, nullptr));
 }
 
-/// Of those that were there: what the operator, or a device, has changed of them.
+/// For existing TAPs: restore settings that the operator or a device has changed.
 void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
                         const state::desired& before, const state::desired& after) {
     running_ = &after;
@@ -156,7 +157,7 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
         if (!a->settings.up) {
             a->settings = settings.at(place);
             a->settings.up = false;
-            continue;  // introduce() does all of it
+            continue;  // introduce() does this for a new TAP
         }
         change_link(*a, settings.at(place));
         const state::interface* was = before.interfaces.find(a->name);
@@ -174,7 +175,7 @@ void host_stack::change_link(attached& a, const netlink::link_socket::link_setti
     a.settings = wanted;
     if (auto done = station_->asking.set_link(a.device.index(), wanted); !done)
         say(a.name, done.error());
-    // An MTU below 1280 ends IPv6 there, with its settings; a larger one begins it anew.
+    // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
     if (auto done = netlink::in_namespace(station_->network_namespace,
                                           [&] { return set_router_sysctls(a.name); });
         !done)
@@ -199,8 +200,8 @@ void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix
                 say(a.name, done.error());
 }
 
-/// Who is told of an interface and, in the same moment, of its addresses, may take the addresses for nobody's
-/// (zebra 8.4 does where it is busy, for good): those come a little later.
+/// Adds addresses some time after the interface: a daemon that gets both notifications at once may
+/// not attach the addresses to the interface (zebra 8.4 under load, permanently).
 void host_stack::introduce(uint64_t now_ms) {
     for (const auto& [place, a] : taps_) {
         if (a->settings.up) continue;
@@ -273,7 +274,7 @@ void host_stack::show_carriers() noexcept {
     for (const auto& [place, a] : taps_)
         if (const bool up = s_.link_of(v.interfaces[place]); up != a->device.carrier()) {
             a->device.set_carrier(up);
-            // Where that fails the kernel says it by itself, later.
+            // If this fails, the kernel's notification triggers it later.
             static_cast<void>(station_->asking.tell_carrier(a->device.index(), up));
         }
 }
@@ -285,7 +286,7 @@ void host_stack::learn(uint64_t now_ms) {
     to_learn_ = !learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
-    say("what the kernel says is not followed", learnt.error());
+    say("the kernel's changes cannot be applied", learnt.error());
 }
 
 void host_stack::tick(uint64_t now_ms) {

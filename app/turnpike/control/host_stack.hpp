@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's network stack in a namespace, as the box's own: each interface that says so has a TAP of its
-// name, MAC address and MTU there, what is for the box and is not ended here goes up by it, and what the kernel
-// sends goes out by the port. What daemons tell that kernel is followed (kernel_follower.hpp). doc/control-plane.md.
+// The kernel's network stack in a namespace, as the router's host stack: each interface with `kernel: true` has a TAP of
+// its name, MAC address and MTU there. Packets to the router that turnpike does not handle are written to the TAP;
+// packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
+// kernel_follower.hpp. doc/control-plane.md.
 //
 //   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
 //   worker <-- outlet <-------------- tick() <------- TAP <-- kernel <-- daemon
@@ -28,27 +29,27 @@ class host_stack : public owner {
     struct surroundings {
         const std::atomic<const datapath::view*>& published;
         outlet& out;
-        /// Whether packets can leave by an interface.
+        /// Whether an interface has a link.
         std::function<bool(const datapath::interface&)> link_of;
-        /// Become running with what is learned.
+        /// Apply learned state to the running configuration.
         std::function<result<void>(const state::learned&)> learn;
     };
     explicit host_stack(surroundings s);
     ~host_stack() override;
 
-    /// Needs interface_place and the interfaces of the view; says which of them the kernel has.
+    /// Needs interface_place and the interfaces of the view; sets to_host.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Whether the kernel has the interface at a place.
+    /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t place) const noexcept { return taps_.contains(place); }
-    /// Ends a packet as it came in by such an interface: it is the kernel's now.
+    /// Write a packet to the TAP of its ingress interface.
     void give(packet_in_hand p, uint64_t now_ms) noexcept;
-    /// The same of one that is to somebody else and asks routers to look at it. As many a second, beside the others:
-    /// they are no way to keep a daemon's own packets from it (RFC 6398 section 5).
+    /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
+    /// so that such packets cannot displace a daemon's own (RFC 6398 section 5).
     void give_alert(packet_in_hand p, uint64_t now_ms) noexcept;
-    /// What the kernel sent, and said. Call every round.
+    /// Send the kernel's packets, and process netlink. Call every iteration.
     void tick(uint64_t now_ms);
-    /// Links have changed.
+    /// Update the TAPs' carriers after link changes.
     void show_carriers() noexcept;
     [[nodiscard]] bool runs() const noexcept { return station_ != nullptr; }
 
@@ -66,7 +67,7 @@ class host_stack : public owner {
     [[nodiscard]] const kernel_follower* follower() const noexcept;
 
   private:
-    /// The way into a namespace.
+    /// Sockets in a namespace.
     struct station {
         std::string network_namespace;
         netlink::link_socket asking;
@@ -78,9 +79,9 @@ class host_stack : public owner {
         netlink::link_socket::link_settings settings{};
         token_bucket rate{0}, alert_rate{0};
         interface_numbers counted{};
-        uint64_t due_ms = 0;  ///< when it is to be up, with its addresses; 0: it was just made
+        uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
     };
-    using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by place
+    using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
     class staged_stack;
 
     [[nodiscard]] static result<std::shared_ptr<station>> open(
@@ -103,7 +104,7 @@ class host_stack : public owner {
     std::shared_ptr<station> station_{};
     all taps_{};
     const state::desired* running_ = nullptr;
-    owned_fd ready_{};  ///< epoll: TAPs with frames, by place
+    owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0;
     bool to_learn_ = false;
     std::vector<uint8_t> frame_;

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t default_page_bytes = 2u << 20;
 
-/// The number in "node3" or "hugepages-2048kB" after its prefix.
+/// The number after the prefix in "node3" or "hugepages-2048kB".
 std::optional<uint64_t> number_after(const std::string& name, std::string_view prefix) {
     if (name.compare(0, prefix.size(), prefix) != 0) return std::nullopt;
     uint64_t value = 0;

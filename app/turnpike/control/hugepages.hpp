@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Are there hugepages enough, before EAL is asked? EAL's own answer names neither node nor remedy.
+// Hugepage check before EAL's start: EAL's own error names neither node nor remedy.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct hugepage_pool {
     uint64_t free_pages;
 };
 
-/// Every pool of every node, from sysfs (`root` is "/" but in tests).
+/// Every pool of every node, from sysfs (`root` is "/" except in tests).
 [[nodiscard]] std::vector<hugepage_pool> hugepage_pools(const std::filesystem::path& root);
 
-/// The node of an lcore; 0 where sysfs does not say.
+/// The NUMA node of a CPU; 0 if sysfs has none.
 [[nodiscard]] unsigned node_of_cpu(const std::filesystem::path& root, unsigned cpu);
 
-/// Empty where `bytes` fit into the free hugepages of `node`, else what is missing and the command
-/// that reserves it.
+/// Empty if `bytes` fit into the free hugepages of `node`, else the shortage and the command that
+/// reserves them.
 [[nodiscard]] std::string hugepage_shortfall(const std::vector<hugepage_pool>& pools, unsigned node,
                                              uint64_t bytes);
 

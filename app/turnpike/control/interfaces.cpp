@@ -23,7 +23,7 @@ interface_addresses::v4_network v4_network_of(const ip_prefix& a) noexcept {
     return {a.address.v4(), network, network | host_bits};
 }
 
-/// RFC 4291 section 2.8: what a router listens to. And groups that tunnels send to.
+/// RFC 4291 section 2.8: groups that a router joins; and tunnels' multicast groups.
 interface_addresses addresses_of(const state::interface& wanted, const mac_address& mac,
                                  const std::vector<ip_address>& groups) {
     interface_addresses out;
@@ -61,7 +61,7 @@ void add_own(datapath::own_addresses& own, const interface_addresses& a) {
     for (const ipv6_address& v6 : a.v6) own.add(v6);
 }
 
-/// The routes that follow from an interface's addresses.
+/// The routes derived from an interface's addresses.
 void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses& a,
                  uint32_t glean) {
     for (const ip_prefix& p : a.prefixes) into.emplace(p.network(), glean);
@@ -90,7 +90,7 @@ class interfaces::staged_interfaces : public staged {
         for (const uint32_t hop : committed_ ? gone_ : taken_) of_.hops_.give_back(hop);
     }
 
-    /// An interface keeps its place as long as its port keeps its own, and its VRF.
+    /// An interface keeps its index as long as its port does, and its VRF.
     result<void> assign_places(change& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
@@ -151,7 +151,7 @@ class interfaces::staged_interfaces : public staged {
         committed_ = true;
         of_.places_.swap(places_);
         of_.glean_.swap(glean_);
-        // What was there goes when this goes: after quiescence.
+        // This object now owns the previous addresses, and is destroyed after a grace period.
         of_.addresses_.swap(addresses_);
         of_.vlan_maps_.swap(vlan_maps_);
         for (const auto& [place, hop] : of_.glean_)
@@ -166,7 +166,7 @@ class interfaces::staged_interfaces : public staged {
             for (const std::string_view block : special_purpose_blocks)
                 table.derived.emplace(*parse_prefix(block), datapath::fixed_hop::special_purpose);
     }
-    /// All but what is ours there.
+    /// All fields except addresses.
     void describe(const change& c, const state::interface& wanted, uint16_t place,
                   datapath::interface& to) const {
         using enum datapath::interface_kind;
@@ -203,34 +203,35 @@ class interfaces::staged_interfaces : public staged {
         to.judged_out = !wanted.acl_out.empty();
         to.vlan = wanted.vlan;
         if (wanted.vlan != 0 || looks_at_tags(c.after, wanted)) {
-            // A bridge looks at addresses, which stand before the tag: that may leave by a way that wants the same.
+            // A bridge matches MAC addresses, which precede the tag: the tag may stay if the egress
+            // wants the same.
             const bool stays = wanted.vlan == 0 && !c.after.lists_look_into(wanted);
             to.tags = stays ? datapath::interface::known : datapath::interface::taken;
             c.view->puts_tags = true;
         }
-        if (port == datapath::tunnel_port) return;  // which has no frames of its own
+        if (port == datapath::tunnel_port) return;  // a tunnel has no untagged frames
         if (wanted.vlan == 0) c.view->port[port].untagged = place;
     }
-    /// Of a tunnel, that by whose routes its packets go.
+    /// A tunnel's VRF, in which its packets are routed.
     static uint8_t vrf_of(const change& c, const state::interface& i) {
         const state::tunnel* const t = c.after.tunnels.find(i.port);
         return c.vrf_place.at(t != nullptr ? t->vrf : i.vrf);
     }
-    /// A bridge's member that sorts frames by their tags.
+    /// Member of a VLAN-aware bridge.
     static bool looks_at_tags(const state::desired& in, const state::interface& i) {
         if (i.kind != state::interface_kind::bridged) return false;
         const state::vlan_mode mode = in.bridges.at(i.bridge).member(i.port)->mode;
         return mode != state::vlan_mode::unaware && mode != state::vlan_mode::dot1q_tunnel;
     }
 
-    /// Which interface a tag leads to, on the ports where that matters.
+    /// Interface by VLAN ID, on ports with VLANs.
     void map_vlans(change& c) {
         std::map<uint16_t, std::shared_ptr<uint16_t[]>> maps;
         const auto map_of = [&](uint16_t port) -> uint16_t* {
             auto& map = maps[port];
             if (map == nullptr) {
                 map = std::make_shared<uint16_t[]>(state::vlan_set().size());
-                // Others are the untagged interface's, unless that routes: a tag is none of its business.
+                // Other VLANs belong to the untagged interface, unless it is routed.
                 const uint16_t untagged = c.view->port[port].untagged;
                 const auto kind = c.view->interfaces[untagged].kind;
                 if (kind != datapath::interface_kind::routed)
@@ -255,7 +256,7 @@ class interfaces::staged_interfaces : public staged {
         }
     }
 
-    /// The hop of an interface's connected networks, and of routes to its link.
+    /// Glean next hop of an interface's connected networks and on-link routes.
     std::optional<uint32_t> glean_of(uint16_t place, const datapath::interface& on) {
         if (const auto there = glean_.find(place); there != glean_.end()) return there->second;
         taken_.reserve(taken_.size() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interfaces of the view: their places, addresses, and the routes that follow from those.
+// The interfaces of the view: their indices, addresses, and the routes derived from those.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ class interfaces : public owner {
   public:
     explicit interfaces(next_hops& hops) : hops_(hops) {}
 
-    /// Needs port_place and view.port[].state; gives interface_place, derived, view.interfaces.
+    /// Needs port_place and view.port[].state; fills interface_place, derived, view.interfaces.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// What runs: places by name.
+    /// Indices by name, of the running configuration.
     [[nodiscard]] const change::places& places() const noexcept { return places_; }
     [[nodiscard]] const std::string& name_of(uint16_t place) const noexcept;
 
@@ -28,9 +28,9 @@ class interfaces : public owner {
 
     next_hops& hops_;
     change::places places_;
-    std::map<uint16_t, uint32_t> glean_;  ///< of routed interfaces, by place
+    std::map<uint16_t, uint32_t> glean_;  ///< by interface index, of routed interfaces
     std::vector<std::unique_ptr<const datapath::interface_addresses>> addresses_;
-    std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;  ///< that ports' by_vlan lead to
+    std::vector<std::shared_ptr<uint16_t[]>> vlan_maps_;  ///< storage for ports' by_vlan
 };
 
 }  // namespace turnpike::control

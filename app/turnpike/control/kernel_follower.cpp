@@ -12,7 +12,7 @@
 namespace turnpike::control {
 namespace {
 
-/// What is asked for, in this order: what comes later names what came before.
+/// The dumps, in order: each may refer to objects of an earlier one.
 struct question {
     uint16_t type;
     uint8_t family;
@@ -21,8 +21,8 @@ constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},    {RTM_GETADDR, AF_
                                   {RTM_GETNEIGH, AF_INET},     {RTM_GETNEIGH, AF_INET6},
                                   {RTM_GETNEXTHOP, AF_UNSPEC}, {RTM_GETROUTE, AF_INET},
                                   {RTM_GETROUTE, AF_INET6}};
-constexpr uint64_t again_ms = 1000;        ///< all is asked for once a second at most
-constexpr unsigned most_at_a_time = 4096;  ///< datagrams, between two of control's rounds
+constexpr uint64_t again_ms = 1000;        ///< minimum interval of dumps
+constexpr unsigned most_at_a_time = 4096;  ///< datagrams per iteration of control
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void kernel_follower::set_ours(sources::kernel_mirror::followed ours) {
     if (next_) next_->set_ours(ours_);
     may_begin_ms_ = 0;
     interrupted_ = true;
-    if (!next_) next_.emplace(ours_);  // routes by what is new were passed over
+    if (!next_) next_.emplace(ours_);  // the mirror skipped routes by an interface that is new
 }
 
 void kernel_follower::forget_address(uint32_t interface, const ip_prefix& a) {
@@ -80,11 +80,12 @@ void kernel_follower::take(const netlink::message& m) {
         answered_ = true;
     }
     const auto* end = std::get_if<netlink::done>(&m.what);
-    // What is older than the answers is in them already, and what undid it may be lost.
+    // Ignore notifications queued before the dump's first reply: the dump includes them, and a
+    // later one that reverted them may have been lost.
     if (end == nullptr && next_ && !answered_) return;
     if (end == nullptr) return next_ ? next_->take(m) : known_.take(m);
     if (!next_ || m.sequence != sequence_) return;
-    // A kernel without next-hop objects, or without IPv6, says so.
+    // A kernel without next-hop objects or IPv6 replies with these errors.
     interrupted_ |= end->code != 0 && end->code != EOPNOTSUPP && end->code != EAFNOSUPPORT;
     sequence_ = 0;
     if (interrupted_) return;
@@ -95,18 +96,19 @@ void kernel_follower::take(const netlink::message& m) {
     ++numbers_.whole;
 }
 
-/// What is still on its way is of an answer that nobody waits for.
+/// Replies that are still queued belong to an abandoned dump.
 void kernel_follower::lost() {
     ++numbers_.overruns;
     interrupted_ = true;
     if (!next_) next_.emplace(ours_);
     observe::log(observe::log_level::notice,
-                 "the kernel said more than could be kept; all of it is asked for again");
+                 "netlink notifications were lost; the kernel's state is dumped again");
 }
 
 bool kernel_follower::follow(uint64_t now_ms) {
     if (!next_ && known_.is_doubtful() && now_ms >= may_begin_ms_) begin(now_ms);
-    // An answer that is on its way comes to its end first: the kernel gives one at a time.
+    // Wait for the end of the current dump: the kernel runs one per socket.
+
     if (next_ && interrupted_ && sequence_ == 0 && now_ms >= may_begin_ms_) begin(now_ms);
     for (unsigned n = 0; n < most_at_a_time; ++n) {
         const auto got = socket_.receive(buffer_);

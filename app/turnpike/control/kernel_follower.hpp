@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Follows what the kernel of a network namespace says: all that there is first, then what changes; and all
-// anew, beside what is known, where something may have been missed. What is learned changes only when the new
-// picture is whole, so that what is compared is two wholes.
+// Mirrors the routing state of a network namespace by netlink: a complete dump first, then events; and a new dump,
+// beside the current mirror, after events may have been lost. Learned state changes only when the new mirror
+// is complete, so the comparison is between two complete states.
 //
-//   start, ENOBUFS, doubt --> asking: links, addresses, neighbours, next hops, routes --> whole --> events --> ...
+//   start, ENOBUFS, error --> dump: links, addresses, neighbours, next hops, routes --> complete --> events --> ...
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Nothing waits.
+/// Threads  control. Does not block.
 class kernel_follower {
   public:
-    /// socket  listens to groups()
+    /// socket  subscribed to groups()
     kernel_follower(netlink::link_socket socket, sources::kernel_mirror::followed ours);
     [[nodiscard]] static std::span<const unsigned> groups() noexcept;
 
     void set_ours(sources::kernel_mirror::followed ours);
-    /// We have taken it away ourselves; what the kernel says of that comes later.
+    /// turnpike has deleted an address itself; the kernel's notification follows.
     void forget_address(uint32_t interface, const ip_prefix& a);
-    /// Take what has come, for a bounded time.
-    /// Answers  whether there is something new to learn
+    /// Process queued messages, for a bounded time.
+    /// Answers  whether the learned state has changed
     [[nodiscard]] bool follow(uint64_t now_ms);
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
     [[nodiscard]] const sources::kernel_mirror& known() const noexcept { return known_; }
@@ -45,12 +45,12 @@ class kernel_follower {
     netlink::link_socket socket_;
     sources::kernel_mirror::followed ours_;
     sources::kernel_mirror known_;
-    std::optional<sources::kernel_mirror> next_{};  ///< while all is asked for
-    bool fresh_ = false;                            ///< known_ has just become whole
+    std::optional<sources::kernel_mirror> next_{};  ///< mirror under construction during a dump
+    bool fresh_ = false;                            ///< known_ was just replaced
     size_t step_ = 0;
     uint32_t sequence_ = 0;
     bool interrupted_ = false;
-    bool answered_ = false;  ///< the first answer to what is asked for has come
+    bool answered_ = false;  ///< the first reply of the dump has arrived
     uint64_t may_begin_ms_ = 0;
     numbers numbers_{};
     std::vector<uint8_t> buffer_;

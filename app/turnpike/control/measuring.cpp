@@ -14,7 +14,7 @@
 namespace turnpike::control {
 namespace {
 
-/// The CPU that an lcore is on; negative: on several.
+/// The CPU of an lcore; negative: it may run on several.
 int cpu_of(unsigned lcore) noexcept {
     const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
     if (CPU_COUNT(&cpus) != 1) return -1;
@@ -23,7 +23,7 @@ int cpu_of(unsigned lcore) noexcept {
     return cpu;
 }
 
-/// The sentence alone: which errno it was says nothing more.
+/// The message without the errno.
 std::string said(const error& e) {
     return printable(e.object.empty() ? e.text : e.object + ": " + e.text);
 }
@@ -37,7 +37,7 @@ class user_instructions : public cost::own_counter {
     pmu::user_counter count_;
 };
 
-/// All of the core's metrics that have a value, and where its slots went.
+/// All of the core's metrics that have a value, and its pipeline slots.
 observe::core_report core_report_of(const pmu::measurement& m, const pmu::given_values& given) {
     observe::core_report out;
     for (const char* const event : {"cycles", "instructions"})
@@ -95,7 +95,7 @@ void measuring::begin() noexcept {
             source_ = std::make_unique<pmu::replay_source>(std::move(*replay));
         }
         why_.clear();
-    } catch (const std::exception& e) {  // no memory
+    } catch (const std::exception& e) {  // out of memory
         why_ = e.what();
     }
 }
@@ -148,7 +148,7 @@ void measuring::fill_workers(observe::report& r) {
         w.core = core_report_of(*c.what, given);
         any = true;
     }
-    // The same for all, and said once.
+    // The same reason for all workers: report it once.
     if (!any && !why.empty()) r.counters_why = why;
 }
 

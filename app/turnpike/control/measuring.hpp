@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine's own counters beside the bill (lib/pmu): of each worker's core, and of the PCIe root in
-// front of each port.
+// Hardware counters for the report (lib/pmu): of each worker's core, and of the PCIe root port above each
+// port.
 //
-// Counters are opened when a worker or a port is first looked at, and count from then on; control reads
-// them. A worker reads one itself, the instructions of its CPU, at the ends of stages that are sampled.
+// Counters are opened when a worker or port is first reported, and count from then on; control
+// reads them. A worker reads one itself, its CPU's instruction counter, at the ends of sampled
+// stages.
 #pragma once
 
 #include <map>
@@ -18,7 +19,8 @@ namespace turnpike::control {
 struct counters_choice {
     bool off = false;
     std::string
-        recorded{};  ///< counts out of this file (lib/pmu/replay_source.hpp), not the kernel's
+        /// replay of a recording (lib/pmu/replay_source.hpp) instead of the kernel's counters
+        recorded{};
     std::string sysfs = "/sys";
 };
 
@@ -27,20 +29,20 @@ class measuring {
   public:
     explicit measuring(counters_choice chosen) : chosen_(std::move(chosen)) {}
 
-    /// Count from now on: the table of this CPU, and who counts.
+    /// Select this CPU's event table and open the counters.
     void begin() noexcept;
-    /// Nothing more is read: what was read last stays.
+    /// Stop reading: the last values stay.
     void end() noexcept { ended_ = true; }
 
-    /// r's workers and its counters; packets as they are since the start.
+    /// Fills the report's workers and their counters; packets count since the start.
     void fill_workers(observe::report& r);
-    /// What an lcore reads its own instructions by; null: nothing. It stays as long as this is here.
+    /// The instruction counter for an lcore; null: none. Valid as long as this object.
     [[nodiscard]] const cost::own_counter* instructions_of(unsigned lcore) const noexcept;
-    /// What was counted for a port, since it was first asked about; null: `why` says why not.
+    /// Counts of a port since it was first reported; null: `why` has the reason.
     struct port_counts {
         const pmu::measurement* what = nullptr;
         pmu::given_values given{};
-        uint64_t rx_packets = 0, tx_packets = 0;  ///< since then
+        uint64_t rx_packets = 0, tx_packets = 0;  ///< packets since then
         std::string why{};
     };
     [[nodiscard]] port_counts of_port(const observe::port_report& port,
@@ -65,7 +67,7 @@ class measuring {
     [[nodiscard]] pmu::machine on() const { return {chosen_.sysfs, source_.get(), &table_}; }
 
     counters_choice chosen_;
-    std::string why_ = "nothing has been forwarded yet";  // empty: counted
+    std::string why_ = "nothing has been forwarded yet";  // empty: counters are open
     pmu::table table_{};
     std::unique_ptr<pmu::counter_source> source_{};
     std::map<unsigned, core> cores_{};  // by lcore

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a change of the desired state does to neighbours, and what they look like from outside.
+// Transactions of neighbours, and their display.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class neighbours::staged_neighbours : public staged {
     staged_neighbours(neighbours& of, change& c) : of_(of), after_(c.after), view_(*c.view) {}
     ~staged_neighbours() override {
         if (committed_) return;
-        for (entry* e : touched_) of_.keep_rank(*e);  // may be among those that go
+        for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
         for (entry* e : made_) of_.forget(*e, drop_reason::stopping, 0);
     }
 
@@ -36,7 +36,7 @@ class neighbours::staged_neighbours : public staged {
             if (!name.address.is_link_local())
                 c.table_of((*e)->vrf).derived[{name.address, bits}] = (*e)->hop;
         }
-        // The kernel's: which of them is sent to, routes and networks say.
+        // The kernel's permanent entries: routes and networks decide which are used.
         for (const auto& [name, mac] : after_.learned_neighbours) {
             if (is_own_link_local(c.interface_place.at(name.interface), name.address)) continue;
             auto e = add(c, name, "the kernel's permanent ones");
@@ -76,7 +76,7 @@ class neighbours::staged_neighbours : public staged {
     }
 
   private:
-    /// learned  what names ourselves leads nowhere, and holds nothing else up
+    /// learned  a gateway that is our own address gives an unusable next hop instead of an error
     result<void> add_gateways(const change& c, change::leading& some, bool learned = false) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
@@ -104,7 +104,7 @@ class neighbours::staged_neighbours : public staged {
         return {};
     }
 
-    /// Of recursive routes likewise: what leads there may be learned.
+    /// The same for recursive routes, which may resolve by learned routes.
     result<void> add_ways(const change& c, const std::vector<change::way>& ways,
                           std::vector<uint32_t>& hops) {
         for (const change::way& way : ways) {
@@ -121,7 +121,7 @@ class neighbours::staged_neighbours : public staged {
         return {};
     }
 
-    /// That one follows from the device's MAC address: only here is it known.
+    /// The link-local address follows from the device's MAC address, which is known only here.
     [[nodiscard]] bool is_own_link_local(uint16_t interface, const ip_address& a) const noexcept {
         return a.is_link_local() &&
                a.v6_bytes() == view_.interfaces[interface].addresses->v6.front();
@@ -143,7 +143,7 @@ class neighbours::staged_neighbours : public staged {
                                               a.text(), name.interface));
         if (entry* there = of_.find(interface, a)) {
             touched_.push_back(there);
-            of_.unrank(*there);  // none of those that are wanted makes room for another
+            of_.unrank(*there);  // a wanted entry is not evicted for another
             return there;
         }
         made_.reserve(made_.size() + 1);
@@ -153,7 +153,7 @@ class neighbours::staged_neighbours : public staged {
             return turnpike::fail(ENOSPC, after_.file,
                                   fmt::format("neighbours.limit ({}) is too small for {}",
                                               after_.limits.limit, whose));
-        e->state = neighbour_state::failed;  // nobody has asked yet; the first packet does
+        e->state = neighbour_state::failed;  // resolved on first use
         made_.push_back(e);
         return e;
     }
@@ -176,17 +176,17 @@ class neighbours::staged_neighbours : public staged {
             change_host_route(e, of_.is_on_network(e));
             return of_.keep_rank(e);
         }
-        if (was_fixed) {  // what is known of it was the operator's word
+        if (was_fixed) {  // the MAC address was configured, not learned
             of_.lose_mac(e);
             change_host_route(e, false);
             e.state = neighbour_state::failed;
-            e.deadline_ms = 0;  // may be asked for at once
+            e.deadline_ms = 0;  // a solicitation may be sent at once
         }
         const bool on_network = of_.is_on_network(e);
         const bool on_link = e.address.is_link_local() || on_network;
         if (!e.gateway && (!on_link || was_fixed))
             return of_.forget(e, drop_reason::interface_gone, 0);
-        // A gateway's address is a host's where a network, or a route to the link, now has it, and only there.
+        // A gateway has a host route only while it is in a connected network or on-link route.
         change_host_route(e, on_network);
         if (was_gateway && !e.gateway && e.state == neighbour_state::failed)
             of_.set_timer(e, e.deadline_ms);
@@ -203,7 +203,7 @@ class neighbours::staged_neighbours : public staged {
                     of_.host_routes_
                         .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)
                         .has_value();
-        } catch (const std::bad_alloc&) {  // control forwards to it meanwhile
+        } catch (const std::bad_alloc&) {  // out of memory: packets go through control meanwhile
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state machine; neighbour_changes.cpp has what the operator changes.
+// The state machine; neighbour_changes.cpp has its transactions.
 #include "control/neighbours.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using datapath::hop_kind;
 using packet::drop_reason;
 using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
-constexpr uint64_t not_yet_ms = 100;  ///< where nobody may ask yet, it is tried so much later
+constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addresses are tentative
 
 neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
                        neighbour_actions actions)
@@ -31,7 +31,8 @@ neighbours::entry* neighbours::find(uint16_t interface, const ip_address& a) {
     return at == entries_.end() ? nullptr : at->second.get();
 }
 
-/// An entry with a hop of its own; null where no hop is left. Throws std::bad_alloc with nothing done.
+/// A new entry with a next hop; null: no next hop is free. Throws std::bad_alloc with nothing
+/// changed.
 neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
                                       const datapath::interface& on) {
     auto e = std::make_unique<entry>();
@@ -69,7 +70,7 @@ neighbours::entry* neighbours::make(uint16_t interface, const ip_address& a, uin
     return insert(interface, a, *on.about);
 }
 
-/// The list of its worth; null for those that may not be taken.
+/// The LRU list of an entry's class; null: the entry may not be evicted.
 neighbours::lru* neighbours::list_of(const entry& e) {
     if (e.gateway || e.fixed || e.state == nud::reachable || e.state == nud::probe) return nullptr;
     worth w = worth::failed;
@@ -78,7 +79,7 @@ neighbours::lru* neighbours::list_of(const entry& e) {
     return &interfaces_[e.interface].takeable[static_cast<size_t>(w)];
 }
 
-/// It was used just now: it goes behind the others of its worth.
+/// The entry was used: move it to the end of its list.
 void neighbours::rank(entry& e) {
     unrank(e);
     e.ranked_in = list_of(e);
@@ -100,8 +101,8 @@ neighbours::entry* neighbours::victim(of_interface& i) {
     return nullptr;
 }
 
-/// Make room for one more: where the newcomer's interface has its share already, of its own ones, else
-/// of those of the interface that has the most.
+/// Evict one entry: of the new entry's interface if that has its fair share, else of the interface
+/// with the most entries.
 bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
     const uint32_t share = limits_.limit / std::max(1U, routed_interfaces_);
     of_interface* from = &interfaces_[interface];
@@ -117,7 +118,7 @@ bool neighbours::evict(uint16_t interface, uint64_t now_ms) {
 void neighbours::forget(entry& e, drop_reason why, uint64_t now_ms) {
     give_up_held(e, why);
     if (e.has_route) {
-        if (!host_routes_.clear_host(e.vrf, e.address)) {  // no memory: later
+        if (!host_routes_.clear_host(e.vrf, e.address)) {  // out of memory: retry later
             lose_mac(e);
             e.state = nud::failed;
             rank(e);
@@ -235,7 +236,7 @@ bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
            (at->second->state == nud::incomplete || at->second->state == nud::probe);
 }
 
-/// Workers forward by the hop from here on, through the host route or as a gateway.
+/// From here on workers forward by the next hop, through the host route or as a gateway.
 void neighbours::set_mac(entry& e, const mac_address& mac) {
     datapath::next_hop& hop = hops_[e.hop];
     const bool known = hop.kind.load(std::memory_order_relaxed) == hop_kind::adjacency;
@@ -244,7 +245,7 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
         actions_.tell({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
     hop.kind.store(hop_kind::adjacency, std::memory_order_release);
-    // Without memory for its route, control forwards to it.
+    // If there is no memory for the host route, packets go through control.
     if (!e.has_route && !e.fixed && is_on_network(e))
         e.has_route =
             host_routes_.set_host(e.vrf, e.address, e.hop, interfaces_[e.interface].link_hop)
@@ -252,8 +253,8 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
     release(e);
 }
 
-/// By its interface's networks, or by a route to the link. A gateway may be beyond them (onlink): then only routes
-/// lead to it.
+/// Whether a connected network or on-link route contains the neighbour. A gateway may be outside of
+/// them (onlink): then only routes lead to it.
 bool neighbours::is_on_network(const entry& e) const noexcept {
     const of_interface& on = interfaces_[e.interface];
     return std::any_of(on.networks.begin(), on.networks.end(),
@@ -276,7 +277,7 @@ void neighbours::become_stale(entry& e, uint64_t now_ms) {
     e.stale_since_ms = now_ms;
     hops_[e.hop].used.store(false, std::memory_order_relaxed);
     rank(e);
-    // Looked at often, because a worker that uses it only sets a mark.
+    // Poll `used`, because a worker only sets that flag.
     set_timer(e, now_ms + limits_.retransmit_ms);
 }
 
@@ -303,11 +304,11 @@ void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
         }
         lose_mac(*e);
         e->state = nud::failed;
-        set_timer(*e, now_ms);  // may be asked for at once
+        set_timer(*e, now_ms);  // a solicitation may be sent at once
     }
 }
 
-/// One timer each, its node the entry's own.
+/// One timer per entry, which owns the node.
 void neighbours::set_timer(entry& e, uint64_t at_ms) {
     stop_timer(e);
     e.deadline_ms = at_ms;
@@ -352,7 +353,7 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
 }
 
 void neighbours::release(entry& e) {
-    // send() may come back here with another packet of the same neighbour.
+    // send() may re-enter with another packet for the same neighbour.
     for (const auto at : std::exchange(e.held, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);

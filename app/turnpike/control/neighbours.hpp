@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The neighbours' state machine: RFC 4861 section 7.3, for ARP too, which has none of its own.
+// The neighbour state machine of RFC 4861 section 7.3, used for ARP, too.
 //
 //   unknown --packet--> incomplete --answer--> reachable --time--> stale --used--> probe
 //                           |                      ^                 |               |
 //                        silence                   +---- answer -----|---------------+
 //                           v                                     unused,         silence
-//                        failed (what waits is given up) <---------- long ----------- +
+//                        failed (waiting packets are dropped) <--------- long ----------- +
 //                           |                                        v
 //                           +--time--> forgotten <-------------------+
 //
-// Each has a next hop as long as it is known: glean while its MAC address is not, adjacency while it is,
-// and then a host route too. A gateway is never forgotten: routes name its hop. Control only.
+// A neighbour has a next hop while its entry exists: kind glean while the MAC address is unknown,
+// kind adjacency while it is known, and then a host route, too. A gateway's entry is never deleted:
+// routes refer to its next hop. Control only.
 //
-// Bounds (RFC 6583): at the limit the least recently used goes first, and an interface that has more
-// than its share gives first: those that did not answer, then those that only said who they are, then
-// those that we asked for. Gateways, fixed ones and those that are reachable are never taken. All
-// waiting packets together are bounded; the oldest goes first.
+// Limits (RFC 6583): at the maximum, the least recently used entry is evicted, of an interface
+// above its fair share first, and in this order: unanswered entries, entries from unsolicited
+// messages, entries that we resolved. Gateways, static and reachable entries are never evicted. The
+// total of waiting packets is limited; the oldest is dropped first.
 #pragma once
 
 #include <array>
@@ -43,80 +44,84 @@ enum class neighbour_state : uint8_t { incomplete, reachable, stale, probe, fail
 inline constexpr std::string_view neighbour_state_names[] = {"incomplete", "reachable", "stale",
                                                              "probe", "failed"};
 
-/// One that is known or asked for, as it is now.
+/// A neighbour entry, for display.
 struct known_neighbour {
-    uint16_t interface = 0;  ///< place
+    uint16_t interface = 0;  ///< interface index
     ip_address address{};
     uint32_t hop = 0;
     neighbour_state state = neighbour_state::incomplete;
     bool gateway = false, fixed = false;
     std::optional<mac_address> mac{};
-    size_t held = 0;  ///< packets that wait for it
+    size_t held = 0;  ///< waiting packets
 };
 
-/// Its MAC address became known, another one, or does not answer any more.
+/// A neighbour was resolved, changed its MAC address, or became unreachable.
 struct neighbour_event {
     known_neighbour whose{};
     std::optional<mac_address> from{}, to{};
 };
 
-/// What the state machine asks of its surroundings. All are called from within its own functions.
+/// Callbacks of the state machine, called from within its functions.
 struct neighbour_actions {
-    /// Ask who has the address; to `known` alone where it is not null. False: not yet, ask again.
+    /// Send a solicitation, unicast if `known` is not null. False: not possible now, retry.
     std::function<bool(uint16_t interface, const ip_address&, const mac_address* known)> solicit;
-    /// A packet that waited can go: its next hop is ready.
+    /// Send a waiting packet: its next hop is an adjacency now.
     std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
-    /// A packet that waited, or came, cannot go.
+    /// Drop a packet under a reason.
     std::function<void(rte_mbuf*, packet::drop_reason)> give_up;
-    /// For the log.
+    /// Log a change.
     std::function<void(const neighbour_event&)> tell = [](const neighbour_event&) {};
 };
 
-/// What an answer or announcement says (RFC 4861 section 4.4).
+/// Contents of an advertisement or ARP reply (RFC 4861 section 4.4).
 struct neighbour_claim {
-    std::optional<mac_address> mac{};  ///< none: its address is not said, and stays
-    bool solicited = false;            ///< an answer to us: it proves that the neighbour hears us
-    bool overrides = true;             ///< may replace another MAC address
+    /// none: no link-layer address option; the entry's address stays
+    std::optional<mac_address> mac{};
+    bool solicited = false;  ///< solicited: proves reachability
+    bool overrides = true;   ///< may replace another MAC address
 };
 
-/// Threads  control. Times in milliseconds of a clock that does not go back.
+/// Threads  control. Times in milliseconds of a monotonic clock.
 class neighbours : public owner {
   public:
-    /// most_held  packets that wait for all neighbours together
+    /// most_held  maximum of waiting packets, for all neighbours together
     neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
                neighbour_actions actions);
     ~neighbours() override;
 
-    /// Gateways of routes and fixed neighbours; what is on an interface that goes, goes.
+    /// Gateways of routes and static neighbours; deletes the entries of removed interfaces.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Takes a packet that is ready but for its neighbour's MAC address: sent, held or given up.
+    /// Send a packet that lacks only the MAC address, queue it, or drop it. Takes ownership.
     void resolve(rte_mbuf* packet, uint16_t interface, const ip_address& a, uint64_t now_ms);
-    /// The same for what was punted by the hop of a neighbour. False: it is no neighbour's.
+    /// The same for a packet punted by a neighbour's next hop. False: the index is not a
+    /// neighbour's.
     [[nodiscard]] bool resolve_by_hop(rte_mbuf* packet, uint32_t hop, uint64_t now_ms);
-    /// Somebody on the link said who it is; `create`: it also asked for us, so we will answer it.
+    /// A request with the sender's MAC address; `create`: it was addressed to us, so make an entry
+    /// for the reply.
     void learn(uint16_t interface, const ip_address& a, const mac_address& mac, bool create,
                uint64_t now_ms);
-    /// An answer or an announcement; changes only what is known or asked for.
+    /// An advertisement or reply; updates existing entries only.
     void confirm(uint16_t interface, const ip_address& a, const neighbour_claim& claim,
                  uint64_t now_ms);
-    /// The link went down: nothing known of it holds.
+    /// The link went down: delete the interface's dynamic entries.
     void flush(uint16_t interface, packet::drop_reason why, uint64_t now_ms);
-    /// What time has brought. Call every few milliseconds.
+    /// Run expired timers. Call every few milliseconds.
     void tick(uint64_t now_ms);
-    /// Give up everything held; for the end.
+    /// Drop all waiting packets, for shutdown.
     void give_up_all(packet::drop_reason why);
 
-    /// In order of (place, address) from those on, until `visit` answers false.
+    /// Visit entries in order of (interface, address), from the given key on, until `visit` answers
+    /// false.
     void for_each(uint16_t from_interface, const ip_address& from,
                   const std::function<bool(const known_neighbour&)>& visit) const;
-    /// Whose hop it is; none: no neighbour's.
+    /// The neighbour of a next hop; none: not a neighbour's next hop.
     [[nodiscard]] std::optional<known_neighbour> of_hop(uint32_t hop) const;
 
     [[nodiscard]] bool knows(uint16_t interface, const ip_address& a) const noexcept {
         return entries_.contains({interface, a});
     }
-    /// An answer is awaited.
+    /// Whether a solicitation is outstanding.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
 
     [[nodiscard]] uint64_t held() const noexcept { return waiting_.size(); }
@@ -124,7 +129,7 @@ class neighbours : public owner {
     [[nodiscard]] const state::neighbour_limits& limits() const noexcept { return limits_; }
     [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state()
         const;
-    /// Timers that are set, one a neighbour at most.
+    /// Number of running timers, at most one per neighbour.
     [[nodiscard]] size_t timers() const noexcept { return timers_.size(); }
 
   private:
@@ -135,37 +140,37 @@ class neighbours : public owner {
     };
     using waiting_list = std::list<waiting>;
     using key = std::pair<uint16_t, ip_address>;
-    /// What may be taken, the first kind first; each list the least recently used first.
+    /// Eviction classes, the first class first; each list is in LRU order.
     enum class worth : uint8_t { failed, unsolicited, solicited, count_ };
     using lru = std::list<entry*>;
     using timer_set = std::set<std::pair<uint64_t, key>>;
 
     struct entry {
         uint16_t interface = 0;
-        uint8_t vrf = 0;  ///< the interface's
+        uint8_t vrf = 0;  ///< the interface's VRF
         ip_address address{};
         uint32_t hop = 0;
         neighbour_state state = neighbour_state::incomplete;
         bool gateway = false;
-        bool fixed = false;      ///< its MAC address was configured: reachable for ever
-        bool asked_for = false;  ///< it answered us, or traffic wanted it
+        bool fixed = false;      ///< static entry with a configured MAC address: always reachable
+        bool asked_for = false;  ///< solicited by us, or used by traffic
         bool has_route = false;
         uint32_t attempts = 0;
         uint64_t deadline_ms = 0, stale_since_ms = 0;
         mac_address mac{};
         std::vector<waiting_list::iterator> held{};
         lru* ranked_in = nullptr;
-        lru parked{};  ///< its own node, while it is in no list: moving it takes no memory
+        lru parked{};  ///< its list node while it is in no list: moving it does not allocate
         lru::iterator rank{};
-        timer_set::node_type timer{};  ///< likewise
+        timer_set::node_type timer{};  ///< timer node, likewise
     };
     struct of_interface {
         std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
         uint32_t entries = 0;
         bool routed = false;
-        const datapath::interface* about = nullptr;  ///< in the view that runs
+        const datapath::interface* about = nullptr;  ///< in the running view
         std::vector<ip_prefix> networks{};
-        uint32_t link_hop = 0;  ///< of what routes lead to its link
+        uint32_t link_hop = 0;  ///< next hop of its on-link networks
     };
     class staged_neighbours;
 
@@ -203,7 +208,7 @@ class neighbours : public owner {
     state::neighbour_limits limits_{};
     std::map<key, std::unique_ptr<entry>> entries_;
     std::map<uint32_t, entry*> by_hop_;
-    std::vector<of_interface> interfaces_;  ///< by place
+    std::vector<of_interface> interfaces_;  ///< by interface index
     uint32_t routed_interfaces_ = 0;
     timer_set timers_;
     waiting_list waiting_;  ///< oldest first

@@ -22,7 +22,7 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
         rte_malloc("next hops", size_t{capacity} * sizeof(next_hop), alignof(next_hop))));
     if (made->table_ == nullptr)
         return fail(ENOMEM, "next hops",
-                    fmt::format("no room for {} of them; allow fewer neighbours, or reserve more "
+                    fmt::format("no memory for {} of them; allow fewer neighbours, or reserve more "
                                 "hugepages",
                                 capacity));
     std::vector<uint32_t> room;

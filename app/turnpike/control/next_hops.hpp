@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of next hops: places are taken, filled, named by routes, and given back when no worker
-// can hold their index any more. The lowest free place is taken first, so that FIBs stay narrow.
+// The array of next hops: allocates an index, and reuses it after a grace period. The lowest free index is
+// allocated first, so that the FIB's values stay narrow.
 #pragma once
 
 #include <functional>
@@ -26,9 +26,9 @@ class next_hops {
     [[nodiscard]] datapath::next_hop& operator[](uint32_t index) const noexcept {
         return table_.get()[index];
     }
-    /// A place, its hop dropping everything; nullopt where all are taken.
+    /// An index whose next hop drops; nullopt: the table is full.
     [[nodiscard]] std::optional<uint32_t> take() noexcept;
-    /// No route names it any more.
+    /// Free an index that no route refers to.
     void give_back(uint32_t index) noexcept;
 
     [[nodiscard]] uint32_t capacity() const noexcept { return capacity_; }
@@ -46,7 +46,7 @@ class next_hops {
     uint32_t capacity_ = 0;
     rcu::qsbr* rcu_ = nullptr;
     std::unique_ptr<datapath::next_hop, free_table> table_;
-    /// Its room is reserved: giving back cannot fail.
+    /// Capacity is reserved: freeing cannot fail.
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free_;
 };
 

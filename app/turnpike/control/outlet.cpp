@@ -16,7 +16,7 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
     rte_mbuf* m = rte_pktmbuf_alloc(pool_);
     if (m == nullptr) return nullptr;
     if (frame.size() >
-        rte_pktmbuf_tailroom(m)) {  // or over what rte_pktmbuf_append's length can say
+        rte_pktmbuf_tailroom(m)) {  // or longer than rte_pktmbuf_append's 16-bit length
         rte_pktmbuf_free(m);
         return nullptr;
     }

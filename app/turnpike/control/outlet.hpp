@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Control's way out: packets that control made, or that waited, to the worker that sends them.
-// Control never calls tx_burst on a worker's queue: it hands packets over by the worker's ring.
+// TX path of control: hands packets that control originates or releases to the worker that sends them, by
+// the worker's ring. Control never calls tx_burst on a worker's queue.
 #pragma once
 
 #include <array>
@@ -18,31 +18,31 @@ struct rte_ring;
 
 namespace turnpike::control {
 
-/// Threads  control. Errors none: a packet that cannot go is dropped under its reason.
+/// Threads  control. Errors none: a packet that cannot be sent is dropped with a reason.
 class outlet {
   public:
-    /// ring_of  the ring of a worker that may send by a port; null: there is none
+    /// ring_of  ring to a worker with a TX queue on the port; null: none
     outlet(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
         : pool_(pool), ring_of_(std::move(ring_of)) {}
 
-    /// A packet of ours with these bytes, counted as originated at `port`; null where the pool is
-    /// empty or its buffers are too short.
+    /// An mbuf with these bytes, counted as originated at `port`; null: the pool is exhausted, or
+    /// its mbufs are too short.
     [[nodiscard]] rte_mbuf* originate(uint16_t port, std::span<const uint8_t> frame) noexcept;
-    /// The same, sent.
-    /// domain  by a bridge's member: of which domain it is
+    /// Originate a frame and send it.
+    /// domain  broadcast domain, where the egress interface is a bridge member
     void originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame,
                             uint16_t domain = 0) noexcept;
 
-    /// Send a whole frame; its private area says nothing any more but the way.
+    /// Send a complete frame; resets its metadata except the egress.
     void send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain = 0) noexcept;
-    /// Send an IP packet by a hop: its addresses over the first bytes, and the type.
+    /// Send an IP packet by a next hop: writes MAC addresses and EtherType.
     void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 
-    /// Free under a reason; the packet was received (or originated) at `port`.
+    /// Free a packet under a drop reason, at the port where it was received or originated.
     void drop(rte_mbuf* packet, uint16_t port, packet::drop_reason why) noexcept;
-    /// Free what was for us.
+    /// Free a packet to us after it was handled.
     void consume(rte_mbuf* packet, uint16_t port) noexcept;
-    /// A request became its own reply: consumed, and originated.
+    /// Count a request that became its reply: consumed and originated.
     void turn_around(uint16_t port) noexcept;
 
     [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
@@ -55,8 +55,8 @@ class outlet {
     std::array<cost::port_counters, datapath::max_ports> counters_;
 };
 
-/// A packet in control's hands. Whoever ends it says how; where an exception passes (no memory), it
-/// is dropped as control_memory.
+/// Owner of a punted packet during its handler. The handler sends, drops or consumes it; if an
+/// exception passes (out of memory), the destructor drops it as control_memory.
 class packet_in_hand {
   public:
     packet_in_hand(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
@@ -82,7 +82,7 @@ class packet_in_hand {
         out_.consume(release(), port);
     }
     void send(const datapath::way_out& by) noexcept { out_.send(release(), by); }
-    /// It is somebody else's now.
+    /// Give up ownership.
     rte_mbuf* release() noexcept { return std::exchange(m_, nullptr); }
 
   private:

@@ -26,7 +26,7 @@ std::string handler_of(const state::mempool& pool) {
     return eal != nullptr ? eal : our_handler;
 }
 
-/// Control and workers share the pool, whatever the handler is called.
+/// Control and workers share the pool, so single-thread handlers are rejected.
 result<void> check_handler(const std::string& name, const std::string& file) {
     std::string known;
     bool found = false;
@@ -38,7 +38,7 @@ result<void> check_handler(const std::string& name, const std::string& file) {
     if (!found)
         return fail(
             EINVAL, file,
-            fmt::format("mempool.ops: there is no handler '{}'; here are: {}. Handlers of other "
+            fmt::format("mempool.ops: unknown handler '{}'; available: {}. Handlers of other "
                         "plug-ins are loaded with EAL's -d (eal.args)",
                         name, known));
     if (name == "ring_sp_sc" || name == "ring_mp_sc" || name == "ring_sp_mc")
@@ -88,7 +88,7 @@ result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t wor
     if (pool == nullptr)
         return fail(
             rte_errno, wanted.file,
-            fmt::format("mempool: no room for {} buffers of {} bytes; reserve more hugepages "
+            fmt::format("mempool: no memory for {} buffers of {} bytes; reserve more hugepages "
                         "or ask for fewer buffers",
                         buffers, says.buffer_size));
     return pool;

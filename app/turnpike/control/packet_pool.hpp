@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packet pool: made by the handler that is asked for, and described for the report.
+// The mbuf pool: created with the configured mempool handler, and described for the report.
 #pragma once
 
 #include <rte_mempool.h>
@@ -10,22 +10,22 @@
 
 namespace turnpike::control {
 
-/// Without so many a port's receive rings cannot be filled.
+/// Minimum number of mbufs to fill the ports' RX rings.
 [[nodiscard]] uint32_t buffers_least(const state::desired& wanted);
-/// As many as the configuration says, else as ports and workers can hold at a time, and half as many.
+/// Number of mbufs: as configured, else 1.5 times the maximum that ports and workers hold.
 [[nodiscard]] uint32_t buffers_for(const state::desired& wanted, uint32_t workers);
 
-/// The pool, by the handler named in the configuration, else by EAL's --mbuf-pool-ops-name, else by
-/// ours (cache_aware).
-/// Errors  EINVAL: too few buffers, no such handler here (the message lists them), or one for a single
-///         thread; ENOMEM: no room
+/// Create the pool with the mempool handler of the configuration, else of EAL's
+/// --mbuf-pool-ops-name, else our default (cache_aware).
+/// Errors  EINVAL: too few mbufs, an unknown handler (the message lists the known ones), or a
+///         single-thread one; ENOMEM: out of hugepages
 [[nodiscard]] result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t workers);
 
-/// So many buffers any lcore can get: what lies in an lcore's cache nobody else does. About so many
-/// while workers run.
+/// Number of free mbufs outside of lcore caches, which only their lcore can take. Approximate while
+/// workers run.
 [[nodiscard]] uint32_t left_to_all(rte_mempool& pool) noexcept;
 
-/// All that is reported of a pool that nobody uses yet.
+/// The pool's part of the report; the pool must be unused.
 [[nodiscard]] observe::mempool_report facts_of(rte_mempool& pool);
 
 }  // namespace turnpike::control

@@ -15,7 +15,7 @@
 namespace turnpike::control {
 namespace {
 
-constexpr uint32_t fcs_bytes = 4;  // the model counts frames as Ethernet does, an mbuf without FCS
+constexpr uint32_t fcs_bytes = 4;  // the model counts frames with FCS, an mbuf has none
 
 result<pcie::link> link_of(const state::pcie& wanted, const std::string& pci_address) {
     result<pcie::link> link;
@@ -41,7 +41,7 @@ result<pcie::nic_profile> profile_of(const state::pcie& wanted, const std::strin
                                   : pcie::find_profile(wanted.profile, profiles);
 }
 
-/// The sampled sizes and the mean burst; where no burst was sampled, the mean size.
+/// The sampled frame sizes and the mean burst; the mean size if no burst was sampled.
 pcie::load load_of(const observe::port_load& from, uint64_t packets, uint64_t bytes) {
     pcie::load load;
     for (const auto& size : from.sizes)
@@ -68,7 +68,7 @@ result<nlohmann::json> modelled(const observe::port_report& port, const state::p
     if (!link) return tl::unexpected<error>(link.error());
     pcie::load rx = load_of(port.totals.rx_load, port.totals.rx_packets, port.totals.rx_bytes);
     pcie::load tx = load_of(port.totals.tx_load, port.totals.tx_packets, port.totals.tx_bytes);
-    // A direction without packets weighs nothing, but must be something.
+    // A direction without packets has no weight, but must not be empty.
     if (rx.frames.empty()) rx = tx;
     if (tx.frames.empty()) tx = rx;
     const auto bill = pcie::cost(*profile, *link, rx, tx);
@@ -83,7 +83,7 @@ constexpr std::pair<const char*, std::array<const char*, 5>> count_groups[] = {
     {"tlps", {"mrd", "mwr", "cpld"}},
     {"bytes", {"up", "down"}}};
 
-/// The counts under `prefix` ("pcie_", "pcie_rx_data_"), per packet; null where there are none.
+/// The counts under `prefix` ("pcie_", "pcie_rx_data_"), per packet; null if there are none.
 nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const std::string& prefix,
                           double packets) {
     nlohmann::json out;
@@ -96,7 +96,7 @@ nlohmann::json per_packet(const std::map<std::string, uint64_t>& counts, const s
     return out;
 }
 
-/// The PCIe object of what the driver counted (drivers/net/simnic names its xstats so).
+/// The PCIe object from the driver's counters (drivers/net/simnic names its xstats so).
 nlohmann::json counted(const observe::port_report& port,
                        const std::map<std::string, uint64_t>& counts) {
     const uint64_t packets =
@@ -112,7 +112,7 @@ nlohmann::json counted(const observe::port_report& port,
     return {{"source", "counted"}, {"per_packet", std::move(total)}};
 }
 
-/// (these - those) / those of each line and TLP count that both have; null where those are 0.
+/// (these - those) / those, of each line and TLP count that both have; null for a count of 0.
 nlohmann::json relative_difference(const nlohmann::json& these, const nlohmann::json& those) {
     nlohmann::json out;
     for (const auto& [group, names] : count_groups)
@@ -129,7 +129,7 @@ nlohmann::json relative_difference(const nlohmann::json& these, const nlohmann::
     return out;
 }
 
-/// What the counters of the PCIe root saw, per packet; every metric of the table beside it, or why not.
+/// The PCIe root port's counters, per packet, with every metric of the event table, or a reason.
 nlohmann::json measured(const measuring::port_counts& root) {
     const pmu::measurement& m = *root.what;
     nlohmann::json out = pmu::to_json(m, root.given);

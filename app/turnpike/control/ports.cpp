@@ -19,13 +19,13 @@ namespace {
 
 using datapath::max_ports;
 
-/// The NUMA node of a device that is not open yet; -1: it is on no PCI bus, or the kernel does not say.
+/// The NUMA node of a device before it is opened; -1: not on a PCI bus, or unknown to the kernel.
 int node_of(const std::string& device) {
     const auto pci = pmu::read_pci_device("/sys", device.substr(0, device.find(',')));
     return pci ? pci->node : -1;
 }
 
-/// An interface of a port is given packets that are not to its own MAC address.
+/// Whether a port needs promiscuous mode.
 bool takes_all(const state::desired& in, const std::string& port) {
     if (in.interfaces.at(port).kind != state::interface_kind::routed) return true;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
@@ -33,7 +33,7 @@ bool takes_all(const state::desired& in, const std::string& port) {
     });
 }
 
-/// Does a port look at 802.1Q tags, and at those of every frame?
+/// Whether a port processes the 802.1Q tags of every frame.
 bool takes_tags(const state::desired& in, const std::string& port) {
     const state::interface& untagged = in.interfaces.at(port);
     if (untagged.kind == state::interface_kind::patched) return false;
@@ -46,7 +46,7 @@ bool takes_tags(const state::desired& in, const std::string& port) {
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
 }
 
-/// Interfaces of a port route, or its bridge does.
+/// Whether an interface of the port, or its bridge, routes.
 bool is_routed(const state::desired& in, const std::string& port) {
     const std::string& bridge = in.interfaces.at(port).bridge;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
@@ -55,7 +55,7 @@ bool is_routed(const state::desired& in, const std::string& port) {
     });
 }
 
-/// May a packet that came by one port leave by the other?
+/// Whether a packet received by one port may leave by the other.
 bool reaches(const state::desired& in, const std::string& from, const std::string& to) {
     const state::interface &a = in.interfaces.at(from), &b = in.interfaces.at(to);
     return (is_routed(in, from) && is_routed(in, to)) ||
@@ -74,15 +74,15 @@ class ports::staged_ports : public staged {
         for (const auto& [port, mtu] : mtu_before_) {
             try {
                 if (port->device.change_mtu(mtu)) continue;
-            } catch (const std::bad_alloc&) {  // nor could it say why
+            } catch (const std::bad_alloc&) {  // out of memory even for the log
             }
-            // No text is made here: memory may be what is missing.
+            // Constant text: memory may be exhausted.
             observe::log(observe::log_level::error,
                          "a port keeps the mtu of a refused change; reload");
         }
     }
 
-    /// Ports that stay keep their places.
+    /// Unchanged ports keep their indices.
     result<void> plan() {
         std::vector<bool> used(max_ports);
         for (const auto& p : of_.open_) used[p->place] = true;
@@ -97,9 +97,9 @@ class ports::staged_ports : public staged {
                           : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
                                                   used.begin());
             if (r.place == max_ports)
-                return fail(
-                    ENOSPC, wanted.where.text,
-                    fmt::format("more than {} ports at a time, those that go counted", max_ports));
+                return fail(ENOSPC, wanted.where.text,
+                            fmt::format("more than {} ports at a time, with those being removed",
+                                        max_ports));
             used[r.place] = true;
             c_.port_place.emplace(name, r.place);
         }
@@ -145,7 +145,7 @@ class ports::staged_ports : public staged {
         }
         of_.open_.swap(open_);
     }
-    /// Those that went are closed here: no worker knows them any more.
+    /// Removed ports are closed here: no worker refers to them any more.
     void retire() noexcept override {
         for (auto& port : open_) {
             if (std::find(of_.open_.begin(), of_.open_.end(), port) != of_.open_.end()) continue;
@@ -154,13 +154,13 @@ class ports::staged_ports : public staged {
     }
 
   private:
-    /// A port of the state that comes.
+    /// A port of the new configuration.
     struct row {
         std::string_view name;
         uint16_t place = 0;
         const state::port* wanted = nullptr;
-        std::shared_ptr<open_port> port{};       ///< null: it is to be opened
-        std::shared_ptr<open_port> waits_for{};  ///< one that is to be closed before
+        std::shared_ptr<open_port> port{};       ///< null: not open yet
+        std::shared_ptr<open_port> waits_for{};  ///< a port that must be closed first
 
         [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
         [[nodiscard]] queue_plan::port in_plan() const {
@@ -168,7 +168,7 @@ class ports::staged_ports : public staged {
         }
     };
 
-    /// Null: it is to be opened, or opened anew.
+    /// Null: the port must be opened, or reopened.
     std::shared_ptr<open_port> staying(const std::string& name) const {
         const auto& anew = c_.what.reopened;
         if (std::find(anew.begin(), anew.end(), name) != anew.end()) return nullptr;
@@ -176,7 +176,7 @@ class ports::staged_ports : public staged {
                                         [&](const auto& p) { return p->name == name; });
         return there == of_.open_.end() ? nullptr : *there;
     }
-    /// Those that go and have what is to be opened.
+    /// Removed ports that hold the device of a port to be opened.
     void find_holders(row& r) {
         auto& all = c_.closes_first;
         for (const auto& p : of_.open_) {
@@ -216,8 +216,8 @@ class ports::staged_ports : public staged {
             .pool = of_.pool_};
     }
 
-    /// What can be known before the device is closed. Of other arguments only the driver knows what they
-    /// are good for.
+    /// Checks that are possible before the device is closed. Only the driver can validate other
+    /// arguments.
     result<void> check_ahead(const row& r) const {
         if (r.waits_for->wanted.device != r.wanted->device) return {};
         auto good = r.waits_for->device.could_have(settings_of(r));
@@ -238,10 +238,10 @@ class ports::staged_ports : public staged {
         return {};
     }
 
-    /// What of an open device changes.
+    /// Reconfigure an open port.
     result<void> keep(row& r) {
         open_port& port = *r.port;
-        // Before anybody wants frames as they come: what looks at tags finds them in the frame as well.
+        // Disable VLAN strip before a view needs frames unmodified: find_tag() handles both.
         if (!takes_tags(after_, port.name))
             if (auto done = port.device.take_tags_out(false); !done) return done;
         if (several_buffers_ && !port.device.sends_several_buffers())
@@ -257,13 +257,13 @@ class ports::staged_ports : public staged {
         return {};
     }
 
-    /// To the workers.
+    /// Fill the port's part of the view.
     result<void> show(const row& r) {
         const rxtx::port& device = r.port->device;
         if (auto shared = queues_.share_tx(r.in_plan(), device.tx_queues(), senders_to(r.name));
             !shared)
             return shared;
-        // Which interfaces it leads to is perhaps there already, and stays.
+        // Its interfaces may be set already, and stay.
         datapath::port_view& to = c_.view->port[r.place];
         to.state = &r.port->state;
         to.ethdev_id = device.id();
@@ -280,8 +280,8 @@ class ports::staged_ports : public staged {
         c_.hand_over = queues_.hand_over();
     }
 
-    /// ethdev gives the lowest number that is free, and drivers make addresses of it: in the order of
-    /// those before, each gets its own again.
+    /// ethdev assigns the lowest free id, and some drivers derive MAC addresses from it: open ports
+    /// in the order of their previous ids, so that each gets the same one.
     result<bool> open_rest() {
         std::vector<row*> rest;
         for (row& r : rows_)
@@ -304,12 +304,12 @@ class ports::staged_ports : public staged {
     change& c_;
     const state::desired& after_;
     std::vector<row> rows_;  ///< as after_.ports
-    std::vector<std::shared_ptr<open_port>>
-        open_;  ///< room for those to come; then those that were
+    /// previous ports after commit(); room for the new ones is reserved
+    std::vector<std::shared_ptr<open_port>> open_;
     std::vector<state::port> wanted_;
     queue_plan queues_;
     std::vector<std::pair<open_port*, uint16_t>> mtu_before_;
-    bool several_buffers_ = false;  ///< frames of the longest MTU take them
+    bool several_buffers_ = false;  ///< a frame of the largest MTU needs several mbufs
     bool committed_ = false;
 };
 
@@ -318,7 +318,7 @@ void open_port::lose() noexcept {
     last.rx_missed = device.rx_missed();
     try {
         last.pcie_counts = device.xstats("pcie_");
-    } catch (const std::bad_alloc&) {  // none are known then
+    } catch (const std::bad_alloc&) {  // unknown then
     }
     device.close();
     state.link_up.store(false, std::memory_order_relaxed);
@@ -363,7 +363,7 @@ std::vector<std::shared_ptr<open_port>> ports::give_up() {
     return out;
 }
 
-/// All that was counted at a place before the port that is there now.
+/// Counts at an index before its current port.
 observe::port_totals ports::removed() const {
     std::array<const open_port*, max_ports> at{};
     for (const auto& port : open_) at[port->place] = port.get();
@@ -375,7 +375,7 @@ observe::port_totals ports::removed() const {
 
 namespace {
 
-/// Where routing protocols speak to all routers of a link (IANA's registries of 224.0.0.0/24 and ff02::/16):
+/// Groups of routing protocols (IANA's registries of 224.0.0.0/24 and ff02::/16):
 /// hosts, routers, OSPF, RIP, EIGRP, PIM, VRRP, IS-IS, IGMP or MLD, BABEL.
 void add_groups_of_daemons(std::vector<mac_address>& groups) {
     for (const uint8_t last :
@@ -401,7 +401,7 @@ void ports::listen(const datapath::view& v) noexcept {
             if (auto set = port->device.set_promiscuous(all); !set)
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
-            // What cannot be taken out is looked at in the frame.
+            // If the device cannot strip tags, software reads them from the frame.
             static_cast<void>(port->device.take_tags_out(v.port[port->place].strips_tags));
             std::vector<mac_address> groups;
             for (const datapath::interface& i : v.interfaces)
@@ -417,9 +417,9 @@ void ports::listen(const datapath::view& v) noexcept {
                 }
             if (!groups.empty()) port->device.listen_to(groups);
         }
-    } catch (const std::bad_alloc&) {  // tried again with the next change
+    } catch (const std::bad_alloc&) {  // retried with the next change
         observe::log(observe::log_level::error,
-                     "no memory to tell the ports which addresses to take");
+                     "out of memory: the ports' MAC filters were not updated");
     }
 }
 

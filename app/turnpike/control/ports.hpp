@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ports: devices, opened and closed while workers run. Whose their queues are: queues.hpp.
+// The ports: devices, opened and closed while workers run. Assignment of their queues: queues.hpp.
 //
-// A port has a place as long as it is open; workers' counters are by place. When a place is given to
-// another port, what was counted there before stays in the books under "(removed)". A port that is opened
-// anew is another port, at another place.
+// A port has an index while it is open; workers' counters are by index. When another port gets the
+// index, the counts so far move to "(removed)". A reopened port is a new port, at a new index.
 //
-//   opens beside    what runs goes on, and is closed at retire()
-//   closes first    the device, or its interface, is still a port's that goes: that one is taken out of
-//                   the workers' sight and closed when all else is ready, then this is opened
-//   lost            it has no device: that has vanished, or could not be opened again. The port keeps its
-//                   place and its books; a change that wants it otherwise, or whoever asks, opens it anew
+//   opens beside    the old port keeps running and is closed at retire()
+//   closes first    the device, or its interface, belongs to a port that is removed: exchange() removes that
+//                   port from the view and closes it after all owners have prepared, then opens the new one
+//   lost            a port without a device: the device was unplugged, or could not be reopened. The port keeps
+//                   its index and counters; a change of its configuration, or a request, opens it again
 #pragma once
 
 #include <array>
@@ -26,20 +25,20 @@ struct rte_mempool;
 
 namespace turnpike::control {
 
-/// A port that is open.
+/// An open port.
 struct open_port {
     std::string name{};
     state::port wanted{};
     uint16_t place = 0;
-    const uint64_t life = observe::new_life();  ///< its counts'
+    const uint64_t life = observe::new_life();  ///< counter epoch, for rates
     rxtx::port device;
     datapath::port_state state{};
-    observe::port_totals before{};  ///< what its place had counted when it came
-    bool lost = false;              ///< without a device
-    bool to_come_back = false;      ///< closed for a change that is not made yet
-    /// Of the device, when it was closed.
+    observe::port_totals before{};  ///< counts at its index before it was opened
+    bool lost = false;              ///< has no device
+    bool to_come_back = false;      ///< closed for a change that has not been committed
+    /// Device data at the time of closing.
     struct {
-        uint16_t id = 0;  ///< of ethdev
+        uint16_t id = 0;  ///< ethdev port id
         uint64_t rx_missed = 0;
         std::map<std::string, uint64_t> pcie_counts{};
     } last{};
@@ -51,12 +50,12 @@ struct open_port {
     [[nodiscard]] std::map<std::string, uint64_t> pcie_counts() const {
         return lost ? last.pcie_counts : device.xstats("pcie_");
     }
-    /// Close the device, which no worker knows any more. The port is lost.
+    /// Close the device, which no worker refers to any more. The port becomes lost.
     void lose() noexcept;
 };
 
-/// Of the ports that have no device, and that a change leaves as they are, those that it is to open. One that
-/// does not open is an error.
+/// Lost ports that a change should open although their configuration is unchanged. A port that does
+/// not open is an error.
 struct lost_ports {
     bool all = false;
     std::vector<std::string> named{};
@@ -65,30 +64,31 @@ struct lost_ports {
 /// Threads  control.
 class ports : public owner {
   public:
-    /// counted  everything that was counted at a place, by all workers and control
+    /// counted  total counts at an index, of all workers and control
     using count_function = std::function<observe::port_totals(uint16_t place)>;
 
     ports(rte_mempool* pool, count_function counted) : pool_(pool), counted_(std::move(counted)) {}
 
-    /// Needs workers; gives port_place, view.port, view.queues, hand_over, closes_first and open_rest.
+    /// Needs workers; fills port_place, view.port, view.queues, hand_over, closes_first and
+    /// open_rest.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Those that are open, in the order of the configuration.
+    /// Open ports, in the order of the configuration.
     [[nodiscard]] const std::vector<std::shared_ptr<open_port>>& open() const noexcept {
         return open_;
     }
-    /// Ports without a device that a change is to open: those that it wants otherwise, those that are to come
-    /// back, and those that are asked for. They are said to change.
+    /// Mark lost ports as changed, so that the change opens them: ports whose configuration
+    /// differs, ports with to_come_back, and requested ones.
     void add_lost(state::changes& what, const state::desired& after, const lost_ports& open) const;
-    /// One was closed for a change that was not made.
+    /// Whether a port is closed for a change that failed.
     [[nodiscard]] bool any_to_come_back() const noexcept;
-    /// Those: none is to come back now. In the order of their devices' numbers.
+    /// Clear to_come_back; answers these ports, by ethdev id.
     [[nodiscard]] std::vector<std::shared_ptr<open_port>> give_up();
-    /// Closed meanwhile: packets, as far as they are in no other port's totals.
+    /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
-    /// Tell devices which addresses their interfaces take: all, or their own and their groups.
+    /// Set the devices' MAC filters: promiscuous, or the interfaces' unicast and group addresses.
     void listen(const datapath::view& v) noexcept;
-    /// Close them all; for the end.
+    /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }
 
   private:

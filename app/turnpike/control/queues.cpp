@@ -36,7 +36,7 @@ int32_t queue_plan::sent_by(size_t worker, uint16_t place) const noexcept {
     return there ? running_->queues[worker].tx[place] : -1;
 }
 
-/// -1 where nobody forwards there.
+/// -1: no worker is on the node.
 int queue_plan::node_with_workers(int node) const noexcept {
     const bool any = std::any_of(workers_.begin(), workers_.end(), [&](const change::worker& w) {
         return w.forwards && w.node == node;
@@ -44,7 +44,7 @@ int queue_plan::node_with_workers(int node) const noexcept {
     return any ? node : -1;
 }
 
-/// The worker with the fewest RX queues, of those that forward on the node; -1: of all. There is one.
+/// The worker on the node with the fewest RX queues; -1: on any node. Requires that there is one.
 size_t queue_plan::fewest(int node) const noexcept {
     size_t best = workers_.size();
     for (size_t w = 0; w < workers_.size(); ++w)
@@ -54,7 +54,7 @@ size_t queue_plan::fewest(int node) const noexcept {
     return best;
 }
 
-/// The worker that the port's rx_workers name for a queue.
+/// The worker that rx_workers assigns to a queue.
 result<size_t> queue_plan::named(const port& p, uint16_t queue) const {
     const unsigned lcore = p.wanted->rx_workers[queue % p.wanted->rx_workers.size()];
     const auto at = std::find_if(workers_.begin(), workers_.end(), [&](const change::worker& w) {
@@ -103,9 +103,9 @@ result<void> queue_plan::share_rx(std::span<const port> ports) {
     return {};
 }
 
-/// One by one from whoever has the most to whoever has the fewest; of a port whose queues it has
-/// several of, where there is one: so each gets a share of each port. Those of one node's ports, among its
-/// workers; one that came back to its node's, whoever has it.
+/// Move one queue at a time from the worker with the most to the one with the fewest, preferably of
+/// a port of which the former has several: so each worker gets a share of each port. Per NUMA node;
+/// queues on a worker of another node move back first.
 void queue_plan::even_out(std::vector<movable>& free, int node) {
     const auto astray = [&](const movable& m) {
         return node >= 0 && m.node == node && workers_[m.worker].node != node;
@@ -158,7 +158,7 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
     if (senders.size() > queues)
         return fail(EBUSY, p.wanted->where.text,
                     fmt::format("port '{}' was opened with {} TX queues, and {} workers may send "
-                                "there now; take the port away first, or restart",
+                                "there now; delete the port first, or restart",
                                 p.name, queues, senders.size()));
     std::vector<bool> kept(queues), had(queues);
     for (size_t w = 0; w < workers_.size(); ++w)
@@ -171,7 +171,7 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
     }
     for (const size_t w : senders) {
         if (after_[w].tx[p.place] >= 0) continue;
-        // One that nobody has to let go of first, where there is one.
+        // Prefer a queue that no worker has to release first.
         auto q = std::find(had.begin(), had.end(), false) - had.begin();
         if (q == queues) q = std::find(kept.begin(), kept.end(), false) - kept.begin();
         had[static_cast<size_t>(q)] = kept[static_cast<size_t>(q)] = true;

@@ -19,21 +19,21 @@ std::string_view text_of(unresolved why) noexcept {
         case unresolved::ours:
             return "is our own address";
         case unresolved::broadcast:
-            return "is a network's own or broadcast address";
+            return "is a network or broadcast address";
         case unresolved::beyond:
-            return "a recursive route leads there, and itself nowhere";
+            return "a recursive route leads there, which is unresolved itself";
         case unresolved::too_deep:
             return "leads back to itself, or through more than 8 recursive routes";
     }
     return "";
 }
-static_assert(most_recursions == 8);  // as the text has it
+static_assert(most_recursions == 8);  // the number in the error text
 
 namespace {
 
 auto name_of_way(const recursive_way& w) { return std::tie(w.drops, w.to.via, w.to.interface); }
 
-/// Ways of several gateways with their parts, each way once.
+/// The next hops of several gateways with their shares, without duplicates.
 class gathered_ways {
   public:
     void add(const resolved_gateways& gateways, const state::route_target& target) {
@@ -69,7 +69,8 @@ class gathered_ways {
     std::vector<recursive_way> ways_;
 };
 
-/// The smallest whole numbers that are as the parts are; where they would be large, nearly so.
+/// Scale weights to the smallest integers in the same ratio, or, if one would exceed 65,535, to the
+/// nearest ratio that fits.
 void make_whole(std::vector<recursive_way>& ways) {
     constexpr double most = 65535, near = 1e-6;
     double least = 1, greatest = 0;
@@ -111,10 +112,10 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
         r.why = match.why;
         r.ways = match.ways;
         if (match.next == nullptr) continue;
-        r.why = unresolved::too_deep;  // until it is known better
+        r.why = unresolved::too_deep;  // until resolved
         left.push_back(&one);
     }
-    // In each round those whose gateways are all known from the rounds before: a path grows by one.
+    // Each round resolves the gateways whose next gateways were resolved in earlier rounds.
     for (unsigned depth = 0; depth < most_recursions && !left.empty(); ++depth) {
         std::set<ip_address> open;
         for (const auto* one : left) open.insert(one->first);
@@ -133,7 +134,7 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
             r.ways = ways.take();
             r.why = r.ways.empty() ? unresolved::beyond : unresolved::none;
         }
-        if (later.size() == left.size()) break;  // a circle, and who leads into it
+        if (later.size() == left.size()) break;  // only loops, and paths into loops, are left
         left.swap(later);
     }
     return out;
@@ -141,7 +142,7 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
 
 namespace {
 
-/// Longest prefixes of a VRF as it is to be.
+/// Longest-prefix matches in a VRF of the new configuration.
 class match_finder {
   public:
     match_finder(const change& c, const change::table& t, const next_hops& hops)
@@ -152,7 +153,7 @@ class match_finder {
                 fixed_.emplace(name.address, &name.interface);
     }
 
-    /// known  the longest prefix, where nothing was changed that holds the gateway
+    /// known  the previous longest prefix, if no changed prefix contains the gateway
     [[nodiscard]] longest_match find(const ip_address& gateway,
                                      const resolved_gateway* known) const {
         longest_match out{.why = unresolved::no_route};
@@ -167,8 +168,8 @@ class match_finder {
     }
 
   private:
-    /// What counts for a prefix, as for packets (routes.hpp), but for neighbours that are not the operator's word:
-    /// those come and go.
+    /// The active route of a prefix, as in routes.hpp, but with only the operator's static
+    /// neighbours: others come and go.
     bool match_at(const ip_prefix& to, const ip_address& gateway, longest_match& out) const {
         const auto derived = t_.derived.find(to);
         const bool connected = derived != t_.derived.end();
@@ -237,18 +238,17 @@ class match_finder {
     const change& c_;
     const change::table& t_;
     const next_hops& hops_;
-    std::map<uint16_t, const std::string*> names_;  ///< of interfaces, by place
-    std::map<ip_address, const std::string*>
-        fixed_;  ///< the operator's neighbours: their interfaces
+    std::map<uint16_t, const std::string*> names_;    ///< interface names by index
+    std::map<ip_address, const std::string*> fixed_;  ///< static neighbours: their interfaces
 };
 
-/// Whether prefixes may count other than before, of which the routes' own changes say nothing.
+/// Whether active routes may have changed without a change of the routes themselves.
 bool all_anew(const state::changes& what) {
     return !what.ports.empty() || !what.interfaces.empty() || !what.bridges.empty() ||
            !what.tunnels.empty() || !what.vrfs.empty() || !what.neighbours.empty() || what.settings;
 }
 
-/// Those for which a longer prefix may have come, or the longest gone.
+/// Gateways for which a longer prefix may have been added, or the longest removed.
 std::set<ip_address> touched(const resolved_gateways& known, const change::table& t) {
     std::set<ip_address> out;
     const auto add = [&](const ip_prefix& to) {

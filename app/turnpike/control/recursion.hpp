@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where gateways of recursive routes are: by the longest prefix of their VRF that holds them, whoever says it (a
-// connected network, the operator, the kernel). That may be a recursive route itself. doc/design/0021-recursive-routes.md
+// Resolution of recursive routes: the longest prefix of the VRF that contains the gateway gives its next hops, from
+// any source (connected, operator, kernel). That route may be recursive, too. doc/design/0021-recursive-routes.md
 //
 //   10.9.0.0/16 via 192.0.2.1 recursive --+
-//   10.8.0.0/16 via 192.0.2.1 recursive --+--> gateway 192.0.2.1 --> 192.0.2.0/24 --> its ways: two neighbours
-//   (a thousand more)                   --+    one hop for all         of the longest prefix
+//   10.8.0.0/16 via 192.0.2.1 recursive --+--> gateway 192.0.2.1 --> 192.0.2.0/24 --> next hops: two neighbours
+//   (a thousand more)                   --+    one index for all      by the longest prefix
 #pragma once
 
 #include <functional>
@@ -19,54 +19,56 @@
 
 namespace turnpike::control {
 
-/// Why a gateway leads nowhere.
+/// Why a gateway is not resolved.
 enum class unresolved : uint8_t {
     none,
     no_route,
     only_default,
     ours,
     broadcast,
-    beyond,  ///< a gateway of the recursive route that leads there
+    beyond,  ///< a gateway of the recursive route to it is not resolved
     too_deep,
 };
-/// For operators.
+/// Text for operators.
 [[nodiscard]] std::string_view text_of(unresolved why) noexcept;
 
-/// Recursive routes that one may go through. No path is longer that is not a mistake, or a circle.
+/// Maximum depth of recursion. A longer path is a configuration error or a loop.
 inline constexpr unsigned most_recursions = 8;
 
-/// One of the ways that a gateway's packets go.
+/// One of a gateway's next hops.
 struct recursive_way {
-    /// A neighbour on a link; its weight is not said here. Of one that drops: `via` is the gateway.
+    /// A neighbour on a link; its weight is unused. With `drops`: `via` is the gateway.
     state::route_member to{};
-    std::optional<uint32_t> drops{};  ///< a fixed hop (datapath/next_hop.hpp)
-    double part = 1;                  ///< of the gateway's packets
+    /// index of a fixed next hop of kind drop (datapath/next_hop.hpp)
+    std::optional<uint32_t> drops{};
+    double part = 1;  ///< share of the gateway's packets
 };
 
-/// What the longest prefix says that holds a gateway.
+/// The route by the longest prefix that contains a gateway.
 struct longest_match {
     ip_prefix to{};
-    unresolved why = unresolved::none;  ///< not none: neither of the others
+    unresolved why = unresolved::none;  ///< if set, the other fields are empty
     std::vector<recursive_way> ways{};
-    const state::route_target* next = nullptr;  ///< recursive: its gateways say it
+    /// recursive: the target whose gateways give the next hops
+    const state::route_target* next = nullptr;
 };
 
 struct resolved_gateway {
-    std::optional<ip_prefix> through{};  ///< the longest prefix that holds it
+    std::optional<ip_prefix> through{};  ///< longest prefix that contains it
     unresolved why = unresolved::none;
-    std::vector<recursive_way> ways{};  ///< empty where `why` is not none
+    std::vector<recursive_way> ways{};  ///< empty if `why` is set
 };
 using resolved_gateways = std::map<ip_address, resolved_gateway>;
 
-/// matches  of all gateways, with those that `next` names
-/// A gateway is resolved where no path from it has more than most_recursions recursive routes: so none that is part
-/// of a circle is, nor one that leads into it. Where a route's gateways are several, those that are resolved count.
-/// Throws std::bad_alloc
+/// matches  of all gateways, including those of `next`
+/// A gateway is resolved if each path from it has at most most_recursions recursive routes; so a
+/// gateway in a loop, or leading into one, is unresolved. If a route has several gateways, the
+/// resolved ones are used. Throws std::bad_alloc
 [[nodiscard]] resolved_gateways resolve(const std::map<ip_address, longest_match>& matches);
 
-/// What a target's packets do: the ways of its gateways by their weights, each once, in one order, of which the first
-/// state::most_route_members count; those that drop only where all do. The parts are whole numbers, 65,535 the most.
-/// Empty: no gateway is resolved.
+/// The next hops of a target: its gateways' next hops, by their weights, without duplicates, in a
+/// fixed order, at most state::most_route_members; dropping ones only if all drop. Shares are
+/// scaled to integers up to 65,535. Empty: no gateway is resolved.
 [[nodiscard]] std::vector<recursive_way> ways_of(const state::route_target& target,
                                                  const resolved_gateways& gateways);
 
@@ -75,10 +77,10 @@ class recursion : public owner {
   public:
     explicit recursion(const next_hops& hops) : hops_(hops) {}
 
-    /// Needs the tables with their derived routes; gives change::leading::ways.
+    /// Needs the tables with their derived routes; fills change::leading::ways.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Of what runs; null: no recursive route of the VRF has that gateway.
+    /// Resolution in the running configuration; null: no recursive route of the VRF has that gateway.
     [[nodiscard]] const resolved_gateway* find(uint8_t vrf, const ip_address& gateway) const;
 
   private:

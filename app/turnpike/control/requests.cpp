@@ -16,10 +16,10 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int deepest = 8;  ///< of a request's JSON
+constexpr int deepest = 8;  ///< nesting limit of a request's JSON
 
 std::string text_of(const json& j) {
-    // Whatever a file or a device is called: what is no UTF-8 is replaced.
+    // Names of files and devices may be invalid UTF-8, which is replaced.
     return j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -32,7 +32,7 @@ json parse(std::string_view line) {
             return depth <= deepest;
         });
     } catch (const json::exception& e) {
-        throw error{EINVAL, {}, std::string("the line is no JSON: ") + e.what()};
+        throw error{EINVAL, {}, std::string("the line is not JSON: ") + e.what()};
     }
     if (deep) throw error{EINVAL, {}, "the JSON is nested too deep"};
     if (!request.is_object())
@@ -70,7 +70,7 @@ struct request_table {
     static json configuration(requests& r, const request_fields& f, const sources::socket_peer&) {
         return r.changes_.configuration(f);
     }
-    /// One that changes what runs, or its file.
+    /// Requests that change the configuration or its file.
     template <json (change_requests::*Make)(const request_fields&, const sources::socket_peer&)>
     static json by(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return (r.changes_.*Make)(f, from);
@@ -86,7 +86,7 @@ struct request_table {
         if (f.text("what") != "counters")
             throw error{EINVAL, "what", "only \"counters\" can be cleared"};
         r.controller_.clear_counters();
-        observe::log(observe::log_level::notice, who_is(from) + " cleared what `show` counts",
+        observe::log(observe::log_level::notice, who_is(from) + " cleared the counters of `show`",
                      {{"who", who_is(from)}, {"what", "clear"}});
         return {{"cleared", "counters"}};
     }
@@ -104,28 +104,29 @@ struct request_table {
 };
 
 const request_table::row request_table::rows[17] = {
-    {"help", help, "what there is"},
-    {"show", show_what, "what runs; what: one of those below"},
-    {"check", check, "whether a configuration is whole"},
-    {"diff", diff, "what it would change"},
-    {"apply", by<&change_requests::apply>, "become what it says: all of it, or nothing"},
+    {"help", help, "the requests, and the subjects of show"},
+    {"show", show_what, "running state; what: a subject below"},
+    {"check", check, "validate a configuration"},
+    {"diff", diff, "its differences to the running configuration"},
+    {"apply", by<&change_requests::apply>, "apply a configuration: all of it, or nothing"},
     {"change", by<&change_requests::change>,
-     "add, replace or del objects, set settings: all of them, or none"},
-    {"routes", by<&change_requests::routes>, "many changes of routes, as lines, in parts"},
+     "add, replace or del objects, set settings: all, or none"},
+    {"routes", by<&change_requests::routes>, "many route changes, as lines, in parts"},
     {"reload", by<&change_requests::reload>,
      "apply the file that turnpike was started with, as SIGHUP does"},
-    {"confirm", by<&change_requests::confirm>, "a change that would be undone is to stay"},
-    {"rollback", by<&change_requests::rollback>, "become what ran so many changes back"},
-    {"states", states, "the states that a rollback can go back to"},
+    {"confirm", by<&change_requests::confirm>,
+     "keep the pending change, which rolls back otherwise"},
+    {"rollback", by<&change_requests::rollback>,
+     "apply an earlier configuration; back: how many changes ago"},
+    {"states", states, "the earlier configurations for rollback"},
     {"save", by<&change_requests::save>,
-     "write what runs to the file that turnpike was started with"},
-    {"configuration", configuration, "what save would write, by the page"},
-    {"flush", flush, "what: fdb; bridges learn anew, all or what bridge, port, vlan and mac say"},
-    {"trace", trace,
-     "write down the way of the next packets, as many as packets says; port, address, dropped: "
-     "those alone"},
-    {"explain", explain, "what becomes of a frame that comes in by port: frame, or from and to"},
-    {"clear", clear, "what: counters; what `show` counts begins at 0 again"},
+     "write the running configuration to the file that turnpike was started with"},
+    {"configuration", configuration, "the text that save would write, by the page"},
+    {"flush", flush, "delete learned entries; what: fdb; filters: bridge, port, vlan, mac"},
+    {"trace", trace, "trace the next packets; packets: how many; filters: port, address, dropped"},
+    {"explain", explain,
+     "trace a synthetic frame on port, without sending it: frame, or from and to"},
+    {"clear", clear, "restart the counters of `show` at 0; what: counters"},
 };
 
 std::string requests::greeting() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator may ask while turnpike forwards: turnpike.control/1, a JSON object a line
-// (doc/control.md). One table has every request; what `show` shows has another (show.cpp).
+// Requests of the control socket while turnpike forwards: protocol turnpike.control/1, one JSON object per
+// line (doc/control.md). One table lists the requests, another the subjects of `show` (show.cpp).
 //
 //   line --> request --> controller --> {"result": ...} or {"error": {"what", "where", "code"}}
 #pragma once
@@ -17,23 +17,22 @@ namespace turnpike::control {
 /// Threads  control.
 class requests {
   public:
-    /// file  the configuration that reload() reads
+    /// file  configuration file for reload()
     requests(controller& c, std::string file) : controller_(c), changes_(c, std::move(file)) {}
 
-    /// What a client is told first.
+    /// First line to a client.
     [[nodiscard]] static std::string greeting();
-    /// The answer to a line; changes are said in the log, with who made them. Throws nothing but
-    /// bad_alloc.
+    /// Answers  the reply to a line. Changes are logged with the client's identity. Throws only bad_alloc.
     [[nodiscard]] std::string answer(std::string_view line, const sources::socket_peer& from);
-    /// An error as an answer.
+    /// An error reply.
     [[nodiscard]] static std::string refusal(const error& why);
 
-    /// Read the file again and become what it says; what runs stays where that cannot be. The log
-    /// says which, and who wanted it.
+    /// Read the file again and apply it; if that fails, the running configuration stays. The result
+    /// is logged with the client's identity.
     [[nodiscard]] result<state::changes> reload(const std::string& by);
-    /// To be called often: what was not confirmed in time is undone.
+    /// Rolls back a change that was not confirmed in time. Call often.
     void tick() noexcept { changes_.tick(); }
-    /// A client's connection has ended.
+    /// A client has disconnected.
     void gone(const sources::socket_peer& p) noexcept { changes_.forget(p.connection); }
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK 25.11's rte_ring_elem.h does not say that what it declares is C's, so C++ would look for another
+// DPDK 25.11's rte_ring_elem.h lacks extern "C", so a C++ caller would link against another
 // rte_ring_create_elem().
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace turnpike::control {
 
-/// rte_ring_create_elem() of every DPDK.
+/// rte_ring_create_elem() of every DPDK version.
 extern "C" rte_ring* create_ring_of(const char* name, unsigned element_bytes, unsigned count,
                                     int socket_id, unsigned flags) __asm__("rte_ring_create_elem");
 

@@ -46,14 +46,15 @@ class vrfs::staged_vrfs : public staged {
     std::map<std::string, uint8_t, std::less<>> after_;
 };
 
-/// Those that go keep their places until workers have moved on, so those that come need others.
+/// A removed VRF keeps its index until the end of the grace period, so a new one needs another
+/// index.
 result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
     const auto fresh = static_cast<size_t>(
         std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
                       [&](const auto& v) { return !places_.contains(v.first); }));
     if (std::max<size_t>(places_.size(), 1) + fresh > datapath::max_vrfs)
         return fail(ENOSPC, c.after.file,
-                    "so many VRFs at once, beside those that go: take some away first");
+                    "too many VRFs at a time, with those being removed: delete some first");
     return std::make_unique<staged_vrfs>(*this, c);
 }
 
@@ -119,7 +120,7 @@ class route_tables::staged_tables : public staged {
         for (const auto& one : ready_) one->commit();
         of_.tables_.swap(after_);
     }
-    // Tables that are gone go with this: workers have moved on then.
+    // Removed tables are destroyed with this object, after the grace period.
 
   private:
     route_tables& of_;

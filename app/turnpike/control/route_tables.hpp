@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The VRFs: which place each has in the view, and the routes of each. Two owners: the first says, before
-// interfaces are made, what tables there are; the other one, the last of all, writes them.
+// The VRFs: their indices in the view, and the routes of each. Two owners: `vrfs` assigns the indices before
+// interfaces are prepared; `route_tables` writes the routes, as the last owner.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace turnpike::control {
 /// Threads  control.
 class vrfs : public owner {
   public:
-    /// A VRF keeps its place as long as it is there; the main one, "", has 0.
+    /// A VRF keeps its index while it exists; the main one, "", has 0.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& places() const noexcept {
@@ -31,30 +31,30 @@ class vrfs : public owner {
 /// Threads  control; workers look up in the FIBs meanwhile.
 class route_tables : public owner {
   public:
-    /// With the main one. Errors  ENOMEM
+    /// Creates the main table. Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<route_tables>> create(rcu::qsbr& rcu);
 
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Host routes of neighbours, as routes has them; those of a VRF that went are nowhere.
+    /// Host routes of neighbours; no effect for a removed VRF.
     [[nodiscard]] result<void> set_host(uint8_t vrf, const ip_address& a, uint32_t hop,
                                         uint32_t link_hop);
     [[nodiscard]] result<void> clear_host(uint8_t vrf, const ip_address& a);
-    /// The hop of a destination, as a worker would find it.
+    /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(uint8_t vrf, const ip_address& destination) const noexcept;
 
-    /// routes::is_on_link() of a VRF.
+    /// routes::is_on_link() in a VRF.
     [[nodiscard]] bool is_on_link(uint8_t vrf, const ip_address& a,
                                   uint32_t link_hop) const noexcept {
         return tables_[vrf] != nullptr && tables_[vrf]->is_on_link(a, link_hop);
     }
 
-    /// Of a VRF that is there.
+    /// Requires  the VRF exists
     [[nodiscard]] routes& of(uint8_t vrf) const noexcept { return *tables_[vrf]; }
-    /// Of the main one.
+    /// The main table.
     [[nodiscard]] routes& main() const noexcept { return *tables_[0]; }
     [[nodiscard]] bool incomplete() const noexcept;
-    /// Of all VRFs, IPv4 and IPv6.
+    /// Number of routes in all VRFs, IPv4 and IPv6.
     [[nodiscard]] std::pair<uint64_t, uint64_t> count() const noexcept;
 
   private:
@@ -62,7 +62,7 @@ class route_tables : public owner {
     explicit route_tables(rcu::qsbr& rcu) : rcu_(rcu) {}
 
     rcu::qsbr& rcu_;
-    std::array<std::shared_ptr<routes>, datapath::max_vrfs> tables_{};  ///< null: nobody's place
+    std::array<std::shared_ptr<routes>, datapath::max_vrfs> tables_{};  ///< null: unused index
 };
 
 }  // namespace turnpike::control

@@ -14,13 +14,13 @@ struct setting {
     const char *family, *name;
     char value;
 };
-// Of IPv4 accept_redirects of `all` counts, too, where forwarding is off (IN_DEV_RX_REDIRECTS).
+// With IPv4 forwarding off, accept_redirects of `all` counts, too (IN_DEV_RX_REDIRECTS).
 constexpr setting settings[] = {{"ipv4", "accept_redirects", '0'}, {"ipv4", "forwarding", '1'},
                                 {"ipv6", "accept_ra", '0'},        {"ipv6", "autoconf", '0'},
                                 {"ipv6", "accept_redirects", '0'}, {"ipv6", "forwarding", '1'}};
 
 result<void> set(const std::string& file, char value) {
-    // Read first: a container's /proc/sys may be read-only, and already right.
+    // Read first: a container's /proc/sys may be read-only, with the right value.
     char now[2] = {};
     const owned_fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (in.get() < 0) return fail(errno, file, "cannot be read");
@@ -29,7 +29,7 @@ result<void> set(const std::string& file, char value) {
     if (out.get() >= 0 && ::write(out.get(), &value, 1) == 1) return {};
     const int code = errno;
     return fail(code, file,
-                fmt::format("cannot be set to {}, as a router has it; set it under conf/default "
+                fmt::format("cannot be set to {}, which a router needs; set it under conf/default "
                             "before turnpike starts",
                             value));
 }

@@ -10,9 +10,9 @@ namespace turnpike::control {
 namespace {
 
 constexpr int any_socket = -1;
-/// More writes than this, and more than one route in four: the table is built anew. A load costs as much
-/// as some 8,000 writes up to 10,000 routes, as many as a third of the routes at 100,000, a seventh at
-/// 900,000 (turnpike-bench-fib: the time of a load times updates a second).
+/// Rebuild the FIB if there are more writes than this, and more than one route in four. A rebuild
+/// costs as much as some 8,000 writes up to 10,000 routes, as a third of the routes at 100,000, as
+/// a seventh at 900,000 (turnpike-bench-fib: the time of a load times updates a second).
 constexpr size_t many_writes = 8192;
 
 template <class Fib>
@@ -160,8 +160,8 @@ void routes::for_each(const ip_prefix& from, const visitor& visit) const {
     }
 }
 
-/// Every prefix for which something may differ, and what is to be there. Of those that are there twice both say
-/// the same.
+/// Every prefix whose active route may change, and its next hop. Duplicates have the same
+/// value.
 routes::writes routes::writes_for(const change::table& t) const {
     const sources after = {{t.operators.set, t.operators.hop_of_target},
                            {t.learned.set, t.learned.hop_of_target},
@@ -174,7 +174,7 @@ routes::writes routes::writes_for(const change::table& t) const {
         else
             out.v4.push_back({to.address.v4(), to.length, hop});
     };
-    // Targets that read the same but are another hop now: their interface was made anew.
+    // Targets that are unchanged but have another next hop, because their interface was recreated.
     const auto add_moved = [&](const leading& was, const leading& is) {
         if (was.set == nullptr) return;
         std::vector<bool> moved(is.set->targets().size());
@@ -218,7 +218,7 @@ result<void> routes::load(const sources& from) {
     };
     v4.reserve((from.operators.set == nullptr ? 0 : from.operators.set->size()) +
                (from.learned.set == nullptr ? 0 : from.learned.set->size()) + from.derived.size());
-    // Of equal prefixes the last counts.
+    // The last of several duplicates counts.
     for (const auto& [to, h] : hosts_) put(to, h.hop);
     put_all(from.learned);
     for (const auto& [to, hop] : from.derived)
@@ -226,7 +226,7 @@ result<void> routes::load(const sources& from) {
     put_all(from.operators);
     for (const auto& [to, hop] : from.derived)
         if (hop == datapath::fixed_hop::local) put(to, hop);
-    // Routes to a link that are as long as a host's.
+    // On-link host routes, as long as a neighbour's host route.
     for (const auto& [to, h] : hosts_)
         if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)
             put(to, h.hop);
@@ -276,10 +276,10 @@ class routes::staged_routes : public staged {
     }
 
   private:
-    /// So many at a time: the nodes that they replace are used again for the next ones.
+    /// Batch size: nodes freed by a batch are reused by the next one.
     static constexpr size_t together = 2048;
 
-    /// From here on the first `shown` of them are what takes them back.
+    /// The first `shown` writes are replaced by their undo.
     template <class Fib, class Change>
     static result<void> show_all(Fib& fib, std::vector<Change>& all, size_t& shown) {
         while (shown < all.size()) {

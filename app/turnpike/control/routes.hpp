@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The routes of a VRF: what the operator wrote, what follows from addresses, what is learned of the kernel, and the
-// neighbours that are known, in one FIB for each family. Of one prefix counts, in this order: an address of
-// ours, the operator's route, a connected network (or its broadcast address), a learned route, a known
-// neighbour's host route.
+// The routes of a VRF: the operator's, those derived from addresses, the kernel's, and host routes of resolved
+// neighbours, in one FIB per family. Precedence for one prefix: local address, operator's route, connected
+// network (or its broadcast address), learned route, neighbour's host route.
 #pragma once
 
 #include <functional>
@@ -18,7 +17,7 @@
 
 namespace turnpike::control {
 
-/// Why a route is there, as it counts.
+/// The source of the active route of a prefix.
 enum class route_origin : uint8_t { address, configured, connected, learned, neighbour };
 inline constexpr std::string_view route_origin_names[] = {"address", "configured", "connected",
                                                           "learned", "neighbour"};
@@ -29,30 +28,30 @@ class routes {
     /// Errors  ENOMEM
     [[nodiscard]] static result<std::unique_ptr<routes>> create(rcu::qsbr& rcu);
 
-    /// Many routes are built beside what is there and shown at once; few are written into it, a
-    /// batch after the other, and taken back where one of them fails. The last owner: nothing else can fail behind it.
+    /// A large change builds new FIBs and publishes them at once; a small one updates the FIBs in
+    /// batches, and rolls back if one fails. The last owner, so no later owner can fail.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change::table& t);
 
-    /// The host route of a neighbour. Errors  ENOMEM, ENOSPC: it has none
-    /// link_hop  of what routes lead to the link that it is on: where such a route is as long, the neighbour counts
+    /// Set the host route of a neighbour. Errors  ENOMEM, ENOSPC: not set
+    /// link_hop  next hop of the neighbour's on-link networks: a route as long by that next hop yields to the neighbour
     [[nodiscard]] result<void> set_host(const ip_address& a, uint32_t hop, uint32_t link_hop);
-    /// Errors  ENOMEM: it still has it
+    /// Errors  ENOMEM: still set
     [[nodiscard]] result<void> clear_host(const ip_address& a);
 
-    /// The hop of a destination, as a worker would find it.
+    /// Next hop of a destination, as in the workers' lookup.
     [[nodiscard]] uint32_t lookup(const ip_address& destination) const noexcept;
 
-    /// Whether routes lead an address to the link that a hop is of, it being a neighbour there; neighbours' own host
-    /// routes are not asked.
+    /// Whether the route to an address, neighbours' host routes aside, is by the on-link next hop
+    /// `link_hop`.
     [[nodiscard]] bool is_on_link(const ip_address& a, uint32_t link_hop) const noexcept;
 
-    /// Those that count, in order from a prefix on, until `visit` answers false.
+    /// Visit active routes, in order from a prefix on, until `visit` answers false.
     using visitor = std::function<bool(const ip_prefix&, uint32_t hop, route_origin)>;
     void for_each(const ip_prefix& from, const visitor& visit) const;
 
-    /// A refused change could not be taken back whole; the next one builds the tables anew.
+    /// A refused change could not be rolled back completely; the next change rebuilds the FIBs.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
-    /// Routes that were written into the FIBs, since the start.
+    /// Number of route writes into the FIBs since the start.
     [[nodiscard]] uint64_t written() const noexcept { return written_; }
 
     [[nodiscard]] const fib::fib4& v4() const noexcept { return *v4_; }
@@ -70,7 +69,7 @@ class routes {
     routes() = default;
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
-    /// A set of routes of a state, and the hops that they lead to.
+    /// The routes of one source, with their next hops.
     struct leading {
         const state::route_set* set = nullptr;
         const std::vector<uint32_t>& hop_of_target;
@@ -83,10 +82,10 @@ class routes {
     [[nodiscard]] sources running() const noexcept {
         return {{operators_, hop_of_target_}, {learned_, hop_of_learned_}, derived_};
     }
-    /// What counts for a prefix but for neighbours, and why.
+    /// Active route of a prefix, neighbours aside, and its source.
     [[nodiscard]] static std::optional<std::pair<uint32_t, route_origin>> routed_hop(
         const ip_prefix& to, const sources& from);
-    /// What counts for a prefix, and why; none: there is no route.
+    /// Active route of a prefix and its source; none: no route.
     [[nodiscard]] std::optional<std::pair<uint32_t, route_origin>> effective(
         const ip_prefix& to, const sources& from) const;
     [[nodiscard]] std::optional<uint32_t> effective_hop(const ip_prefix& to,
@@ -103,9 +102,10 @@ class routes {
     std::map<ip_prefix, host> hosts_;
     uint64_t written_ = 0;
     bool incomplete_ = false;
-    bool links_ = false;  ///< some route of the operator's, or a learned one, leads to a link
-    const state::route_set *operators_ = nullptr, *learned_ = nullptr;  ///< of what runs
-    std::vector<uint32_t> hop_of_target_, hop_of_learned_;              ///< likewise
+    bool links_ = false;  ///< some route of the operator or the kernel is on-link
+    const state::route_set *operators_ = nullptr,
+                           *learned_ = nullptr;             ///< of the running configuration
+    std::vector<uint32_t> hop_of_target_, hop_of_learned_;  ///< likewise
 };
 
 }  // namespace turnpike::control

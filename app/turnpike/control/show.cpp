@@ -24,7 +24,7 @@ json name_or_null(const std::string& name) { return name.empty() ? json(nullptr)
 /// Since the start, or since `clear counters`.
 json shown_of(controller& c) { return observe::to_json(c.shown_report()); }
 
-/// Numbers that count, and since when.
+/// Counters, with the start of their period.
 json counted(controller& c, const json& duration_s, const char* name, json what) {
     return {{"since_s", duration_s}, {"cleared", c.cleared()}, {name, std::move(what)}};
 }
@@ -34,7 +34,7 @@ json show_report(controller& c, const request_fields& f) {
     return observe::to_json(c.report());
 }
 
-/// What is configured, beside what the report says of each.
+/// Configuration and report of each port.
 json show_ports(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
@@ -59,7 +59,7 @@ json show_ports(controller& c, const request_fields& f) {
     return counted(c, r["duration_s"], "ports", std::move(r["ports"]));
 }
 
-/// Each port's transactions, from every source that there is.
+/// PCIe transactions of each port, from every available source.
 json show_pcie(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c), all = json::array();
@@ -130,7 +130,7 @@ json show_isa(controller& c, const request_fields& f) {
     return {{"isa", std::move(shown_of(c)["isa"])}};
 }
 
-/// Which lcore polls which queues.
+/// Queues by lcore.
 json show_workers(controller& c, const request_fields& f) {
     f.expect("");
     std::map<uint16_t, std::string> names;
@@ -185,7 +185,7 @@ json show_memory(controller& c, const request_fields& f) {
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 
-/// The kernel's side: interfaces that it has, too, and what was heard of it.
+/// Interfaces that the kernel has, and the state of netlink.
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
     const state::control_plane& says = c.running().control_plane;
@@ -221,30 +221,29 @@ struct subject {
     std::string_view help;
 };
 constexpr subject subjects[] = {
-    {"report", show_report, "the whole report, turnpike.report/1: always since the start"},
+    {"report", show_report, "the whole report, turnpike.report/1, always since the start"},
     {"ports", show_ports, "devices, their settings and counters"},
-    {"interfaces", show_interfaces, "addresses, patches and access lists"},
-    {"routes", show_routes, "routes that count; to: a prefix, longer: those below it too"},
-    {"route", show_route, "what a lookup of an address gives, on the workers' table"},
-    {"neighbours", show_neighbours, "who is known or asked for"},
-    {"next-hops", show_next_hops, "what routes lead to"},
+    {"interfaces", show_interfaces, "addresses, cross-connects and ACLs"},
+    {"routes", show_routes, "active routes; to: a prefix, longer: its longer prefixes, too"},
+    {"route", show_route, "lookup of an address in the workers' FIB"},
+    {"neighbours", show_neighbours, "neighbour entries"},
+    {"next-hops", show_next_hops, "next hops of routes"},
     {"control-plane", show_control_plane,
-     "interfaces that the kernel has, too, and what was heard of it"},
-    {"vrfs", show_vrfs, "VRFs, their interfaces, and how many routes each has"},
-    {"bridges", show_bridges, "bridges, their members, and what each VLAN counted"},
-    {"fdb", show_fdb, "stations that bridges know; bridge, port, vlan, mac: those alone"},
-    {"heard", show_heard,
-     "who has which address, as bridges with neigh_suppress heard it; bridge: its alone"},
-    {"tunnels", show_tunnels, "tunnels, and what went through each, and through each network"},
-    {"acl", show_acl, "access lists where they are bound, with what they counted"},
-    {"drops", show_drops, "packets that went no further, by reason"},
-    {"trace", show_trace, "the way of packets that was written down; from: the first one"},
-    {"cost", show_cost, "cycles a packet, by worker and stage"},
-    {"pcie", show_pcie, "PCIe transactions a packet, modelled and counted, by port"},
-    {"isa", show_isa, "the kernels that were chosen"},
-    {"workers", show_workers, "which lcore polls which queues"},
-    {"config", show_config, "the configuration that runs, and how often it changed"},
-    {"memory", show_memory, "buffers, tables, neighbours"},
+     "interfaces that the kernel has, and the state of netlink"},
+    {"vrfs", show_vrfs, "VRFs, their interfaces and numbers of routes"},
+    {"bridges", show_bridges, "bridges, their members, and counters by VLAN"},
+    {"fdb", show_fdb, "FDB entries; filters: bridge, port, vlan, mac"},
+    {"heard", show_heard, "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
+    {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
+    {"acl", show_acl, "ACLs where they are bound, with counters"},
+    {"drops", show_drops, "dropped packets, by reason"},
+    {"trace", show_trace, "recorded packet traces; from: number of the first"},
+    {"cost", show_cost, "cycles per packet, by worker and stage"},
+    {"pcie", show_pcie, "PCIe transactions per packet, modelled and counted, by port"},
+    {"isa", show_isa, "the kernels that were selected for this CPU"},
+    {"workers", show_workers, "RX queues by lcore"},
+    {"config", show_config, "the running configuration, and its number of changes"},
+    {"memory", show_memory, "mbufs, tables, neighbours"},
 };
 
 [[noreturn]] void refuse(std::string_view name, const std::string& what) {

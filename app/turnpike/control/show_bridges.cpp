@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bridges, and the stations that they know: a million at most, so by the page.
+// Bridges and their FDB entries: up to a million, so by the page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ json member_json(const state::bridge_member& m) {
     return out;
 }
 
-/// What was counted, by VLAN; only those where there was anything.
+/// Counters by VLAN, without zeros.
 json vlans_json(const bridges& all, const std::string& name, const state::bridge& b) {
     json out = json::array();
     const uint16_t first = all.first_domain_of(name),
@@ -41,7 +41,7 @@ json vlans_json(const bridges& all, const std::string& name, const state::bridge
     return out;
 }
 
-/// What a request says of stations.
+/// FDB filter of a request.
 bridges::which which_of(controller& c, const request_fields& f) {
     bridges::which w;
     if (f.has("bridge")) {
@@ -77,7 +77,7 @@ json station_json(controller& c, const known_station& s) {
             {"age_s", s.fixed ? json(nullptr) : json(s.age_s)}};
 }
 
-/// What was heard, in order.
+/// Bindings in order.
 using heard = std::pair<datapath::address_key, datapath::bound_address>;
 std::vector<heard> all_heard(bridges& of) {
     std::vector<heard> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routes, neighbours and next hops: there may be a million, so they are shown by the page, each from its
-// key on. A page is a part of one of control's rounds.
+// Routes, neighbours and next hops: up to a million, so shown by the page, each page from a key on. A page takes a
+// part of one iteration of control.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Who shares a group's traffic, and by how much now.
+/// Members of a group, with their current shares.
 void add_members(controller& c, uint32_t index, json& out) {
     const auto group = c.groups().of_hop(index);
     out["buckets"] = group.buckets;
@@ -62,7 +62,7 @@ json hop_json(controller& c, uint32_t index) {
 
 namespace {
 
-/// Why it is there; of a learned one, whose it is.
+/// Source of a route; of a learned one, its protocol.
 void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     out["origin"] = route_origin_names[static_cast<size_t>(origin)];
     if (origin != route_origin::learned) return;
@@ -73,10 +73,10 @@ void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, rout
     out["metric"] = learned->metric;
 }
 
-/// One alone stands for itself.
+/// A single element without a list.
 json alone_or_all(json list) { return list.size() == 1 ? json(list[0]) : list; }
 
-/// Of a recursive route: where its gateways are, and why not.
+/// Gateways of a recursive route, and why one is unresolved.
 void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     if (origin != route_origin::configured) return;
     const state::route_target* route = c.running().routes_of(c.vrf_places().name_of(vrf)).find(to);
@@ -120,7 +120,7 @@ json route_json(controller& c, uint8_t vrf, const ip_prefix& to, uint32_t hop,
     return out;
 }
 
-/// Where it is not said, the main one.
+/// Default: the main VRF.
 uint8_t vrf_of(controller& c, const request_fields& f) {
     if (!f.has("vrf")) return 0;
     const std::string name = f.text("vrf");
@@ -131,7 +131,7 @@ uint8_t vrf_of(controller& c, const request_fields& f) {
     return there->second;
 }
 
-/// A prefix; an address is one of its own length.
+/// A prefix; an address without a length is a host prefix.
 ip_prefix prefix_of(const request_fields& f, std::string_view field) {
     const std::string text = f.text(field);
     if (text.find('/') != std::string::npos) return parsed(parse_prefix(text), field).network();
@@ -141,7 +141,7 @@ ip_prefix prefix_of(const request_fields& f, std::string_view field) {
 
 }  // namespace
 
-/// What a worker's lookup gives, and which route that is.
+/// Result of a worker's lookup, and the matching route.
 json show_route(controller& c, const request_fields& f) {
     f.expect("address vrf");
     const uint8_t vrf = vrf_of(c, f);
@@ -171,7 +171,7 @@ json show_routes(controller& c, const request_fields& f) {
     f.expect("to longer from most vrf");
     const bool longer = f.truth_or("longer", false), filtered = f.has("to");
     const ip_prefix to = filtered ? prefix_of(f, "to") : ip_prefix{};
-    if (longer && !filtered) throw error{EINVAL, "longer", "goes with \"to\": longer than what?"};
+    if (longer && !filtered) throw error{EINVAL, "longer", "requires \"to\""};
     const ip_prefix from = f.has("from") ? std::max(prefix_of(f, "from"), to) : to;
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
@@ -217,7 +217,7 @@ json show_neighbours(controller& c, const request_fields& f) {
         const size_t blank = std::min(from.find(' '), from.size());
         const auto place = c.places().places().find(from.substr(0, blank));
         if (place == c.places().places().end())
-            throw error{EINVAL, "from", "should be what \"next\" said: INTERFACE ADDRESS"};
+            throw error{EINVAL, "from", "should be the value of \"next\": INTERFACE ADDRESS"};
         interface = place->second;
         address = parsed(
             parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");
@@ -250,7 +250,7 @@ json show_next_hops(controller& c, const request_fields& f) {
     json list = json::array(), next = nullptr;
     for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
          i < c.hops().capacity(); ++i) {
-        // A free place drops what should come there; so do some of the fixed ones, on purpose.
+        // A free index drops packets; some fixed next hops do so on purpose.
         if (i >= datapath::fixed_hop::first_free &&
             c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::hop_kind::drop)
             continue;

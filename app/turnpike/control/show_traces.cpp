@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces, as they are asked for and shown, and the frame that somebody asks about.
+// Trace requests and their display; and the synthetic frame of `explain`.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 
@@ -24,7 +24,7 @@ std::string hex(std::span<const uint8_t> bytes) {
     return out;
 }
 
-/// Where a port is.
+/// Index of a port.
 uint16_t port_of(controller& c, const request_fields& f) {
     const std::string name = f.text("port");
     for (const auto& p : c.devices().open())
@@ -34,10 +34,10 @@ uint16_t port_of(controller& c, const request_fields& f) {
 std::string name_of_port(controller& c, uint16_t place) {
     for (const auto& p : c.devices().open())
         if (p->place == place) return p->name;
-    return {};  // it went
+    return {};  // the port was removed
 }
 
-/// What a frame says of itself, and its first bytes.
+/// The headers of a frame, and its first bytes.
 json lead_json(const packet_trace::lead& lead) {
     const auto bytes = lead.span();
     json out = {{"bytes", lead.frame_bytes}, {"lead", hex(bytes)}};
@@ -59,7 +59,7 @@ json lead_json(const packet_trace::lead& lead) {
     return out;
 }
 
-/// What a stage did, with today's names and next hops.
+/// A step, with current names and next hops.
 json step_json(controller& c, const trace_step& s) {
     json out = {{"stage", datapath::stage_table[static_cast<size_t>(s.ran)].name}};
     if (s.pass != 1) out["pass"] = s.pass;
@@ -89,7 +89,7 @@ json trace_json(controller& c, const packet_trace& t) {
             {"left", t.left.frame_bytes == 0 ? json(nullptr) : lead_json(t.left)}};
 }
 
-// The frame that somebody asks about.
+// The synthetic frame of `explain`.
 
 using bytes = std::vector<uint8_t>;
 
@@ -112,7 +112,7 @@ Header& grow(bytes& frame) {
     return packet::view<Header>(frame.data() + frame.size() - sizeof(Header));
 }
 
-/// Who is to be asked to forward it: the interface, or the routing interface of its bridge.
+/// Destination MAC address: of the interface, or of its bridge's routing interface.
 mac_address router_of(const datapath::view& v, uint16_t port, uint16_t vlan) {
     const datapath::port_view& p = v.port[port];
     const uint16_t place = vlan != 0 && p.by_vlan != nullptr ? p.by_vlan[vlan] : p.untagged;
@@ -136,7 +136,7 @@ uint8_t protocol_of(const request_fields& f, bool v6) {
     throw error{EINVAL, "protocol", "should be udp, tcp or icmp"};
 }
 
-/// TCP's SYN, UDP, or an echo request.
+/// TCP SYN, UDP, or ICMP echo request.
 void add_transport(bytes& frame, uint8_t protocol, const request_fields& f) {
     const auto from = static_cast<uint16_t>(f.number_or("source_port", 1024, 0, UINT16_MAX));
     const auto to = static_cast<uint16_t>(f.number_or("destination_port", 1024, 0, UINT16_MAX));
@@ -157,7 +157,7 @@ void add_transport(bytes& frame, uint8_t protocol, const request_fields& f) {
     }
 }
 
-/// Over the pseudo header as well, but for ICMP over IPv4 (RFC 8200 section 8.1, RFC 9293 section 3.1).
+/// With the pseudo-header, except for ICMP over IPv4 (RFC 8200 section 8.1, RFC 9293 section 3.1).
 void sum_transport(bytes& frame, size_t ip, size_t transport, uint8_t protocol,
                    const ip_address& from, const ip_address& to) {
     const std::span<uint8_t> all(frame.data() + transport, frame.size() - transport);
@@ -179,9 +179,9 @@ void sum_transport(bytes& frame, size_t ip, size_t transport, uint8_t protocol,
             packet::checksum({&frame[ip], sizeof(packet::ipv4_header)});
 }
 
-/// An Ethernet frame of an IP packet, as short as it may be.
+/// An IP packet in an Ethernet frame of minimum length.
 bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) {
-    constexpr uint64_t least = 60;  // IEEE 802.3 section 3.2.8, without the check sequence
+    constexpr uint64_t least = 60;  // IEEE 802.3 section 3.2.8, without FCS
     const ip_address from = parsed(parse_address(f.text("from")), "from"),
                      to = parsed(parse_address(f.text("to")), "to");
     if (from.v6 != to.v6) throw error{EINVAL, "to", "is of another family than from"};
@@ -248,7 +248,7 @@ json start_trace(controller& c, const request_fields& f) {
 
 json show_trace(controller& c, const request_fields& f) {
     f.expect("from most");
-    constexpr uint64_t page = 32;  // each of a kilobyte or two
+    constexpr uint64_t page = 32;  // traces of one or two kilobytes each
     const auto all = c.tracing().written();
     const uint64_t from = f.number_or("from", 0, 0, most_traced),
                    most = f.number_or("most", page, 1, page);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tunnels, and what went through each: by endpoint, and by VNI.
+// Tunnels, and their counters by VTEP and by VNI.
 #include <map>
 
 #include "control/show.hpp"

@@ -17,7 +17,7 @@ std::string path_of(const state::control_socket& says) {
 
 result<sources::listener> listen_as(const state::control_socket& says) {
     const std::string path = path_of(says);
-    // Where that fails, so does what follows, and says why.
+    // On failure, the next call fails too and reports the error.
     const bool made =
         says.path.empty() && ::mkdir(std::filesystem::path(path).parent_path().c_str(), 0755) == 0;
     auto out = sources::listener::at(path, says.group, says.owner);
@@ -42,7 +42,7 @@ result<std::unique_ptr<socket_owner>> socket_owner::open(
         out->socket_.listen_by(std::move(*place));
         return out;
     }
-    // An owner or a group that is not there is a mistake in the file, wherever the socket is to be.
+    // An unknown owner or group is a configuration error, whatever the path.
     if (wanted.control != state::control_socket{}) return tl::unexpected<error>(ready.error());
     observe::log(observe::log_level::warning, "no control socket: " + ready.error().message());
     return out;
@@ -56,7 +56,7 @@ class socket_owner::staged_socket : public staged {
         if (committed_ || !given_) return;
         try {
             if (of_.socket_.place().give_to(before_.group, before_.owner)) return;
-        } catch (const std::bad_alloc&) {  // as little done
+        } catch (const std::bad_alloc&) {  // the previous owner stays
         }
         observe::log(observe::log_level::error,
                      "the control socket keeps the owner and group of a refused change; reload");
@@ -83,7 +83,7 @@ class socket_owner::staged_socket : public staged {
     socket_owner& of_;
     const state::control_socket before_, after_;
     sources::listener next_{};
-    bool given_ = false;  ///< the file has other owners now
+    bool given_ = false;  ///< the file has the new owner
     bool committed_ = false;
 };
 

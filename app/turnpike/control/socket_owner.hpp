@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control socket, as the configuration has it: made before all else, moved by a change.
+// The control socket: opened before everything else, and moved or re-permissioned by a configuration change.
 //
-//   another path          listened at when the change is prepared; then the one before is closed
-//   owner, group          given when it is prepared, and taken back where the change is not made
+//   another path          opened in prepare; the previous one is closed in commit
+//   owner, group          set in prepare, and restored if the change is not committed
 //
-// Clients stay, wherever they came from: they are the same line_socket's.
+// Clients stay connected: they belong to the same line_socket.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@
 
 namespace turnpike::control {
 
-/// Where the configuration names none.
+/// Path if the configuration has none.
 inline constexpr const char* default_socket = "/run/turnpike/control.sock";
 
 /// Threads  control.
 class socket_owner : public owner {
   public:
-    /// Listens, and answers once it is served. Without a socket, and a line in the log: the default one
-    /// cannot be, as where another turnpike has it.
-    /// Errors  the one that is named cannot be: EADDRINUSE, ENOENT, EACCES...
+    /// Opens the socket; requests are answered once it is served. If the default path fails, for
+    /// example because another turnpike uses it, logs that and continues without a socket.
+    /// Errors  a configured path cannot be opened: EADDRINUSE, ENOENT, EACCES...
     [[nodiscard]] static result<std::unique_ptr<socket_owner>> open(
         const state::desired& wanted, sources::line_socket::answer_function answer,
         std::function<void(const sources::socket_peer&)> gone = {});
 
-    /// Errors  the one that is wanted cannot be, the default one neither
+    /// Errors  the configured path cannot be opened, nor the default one
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     void serve() noexcept { socket_.serve(); }

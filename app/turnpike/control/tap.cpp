@@ -19,19 +19,18 @@ result<tap> tap::create(const std::string& name) {
     };
     tap out;
     out.fd_.reset(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-    if (out.fd() < 0)
-        return failed("/dev/net/tun cannot be opened: the kernel's module tun makes it");
+    if (out.fd() < 0) return failed("/dev/net/tun cannot be opened: load the kernel module tun");
     ifreq r{};
     name.copy(r.ifr_name, IFNAMSIZ - 1);
-    // IFF_TUN_EXCL: none that somebody else has left.
+    // IFF_TUN_EXCL: do not attach to a persistent TAP of another program.
     r.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | static_cast<int>(IFF_TUN_EXCL));
     if (::ioctl(out.fd(), TUNSETIFF, &r) != 0)
         return failed(errno == EBUSY ? "the namespace has an interface of that name already"
-                                     : "the kernel makes no such interface");
+                                     : "the kernel cannot create the interface");
     out.set_carrier(false);
     const owned_fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (any.get() < 0 || ::ioctl(any.get(), SIOCGIFINDEX, &r) != 0)
-        return failed("its number is not known");
+        return failed("its ifindex is unknown");
     out.index_ = static_cast<uint32_t>(r.ifr_ifindex);
     return out;
 }

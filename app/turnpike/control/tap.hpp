@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A TAP: an interface that the kernel takes for a network card, whose cable ends here. It is there as long as
-// this object.
+// A TAP interface. It exists as long as this object.
 #pragma once
 
 #include <sys/uio.h>
@@ -14,21 +13,21 @@
 
 namespace turnpike::control {
 
-/// Threads  control. Nothing waits.
+/// Threads  control. Does not block.
 class tap {
   public:
-    /// Down, without a carrier; in the network namespace of the calling thread.
+    /// Created down, without carrier; in the network namespace of the calling thread.
     /// Errors  EBUSY: there is an interface of that name; ENOENT: no /dev/net/tun; EPERM, ...
     [[nodiscard]] static result<tap> create(const std::string& name);
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-    [[nodiscard]] uint32_t index() const noexcept { return index_; }  ///< the kernel's number of it
+    [[nodiscard]] uint32_t index() const noexcept { return index_; }  ///< ifindex
     [[nodiscard]] bool carrier() const noexcept { return carrier_; }
     void set_carrier(bool on) noexcept;
 
-    /// Hand a frame to the kernel. False: it takes none, because it is down or short of memory.
+    /// Write a frame. False: the interface is down, or out of memory.
     [[nodiscard]] bool give(std::span<const iovec> frame) noexcept;
-    /// The next frame of the kernel's; 0: none.
+    /// Read the next frame from the kernel; 0: none.
     [[nodiscard]] size_t take(std::span<uint8_t> into) noexcept;
 
   private:

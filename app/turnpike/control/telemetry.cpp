@@ -21,36 +21,36 @@ namespace {
 
 using nlohmann::json;
 
-/// Of DPDK's answer, which has 16 KiB and is cut without a word: what we write is a little shorter than
-/// what it makes of it.
+/// DPDK truncates replies at 16 KiB without an error: our JSON is a little shorter than DPDK's
+/// encoding.
 constexpr size_t most_bytes = 12 * 1024;
 
 struct endpoint {
     const char* command;
-    const char* what;  ///< of `show`
-    const char* list;  ///< of things in its result
-    const char* name;  ///< a thing's; null: they stand there by their names
-    const char* all;   ///< what is there of all things together; null: nothing
+    const char* what;  ///< subject of `show`
+    const char* list;  ///< list of elements in its result
+    const char* name;  ///< name of an element; null: the list is an object by name
+    const char* all;   ///< member with the totals; null: none
     const char* help;
 };
 constexpr endpoint endpoints[] = {
     {"/turnpike/ports", "ports", "ports", "name", nullptr,
      "Ports, their settings and counters. Parameters: a port's name, or none"},
     {"/turnpike/drops", "drops", "ports", nullptr, "drops",
-     "Packets that went no further, by port and reason. Parameters: a port's name, or none"},
+     "Dropped packets, by port and reason. Parameters: a port's name, or none"},
     {"/turnpike/cost", "cost", "workers", "lcore", nullptr,
-     "Cycles a packet, by worker and stage. Parameters: an lcore, or none"},
+     "Cycles per packet, by worker and stage. Parameters: an lcore, or none"},
     {"/turnpike/pcie", "pcie", "ports", "name", nullptr,
-     "PCIe transactions a packet, by port. Parameters: a port's name, or none"},
+     "PCIe transactions per packet, by port. Parameters: a port's name, or none"},
 };
 
 struct ticket {
     const char* what;
-    json shown{};  ///< null: nothing came of it
+    json shown{};  ///< null: failed
     bool done = false;
 };
 
-/// Where tickets are left. It is there as long as the process.
+/// The queue of requests. Exists as long as the process.
 struct desk {
     std::mutex lock;
     std::condition_variable changed;
@@ -65,7 +65,7 @@ desk& the_desk() {
     return one;
 }
 
-/// DPDK takes letters, digits, _ and /.
+/// DPDK accepts letters, digits, _ and /.
 std::string plain(std::string name) {
     for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
@@ -77,8 +77,8 @@ std::string free_name(const json& in, const std::string& wanted) {
     return name;
 }
 
-/// Numbers and texts by the way to them; no lists of texts, and nothing by purpose: a dict has 256 entries.
-/// Of ports the PCIe bill is elsewhere.
+/// Numbers and texts by their path, without lists of texts and by_purpose: a dict has at most 256
+/// entries. A port's PCIe object is under /turnpike/pcie.
 void flatten(json& into, const std::string& name, const json& value) {
     const std::string below = name.empty() ? "" : name + "_";
     if (value.is_object()) {
@@ -91,7 +91,7 @@ void flatten(json& into, const std::string& name, const json& value) {
             one.erase("name");
             flatten(into, below + inner, one);
         }
-    } else if (value.is_number_float()) {  // which DPDK has none of
+    } else if (value.is_number_float()) {  // DPDK has no floating-point values
         into[free_name(into, name)] = fmt::format("{:.6g}", value.get<double>());
     } else if (value.is_boolean()) {
         into[free_name(into, name)] = value.get<bool>() ? 1U : 0U;
@@ -108,9 +108,9 @@ std::string name_of(const endpoint& e, const json& thing) {
     return name.is_string() ? name.get<std::string>() : name.dump();
 }
 
-/// What a subject's result is here: {thing: {name: value}}, or that of one thing; null: there is none.
+/// The result of a subject: {thing: {name: value}}, or one thing's object; null: no such thing.
 json arranged(const endpoint& e, json shown, const std::string& only) {
-    json things = json::object();  // by their own names
+    json things = json::object();  // by name
     if (e.name == nullptr)
         things = shown.at(e.list);
     else
@@ -164,7 +164,7 @@ int fill(rte_tel_data* into, const json& from) {
     return 0;
 }
 
-/// What control shows; null: nobody answers.
+/// A subject of `show` from control; null: timeout.
 json shown_by_control(const char* what) {
     desk& d = the_desk();
     ticket mine{what};
@@ -189,7 +189,7 @@ int telemetry::ask(const char* command, const char* thing, rte_tel_data* into) n
         if (shown.is_null()) return -EAGAIN;
         const json data = arranged(*e, std::move(shown), thing == nullptr ? "" : thing);
         return data.is_null() ? -ENOENT : fill(into, data);
-    } catch (const std::exception&) {  // no memory
+    } catch (const std::exception&) {  // out of memory
         return -ENOMEM;
     }
 }
@@ -206,7 +206,7 @@ telemetry::telemetry(controller& c, std::chrono::milliseconds patience) : contro
     d.open = true;
     d.patience = patience;
     if (std::exchange(d.registered, true)) return;
-    // Where it cannot be, DPDK has no such command, and says so to who asks.
+    // If registration fails, DPDK reports an unknown command.
     for (const endpoint& e : endpoints) (void)rte_telemetry_register_cmd(e.command, ask, e.help);
 }
 
@@ -229,7 +229,7 @@ void telemetry::serve() noexcept {
         try {
             const json request = {{"request", "show"}, {"what", next.what}};
             next.shown = show(controller_, request_fields(request));
-        } catch (const std::exception&) {  // no memory: there is nothing
+        } catch (const std::exception&) {  // out of memory: no result
         } catch (const error&) {
         }
         next.done = true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `show` shows on DPDK's telemetry socket, for dpdk-telemetry.py and its kin: /turnpike/ports, drops,
-// cost and pcie. DPDK asks on threads of its own, which touch nothing of control's: they leave a ticket and
-// wait, and control answers one in each of its rounds.
+// `show` on DPDK's telemetry socket, for dpdk-telemetry.py and similar clients: /turnpike/ports, drops,
+// cost and pcie. DPDK's callbacks run on its own threads, which do not access control's data: they queue a request
+// and wait, and control answers one per iteration.
 //
-//   DPDK's thread --ticket--> desk --> telemetry::serve (control) --JSON--> DPDK's thread --> rte_tel_data
+//   DPDK's thread --request--> desk --> telemetry::serve (control) --JSON--> DPDK's thread --> rte_tel_data
 //
-// DPDK knows no way to take a command back: what it calls outlives us, and finds the desk closed.
+// DPDK cannot unregister a command: the callback outlives this object, and finds the desk closed.
 #pragma once
 
 #include <rte_telemetry.h>
@@ -16,27 +16,27 @@
 
 namespace turnpike::control {
 
-/// One at a time.
-/// Threads  control, if not said otherwise
+/// One instance at a time.
+/// Threads  control, except where noted
 class telemetry {
   public:
-    /// patience  that one waits for control
+    /// patience  timeout of a request
     explicit telemetry(controller& c, std::chrono::milliseconds patience = std::chrono::seconds(1));
-    /// Who waits is told that there is nothing.
+    /// Waiting requests end with an error.
     ~telemetry();
     telemetry(const telemetry&) = delete;
     telemetry& operator=(const telemetry&) = delete;
 
-    /// Answers one who waits. To be called often.
+    /// Answers one waiting request. Call often.
     void serve() noexcept;
 
-    /// What DPDK calls. Waits for control.
+    /// DPDK's callback. Waits for control.
     /// command  "/turnpike/ports"
-    /// thing    of those that there are, only this one; null: all, or their names where all do not fit
-    /// Returns  0, or a negative errno: no such command or thing, nobody answers
+    /// thing    name of one element; null: all, or their names if all do not fit
+    /// Returns  0, or a negative errno: unknown command or element, or timeout
     /// Threads  any
     static int ask(const char* command, const char* thing, rte_tel_data* into) noexcept;
-    /// Requests that wait for control.
+    /// Number of waiting requests.
     /// Threads  any
     [[nodiscard]] static size_t waiting() noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's telemetry data, in which 22.11 and later versions differ.
+// DPDK's telemetry data: differences between 22.11 and later versions.
 #pragma once
 
 #include <rte_telemetry.h>
@@ -7,7 +7,7 @@
 
 namespace turnpike::control {
 
-// From 23.03 on u64 is called uint.
+// 23.03 renamed u64 to uint.
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 inline int add_number(rte_tel_data* to, const char* name, uint64_t n) noexcept {
     return rte_tel_data_add_dict_uint(to, name, n);

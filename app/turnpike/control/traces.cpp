@@ -41,7 +41,8 @@ std::vector<traces::found> traces::written() const {
 
 namespace {
 
-/// A worker's surroundings, for one packet: its own counters and caches, and nobody at the other ends.
+/// A worker's context for one synthetic packet: separate counters and caches, and unconnected
+/// rings.
 class nobody {
   public:
     /// Errors  ENOMEM
@@ -77,7 +78,7 @@ class nobody {
         context_.bridging = &bridging_;
         context_.tunnelling = &tunnelling_;
     }
-    /// The same list, with counters of its own.
+    /// The same list with separate counters.
     const datapath::bound_acl* without_counting(const datapath::bound_acl& of) {
         auto same = std::make_unique<datapath::bound_acl>();
         same->list = of.list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of packets (datapath/trace.hpp): those that workers write down, and one that somebody asks about.
+// Packet traces (datapath/trace.hpp): recorded by workers, or of a synthetic frame.
 #pragma once
 
 #include <memory>
@@ -21,15 +21,15 @@ class traces {
   public:
     traces(workers& all, rcu::qsbr& rcu) : workers_(all), rcu_(rcu) {}
 
-    /// Each worker writes down the next packets of those that are wanted; what was written before is forgotten.
-    /// packets  0: no more
+    /// Each worker traces the next matching packets; discards earlier traces.
+    /// packets  0: stop
     void begin(const datapath::trace_wish& wish);
 
     struct found {
         unsigned lcore;
         const datapath::packet_trace* trace;
     };
-    /// The first `wish.packets` of all workers', in their order. Until begin().
+    /// The first `wish.packets` traces of all workers, in order of time. Valid until begin().
     [[nodiscard]] std::vector<found> written() const;
     [[nodiscard]] uint32_t wanted() const noexcept { return wanted_; }
 
@@ -40,12 +40,12 @@ class traces {
     uint32_t wanted_ = 0;
 };
 
-/// What becomes of a frame that comes in by a port now, and which way it goes. Nothing is sent, counted or learnt.
-/// Errors  EINVAL: it does not fit in a packet's buffer; ENOMEM
+/// Trace a synthetic frame that arrives at a port now. Nothing is sent, counted or learned.
+/// Errors  EINVAL: longer than an mbuf; ENOMEM
 [[nodiscard]] result<datapath::packet_trace> explain(controller& c, uint16_t port,
                                                      std::span<const uint8_t> frame);
 
-// Requests. They throw error.
+// Request handlers. They throw error.
 
 [[nodiscard]] nlohmann::json start_trace(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_trace(controller& c, const request_fields& f);

@@ -20,7 +20,7 @@ namespace {
 using datapath::tunnel_end;
 using datapath::tunnel_tables;
 
-/// Headers as they are on the wire, but for what each packet has for itself (stages/encap.cpp).
+/// Headers as on the wire, without the fields that differ by packet (stages/encap.cpp).
 void write_headers(tunnel_end& to, const state::tunnel& t) {
     uint8_t* const l3 = to.header.data() + sizeof(packet::ethernet_header);
     uint8_t* upper = nullptr;
@@ -80,7 +80,7 @@ tunnel_end end_of(const change& c, const std::string& name, uint16_t place,
     return to;
 }
 
-/// The number of an end, which may be a new one.
+/// The index of a local end; appends a new one.
 template <class Address>
 uint16_t number_of(std::vector<tunnel_tables::local_end<Address>>& ends, const Address& address,
                    uint8_t vrf, uint16_t port) {
@@ -95,12 +95,12 @@ template <class Key>
 result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) {
     exact::config config = exact::eal_config("tunnel endpoints", SOCKET_ID_ANY);
     config.max_entries = config.expected_entries =
-        static_cast<uint32_t>(std::max<size_t>(1, 2 * tunnels));  // at us, and at a group
+        static_cast<uint32_t>(std::max<size_t>(1, 2 * tunnels));  // to our address, and to a group
     return tunnel::endpoint_table<Key>::create(config);
 }
 
-/// What the VNI of a tunnel is sent to, an address of ours or a group, and whose that is from an endpoint.
-/// from  null: nobody's yet
+/// Register a tunnel's local end and VNI, and the interface for packets of an endpoint.
+/// from  null: no endpoint yet
 /// Error  ENOMEM
 result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
                      const ip_address& at, const ip_address* from, uint16_t place) {
@@ -156,7 +156,7 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
     return made;
 }
 
-/// What comes in by these may be in tunnels.
+/// Set ends_tunnels on interfaces that may receive VXLAN packets.
 void mark_interfaces(change& c) {
     for (const auto& [name, i] : c.after.interfaces) {
         datapath::interface& on = c.view->interfaces[c.interface_place.at(name)];
@@ -178,8 +178,8 @@ class tunnels::staged_tunnels : public staged {
                 of_.hops_.give_back(way.hop);
     }
 
-    /// A group is a host on the link that is never asked for: its frames' address is known (RFC 1112 section 6.4,
-    /// RFC 2464 section 7).
+    /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
+    /// (RFC 1112 section 6.4, RFC 2464 section 7).
     result<void> lead_to_groups(change& c) {
         for (const auto& [name, t] : c.after.tunnels) {
             if (!t.to_group()) continue;
@@ -203,7 +203,7 @@ class tunnels::staged_tunnels : public staged {
     }
     void show(std::unique_ptr<tunnel_tables> made) noexcept { tables_ = std::move(made); }
 
-    /// What was there goes when this goes: after quiescence.
+    /// This object now owns the previous tables, and is destroyed after a grace period.
     void commit() noexcept override {
         of_.shown_.swap(tables_);
         of_.ways_.swap(ways_);

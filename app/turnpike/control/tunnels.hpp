@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tunnels of the view: which endpoints there are, what stands in front of frames to them, and how groups of them
-// are reached. They are few, and made anew with every change that has any.
+// The tunnels of the view: VTEPs, their prebuilt headers, and the routes to multicast groups. There are few; a
+// change rebuilds them all.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ class tunnels : public owner {
   public:
     tunnels(workers& w, next_hops& hops) : workers_(w), hops_(hops) {}
 
-    /// Needs interface_place, vrf_place and view.interfaces; gives view.tunnels and the derived routes to groups, and
-    /// sets interfaces' ends_tunnels.
+    /// Needs interface_place, vrf_place and view.interfaces; fills view.tunnels and the derived
+    /// routes to groups, and sets interfaces' ends_tunnels.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Of all workers: frames inside.
+    /// Totals of all workers, of inner frames.
     struct counts {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
     };
@@ -31,7 +31,7 @@ class tunnels : public owner {
   private:
     class staged_tunnels;
 
-    /// How packets to a group are sent.
+    /// Egress of packets to a group.
     struct way_to_group {
         uint32_t hop = 0;
         datapath::way_out out{};
@@ -42,12 +42,13 @@ class tunnels : public owner {
             return out == o.out && mac == o.mac && mtu == o.mtu;
         }
     };
-    using ways_to_groups = std::map<std::pair<uint8_t, ip_address>, way_to_group>;  ///< by VRF
+    /// by VRF and group
+    using ways_to_groups = std::map<std::pair<uint8_t, ip_address>, way_to_group>;
 
     workers& workers_;
     next_hops& hops_;
     ways_to_groups ways_;
-    std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< what the view names
+    std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< published tables
     uint64_t generation_ = 0;
 };
 

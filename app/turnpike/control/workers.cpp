@@ -26,13 +26,13 @@ constexpr long nap_ns = 200'000;
 int run_worker(void* argument) {
     auto& s = *static_cast<workers::seat*>(argument);
     s.worker.run(s.stop);
-    // Buffers that only this lcore could take.
+    // Return the mbufs in this lcore's mempool cache.
     if (rte_mempool_cache* cache = rte_mempool_default_cache(s.pool, rte_lcore_id()))
         rte_mempool_cache_flush(cache, s.pool);
     return 0;
 }
 
-/// A ring between control and one worker.
+/// A ring between control and a worker.
 result<rte_ring*> make_ring(const char* what, size_t worker) {
     const std::string name = fmt::format("{}{}", what, worker);
     rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
@@ -41,7 +41,7 @@ result<rte_ring*> make_ring(const char* what, size_t worker) {
     return ring;
 }
 
-/// Stations that a worker met.
+/// A ring of learnt stations.
 result<rte_ring*> make_learnt_ring(size_t worker) {
     constexpr unsigned most = 4096;
     const std::string name = fmt::format("learnt{}", worker);
@@ -83,7 +83,7 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
 
 uint32_t most_workers() noexcept { return std::max(rte_lcore_count(), 2U) - 1; }
 
-/// A worker with nothing to do yet.
+/// A worker without queues.
 result<void> workers::make_seat(unsigned lcore) {
     datapath::worker_parts parts{.lcore = lcore,
                                  .number = static_cast<uint32_t>(seats_.size()),
@@ -176,7 +176,7 @@ class workers::staged_workers : public staged {
     }
 
   private:
-    /// One that has control on its lcore waits for control: it cannot have others beside it.
+    /// A worker on the main lcore runs in turns with control: no other worker may run beside it.
     result<void> check_main(const std::vector<unsigned>& lcores, const std::string& file) const {
         const unsigned main = rte_get_main_lcore();
         const bool was = of_.seats_[0]->worker.parts().lcore == main, is = lcores[0] == main;
@@ -213,7 +213,7 @@ void workers::end(seat& s) noexcept {
 
 void workers::run(const std::function<bool()>& done, const std::function<void()>& between) {
     if (seats_[0]->worker.parts().lcore == rte_get_main_lcore()) {
-        // One lcore: control between rounds, when the worker holds nothing.
+        // One lcore: control runs between iterations, when the worker holds no reference.
         datapath::worker& only = seats_[0]->worker;
         const uint64_t nap = rte_get_tsc_hz() / 1'000'000 * (nap_ns / 1000);
         uint64_t next = 0;
@@ -229,7 +229,8 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
         only.finish();
         return;
     }
-    // Whatever happens in control, workers are stopped in order.
+    // Stop workers on every exit from this function.
+
     struct stopper {
         workers& all;
         ~stopper() {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The workers: their rings, their lcores, starting and stopping them, while others forward.
+// The workers: their rings and lcores; workers start and stop while others forward.
 //
-//   comes   made, launched without queues; gets its queues with the view (queues.hpp)
-//   goes    has lost its queues with the view, and sent what it had; then it ends, and gives its pool
-//           cache back. What it punted is still in its rings, and is taken as ever
+//   added    created and launched without queues; gets its queues with the view (queues.hpp)
+//   removed  loses its queues with the view and sends its waiting packets; then it ends, and its mempool
+//            cache is flushed. Punted packets in its rings are still handled
 //
-// A worker's number is its lcore's from the first time that this forwards: counters, rings and RCU go by it.
-// One that went is kept, with what it counted, and is the same one when its lcore comes again.
+// A worker's number is assigned when its lcore first forwards, and indexes counters, rings and RCU
+// readers. A removed worker keeps its number and counters, and gets them back when its lcore
+// forwards again.
 #pragma once
 
 #include <array>
@@ -24,14 +25,14 @@ struct rte_mempool;
 
 namespace turnpike::control {
 
-/// Each worker has so many rings to and from control, of so many packets.
+/// Rings per worker to and from control, and packets per ring.
 inline constexpr uint32_t control_rings = 3, control_ring_packets = 1023;
 
-/// The lcores that forward: those that the configuration names, else all but the main one, else that.
-/// Errors  EINVAL with the file: EAL was not given one, or the main one is not alone
+/// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
+/// Errors  EINVAL with the file: EAL lacks one of them, or the main lcore would share the work
 [[nodiscard]] result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
                                                           const std::string& file);
-/// Workers that there can ever be: EAL's lcores but the main one, at least one.
+/// Maximum number of workers: EAL's lcores without the main one, at least one.
 [[nodiscard]] uint32_t most_workers() noexcept;
 
 /// Threads  control.
@@ -40,9 +41,9 @@ class workers : public owner {
     struct free_ring {
         void operator()(rte_ring* r) const noexcept;
     };
-    /// One that is there, or was.
+    /// A worker, running or removed.
     struct seat {
-        /// learnt  of bridges; ours
+        /// learnt  ring of learnt stations, owned here
         seat(datapath::worker_parts parts, std::unique_ptr<rte_ring, free_ring> learnt_by_it,
              const tunnel::finder* find, rte_mempool* p)
             : learnt(std::move(learnt_by_it)),
@@ -67,30 +68,30 @@ class workers : public owner {
         }
     };
 
-    /// pool  whose cache an lcore gives back when it forwards no more
+    /// pool  mempool whose cache is flushed when an lcore stops forwarding
     workers(const std::atomic<const datapath::view*>& published, rcu::qsbr& rcu, rte_mempool* pool)
         : published_(published), rcu_(rcu), pool_(pool) {}
     ~workers() override;
 
-    /// Gives c.workers.
-    /// Errors  EINVAL: EAL has no such lcore; EBUSY: the main lcore forwards by itself, or is to; ENOMEM
+    /// Fills c.workers.
+    /// Errors  EINVAL: EAL has no such lcore; EBUSY: the main lcore forwards, or is to forward; ENOMEM
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    /// Forward until `done`; `between` is called every fraction of a millisecond, on this lcore, and
-    /// holds no worker up. Workers are stopped when it returns, what they had in hand is sent.
+    /// Forward until `done`; `between` runs on this lcore, every fraction of a millisecond, and
+    /// blocks no worker. When it returns, workers are stopped and their waiting packets are sent.
     void run(const std::function<bool()>& done, const std::function<void()>& between);
 
-    /// The ring to a worker that may send by a port; null: none may.
+    /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
-    /// What was punted, neighbours' messages first; bounded, so that timers get their turn.
+    /// Take punted packets, ARP and ND first; bounded, so that timers run in time.
     void take_punted(const std::function<void(rte_mbuf*)>& take);
-    /// For the end: take back what still lies in the rings to workers, and empty the receive rings.
+    /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,
                const std::function<void(rte_mbuf*)>& unsent);
-    /// The pool is dry: workers give back what drivers have sent.
+    /// The mempool is exhausted: workers free sent mbufs that drivers hold.
     void pool_is_dry() noexcept { dry_.fetch_add(1, std::memory_order_relaxed); }
 
-    /// By number; those that went, too.
+    /// By number, with removed workers.
     [[nodiscard]] const std::vector<std::unique_ptr<seat>>& all() const noexcept { return seats_; }
     [[nodiscard]] observe::port_totals counted(uint16_t place) const noexcept;
 
@@ -106,7 +107,7 @@ class workers : public owner {
     rcu::qsbr& rcu_;
     rte_mempool* const pool_;
     std::vector<std::unique_ptr<seat>> seats_;
-    bool running_ = false;  ///< lcores forward by themselves
+    bool running_ = false;  ///< lcores other than the main one forward
     std::atomic<uint32_t> dry_{0};
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int any_socket = -1;
 constexpr acl::rule_id no_id = UINT32_MAX;
-/// Rules that may come one by one before the list is compiled anew.
+/// Rules that can be inserted one at a time before the list must be recompiled.
 constexpr uint32_t spare_ids = 256;
 
 }  // namespace
@@ -125,10 +125,10 @@ acl_list::one_rule acl_list::change_one_rule(const std::shared_ptr<const state::
     if ((gone == 1 && counts(now[head])) || (come == 1 && counts(then[head])))
         return one_rule::as_it_was;
     if (gone + come == 0) {
-        says_ = to;  // other places in the file
+        says_ = to;  // only positions in the file differ
         return one_rule::changed;
     }
-    std::vector<uint32_t> ids = ids_;  // what may throw comes first
+    std::vector<uint32_t> ids = ids_;  // allocate before anything changes
     uint32_t id = 0;
     if (come == 1) {
         const uint32_t above = head == 0 ? acl::max_priority : priority_[ids_[head - 1]];

@@ -9,7 +9,8 @@
 namespace turnpike::datapath {
 namespace {
 
-/// Control learns a station within a round, some 0.2 ms; one that it does not take is offered again.
+/// Control inserts a reported FDB entry within about 0.2 ms; a source that control did not insert
+/// is sent again.
 constexpr uint64_t again_us = 500;
 
 template <class T>
@@ -36,7 +37,7 @@ void bridge_books::learn(station_key key, uint16_t place, uint64_t now) noexcept
     static_assert(sizeof(learnt_station) == 16);
     told& t = told_[key * 0x9e37'79b9'7f4a'7c15ULL >> 54];
     static_assert(told_places == 1u << (64 - 54));
-    // The time in whole periods, over the place: what was said a moment ago stays said.
+    // The current period, above the interface index: a source is sent once per period.
     const uint64_t period = now / again_cycles_;
     if (t.key == key && t.place_until == (period << 16 | place)) return;
     learnt_station said{key, place};

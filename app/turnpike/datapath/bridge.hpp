@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bridges: broadcast domains, the interfaces that are in them, and behind which of those each station is
-// (IEEE 802.1Q-2018 section 8: the forwarding process and the filtering database).
+// Bridges: broadcast domains, their member interfaces, and the FDB (IEEE 802.1Q-2018 section 8: the
+// forwarding process and the filtering database). A station is an FDB entry.
 //
-//   bridge ---> domain (one; or one a VLAN) ---> who gets what is flooded, the routing interface
-//   member ---> its domain by the frame's VLAN; the tag that it sends a domain's frames with
+//   bridge ---> domain (one; or one per VLAN) ---> flood list, routing interface
+//   member ---> domain by the frame's VLAN; egress tag by domain
 //   stations: (MAC address, domain) ---> member
 //
-// The tables here never change, like the view that they hang on; stations come and go. A station that a
-// worker does not know is told to control by a ring, and all workers know it when control has put it
-// into the table. That a station still talks is a bit in a map of the worker's own.
+// These tables are immutable, like the view that points to them; only the FDB is updated in place.
+// A worker that sees an unknown source address sends it to control by a ring, and control inserts
+// the FDB entry for all workers. Use of an entry (for ageing) is a bit in a per-worker map.
 #pragma once
 
 #include <immintrin.h>
@@ -31,25 +31,25 @@ struct rte_ring;
 
 namespace turnpike::datapath {
 
-/// Of all bridges together. Domains 1 to 4095 are of bridges that do not look at VLANs; the others have
-/// 4096 each, by VLAN.
+/// Limits over all bridges. Domains 1 to 4095 belong to bridges without VLAN filtering; a
+/// VLAN-aware bridge has 4096 domains, one per VLAN ID.
 inline constexpr uint32_t domains_of_bridge = 4096;
 inline constexpr uint32_t most_domains = 65536;
 inline constexpr uint32_t vlan_bridges_max = most_domains / domains_of_bridge - 1;
 inline constexpr uint32_t most_stations = 1u << 20;
 
-/// A MAC address, its first byte lowest, and its domain above it.
+/// FDB key: MAC address in the low 48 bits, first byte lowest, and domain in the high 16.
 using station_key = uint64_t;
 
-/// mac  eight bytes can be read there
+/// mac  eight bytes must be readable there
 inline station_key station_key_of(const uint8_t* mac, uint16_t domain) noexcept {
     static_assert(std::endian::native == std::endian::little);
     uint64_t bytes;
     std::memcpy(&bytes, mac, sizeof bytes);
     return (bytes & 0xffff'ffff'ffffULL) | uint64_t{domain} << 48;
 }
-/// Of both stations of a frame, of which fourteen bytes can be read: destination's, source's. No more are read: behind a
-/// tunnel's headers the next ones lie in another line.
+/// FDB keys of a frame's destination and source. Reads the frame's first 14 bytes and no more:
+/// behind a tunnel's headers the next bytes are in another cache line.
 inline void station_keys_of(const uint8_t* frame, uint16_t domain, station_key& to,
                             station_key& from) noexcept {
     const __m128 first = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(frame)));
@@ -65,7 +65,7 @@ inline station_key station_key_of(const mac_address& mac, uint16_t domain) noexc
     return station_key_of(bytes, domain);
 }
 
-/// Where a station is: | number 20 | held 1 | fixed 1 | place 10 |
+/// FDB entry: | number 20 | held 1 | fixed 1 | place 10 |
 class station {
   public:
     constexpr station() = default;
@@ -74,13 +74,13 @@ class station {
         : value_(number << 12 | uint32_t{held} << 11 | uint32_t{fixed} << 10 | place) {}
 
     [[nodiscard]] constexpr uint32_t value() const noexcept { return value_; }
-    /// The interface that it is behind; a routed one: it is ourselves. 0: there is no such station.
+    /// Interface that the station is behind; a routed interface: our own address. 0: no entry.
     [[nodiscard]] constexpr uint16_t place() const noexcept { return value_ & 0x3ff; }
-    /// It does not move: an operator said where it is.
+    /// Static entry from the configuration: does not move.
     [[nodiscard]] constexpr bool fixed() const noexcept { return (value_ >> 10 & 1) != 0; }
-    /// It moved too often: what comes from elsewhere in its name goes no further.
+    /// Dampened after too many moves: frames from this source on other interfaces are dropped.
     [[nodiscard]] constexpr bool held() const noexcept { return (value_ >> 11 & 1) != 0; }
-    /// Below most_stations; its bit in the maps of those that talk.
+    /// Below most_stations; bit number in the maps of active entries.
     [[nodiscard]] constexpr uint32_t number() const noexcept { return value_ >> 12; }
 
   private:
@@ -90,11 +90,11 @@ static_assert(max_interfaces == 1024);
 
 using station_table = exact::table<station_key, uint32_t>;
 
-/// An IP address in a domain.
+/// Key of a neighbour binding: IP address and domain.
 struct address_key {
-    uint64_t network;     ///< | domain 16 | 1: of IPv6 |
-    uint64_t address[2];  ///< as it lies in a packet; of IPv4 as a number
-    uint64_t nothing[2];  ///< 0
+    uint64_t network;     ///< | domain 16 | 1 for IPv6 |
+    uint64_t address[2];  ///< IPv6 as in the packet; IPv4 as a number
+    uint64_t nothing[2];  ///< zero
 };
 inline address_key address_key_of(uint32_t v4, uint16_t domain) noexcept {
     return {.network = uint64_t{domain} << 1, .address = {v4, 0}, .nothing = {}};
@@ -105,11 +105,11 @@ inline address_key address_key_of(const ipv6_address& v6, uint16_t domain) noexc
     return key;
 }
 
-/// Who has an address, by his own word: | known 1 | router 1 | overrides 1 | MAC address, its first byte lowest, 48 |
+/// Neighbour binding, from ARP or ND: | known 1 | router 1 | override 1 | MAC address 48, first byte lowest |
 class bound_address {
   public:
     constexpr explicit bound_address(uint64_t value) : value_(value) {}
-    /// flags  packet::nd_flag_*, as its advertisement had them
+    /// flags  packet::nd_flag_* of the neighbour advertisement
     bound_address(const mac_address& mac, uint32_t flags)
         : value_(station_key_of(mac, 0) | uint64_t{1} << 63 |
                  uint64_t{(flags & packet::nd_flag_router) != 0} << 62 |
@@ -127,40 +127,44 @@ class bound_address {
 };
 using address_table = exact::table<address_key, uint64_t>;
 
-/// What is flooded, and may be limited.
+/// Classes of flooded frames with separate storm limits.
 enum class flood_kind : uint8_t { unknown, multicast, broadcast, count_ };
 inline constexpr size_t flood_kinds = static_cast<size_t>(flood_kind::count_);
 
-/// What becomes of frames to a reserved address, 01-80-c2-00-00-0x (IEEE 802.1Q-2018 table 8-1).
+/// Action for frames to a reserved address, 01-80-c2-00-00-0x (IEEE 802.1Q-2018 table 8-1).
 enum class reserved_choice : uint8_t { drop, flood, punt };
 
-/// At most so many packets of a kind, of one worker: a token bucket whose tokens are cycles.
+/// Storm control per worker and class: a token bucket in TSC cycles.
 struct storm_limit {
     uint64_t cycles_per_packet = 0;  ///< 0: no limit
-    uint64_t most_cycles = 0;        ///< saved up
+    uint64_t most_cycles = 0;        ///< burst size
 };
 
 struct alignas(64) bridge_member {
-    uint16_t bridge = 0;    ///< its place in bridge_tables::bridges; 0: a member of none
-    uint16_t untagged = 0;  ///< domain of frames without a tag; 0: they are dropped
+    uint16_t bridge = 0;    ///< index into bridge_tables::bridges; 0: not a member
+    uint16_t untagged = 0;  ///< domain of untagged frames; 0: they are dropped
     uint16_t first_domain = 0;
     bool learns = true;
-    bool floods_unknown = true;   ///< unknown unicast leaves by it
-    bool locked = false;          ///< who is not known here may not send
-    bool looked_into = false;     ///< a list may judge the IP packets that come in
-    bool judged_l2 = false;       ///< an L2 list judges what comes in
-    bool limits = false;          ///< any of storm[] is one
-    bool neigh_suppress = false;  ///< it is spared questions that control answers
-    uint32_t max_addresses = 0;   ///< control's: stations that are learnt behind it; 0: no limit
-    const uint16_t* by_vlan =
-        nullptr;  ///< [4096] domain of tagged frames; 0: dropped; null: tags stay
-    /// [domain - first_domain] type and identifier; 0: without a tag; null: always
+    bool floods_unknown = true;  ///< unknown unicast is flooded to it
+    bool locked = false;         ///< frames from sources without an FDB entry here are dropped
+    bool looked_into = false;    ///< ingress ACL on bridged IP packets
+    bool judged_l2 = false;      ///< ingress L2 ACL
+    bool limits = false;         ///< some element of storm[] is a limit
+    /// control answers ARP and ND for it, so these are not flooded to it
+    bool neigh_suppress = false;
+    /// FDB entries that may be learnt here, enforced by control; 0: no limit
+    uint32_t max_addresses = 0;
+    /// [4096] domain of tagged frames by VLAN ID; 0: dropped; null: the bridge ignores tags
+    const uint16_t* by_vlan = nullptr;
+    /// [domain - first_domain] egress TPID and VLAN ID; 0: untagged; null: always untagged
     const uint32_t* tag_out = nullptr;
-    const storm_limit* storm = nullptr;  ///< [flood_kinds] where `limits`
+    const storm_limit* storm = nullptr;  ///< [flood_kinds] where `limits` is set
 
-    static constexpr uint32_t not_here = ~uint32_t{0};  ///< in tag_out: not a member of that domain
+    /// value of tag_out: not a member of that domain
+    static constexpr uint32_t not_here = ~uint32_t{0};
 
-    /// Of a frame with or without a tag that was taken off. 0: this member takes no such frames.
+    /// Domain of an ingress frame; `tagged` with the TCI of its tag. 0: the member does not accept
+    /// it.
     [[nodiscard]] uint16_t domain_of(bool tagged, uint16_t tci) const noexcept {
         if (by_vlan == nullptr || !tagged) return untagged;
         const uint16_t id = tci & packet::vlan_id_mask;
@@ -169,13 +173,15 @@ struct alignas(64) bridge_member {
 };
 static_assert(sizeof(bridge_member) == 64);
 
-/// What is asked of each place that a station may be behind: small, so that it stays near.
+/// Egress data of an interface that an FDB entry may point to: 4 bytes, so that the array stays
+/// cached.
 struct bridge_exit {
     uint16_t port = 0;
-    uint8_t isolation = 0;  ///< members of one group do not reach each other; 0: no group
-    /// tunnel: a member, too; local: a routing interface. Each a bit.
+    uint8_t isolation = 0;  ///< members of the same group do not reach each other; 0: no group
+    /// member, tunnel: a bridge member; local: a routing interface. Distinct bits.
     enum : uint8_t { member = 0, tunnel = 1, local = 2, nowhere = 4 } is = nowhere;
-    /// What a frame to it needs a second look for; isolated: it is from a member that some do not reach.
+    /// Mask of word() bits that take a frame off the fast path; isolated: its ingress member has an
+    /// isolation group.
     [[nodiscard]] static uint32_t second_look(bool isolated) noexcept {
         const bridge_exit looked_at{.port = 0,
                                     .isolation = isolated ? uint8_t{0xff} : uint8_t{0},
@@ -188,9 +194,9 @@ static_assert(sizeof(bridge_exit) == sizeof(uint32_t));
 
 struct bridge_domain {
     uint32_t first_flooded = 0;  ///< in bridge_tables::flooded
-    uint16_t flooded = 0;        ///< how many
-    uint16_t routing = 0;        ///< place of its routing interface; 0: none
-    uint16_t bridge = 0;         ///< 0: nobody's
+    uint16_t flooded = 0;        ///< number of entries in it
+    uint16_t routing = 0;        ///< index of its routing interface; 0: none
+    uint16_t bridge = 0;         ///< 0: unused
 };
 
 struct bridge_policy {
@@ -201,14 +207,16 @@ struct bridge_tables {
     std::array<bridge_member, max_interfaces> members{};  ///< by interface
     std::array<bridge_exit, max_interfaces> exits{};      ///< by interface
     std::vector<bridge_domain> domains{};
-    std::vector<uint16_t> flooded{};       ///< interfaces
-    std::vector<bridge_policy> bridges{};  ///< from 1 on
+    std::vector<uint16_t> flooded{};       ///< interface indices
+    std::vector<bridge_policy> bridges{};  ///< index 0 is unused
     const station_table* stations = nullptr;
-    /// Changes whenever a station moves or goes, and every second: what was found before may not hold.
+    /// Incremented when an entry moves or is removed, and every second: invalidates the workers'
+    /// source caches.
     const std::atomic<uint32_t>* station_changes = nullptr;
     bool any_locked = false;
-    const address_table* addresses = nullptr;  ///< who has them; null: no member has neigh_suppress
-    /// May a station of this domain be behind this interface?
+    /// neighbour bindings; null: no member has neigh_suppress
+    const address_table* addresses = nullptr;
+    /// Whether an FDB entry of this domain may point to this interface.
     [[nodiscard]] bool is_member(uint16_t domain, uint16_t place) const noexcept {
         if (domain >= domains.size() || domains[domain].bridge == 0) return false;
         if (exits[place].is == bridge_exit::local) return domains[domain].routing == place;
@@ -217,13 +225,14 @@ struct bridge_tables {
                (m.tag_out == nullptr ||
                 m.tag_out[domain - m.first_domain] != bridge_member::not_here);
     }
-    // What members' pointers lead to.
+    // Storage for members' pointers.
     std::vector<std::unique_ptr<uint16_t[]>> vlans{};
     std::vector<std::unique_ptr<uint32_t[]>> tags{};
     std::vector<std::unique_ptr<storm_limit[]>> storms{};
 };
 
-/// From a worker to control: a station that it does not know, or that is behind another interface now.
+/// Message from a worker to control: a source address without an FDB entry, or one on another
+/// interface.
 struct learnt_station {
     station_key key = 0;
     uint64_t place = 0;
@@ -234,23 +243,23 @@ struct domain_counters {
     cost::counter rx_packets, rx_bytes, tx_packets, flooded;
 };
 
-/// What a worker keeps for bridges.
-/// Threads  the worker's own, but for what says otherwise.
+/// Per-worker bridge state.
+/// Threads  the worker's, except where noted.
 class bridge_books {
   public:
-    /// learnt  to control, of learnt_station
+    /// learnt  ring of learnt_station to control
     explicit bridge_books(rte_ring* learnt);
 
-    /// It talks.
+    /// Mark an FDB entry active.
     void seen(uint32_t number) noexcept {
         uint64_t* const map = talking_.load(std::memory_order_acquire);
         uint64_t& word = map[number / 64];
         const uint64_t bit = uint64_t{1} << number % 64;
         if ((word & bit) == 0) word |= bit;
     }
-    /// Sources that were found where they are need not be looked up again until something changes. All of a source is
-    /// compared, since its sender chooses the address: a checksum could be chosen with it. Sources of one slot
-    /// displace each other, which costs lookups and nothing else.
+    /// Cache of sources whose FDB entry was current; valid until station_changes increments. The
+    /// whole key is compared, because a sender chooses its MAC address and could construct a hash
+    /// collision. Sources of one slot evict each other, at the cost of further lookups.
     class source {
       public:
         source(station_key key, uint16_t place, uint32_t changes) noexcept
@@ -265,25 +274,25 @@ class bridge_books {
 
       private:
         station_key key_;
-        uint64_t seen_;  ///< | changes 32 | place 16 |; in an empty slot 0, which is nobody's place
+        uint64_t seen_;  ///< | changes 32 | place 16 |; 0 in an empty slot (place 0 is unused)
     };
     [[nodiscard]] bool was_found(const source& s) const noexcept { return not_found(s) == 0; }
-    /// 0: it was.
+    /// 0: the source is in the cache.
     [[nodiscard]] uint64_t not_found(const source& s) const noexcept {
         return found_[s.slot()].differs(s);
     }
     void remember(const source& s) noexcept { found_[s.slot()] = s; }
 
-    /// May control be told one more thing that stations say of addresses? Some 2,000 a second, 64 at once.
+    /// Rate limit for copies of ARP and ND to control: about 2,000 per second, bursts of 64.
     bool may_tell(uint64_t now) noexcept {
         const uint64_t from = telling_until_ > now ? telling_until_ : now;
         if (from - now > 64 * again_cycles_) return false;
         telling_until_ = from + again_cycles_;
         return true;
     }
-    /// Tell control, unless that was done just now.
+    /// Send a source address to control, at most once per period.
     void learn(station_key key, uint16_t place, uint64_t now) noexcept;
-    /// One more packet of a kind came in by a member: may it be flooded?
+    /// Storm control: whether one more packet of this class from this member may be flooded.
     bool take(uint16_t place, flood_kind kind, const storm_limit& limit, uint64_t now) noexcept {
         uint64_t& until = storm_[place * flood_kinds + static_cast<size_t>(kind)];
         // The bucket is full at `until - most_cycles` and empty at `until`.
@@ -294,10 +303,10 @@ class bridge_books {
     }
     [[nodiscard]] domain_counters& domain(uint16_t d) noexcept { return domains_[d]; }
 
-    /// Control's: another map from the next packet on. Answers the one before, which is control's to read
-    /// when the worker was quiescent, and to clear before the next call.
+    /// Called by control: switch the worker to another map, from the next packet on. Answers the
+    /// previous map, which control may read after a grace period, and clears before the next call.
     uint64_t* exchange_talking() noexcept;
-    /// Anyone's.
+    // Any thread.
     [[nodiscard]] const domain_counters& domain(uint16_t d) const noexcept { return domains_[d]; }
     [[nodiscard]] uint64_t not_told() const noexcept { return not_told_.read(); }
 
@@ -307,7 +316,7 @@ class bridge_books {
     static constexpr size_t told_places = 1024, found_slots = 32768;
     struct told {
         station_key key = 0;
-        uint64_t place_until = 0;  ///< place, and in which period it was told
+        uint64_t place_until = 0;  ///< interface, and the period in which it was sent
     };
     template <class T>
     struct release {
@@ -319,8 +328,8 @@ class bridge_books {
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
     uint64_t again_cycles_, telling_until_ = 0;
-    cost::counter not_told_;  ///< the ring was full
-    // Zeroed by the kernel when they are first written: a program without bridges has none of it.
+    cost::counter not_told_;  ///< messages lost because the ring was full
+    // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_, storm_;
     pages<told> told_;
     pages<source> found_;

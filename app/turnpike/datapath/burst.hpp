@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The burst: what travels through the stages. One struct of arrays, index i is packet i, and a set of
-// packets is a mask. Never zeroed: each stage writes what its header says.
+// The burst: up to 32 packets that pass through the stages together. A struct of arrays: index i is
+// packet i, and a set of packets is a mask. The arrays are not initialised: an element is valid only
+// after a stage that lists it under "Writes" has run for that packet.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -23,25 +24,27 @@ constexpr packet_mask all_of(uint32_t count) noexcept {
     return count >= burst_max ? ~packet_mask{0} : (packet_mask{1} << count) - 1;
 }
 
-/// What control is asked to do with a punted packet.
+/// Why a packet is punted to control.
 enum class punt_reason : uint8_t {
-    arp,         ///< a whole ARP message
-    nd,          ///< neighbour discovery
-    local,       ///< another packet for one of our addresses or groups
-    resolve,     ///< ready to be sent but for the MAC address of its neighbour
-    icmp_error,  ///< dropped under its reason; its sender is to be told
+    arp,         ///< a complete ARP message
+    nd,          ///< a neighbour discovery message (RFC 4861)
+    local,       ///< any other packet to one of the router's own addresses or groups
+    resolve,     ///< routed, but the neighbour's MAC address is unknown (next hop kind glean)
+    icmp_error,  ///< dropped under burst::drop; its source gets an ICMP error
     reserved,    ///< to a group address that bridges do not forward (IEEE 802.1Q-2018 table 8-1)
-    redirect,  ///< a copy of what left by the interface that it came in by: its sender may know better
-    router_alert,  ///< on its way to somebody else, and asks routers to look at it (RFC 2113, RFC 2711)
-    too_big,  ///< dropped: more than its tunnel takes; its sender is to be told, as the other end would
-    neigh_suppress,  ///< a copy of ARP or neighbour discovery that a bridge with neigh_suppress heard
+    /// a copy of a packet that left by its ingress interface: its source may get a redirect
+    redirect,
+    router_alert,  ///< in transit, with the Router Alert option (RFC 2113, RFC 2711)
+    /// dropped: exceeds the tunnel's MTU; its source gets an error from the remote endpoint's side
+    too_big,
+    neigh_suppress,  ///< a copy of ARP or ND that arrived at a bridge with neigh_suppress
     count_
 };
 
-/// Call f(i) for each packet of a mask; where that is the whole burst, in a loop without a test.
+/// Call f(i) for each packet of a mask; a mask without gaps takes a loop without a bit scan.
 template <class F>
 inline __attribute__((always_inline)) void for_each(packet_mask packets, const F& f) noexcept {
-    if ((packets & (packets + 1)) == 0) {  // the first ones, no gap
+    if ((packets & (packets + 1)) == 0) {  // no gap
         const auto n = static_cast<uint32_t>(std::popcount(packets));
         for (uint32_t i = 0; i < n; ++i) f(i);
         return;
@@ -51,7 +54,7 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 }
 
 struct burst {
-    /// A new burst of `n` packets from a port; its masks are empty, as walk() leaves them.
+    /// Start a burst of `n` packets from a port; walk() leaves the stage masks empty.
     void begin(uint32_t n, uint16_t port) noexcept {
         punted = tagged = tag_in_frame = longer = routed = spared = 0;
         count = n;
@@ -60,52 +63,60 @@ struct burst {
         outer = 0;
     }
 
-    /// For each stage the packets that are to go through it; 0 outside of walk().
+    /// Packets that wait for each stage, by stage; all 0 outside of walk().
     std::array<packet_mask, 32> at{};
-    packet_mask again = 0;   ///< to go through the stages once more: by in[], or by lookup (outer)
-    packet_mask punted = 0;  ///< whose way ends in control: lists judge them like others, then punt
-    /// To a group of tunnels' endpoints: lists judge them like others, then decap. From stage parse to there.
+    /// recirculated: enter the graph again at stage interface by in[], or at lookup (outer)
+    packet_mask again = 0;
+    packet_mask punted = 0;  ///< end in stage punt; ACLs apply first
+    /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then decap. Set by stage
+    /// parse.
     packet_mask tunnelled = 0;
-    packet_mask tagged = 0;  ///< whose tag was taken off, or is known: tag[] holds
-    packet_mask tag_in_frame =
-        0;                   ///< of those, where it was not taken off: on the way through a bridge
-    packet_mask longer = 0;  ///< than their way out takes: to be fragmented
-    packet_mask spared =
-        0;  ///< behind stage bridge, of what is flooded: not for members with neigh_suppress
-    packet_mask routed = 0;  ///< came into a bridge by its routing interface, which in[] is
+    /// have a VLAN tag, in tag[]: it was removed, or only read (tag_in_frame)
+    packet_mask tagged = 0;
+    /// subset of `tagged`: the tag is still in the frame, on its way through a bridge
+    packet_mask tag_in_frame = 0;
+    packet_mask longer = 0;  ///< exceed the egress MTU: stage fragment takes them
+    /// set by stage bridge: flooded, but not to members with neigh_suppress
+    packet_mask spared = 0;
+    packet_mask routed = 0;  ///< entered a bridge by its routing interface, which is in[]
     uint32_t count = 0;
     uint16_t in_port = 0;
-    uint64_t bytes = 0;     ///< of all, as they came in by their interfaces; 0: not known
-    uint16_t in_all = 0;    ///< the interface of all packets; 0: they have different ones
-    uint16_t pass = 1;      ///< more behind a tunnel's end, or in a bridge that routes
-    packet_mask outer = 0;  ///< are tunnels' packets of ours: nobody is told what becomes of them
+    uint64_t bytes = 0;   ///< sum of frame lengths as received by their interfaces; 0: unknown
+    uint16_t in_all = 0;  ///< ingress interface of all packets; 0: they have several
+    /// counts recirculations: behind a tunnel's end, or in a bridge that routes
+    uint16_t pass = 1;
+    packet_mask outer = 0;  ///< VXLAN packets that encap made: errors about them go to no source
 
     std::array<rte_mbuf*, burst_max> packet;
-    /// As it was received: bytes of a frame that lies in one segment; 0: it lies in several.
+    /// Length of the frame as received, where it is in one segment; 0: several segments.
     alignas(16) std::array<uint32_t, burst_max> in_one;
-    std::array<uint16_t, burst_max> in;               ///< interface
-    std::array<uint16_t, burst_max> tag;              ///< where tagged: priority and identifier
-    std::array<uint16_t, burst_max> domain;           ///< where it was bridged
-    std::array<uint32_t, burst_max> hop;              ///< index; where lookup found one
-    std::array<way_out, burst_max> out;               ///< where it is sent, or punted to resolve
-    std::array<packet::drop_reason, burst_max> drop;  ///< where it is dropped, or punted to report
-    std::array<punt_reason, burst_max> punt;          ///< where it is punted
-    std::array<packet::parsed, burst_max> parsed;     ///< where it was parsed
+    std::array<uint16_t, burst_max> in;      ///< ingress interface: index into view::interfaces
+    std::array<uint16_t, burst_max> tag;     ///< of `tagged`: TCI (PCP, DEI, VID)
+    std::array<uint16_t, burst_max> domain;  ///< broadcast domain; valid behind stage bridge
+    std::array<uint32_t, burst_max> hop;     ///< index of the next hop; valid behind stage lookup
+    /// egress port and interface; valid for packets to send or to resolve
+    std::array<way_out, burst_max> out;
+    /// valid for packets to drop, and to punt as icmp_error
+    std::array<packet::drop_reason, burst_max> drop;
+    std::array<punt_reason, burst_max> punt;       ///< valid for packets to punt
+    std::array<packet::parsed, burst_max> parsed;  ///< valid behind stage parse
 };
 
-/// What travels with a punted packet, and with what control sends, in the mbuf's private area.
+/// Metadata in the private area of an mbuf between worker and control. Stage punt writes it for
+/// punted packets, control for packets that it sends.
 struct punted {
     packet::parsed parsed{};
     uint32_t hop = 0;
     uint16_t in_interface = 0, in_port = 0;
     way_out out{};
-    uint16_t domain = 0;  ///< of a bridge, where it was heard there, or is sent there; else 0
+    /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0
+    uint16_t domain = 0;
     punt_reason why = punt_reason::local;
     packet::drop_reason drop = packet::drop_reason::none;
 };
 
-/// The private area of turnpike's mbufs. Whole lines: the buffer follows it, and a frame that starts
-/// within a line costs one more line of PCIe each way.
+/// Private area of turnpike's mbufs, a multiple of the cache line size: the data buffer follows it,
+/// and a frame that does not start at a cache line costs one more line of PCIe per direction.
 inline constexpr uint16_t mbuf_private_bytes = RTE_ALIGN(sizeof(punted), RTE_CACHE_LINE_SIZE);
 
 inline punted& punted_of(rte_mbuf* m) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stages work with beside the burst: the view of this round, and the worker's own doors.
+// The stages' context beside the burst: the view of this iteration, and the worker's queues and state.
 #pragma once
 
 #include <array>
@@ -26,25 +26,25 @@ extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
 /// Threads  one worker's.
 struct context {
     const datapath::view* view = nullptr;
-    uint32_t worker = 0;  ///< among the workers: whose counters of lists count
-    uint64_t now = 0;     ///< TSC when this round began
+    uint32_t worker = 0;  ///< worker number: index of ACLs' per-worker counters
+    uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
     std::array<rxtx::tx_queue, max_ports> tx{};
-    /// Packets for control: ARP and neighbour discovery by a ring of their own, so that nothing else
-    /// that is punted can starve them.
+    /// Punt rings. ARP and ND have a separate ring, so that other punted traffic cannot starve
+    /// them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     std::array<cost::port_counters, max_ports> counters;
-    bridge_books* bridging = nullptr;    ///< this worker's
-    uint64_t redirected = 0;             ///< TSC when control was last given a packet to redirect
-    tunnel_books* tunnelling = nullptr;  ///< likewise
-    /// Bursts of what is made on the way, copies and fragments, which walk while the burst that they are of waits.
-    /// What is flooded into tunnels may be flooded, or cut, again by the way of these; more in each other there is
-    /// not. Of those that are not in use no mask has a bit.
+    bridge_books* bridging = nullptr;    ///< per-worker bridge state
+    uint64_t redirected = 0;             ///< TSC of the last packet punted as redirect
+    tunnel_books* tunnelling = nullptr;  ///< per-worker tunnel state
+    /// Bursts for copies and fragments; each walks the graph while the burst that it was made from
+    /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
+    /// at most four nest. The masks of unused bursts are 0.
     std::array<burst, 4> made{};
-    uint32_t walking = 0;  ///< how many of them do
-    const stage_row* table =
-        all_stages;  ///< by which they do: that of the packets that they were made of
-    packet_trace* traced = nullptr;  ///< the packet whose way is written down (trace.hpp)
+    uint32_t walking = 0;  ///< number of bursts in use
+    /// stage table for these bursts: the one of the burst that they were made from
+    const stage_row* table = all_stages;
+    packet_trace* traced = nullptr;  ///< packet under trace; null: none (trace.hpp)
 };
 
 }  // namespace turnpike::datapath

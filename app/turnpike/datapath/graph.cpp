@@ -4,7 +4,7 @@
 namespace turnpike::datapath {
 namespace {
 
-/// The mask of some stages, by name.
+/// Mask of stages, by name.
 struct stages_of {
     stage_mask mask = 0;
     constexpr stages_of(std::initializer_list<stage> list) {
@@ -14,7 +14,8 @@ struct stages_of {
 
 namespace row {
 using enum packet::drop_reason;
-// One at a time: several stages and handlers have the name of a reason's or a C++ neighbour.
+// A `using enum` scope for each list: some stages and handlers share a name with a drop reason or a
+// C++ entity.
 #define NEXT(...)                                                         \
     [] {                                                                  \
         using enum stage;                                                 \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stage graph: who does what to a packet, in which order, where it can go from there, and for
-// which reasons it is dropped. The report's stage names, the drop reasons' owners and the picture in
-// doc/map.md come from these tables; tests/unit/turnpike/graph_test.cpp holds them to their rules.
+// The stage graph: the stages, in their order, the edges between them, and the drop reasons of each.
+// The report's stage names, the owners of drop reasons and the picture in doc/map.md are generated from
+// these tables; tests/unit/turnpike/graph_test.cpp checks their rules.
 //
 // A new stage is a file in stages/ and a line here.
 #pragma once
@@ -12,8 +12,7 @@
 
 #include "datapath/context.hpp"
 
-// name, next stages, drop reasons that it owns. In the order in which a packet meets them: edges point
-// forward.
+// name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
     X(rx, NEXT(interface, drop), DROPS(runt, stopping)) \
@@ -53,7 +52,8 @@
     X(punt, NEXT(drop), DROPS(control_busy)) \
     X(drop, NEXT(), DROPS())
 
-// Control's doors: who ends what was punted (control/slow_path), and what else may go wrong there.
+// Handlers in control: each ends punted packets (control/slow_path) and owns the drop reasons
+// listed.
 #define TURNPIKE_HANDLERS(X) \
     X(arp, DROPS(arp_format, arp_operation, arp_sender_mac, arp_sender_ip, arp_sender_is_us)) \
     X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_cut, \
@@ -82,15 +82,15 @@ static_assert(stages <= cost::max_stages && stages <= 32);
 
 constexpr stage_mask bit(stage s) noexcept { return stage_mask{1} << static_cast<unsigned>(s); }
 
-/// A stage takes the packets of a mask on: it sets their bits in b.at of the next stages.
-/// Answers the mask of the stages that got packets.
+/// A stage: runs for the packets of the mask and moves each to a next stage (its bit in b.at).
+/// Answers  the mask of the stages that got packets
 using stage_function = stage_mask(context&, burst&, packet_mask) noexcept;
 
 #define TURNPIKE_STAGE(name, next, drops) stage_function run_##name;
 TURNPIKE_STAGES(TURNPIKE_STAGE)
 #undef TURNPIKE_STAGE
 
-/// Move packets on to a stage.
+/// Move packets to a stage.
 inline stage_mask move(burst& b, packet_mask packets, stage to) noexcept {
     if (packets == 0) return 0;
     b.at[static_cast<size_t>(to)] |= packets;
@@ -111,23 +111,25 @@ struct handler_row {
 extern const std::array<stage_row, stages> stage_table;
 extern const std::span<const handler_row> handler_table;
 
-/// Packets that go to be sent by out[]: to what their interfaces do with them first.
+/// Output of packets by out[]: fragmentation, egress ACL, bridge or VLAN tag, as their interfaces
+/// need.
 stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept;
 
-/// Frames of bridges' members, and others that need no tag, to their ports or into tunnels.
+/// Output of frames of bridges' members, and of other frames that need no tag, to their port or
+/// tunnel.
 stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept;
 
-/// Packets of a burst as its first ones, all that is known of them behind the interface stage with them;
-/// without their tags.
-/// Answers their new mask.
+/// Compact a burst: these packets become its first ones, with all fields that are valid behind
+/// stage interface except their tags.
+/// Answers  their new mask
 packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
 
-/// How often a packet may go through the stages. Out of one tunnel, through a bridge to its routing interface, and
-/// into another tunnel takes four: each end of a tunnel, and each bridge that routes, is one more.
+/// Limit of passes through the graph. VXLAN, a bridge, its routing interface and another VXLAN
+/// tunnel need four: each tunnel end and each bridge that routes adds one.
 inline constexpr unsigned max_passes = 4;
 
-/// Take a burst through the stages of a table, from those in `live` on.
-/// mark(stage index, packets)  is called behind each stage
+/// Run a burst through the stages of a table, starting with the stages in `live`.
+/// mark(stage index, packets)  is called after each stage
 template <class Table, class Mark>
 inline void walk(const Table& table, context& c, burst& b, stage_mask live,
                  const Mark& mark) noexcept {
@@ -141,11 +143,11 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
         }
         if (b.again == 0) [[likely]]
             return;
-        // All others have left: those that stay close ranks.
+        // All other packets have left the burst; the recirculated ones become its first.
         const packet_mask again = close_ranks(b, std::exchange(b.again, 0));
         b.in_all = 0;
         if (b.pass++ < max_passes) {
-            // What was put into a tunnel is ours, and to be routed; the rest came in by an interface.
+            // Packets that encap made are routed; the others arrived at an interface.
             live = move(b, again & ~b.outer, stage::interface) |
                    move(b, again & b.outer, stage::lookup);
         } else {
@@ -155,7 +157,8 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
     }
 }
 
-/// One packet is dropped; the stage adds its bit to the mask that goes to stage drop.
+/// Drop one packet; the caller moves `drops` to stage drop.
+
 inline void drop_packet(burst& b, uint32_t i, packet::drop_reason why,
                         packet_mask& drops) noexcept {
     b.drop[i] = why;

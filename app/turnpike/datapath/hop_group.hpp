@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A group of next hops that share a route's traffic by flow (ECMP). A flow's hash names a bucket, the bucket a
-// member, the member its next hop: which buckets are whose is decided by control (control/hop_groups.hpp).
+// The ECMP group: next hops that share a route's traffic by flow. The flow's hash selects a bucket, the
+// bucket a member, the member its next hop; control assigns buckets to members (control/hop_groups.hpp).
 //
 //   next_hop (kind group) ---> hop_group: mask, hop[256], then a byte a bucket
 //   hash & mask = 3 ------------------------------------------> | 1 | 0 | 0 | 1 | 0 |...  member 1's hop
 //
-// One that workers see never changes; the group's next hop is made to name another one by one store, for all
-// routes that lead to it.
+// A published group is immutable; to change one, control stores a pointer to a new group in the
+// next hop, for all routes that use it.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ struct hop_group {
     static constexpr size_t most_members = 256;
     static constexpr uint32_t most_buckets = 65536;
 
-    uint32_t mask = 0;  ///< buckets, a power of two, less one
+    uint32_t mask = 0;  ///< number of buckets, a power of two, minus one
     uint32_t members = 0;
-    std::array<uint32_t, most_members>
-        hop{};  ///< by member: indices of adjacencies, gleans, or drops
+    /// by member: indices of next hops of kind adjacency, glean or drop
+    std::array<uint32_t, most_members> hop{};
 
     [[nodiscard]] uint32_t choose(uint32_t hash) const noexcept {
         return hop[bucket()[hash & mask]];
     }
     [[nodiscard]] uint32_t buckets() const noexcept { return mask + 1; }
-    /// [buckets] the member of each
+    /// [buckets] index of the member
     [[nodiscard]] const uint8_t* bucket() const noexcept {
         return reinterpret_cast<const uint8_t*>(this + 1);
     }
@@ -44,7 +44,7 @@ struct hop_group {
         void operator()(hop_group* g) const noexcept { ::operator delete(g); }
     };
     using owned = std::unique_ptr<hop_group, free>;
-    /// With all buckets the first member's. Throws std::bad_alloc.
+    /// All buckets belong to the first member. Throws std::bad_alloc.
     static owned make(uint32_t buckets) {
         static_assert(std::is_trivially_destructible_v<hop_group>);
         owned made(new (::operator new(sizeof(hop_group) + buckets)) hop_group());

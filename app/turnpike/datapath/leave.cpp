@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is done with packets that go out: those of a bridge's routing interface go into the bridge, others
-// may get tags.
+// Output: packets of a bridge's routing interface enter the bridge, others may get a VLAN tag.
 #include "datapath/graph.hpp"
 #include "datapath/take_tag.hpp"
 
@@ -16,7 +15,7 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
         bridged |= packet_mask{1} << i;
     });
     if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
-    // One way for both: what is bridged has several domains, and no tag of its own.
+    // Both kinds of packets: bridged ones have several domains and no tag.
     b.in_all = 0;
     b.routed |= bridged;
     b.tagged &= ~bridged;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which questions for an address tunnels are spared (RFC 9161 section 3). What is no question between two stations is
-// flooded as ever: probes of who has no address yet (RFC 5227), duplicate address detection (RFC 4862), announcements.
-// This is a first look: control believes nothing that it has not checked (control/slow_path/neigh_suppress.cpp).
+// Selects ARP and ND frames for suppression (RFC 9161 section 3). Everything that is not a request between two stations
+// is flooded: ARP probes (RFC 5227), duplicate address detection (RFC 4862) and announcements. This is a prefilter:
+// control validates each message again (control/slow_path/neigh_suppress.cpp).
 #include "datapath/neigh_suppress.hpp"
 
 #include <rte_mbuf.h>
@@ -15,10 +15,10 @@
 namespace turnpike::datapath {
 namespace {
 
-/// What a frame says, and asks.
+/// The bindings in an ARP or ND message: announced, and requested.
 struct address_talk {
     address_key said{}, asked{};
-    uint32_t flags = 0;  ///< of an advertisement
+    uint32_t flags = 0;  ///< of a neighbour advertisement
     bool says = false, asks = false;
 };
 
@@ -51,7 +51,7 @@ class listening {
   public:
     listening(context& c, const burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
 
-    /// Answers whether suppressing members are spared packet i.
+    /// Answers  whether packet i is not flooded to members with neigh_suppress
     bool hear(uint32_t i, bool flooded) noexcept {
         const address_talk talk = read(i);
         if (!talk.says && !talk.asks) return false;
@@ -84,7 +84,8 @@ class listening {
         static_cast<void>(t_.addresses->lookup({&key, 1}, {&value, 1}));
         return bound_address(value);
     }
-    /// Is it known who has it, and where he is? Behind a spared member: control is to answer.
+    /// Whether the requested address has a binding and its MAC an FDB entry; if behind a member
+    /// with neigh_suppress, control answers.
     bool is_known(const address_key& asked, uint32_t i) noexcept {
         answered_ = false;
         const bound_address has = find(asked);
@@ -96,9 +97,9 @@ class listening {
         answered_ = t_.members[place].neigh_suppress;
         return place != 0;
     }
-    /// A copy to control. False: not now.
+    /// Send a copy to control. False: rate limit, or no buffer.
     bool tell(uint32_t i) noexcept {
-        constexpr uint32_t most_bytes = 512;  // of a message that is believed
+        constexpr uint32_t most_bytes = 512;  // enough for every message that is accepted
         if (c_.walking == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
         rte_mbuf* const m = b_.packet[i];
         rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, most_bytes));
@@ -121,7 +122,7 @@ class listening {
     context& c_;
     const burst& b_;
     const bridge_tables& t_;
-    bool answered_ = false;  ///< by control, of the packet in hand
+    bool answered_ = false;  ///< control answers the current packet
 };
 
 }  // namespace

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The next hop: what the FIB's value for a destination is the index of. It says everything that is
-// done with the packet, so that forwarding makes one lookup and touches one line.
+// The next hop: the FIB's value for a prefix is an index into the array of these. A next hop holds
+// everything that forwarding needs, so that a routed packet costs one FIB lookup and one cache line.
 //
-//   0      1        2       3      4     6      8              16             24              32      40     64
-//   | kind | reason | flags | used | mtu | 0    | port, iface  | rewrite 0..7 | rewrite 8..15 | group | 0
+//   0      1        2       3      4     6      8            12  16             24              28  32      40     64
+//   | kind | reason | tells | used | mtu | 0    | port, iface | 0 | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
 //
-// kind       drop       freed under `reason`; its sender is told where `tells` is set
-//            local      one of our addresses: control takes it
-//            glean      the neighbour's MAC address is not known: control asks and holds. Which
-//                       neighbour that is, control knows by the index: of a connected network the
-//                       destination itself, of a gateway's or neighbour's own hop that one
-//            adjacency  the neighbour is known: the rewrite bytes are its frames' first ones
-//            group      several that share the traffic, by flow (hop_group.hpp), or what recursive routes
-//                       lead to: what is done is its member's
-//            (tunnel: to come)
-// mtu        of the way out, in bytes of layer 3
-// port       where the packet leaves, and its interface (whose lists judge it)
-// rewrite    destination MAC, source MAC: 12 bytes. What stands before the EtherType; routed packets
-//            come untagged and leave untagged, so the type that is there stays
-// used       set by workers, taken by control: is a stale neighbour still wanted (RFC 4861 7.3.3)
+// kind       drop       the packet is freed and counted under `reason`; where `tells` is set, its
+//                       source gets an ICMP error
+//            local      one of the router's own addresses: the packet is punted
+//            glean      the neighbour's MAC address is unknown: the packet is punted, and control
+//                       resolves the address and queues the packet. For the glean next hop of a
+//                       connected network the neighbour is the packet's destination address; each
+//                       gateway and neighbour entry has a separate next hop, whose index control maps
+//                       to the neighbour
+//            group      ECMP: the flow's hash chooses a member (hop_group.hpp), and the member's kind
+//                       applies. Also used for recursive routes, with the next hops that they resolve to
+//            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header
+// mtu        of the egress interface, in bytes of layer 3
+// port       egress port and interface; the interface's egress ACL applies
+// rewrite    destination MAC, source MAC: 12 bytes in front of the EtherType. A routed packet is
+//            untagged here, so its EtherType stays in place
+// used       set by workers when they send by the next hop, cleared by control, which re-probes a stale
+//            neighbour only where it is in use (RFC 4861 7.3.3)
 //
-// Reached by index, not by pointer: routes, the FIB's narrow ids and punted packets name it, and a
-// neighbour's change of state is a store here instead of one in a thousand routes.
+// Next hops are named by index, not by pointer: the FIB's values are narrower than a pointer, and
+// when a neighbour's state changes, control stores to one next hop instead of to a thousand routes.
 //
-// Threads  control writes, workers read while it does. A neighbour has one hop as long as it is known,
-//          and what changes of it is `kind` and the first eight bytes of rewrite: one store each, so a
-//          worker that saw kind adjacency sees a MAC address that this neighbour had. A hop that nobody
+// Threads  control writes while workers read. A neighbour keeps its next hop for as long as its entry
+//          exists; only `kind` and rewrite_first change in it, each by one store, so a worker that
+//          reads kind adjacency reads a MAC address that this neighbour had. An index that is no
+//          longer referenced is reused only after a grace period (lib/rcu).
 //          names goes back to the free ones only after every worker was quiescent (lib/rcu).
 #pragma once
 
@@ -40,26 +44,27 @@ namespace turnpike::datapath {
 
 struct hop_group;
 
-/// Those from glean on send packets.
+/// Packets are sent by kinds from glean on; comparisons rely on the order.
 enum class hop_kind : uint8_t { drop, local, group, glean, adjacency };
 
-/// Where packets leave.
+/// Egress port and interface.
 struct way_out {
-    uint16_t port = 0;       ///< place in view::port
-    uint16_t interface = 0;  ///< place in view::interfaces
+    uint16_t port = 0;       ///< index into view::port
+    uint16_t interface = 0;  ///< index into view::interfaces
     bool operator==(const way_out&) const = default;
 };
 
 struct alignas(64) next_hop {
     std::atomic<hop_kind> kind{hop_kind::drop};
-    packet::drop_reason reason = packet::drop_reason::no_route;  ///< kind drop
-    bool tells = false;                                          ///< kind drop
+    /// kind drop: drop reason to count
+    packet::drop_reason reason = packet::drop_reason::no_route;
+    bool tells = false;  ///< kind drop: send an ICMP error to the source
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
     alignas(8) way_out out{};
-    std::atomic<uint64_t> rewrite_first{0};        ///< destination MAC, two bytes of the source's
-    uint32_t rewrite_second = 0;                   ///< the other four
-    std::atomic<const hop_group*> group{nullptr};  ///< kind group
+    std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, first two bytes of the source MAC
+    uint32_t rewrite_second = 0;             ///< the other four bytes of the source MAC
+    std::atomic<const hop_group*> group{nullptr};  ///< kind group; else null
 
     static constexpr uint32_t rewrite_bytes = 12;
 
@@ -92,15 +97,18 @@ struct alignas(64) next_hop {
 };
 static_assert(sizeof(next_hop) == 64);
 
-/// Hops that are always there, so that FIBs and tests can name them.
+/// Next hops at fixed indices, for FIBs, routes without a gateway, and tests.
 namespace fixed_hop {
-inline constexpr uint32_t no_route = 0;     ///< the FIBs' default; the sender is told
-inline constexpr uint32_t blackhole = 1;    ///< dropped in silence
-inline constexpr uint32_t unreachable = 2;  ///< dropped, and the sender is told
+inline constexpr uint32_t no_route = 0;   ///< the FIB's default; sends an ICMP error
+inline constexpr uint32_t blackhole = 1;  ///< route type blackhole: drops without an ICMP error
+inline constexpr uint32_t unreachable =
+    2;  ///< route type unreachable: drops and sends an ICMP error
 inline constexpr uint32_t local = 3;
-inline constexpr uint32_t broadcast = 4;   ///< a connected network's broadcast or network address
-inline constexpr uint32_t prohibited = 5;  ///< dropped, and the sender is told that it may not
-inline constexpr uint32_t special_purpose = 6;  ///< RFC 6890: dropped in silence
+inline constexpr uint32_t broadcast = 4;  ///< broadcast or network address of a connected network
+inline constexpr uint32_t prohibited =
+    5;  ///< route type prohibit: sends an ICMP error "administratively prohibited"
+inline constexpr uint32_t special_purpose =
+    6;  ///< RFC 6890 special-purpose address: drops without an ICMP error
 inline constexpr uint32_t first_free = 7;
 }  // namespace fixed_hop
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Is this source address one of ours, or a broadcast address of a network of ours? Asked of every
-// routed packet (RFC 1812 section 5.3.7, RFC 4291), so it must cost next to nothing: a small filter
-// says no for almost all, and what it does not is looked up.
+// The router's own addresses and its networks' broadcast addresses. The source of every routed packet is
+// checked against them (RFC 1812 section 5.3.7, RFC 4291), so the check must be cheap: a small filter
+// rules out almost all addresses, and only the rest are looked up.
 #pragma once
 
 #include <algorithm>
@@ -31,18 +31,18 @@ class own_addresses {
     [[nodiscard]] bool has(const ipv6_address& v6) const noexcept {
         return filter_[place_of(v6)] != 0 && std::binary_search(v6_.begin(), v6_.end(), v6);
     }
-    /// 0: it is none of them for sure.
+    /// 0: certainly not in the set.
     [[nodiscard]] uint8_t may_have(uint32_t v4) const noexcept { return filter_[place_of(v4)]; }
 
   private:
-    static constexpr unsigned log_places = 11;  // 2 KB: a byte each, which takes no shift to test
+    static constexpr unsigned log_places = 11;  // 2 KB: a byte each, tested without a shift
 
     /// Fibonacci hashing: the high bits of a product with 2^32 / phi, 2^64 / phi.
     static uint32_t place_of(uint32_t v4) noexcept {
         return v4 * 0x9e37'79b1U >> (32 - log_places);
     }
     static uint64_t place_of(const ipv6_address& v6) noexcept {
-        uint64_t host;  // any order of bytes will do
+        uint64_t host;  // byte order does not matter
         std::memcpy(&host, v6.bytes + 8, sizeof host);
         return host * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Headers that lie in several segments of an mbuf, made contiguous.
+// Operations on segmented mbufs.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -8,12 +8,12 @@
 
 namespace turnpike::datapath {
 
-/// Move bytes from the later segments into the first until it holds `bytes` of them.
+/// Move bytes from later segments into the first until it holds `bytes` of them.
 /// Requires bytes <= pkt_len
-/// Answers  false, and has changed nothing, where the first segment has no room or is shared
+/// Answers  false, with nothing changed, where the first segment has no room or is shared
 bool pull_up(rte_mbuf* m, uint32_t bytes) noexcept;
 
-/// Cut `bytes` off the end of the packet, over as many segments as that takes.
+/// Trim `bytes` from the end of the packet, over several segments if necessary.
 void cut_tail(rte_mbuf* m, uint32_t bytes) noexcept;
 
 }  // namespace turnpike::datapath

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The headers of a packet that lies in an mbuf.
+// Header parsing of a packet in an mbuf.
 #pragma once
 
 #include "datapath/pull_up.hpp"
@@ -7,7 +7,7 @@
 
 namespace turnpike::datapath {
 
-/// What lib/packet says of the frame; headers are made contiguous where they are not. False: they cannot be.
+/// Parse by lib/packet; make the headers contiguous where necessary. False: not possible.
 inline bool read_headers(rte_mbuf* m, packet::parsed& p) noexcept {
     for (int round = 0; round < 2; ++round) {
         const std::span lead(rte_pktmbuf_mtod(m, const uint8_t*), m->data_len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Unicast reverse path forwarding (RFC 3704): does the way back to a packet's source exist (loose), and is it
-// the interface that the packet came in by (strict)? A default route is a way, as Linux and RFC 3704 section 2.3
-// have it; of a route that several share each of its ways is one (section 2.3, feasible paths).
+// Unicast reverse path forwarding (RFC 3704). Loose mode: the source has a route. Strict mode: a next hop of
+// that route leaves by the ingress interface. A default route counts, as in Linux and RFC 3704 section 2.3; every
+// next hop of an ECMP route counts (section 2.3, feasible paths).
 #pragma once
 
 #include "datapath/hop_group.hpp"
@@ -9,7 +9,7 @@
 
 namespace turnpike::datapath {
 
-/// hop  of the source
+/// hop  next hop of the source address
 [[nodiscard]] inline bool leads_back(const view& v, uint32_t hop, const interface& in) noexcept {
     const next_hop& by = v.hops[hop];
     const auto is_way = [&](hop_kind kind, const next_hop& h) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one's complement sum of bytes that lie in several segments. (rte_raw_cksum_mbuf of DPDK 22.11 is wrong where a
-// segment begins at an odd byte: it swaps a sum that is not folded.)
+// The one's complement sum over several segments of an mbuf. (rte_raw_cksum_mbuf of DPDK 22.11 is wrong where a segment
+// starts at an odd offset: it swaps a sum that is not folded.)
 #pragma once
 
 #include <rte_byteorder.h>
@@ -12,12 +12,12 @@
 
 namespace turnpike::datapath {
 
-/// What a device said of a packet's headers, which are the first ones no more where a tunnel begins or ends.
+/// Offload flags of a packet's headers; invalid once headers are added or removed in front.
 inline constexpr uint64_t said_of_headers = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED |
                                             RTE_MBUF_F_RX_L4_CKSUM_MASK |
                                             RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
 
-/// Folded, as the bytes lie in memory. Requires that so many bytes are there.
+/// Folded, in memory byte order. Requires that all bytes are in the packet.
 inline uint16_t sum_of(const rte_mbuf* m, uint32_t offset, uint32_t bytes) noexcept {
     packet::native_sum all;
     for (uint32_t done = 0; bytes != 0; m = m->next) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A frame's outer VLAN tag, in the frame or taken out by the device, and a frame without it.
+// VLAN pop and push: the outer tag, in the frame or stripped by the device.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -15,11 +15,11 @@ namespace turnpike::datapath {
 
 struct found_tag {
     enum { none, in_frame, by_device } is = none;
-    uint16_t tci = 0;  ///< priority and identifier
+    uint16_t tci = 0;  ///< PCP, DEI and VID
 };
 
-/// type  of the tags that are looked for. A tag that is cut is 4095, which is nobody's, by the device: there
-///       is nothing to take off.
+/// type  TPID to match. A truncated tag is reported as VID 4095 (reserved), stripped by the device: the frame has no
+///       tag to remove.
 inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
     constexpr uint16_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
     if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
@@ -33,7 +33,7 @@ inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
             packet::view<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
 }
 
-/// The two addresses of a frame, to where it begins now: read whole before they are written.
+/// Move a frame's two MAC addresses; regions may overlap, so both are read before the first write.
 inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
     uint64_t first;
     uint32_t rest;
@@ -43,7 +43,7 @@ inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
     std::memcpy(to + sizeof first, &rest, sizeof rest);
 }
 
-/// Of a frame that has one, in its first segment.
+/// Requires a tag in the frame's first segment.
 inline void take_tag_off(rte_mbuf* m) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
     auto* frame = rte_pktmbuf_mtod(m, uint8_t*);
@@ -53,13 +53,13 @@ inline void take_tag_off(rte_mbuf* m) noexcept {
     m->pkt_len -= bytes;
 }
 
-/// Of a packet of a burst, whose tag is known.
+/// The same for a packet of a burst; the caller has recorded the tag.
 inline void take_tag_off(burst& b, uint32_t i) noexcept {
     take_tag_off(b.packet[i]);
     if (b.in_one[i] != 0) b.in_one[i] -= uint32_t{sizeof(packet::vlan_tag)};
 }
 
-/// False: there is no room in front of the frame.
+/// Answers  false where there is no headroom
 inline bool put_tag_on(rte_mbuf* m, uint32_t type_and_tci) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag), addresses_bytes = 12;
     auto* const to = reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, bytes));
@@ -69,7 +69,7 @@ inline bool put_tag_on(rte_mbuf* m, uint32_t type_and_tci) noexcept {
     return true;
 }
 
-/// Another one, or the same, in the place of the one that is there.
+/// Replace the tag in the frame.
 inline void change_tag(rte_mbuf* m, uint32_t type_and_tci) noexcept {
     auto* const at = rte_pktmbuf_mtod_offset(m, uint8_t*, 2 * sizeof(mac_address));
     if (load_be<uint32_t>(at) != type_and_tci) store_be(at, type_and_tci);

@@ -9,17 +9,17 @@
 namespace turnpike::datapath {
 namespace {
 
-/// Is this a burst of what is made on the way, and not the packet's own?
+/// Whether this is a burst of copies or fragments.
 bool is_made(const context& c, const burst& b) noexcept {
     return &b >= c.made.data() && &b < c.made.data() + c.made.size();
 }
 
-/// A walk of what was made begins where stages do not go on from those before: edges point forward.
+/// A new burst of copies starts where the stage is not behind the last one: edges point forward.
 bool begins(const trace_step& last, stage ran, const burst& b) noexcept {
     return last.copy == 0 || b.pass < last.pass || (b.pass == last.pass && ran <= last.ran);
 }
 
-/// A line for a stage that is about to run; null: there is no room.
+/// The step for a stage that is about to run; null: no room.
 trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets) noexcept {
     packet_trace& t = *c.traced;
     const bool made = is_made(c, b);
@@ -36,7 +36,7 @@ trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets)
     return &now;
 }
 
-/// What is known of a packet behind the stage.
+/// Record the packet's state behind the stage.
 void note(trace_step& now, const burst& b, uint32_t i) noexcept {
     switch (now.ran) {
         case stage::interface:

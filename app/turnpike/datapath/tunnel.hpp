@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tunnels that end here: VXLAN (RFC 7348). A remote endpoint is an interface, and a bridge's member like a port:
-// what comes from it is learnt, flooded, isolated and judged as elsewhere.
+// VXLAN tunnels that end here (RFC 7348). A remote VTEP is an interface and a bridge member like a port,
+// with the same learning, flooding, isolation and ACLs.
 //
-//   in    outer headers --(endpoint, VNI)--> place of its interface --> its bridge, by in[]
-//   out   a member's place --> tunnel_end: its ready-made headers --> the routes of its VRF
+//   in    outer headers --(endpoint, VNI)--> index of its interface --> its bridge, by in[]
+//   out   a member's index --> tunnel_end: its prebuilt headers --> the routes of its VRF
 //
-// A group of endpoints is one more way out, and one more address that endpoints send to.
+// A multicast group of VTEPs is one more remote endpoint, and one more local address.
 //
-// The tables never change, like the view that they hang on (doc/design/0019-vxlan.md).
+// These tables are immutable, like the view that points to them (doc/design/0019-vxlan.md).
 #pragma once
 
 #include <algorithm>
@@ -25,53 +25,56 @@
 
 namespace turnpike::datapath {
 
-/// One way out: what stands in front of its frames.
+/// A remote VTEP: the headers in front of frames to it.
 struct alignas(64) tunnel_end {
-    // From Ethernet's first to VXLAN's last.
+    // Ethernet, IP, UDP and VXLAN headers.
     static constexpr size_t behind_ip = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
     static constexpr size_t ipv4_header_bytes =
         packet::ethernet_bytes + sizeof(packet::ipv4_header) + behind_ip;
     static constexpr size_t ipv6_header_bytes =
         packet::ethernet_bytes + sizeof(packet::ipv6_header) + behind_ip;
 
-    uint16_t header_bytes = 0;                    ///< one of these; 0: nobody's
-    uint16_t mtu = 0;                             ///< bytes of layer 3 of a frame inside
-    uint16_t tag_type = packet::ether_type_vlan;  ///< of the tags inside that are looked at
+    uint16_t header_bytes = 0;  ///< ipv4_header_bytes or ipv6_header_bytes; 0: unused index
+    uint16_t mtu = 0;           ///< of inner frames, in bytes of layer 3
+    uint16_t tag_type = packet::ether_type_vlan;  ///< TPID of inner tags
     bool v6 = false;
-    bool sums = false;              ///< UDP checksums are sent; over IPv6 they are asked for, too
-    bool ignores_reserved = false;  ///< reserved bits of VXLAN's header may be set
-    bool fragments = false;         ///< routers may cut its packets: they need identifiers
-    /// A frame that comes out is one for its bridge as it is: no list judges it, nobody looks at its tag, and it need
-    /// have no checksum.
+    bool sums = false;              ///< sends UDP checksums; over IPv6 also requires them
+    bool ignores_reserved = false;  ///< accepts VXLAN headers with reserved bits set
+    /// sends with DF clear: routers may fragment, so packets need an identification
+    bool fragments = false;
+    /// Fast path for decapsulated frames: no ACL, inner tags are not examined, and no UDP checksum
+    /// is required.
     bool simple = false;
-    /// Bits of its traffic class that are the frame's own: the last two, the congestion mark, always are.
+    /// Bits of the outer traffic class copied from the inner header; the two ECN bits always are
+    /// (RFC 6040).
     uint8_t inherited = 0xff;
-    uint8_t traffic_class = 0;  ///< the others
-    /// Ethernet (zero), IP, UDP, VXLAN; lengths, marks, source port and checksums are 0.
+    uint8_t traffic_class = 0;  ///< the other bits
+    /// Ethernet (zero), IP, UDP, VXLAN; lengths, ECN, source port and checksums are 0.
     std::array<uint8_t, ipv6_header_bytes> header{};
-    uint16_t header_sum = 0;   ///< IPv4: of its header as it stands there, for native_sum
-    uint64_t address_sum = 0;  ///< of the pseudo-header's addresses and protocol, for native_sum
+    uint16_t header_sum = 0;  ///< IPv4: sum of the prebuilt header, for native_sum
+    /// sum of the pseudo-header's addresses and protocol, for native_sum
+    uint64_t address_sum = 0;
 };
 
-/// What lookups of endpoints hang on.
+/// Lookup tables for VXLAN packets to us.
 struct tunnel_tables {
     template <class Address>
     struct local_end {
         Address address;
         uint8_t vrf;
-        uint16_t port;  ///< UDP's
+        uint16_t port;  ///< UDP destination port
         bool operator==(const local_end&) const = default;
     };
-    /// Ours, and groups that we are in. Of IPv4 by its number in endpoint keys.
+    /// Local VTEP addresses and joined groups. The index of an IPv4 one is part of endpoint4 keys.
     std::vector<local_end<uint32_t>> ends4{};
     std::vector<local_end<ipv6_address>> ends6{};
     std::unique_ptr<tunnel::endpoint_table<tunnel::endpoint4>> from4{};
     std::unique_ptr<tunnel::endpoint_table<tunnel::endpoint6>> from6{};
-    std::vector<uint16_t> ports{};  ///< at which of them any tunnel ends; not empty
-    /// By endpoint: number of the end, or of it among the IPv6 ones, and VNI; sorted.
+    std::vector<uint16_t> ports{};  ///< UDP ports of all local VTEPs; not empty
+    /// Known (local end, VNI) pairs, by index into ends4 or ends6; sorted.
     std::vector<uint64_t> networks4{}, networks6{};
     std::vector<tunnel_end> by_place{};  ///< [max_interfaces]
-    uint64_t generation = 0;             ///< another one's is another
+    uint64_t generation = 0;             ///< differs between any two versions of these tables
 
     static constexpr uint16_t no_end = 0xffff;
     [[nodiscard]] uint16_t end_of(uint32_t address, uint8_t vrf, uint16_t port) const noexcept {
@@ -84,8 +87,8 @@ struct tunnel_tables {
     [[nodiscard]] bool has_port(uint16_t port) const noexcept {
         return std::find(ports.begin(), ports.end(), port) != ports.end();
     }
-    /// Does a packet to one of ours, an address or a group, come out of a tunnel?
-    /// l3  its header
+    /// Whether a packet to a local address or group is VXLAN for one of these ends.
+    /// l3  its IP header
     [[nodiscard]] bool end(const packet::parsed& p, const uint8_t* l3, uint8_t vrf) const noexcept {
         if (p.upper_protocol != packet::protocol_udp || !p.is(packet::flag_ports) ||
             p.is(packet::flag_fragment) || !has_port(p.destination_port))
@@ -109,20 +112,20 @@ struct tunnel_tables {
         return no_end;
     }
 };
-inline constexpr size_t most_tunnel_ends = 255;  ///< of ours, of each family: endpoint4 has 8 bits
+inline constexpr size_t most_tunnel_ends = 255;  ///< per family: endpoint4 has 8 bits for the index
 
 /// Threads  written by one worker, read by anyone.
 struct tunnel_counters {
-    cost::counter rx_packets, rx_bytes, tx_packets, tx_bytes;  ///< of frames inside
+    cost::counter rx_packets, rx_bytes, tx_packets, tx_bytes;  ///< of inner frames
 };
 
-/// What a worker keeps for tunnels.
-/// Threads  the worker's own; counters are read by anyone.
+/// Per-worker tunnel state.
+/// Threads  the worker's; counters are read by any thread.
 class tunnel_books {
   public:
     explicit tunnel_books(const tunnel::finder* find);
 
-    /// The caches, for these tables.
+    /// Empty the caches if they are of other tables.
     void know(const tunnel_tables& t) noexcept {
         if (t.generation == generation_) [[likely]]
             return;
@@ -132,7 +135,7 @@ class tunnel_books {
     }
     [[nodiscard]] uint16_t next_identifier() noexcept { return ++identifier_; }
 
-    /// [max_interfaces] by place: the packet of some burst that was the first one to that endpoint.
+    /// [max_interfaces] scratch for stage encap: the first packet of the burst to that endpoint.
     [[nodiscard]] uint8_t* first_seen() noexcept { return first_seen_.get(); }
     [[nodiscard]] tunnel_counters& of(uint16_t place) noexcept { return counters_[place]; }
     [[nodiscard]] const tunnel_counters& of(uint16_t place) const noexcept {

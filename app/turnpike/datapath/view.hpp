@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The view: all that workers know of ports, interfaces, addresses and lists, in one object that never
-// changes. Control publishes another one by one store; workers see it at their next round and say when
-// they have left the old one behind (lib/rcu). So a change of many things is one change.
+// The view: an immutable snapshot of the configuration for workers (ports, interfaces, addresses,
+// ACLs). Control publishes a new view by one store; each worker loads it at the start of its next
+// iteration, and lib/rcu tells control when the old one is unused. A transaction of many changes thus
+// takes effect at once.
 //
-//   view ---> port[place] ---> interfaces[place] ---> lists, addresses
+//   view ---> port[place] ---> interfaces[place] ---> ACLs, addresses
 //        \--> queues[worker]
 //        \--> vrf[place]: fib4, fib6 ---> next_hops[index] ---> (port, interface)
 //
-// Routes and next hops change too often for that: they are tables that change in place, and are named
-// here. A next hop is published before a route names it.
+// Routes and next hops change too often for a new view each time: the view points to tables that
+// control updates in place. A next hop is written before a route refers to it.
 #pragma once
 
 #include <array>
@@ -33,33 +34,34 @@ namespace turnpike::datapath {
 
 inline constexpr uint16_t max_ports = 32;  ///< RTE_MAX_ETHPORTS
 inline constexpr uint16_t tunnel_port =
-    max_ports;  ///< a place that no device has: tunnels' interfaces'
-inline constexpr uint32_t max_route_entries = 1u
-                                              << 21;  ///< of each family; a bound, no reservation
+    max_ports;  ///< index of no device: port of tunnel interfaces
+inline constexpr uint32_t max_route_entries =
+    1u << 21;  ///< per address family; an upper bound, not a reservation
 
-/// What of a port changes by itself; it lives as long as the port.
+/// The mutable state of a port; lives as long as the port.
 struct port_state {
     std::atomic<bool> link_up{false};
 };
 
 struct port_view {
-    const port_state* state = nullptr;  ///< null: nobody's place
+    const port_state* state = nullptr;  ///< null: unused index
     uint16_t ethdev_id = 0;
     mac_address mac{};
-    uint16_t untagged = 0;              ///< the interface of frames without a tag; 0: none
-    const uint16_t* by_vlan = nullptr;  ///< [4096] of frames with one; null: the untagged one's
-    uint16_t tag_type =
-        packet::ether_type_vlan;  ///< where there is by_vlan: of the tags that are looked at
-    bool strips_tags =
-        false;  ///< the device is to take tags out: nobody here wants frames as they come
-    bool inserts_tags = false;      ///< the device puts tags of type 8100 in
-    bool inserts_udp_sums = false;  ///< the device puts UDP checksums in
-    bool checks_udp_sums = false;   ///< it says of each frame whether that is right
-    bool sends_its_own = false;  ///< its driver is called to send at times, with packets or without
+    uint16_t untagged = 0;              ///< interface of untagged frames; 0: none
+    const uint16_t* by_vlan = nullptr;  ///< [4096] interface by VLAN ID; null: `untagged` for all
+    /// where by_vlan is set: TPID that selects a VLAN
+    uint16_t tag_type = packet::ether_type_vlan;
+    /// VLAN strip offload is on; off where a bridge or cross-connect needs the tag in the frame
+    bool strips_tags = false;
+    bool inserts_tags = false;      ///< VLAN insert offload, TPID 0x8100
+    bool inserts_udp_sums = false;  ///< UDP checksum offload on TX
+    bool checks_udp_sums = false;   ///< UDP checksum offload on RX
+    /// the driver must be called periodically, with or without packets
+    bool sends_its_own = false;
 };
 
 struct rx_queue {
-    uint16_t port;  ///< place
+    uint16_t port;  ///< index into view::port
     uint16_t queue_id;
     bool operator==(const rx_queue&) const = default;
 };
@@ -70,30 +72,30 @@ struct worker_queues {
     std::array<int32_t, max_ports> tx{};  ///< queue id by port; -1: none
 };
 
-/// What routing in a VRF hangs on: its routes, and what is ours in it.
+/// The routing state of a VRF: its FIBs and the router's own addresses.
 struct vrf_view {
     const fib::fib4* fib4 = nullptr;
     const fib::fib6* fib6 = nullptr;
     own_addresses own{};
 };
-inline constexpr size_t max_vrfs = 256;  ///< interface::vrf; 0 is the main one
+inline constexpr size_t max_vrfs = 256;  ///< interface::vrf is the index; 0 is the main table
 
 struct view {
     std::array<port_view, max_ports + 1> port{};
     std::array<interface, max_interfaces> interfaces{};
     std::vector<worker_queues> queues{};  ///< by worker
-    std::vector<vrf_view> vrf{1};         ///< by place; those between may be nobody's
-    uint64_t drain_cycles = 0;            ///< a packet waits at most so long to be sent with others
-    uint64_t call_cycles = 0;     ///< from one call of drivers that send their own to the next
-    uint32_t sleep_us = 0;        ///< a worker with nothing to do sleeps so long at most; 0: never
-    bool out_lists = false;       ///< any acl_out or l2_out is bound
-    bool puts_tags = false;       ///< there are interfaces that send frames with tags
-    bool bridge_routing = false;  ///< bridges have routing interfaces
-    bool groups = false;          ///< some next hops are groups
+    std::vector<vrf_view> vrf{1};         ///< by interface::vrf; elements in between may be unused
+    uint64_t drain_cycles = 0;    ///< maximum time that a packet waits in a TX queue for others
+    uint64_t call_cycles = 0;     ///< interval for drivers with port_view::sends_its_own
+    uint32_t sleep_us = 0;        ///< maximum sleep of an idle worker; 0: busy polling
+    bool out_lists = false;       ///< some interface has acl_out or l2_out
+    bool puts_tags = false;       ///< some interface sends tagged frames
+    bool bridge_routing = false;  ///< some bridge has a routing interface
+    bool groups = false;          ///< some next hops are of kind group
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     next_hop* hops = nullptr;
-    packet::flow_hashing sharing{};  ///< how groups tell flows apart
+    packet::flow_hashing sharing{};  ///< hash parameters for ECMP
     packet::ipv4_sum_function* ipv4_sum = nullptr;
     packet::plain_ipv4_function* plain_ipv4 = nullptr;
 };

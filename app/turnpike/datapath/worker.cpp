@@ -31,7 +31,7 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 }
 
 void worker::start() noexcept {
-    // Linux makes every sleep of a thread 50 us longer, so that it wakes for several at once (prctl(2)).
+    // Linux adds up to 50 us to every sleep of a thread, to coalesce wakeups (prctl(2)).
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     last_ = context_.now = cost::tsc();
     running_ = true;
@@ -39,8 +39,8 @@ void worker::start() noexcept {
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
-/// Another view. Whoever gets a queue of ours after this round finds nothing of ours still on its way:
-/// what control gave us is sent by the queues that we had, and what waits to be sent is.
+/// Switch to a new view. A worker that takes over one of our queues must not overtake our packets:
+/// send control's packets by the old queues, and flush.
 void worker::adopt(const view* now) noexcept {
     if (context_.view != nullptr)
         while (take_from_control() != 0) {
@@ -69,12 +69,13 @@ void worker::adopt(const view* now) noexcept {
     context_.view = now;
 }
 
-/// What drivers have sent and still keep: all of a pool can lie there, and then nothing is received.
+/// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is
+/// received.
 void worker::give_back_sent() noexcept {
     for_each(ports_, [&](uint32_t p) { context_.tx[p].clean_up(); });
 }
 
-/// What they have to say cannot wait for packets of ours (LACP's, every second).
+/// Drivers send LACP PDUs every second, whether or not the worker has packets.
 void worker::call_drivers() noexcept {
     for_each(called_, [&](uint32_t p) { context_.tx[p].call(); });
     call_at_ = last_ + context_.view->call_cycles;
@@ -95,7 +96,7 @@ void worker::poll() noexcept {
     uint32_t received = 0;
     for (const rx_queue& from : queues_->rx) received += take_burst(from);
     const uint32_t from_control = take_from_control();
-    // A round that brought nothing has nothing to coalesce with: send what waits at once.
+    // An idle iteration has nothing to coalesce with: flush at once.
     const uint64_t drain = received + from_control == 0 ? 0 : context_.view->drain_cycles;
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
     parts_.rcu->quiescent(parts_.number);
@@ -108,8 +109,9 @@ void worker::poll() noexcept {
         nap();
 }
 
-/// Each a microsecond longer than the one before: whoever sends again after a short while waits for a short while.
-/// (As Open vSwitch does: pmd-sleep-max.) Control does not wait for one that sleeps.
+/// Each sleep is a microsecond longer than the last, so a short pause in traffic costs a short
+/// sleep (as Open vSwitch's pmd-sleep-max). The worker is offline in lib/rcu meanwhile, so control
+/// does not wait for it.
 void worker::nap() noexcept {
     nap_us_ = std::min(nap_us_ + 1, context_.view->sleep_us);
     const timespec how_long{0, long{nap_us_} * 1000};
@@ -142,7 +144,7 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     return received;
 }
 
-/// The burst, a packet at a time, so that all that happens meanwhile happened to that one.
+/// Run the burst one packet at a time, so that every recorded step belongs to the traced packet.
 void worker::take_traced(trace_book& book, const rx_queue& from) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
@@ -162,7 +164,8 @@ void worker::take_traced(trace_book& book, const rx_queue& from) noexcept {
     context_.table = all_stages;
 }
 
-/// What control made or released goes out by its interface; the port's counters are its originator's.
+/// Send the packets of control's ring by their interfaces; their originator updates the port's
+/// counters.
 uint32_t worker::take_from_control() noexcept {
     const uint32_t taken = rte_ring_sc_dequeue_burst(
         parts_.from_control, reinterpret_cast<void**>(burst_.packet.data()), burst_max, nullptr);
@@ -171,7 +174,8 @@ uint32_t worker::take_from_control() noexcept {
     return taken;
 }
 
-/// Those of a port are a burst of their own: what goes through the stages again closes ranks.
+/// Packets of a port form a burst: recirculation compacts the burst, so it must not wait for
+/// others.
 void worker::send_by_ports(uint32_t taken) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
@@ -196,14 +200,14 @@ void worker::send_own(burst& b) noexcept {
     for (uint32_t i = 0; i < b.count; ++i) {
         b.out[i] = punted_of(b.packet[i]).out;
         b.in_one[i] = b.packet[i]->nb_segs == 1 ? b.packet[i]->pkt_len : 0;
-        // As the other end of a tunnel would have said it: it comes out there.
+        // On a tunnel interface: process the packet as received from the remote endpoint.
         if (const uint16_t by = b.out[i].interface; v.interfaces[by].port == tunnel_port) {
             b.in[i] = by;
             take_tag_of_tunnel(v, b, i, by);
             b.again |= packet_mask{1} << i;
             continue;
         }
-        // What control says in a station's name to one that is behind this member.
+        // Originated by control on behalf of a station, to a station behind this member.
         if (const uint16_t domain = punted_of(b.packet[i]).domain; domain != 0) {
             b.domain[i] = domain;
             const packet_mask one = packet_mask{1} << i;
@@ -214,11 +218,12 @@ void worker::send_own(burst& b) noexcept {
             if (v.out_lists && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
             continue;
         }
-        // A packet that waited for its neighbour.
+        // Released by neighbour resolution.
         if (b.packet[i]->pkt_len >
             sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
             b.longer |= packet_mask{1} << i;
-        // Lists of a bridge's members are asked about ours, too. What cannot be read is no IP to them.
+        // ACLs of a bridge's members apply to originated packets; an unparsable one counts as
+        // non-IP.
         if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
     }
     const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer & ~bridged & ~gone;
@@ -235,8 +240,7 @@ void worker::send_own(burst& b) noexcept {
 }
 
 void worker::empty_receive_rings() noexcept {
-    constexpr uint32_t most =
-        65536;  // a ring's worth and more; traffic that goes on cannot hold us
+    constexpr uint32_t most = 65536;  // at least one full ring; bounds the loop under load
     std::array<rte_mbuf*, burst_max> packets;
     if (queues_ == nullptr) return;  // never started
     const view& v = *parts_.published->load(std::memory_order_acquire);

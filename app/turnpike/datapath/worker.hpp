@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker: one lcore that polls its RX queues and takes each burst through the stages (graph.hpp).
-// Enter the datapath here.
+// The worker: one lcore that polls its RX queues and runs each burst through the stages (graph.hpp).
+// Entry point of the datapath.
 #pragma once
 
 #include <array>
@@ -16,22 +16,22 @@ struct rte_ring;
 
 namespace turnpike::datapath {
 
-/// What a worker is made of, for as long as it lives.
+/// The parts of a worker, constant for its lifetime.
 struct worker_parts {
     unsigned lcore = 0;
-    uint32_t number =
-        0;  ///< among the workers: as a reader of rcu, in view::queues, in lists' counters
-    /// Packets to send, from control; mbuf->port is the place of the port.
+    /// Worker number: reader index of rcu, index into view::queues and into ACLs' counters.
+    uint32_t number = 0;
+    /// Packets to send, from control; mbuf->port is the index of the port.
     rte_ring* from_control = nullptr;
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     bridge_books* bridging = nullptr;
     tunnel_books* tunnelling = nullptr;
     const std::atomic<const view*>* published = nullptr;
-    const std::atomic<uint32_t>* dry = nullptr;  ///< changes when the pool has run dry
+    const std::atomic<uint32_t>* dry = nullptr;  ///< incremented when the mbuf pool is exhausted
     rcu::qsbr* rcu = nullptr;
 };
 
-/// Threads  run()/poll() one lcore; the counters are read by anyone.
+/// Threads  run() and poll() on one lcore; counters are read by any thread.
 class worker {
   public:
     explicit worker(const worker_parts& parts);
@@ -40,34 +40,37 @@ class worker {
 
     /// start(), poll() until `stop`, finish().
     void run(const std::atomic<bool>& stop) noexcept;
-    /// Before the first poll(), on the worker's own lcore.
+    /// Call before the first poll(), on the worker's lcore.
     void start() noexcept;
-    /// One round: every RX queue once, the control ring once, what is due is sent.
+    /// One iteration: polls every RX queue and the control ring once, and drains TX queues that are
+    /// due.
     void poll() noexcept;
-    /// Send what is waiting and what control still has for us. Ports that we may send by must still run.
+    /// Send all waiting packets and empty the ring from control. The TX ports must still be
+    /// started.
     void finish() noexcept;
-    /// Take what still lies in the receive rings and drop it as `stopping`: a driver need not give
-    /// it back (net_ring does not). After every worker's finish(); ports must still run.
+    /// Drop the packets left in the RX rings as `stopping`: some drivers do not free them
+    /// (net_ring). Call after every worker's finish(); ports must still be started.
     void empty_receive_rings() noexcept;
 
-    /// Control's, between rounds, where control runs on the worker's own lcore: nothing is held.
+    /// For control on the worker's own lcore, between iterations: release every reference to the
+    /// view.
     void pause() noexcept {
         if (!running_) return;
         flush();
         parts_.rcu->offline(parts_.number);
-        context_.view = nullptr;  // it may go meanwhile
+        context_.view = nullptr;  // may be freed meanwhile
     }
     void resume() noexcept {
         if (running_) parts_.rcu->online(parts_.number);
     }
 
-    /// Any thread: write the way of packets in this from the next burst on; null: no more. The book before is the
-    /// caller's again when the worker was quiescent.
+    /// Any thread: trace packets into this book from the next burst on; null: stop. The previous
+    /// book belongs to the caller again after a grace period.
     void trace_in(trace_book* book) noexcept { trace_.store(book, std::memory_order_release); }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const cost::meter& meter() const noexcept { return meter_; }
-    /// Control's; null: there is nothing to read.
+    /// Called by control; null: no instruction counter.
     void count_instructions(const cost::own_counter* by) noexcept { meter_.count_instructions(by); }
     [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
         return context_.counters[place];
@@ -85,22 +88,22 @@ class worker {
     uint32_t take_from_control() noexcept;
     void nap() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
-    /// Of one port.
+    /// Send packets of one port that control originated or released.
     void send_own(burst& b) noexcept;
 
     worker_parts parts_;
     context context_;
-    const worker_queues* queues_ = nullptr;  ///< ours in context_.view
-    burst burst_;  ///< under way; between bursts none of its masks has a bit
+    const worker_queues* queues_ = nullptr;  ///< own queues in context_.view
+    burst burst_;                            ///< current burst; between bursts its masks are 0
     std::atomic<trace_book*> trace_{nullptr};
     cost::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;
-    packet_mask ports_ = 0;   ///< bit p: we may send by port p
-    packet_mask called_ = 0;  ///< those of them whose drivers send their own
-    uint64_t last_ = 0;       ///< TSC at the end of the last round
+    packet_mask ports_ = 0;   ///< bit p: has a TX queue on port p
+    packet_mask called_ = 0;  ///< subset of ports_ whose drivers must be called periodically
+    uint64_t last_ = 0;       ///< TSC at the end of the last iteration
     uint64_t call_at_ = UINT64_MAX;
-    uint32_t nap_us_ = 0;  ///< of the last one, since when nothing came; 0: something came
+    uint32_t nap_us_ = 0;  ///< length of the last sleep; 0: the last iteration had packets
 };
 
 }  // namespace turnpike::datapath

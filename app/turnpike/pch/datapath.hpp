@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Precompiled for the datapath (cpp_pch): what all of its sources include, DPDK's headers below it. A source
-// includes what it uses all the same.
+// Precompiled header of the datapath (cpp_pch): headers that all of its sources include, except DPDK's. Each source
+// still includes the headers that it uses.
 #include <algorithm>
 
 #include "datapath/graph.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Origin of an object of the configuration: "file:line", or the socket.
+// Source of an object of the desired state: "file:line", or its line in a request of the control socket.
 #pragma once
 
 #include <string>
 
 namespace turnpike::state {
 
-/// All origins compare equal: another line number is no change.
+/// All origins compare equal: moving an object to another line of the file is no change.
 struct origin {
     std::string text{};
     bool operator==(const origin&) const noexcept { return true; }

@@ -17,7 +17,7 @@ void arp::take(packet_in_hand p) {
         packet::view<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
     std::vector<uint32_t> ours;
     for (const auto& own : on.addresses->v4) ours.push_back(own.address);
-    // By which it asks where it has none itself.
+    // The source address of its ARP requests where the interface has no address.
     if (const auto borrowed = ours.empty() ? v4_answerer(tools_, in) : std::nullopt)
         ours.push_back(*borrowed);
     if (const drop_reason why = packet::check_arp(message, ours); why != drop_reason::none)
@@ -28,18 +28,19 @@ void arp::take(packet_in_hand p) {
     const ip_address from = ip_address::from_v4(sender);
     const bool answer =
         message.operation == packet::arp_reply && (for_us || (ours.empty() && target == 0));
-    // A request between other hosts costs no answer, so it spends no token of a host that asks us.
+    // A request between other hosts triggers no reply, so it does not use up a token.
     const bool spends = answer ? !tools_.known.asks(in, from) : for_us;
     if (spends && !rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
     if (sender != 0 && tools_.may_be_neighbour(in, from)) {
-        // RFC 826: what we know is merged; who asks for us is learnt. A reply to us is an answer.
+        // RFC 826: an existing entry is updated; the sender of a request for us is learned. A reply
+        // confirms.
         if (answer)
             tools_.known.confirm(in, from, {.mac = message.sender_mac, .solicited = true},
                                  tools_.now_ms);
         else
             tools_.known.learn(in, from, message.sender_mac, for_us, tools_.now_ms);
     }
-    // The kernel asks for itself (host_stack.hpp): answers are for both.
+    // On interfaces that the kernel has, it also sends requests: replies go to both.
     if (answer) return tools_.give_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request) return p.consume();
     const uint32_t bytes =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARP (RFC 826): requests for us are answered, senders and answers are told to the neighbours.
+// ARP (RFC 826): answers requests for our addresses, and passes senders and replies to the neighbour table.
 #pragma once
 
 #include "control/slow_path/message_rate.hpp"

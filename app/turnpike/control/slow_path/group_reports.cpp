@@ -11,7 +11,8 @@ namespace {
 
 // Unsolicited Report Interval, and Robustness Variable 2 (RFC 3376 section 8, RFC 3810 section 9).
 constexpr uint64_t report_again_ms = 1000;
-// Older Version Querier Present Timeout (RFC 3376 section 8.12, RFC 3810 section 9.12): 2 x 125 s + 10 s by its defaults.
+// Older Version Querier Present Timeout (RFC 3376 section 8.12, RFC 3810 section 9.12): 2 x 125 s +
+// 10 s by its defaults.
 constexpr uint64_t older_version_ms = 260'000;
 
 }  // namespace
@@ -64,8 +65,9 @@ void group_reports::say_twice(uint16_t place, const ip_address& group, group_rec
     due_[{place, group}] = {tools_.now_ms + report_again_ms, kind};
 }
 
-/// RFC 3376 section 5.2, RFC 3810 section 6.2: at a random time within what the router said. One that is due earlier
-/// does. Who asks for some of a group's sources is told that it is listened to, which says the same and more.
+/// RFC 3376 section 5.2, RFC 3810 section 6.2: report at a random time within the maximum response
+/// time, unless a report is due earlier. A group-and-source query is answered for the group, which
+/// includes its sources.
 void group_reports::queried(uint16_t place, const group_query& q) {
     if (!q.group && q.version < newest_)
         older_[{place, q.version}] = tools_.now_ms + older_version_ms;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When routers, and switches that snoop, are told which multicast groups our interfaces are in. IGMP (RFC 3376) and
-// MLD (RFC 3810) agree on that; what is said is theirs (igmp_reports.hpp, mld_reports.hpp).
+// Schedule of multicast group membership reports to routers and snooping switches. IGMP (RFC 3376) and MLD (RFC 3810)
+// share it; the messages are in igmp_reports.hpp and mld_reports.hpp.
 //
-//   link up, joined   at once, and again in a second
-//   left              at once, and again in a second
-//   a query           within the time that it gives, of its group or of all
+//   link up, joined   at once, and again after a second
+//   left              at once, and again after a second
+//   a query           within its maximum response time, for its group or for all
 //
-// Nobody's report keeps us from ours (RFC 3376 section 7.2.2): switches that snoop want to hear everyone.
+// Other hosts' reports do not suppress ours (RFC 3376 section 7.2.2): snooping switches need every
+// member's.
 #pragma once
 
 #include <map>
@@ -23,13 +24,13 @@ namespace turnpike::control::slow_path {
 struct group_query {
     unsigned version;
     uint32_t max_response_ms;
-    std::optional<ip_address> group;  ///< none: all of ours
+    std::optional<ip_address> group;  ///< none: general query
 };
 
 /// Threads  control.
 class group_reports {
   public:
-    /// newest  version that we speak
+    /// newest  highest protocol version supported
     group_reports(tools& t, unsigned newest) : tools_(t), newest_(newest) {}
     virtual ~group_reports() = default;
     group_reports(const group_reports&) = delete;
@@ -37,23 +38,23 @@ class group_reports {
 
     /// The link of an interface came up, or its addresses changed.
     void begin(uint16_t interface);
-    /// It is gone.
+    /// The interface went down or was removed.
     void forget(uint16_t interface) noexcept;
-    /// Of all interfaces that are gone, before their places are used again.
+    /// Remove state of all removed interfaces, before their indices are reused.
     void forget_gone() noexcept;
     void tick();
 
-    /// Its addresses have the group now, or have it no more.
+    /// The interface joined or left the group.
     void joined(uint16_t interface, const ip_address& group);
     void left(uint16_t interface, const ip_address& group);
-    /// A router asked.
+    /// A router's query arrived.
     void queried(uint16_t interface, const group_query& q);
 
   protected:
-    /// Those that are reported.
+    /// Groups to report.
     [[nodiscard]] virtual std::vector<ip_address> groups_of(
         const datapath::interface& on) const = 0;
-    /// groups  not empty
+    /// Requires  groups is not empty
     virtual void send(uint16_t interface, unsigned version, std::span<const ip_address> groups,
                       packet::group_record kind) = 0;
     tools& tools_;
@@ -69,8 +70,10 @@ class group_reports {
     void say_twice(uint16_t interface, const ip_address& group, packet::group_record kind);
 
     unsigned newest_;
-    std::map<std::pair<uint16_t, std::optional<ip_address>>, due_report> due_;  ///< none: of all
-    std::map<std::pair<uint16_t, unsigned>, uint64_t> older_;  ///< routers of a version: until
+    /// key without a group: all groups
+    std::map<std::pair<uint16_t, std::optional<ip_address>>, due_report> due_;
+    /// Older Version Querier Present timers: end by version
+    std::map<std::pair<uint16_t, unsigned>, uint64_t> older_;
     std::minstd_rand random_{std::random_device{}()};
 };
 

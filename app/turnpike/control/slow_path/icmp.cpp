@@ -39,8 +39,8 @@ bool has_ports(uint8_t protocol) noexcept {
            protocol == packet::protocol_udp_lite || protocol == packet::protocol_sctp;
 }
 
-/// A group that was asked does not answer: one of us does. What the checksum counts changes with
-/// it.
+/// An echo request to a group is answered from a unicast address; updates the checksum for the
+/// change.
 void set_source(std::span<uint8_t> lead, const packet::parsed& p,
                 const ipv6_address& from) noexcept {
     auto& ip = packet::view<packet::ipv6_header>(&lead[p.l2_bytes]);
@@ -52,7 +52,7 @@ void set_source(std::span<uint8_t> lead, const packet::parsed& p,
     ip.source = from;
 }
 
-/// check_icmp of a message in several buffers. p.upper_offset lies in the first.
+/// check_icmp of a message in several segments. p.upper_offset is in the first.
 drop_reason check_scattered_icmp(const packet_in_hand& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
@@ -83,7 +83,7 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
         case drop_reason::no_route:
             return v4 ? icmp_error{packet::icmp4_unreachable, net_unreachable}
                       : icmp_error{packet::icmp6_unreachable, v6_no_route};
-        // A host that does not answer, and a route that says so (as Linux answers for it).
+        // An unreachable host, and a route of type unreachable (which Linux answers alike).
         case drop_reason::neighbour_failed:
         case drop_reason::route_unreachable:
             return v4 ? icmp_error{packet::icmp4_unreachable, host_unreachable}
@@ -125,7 +125,7 @@ void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
 void icmp_errors::tell_as_receiver(const packet_in_hand& p, const icmp_error& error, uint16_t by) {
     const packet::parsed& about = p.about().parsed;
     if (!packet::may_report(p.lead(), about, error) || !rate_.take(tools_.now_ms)) return;
-    // Ethernet's header with its tags, the other way round.
+    // The Ethernet header with its tags, with swapped addresses.
     const uint8_t* const told_of = p.lead().data();
     constexpr size_t most_l2 =
         sizeof(packet::ethernet_header) + packet::max_vlan_tags * sizeof(packet::vlan_tag);
@@ -187,7 +187,7 @@ void local::take(packet_in_hand p) {
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);
         return tools_.give_or_consume(
-            std::move(p));  // an answer, or an error about a packet of ours
+            std::move(p));  // a reply, or an error about an originated packet
     }
     if (v4 && whole && h.upper_protocol == packet::protocol_igmp && igmp_.hear(p))
         return tools_.give_or_consume(std::move(p));
@@ -209,7 +209,7 @@ void local::echo(packet_in_hand p) {
     std::optional<ipv6_address> from;
     if (!about.parsed.is_ipv4()) {
         from = v6_answerer(tools_, own_, p);
-        // An echo to a link-local address of ours is answered by it.
+        // A link-local destination is the source of the reply.
         const auto& to =
             packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes).destination;
         if (packet::is_link_local(to)) from = to;

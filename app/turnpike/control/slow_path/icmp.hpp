@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own ICMP: echo replies, and errors about what was not forwarded. Echo and errors have a rate
-// each, so that pings silence no Packet Too Big.
+// ICMP originated by turnpike: echo replies, and errors about dropped packets. Echo and errors have separate
+// rate limits, so that pings cannot suppress a Packet Too Big.
 #pragma once
 
 #include "control/slow_path/igmp_reports.hpp"
@@ -10,19 +10,20 @@
 
 namespace turnpike::control::slow_path {
 
-/// The ICMP error that tells of a drop, for the packet's own family; type 0 where none does.
+/// The ICMP error for a drop reason, in the packet's family; type 0: none.
 [[nodiscard]] packet::icmp_error icmp_error_of(packet::drop_reason why, bool v4,
                                                uint16_t mtu) noexcept;
 
-/// Writes errors to the senders of packets.
+/// Sends ICMP errors.
 class icmp_errors {
   public:
     icmp_errors(tools& t, const own_groups& own) : tools_(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
-    /// Tell the packet's sender, if that is allowed and the rate permits; the packet stays.
+    /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
+    /// the packet.
     void tell(const packet_in_hand& p, const packet::icmp_error& error);
-    /// The same of a frame that is bridged: in the name of whom it was sent to, and by the way that an answer would
-    /// come. by: a tunnel's place
+    /// The same for a bridged frame: from its destination's address, by the interface where a reply
+    /// would arrive. by: index of a tunnel's interface
     void tell_as_receiver(const packet_in_hand& p, const packet::icmp_error& error, uint16_t by);
 
   private:
@@ -31,7 +32,7 @@ class icmp_errors {
     token_bucket rate_{0};
 };
 
-/// Packets for us: ICMP echo is answered; what nobody takes is dropped and its sender told.
+/// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.
 class local : public handler {
   public:
     local(tools& t, icmp_errors& errors, own_groups& own, igmp_reports& igmp)
@@ -48,8 +49,8 @@ class local : public handler {
     token_bucket echo_rate_{0};
 };
 
-/// More than its tunnel takes: a bridge has no address of its own to say so from. (Linux does the same for its tunnels
-/// since 5.9, iptunnel_pmtud_build_icmp.)
+/// Frames that exceed their tunnel's MTU. A bridge has no address to send the error from. (Linux
+/// does the same for its tunnels since 5.9, iptunnel_pmtud_build_icmp.)
 class too_big : public handler {
   public:
     too_big(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
@@ -59,7 +60,7 @@ class too_big : public handler {
     icmp_errors& errors_;
 };
 
-/// What was dropped on its way, and whose sender is to be told.
+/// Dropped packets with an ICMP error to their source.
 class told : public handler {
   public:
     told(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}

@@ -38,7 +38,7 @@ void igmp_reports::send(uint16_t place, unsigned version, std::span<const ip_add
     };
     if (version < 3) {
         const bool leaves = kind == group_record::to_include;
-        if (leaves && version == 1) return;  // which knows no such message
+        if (leaves && version == 1) return;  // IGMPv1 has no leave message
         const auto says = leaves         ? packet::igmp_older::leave_2
                           : version == 1 ? packet::igmp_older::report_1
                                          : packet::igmp_older::report_2;

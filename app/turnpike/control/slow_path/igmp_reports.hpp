@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The IPv4 groups of interfaces, by IGMPv3, or by an older version where a router of that version is. The kernel's own
-// IGMP, where it has the interface too, speaks of its groups, and is given the same queries.
+// Membership reports for the IPv4 groups of interfaces, by IGMPv3, or by an older version while an older querier is
+// present. On interfaces that the kernel has, the kernel's own IGMP reports its groups, and gets the same queries.
 #pragma once
 
 #include "control/slow_path/group_reports.hpp"
@@ -11,7 +11,7 @@ namespace turnpike::control::slow_path {
 class igmp_reports : public group_reports {
   public:
     explicit igmp_reports(tools& t) : group_reports(t, 3) {}
-    /// A message of IGMP came in. False: the interface is in no groups.
+    /// An IGMP message arrived. False: the interface has joined no group.
     [[nodiscard]] bool hear(const packet_in_hand& p);
 
   private:

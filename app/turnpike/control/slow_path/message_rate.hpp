@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many unsolicited ARP and neighbour discovery messages an interface may bring: whoever floods its
-// own link keeps nobody else's from being heard (RFC 6583 section 6).
+// Rate limit of unsolicited ARP and ND messages per interface: a flood on one link does not affect other
+// links (RFC 6583 section 6).
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace turnpike::control::slow_path {
 class message_rate {
   public:
     message_rate() : of_(datapath::max_interfaces, token_bucket(0)) {}
-    /// From now on, of every interface.
+    /// Set the limit of every interface.
     void set(uint32_t per_second) {
         if (per_second == per_second_) return;
         per_second_ = per_second;

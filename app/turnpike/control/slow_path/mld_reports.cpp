@@ -12,7 +12,7 @@ namespace turnpike::control::slow_path {
 
 using packet::group_record;
 
-/// All nodes' is never reported: RFC 3810 section 6, RFC 2710 section 5.
+/// All-nodes is never reported: RFC 3810 section 6, RFC 2710 section 5.
 std::vector<ip_address> mld_reports::groups_of(const datapath::interface& on) const {
     std::vector<ip_address> out;
     for (const ipv6_address& group : on.addresses->v6_groups)
@@ -23,7 +23,8 @@ std::vector<ip_address> mld_reports::groups_of(const datapath::interface& on) co
 void mld_reports::send(uint16_t place, unsigned version, std::span<const ip_address> groups,
                        group_record kind) {
     const datapath::interface& on = tools_.interface(place);
-    // RFC 3810 section 5.2.13, RFC 3590: from no address while the link-local one is not ours.
+    // RFC 3810 section 5.2.13, RFC 3590: from the unspecified address while the link-local one is
+    // tentative.
     const ipv6_address& near = on.addresses->v6.front();
     const bool ours = !own_.is_tentative(place, near) && !own_.is_duplicate(place, near);
     const packet::nd_host us{on.mac, ours ? near : packet::ipv6_unspecified};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The IPv6 groups of interfaces, by MLDv2, or by version 1 where a router of that version is.
+// Membership reports for the IPv6 groups of interfaces, by MLDv2, or by MLDv1 while a version 1 querier is present.
 #pragma once
 
 #include "control/slow_path/group_reports.hpp"

@@ -27,7 +27,7 @@ bool is_ours(const interface& on, const ipv6_address& a) noexcept {
 void nd::take(packet_in_hand p) {
     const packet::parsed& h = p.about().parsed;
     const mac_address* link = nullptr;
-    // A whole ND message is far shorter than a segment; what does not lie in one is not believed.
+    // An ND message is far shorter than a segment; one that cannot be linearized is dropped.
     if (p.get()->nb_segs != 1 && rte_pktmbuf_linearize(p.get()) != 0)
         return p.drop(drop_reason::nd_scattered);
     if (const drop_reason why = packet::check_nd(p.lead(), h, link); why != drop_reason::none)
@@ -36,7 +36,7 @@ void nd::take(packet_in_hand p) {
         return answer_solicitation(std::move(p), link);
     if (h.icmp_type == packet::icmp6_neighbour_advertisement)
         return take_advertisement(std::move(p), link);
-    // Router messages and redirects are valid and for hosts, and for daemons; we have no use for them.
+    // Router messages and redirects are valid, but for hosts and daemons; turnpike ignores them.
     tools_.give_or_consume(std::move(p));
 }
 
@@ -53,7 +53,8 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
     mac_address asker = packet::view<packet::ethernet_header>(frame).source;
     if (link != nullptr) asker = *link;
-    if (probe && own_.is_tentative(in, target)) {  // RFC 4862 section 5.4.3: he wants it, too
+    if (probe && own_.is_tentative(
+                     in, target)) {  // RFC 4862 section 5.4.3: the other node probes for it, too
         own_.claimed(in, target, asker);
         return p.consume();
     }

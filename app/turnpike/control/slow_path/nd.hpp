@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Neighbour discovery (RFC 4861): solicitations for us are answered, senders and advertisements are
-// told to the neighbours; and what we say and ask ourselves, for ARP too.
+// Neighbour discovery (RFC 4861): answers solicitations for our addresses, passes senders and advertisements
+// to the neighbour table; and originates our solicitations and announcements, for ARP too.
 #pragma once
 
 #include "control/slow_path/message_rate.hpp"
@@ -22,12 +22,12 @@ class nd : public handler {
     own_groups& own_;
 };
 
-/// Ask who has an address on an interface; `known` alone where it is not null. False: not yet, because
-/// all of our own addresses there are tentative.
+/// Send a solicitation or ARP request for an address; unicast to `known` if it is not null. False:
+/// not possible yet, because all of our addresses on the interface are tentative.
 bool solicit(tools& t, const own_groups& own, uint16_t interface, const ip_address& a,
              const mac_address* known);
-/// RFC 5227 section 2.3 and RFC 4861 section 7.2.6: others may have stale knowledge of us. IPv6
-/// addresses override nobody yet: they are tentative (own_groups.hpp).
+/// Gratuitous ARP and unsolicited advertisements (RFC 5227 section 2.3, RFC 4861 section 7.2.6).
+/// IPv6 addresses are sent without the Override flag: they are still tentative (own_groups.hpp).
 void announce(tools& t, uint16_t interface);
 
 }  // namespace turnpike::control::slow_path

@@ -32,7 +32,7 @@ mac_address mac_of_bound(const bound_address& who) noexcept {
 
 }  // namespace
 
-/// A copy: whatever it is, it has gone its own way already.
+/// The packet is a copy: the original has been forwarded.
 void neigh_suppress::take(packet_in_hand p) {
     packet::parsed h;
     if (bridges_.addresses() != nullptr &&
@@ -50,7 +50,7 @@ void neigh_suppress::take_arp(const packet_in_hand& p, const packet::parsed& h) 
     const uint16_t domain = p.about().domain;
     const uint32_t sender = arp.sender_ip, target = arp.target_ip;
     if (sender == 0)
-        return;  // a probe: nothing to learn, and it is for the address's owner (RFC 5227)
+        return;  // a probe has no binding, and must reach the address's owner (RFC 5227)
     if (arp.sender_mac == ethernet_of(p).source)
         bridges_.addresses()->hear(address_key_of(sender, domain),
                                    bound_address(arp.sender_mac, 0));
@@ -71,7 +71,7 @@ void neigh_suppress::take_nd(const packet_in_hand& p, const packet::parsed& h) {
     const auto key = address_key_of(nd.target, p.about().domain);
     const mac_address from = ethernet_of(p).source;
     if (h.icmp_type == packet::icmp6_neighbour_advertisement) {
-        // Only who says it of himself: RFC 9161 section 3.1.
+        // Only a binding that its owner sends: RFC 9161 section 3.1.
         if (link != nullptr && *link == from)
             bridges_.addresses()->hear(key, bound_address(from, uint32_t{nd.icmp.rest}));
         return;
@@ -87,7 +87,7 @@ void neigh_suppress::take_nd(const packet_in_hand& p, const packet::parsed& h) {
     if (bytes != 0) answer(p, std::span(advertisement).first(bytes));
 }
 
-/// As the worker saw it (datapath/neigh_suppress.cpp), and as it is now.
+/// The worker's check (datapath/neigh_suppress.cpp), repeated with current tables.
 bound_address neigh_suppress::to_be_named(const packet_in_hand& p,
                                           const datapath::address_key& asked) const {
     constexpr bound_address nobody(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARP and neighbour discovery that bridges with neigh_suppress hear (RFC 9161): copies, of which what is sound is
-// learnt, and what asks for a station behind a tunnel that is spared is answered in that station's name.
+// ARP and ND suppression (RFC 9161): validates the copies from bridges with neigh_suppress, learns bindings, and answers
+// requests for a station behind a tunnel with neigh_suppress on that station's behalf.
 #pragma once
 
 #include "control/bridges.hpp"
@@ -16,7 +16,8 @@ class neigh_suppress : public handler {
   private:
     void take_arp(const packet_in_hand& p, const packet::parsed& h);
     void take_nd(const packet_in_hand& p, const packet::parsed& h);
-    /// Who is to be named to one that asks by a bridge's port; none: nobody, or he hears it himself.
+    /// The binding to answer with; none: no binding, or the requester receives the request's own
+    /// answer.
     [[nodiscard]] datapath::bound_address to_be_named(const packet_in_hand& p,
                                                       const datapath::address_key& asked) const;
     void answer(const packet_in_hand& p, std::span<const uint8_t> frame);

@@ -98,7 +98,7 @@ void own_groups::probe(uint16_t place, const ipv6_address& a) {
     tools_.out.originate_and_send(on.out(), std::span(frame).first(bytes));
 }
 
-/// Ours alone: whoever knew the address by another MAC address is told (RFC 4429 section 3.3).
+/// The address is ours: update the caches of other nodes (RFC 4429 section 3.3).
 void own_groups::advertise(uint16_t place, const ipv6_address& a) {
     const interface& on = tools_.interface(place);
     if (on.addresses == nullptr) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own IPv6 addresses on a link that has come up: nobody else may have them (duplicate address
-// detection, RFC 4862 section 5.4, optimistic as RFC 4429 has it: they are answered for meanwhile, but
-// override nobody and ask nobody), and switches are told which groups we listen to (mld_reports.hpp).
+// Our IPv6 addresses after link up: duplicate address detection (RFC 4862 section 5.4), optimistic (RFC 4429): a
+// tentative address answers, but without the Override flag, and is no source of solicitations. Also starts the reports
+// of joined groups (mld_reports.hpp).
 //
-//   link up --> tentative --1 s of silence--> ours
+//   link up --> tentative --1 s of silence--> preferred
 //                   |
-//        somebody else's answer or probe --> duplicate: not used until the link comes up again
+//        an advertisement or probe from another node --> duplicate: unused until the link comes up again
 #pragma once
 
 #include <map>
@@ -24,21 +24,21 @@ class own_groups {
 
     /// The link of an interface came up, or its addresses changed.
     void begin(uint16_t interface);
-    /// It is gone.
+    /// The interface went down or was removed.
     void forget(uint16_t interface) noexcept;
-    /// Of all interfaces that are gone, before their places are used again.
+    /// Remove state of all removed interfaces, before their indices are reused.
     void forget_gone() noexcept;
     void tick();
 
     [[nodiscard]] bool is_tentative(uint16_t interface, const ipv6_address& a) const noexcept;
     [[nodiscard]] bool any_tentative(uint16_t interface) const noexcept;
-    /// Somebody else has it: we do not use it.
+    /// Whether another node uses the address.
     [[nodiscard]] bool is_duplicate(uint16_t interface, const ipv6_address& a) const noexcept;
-    /// The same of a packet's destination, which came in by any interface.
+    /// The same for the destination of a packet from any interface.
     [[nodiscard]] bool is_duplicate(const ipv6_address& a, uint16_t came_in_by) const noexcept;
-    /// Somebody else says that it is his, or is about to.
+    /// Another node advertises the address, or probes for it.
     void claimed(uint16_t interface, const ipv6_address& a, const mac_address& by);
-    /// A router asked which groups are listened to.
+    /// A router's MLD query arrived.
     void queried(uint16_t interface, const packet::mld_query& query);
     [[nodiscard]] group_reports& reports() noexcept { return reports_; }
 
@@ -49,7 +49,7 @@ class own_groups {
     void advertise(uint16_t interface, const ipv6_address& a);
 
     tools& tools_;
-    std::map<key, uint64_t> tentative_;  ///< until
+    std::map<key, uint64_t> tentative_;  ///< end of detection
     std::set<key> duplicates_;
     mld_reports reports_{tools_, *this};
 };

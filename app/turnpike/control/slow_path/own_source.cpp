@@ -8,7 +8,7 @@
 namespace turnpike::control::slow_path {
 namespace {
 
-/// The first of an interface's global addresses that is ours alone.
+/// The first global address of an interface that is neither tentative nor duplicate.
 std::optional<ipv6_address> global_of(const tools& t, const own_groups& own, uint16_t place) {
     const datapath::interface& on = t.interface(place);
     if (on.addresses == nullptr) return std::nullopt;

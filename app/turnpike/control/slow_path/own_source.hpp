@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of our addresses a message of ours leaves from. None that somebody else has (own_groups.hpp).
+// Source address selection for originated messages. Never a duplicate address (own_groups.hpp).
 #pragma once
 
 #include <optional>
@@ -8,23 +8,23 @@
 
 namespace turnpike::control::slow_path {
 
-/// Who asks for a neighbour: the address on the target's own network if there is one (RFC 6724 in
-/// small), else link-local. None that is still tentative (RFC 4429 section 3.2), and where there is no
-/// other nobody asks yet.
+/// Source of a neighbour solicitation: our address in the target's network if there is one (a
+/// subset of RFC 6724), else link-local. Never a tentative address (RFC 4429 section 3.2); if there
+/// is no other, no solicitation is sent yet.
 [[nodiscard]] std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own,
                                                    uint16_t interface, const ip_address& target);
-/// The same of ARP. Where the interface has none, another one of its VRF (v4_answerer), as Linux's (inet_select_addr()):
-/// 0 is a probe (RFC 5227 section 1.1), for which a host that is probing that address gives it up (section 2.1.1).
-/// 0 where the VRF has none.
+/// Source of an ARP request. If the interface has no address, another one of its VRF (v4_answerer),
+/// as in Linux (inet_select_addr()): 0 would be a probe (RFC 5227 section 1.1), and a host that is
+/// probing the same address would give it up (section 2.1.1). 0 if the VRF has none.
 [[nodiscard]] uint32_t v4_asker(const tools& t, uint16_t interface, const ip_address& target);
 
-/// Who answers a packet, or tells of it. RFC 4443 section 2.2: the unicast address of ours that it was
-/// sent to, else one of the interface that it came in by, else any other that its sender can answer to:
-/// never a link-local one to a sender that is not on the link.
+/// Source of a reply or ICMP error. RFC 4443 section 2.2: our unicast address that the packet was
+/// sent to, else one of its ingress interface, else any other that the peer can reach: a link-local
+/// address only for an on-link peer.
 [[nodiscard]] std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,
                                                       const packet_in_hand& p);
-/// RFC 1812 section 4.3.2.4: of the interface that the error goes out by, which is the one that the
-/// packet came in by; where that has none, any other.
+/// RFC 1812 section 4.3.2.4: an address of the interface that the error leaves by, which is the
+/// packet's ingress interface; if that has none, any other.
 [[nodiscard]] std::optional<uint32_t> v4_answerer(const tools& t, uint16_t interface);
 
 }  // namespace turnpike::control::slow_path

@@ -21,8 +21,9 @@ ip_address address_at(const packet_in_hand& p, uint32_t offset) noexcept {
 
 }  // namespace
 
-/// RFC 1812 section 5.2.7.2: the sender and the next hop are of one network, and no source route is in it. Hosts
-/// believe it of their router's address alone (RFC 1122 section 3.2.2.2): of that network.
+/// RFC 1812 section 5.2.7.2: sender and next hop are in one network, and the packet has no source
+/// route. Hosts accept a redirect only from their router's address (RFC 1122 section 3.2.2.2): our
+/// address in that network.
 uint32_t redirects::write4(const packet_in_hand& p, const known_neighbour& by,
                            std::span<uint8_t> ip) {
     constexpr uint8_t of_host = 1;
@@ -39,7 +40,8 @@ uint32_t redirects::write4(const packet_in_hand& p, const known_neighbour& by,
         ip, p.lead(), h, {packet::icmp4_redirect, of_host, by.address.v4()}, shared->address.v4());
 }
 
-/// RFC 4861 section 8.2: the sender is a neighbour; the target is a router's link-local address, or the destination.
+/// RFC 4861 section 8.2: the sender is a neighbour; the target is a router's link-local address, or
+/// the destination.
 uint32_t redirects::write6(const packet_in_hand& p, const known_neighbour& by,
                            std::span<uint8_t> ip) {
     const packet::parsed& h = p.about().parsed;

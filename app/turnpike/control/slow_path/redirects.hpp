@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Redirects: a host that sends by us what goes on by its own link is told of the better way (RFC 1812 section
-// 5.2.7.2, RFC 4861 section 8.2).
+// ICMP redirects: for a host that sends packets by us that leave by its own link (RFC 1812 section 5.2.7.2,
+// RFC 4861 section 8.2).
 #pragma once
 
 #include "control/slow_path/own_groups.hpp"
@@ -15,7 +15,7 @@ class redirects : public handler {
     void take(packet_in_hand p) override;
 
   private:
-    /// The IP packet that tells it into `ip`. Answers its bytes; 0: it is not told.
+    /// Write the redirect's IP packet into `ip`. Answers its length; 0: no redirect is due.
     uint32_t write4(const packet_in_hand& p, const known_neighbour& by, std::span<uint8_t> ip);
     uint32_t write6(const packet_in_hand& p, const known_neighbour& by, std::span<uint8_t> ip);
 

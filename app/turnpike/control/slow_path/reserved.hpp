@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames to reserved group addresses (IEEE 802.1Q-2018 table 8-1) that a bridge gives to us instead of
-// sending them on: LLDP, LACP, spanning tree. We speak none of these: whom they came from is kept, for
-// operators to see what is at the other end of a cable.
+// Frames to reserved group addresses (IEEE 802.1Q-2018 table 8-1) that a bridge punts instead of
+// forwarding: LLDP, LACP, spanning tree. turnpike implements none of these; it records their senders, which shows
+// operators the device at the other end of a cable.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@ class reserved : public handler {
     using handler::handler;
     void take(packet_in_hand p) override;
 
-    /// The last one of a kind at a member.
+    /// The last frame of a kind on a member.
     struct heard {
         mac_address from{};
         uint64_t frames = 0, at_ms = 0;
     };
-    /// By member's place and the group's last byte.
+    /// By the member's index and the group's last byte.
     using all = std::map<std::pair<uint16_t, uint8_t>, heard>;
     [[nodiscard]] const all& known() const noexcept { return known_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets to somebody else that ask routers to look at them: the kernel's, as they came.
+// Packets in transit with Router Alert: passed to the kernel unmodified.
 #pragma once
 
 #include "control/slow_path/tools.hpp"

@@ -14,14 +14,14 @@ void slow_path::take(rte_mbuf* m, tools& t) noexcept {
                            about.why == punt_reason::neigh_suppress;
     const auto needs =
         of_bridge ? datapath::interface_kind::bridged : datapath::interface_kind::routed;
-    // What a tunnel sends waits for its neighbour as what is forwarded does.
+    // A tunnel's packet waits for its neighbour like a forwarded one.
     const datapath::interface& in = t.interface(about.in_interface);
     const bool of_tunnel = about.why == punt_reason::resolve && in.port == datapath::tunnel_port &&
                            in.kind == datapath::interface_kind::bridged;
     if (in.kind != needs && !of_tunnel) return p.drop(packet::drop_reason::interface_gone);
     try {
         handlers_[static_cast<size_t>(about.why)]->take(std::move(p));
-    } catch (const std::exception&) {  // no memory: the packet was dropped on the way here
+    } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding
     }
 }
 

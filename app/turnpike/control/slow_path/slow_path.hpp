@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The slow path: what workers punt, ended by the handler that is registered for its reason.
+// The slow path: dispatches punted packets to the handler that is registered for their reason.
 //
-//   worker --punted--> slow_path --> arp, nd (who is there)      ---> neighbours ---> outlet --> worker
-//                                \-> unresolved (who to wait for) -/                   /
+//   worker --punted--> slow_path --> arp, nd (neighbours' addresses) -> neighbours ---> outlet --> worker
+//                                \-> unresolved (packets that wait) -/                   /
 //                                \-> local, told (echo replies, ICMP errors) ---------/
 #pragma once
 
@@ -16,11 +16,11 @@ namespace turnpike::control::slow_path {
 /// Threads  control.
 class slow_path {
   public:
-    /// The handler of a reason; one each.
+    /// Register the handler of a reason; one per reason.
     void on(datapath::punt_reason why, handler& h) noexcept {
         handlers_[static_cast<size_t>(why)] = &h;
     }
-    /// End a punted packet; whatever goes wrong, it leaves by a counted door.
+    /// Handle a punted packet; on any error it is dropped with a reason.
     void take(rte_mbuf* m, tools& t) noexcept;
 
   private:

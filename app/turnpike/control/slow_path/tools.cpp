@@ -20,7 +20,7 @@ bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
 
 namespace {
 
-/// Null: no group's.
+/// Null: not a group.
 const datapath::hop_group* group_of(const datapath::next_hop& hop) noexcept {
     return hop.kind.load(std::memory_order_relaxed) == datapath::hop_kind::group
                ? hop.group.load(std::memory_order_relaxed)
@@ -36,7 +36,7 @@ uint32_t tools::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const
 }
 
 void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface) {
-    // What follows knows it as a packet of ours: nothing more is reported about it.
+    // From here on the packet is originated: no ICMP error is sent about it.
     datapath::punted& about = datapath::punted_of(p.get());
     const uint16_t port = about.in_port;
     about = {};

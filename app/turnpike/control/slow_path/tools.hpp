@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the slow path's handlers work with.
+// Context of the slow path's handlers.
 #pragma once
 
 #include <atomic>
@@ -23,38 +23,38 @@ struct tools {
     host_stack& host;
     uint64_t now_ms = 0;
 
-    /// The interface at a place, as it is now: kind none where it has gone meanwhile.
+    /// The current interface at an index: kind none if it was removed meanwhile.
     [[nodiscard]] const datapath::interface& interface(uint16_t place) const noexcept {
         return published.load(std::memory_order_relaxed)->interfaces[place];
     }
-    /// By the interface's networks, or by routes to its link.
+    /// By the interface's networks, or by on-link routes.
     [[nodiscard]] bool on_link(uint16_t place, const ip_address& a) const noexcept;
-    /// Or a gateway beyond its networks (routes with onlink).
+    /// Or a gateway outside of the interface's networks (routes with onlink).
     [[nodiscard]] bool may_be_neighbour(uint16_t place, const ip_address& a) const noexcept {
         return on_link(place, a) || known.knows(place, a);
     }
-    /// The hop of a destination of what came in by an interface; of a group's, the member that a worker chose,
-    /// while it is one.
+    /// The next hop of a destination in the VRF of an interface; for a group, the member that a
+    /// worker chose, as long as it is a member.
     [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
                                   uint32_t chosen) const noexcept;
-    /// What nobody here ends: the kernel's, where it has the interface, else done with.
+    /// Pass an unhandled packet to the kernel if it has the interface, else count it as consumed.
     void give_or_consume(packet_in_hand p) noexcept {
         if (!host.has(p.about().in_interface)) return p.consume();
         host.give(std::move(p), now_ms);
     }
-    /// Send an IP packet of ours behind 14 free bytes to where its destination is routed.
-    /// interface  in whose VRF that is, and that a link-local destination is on
+    /// Route an originated IP packet, which starts behind 14 free bytes.
+    /// interface  selects the VRF, and the link of a link-local destination
     void route_own(packet_in_hand p, const ip_address& to, uint16_t interface);
 };
 
-/// A handler ends the packets that were punted to it; registered by reason (slow_path.hpp).
+/// A handler of punted packets; registered by reason (slow_path.hpp).
 class handler {
   public:
     explicit handler(tools& t) : tools_(t) {}
     virtual ~handler() = default;
     handler(const handler&) = delete;
     handler& operator=(const handler&) = delete;
-    /// May throw bad_alloc: the packet is dropped as control_memory.
+    /// May throw bad_alloc: the packet is then dropped as control_memory.
     virtual void take(packet_in_hand p) = 0;
 
   protected:

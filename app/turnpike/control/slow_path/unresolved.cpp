@@ -11,21 +11,23 @@ void unresolved::take(packet_in_hand p) {
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)
         return p.drop(drop_reason::interface_gone);
     const datapath::port_state* port = v.port[about.out.port].state;
-    const bool bridge = v.interfaces[about.out.interface].bridge != 0;  // it knows its links itself
+    const bool bridge =
+        v.interfaces[about.out.interface].bridge != 0;  // a bridge checks its members' links itself
     if (!bridge && (port == nullptr || !port->link_up.load(std::memory_order_relaxed)))
         return p.drop(drop_reason::port_down);
     const uint8_t* destination = p.lead().data() + about.parsed.destination_offset();
     const ip_address to = about.parsed.is_ipv4()
                               ? ip_address::from_v4(load_be<uint32_t>(destination))
                               : ip_address::from_v6(destination);
-    // The tables may have changed when it was on its way: the hop that the worker found may be another's.
+    // The tables may have changed since the worker's lookup: its next hop index may be reused.
     const uint32_t index = tools_.hop_of(about.in_interface, to, about.hop);
     if (!(tools_.hops[index].out == about.out)) return p.drop(drop_reason::no_route);
     if (tools_.known.resolve_by_hop(p.get(), index, tools_.now_ms)) {
         static_cast<void>(p.release());
         return;
     }
-    // By the link's own hop (of connected networks, and routes without a gateway): the destination itself is the neighbour.
+    // By an on-link next hop (connected networks, and routes without a gateway): the destination is
+    // the neighbour.
     if (!tools_.on_link(about.out.interface, to)) return p.drop(drop_reason::no_route);
     tools_.known.resolve(p.get(), about.out.interface, to, tools_.now_ms);
     static_cast<void>(p.release());

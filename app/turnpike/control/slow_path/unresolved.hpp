@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets that are ready but for their neighbour's MAC address.
+// Packets that lack only their neighbour's MAC address.
 #pragma once
 
 #include "control/slow_path/tools.hpp"

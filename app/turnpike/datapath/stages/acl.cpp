@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stages acl_in, acl_out and acl_l2: the access list of the interface that packets came in by, those of
-// the interfaces that they leave by, and the L2 list of the bridge's member that frames came in by. Packets
-// come here only where a list is bound (doc/acl.md), and of those that come in by a routed interface what
-// stage plain has not asked it about (acl_judge.hpp).
+// Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
+// the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
+// a routed interface's packets, only the ones that stage plain has not classified (acl_judge.hpp).
 //   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
-//   Writes  drop of what is denied; the lists' counters
-// Judged are IPv4 and IPv6 packets. On the way in: all that were not dropped, those for us too. On the
-// way out: what is sent, or waits for its neighbour; nothing that turnpike itself made. L2 lists judge every
-// frame.
+//   Writes  drop of denied packets; the lists' counters
+// ACLs apply to IPv4 and IPv6 packets. Ingress: all packets not yet dropped, including those to the
+// router. Egress: packets to send or waiting for a neighbour, except packets that turnpike
+// originates. L2 ACLs apply to every frame.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -24,7 +23,7 @@ namespace {
 
 namespace key = state::acl_key;
 
-// What the parse stage knows of the upper layer is one shift away from what lists ask.
+// Flags of packet::parsed are the key's flags, shifted by one bit.
 constexpr unsigned known_shift = 1;
 constexpr uint16_t known_flags =
     packet::flag_ports | packet::flag_tcp | packet::flag_icmp | packet::flag_upper_cut;
@@ -33,7 +32,7 @@ static_assert(packet::flag_tcp << known_shift == key::has_tcp_flags);
 static_assert(packet::flag_icmp << known_shift == key::has_icmp_type);
 static_assert(packet::flag_upper_cut << known_shift == key::tiny_fragment);
 
-/// Byte 13 of the TCP header, and what state::acl_key says.
+/// Byte 13 of the TCP header, and the flags of state::acl_key.
 uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     unsigned out = p.tcp_flags | (p.flags & known_flags) << known_shift;
     if (p.is_later_fragment()) {
@@ -47,8 +46,8 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     return static_cast<uint16_t>(out);
 }
 
-/// The outer tag with which a frame was received: still in the frame, or taken off by now.
-/// in_frame  the frame has a tag now, and parsed says which
+/// The outer tag as received: still in the frame, or removed.
+/// in_frame  the frame has a tag now, described by parsed
 uint16_t vlan_of(const burst& b, uint32_t i, bool in_frame) noexcept {
     const bool taken = (b.tagged >> i & 1) != 0;
     if (!taken && !in_frame) return 0;
@@ -56,7 +55,7 @@ uint16_t vlan_of(const burst& b, uint32_t i, bool in_frame) noexcept {
     return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
 }
 
-/// The packets of a burst that one list is asked about, of one family.
+/// ACL keys of a burst, for one list and family.
 template <class Key>
 struct questions {
     std::array<Key, burst_max> of_packet;
@@ -66,7 +65,7 @@ struct questions {
 
     static constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
 
-    /// A packet that stage parse has read.
+    /// Add a packet that stage parse has parsed.
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
@@ -76,7 +75,7 @@ struct questions {
         k.protocol = p.upper_protocol;
         k.tcp_flags = flags_of(p, l3);
     }
-    /// A plain packet: no tag is in its frame. False: the packet is neither TCP nor UDP, or is a fragment.
+    /// Add a plain packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
     bool add_plain(const burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
         constexpr uint32_t header_bytes =
             v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
@@ -137,7 +136,7 @@ packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by,
     return denied;
 }
 
-/// Answers those that the list denies; what is no IP is not asked about.
+/// Answers  the denied packets; non-IP packets are not classified
 packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by,
                       uint32_t worker) noexcept {
     questions<acl::key4> v4;
@@ -165,13 +164,13 @@ judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const u
     return {.permitted = asked & ~denied, .denied = denied};
 }
 
-/// What an L2 list asks of a frame's tags, and what is behind them.
+/// EtherType and outer VLAN ID of a frame, for L2 ACLs.
 struct frame_type {
     uint16_t type = 0;
-    uint16_t vlan = 0;  ///< as state::l2_key takes it: of the outer tag
+    uint16_t vlan = 0;  ///< outer tag, as for state::l2_key
 };
 
-/// Two tags are looked through at most, as in stage parse; one may have been taken off.
+/// Skips up to two tags, as stage parse does; one may have been removed already.
 frame_type type_of(const burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     constexpr uint32_t type_at = offsetof(packet::ethernet_header, type);
@@ -194,7 +193,7 @@ frame_type type_of(const burst& b, uint32_t i) noexcept {
     return out;
 }
 
-/// domain_of(packet)  where it is in a bridge that looks at VLANs, by a member
+/// domain_of(packet)  its domain in a VLAN-aware bridge
 template <class DomainOf>
 packet_mask judge_frames(burst& b, packet_mask packets, const bound_acl& by,
                          const bridge_member& member, uint32_t worker,
@@ -212,8 +211,8 @@ packet_mask judge_frames(burst& b, packet_mask packets, const bound_acl& by,
     return judge(b, q, by, worker);
 }
 
-/// Judge packets by the lists of their interfaces, one list after the other.
-/// judged_by(packets, list)  answers those that are denied
+/// Classify packets by the lists of their interfaces, one list at a time.
+/// judged_by(packets, list)  answers the denied packets
 template <class ListOf, class JudgedBy>
 packet_mask judge_by_interface(packet_mask packets, const ListOf& list_of,
                                const JudgedBy& judged_by) noexcept {

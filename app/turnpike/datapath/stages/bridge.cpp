@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage bridge: each frame to the member of its bridge behind which its destination is, to the bridge's
-// routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7); and who sends is learnt.
+// Stage bridge: forwards each frame to the member that its destination's FDB entry names, to the bridge's
+// routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
 //   Reads   packet, in, in_all, in_one, tagged, tag_in_frame, tag, routed; view.bridges
-//   Writes  domain, spared; out of what is sent; in of what is for us; the worker's books
-// Destinations and sources of a burst are one lookup. Most frames are from a station that is known where
-// it is to one that is known: the rest is done by mask, behind the loop.
+//   Writes  domain, spared; out of frames to send; in of frames to the router; the worker's books
+// Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
+// on the expected interface: the others are handled by mask, after the loop.
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
@@ -28,13 +28,13 @@ const uint8_t* frame_of(const burst& b, uint32_t i) noexcept {
 }
 bool is_group(const burst& b, uint32_t i) noexcept { return (*frame_of(b, i) & 1) != 0; }
 
-/// Without its tag, wherever that is.
+/// Frame length without its tag.
 uint32_t bytes_of(const burst& b, uint32_t i) noexcept {
     const uint32_t tag_bytes = (b.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
     return (b.in_one[i] != 0 ? b.in_one[i] : b.packet[i]->pkt_len) - tag_bytes;
 }
 
-/// Those whose way out is where they came in by, four at a time (SSE4.2 is DPDK's own least).
+/// Frames whose egress interface is their ingress, four at a time (SSE4.2 is DPDK's minimum).
 packet_mask going_back(const burst& b) noexcept {
     static_assert(offsetof(way_out, interface) == 2 && sizeof(way_out) == 4);
     packet_mask back = 0;
@@ -46,7 +46,7 @@ packet_mask going_back(const burst& b) noexcept {
     return back;
 }
 
-/// What came in, by domain.
+/// Count received frames, by domain.
 void count(bridge_books& books, const burst& b, packet_mask packets, bool one_domain) noexcept {
     if (one_domain && packets != 0) {
         uint64_t bytes = 0;
@@ -67,7 +67,7 @@ void count(bridge_books& books, const burst& b, packet_mask packets, bool one_do
     });
 }
 
-/// Destinations of a burst, and those sources that were not found a moment ago: one lookup.
+/// FDB lookup of a burst: its destinations, and the sources that are not in the cache.
 class lookup {
   public:
     lookup(const bridge_tables& t, bridge_books& books, const burst& b,
@@ -93,9 +93,9 @@ class lookup {
         for_each(asked_, [&](uint32_t i) { key_[k++] = source_[i]; });
         static_cast<void>(t.stations->lookup({key_.data(), k}, {found_.data(), k}));
     }
-    /// Of the k-th packet.
+    /// FDB entry of the k-th packet's destination.
     [[nodiscard]] station to(uint32_t k) const noexcept { return station(found_[k]); }
-    /// meet(packet, station)  of each source that is not known where it is
+    /// meet(packet, station)  called for each source whose FDB entry is missing or on another interface
     template <class Meet>
     void sources(bridge_books& books, const burst& b, const Meet& meet) const noexcept {
         uint32_t k = destinations_;
@@ -158,16 +158,16 @@ class bridging {
   private:
     void drop(uint32_t i, drop_reason why) noexcept { drop_packet(b_, i, why, drops_); }
 
-    /// Answers those that have a domain.
+    /// Answers  the packets that have a domain
     packet_mask find_domains(packet_mask packets) noexcept {
-        // A device may have left it far from this CPU.
+        // The device may have written the frame to memory far from this CPU.
         for_each(packets, [&](uint32_t i) { rte_prefetch0(frame_of(b_, i)); });
         const bridge_member* const one = b_.in_all != 0 ? &t_.members[b_.in_all] : nullptr;
         one_domain_ = one != nullptr && one->by_vlan == nullptr;
         if (one_domain_) {
             b_.domain.fill(one->untagged);
         } else {
-            uint16_t some = 0, all = 0xffff;  // bits of any domain, of all
+            uint16_t some = 0, all = 0xffff;  // union and intersection of the domains' bits
             uint16_t least = 0xffff;
             const auto put = [&](uint32_t i, uint16_t domain) {
                 b_.domain[i] = domain;
@@ -202,7 +202,7 @@ class bridging {
         if (out.isolation != 0 && out.isolation == t_.exits[b_.in[i]].isolation) isolated_ |= one;
     }
 
-    /// A source that is not known where it is.
+    /// A source without an FDB entry, or with one on another interface.
     void meet(uint32_t i, station known) noexcept {
         const uint8_t* source = frame_of(b_, i) + source_offset;
         if ((*source & 1) != 0) return drop(i, drop_reason::ether_source_group);
@@ -215,7 +215,7 @@ class bridging {
             c_.bridging->learn(station_key_of(source, b_.domain[i]), b_.in[i], c_.now);
     }
 
-    /// What would be flooded: reserved addresses first, then limits.
+    /// Frames to be flooded: handle reserved addresses, then storm control.
     void limit(uint32_t i) noexcept {
         flood_kind kind = flood_kind::unknown;
         if (is_group(b_, i)) {

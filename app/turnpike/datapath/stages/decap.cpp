@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage decap: frames out of tunnels that end here (RFC 7348), of packets that stage vtep did not take; and why one
-// is not taken out.
+// Stage decap: decapsulates VXLAN packets that end here (RFC 7348) and that stage vtep did not take, or drops them with
+// a reason.
 //   Reads   packet, in, parsed.{l3, l2_bytes, l3_bytes, upper_offset}; view.tunnels
-//   Writes  the packet, which is the frame inside; in, in_one, in_all, tagged, tag; the worker's tunnel books
-// Endpoints of a burst are one lookup a family.
+//   Writes  the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the worker's tunnel books
+// Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class decapsulating {
         return rte_pktmbuf_mtod_offset(b_.packet[i], const uint8_t*, offset);
     }
 
-    /// The headers behind IP, and the endpoint that they are from. Answers why it goes no further.
+    /// Read the UDP and VXLAN headers and make the endpoint's key. Answers the drop reason.
     drop_reason read(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
         const packet::parsed& p = b_.parsed[i];
@@ -75,7 +75,7 @@ class decapsulating {
         return drop_reason::none;
     }
 
-    /// Why a packet of an endpoint is not taken out, nothing of it changed.
+    /// Answers  why a packet of an endpoint is dropped; changes nothing
     [[nodiscard]] drop_reason check(uint32_t i, uint16_t place) const noexcept {
         const packet::parsed& p = b_.parsed[i];
         if (place == 0) [[unlikely]] {

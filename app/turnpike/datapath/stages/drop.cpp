@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage drop: what goes no further, counted under its reason and freed.
+// Stage drop: counts packets under their drop reason and frees them.
 //   Reads   packet, drop, in_port
 #include <rte_mbuf.h>
 

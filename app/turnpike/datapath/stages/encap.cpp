@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage encap: frames into tunnels (RFC 7348). What comes of it is a packet of ours, which goes by the routes of its
-// tunnel's VRF. Where that is simple, to a neighbour that is known, by a port, as it is, it is sent; else it goes once
-// more through the stages, from lookup on.
+// Stage encap: encapsulates frames in VXLAN (RFC 7348). The result is a packet of the router's own, routed in the VRF of
+// its tunnel. In the simple case, one resolved neighbour on a port, it is sent from here; otherwise it recirculates from
+// stage lookup on.
 //   Reads   packet, out; view.{tunnels, vrf, hops, interfaces}
-//   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of those that their tunnel does not
-//           take parsed, drop, punt
-//           of those that go once more: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
-//           wire: stage rewrite takes one
-// Headers are ready-made; what changes is lengths, the source port, by which ways that others share tell flows apart
-// (RFC 7348 section 5), marks (RFC 6040) and checksums.
+//   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of packets too big for their tunnel
+//           parsed, drop, punt
+//           of recirculated packets: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
+//           wire, because stage rewrite decrements them
+// Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
+// ECN (RFC 6040) and checksums differ.
 #include <nmmintrin.h>
 #include <rte_mbuf.h>
 
@@ -30,7 +30,7 @@ using packet::drop_reason;
 
 using packet::ethernet_bytes;
 
-/// What of a frame the outer headers hang on.
+/// The fields of the inner frame that the outer headers depend on.
 struct inside {
     uint8_t traffic_class = 0;
     uint16_t source_port = 0;
@@ -75,15 +75,15 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     return is;
 }
 
-/// Identification is of packets that may be cut only (RFC 6864 section 4.1).
-/// header_sum  of the header as it is ready-made
+/// Only packets that may be fragmented need an identification (RFC 6864 section 4.1).
+/// header_sum  sum of the prebuilt header
 void finish_ipv4(uint8_t* l3, uint32_t header_sum, uint16_t bytes, uint8_t traffic_class,
                  uint16_t id) noexcept {
     auto& ip = packet::view<packet::ipv4_header>(l3);
     ip.tos = traffic_class;
     ip.total_bytes = bytes;
     ip.id = id;
-    // Words as they lie in memory (RFC 1071 section 2 (B)); TOS is its word's second byte.
+    // Words in memory byte order (RFC 1071 section 2 (B)); TOS is the second byte of its word.
     uint32_t sum = header_sum + rte_cpu_to_be_16(bytes) + rte_cpu_to_be_16(traffic_class) +
                    rte_cpu_to_be_16(id);
     sum = (sum & 0xffff) + (sum >> 16);
@@ -97,7 +97,7 @@ void finish_ipv6(uint8_t* l3, uint16_t payload, uint8_t traffic_class) noexcept 
     ip.payload_bytes = payload;
 }
 
-/// A sum of 0 is sent as its other form: 0 says that there is none (RFC 768).
+/// A computed sum of 0 is sent as 0xffff: 0 means no checksum (RFC 768).
 void put_sum(rte_mbuf* m, uint32_t offset, uint16_t bytes, uint64_t addresses) noexcept {
     packet::native_sum sum;
     sum.add(uint64_t{sum_of(m, offset, bytes)});
@@ -110,7 +110,7 @@ void put_sum(rte_mbuf* m, uint32_t offset, uint16_t bytes, uint64_t addresses) n
         &field, sizeof field);
 }
 
-/// The device does the rest: the field has the pseudo-header's sum.
+/// For checksum offload: the field holds the pseudo-header's sum.
 void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
                uint64_t addresses) noexcept {
     packet::native_sum sum;
@@ -126,11 +126,11 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
     m->l3_len = ip_bytes & 0x1ff;
 }
 
-/// How packets to an endpoint are sent.
+/// Path of packets to an endpoint.
 struct way {
     const next_hop* hop;
-    const hop_group* group;  ///< not null: each by one of its members
-    uint32_t most_bytes;     ///< of a frame; 0: the stages from lookup on know how
+    const hop_group* group;  ///< ECMP: each packet by one of the members; else null
+    uint32_t most_bytes;     ///< maximum frame length; 0: not simple, recirculate
 };
 
 class encapsulating {
@@ -160,7 +160,7 @@ class encapsulating {
         return rte_pktmbuf_mtod_offset(b_.packet[i], uint8_t*, ethernet_bytes);
     }
 
-    /// Headers in front of each frame. Answers those that have them now.
+    /// Prepend the headers. Answers the packets that have them.
     packet_mask wrap(packet_mask packets) noexcept {
         const tunnel_end* const ends = t_.by_place.data();
         uint8_t* const first_seen = books_.first_seen();
@@ -187,8 +187,8 @@ class encapsulating {
             if (end.sums) to_sum_ |= packet_mask{1} << i;
             counters[place].tx_packets.add(1);
             counters[place].tx_bytes.add(inner_bytes);
-            b.in[i] = place;  // by whose VRF it is routed
-            // What stands there may be of another burst.
+            b.in[i] = place;  // selects the VRF
+            // The element may be left over from another burst.
             uint32_t first = first_seen[place];
             if ((firsts >> first & 1) == 0 || b.in[first] != place) {
                 first = i;
@@ -201,8 +201,8 @@ class encapsulating {
         return packets & ~drops_ & ~told_;
     }
 
-    /// The sender of what is too big is told, where it is one that can send less: of a packet that may not be cut, to
-    /// one station.
+    /// A frame that exceeds the tunnel's MTU. Its source gets an ICMP error if it can send less:
+    /// for unicast IP that may not be fragmented.
     __attribute__((noinline)) void refuse(uint32_t i, drop_reason why) noexcept {
         b_.drop[i] = why;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
@@ -237,7 +237,8 @@ class encapsulating {
         udp.bytes = udp_bytes;
     }
 
-    /// UDP checksums, which are of all that is in a packet: by the device, of those that it sends as they are.
+    /// UDP checksums cover the whole packet: offloaded for packets sent from here, in software for
+    /// the rest.
     __attribute__((noinline)) void sum_udp(packet_mask wrapped, packet_mask sent) noexcept {
         for_each(to_sum_ & wrapped, [&](uint32_t i) {
             rte_mbuf* const m = b_.packet[i];
@@ -252,7 +253,7 @@ class encapsulating {
         });
     }
 
-    /// By which hop each endpoint's packets go, where that is simple, or shared by several.
+    /// The next hop of each endpoint, where the path is simple or ECMP.
     void find_ways() noexcept {
         look_up(
             v_, b_, firsts_,
@@ -279,7 +280,7 @@ class encapsulating {
                 .most_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
     }
 
-    /// Those whose way is simple. Answers them, with their neighbours' addresses.
+    /// Send packets with a simple path. Answers them, with their MAC addresses written.
     packet_mask send(packet_mask packets) noexcept {
         packet_mask sent = 0;
         burst& b = b_;
@@ -303,7 +304,7 @@ class encapsulating {
         return sent;
     }
 
-    /// The stages from lookup on take it for one that came in.
+    /// Recirculate: stage lookup treats it as a received packet.
     void route(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
         const tunnel_end& end = end_of(i);
@@ -344,9 +345,9 @@ class encapsulating {
     const tunnel_tables& t_;
     tunnel_books& books_;
     packet_mask drops_ = 0, told_ = 0;
-    packet_mask to_sum_ = 0;  ///< UDP checksums are sent of them
-    packet_mask firsts_ = 0;  ///< the first packet of each endpoint
-    /// By packet: the first one of its endpoint; of those, the way.
+    packet_mask to_sum_ = 0;  ///< packets with a UDP checksum
+    packet_mask firsts_ = 0;  ///< first packet of each endpoint
+    /// By packet: index of the first one to its endpoint; by that: the path.
     std::array<uint32_t, burst_max> first_;
     std::array<way, burst_max> way_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage flood: a frame to every other member of its domain. Each but the last gets copies of all that go to
-// the same members, as a burst that goes its own way; the last, or the bridge's routing interface, gets the
+// Stage flood: sends a frame to every other member of its domain. All members but the last get copies, as one
+// burst for all frames with the same flood list; the last member, or the bridge's routing interface, gets the
 // frames themselves.
 //   Reads   packet, in, domain, spared, tagged, tag_in_frame, tag, parsed; view.bridges, ports' links
-//   Writes  out; in of what is for us too; context.made
+//   Writes  out; in of frames to the router; context.made
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 #include <rte_prefetch.h>
@@ -16,7 +16,7 @@ namespace {
 
 using packet::drop_reason;
 
-/// A frame's bytes into an empty packet of the pool's; false: it has no room, or is in several segments.
+/// Copy a frame into an empty mbuf; false: no room, or several segments.
 bool copy_into(rte_mbuf* copy, const rte_mbuf* m) noexcept {
     if (m->nb_segs != 1 || m->data_len > copy->buf_len - RTE_PKTMBUF_HEADROOM) return false;
     rte_memcpy(rte_pktmbuf_mtod(copy, void*), rte_pktmbuf_mtod(m, const void*), m->data_len);
@@ -26,7 +26,7 @@ bool copy_into(rte_mbuf* copy, const rte_mbuf* m) noexcept {
     return true;
 }
 
-/// Packets that copies go into, a burst's at once; those that are not taken go back.
+/// Bulk allocation of mbufs for copies; the unused ones are freed.
 class empty_packets {
   public:
     empty_packets(rte_mempool* pool, uint32_t n) noexcept {
@@ -37,7 +37,7 @@ class empty_packets {
     ~empty_packets() {
         if (left_ != 0) rte_pktmbuf_free_bulk(all_.data(), left_);
     }
-    /// A frame of its own with the same bytes; null: no buffers.
+    /// A deep copy; null: out of mbufs.
     rte_mbuf* copy_of(const rte_mbuf* m) noexcept {
         if (left_ != 0 && copy_into(all_[left_ - 1], m)) return all_[--left_];
         return rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
@@ -69,9 +69,9 @@ class flooding {
     [[nodiscard]] bool is_group(uint32_t i) const noexcept {
         return (*rte_pktmbuf_mtod(b_.packet[i], const uint8_t*) & 1) != 0;
     }
-    /// Members with neigh_suppress do not get it.
+    /// Not flooded to members with neigh_suppress.
     [[nodiscard]] bool is_spared(uint32_t i) const noexcept { return (b_.spared >> i & 1) != 0; }
-    /// Those that go to whom the first one goes.
+    /// The packets with the same flood list as the first.
     [[nodiscard]] packet_mask alike(packet_mask packets) const noexcept {
         const auto first = static_cast<uint32_t>(std::countr_zero(packets));
         const bool group = is_group(first), spared = is_spared(first);
@@ -123,7 +123,7 @@ class flooding {
             .tx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
     }
 
-    /// One member's copies are a burst, which goes one way.
+    /// The copies for one member are a burst of one egress interface.
     void copy(packet_mask same, uint16_t to) noexcept {
         cost::port_counters& counted = c_.counters[b_.in_port];
         counted.originated.add(static_cast<uint64_t>(std::popcount(same)));

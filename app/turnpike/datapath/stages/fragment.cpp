@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage fragment: IPv4 datagrams that their way out does not take whole, in pieces (RFC 791 section 3.2).
-// The first is the packet itself, cut; the others are new, and all go on together. A frame that is too long by its
-// padding alone goes on whole, without it.
+// Stage fragment: fragments IPv4 packets that exceed the egress MTU (RFC 791 section 3.2). The first
+// fragment is the packet itself, trimmed; the others are new mbufs, and all are sent together. A frame that exceeds the
+// MTU only by its padding is sent whole, without the padding.
 //   Reads   packet, out; interface.mtu
 //   Writes  context.made
 #include <rte_mbuf.h>
@@ -20,10 +20,10 @@ using packet::drop_reason;
 
 using packet::ethernet_bytes;
 
-/// 64 KB over a link of 576 bytes. What would be more is no traffic, but an attack on buffers.
+/// 64 KB at an MTU of 576. A lower MTU with more fragments would only exhaust mbufs.
 constexpr uint32_t most_pieces = 120;
 
-/// A datagram, and how it is cut.
+/// How a packet is divided into fragments.
 struct cutting {
     uint32_t header_bytes = 0, data_bytes = 0, of_piece = 0, pieces = 0;
 
@@ -32,7 +32,7 @@ struct cutting {
             packet::view<packet::ipv4_header>(rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes));
         header_bytes = ip.header_bytes();
         data_bytes = ip.total_bytes - header_bytes;
-        // A piece lies in one buffer.
+        // A fragment fits in one mbuf.
         const uint32_t room =
             rte_pktmbuf_data_room_size(m->pool) - RTE_PKTMBUF_HEADROOM - ethernet_bytes;
         of_piece = packet::bytes_of_piece(header_bytes, std::min(mtu, room));
@@ -48,7 +48,7 @@ struct cutting {
 
 class fragmenting {
   public:
-    /// Requires  a burst of those that stages make is not in use
+    /// Requires  an unused burst in context.made
     fragmenting(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.walking]) {
         pieces_.begin(0, b.in_port);
         ++c_.walking;
@@ -67,14 +67,15 @@ class fragmenting {
     }
 
   private:
-    /// Answers why it cannot be.
+    /// Answers  the drop reason on failure
     drop_reason fragment(uint32_t i) noexcept {
         rte_mbuf* const m = b_.packet[i];
-        // A frame that waited in control may be too long for a new MTU, and no stage has parsed one of the kernel's.
+        // A packet that waited in control may exceed a new MTU; packets from the kernel have not
+        // been parsed.
         packet::parsed p;
         if (!read_headers(m, p)) return drop_reason::headers_scattered;
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
-        // The length of a frame led it here: its packet may fit.
+        // The frame's length led it here; without padding the packet may fit.
         const uint32_t mtu = c_.view->interfaces[b_.out[i].interface].mtu;
         if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
         if (p.l3_bytes <= mtu) {
@@ -112,7 +113,7 @@ class fragmenting {
         to->port = from->port;
     }
 
-    /// A piece goes where packet i was to go.
+    /// Add a fragment with packet i's egress.
     void add(uint32_t i, rte_mbuf* m) noexcept {
         burst& out = pieces_;
         const uint32_t k = out.count++;
@@ -120,7 +121,8 @@ class fragmenting {
         out.in_one[k] = m->nb_segs == 1 ? m->pkt_len : 0;
         out.in[k] = b_.in[i];
         out.out[k] = b_.out[i];
-        // Lists of a bridge's members are asked about pieces, too.
+        // ACLs of a bridge's members apply to fragments.
+
         if (c_.view->bridge_routing && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
         if (out.count == burst_max) send_pieces();
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage interface: which interface each frame came in by, from its port and VLAN; its kind says where
-// it goes. On a second pass the interface is known: it is the one that the tunnel's end, or the bridge,
-// named. Frames of interfaces that look at VLANs go on without their tag (IEEE 802.1Q-2018 section 6.9.1);
-// those that a bridge does not look into keep it, until a way out wants another or none.
+// Stage interface: maps port and VLAN of each frame to its ingress interface, whose kind selects the next
+// stage. On a further pass the interface is given: the tunnel's, or the bridge's routing interface. The outer
+// tag is popped on VLAN-aware interfaces (IEEE 802.1Q-2018 section 6.9.1); where the bridge only reads it, it stays
+// in the frame, and stage vlan replaces or pops it.
 //   Reads   packet, in_port; port.{untagged, by_vlan, tag_type}; on a second pass in
 //   Writes  in, in_all, tagged, tag_in_frame, tag; the frame, and in_one, where a tag is taken off
 #include <rte_mbuf.h>
@@ -15,7 +15,7 @@ namespace {
 
 using packet::drop_reason;
 
-/// Where frames go on to, by the kind of their interfaces.
+/// Sorts frames by the kind of their interface.
 struct sorter {
     packet_mask patched = 0, bridged = 0, looked_into = 0, judged = 0, nowhere = 0;
 
@@ -44,8 +44,9 @@ struct sorter {
     }
 };
 
-/// The interface of a frame on a port that has VLANs. Its tag is known, or taken off, where the interface looks at tags.
-/// Identifier 0 is only a priority (section 9.6); 4095 is nobody's: whoever looks at it says so.
+/// The interface of a frame on a port with VLANs. Its tag is recorded, or popped, where the
+/// interface is VLAN-aware. VID 0 is a priority tag (section 9.6); 4095 is reserved, and a later
+/// stage drops it with a reason.
 uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, port.tag_type);
@@ -53,7 +54,7 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     const uint16_t id = found.tci & packet::vlan_id_mask;
     const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
     const interface& in = v.interfaces[place];
-    // A priority tag that the device took off counts as one that stage parse takes off.
+    // A priority tag that the device stripped is treated as one that stage parse pops.
     if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
         return place;
     const packet_mask one = packet_mask{1} << i;
@@ -67,7 +68,7 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     return place;
 }
 
-/// packets  one at least
+/// Requires  packets is not empty
 bool of_one_interface(const burst& b, packet_mask packets) noexcept {
     const uint16_t first = b.in[static_cast<size_t>(std::countr_zero(packets))];
     bool one = true;
@@ -75,7 +76,7 @@ bool of_one_interface(const burst& b, packet_mask packets) noexcept {
     return one;
 }
 
-/// A stranger's frames among others are not to take those off their way.
+/// Frames without an interface; the others of the burst stay on the common path.
 __attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst& b,
                                                       packet_mask packets) noexcept {
     packet_mask none = 0;
@@ -86,14 +87,14 @@ __attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst
     return none;
 }
 
-/// All packets of a burst that are not dropped yet are of one interface.
+/// For a burst whose remaining packets all have one ingress interface.
 inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst& b,
                                                             packet_mask packets,
                                                             uint16_t place) noexcept {
     b.in_all = place;
     sorter sorted;
     sorted.add(v, place, packets);
-    // One with a list on its way in takes all by the way on which they are judged: there tunnels are found late.
+    // With an ingress ACL, stage parse and acl_in come first, and stage decap finds the tunnels.
     return sorted.move_on(b, packets,
                           v.interfaces[place].ends_tunnels ? stage::vtep : stage::plain);
 }
@@ -108,7 +109,8 @@ stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
         return go_one_way(v, b, packets, port.untagged);
     }
     if (b.pass == 1) for_each(packets, [&](uint32_t i) { b.in[i] = classify(v, port, b, i); });
-    // Packets that rx dropped have no part in this; on a second pass the others of a burst are on their way.
+    // Packets that rx dropped are not in the mask; on a further pass the rest of the burst has
+    // left.
     const bool all_here = b.pass == 1 || packets == all_of(b.count);
     if (all_here && of_one_interface(b, packets))
         return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);

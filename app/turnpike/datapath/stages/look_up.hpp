@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses to next hops, both families and all VRFs of a burst: what stages lookup (of destinations), urpf (of
-// sources) and encap (of tunnels' other ends) have in common.
+// FIB lookup of a burst, both families and all VRFs: shared by stages lookup (destinations), urpf (sources) and encap
+// (remote VTEPs).
 #pragma once
 
 #include <cstring>
@@ -9,9 +9,9 @@
 
 namespace turnpike::datapath {
 
-/// Of packets of one VRF.
-/// address_of(i, v4)  where the address stands, and of which family it is
-/// found(i, hop)      is told of each
+/// For packets of one VRF.
+/// address_of(i, v4)  pointer to the address, and its family
+/// found(i, hop)      called for each packet
 template <class AddressOf, class Found>
 void look_up_in(const vrf_view& routing, packet_mask packets, const AddressOf& address_of,
                 const Found& found) noexcept {
@@ -41,7 +41,7 @@ void look_up_in(const vrf_view& routing, packet_mask packets, const AddressOf& a
     }
 }
 
-/// The packets of a VRF, which is that of in[], at once.
+/// One bulk lookup for each VRF of in[].
 template <class AddressOf, class Found>
 void look_up(const view& v, const burst& b, packet_mask packets, const AddressOf& address_of,
              const Found& found) noexcept {
@@ -59,7 +59,7 @@ void look_up(const view& v, const burst& b, packet_mask packets, const AddressOf
     }
 }
 
-/// An address of a parsed packet.
+/// Pointer to an address in a parsed packet.
 inline const uint8_t* address_at(const burst& b, uint32_t i, uint32_t offset, bool& v4) noexcept {
     v4 = b.parsed[i].is_ipv4();
     return rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, offset);

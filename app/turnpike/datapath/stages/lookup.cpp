@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage lookup: destinations to next hops, the packets of a VRF at once.
+// Stage lookup: looks up the next hop of each destination, one bulk lookup per VRF and family.
 //   Reads   packet, in, parsed; interface.vrf, view.vrf
 //   Writes  hop
 #include "datapath/stages/look_up.hpp"

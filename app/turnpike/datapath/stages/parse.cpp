@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage parse: what each packet is, and whether it may go on.
+// Stage parse: parses and validates each packet, and selects the packets to punt.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
 //           view.own
-//   Writes  parsed; tunnelled; punt, hop and out of what is for control; tagged and tag, where a priority tag is
-//           taken off. Headers are contiguous afterwards; padding behind a routed IP packet is cut off
-// Routed: everything that a router must check (RFC 1812 section 5.2.2, RFC 8200) but TTL and MTU.
-// Patched or bridged, where a list is to judge: what is IP and cannot be read to its upper layer, or hides behind
-// more tags than are read, is dropped; all else passes, ARP and other types unread.
+//   Writes  parsed; tunnelled; punt, hop and out of punted packets; tagged and tag, where a priority tag is
+//           removed. Headers are contiguous afterwards; padding behind a routed IP packet is trimmed
+// Routed interfaces: all checks that a router must make (RFC 1812 section 5.2.2, RFC 8200) except
+// TTL and MTU. Cross-connects and bridge members with an ACL: IP packets whose upper layer cannot
+// be parsed are dropped, and frames with more VLAN tags than the parser reads; all other frames
+// pass, ARP and other EtherTypes unparsed.
 #include <algorithm>
 
 #include "datapath/graph.hpp"
@@ -25,19 +26,20 @@ namespace {
 using packet::drop_reason;
 using packet::l3_kind;
 
-/// A frame with identifier 0 is in no VLAN (IEEE 802.1Q-2018 section 9.6): routers need not look at its priority.
+/// A frame with VID 0 is priority-tagged and in no VLAN (IEEE 802.1Q-2018 section 9.6): pop the
+/// tag.
 void take_priority_tag_off(burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, packet::ether_type_vlan);
     if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
     take_tag_off(b, i);
     const packet_mask one = packet_mask{1} << i;
-    if ((b.tagged & one) != 0) return;  // behind the tag of a VLAN: that one is the outer tag
+    if ((b.tagged & one) != 0) return;  // behind a VLAN's tag, which is the outer one
     b.tagged |= one;
     b.tag[i] = found.tci;
 }
 
-/// Is the frame for us, as Ethernet sees it?
+/// Layer 2 checks: whether the frame is addressed to this interface.
 drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet::parsed& p,
                            const interface& in) noexcept {
     if (p.l2_drop != drop_reason::none) return p.l2_drop;
@@ -47,17 +49,17 @@ drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet
     return p.l3_drop;
 }
 
-/// What becomes of a packet that is sound.
+/// The decision on a valid packet.
 struct verdict {
     drop_reason drop = drop_reason::none;
     bool punted = false;
     punt_reason punt = punt_reason::local;
-    bool tunnelled = false;  ///< where punted: not at all, stage decap ends it
+    bool tunnelled = false;  ///< with `punted`: not to control, but to stage decap
 };
 
-/// To a group: what comes out of a tunnel, and who asks whether we are in it (RFC 3376 section 4.1.12); switches that
-/// ask have no address (RFC 4541 section 2.1.1).
-/// otherwise  why others are dropped
+/// Packets to a multicast group: VXLAN, and IGMP queries (RFC 3376 section 4.1.12), which switches
+/// may send with source address 0.0.0.0 (RFC 4541 section 2.1.1).
+/// otherwise  drop reason of all other packets
 __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, const packet::parsed& p,
                                                       const interface& in, const view& v,
                                                       drop_reason otherwise) noexcept {
@@ -94,7 +96,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
     if (const drop_reason why = packet::check_ipv4_addresses(source, destination);
         why != drop_reason::none) [[unlikely]]
         return classify_ipv4_group(frame, p, in, v, why);
-    // A sender that is a broadcast address, or claims to be us (RFC 1812 section 5.3.7).
+    // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
     // packet in one must be to an IP broadcast or multicast address.
@@ -134,7 +136,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     return {};
 }
 
-/// RFC 1812 section 5.2.2 (2), for the whole burst at once. Answers those that are wrong.
+/// RFC 1812 section 5.2.2 (2), for the whole burst at once. Answers packets with a wrong checksum.
 packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view& v) noexcept {
     std::array<const uint8_t*, burst_max> header;
     std::array<uint8_t, burst_max> bytes;
@@ -154,7 +156,8 @@ packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view
     return wrong;
 }
 
-/// By choice (RFC 6398). What asks so and is to us is told apart by its address, as all else that is.
+/// Router Alert in transit, where configured (RFC 6398). Packets to the router are punted by their
+/// address anyway.
 bool is_alert(const uint8_t* frame, const packet::parsed& p, const own_addresses& own) noexcept {
     const uint8_t* const l3 = frame + p.l2_bytes;
     if (!packet::has_router_alert(l3, p)) return false;
@@ -224,7 +227,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
         }
         if (in.acl_in != nullptr) judged |= one;
     });
-    judged &= ~asked;  // behind stage urpf
+    judged &= ~asked;  // after stage urpf
     packets &= ~drops;
     b.punted |= punts;
     b.tunnelled = tunnelled;
@@ -235,7 +238,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
            move(b, drops, stage::drop);
 }
 
-/// Of a patch, or a member of a bridge.
+/// For cross-connects and bridge members.
 stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask drops = 0, in_list = 0, bridged = 0;
     for_each(packets, [&](uint32_t i) {

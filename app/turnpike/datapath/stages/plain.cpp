@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage plain: the way of nearly every routed packet in one pass: checked, looked up, rewritten.
+// Stage plain: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
 //   Reads   packet, in_one, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
-//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is cut; drop of
-//           what the list on the way in denies, and its counters
-// Plain is a frame in one segment, from one station to us, with an IPv4 header without options or an
-// IPv6 header without extensions, that passes every check of stages parse, lookup and rewrite and
-// whose neighbour is known. What is not goes on to stage parse as it came: what it is, and why it
-// may not be sent, is said there only. Both ways send the same bytes (tests/unit/turnpike/
-// plain_test.cpp).
+//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
+//           packets that the ingress ACL denies, and its counters
+// A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
+// IPv6 header without extension headers, that passes every check of stages parse, lookup and
+// rewrite and whose neighbour is resolved. All other packets go on to stage parse unchanged: only
+// the slow path classifies them and assigns drop reasons. Both paths send the same bytes
+// (tests/unit/turnpike/plain_test.cpp).
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -24,14 +24,14 @@ namespace {
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 using hop_indices = std::array<uint64_t, burst_max>;
 
-/// The hops of packets; those between them that are not looked up have the first one's.
-/// Answers how many there are, from burst place 0 on.
+/// Next hops of packets; elements of packets not in the mask hold the first one's.
+/// Answers  the number of elements, from index 0 on
 template <class Fib, class Address>
 inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_mask packets,
                                                        const Address* destination,
                                                        hop_indices& hop) noexcept {
     const auto n = static_cast<uint32_t>(std::bit_width(packets));
-    if ((packets & (packets + 1)) == 0) {  // the first ones, no gap: as they lie
+    if ((packets & (packets + 1)) == 0) {  // no gap: look up in place
         fib.lookup_bulk({destination, n}, {hop.data(), n});
         return n;
     }
@@ -46,7 +46,7 @@ inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_ma
     return n;
 }
 
-/// One hop for all packets of a burst, which is what most bursts have: many flows, few neighbours.
+/// One next hop for all packets of a burst, the most frequent case: many flows, few neighbours.
 class one_way {
   public:
     explicit one_way(next_hop& hop) noexcept
@@ -67,7 +67,7 @@ class one_way {
     void mark_used(packet_mask packets) const noexcept {
         if (packets != 0) hop_.mark_used();
     }
-    /// Answers the way out.
+    /// Answers  egress port and interface
     way_out write(uint32_t, uint8_t* frame) const noexcept {
         next_hop::write(frame, first_, second_);
         return out_;
@@ -82,7 +82,8 @@ class one_way {
     const uint32_t second_;
 };
 
-/// A hop for each packet. Of their first words what they have in common is known at once. (SSE4.2 is DPDK's own least.)
+/// A next hop per packet. Combines the hops' first words, to test a burst at once. (SSE4.2 is
+/// DPDK's minimum.)
 class ways {
   public:
     ways(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
@@ -102,7 +103,7 @@ class ways {
                  (in_any.lane<0>() & kind_bits) == adjacency;
         all_used_ = in_all.lane<0>() >> 24 != 0;
         least_mtu_ = least.lane<1>() & 0xffff;
-        // What a hop says of its neighbour is read behind its kind, as it was written (next_hop.hpp).
+        // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
         std::atomic_signal_fence(std::memory_order_acquire);
     }
 
@@ -133,7 +134,7 @@ class ways {
     uint32_t least_mtu_;
 };
 
-/// Two at a time: the first two, and every other two like them.
+/// Compares two at a time: all pairs with the first pair.
 bool all_alike(const hop_indices& hop, uint32_t n) noexcept {
     const sse42 first = sse42::load_any(&hop[0]);
     sse42 differ = sse42::set1(0);
@@ -143,10 +144,10 @@ bool all_alike(const hop_indices& hop, uint32_t n) noexcept {
     return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !sse42::any(differ);
 }
 
-/// What the lengths of a burst's packets have in common.
+/// Longest packet and presence of padding in a burst.
 struct lengths {
-    uint32_t most;  ///< of layer 3
-    bool padded;    ///< are there frames that are longer than what they carry
+    uint32_t most;  ///< in bytes of layer 3
+    bool padded;    ///< some frame is longer than its IP packet
 
     lengths(const burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
         sse42 longest = sse42::set1(0), longer = longest;
@@ -160,7 +161,7 @@ struct lengths {
     }
 };
 
-/// Padding is no part of a packet.
+/// Trim the padding behind IP packets.
 void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const uint32_t bytes = l2_bytes + l3_bytes[i];
@@ -171,7 +172,7 @@ void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexce
     });
 }
 
-/// Where packets of a burst go on to.
+/// Result masks of a burst.
 struct fate {
     packet_mask sent = 0, denied = 0;
 
@@ -182,16 +183,16 @@ struct fate {
     }
 };
 
-/// What is the same for all packets that come in by an interface.
+/// Ingress context, the same for all packets of an interface.
 struct way_in {
     const view& v;
     const interface& in;
-    const mac_address& us;  ///< one of the interface's
+    const mac_address& us;  ///< one of the interface's MAC addresses
     const vrf_view& routing;
     uint32_t worker;
 };
 
-/// Of packets that groups share, the hops are their members'.
+/// ECMP: replace the hops of groups by their members'.
 void choose_members(const view& v, const frames& f, packet_mask packets, hop_indices& hop,
                     const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
@@ -202,9 +203,10 @@ void choose_members(const view& v, const frames& f, packet_mask packets, hop_ind
     });
 }
 
-/// Send packets by their ways out; forward(frame, i) does the rest of what changes in a frame. A list on the
-/// way in is asked only about what can be sent then: the careful stages would ask it again.
-/// l3_bytes  0 of those that are not to be sent
+/// Send packets by their next hops; forward(frame, i) applies the family's changes to the frame.
+/// The ingress ACL classifies only packets that can be sent from here: the slow path would classify
+/// the others again.
+/// l3_bytes  0 for packets not to be sent
 template <class Ways, class Forward>
 fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, packet_mask packets,
              uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
@@ -252,8 +254,8 @@ fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, ho
     return send_by(ways(v.hops, hop, n), from, b, f, packets, n, l3_bytes, judge, forward);
 }
 
-/// Whose way back is as the interface asks: of the others the careful stages say why. Out of the way of those
-/// who do not ask.
+/// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
+/// interfaces do not use uRPF.
 template <class Fib, class Address>
 __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib& fib,
                                                   packet_mask packets,
@@ -294,7 +296,7 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
         return packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
     };
-    // A source that is ours is forged: the careful stages say so.
+    // A source address of our own is spoofed: the slow path drops it with a reason.
     for_each(plain, [&](uint32_t i) {
         const packet::ipv6_header& ip = ip_of(i);
         not_plain |= packet_mask{from.routing.own.has(ip.source)} << i;
@@ -315,7 +317,7 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
                 });
 }
 
-/// Both families, the first frame's first: bursts are mostly of one.
+/// Both families, the first frame's first: most bursts have one family.
 fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
     const bool six =
         packet::view<packet::ethernet_header>(f.first[0]).type == packet::ether_type_ipv6;
@@ -325,7 +327,8 @@ fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f)
     return all;
 }
 
-/// Of an interface that answers to several MAC addresses: the first frame's first, bursts are mostly to one.
+/// For interfaces with several MAC addresses, the first frame's first: most bursts have one
+/// destination MAC.
 __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, packet_mask packets,
                                                const frames& f) noexcept {
     fate all;
@@ -349,7 +352,8 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
 }  // namespace
 
 stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
-    // All are of one interface; where others of the burst are out of a tunnel already, in_all is nobody's.
+    // All packets have one ingress interface; in_all is 0 where stage vtep decapsulated others of
+    // the burst.
     const interface& in = c.view->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
     const way_in from{
         .v = *c.view, .in = in, .us = in.mac, .routing = c.view->vrf[in.vrf], .worker = c.worker};

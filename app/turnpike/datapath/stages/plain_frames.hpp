@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plain frames of a burst: in one segment, from one station to us, with an IPv4 header without options or an IPv6
-// header without extensions, in which nothing is wrong and which may go on (packet/plain_ipv4.hpp is IPv4's half).
-// What stages plain and vtep have in common.
+// Plain frames of a burst: unicast frames to us, in one segment, with an IPv4 header without options or an IPv6
+// header without extension headers, valid and forwardable (IPv4's part is packet/plain_ipv4.hpp).
+// Shared by stages plain and vtep.
 #pragma once
 
 #include <rte_prefetch.h>
@@ -20,10 +20,11 @@ namespace {
 
 static_assert(burst_max == packet::plain_burst);
 
-/// Read in place of frames that are too short to be plain, or whose first segment may be.
+/// Read in place of frames that are too short to be plain, or in several segments.
 alignas(64) uint8_t no_frame[128] = {};
 
-/// Where each frame of a burst begins, of which an IPv4 header can be read. The kernels take sixteen at a time.
+/// Start of each frame of a burst; an IPv4 header is readable there. Padded to a multiple of 16 for
+/// the kernels.
 struct frames {
     static constexpr uint32_t least_bytes =
         sizeof(packet::ethernet_header) + sizeof(packet::ipv4_header);
@@ -35,17 +36,17 @@ struct frames {
 #pragma GCC unroll 4
         do {
             first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
-            rte_prefetch0(first[i]);  // a device may have left it far from this CPU
+            rte_prefetch0(first[i]);  // the device may have written it to memory far from this CPU
         } while (++i < n);
         for (; i % 16 != 0; ++i) first[i] = no_frame;
         leave_out_shorter(b, least_bytes);
     }
 
-    /// Those that are not in one segment of so many bytes are nobody's.
+    /// Replace frames by no_frame that are shorter than `bytes` or in several segments.
     void leave_out_shorter(const burst& b, uint32_t bytes) noexcept {
         const size_t n = b.count;
         sse42 found = sse42::set1(0);
-        for (size_t i = 0; i < n; i += 4)  // what is behind the last may be anything
+        for (size_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
             found = found | sse42::greater(sse42::set1(bytes), sse42::load(&b.in_one[i]));
         if (sse42::any(found)) [[unlikely]]
             for (size_t i = 0; i < n; ++i)
@@ -53,7 +54,7 @@ struct frames {
     }
 };
 
-/// A source that is ours is forged: the careful stages say so.
+/// A source address of our own is spoofed: the slow path drops it with a reason.
 inline packet_mask from_others(const own_addresses& own, packet_mask packets,
                                const uint32_t* source, uint32_t n) noexcept {
     uint8_t any = 0;
@@ -66,19 +67,20 @@ inline packet_mask from_others(const own_addresses& own, packet_mask packets,
     return packets & ~ours;
 }
 
-/// Good on more than its own link, and no martian: 2000::/3 and fc00::/7 are, and nearly all traffic.
-/// word  [lane] an address's first four bytes, in memory order, as all words are here
+/// Global or unique local unicast, 2000::/3 and fc00::/7: nearly all traffic, and none of it
+/// martian.
+/// word  [lane] first four bytes of an address, in memory order, like all words here
 sse42 is_global(sse42 word) noexcept {
     return sse42::equal<uint32_t>(word & sse42::set1(0xe0), sse42::set1(0x20)) |
            sse42::equal<uint32_t>(word & sse42::set1(0xfe), sse42::set1(0xfc));
 }
 
-/// Does the upper layer follow at once, and is it nothing that a router looks into?
+/// No extension header, and not ICMPv6, which the slow path examines.
 bool is_plain_upper(uint8_t next_header) noexcept {
     return !packet::is_ipv6_extension(next_header) && next_header != packet::protocol_icmpv6;
 }
 
-/// Plain IPv6 frames, four at a time: RFC 8200, and RFC 4291 of the addresses.
+/// Plain IPv6 frames, four at a time: the checks of RFC 8200 and, for addresses, RFC 4291.
 ///
 ///   frame  2       6        10            14       18                        22 ..  34 .. 38
 ///          | us    | source | source type | 6 flow | length, next header, hops | source | destination
@@ -93,7 +95,7 @@ class plain_ipv6 {
         rest_to_ = sse42::set1(rest);
     }
 
-    /// l3_bytes  [burst_max, 16-byte aligned] out; 0 of packets that are neither plain nor in doubt
+    /// l3_bytes  [burst_max, 16-byte aligned] out; 0 for packets in neither mask
     [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, frames f,
                                        uint32_t* l3_bytes) const noexcept {
         f.leave_out_shorter(b, l2_bytes + sizeof(packet::ipv6_header));
@@ -116,8 +118,8 @@ class plain_ipv6 {
   private:
     static constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 
-    /// Of four frames that 50 bytes can be read of: bit i, frame i is plain but for doubt.
-    /// doubt  out: of those, where the upper layer may not be plain, or both addresses be the same
+    /// Four frames, 50 bytes readable of each. Bit i: frame i is plain, unless `doubt` has it too.
+    /// doubt  out: frames whose upper layer may not be plain, or whose addresses may be equal
     packet_mask find(uint8_t* const* frame, const uint32_t* in_one, uint32_t* l3_bytes,
                      packet_mask& doubt) const noexcept {
         const auto rows = [&](unsigned offset, sse42(&column)[4]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage punt: packets that control is to end, with what is known of them, into the worker's rings.
+// Stage punt: enqueues packets for control, with their metadata, on the worker's punt rings.
 //   Reads   packet, parsed, in, hop, out, punt, drop
 //   Writes  the mbuf's private area (burst.hpp, punted)
 #include <rte_ring.h>
@@ -25,7 +25,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         const bool neighbourly = why == punt_reason::arp || why == punt_reason::nd;
         if (rte_ring_sp_enqueue(neighbourly ? c.neighbours_to_control : c.to_control, m) == 0)
             return;
-        // What was to be dropped anyway is dropped for its own reason; its sender is not told.
+        // The ring is full: a dropped packet keeps its drop reason; its source gets no ICMP error.
         drop_packet(b, i, told ? b.drop[i] : packet::drop_reason::control_busy, drops);
     });
     return move(b, drops, stage::drop);

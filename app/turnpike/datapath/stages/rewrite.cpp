@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage rewrite: what its next hop means for each packet, and the new headers.
+// Stage rewrite: applies the next hop to each packet: drop, punt, or new headers.
 //   Reads   packet, parsed, hop; view.hops
 //           interface.redirects
-//   Writes  hop, where it was a group's: its member's; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
-// A packet that waits for its neighbour has one hop less already: what comes later only puts the
-// addresses on. What is reported to its sender is reported as it came.
+//   Writes  hop: a group's member; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
+// The TTL of a packet that waits for its neighbour is decremented here; resolution adds only the
+// MAC addresses. ICMP errors quote the packet unmodified.
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
     return rte_pktmbuf_mtod_offset(b.packet[i], uint8_t*, b.parsed[i].l2_bytes);
 }
 
-/// Of a packet that a group shares, the hop is its member's.
+/// ECMP: replace a group by one of its members.
 void choose_member(const view& v, burst& b, uint32_t i) noexcept {
     const next_hop& by = v.hops[b.hop[i]];
     if (by.kind.load(std::memory_order_acquire) != hop_kind::group) return;
@@ -41,19 +41,19 @@ struct outcome {
         b.punt[i] = why;
         punts |= packet_mask{1} << i;
     }
-    /// Drop it and let its sender know.
+    /// Drop the packet with an ICMP error to its source.
     void tell(burst& b, uint32_t i, drop_reason why) noexcept {
         b.drop[i] = why;
         punt(b, i, punt_reason::icmp_error);
     }
 };
 
-/// Is a packet for us in a tunnel that ends here?
+/// Whether a packet to one of our addresses is VXLAN for a local VTEP.
 bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
     return v.tunnels->end(b.parsed[i], l3_of(b, i), v.interfaces[b.in[i]].vrf);
 }
 
-/// Hops that send nothing.
+/// Next hops of kind drop and local.
 void end_here(const view& v, burst& b, uint32_t i, hop_kind kind, const next_hop& hop,
               outcome& o) noexcept {
     if ((b.outer >> i & 1) != 0) [[unlikely]]
@@ -68,8 +68,8 @@ void end_here(const view& v, burst& b, uint32_t i, hop_kind kind, const next_hop
     drop_packet(b, i, hop.reason, o.drops);
 }
 
-/// May it go on, and would the next link take it? Reported before anything in the packet is changed.
-/// Answers the reason; count_ stands for none.
+/// Check TTL and egress MTU, before the packet is modified: an ICMP error quotes the original.
+/// Answers  the drop reason; count_: none
 drop_reason check_ipv4(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     const packet::parsed& p = b.parsed[i];
     if (packet::view<packet::ipv4_header>(l3_of(b, i)).ttl <= 1) [[unlikely]]
@@ -91,11 +91,11 @@ drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     return drop_reason::none;
 }
 
-/// Control is to know of a packet that leaves by the interface that it came in by: its sender could send it straight
-/// (RFC 1812 section 5.2.7.2, RFC 4861 section 8.2). A copy of its first bytes, one a millisecond at most: who does
-/// not listen would cost as much as he likes.
+/// Punt a copy of a packet that leaves by its ingress interface, so that control can send a
+/// redirect (RFC 1812 section 5.2.7.2, RFC 4861 section 8.2). Only its first bytes, and at most one
+/// per millisecond, which bounds the cost of a host that ignores redirects.
 void note_detour(context& c, const burst& b, uint32_t i) noexcept {
-    constexpr uint32_t most_bytes = 1280;  // as long as a message about it may be
+    constexpr uint32_t most_bytes = 1280;  // maximum length of an ICMPv6 message that quotes it
     if (c.now - c.redirected < rte_get_tsc_hz() / 1000 || c.walking == c.made.size()) return;
     c.redirected = c.now;
     rte_mbuf* const m = b.packet[i];
@@ -113,7 +113,7 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     walk(c.table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
 }
 
-/// Are senders told of it? A link-local source is nobody's to tell.
+/// Whether the source gets an ICMP error: not a link-local source.
 bool is_told(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
 
 }  // namespace
@@ -122,7 +122,8 @@ stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
     outcome o;
     packet_mask judged = 0;
-    // Whatever the view says of groups: routes may lead to the first one before workers have the view with it.
+    // Regardless of view.groups: a route may already use a group before workers have the view that
+    // sets it.
     for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
     for_each(packets, [&](uint32_t i) {
         next_hop& hop = v.hops[b.hop[i]];

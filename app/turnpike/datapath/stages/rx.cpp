@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage rx: what rx_burst returned is counted; what is no frame goes no further.
+// Stage rx: counts received packets and drops runts.
 //   Reads   packet, count, in_port
 //   Writes  in_one, bytes; the port's counters
 #include <rte_mbuf.h>
@@ -17,11 +17,11 @@ namespace {
 constexpr uint32_t least_bytes = sizeof(packet::ethernet_header);
 
 struct sizes {
-    uint64_t bytes = 0;  ///< of all
-    bool runts = false;  ///< are there frames that are none
+    uint64_t bytes = 0;  ///< sum of frame lengths
+    bool runts = false;  ///< some frames are runts
 };
 
-/// What mbufs say of lengths, four at a time where there are four (SSE4.2 is DPDK's own least).
+/// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
 sizes take_sizes(burst& b) noexcept {
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames out of tunnels, one step behind the checks: what stages vtep and decap have in common.
+// Decapsulation, after all checks: shared by stages vtep and decap.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -13,12 +13,13 @@
 
 namespace turnpike::datapath {
 
-/// UDP's header and VXLAN's.
+/// UDP and VXLAN headers.
 inline constexpr uint32_t tunnel_bytes = sizeof(packet::udp_header) + sizeof(packet::vxlan_header);
 
-/// The device has summed a UDP datagram itself, and found it right. Of what it takes for a tunnel, it says that of the
-/// packet inside, and of the outer one by another bit. That bit says nothing of other packets: ice and iavf set it on
-/// each that is not wrong in an outer checksum, whether there is an outer one or not (ice_rxd_error_to_pkt_flags()).
+/// Whether the device has verified the outer UDP checksum. For a packet that the device recognises
+/// as a tunnel, the L4 flag is about the inner packet and another flag about the outer one. That
+/// flag is meaningless for other packets: ice and iavf set it on each packet without an outer
+/// checksum error, even without an outer checksum (ice_rxd_error_to_pkt_flags()).
 inline bool device_says_right(const rte_mbuf* m) noexcept {
     constexpr uint32_t inner =
         RTE_PTYPE_INNER_L2_MASK | RTE_PTYPE_INNER_L3_MASK | RTE_PTYPE_INNER_L4_MASK;
@@ -30,8 +31,8 @@ inline bool device_says_right(const rte_mbuf* m) noexcept {
            (m->packet_type & (RTE_PTYPE_L4_MASK | inner)) == RTE_PTYPE_L4_UDP;
 }
 
-/// RFC 768, RFC 8200 section 8.1: over addresses, protocol, length, header and what it carries.
-/// upper, addresses  where in the packet UDP's header stands, and both addresses, which its first segment holds
+/// RFC 768, RFC 8200 section 8.1: sum over pseudo-header, UDP header and payload.
+/// upper, addresses  offsets of the UDP header and of both IP addresses, which are in the first segment
 inline bool udp_sum_is_right(const rte_mbuf* m, uint32_t upper, uint32_t udp_bytes,
                              uint32_t addresses, uint32_t address_bytes) noexcept {
     packet::native_sum sum;
@@ -42,8 +43,8 @@ inline bool udp_sum_is_right(const rte_mbuf* m, uint32_t upper, uint32_t udp_byt
     return sum.folded() == 0xffff;
 }
 
-/// The header of the IP packet in a frame, where it has one: behind a tag, too.
-/// there  so many of the frame's bytes can be read
+/// The IP header in an inner frame, also behind one VLAN tag; null: none.
+/// there  number of readable bytes of the frame
 inline uint8_t* inner_l3(uint8_t* frame, uint32_t there, bool& v4) noexcept {
     uint8_t* at = frame + packet::ethernet_bytes;
     uint16_t type = load_be<uint16_t>(at - 2);
@@ -61,8 +62,9 @@ inline uint8_t* inner_l3(uint8_t* frame, uint32_t there, bool& v4) noexcept {
     return nullptr;
 }
 
-/// Congestion that a frame met on its way. False: its sender cannot be told, and nothing is changed.
-/// outer  the mark of the tunnel's packet; frame, there: as above
+/// ECN decapsulation (RFC 6040): copy the outer mark inwards. False: the inner packet is not
+/// ECN-capable and must be dropped; nothing is changed.
+/// outer  ECN of the outer header; frame, there: as above
 inline bool carry_mark(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
     bool v4 = false;
     uint8_t* const l3 = inner_l3(frame, there, v4);
@@ -73,8 +75,8 @@ inline bool carry_mark(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
     return !is.drop;
 }
 
-/// What an interface of a tunnel's does with the tag of a frame that came out: as the interface stage does with those
-/// from the wire.
+/// Apply the tunnel interface's tag mode to a decapsulated frame, as stage interface does for
+/// received ones.
 inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t place) noexcept {
     if (v.interfaces[place].tags == interface::unknown) return;
     const found_tag found = find_tag(b.packet[i], v.tunnels->by_place[place].tag_type);
@@ -84,7 +86,7 @@ inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t pla
     if (found.is == found_tag::in_frame) take_tag_off(b, i);
 }
 
-/// Where a burst's tunnels end.
+/// The decapsulator of a burst.
 class tunnel_exit {
   public:
     tunnel_exit(context& c, burst& b) noexcept
@@ -96,18 +98,19 @@ class tunnel_exit {
         b_.bytes = 0;
     }
 
-    /// Of one that has a checksum.
-    /// left  bytes from UDP's header on, as IP says; the others as udp_sum_is_right()'s
+    /// Verify a UDP checksum that is not 0.
+    /// left  bytes from the UDP header to the end of the IP packet; the others as in udp_sum_is_right()
     [[nodiscard]] bool sum_is_right(uint32_t i, uint32_t upper, uint32_t udp_bytes, uint32_t left,
                                     uint32_t addresses, uint32_t address_bytes) const noexcept {
         const rte_mbuf* const m = b_.packet[i];
-        // Where the datagram is shorter than its packet, devices differ in what they sum.
+        // If the datagram is shorter than the IP payload, devices differ in the bytes that they
+        // sum.
         return (device_sums_ && udp_bytes == left && device_says_right(m)) ||
                udp_sum_is_right(m, upper, udp_bytes, addresses, address_bytes);
     }
 
-    /// A packet becomes the frame in it: `bytes` behind `headers`, of which its first segment has the headers
-    /// and Ethernet's of the frame. It came in by the interface `place`.
+    /// Replace a packet by its inner frame: `bytes` after `headers`. The first segment holds the
+    /// headers and the inner Ethernet header. The new ingress interface is `place`.
     void take_out(uint32_t i, uint16_t place, uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b_.packet[i];
         if (m->pkt_len > headers + bytes) cut_tail(m, m->pkt_len - headers - bytes);
@@ -126,8 +129,8 @@ class tunnel_exit {
         (bridged ? bridged_ : b_.again) |= one;
     }
 
-    /// The same of a packet in one segment, out of a tunnel that is `simple`; what is the same for all of them is said
-    /// behind the last one, by they_are_simple().
+    /// The same for one segment and a tunnel that is `simple`; they_are_simple() sets the fields
+    /// that are common to all of them afterwards.
     static void take_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t place,
                             uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b.packet[i];
@@ -136,7 +139,7 @@ class tunnel_exit {
         b.in_one[i] = bytes;
         arrive(b, counters[place], i, place, bytes);
     }
-    /// bytes  of all of them
+    /// bytes  total of the inner frames
     void they_are_simple(packet_mask packets, uint64_t bytes) noexcept {
         b_.tagged &= ~packets;
         b_.tag_in_frame &= ~packets;
@@ -144,7 +147,8 @@ class tunnel_exit {
         bridged_ |= packets;
     }
 
-    /// What interfaces have to say of their frames, the interface stage knows; most are simply bridged.
+    /// Recirculate frames to stage interface, or move them straight to stage bridge, the frequent
+    /// case.
     stage_mask go_on() const noexcept {
         if (bridged_ == 0) return 0;
         b_.in_all = 0;

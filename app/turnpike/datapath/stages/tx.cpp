@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage tx: packets to the send queues of their ports. A burst that goes one way goes as a whole.
+// Stage tx: enqueues packets on the TX queues of their ports. A burst with one egress interface is enqueued whole.
 //   Reads   packet, out; port.state.link_up
 //   Writes  the send queues
 #include "datapath/graph.hpp"
@@ -16,7 +16,9 @@ bool link_is_up(const context& c, uint16_t port) noexcept {
            c.tx[port].usable();
 }
 
-/// All packets of a burst leave by the first one's interface. Four at a time; SSE4.2 is DPDK's own least.
+/// Whether all packets have the first one's egress interface. Four at a time (SSE4.2 is DPDK's
+/// minimum).
+
 bool go_one_way(const burst& b) noexcept {
     static_assert(sizeof(way_out) == sizeof(uint32_t));
     const auto first = std::bit_cast<uint32_t>(b.out[0]);

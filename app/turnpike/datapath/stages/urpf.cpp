@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage urpf: what comes in by an interface that asks for it goes on only where its source is routed back (RFC
-// 3704), by any way, or by that interface. Packets for us, too; what was punted before any lookup (ARP, neighbour
-// discovery, groups of the link) is not asked: its senders need no route.
+// Stage urpf: on interfaces with uRPF, drops packets whose source address has no route back (RFC 3704): by any
+// interface (loose), or by the ingress interface (strict). Applies to packets to the router, too, but not to packets
+// punted before a lookup (ARP, ND, link-scope multicast): their sources need no route.
 //   Reads   packet, in, parsed, punted, tunnelled; interface.{urpf, urpf_strict, acl_in}, view.{vrf, hops}
 //   Writes  drop
 #include "datapath/reverse_path.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage vlan: tags go on (IEEE 802.1Q-2018 section 6.9.2), where a VLAN's interface or a bridge's member
-// sends frames with one. By the device, where that can; else here. A tag that is still in the frame becomes
-// the one that is wanted, or goes.
+// Stage vlan: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
+// tagged, by the device where it can insert tags, else in software. A tag that is still in the frame is replaced
+// or popped.
 //   Reads   packet, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
 //   Writes  the frame; in_one does not hold behind it
 #include <rte_mbuf.h>
@@ -14,9 +14,9 @@ namespace {
 
 using packet::drop_reason;
 
-constexpr uint16_t priority_mask = 0xf000;  ///< drop eligible with it
+constexpr uint16_t priority_mask = 0xf000;  ///< PCP and DEI
 
-/// Type and what follows of the tag that a packet is to have; 0: none.
+/// TPID and TCI of the packet's egress tag; 0: untagged.
 uint32_t tag_of(const view& v, const burst& b, uint32_t i) noexcept {
     const interface& out = v.interfaces[b.out[i].interface];
     if (out.kind == interface_kind::routed)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage vtep: frames out of tunnels that end here (RFC 7348), where nothing speaks against it at first sight; the
-// others go on as they came.
+// Stage vtep: fast path for VXLAN packets that end here (RFC 7348): decapsulates them; other packets go on
+// unchanged.
 //   Reads   packet, in_one, in_all; interface.{mac, vrf}, view.{tunnels, vrf}
-//   Writes  of those: the packet, which is the frame inside; in, in_one, in_all, tagged, tag; the worker's tunnel books
-// At first sight is: plain (plain_frames.hpp), no fragment, not from ourselves, UDP to a port at an address where
-// tunnels end, from an endpoint that is known, and nothing wrong with it. What else may be in a tunnel takes the way of
-// all packets for us and reaches stage decap behind rewrite; what is wrong with it is said there only.
-// Endpoints of a burst are one lookup a family.
+//   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the
+//           worker's tunnel books
+// Takes packets that are plain (plain_frames.hpp), not a fragment, not from one of our own
+// addresses, UDP to a local VTEP's address and port, from a known remote VTEP, and without an
+// error. All other VXLAN packets take the path of packets to the router and reach stage decap after
+// rewrite, which assigns drop reasons. Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
@@ -16,13 +17,12 @@
 namespace turnpike::datapath {
 namespace {
 
-constexpr uint32_t in_front = packet::ethernet_bytes;  // of layer 3
-/// What plain packets of a burst say behind their addresses, where they are from tunnels.
+constexpr uint32_t in_front = packet::ethernet_bytes;  // of the IP header
+/// Outer headers of plain packets in a burst.
 struct outer_headers {
-    packet_mask vxlan =
-        0;                 ///< whole UDP datagrams to a tunnel's port, of a VNI, with a frame in it
-    packet_mask bare = 0;  ///< of those: no checksum, no congestion mark, no reserved bits
-    packet_mask marked = 0;  ///< congestion marks, of any
+    packet_mask vxlan = 0;   ///< complete UDP datagrams to a VTEP's port with VNI and inner frame
+    packet_mask bare = 0;    ///< subset: no checksum, no ECN mark, no reserved bits
+    packet_mask marked = 0;  ///< packets with an ECN mark
     alignas(16) std::array<uint32_t, burst_max> vni, udp_bytes;
 };
 
@@ -30,10 +30,10 @@ struct outer_headers {
 ///   IPv4  | version, TOS, length | identification, fragment | TTL, protocol, sum | source |
 ///   IPv6  | version, class, flow | length, next header, hops | source ...
 ///   UDP   | source, destination  | length, checksum | VXLAN: flags 8, reserved | VNI 24, reserved |
-/// first     where each frame begins, of which so much can be read
-/// l3_bytes  [burst_max] as IP says
-/// port      one at which tunnels end
-/// out       what is to another port stays as it was
+/// first     start of each frame, readable up to the VXLAN header
+/// l3_bytes  [burst_max] total length by the IP header
+/// port      UDP port of a local VTEP
+/// out       updated for packets to this port only
 template <uint32_t Header>
 void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uint32_t port,
                 outer_headers& out) noexcept {
@@ -77,9 +77,9 @@ class unwrapping {
           f_(b),
           exit_(c, b) {}
 
-    /// Answers those that are out.
+    /// Answers  the decapsulated packets
     packet_mask run(packet_mask packets) noexcept {
-        // The first frame's family first: bursts are mostly of one.
+        // The first frame's family first: most bursts have one family.
         const bool six =
             packet::view<packet::ethernet_header>(f_.first[0]).type == packet::ether_type_ipv6;
         packet_mask out = six ? take_ipv6(packets) : take_ipv4(packets);
@@ -100,13 +100,13 @@ class unwrapping {
         packets &= v_.plain_ipv4(f_.first.data(), b_.in_one.data(), b_.count, in_.mac, plain);
         outer_headers says;
         uint8_t* const* const roomy = with_room(ipv4_bytes);
-        for (const uint16_t port : t_.ports)  // mostly one
+        for (const uint16_t port : t_.ports)  // usually one
             read_outer<ipv4_bytes>(roomy, b_.count, plain.l3_bytes, port, says);
         packets &= says.vxlan;
         if (packets == 0) return 0;
         packets = from_others(v_.vrf[in_.vrf].own, packets, plain.source, b_.count);
         packet_mask out = 0;
-        // Those to one address and port of ours after the other: mostly, all are to the same.
+        // One pass per local address and port: usually all packets have the same.
         while (packets != 0) {
             const auto first = static_cast<uint32_t>(std::countr_zero(packets));
             const uint32_t to = plain.destination[first];
@@ -125,7 +125,7 @@ class unwrapping {
             if (t_.ports.size() > 1) [[unlikely]]
                 same = to_port(same, port);
             packets &= ~same;
-            if ((same & (same + 1)) != 0) {  // side by side
+            if ((same & (same + 1)) != 0) {  // compact the keys
                 uint32_t k = 0;
                 for_each(same, [&](uint32_t i) { key[k++] = key[i]; });
             }
@@ -159,8 +159,8 @@ class unwrapping {
         return take_all<ipv6_bytes>(known, key.data(), *t_.from6, books_.from6, says);
     }
 
-    /// UDP's, of what is for us.
-    /// header  bytes of IP's
+    /// UDP destination port.
+    /// header  length of the IP header
     [[nodiscard]] uint16_t port_of(uint32_t i, uint32_t header) const noexcept {
         return packet::view<packet::udp_header>(f_.first[i] + in_front + header).destination_port;
     }
@@ -171,7 +171,7 @@ class unwrapping {
         return same;
     }
 
-    /// Where frames begin; those that have no room for a frame inside are read as no_frame.
+    /// Start of each frame; no_frame where it is too short to hold an inner frame.
     [[nodiscard]] uint8_t* const* with_room(uint32_t header) noexcept {
         const uint32_t least = in_front + header + tunnel_bytes + packet::ethernet_bytes;
         sse42 shorter = sse42::set1(0);
@@ -186,7 +186,7 @@ class unwrapping {
         return roomy_.data();
     }
 
-    /// key  [k] where the k-th of the packets is from
+    /// key  [k] endpoint of the k-th packet
     template <uint32_t Header, class Key>
     packet_mask take_all(packet_mask packets, const Key* key,
                          const tunnel::endpoint_table<Key>& table,
@@ -220,12 +220,12 @@ class unwrapping {
         return simple | others;
     }
 
-    /// Bytes behind IP's header, as it says; it has no options and no extensions.
+    /// IP payload length; there are no options and no extension headers.
     static uint32_t left_in(const uint8_t* l3, bool v6) noexcept {
         return v6 ? uint32_t{packet::view<packet::ipv6_header>(l3).payload_bytes}
                   : packet::view<packet::ipv4_header>(l3).total_bytes - ipv4_bytes;
     }
-    /// False: something speaks against it, and nothing is changed.
+    /// False: an error in the packet; nothing is changed.
     __attribute__((noinline)) bool take_out(uint32_t i, uint16_t place, uint32_t header,
                                             const outer_headers& says) noexcept {
         if (place == 0) return false;

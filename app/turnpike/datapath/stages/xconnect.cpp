@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage xconnect: from a patched interface to the other end, every frame unchanged. It is looked into
-// only where a list is to judge it.
+// Stage xconnect: forwards frames unchanged between the two interfaces of a cross-connect. Frames are parsed
+// only where an ACL applies.
+
 //   Reads   in, in_all; interface.{peer, acl_in}, peer.{port, acl_out}
 //   Writes  out
 #include "datapath/graph.hpp"
