@@ -42,7 +42,7 @@ result<void> check_ports(const desired& in) {
     for (const auto& [name, p] : in.ports)
         if (const auto [there, fresh] = whose.emplace(device_name(p.device), name); !fresh)
             return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' "
-                                               "already has",
+                                               "has already",
                                                name, there->first, there->second));
     return {};
 }

@@ -122,7 +122,7 @@ TEST(l2_lists, are_edited) {
     EXPECT_TRUE(m->acls.at("frames")->l2);
     EXPECT_EQ(m->acls.at("frames")->rules.size(), 6U);
     EXPECT_NE(said(R"({"replace": {"acl": {"name": "frames", "layer": 3}}})")
-                  .find("its rules have to be said, too"),
+                  .find("the rules must be given, too"),
               std::string::npos);
     EXPECT_NE(said(R"({"del": {"acl": {"name": "frames"}}})").find("is bound to port 'west'"),
               std::string::npos);
