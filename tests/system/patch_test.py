@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A patch between real hosts: west -- turnpike -- east."""
+"""A cross-connect between hosts: west -- turnpike -- east."""
 import os
 import signal
 import sys
@@ -31,7 +31,7 @@ def ping(host, address, count=5, options=""):
 
 
 def drive(devices, **config):
-    """Ping both families both ways, TCP and UDP through a patch; returns the report."""
+    """Ping with both families in both directions, TCP and UDP through a cross-connect; returns the report."""
     with Lab() as lab:
         west, dut, east = two_hosts(lab)
         running = Turnpike(lab, dut, patch_config(*devices, **config))

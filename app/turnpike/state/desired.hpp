@@ -109,11 +109,9 @@ struct port {
 enum class interface_kind : uint8_t { patched, routed, bridged };
 inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
-/// What (port, VLAN) leads to, and a bridge's way to the router. The interface of a port's untagged frames
-/// has the port's name, others have those of their port or bridge and VLAN: west.100.
-/// Routes apart from all others, by their interfaces.
+/// A VRF: a separate route table for its interfaces.
 struct vrf {
-    uint32_t table = 0;   ///< the number that it has beside its name
+    uint32_t table = 0;   ///< table number in the kernel
     route_set routes{};   ///< compared by themselves
     route_set learned{};  ///< likewise: of the kernel's table of that number
     origin where{};
@@ -129,6 +127,8 @@ enum class reverse_path : uint8_t {
 };
 inline constexpr std::string_view reverse_path_names[] = {"off", "loose", "strict"};
 
+/// The interface that (port, VLAN) selects, or a bridge's routing interface. A port's untagged interface has
+/// the port's name; others are named after their port or bridge and VLAN: west.100.
 struct interface {
     interface_kind kind = interface_kind::routed;
     std::string port{};    ///< or tunnel; empty: a bridge's
