@@ -82,7 +82,7 @@ def test_in_denies_ping_and_permits_a_port():
 
 
 def test_counters_are_what_was_sent():
-    """Numbered frames: every rule counts exactly its own, with two workers."""
+    """Numbered frames: every rule counts exactly its matching frames, with two workers."""
     lists = [{"name": "in", "default": "permit", "rules": [
                  {"action": "count", "name": "all"},
                  {"action": "deny", "name": "seven", "protocol": "udp", "destination_ports": 7},

@@ -432,7 +432,7 @@ def test_permanent_neighbours():
         east.run("ip addr add 10.0.2.7/32 dev lo")
         east.run("ip addr add 2001:db8:2::7/128 dev lo")  # no host answers for it: it is not on the link
         east.run("sysctl -qw net.ipv4.conf.all.arp_ignore=8")
-        # What the kernel knows for itself only, or from elsewhere, is its own.
+        # Entries that the kernel resolved, or that another program manages, are not learned.
         box.run(f"ip neigh add 10.0.2.7 lladdr {east.mac('eth0')} dev east nud reachable")
         box.run(f"ip neigh add 10.0.2.8 lladdr {east.mac('eth0')} dev east nud permanent extern_learn")
         assert not answers(west, "10.0.2.7")
@@ -444,7 +444,7 @@ def test_permanent_neighbours():
             ping(west, address)
         assert operator.show("route", address="10.0.2.7")["type"] == "adjacency"
         assert "10.0.2.7" not in operator.result("configuration")["text"]
-        # The operator's own counts before it.
+        # The operator's entry takes precedence.
         own = {"address": "10.0.2.7", "mac": "02:00:00:00:00:99"}
         operator.result("change", do=[{"add": {"neighbour": own}}])
         assert shown()["10.0.2.7"]["mac"] == own["mac"] and not answers(west, "10.0.2.7")
@@ -458,7 +458,7 @@ def test_permanent_neighbours():
 
 
 def test_router_alert():
-    """As RSVP asks for it: sockets of the kernel's get what is on its way to others, where that is chosen."""
+    """As RSVP needs: the kernel's sockets get packets in transit with Router Alert, where configured."""
     with Lab() as lab:
         west, dut, east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -473,7 +473,7 @@ def test_router_alert():
         ours, theirs = mac(dut.mac("w0")), mac(west.mac("eth0"))
 
         def ways(payload):
-            """Who gets one of each family: the kernel's sockets, or east."""
+            """Receivers of one packet of each family: the kernel's sockets, or east."""
             out.send(ethernet(ours, theirs, IPV4, ipv4("10.0.1.2", "10.0.2.2", udp(payload + b"4"),
                                                        options=bytes((148, 4, 0, 0)))))
             out.send(ethernet(ours, theirs, IPV6, ipv6(

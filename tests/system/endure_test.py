@@ -41,8 +41,8 @@ def look_elsewhere(operator, seconds, took):
 
 
 def test_looking_loses_nothing_and_costs_next_to_nothing():
-    """Cycles per packet of a worker that is always busy, in alternating windows: an operator polls what the worker writes, or, for
-    as long, what it does not touch. (A neighbour on the core or cache slows the worker in either window.) Other load on
+    """Cycles per packet of a worker that is always busy, in alternating windows: an operator polls data that the worker
+    writes, or, for as long, other data. (A neighbour on the core or cache slows the worker in either window.) Other load on
     the machine only adds to some windows, so the cheaper ones are compared; without quiet windows the cost of
     polling is not judged."""
     windows, seconds, most, enough = (100, 0.2, 1.01, 40) if LONG else (12, 0.2, 1.05, 6)

@@ -125,8 +125,8 @@ ONE_TAG = (b"", b"\x81\x00\x00\x05", b"\x81\x00\xe0\x00", b"\x81\x00\x0f\xff",
 
 
 def test_vlan_tags_pass_af_packet():
-    # An outer 802.1ad tag is not among them: the kernel takes the tag out of the frame and
-    # net_af_packet puts it back as 802.1Q, whatever it was.
+    # Without an outer 802.1ad tag: the kernel strips it, and net_af_packet restores it as 802.1Q in any
+    # case.
     pass_tags(AF_PACKET, ONE_TAG)
 
 

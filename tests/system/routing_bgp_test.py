@@ -195,7 +195,7 @@ def random_addresses(count, networks):
 
 
 def same_lookups(t, operator, count):
-    """turnpike's lookups of random addresses give the kernel's results (`ip route get`)."""
+    """turnpike's lookups of random addresses return the kernel's results (`ip route get`)."""
     addresses = random_addresses(count, list(t.learned(operator)) + [a for both in OURS.values() for a in both])
     with tempfile.NamedTemporaryFile("w", dir="/run") as batch:
         batch.writelines(f"route get {a}\n" for a in addresses)
