@@ -224,7 +224,7 @@ def test_telemetry_says_the_same():
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             asked.connect("/var/run/dpdk/rte/dpdk_telemetry.v2")
-            raise AssertionError("somebody answers in spite of --no-telemetry")
+            raise AssertionError("a telemetry socket exists in spite of --no-telemetry")
         except (FileNotFoundError, ConnectionRefusedError):
             asked.close()
         quiet.stop()
@@ -273,7 +273,7 @@ def test_garbage_and_crowds_change_nothing():
         path = socket_in(folder)
         running = start(lab, dut, control={"socket": path})
         ping(west, EAST[0])
-        # These pings continue whatever clients send: 100 a second, none lost.
+        # These pings continue during all clients' errors: 100 a second, none lost.
         steady = west.start("ping -n -i 0.01 -c 120 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         operator = Operator(path)
         assert operator.say(b"\0\1\xff\n")["error"]["code"] == "EINVAL"
@@ -304,7 +304,7 @@ def test_garbage_and_crowds_change_nothing():
                 assert operator.show("config")["changes"] == 1
         out, _ = steady.communicate(timeout=20)
         assert " 0% packet loss" in out, out
-        wait_until(lambda: "idle the longest" in running.output(), "it says whom it let go")
+        wait_until(lambda: "idle the longest" in running.output(), "the log names the closed client")
         for each in idle:
             each.close()
         assert Operator(path).show("config")["changes"] == 1

@@ -77,7 +77,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
         report = patched.stop()
         assert not any(total.values()) and set(report["drops"]) <= {"stopping"}, (total, report["drops"])
         if min(map(len, costs.values())) < enough:
-            tap.skip("others have the CPUs, too: what looking costs cannot be told")
+            tap.skip("other processes use the CPUs, too: the cost of polling cannot be measured")
         quiet = {looks: sorted(some)[:max(1, len(some) // 5)] for looks, some in costs.items()}
         without, with_it = (statistics.median(quiet[looks]) for looks in (False, True))
         print(f"# a packet costs {with_it:.1f} cycles looked at {HZ} times a second, {without:.1f} else: {with_it / without:.4f}")

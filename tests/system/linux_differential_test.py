@@ -142,7 +142,7 @@ def compare(seed):
     # A few whose numbers the mutations overwrote; Linux also sends some messages by itself.
     known = [essence(*f) for f in linux_strange]
     for f in strange:
-        assert essence(*f) in known, f"nobody sent {f[1].hex()}"
+        assert essence(*f) in known, f"no sent frame matches {f[1].hex()}"
     check_own_messages(turnpike)
     kinds, unexplained = collections.Counter(), []
     for n, frame in enumerate(frames, 1):

@@ -104,7 +104,7 @@ def test_a_spine_that_dies():
               f"BFD lost the other spine {false} times")
         assert window < MOST_LOST_S, window
         if not false:  # if a machine stalls for 150 ms, BFD reports a failure
-            assert FLOWS / 4 < len(hit) < FLOWS * 3 / 4, "those of the other spine lost packets, too"
+            assert FLOWS / 4 < len(hit) < FLOWS * 3 / 4, "flows of the other spine lost packets, too"
         assert len(by_flow(seen)) == FLOWS
         assert fabric.ways("leaf1", "10.2.0.0/24") == fabric.ways("leaf2", "10.1.0.0/24") == {"up2"}
         # The spine restarts.

@@ -314,7 +314,7 @@ def test_a_device_vanishes_and_is_there_again():
             wait_until(lambda: shown()["link"] == "removed", "it vanishes")
             s.operator.result("routes", lines=lines_of("add", others))
             s.operator.result("routes", lines=lines_of("del", others))
-            assert shown()["link"] == "removed", "nobody asked for it"
+            assert shown()["link"] == "removed", "no request replaced it"
             assert ask()["reopened"] == ["p2"]
             gone = f"port 'p2': its device {plain},vanish=200 is gone"
             wait_until(lambda: s.turnpike.output().count(gone) == 2, "it was there again, and is not")
@@ -324,7 +324,7 @@ def test_a_device_vanishes_and_is_there_again():
             assert shown()["link"] == "removed"
         before = refused()
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])
-        wait_until(lambda: refused() > before + 100, "what is to leave there is dropped")
+        wait_until(lambda: refused() > before + 100, "packets to that port are dropped")
         assert s.operator.result("reload")["reopened"] == ["p2"]
         wait_until(lambda: shown()["link"] == "up", "it is as in the file")
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""VXLAN's multicast underlay beside Linux's own: leaves are kernels whose vxlan devices are in a group, behind a switch of
-a kernel's that snoops: it asks who is in which group, and sends what is to a group to those alone.
+"""VXLAN's multicast underlay with Linux as peers: leaves are kernels whose vxlan devices are in a group, behind a kernel's
+bridge with multicast snooping: it queries membership, and forwards multicast to members only.
 
   h0 10.1.0.1 -- p0 | turnpike, bridge lan | up 10.0.9.1 -- switch -- 10.0.9.2 leaf2, vxlan 10.1.0.2
                                                               \\---- 10.0.9.3 leaf3, vxlan 10.1.0.3
@@ -89,7 +89,7 @@ def behind_a_switch(family):
     with Lab() as lab:
         f = GroupFabric(lab, family)
         both = {"m1", "m2", "m3"}
-        wait_until(lambda: f.joined() == both, lambda: f"the switch knows who is in the group: {f.joined()}")
+        wait_until(lambda: f.joined() == both, lambda: f"the switch has learned the members: {f.joined()}")
         once = ethernet(BROADCAST, mac("02:00:00:00:00:77"), 0x88B5, MARK + bytes(64))
 
         def traffic():
@@ -158,11 +158,11 @@ def test_older_switches():
     """Version 2 queriers get version 2 reports: the switch keeps us as a member, and removes us at once when we leave."""
     with Lab() as lab:
         f = GroupFabric(lab, 4, versions="mcast_igmp_version 2")
-        wait_until(lambda: "m1" in f.joined(), lambda: f"the switch knows us: {f.joined()}")
+        wait_until(lambda: "m1" in f.joined(), lambda: f"the switch has learned our membership: {f.joined()}")
 
         def wait():
             time.sleep(FORGOTTEN_S + 1)
-            wait_until(lambda: "m1" in f.joined(), "who answers is known")
+            wait_until(lambda: "m1" in f.joined(), "members that report are learned")
             f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                             {"del": {"tunnel": {"name": "all"}}}])
             wait_until(lambda: "m1" not in f.joined(), "we have left", LEFT_S)
@@ -191,12 +191,12 @@ def test_beside_the_kernel_s_own():
 
         def known():
             return {g for g in both if "m1" in f.joined(g)}
-        wait_until(lambda: known() == both, lambda: f"the switch knows of both: {known()}")
+        wait_until(lambda: known() == both, lambda: f"the switch has learned both groups: {known()}")
         time.sleep(FORGOTTEN_S + 1)
         wait_until(lambda: known() == both, lambda: f"both answer: {known()}")
         ping(f.leaves[2], "10.1.0.1")
         member.close()
-        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its own", LEFT_S)
+        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its group", LEFT_S)
         time.sleep(2)
         wait_until(lambda: known() == {GROUP[4]}, "we have not")
         # The kernel's addresses are ours, too: a tunnel to one of them leads to ourselves.

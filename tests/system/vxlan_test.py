@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""VXLAN beside Linux's own: leaves are kernels with vxlan devices, behind turnpike's tunnels over IPv4 and IPv6.
+"""VXLAN with Linux as peers: leaves are kernels with vxlan devices, behind turnpike's tunnels over IPv4 and IPv6.
 
   h0 10.1.0.1 -- p0 | turnpike, bridge lan 10.1.0.254 | up 10.0.9.1 -- underlay -- 10.0.9.2 leaf2, vxlan 10.1.0.2
                                                                            \\---- 10.0.9.3 leaf3, vxlan 10.1.0.3
