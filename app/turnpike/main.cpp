@@ -82,7 +82,7 @@ class pulse {
 
   private:
     control::controller& controller_;
-    std::vector<uint64_t> seen_;  ///< busy cycles, by worker
+    std::vector<uint64_t> seen_;  ///< cycles, by worker
 };
 
 /// Tasks of the main loop: periodic tables, reloads, the control socket, and the service manager.

@@ -175,7 +175,7 @@ def ipv4_local_rows(t):
     quoted = bytes(4) + ipv4(US, WEST, DATAGRAM)
     for cut in (4, 8, 12, 24, len(quoted)):
         t.ip(f"an error that quotes {cut - 4}", "consumed", to=US, rest=icmp4(3, 1, quoted[:cut]), protocol=ICMP)
-    t.ip("an ICMP type that nobody knows", "consumed", to=US, rest=icmp4(77, 0), protocol=ICMP)
+    t.ip("an unassigned ICMP type", "consumed", to=US, rest=icmp4(77, 0), protocol=ICMP)
     t.ip("ICMP checksum", "icmp_checksum", to=US, rest=icmp4(8, 0, check=0xBEEF), protocol=ICMP)
     for n in (0, 1, 4, 7):
         t.ip(f"{n} bytes of ICMP", "icmp_cut", to=US, rest=icmp4(8, 0)[:n], protocol=ICMP)
@@ -279,10 +279,10 @@ def arp_rows(t):
     row("reply from 0.0.0.0", "arp_sender_ip", operation=2, sender="0.0.0.0")
     row("request from us", "arp_sender_is_us", sender=US)
     row("reply from us", "arp_sender_is_us", sender=US, operation=2)
-    row("for somebody else", "consumed", target="10.0.1.99")
+    row("for another host", "consumed", target="10.0.1.99")
     row("padded", "consumed", target="10.0.1.99", rest=bytes(18))
     row("from another network", "consumed", sender="10.77.0.1", target="10.0.1.99")
-    row("reply that nobody asked for", "consumed", to=t.to, operation=2, sender="10.0.1.98")
+    row("unsolicited reply", "consumed", to=t.to, operation=2, sender="10.0.1.98")
     for _ in range(100):
         row("gratuitous, of a storm", "consumed", sender="10.0.1.97", target="10.0.1.97")
 
@@ -291,7 +291,7 @@ def nd_rows(t):
     other = bytes(4) + v6("2001:db8:1::99")  # a target that is not ours
     mine = option(1, t.me)
     ask, say = 135, 136
-    t.nd("solicitation for somebody else", "consumed", ask, other + mine)
+    t.nd("solicitation for another host", "consumed", ask, other + mine)
     t.nd("solicitation with hop limit 254", "nd_hop_limit", ask, other + mine, hops=254)
     t.nd("solicitation with a bad checksum", "icmp_checksum", ask, other + mine, check=0xBEEF)
     t.nd("solicitation with code 1", "nd_code", ask, other + mine, code=1)
@@ -307,9 +307,9 @@ def nd_rows(t):
     for address in (bytes(6), BROADCAST, b"\1\0\x5e\0\0\1"):
         t.nd(f"MAC {address.hex()}", "nd_link_address", ask, other + option(1, address))
     t.nd("MAC of 14 bytes", "nd_link_address", ask, other + option(1, t.me + bytes(8), units=2))
-    t.nd("option of a kind that nobody knows", "consumed", ask, other + option(99, bytes(6)))
+    t.nd("option of an unknown type", "consumed", ask, other + option(99, bytes(6)))
     t.nd("solicited advertisement to a group", "nd_solicited", say, b"\x40\0\0\0" + other[4:], to="ff02::1")
-    t.nd("advertisement that nobody asked for", "consumed", say, b"\x20\0\0\0" + other[4:], to="ff02::1")
+    t.nd("unsolicited advertisement", "consumed", say, b"\x20\0\0\0" + other[4:], to="ff02::1")
     t.nd("router solicitation", "consumed", 133, bytes(4) + mine, to="ff02::2")
     t.nd("router solicitation from :: with its MAC", "nd_option_source", 133, bytes(4) + mine, source="::",
          to="ff02::2")

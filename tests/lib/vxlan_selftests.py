@@ -138,7 +138,7 @@ class Fabric:
                     counts[wires.index(wire)] += mark in frame
                 if frame is not None:
                     came.append(wire)
-            assert came, "those for everybody came to nobody"
+            assert came, "no broadcast frame arrived"
             waiting = came
         for wire in wires:
             if wire not in waiting:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Access lists between real hosts: what passes, what does not, and that the report counts what was sent."""
+"""ACLs between hosts: permitted and denied traffic, and counters equal to the packets sent."""
 import os
 import sys
 
@@ -30,7 +30,7 @@ def rules_of(report, port, direction):
 
 
 def listens(lab, host, port):
-    """A TCP server that takes connections and says nothing."""
+    """A TCP server that accepts connections and sends nothing."""
     process = host.start(["python3", "-c", "import socket,time\n"
                           "s = socket.create_server(('::', %d), family=socket.AF_INET6, dualstack_ipv6=True)\n"
                           "time.sleep(600)" % port])
@@ -44,7 +44,7 @@ def connects(host, address, port, seconds=2):
 
 
 def refused(host, address, port):
-    """What is denied is not answered: it is not waited for for long."""
+    """Denied traffic gets no reply, so the timeout is short."""
     return not connects(host, address, port, 0.3)
 
 
@@ -67,7 +67,7 @@ def test_in_denies_ping_and_permits_a_port():
             assert iperf(lab, west, east, address)["sum_received"]["bytes"] > 1_000_000
             assert refused(west, address, 5202)
         assert refused(west, EAST[0], 5203) and connects(west, EAST[1], 5203)
-        for address in WEST:  # the answers of west are of no permitted kind
+        for address in WEST:  # west's replies match no permit rule
             assert not answers(east, address)
         report = running.stop()
         rules = rules_of(report, "west", "in")
@@ -77,12 +77,12 @@ def test_in_denies_ping_and_permits_a_port():
         assert rules["neighbour-discovery"] >= 1, rules
         assert report["drops"]["acl_deny"] == report["acl"][0]["denied"], report["drops"]
         stages = {s["name"] for s in report["workers"][0]["stages"]}
-        assert stages & {"plain", "acl_in"} and "acl_out" not in stages, stages  # whole TCP is judged in plain
+        assert stages & {"plain", "acl_in"} and "acl_out" not in stages, stages  # stage plain classifies unfragmented TCP
         assert report["isa"]["acl"], report["isa"]
 
 
 def test_counters_are_what_was_sent():
-    """Frames by number: every rule has exactly its own, with two workers."""
+    """Numbered frames: every rule counts exactly its matching frames, with two workers."""
     lists = [{"name": "in", "default": "permit", "rules": [
                  {"action": "count", "name": "all"},
                  {"action": "deny", "name": "seven", "protocol": "udp", "destination_ports": 7},
@@ -124,7 +124,7 @@ def test_out_judges_what_is_forwarded_and_not_our_own():
         running = start(lab, dut, [{"name": "closed", "rules": []}], west={"out": "closed"})
         for address in ("10.0.1.1", "2001:db8:1::1", "10.0.2.1", "2001:db8:2::1"):
             ping(west, address)
-        settle(1)  # duplicate address detection: only then east's hosts are asked for
+        settle(1)  # duplicate address detection: east's hosts are resolved only afterwards
         for address in EAST:
             assert not answers(west, address)
         report = running.stop()

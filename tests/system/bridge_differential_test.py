@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same frames through turnpike's bridges and through others: Linux's, which like ours without VLANs does not look
-at tags, and Open vSwitch's in each of its VLAN modes. What comes out of every port is compared byte by byte. A
+"""The same frames through turnpike's bridges and through others: Linux's, which like ours without VLAN filtering ignores
+tags, and Open vSwitch's in each of its VLAN modes. The output of every port is compared byte by byte. A
 difference must be of a kind that doc/linux-differences.md explains.
 
-Who sends is announced first, from where it is then, and both bridges are given time to learn: what they do with the
-frames that follow does not depend on how fast they are."""
+Each source is announced from its port first, and both bridges get time to learn it, so that their treatment of the
+following frames does not depend on their speed."""
 import collections
 import os
 import random
@@ -46,7 +46,7 @@ def start(lab, mtus, bridge):
 
 
 class Learnt:
-    """Waits until turnpike knows what was announced."""
+    """Waits until turnpike has learned the announced sources."""
 
     def __init__(self, operator):
         self.operator = operator
@@ -60,7 +60,7 @@ class Learnt:
 
 
 class Traffic:
-    """Random frames, each with a number; what they are for is in its subclasses."""
+    """Random frames, each with a number; subclasses choose addresses and ports."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -74,7 +74,7 @@ class Traffic:
         return [self.sent[k] for k in range(n + 1, len(self.sent) + 1)]
 
     def fresh(self):
-        """An address that nobody has, and nobody was asked about yet."""
+        """A new address, not used or requested before."""
         return mac("02:00:00:01") + len(self.sent).to_bytes(2, "big")
 
     def weighted(self, choices):
@@ -82,8 +82,8 @@ class Traffic:
 
 
 class UnawareTraffic(Traffic):
-    """p0 and p1 are plain, p2 and p3 isolated from each other, p4 learns nothing and gets nothing unknown, p5 may
-    be locked: only BEHIND_LOCK may send there then. STICKY is behind p1 by an operator's word."""
+    """p0 and p1 are plain, p2 and p3 isolated from each other, p4 neither learns nor gets unknown unicast, p5 may
+    be locked: only BEHIND_LOCK may send there then. STICKY is a static entry behind p1."""
     MTUS, ROUNDS, FRAMES = (1700,) * 6, 16, 120
     SENTINELS = [(port, EVERYBODY + (BEHIND_LOCK if port == 5 else station(200 + port)) + b"\x88\xb5",
                   {o for o in range(6) if o != port and {o, port} != {2, 3}}) for port in range(6)]
@@ -121,7 +121,7 @@ class UnawareTraffic(Traffic):
             elif odd < 0.08:
                 source, port = BEHIND_LOCK, self.random.choice((0, 1, 4, 5, 5))
             elif odd < 0.16:
-                port = self.random.choice((4, 5)) if self.locked else 4  # where nobody moves to
+                port = self.random.choice((4, 5)) if self.locked else 4  # a port that no station moves to
             elif odd < 0.22:
                 source, port = self.random.choice(((UNLEARNT, 4), (STRANGER, 5), (station(60), 5)))
             elif odd < 0.25:
@@ -134,7 +134,7 @@ class UnawareTraffic(Traffic):
                                 (self.random.choice(RESERVED), 3), (NOBODY, 2), (STICKY, 1), (BEHIND_LOCK, 1),
                                 (UNLEARNT, 1), (OWN, 1), (source, 1), (self.fresh(), 1)))
             self.add(port, to, source, self.weighted(self.TAGS), self.weighted(SIZES), self.weighted(self.KINDS))
-        for size in range(14, 22):  # of a tag that is cut short, the far end's kernel makes nothing either
+        for size in range(14, 22):  # a tag that is cut short is dropped by the far end's kernel, too
             for kind in (TEST_TYPE, 0x8100, 0x88A8):
                 n = len(self.sent) + 1
                 self.sent[n] = self.random.choice((0, 1)), runt(n, self.random.choice((EVERYBODY, STICKY)), kind, size)
@@ -145,7 +145,7 @@ def linux_bridge(lab, locked):
     wires = Wires(lab, "lfar", host, UnawareTraffic.MTUS)
     host.run(["ip", "link", "add", "br0", "address", OWN.hex(":"), "type", "bridge", "stp_state", "0",
               "mcast_snooping", "0", "forward_delay", "0"])
-    if host.run("test -e /proc/sys/net/bridge", check=False).returncode == 0:  # its netfilter looks into packets
+    if host.run("test -e /proc/sys/net/bridge", check=False).returncode == 0:  # its netfilter modifies packets
         for name in ("iptables", "ip6tables", "arptables"):
             host.run(f"sysctl -qw net.bridge.bridge-nf-call-{name}=0")
     for port in range(6):
@@ -161,12 +161,12 @@ def linux_bridge(lab, locked):
 
 
 class VlanTraffic(Traffic):
-    """A port of each mode, and a second access port and trunks. p5's tags are the provider's (IEEE 802.1ad)."""
+    """A port of each mode, and a second access port and trunks. p5 is a service-tag port (IEEE 802.1ad)."""
     MTUS, ROUNDS, FRAMES = (1700,) * 8, 8, 350
     TRUNKS = {1: (10, 20, 21, 22), 2: (20,), 3: (20,), 5: (30,), 7: ()}
     MODES = {0: ("access", 10), 1: ("trunk", 0), 2: ("native-untagged", 10), 3: ("native-tagged", 10),
              4: ("dot1q-tunnel", 30), 5: ("trunk", 0), 6: ("access", 20), 7: ("trunk", 0)}
-    # By port: (VLAN, tags) that are at home there.
+    # By port: (VLAN, tags) of its members.
     HOMES = {0: [(10, ()), (10, ((0x8100, 0xE000),))],
              1: [(v, ((0x8100, 0x4000 | v),)) for v in (10, 20, 21)],
              2: [(10, ()), (20, ((0x8100, 20),))],
@@ -228,8 +228,8 @@ class VlanTraffic(Traffic):
             (port, tags), source = self.places[n], station(n)
             odd = self.random.random()
             if odd < 0.4:
-                # From whom nobody sends to; another one for each number of tags: what Open vSwitch keeps of a flow may
-                # say nothing of the second tag, and then is good for frames that have none.
+                # A source that is no destination, and another one for each number of tags: Open vSwitch's flow cache may ignore
+                # the second tag, and a cached flow then also matches frames without one.
                 port, tags = self.random.randrange(8), self.weighted(self.TAGS)
                 source = station(100 + port + 10 * len(tags))
             elif odd < 0.42:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two cables from the bridge to itself: a loop. Storm limits and move damping contain it: what hosts get is bounded,
-those that know each other go on, and when the cables are pulled all is as before. Without both turnpike
+"""Two cables from the bridge to itself: a loop. Storm limits and move damping contain it: traffic to hosts is bounded,
+known hosts keep their connections, and after the cables are pulled everything recovers. Without both limits turnpike
 still answers its socket and ends with an exact balance."""
 import contextlib
 import copy
@@ -18,9 +18,9 @@ from lib.dut import Turnpike  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import ping, received  # noqa: E402
 
-PORTS = ("p0", "p1", "l0", "l1", "m0", "m1")  # hosts are behind the first two, the others are two cables' ends
-LIMIT = 100  # packets a second of each kind that a member may bring to be flooded
-# What all members together may bring a host in a second, and what each had saved.
+PORTS = ("p0", "p1", "l0", "l1", "m0", "m1")  # hosts are behind the first two, the others are the two cables' ends
+LIMIT = 100  # flooded packets per second and class of a member
+# Limit of flooded packets to a host per second over all members, plus their bursts.
 MOST = len(PORTS) * 3 * (LIMIT + 32)
 HOLD_S = 2
 
@@ -45,7 +45,7 @@ def looped(storm, moves):
 
 
 def rates(hosts, seconds=1.0):
-    """What each gets in a second."""
+    """Packets that each host receives in a second."""
     before, start = [received(host) for host in hosts], time.monotonic()
     time.sleep(seconds)
     return [(received(host) - b) / (time.monotonic() - start) for host, b in zip(hosts, before)]
@@ -60,7 +60,7 @@ def answers_at_once(operator):
 
 
 def broadcast(host, count=1):
-    """Somebody is asked for who is not there."""
+    """ARP requests for an address that no host has."""
     for n in range(count):
         host.run(f"ping -n -c 1 -W 0.05 10.0.0.{100 + n}", check=False)
 
@@ -74,7 +74,7 @@ def places(operator, hosts):
 def test_limits_and_damping_contain_it():
     with looped(storm=True, moves=3) as (hosts, dut, running, operator):
         west, east = hosts
-        for host, other in ((west, east), (east, west)):  # so that what is lost is not ARP's
+        for host, other in ((west, east), (east, west)):  # so that no ARP request is lost
             host.run(f"ip neigh replace 10.0.0.{2 if host is west else 1} lladdr {other.mac('eth0')} dev eth0")
         broadcast(west)
         broadcast(east)
@@ -107,7 +107,7 @@ def test_limits_alone_bound_it():
     with looped(storm=True, moves=0) as (hosts, _dut, running, operator):
         before = received(hosts[1])
         start = time.monotonic()
-        for _ in range(5):  # a loop that has used up its limits ends, until somebody speaks again
+        for _ in range(5):  # a loop that is out of tokens ends, until the next broadcast
             broadcast(hosts[0], 3)
             answers_at_once(operator)
         got, seconds = received(hosts[1]) - before, time.monotonic() - start

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts on a bridge: kernels reach each other through it, through its VLANs, and through its routing interfaces."""
+"""Hosts on a bridge: connectivity through the bridge, its VLANs, and its routing interfaces."""
 import os
 import sys
 import time
@@ -71,7 +71,7 @@ def test_hosts_reach_each_other():
         for n, host in enumerate(hosts):
             assert (host.mac("eth0"), f"p{n}", "learnt") in known, known
         assert iperf(lab, hosts[0], hosts[1], "10.0.1.2")["sum_received"]["bytes"] > 1_000_000
-        # Forgotten, and learnt again by the next frame.
+        # The FDB is flushed, and learned again from the next frame.
         assert operator.result("flush", what="fdb", port="p0")["flushed"] >= 1
         assert not any(port == "p0" for _, port, _ in stations(operator))
         ping(hosts[0], "10.0.1.2")
@@ -84,7 +84,7 @@ def test_hosts_reach_each_other():
 
 
 def test_two_workers():
-    """Who is learnt by one worker is known to the other."""
+    """A source learned by one worker is known to the other."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 2)
         for n, host in enumerate(hosts):
@@ -100,7 +100,7 @@ def test_two_workers():
 
 
 def vlans_and_routing_between_them(device):
-    """h0 in VLAN 10, h1 in VLAN 20; h2 is a trunk's other end by raw frames; routing interfaces in both."""
+    """h0 in VLAN 10, h1 in VLAN 20; h2 is a trunk with raw frames; routing interfaces in both."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 3, device)
         for n, network in enumerate((10, 20)):
@@ -147,7 +147,7 @@ def test_vlans_by_a_driver_that_leaves_them_in():
 
 
 def test_vlan_of_a_port():
-    """turnpike's own VLAN interface: two boxes, routed over a tagged cable."""
+    """turnpike's own VLAN interface: two turnpikes, routed over a tagged cable."""
     with Lab() as lab:
         one, other = lab.host("one", True), lab.host("other", True)
         west, east = lab.host("west"), lab.host("east")
@@ -188,7 +188,7 @@ def test_routing_interface_beside_a_routed_port():
         assert iperf(lab, hosts[0], hosts[2], "10.0.2.4")["sum_received"]["bytes"] > 1_000_000
         local = {s for s in stations(operator) if s[2] == "local"}
         assert {port for _, port, _ in local} == {"lan"}, local
-        # A host moves to another port of the bridge: known where it is by its first frame.
+        # A host moves to another port of the bridge: its first frame updates the FDB.
         hosts[1].run("ip link set eth0 address " + "02:00:00:00:00:42")
         ping(hosts[1], "10.0.1.1")
         assert ("02:00:00:00:00:42", "p1", "learnt") in stations(operator)
@@ -196,7 +196,7 @@ def test_routing_interface_beside_a_routed_port():
 
 
 def test_changes_while_it_forwards():
-    """A member leaves and comes back by reloads: the others lose nothing."""
+    """A member is removed and added by reloads: the others lose nothing."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 3)
         for n, host in enumerate(hosts):
@@ -218,8 +218,8 @@ def test_changes_while_it_forwards():
 
 
 def test_tags_come_through_a_port_that_looked_at_them():
-    """net_af_packet takes tags out for good: a patch of such a port is refused. Opened
-    as a patch it leaves them in, whatever comes later."""
+    """net_af_packet cannot stop stripping tags: a cross-connect of such a port is refused. Opened
+    as a cross-connect it never strips them, whatever its later configuration."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 2)
         running = start(lab, dut, ports, bridges=[{"name": "lan", "members": members(2, mode="trunk")}])
@@ -253,7 +253,7 @@ def test_tags_come_through_a_port_that_looked_at_them():
 
 
 def test_l2_lists():
-    """By station, type and VLAN, in both directions; a rule that comes and goes by the socket."""
+    """By MAC address, EtherType and VLAN, in both directions; a rule is added and deleted by the socket."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 3)
         for n, host in enumerate(hosts):
@@ -279,14 +279,14 @@ def test_l2_lists():
         for other in ("10.0.1.2", "10.0.1.3", "2001:db8:1::3"):
             ping(hosts[0], other)
         assert counted("p0", "l2_in")["arp"] >= 2
-        # A station that may not be sent to, all of a sudden, and then may again.
+        # A destination MAC is denied, and then permitted again.
         rule("add", at=1, rule={"action": "deny", "name": "h1", "destination_mac": hosts[1].mac("eth0")})
         assert not answers(hosts[0], "10.0.1.2")
         ping(hosts[0], "10.0.1.3")
         assert counted("p0", "l2_in")["h1"] >= 1
         rule("del", name="h1")
         ping(hosts[0], "10.0.1.2")
-        # No IP: judged all the same, each copy by the list of the member that it would leave by.
+        # Non-IP frames: the egress list of each member applies to its copy.
         sender, seen = hosts[0].raw("eth0"), hosts[2].raw("eth0")
         body = b"\x88\xb5" + b"flooded" + bytes(43)
         sender.send(EVERYBODY + b"\x06" + bytes(5) + tag(7) + body)
@@ -303,7 +303,7 @@ def test_l2_lists():
 
 
 def test_flood_of_addresses():
-    """So many sources that the bridge may not know them all: known stations stay known, and are forwarded."""
+    """More sources than the FDB's limit: known stations stay known, and are forwarded."""
     with Lab() as lab:
         hosts, dut, ports = cables(lab, 3)
         for n, host in enumerate(hosts[:2]):
@@ -330,8 +330,8 @@ def test_flood_of_addresses():
 
 @tap.limit(120)
 def test_flood_of_ten_million_sources():
-    """As fast as a worker takes them (--long: ten million, else one): no frame of known flows is lost, none of them
-    is flooded, and the bridge knows no more stations than it may."""
+    """At a worker's full rate (--long: ten million sources, else one million): no frame of known flows is lost or
+    flooded, and the FDB stays within its limit."""
     with Lab() as lab:
         dut, prefix = lab.host("dut", True), f"tpkflood{os.getpid()}"
         wires = ["l2flows=64,dst_mac=06:00:01:00:00:00", "l2flows=64,dst_mac=06:00:00:00:00:00",

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel beside the forwarder: its interfaces, links, addresses and routes, and what goes by them."""
+"""The host stack in the kernel: its interfaces, links, addresses and routes, and its packets."""
 import os
 import select
 import signal
@@ -38,7 +38,7 @@ def learned(operator, vrf="main"):
 
 
 class Links:
-    """When links of a host change: (time, name, carrier)."""
+    """Link changes of a host: (time, name, carrier)."""
 
     def __init__(self, host):
         with host.inside():
@@ -62,10 +62,10 @@ class Links:
 
 def test_interfaces_and_what_is_for_the_kernel():
     with Lab() as lab:
-        # net_af_packet's kernel would put the fragments together before turnpike sees them.
+        # net_af_packet's kernel would reassemble the fragments before turnpike receives them.
         west, dut, _east, box, running = begin(lab, device="net_xsk{},iface={}")
         assert box.mac("west") == dut.mac("w0") and box.mac("east") == dut.mac("e0")
-        # Out of the kernel and back: turnpike answers what it answers, the rest is the kernel's.
+        # Removed from the kernel and added again: turnpike handles its own packets, the kernel the rest.
         for address in (*WEST, *EAST):
             ping(box, address, count=2)
         listening = box.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
@@ -75,14 +75,14 @@ def test_interfaces_and_what_is_for_the_kernel():
         refused = subprocess.run(west.command("python3 -c 'import socket; socket.create_connection((\"10.0.1.1\", 9))'"),
                                  capture_output=True, text=True, check=False)
         assert "ConnectionRefusedError" in refused.stderr, refused.stderr
-        # A long ICMP echo to the kernel's other side: fragments are put together there.
+        # A long ICMP echo to the kernel's other side, which reassembles the fragments.
         ping(box, WEST[0], "-s 4000", count=2)
         operator = Operator("/run/turnpike/control.sock")
         shown = {i["name"]: i for i in operator.show("control-plane")["interfaces"]}
         assert shown["west"]["given"] > 50 and shown["west"]["taken"] > 50 and shown["west"]["carrier"], shown
-        # Down there, it takes nothing.
+        # With the TAP down, the kernel receives nothing.
         box.run("ip link set west down")
-        west.run("ping -n -c 1 -W 0.2 10.0.1.1")  # turnpike's own answer
+        west.run("ping -n -c 1 -W 0.2 10.0.1.1")  # turnpike's own reply
         west.run("bash -c 'echo x >/dev/udp/10.0.1.1/9'", check=False)
         wait_until(lambda: operator.show("drops")["drops"].get("host_refused"), "it is counted")
         report = running.stop()
@@ -95,7 +95,7 @@ def test_links():
         below, above = Links(dut), Links(box)
         slowest = 0
         wait_until(lambda: "LOWER_UP" in box.run("ip link show west").stdout, "it is up")
-        for n in range(10):  # each change arrives, none overtakes another; how fast is the machine's to say
+        for n in range(10):  # each change arrives, in order; the speed depends on the machine
             dut.run(f"ip link set w0 {'down' if n % 2 == 0 else 'up'}")
             went = below.wait("w0", n % 2)
             slowest = max(slowest, above.wait("west", n % 2) - went)
@@ -109,7 +109,7 @@ def test_addresses_and_mtu():
         west, _dut, _east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
         own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
-        # Of the kernel: ours at once, and not the file's.
+        # Addresses of the kernel appear at once, and not in the file.
         box.run("ip addr add 10.0.7.1/24 dev west")
         box.run("ip addr add 10.255.0.1/32 dev lo")
         wait_until(lambda: "10.0.7.1/24" in own()["west"], "an address is followed")
@@ -122,13 +122,13 @@ def test_addresses_and_mtu():
         wait_until(lambda: own()["west"] == OURS["west"], "it goes again")
         box.run("ip addr del 10.0.2.9/24 dev west")
         assert not answers(west, "10.0.7.1")
-        # Of the operator: the kernel's, too.
+        # Addresses of the operator appear in the kernel, too.
         def change(config):
             config["ports"][0].update(mtu=1400, addresses=["10.0.1.1/24", "10.0.8.1/24"])
         assert "refused" not in rewrite(running, change)
         there = box.run("ip addr show west").stdout
         assert "mtu 1400" in there and "10.0.8.1/24" in there and "2001:db8:1::1" not in there, there
-        # One less in the kernel.
+        # An address is deleted in the kernel.
         def without(config):
             config["ports"][1]["kernel"] = False
         assert "refused" not in rewrite(running, without)
@@ -138,7 +138,7 @@ def test_addresses_and_mtu():
 
 
 def of_router(box, name):
-    """The kernel's settings of an interface, of both families where it has both."""
+    """The kernel's sysctls of an interface, of each family that it has."""
     return {f"{family} {what}": box.run(f"cat /proc/sys/net/{family}/conf/{name}/{what}").stdout.strip()
             for family, whats in (("ipv4", ("accept_redirects", "forwarding")),
                                   ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding")))
@@ -151,7 +151,7 @@ ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra
 
 def test_a_router_advertisement_configures_nothing():
     """RFC 4862 section 4: hosts configure themselves by advertisements, routers do not; any host of a link can send
-    one. The advertisement is scapy's, and a socket there says that the kernel has had it."""
+    one. scapy sends the advertisement, and a socket in the kernel confirms its arrival."""
     from scapy.all import (ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRouteInfo, ICMPv6NDOptSrcLLAddr, Ether,
                            IPv6, raw)
     with Lab() as lab:
@@ -159,7 +159,7 @@ def test_a_router_advertisement_configures_nothing():
         operator = Operator("/run/turnpike/control.sock")
         own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}  # noqa: E731
         assert of_router(box, "west") == of_router(box, "east") == ROUTERS
-        for what in ("accept_dad", "dad_transmits", "rp_filter"):  # and no others
+        for what in ("accept_dad", "dad_transmits", "rp_filter"):  # unchanged
             family = "ipv4" if what == "rp_filter" else "ipv6"
             values = [box.run(f"cat /proc/sys/net/{family}/conf/{of}/{what}").stdout for of in ("default", "west")]
             assert values[0] == values[1], (what, values)
@@ -182,7 +182,7 @@ def test_a_router_advertisement_configures_nothing():
 
         def nothing_of_it():
             wait_until(advertise, "the kernel has the advertisement")
-            # What the kernel makes of it, and what turnpike learns of that, is there by the time of a later route.
+            # The kernel's reaction, and turnpike's learning of it, precede a later route.
             box.run("ip -6 route add 2001:db8:78::/48 via 2001:db8:1::2 dev west proto bgp")
             wait_until(lambda: "2001:db8:78::/48" in learned(operator), "a later route is learned")
             there = box.run("ip -6 addr show dev west").stdout + box.run("ip -6 route show").stdout
@@ -192,7 +192,7 @@ def test_a_router_advertisement_configures_nothing():
             assert own() == OURS, own()
         nothing_of_it()
 
-        # An MTU below that of IPv6 ends IPv6 on the interface, with its settings.
+        # An MTU below 1280 disables IPv6 on the interface, and its sysctls.
         def mtu(size, addresses):
             def change(config):
                 config["ports"][0].update(mtu=size, addresses=addresses)
@@ -207,7 +207,7 @@ def test_a_router_advertisement_configures_nothing():
 
 
 def test_an_address_of_the_kernel_becomes_the_operators():
-    """Nothing that runs is other for it, and what the operator has said is."""
+    """The running state does not change, and the operator's configuration contains the address."""
     with Lab() as lab:
         _west, _dut, _east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -223,10 +223,10 @@ def test_an_address_of_the_kernel_becomes_the_operators():
         box.run(f"ip addr del {address} dev west")
         operator.result("change", do=[{"set": {"icmp": {"rate": 999}}}])
         assert address in own() and address in operator.result("configuration")["text"]
-        # It is the operator's to take back, too.
+        # The operator can also remove it.
         operator.result("rollback", back=2)
         assert address not in own() and address not in operator.result("configuration")["text"]
-        # Unconfirmed, it is undone as any other change.
+        # Unconfirmed, it rolls back like any other change.
         box.run(f"ip addr add {address} dev west")
         wait_until(lambda: address in own(), "it is followed")
         operator.result("change", do=add, confirm=1)
@@ -236,7 +236,7 @@ def test_an_address_of_the_kernel_becomes_the_operators():
 
 
 def test_an_undo_that_fails_is_tried_less_and_less_often():
-    """Each try may close ports and open them again. Here the namespace of the state before is gone."""
+    """Each attempt may close and reopen ports. Here the namespace of the previous configuration no longer exists."""
     with Lab() as lab:
         namespace = f"tpk-undo-{os.getpid()}"
         subprocess.run(["ip", "netns", "add", namespace], check=True)
@@ -257,7 +257,7 @@ def test_an_undo_that_fails_is_tried_less_and_less_often():
             at.append(time.monotonic())
         assert "cannot open the network namespace" in running.output(), running.output()
         assert 0.5 < at[1] - at[0] < 1.5 and 1.5 < at[2] - at[1] < 3, at
-        # The operator's own rollback or confirmation ends it.
+        # The operator's rollback or confirmation ends the retries.
         operator.result("confirm")
         assert operator.result("states")["undone_in_s"] is None
         running.stop()
@@ -268,8 +268,8 @@ def batch(host, lines):
 
 
 def test_what_is_lost_is_asked_for_again():
-    """turnpike sleeps while the kernel's routes change by more than a socket holds; traffic goes on, and in the end
-    both have the same."""
+    """turnpike is stopped while more of the kernel's routes change than the socket buffer holds; traffic continues, and
+    finally both have the same routes."""
     with Lab() as lab:
         west, _dut, east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -293,7 +293,7 @@ def test_what_is_lost_is_asked_for_again():
 
 
 def test_routes_that_the_kernel_takes_without_a_word():
-    """And the operator's recursive ones that go by them."""
+    """With the operator's recursive routes that resolve by them."""
     with Lab() as lab:
         _west, _dut, _east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -329,7 +329,7 @@ def test_routes_that_the_kernel_takes_without_a_word():
 
 
 def test_what_is_not_followed_and_not_taken_is_counted():
-    """Routes by an interface of the kernel's own, and a frame longer than a buffer."""
+    """Routes by one of the kernel's own interfaces, and a frame longer than an mbuf."""
     with Lab() as lab:
         west, _dut, _east, box, running = begin(lab, device="net_xsk{},iface={}")
         operator = Operator("/run/turnpike/control.sock")
@@ -350,7 +350,7 @@ def test_what_is_not_followed_and_not_taken_is_counted():
         box.run("ip link set west mtu 9000")
         box.run(f"ping -n -c 1 -W 0.2 -s 8000 -M do {WEST[0]}", check=False)
         wait_until(lambda: taken()["not_taken"] == 1, lambda: f"it is counted: {shown()}")
-        # The longest that a kernel's TAP sends: more than 16 bits say.
+        # The longest frame that a kernel's TAP sends: more than 16 bits hold.
         box.run("ip link set west mtu 65521")
         wire = box.raw("west")
         wire.send(mac(west.mac("eth0")) + mac(box.mac("west")) + b"\x81\0\0\5\x88\xb5" + bytes(65521))
@@ -374,7 +374,7 @@ def test_routes_without_a_gateway():
             ping(west, address)
         known = {n["address"]: n for n in operator.show("neighbours")["neighbours"]}
         assert known["10.9.0.7"]["interface"] == known["2001:db8:9::7"]["interface"] == "east", known
-        # Who is there has a route of its own, until the kernel takes the link's away.
+        # A resolved neighbour has a host route until the kernel deletes the link's route.
         assert operator.show("route", address="10.9.0.7")["type"] == "adjacency"
         box.run("ip route del 10.9.0.0/24 dev east")
         wait_until(lambda: not answers(west, "10.9.0.7"), "it goes again")
@@ -401,20 +401,20 @@ def test_tables_of_vrfs():
             east.run(f"ip addr add {address} dev lo")
         box.run("ip route add 10.9.0.0/24 via 10.0.2.2 dev east table 10 proto bgp")
         box.run("ip route add 10.10.0.0/24 dev east table 10")
-        box.run("ip route add 10.8.0.0/24 via 10.0.2.2")  # the main table's is no route of red's
-        box.run("ip route add 10.7.0.0/24 via 10.0.2.2 dev east table 11")  # and this nobody's
+        box.run("ip route add 10.8.0.0/24 via 10.0.2.2")  # a route of the main table, not of red's
+        box.run("ip route add 10.7.0.0/24 via 10.0.2.2 dev east table 11")  # a table without a VRF
         wait_until(lambda: set(learned(operator, "red")) == {"10.9.0.0/24", "10.10.0.0/24"}, "red has its own")
         assert learned(operator, "red")["10.9.0.0/24"]["protocol"] == "bgp"
         wait_until(lambda: set(learned(operator)) == {"10.8.0.0/24"}, "the main table's is learned, too")
         ping(west, "10.9.0.7")
         ping(west, "10.10.0.7")
         assert not answers(west, "10.8.0.7")
-        # The kernel is behind red's addresses, too.
+        # The kernel also handles packets to red's addresses.
         refused = subprocess.run(west.command("python3 -c 'import socket; socket.create_connection((\"10.0.1.1\", 9))'"),
                                  capture_output=True, text=True, check=False)
         assert "ConnectionRefusedError" in refused.stderr, refused.stderr
 
-        # Another number is another table.
+        # Another table number is another table.
         def renumber(config):
             config["vrfs"][0]["table"] = 11
         assert "refused" not in rewrite(running, renumber)
@@ -430,9 +430,9 @@ def test_permanent_neighbours():
         operator = Operator("/run/turnpike/control.sock")
         shown = lambda: {n["address"]: n for n in operator.show("neighbours")["neighbours"] if n["static"]}  # noqa: E731
         east.run("ip addr add 10.0.2.7/32 dev lo")
-        east.run("ip addr add 2001:db8:2::7/128 dev lo")  # nobody answers for it: it is not on the link
+        east.run("ip addr add 2001:db8:2::7/128 dev lo")  # no host answers for it: it is not on the link
         east.run("sysctl -qw net.ipv4.conf.all.arp_ignore=8")
-        # What the kernel knows for itself only, or from elsewhere, is its own.
+        # Entries that the kernel resolved, or that another program manages, are not learned.
         box.run(f"ip neigh add 10.0.2.7 lladdr {east.mac('eth0')} dev east nud reachable")
         box.run(f"ip neigh add 10.0.2.8 lladdr {east.mac('eth0')} dev east nud permanent extern_learn")
         assert not answers(west, "10.0.2.7")
@@ -444,7 +444,7 @@ def test_permanent_neighbours():
             ping(west, address)
         assert operator.show("route", address="10.0.2.7")["type"] == "adjacency"
         assert "10.0.2.7" not in operator.result("configuration")["text"]
-        # The operator's own counts before it.
+        # The operator's entry takes precedence.
         own = {"address": "10.0.2.7", "mac": "02:00:00:00:00:99"}
         operator.result("change", do=[{"add": {"neighbour": own}}])
         assert shown()["10.0.2.7"]["mac"] == own["mac"] and not answers(west, "10.0.2.7")
@@ -458,7 +458,7 @@ def test_permanent_neighbours():
 
 
 def test_router_alert():
-    """As RSVP asks for it: sockets of the kernel's get what is on its way to others, where that is chosen."""
+    """As RSVP needs: the kernel's sockets get packets in transit with Router Alert, where configured."""
     with Lab() as lab:
         west, dut, east, box, running = begin(lab)
         operator = Operator("/run/turnpike/control.sock")
@@ -473,7 +473,7 @@ def test_router_alert():
         ours, theirs = mac(dut.mac("w0")), mac(west.mac("eth0"))
 
         def ways(payload):
-            """Who gets one of each family: the kernel's sockets, or east."""
+            """Receivers of one packet of each family: the kernel's sockets, or east."""
             out.send(ethernet(ours, theirs, IPV4, ipv4("10.0.1.2", "10.0.2.2", udp(payload + b"4"),
                                                        options=bytes((148, 4, 0, 0)))))
             out.send(ethernet(ours, theirs, IPV6, ipv6(

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An operator asks and changes turnpike by its control socket, while hosts ping through it."""
+"""Queries and changes of turnpike by its control socket, while hosts ping through it."""
 import json
 import os
 import signal
@@ -50,7 +50,7 @@ def test_show_diff_and_apply_under_traffic():
         assert operator.show("route", address="10.9.0.1")["reason"] == "no_route"
         assert EAST[0] in [n["address"] for n in operator.show("neighbours")["neighbours"]]
 
-        # Whatever is applied, asked and refused, these pings go on: 100 a second, none lost.
+        # These pings continue through all requests and errors: 100 a second, none lost.
         steady = west.start("ping -n -i 0.01 -c 300 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         more = with_routes(running, [{"to": "10.9.0.0/16", "via": EAST[0]}])
         assert operator.result("diff", text=more, name="more.yaml")["routes"] == {"removed": 0, "set": 1}
@@ -102,7 +102,7 @@ def test_turnpikectl():
             assert ctl("show", what, *of), what
             json.loads(ctl("--json", "show", what, *of).splitlines()[0])
         assert "10.0.2.0/24" in ctl("show", "routes", "10.0.0.0/8", "longer")
-        # What is said of a packet is what becomes of one.
+        # explain predicts the real result for a packet.
         words = ctl("explain", "west", "from", WEST[0], "to", EAST[0], "protocol", "icmp").split()
         assert words[-2:] != [] and "drop" not in words and "tx" in words and words[words.index("tx") + 2] == "east", words
         assert "no_route" in ctl("explain", "west", "from", WEST[0], "to", "10.77.0.1")
@@ -118,7 +118,7 @@ def test_turnpikectl():
                     looks += os.read(seen.stdout.fileno(), 65536)
                 seen.send_signal(signal.SIGINT)
                 assert seen.wait(10) == 0 and looks.count(said) >= 3, looks
-        # 700 routes are three pages.
+        # 700 routes take three pages.
         many = os.path.join(folder, "many.yaml")
         with open(many, "w", encoding="utf-8") as file:
             file.write(with_routes(running, [{"to": f"11.{i // 256}.{i % 256}.0/24", "via": EAST[0]} for i in range(700)]))
@@ -179,7 +179,7 @@ def test_telemetry_says_the_same():
         assert {"/turnpike/ports", "/turnpike/drops", "/turnpike/cost", "/turnpike/pcie"} <= set(telemetry.ask("/"))
 
         def between(said, before, after):
-            """What a thing says between two looks, at which nothing but its counters may differ."""
+            """Compare an object between two polls: only its counters may differ."""
             for name, value in before.items():
                 if isinstance(value, str):
                     assert said[name] == value, (name, said[name], value)
@@ -224,7 +224,7 @@ def test_telemetry_says_the_same():
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             asked.connect("/var/run/dpdk/rte/dpdk_telemetry.v2")
-            raise AssertionError("somebody answers in spite of --no-telemetry")
+            raise AssertionError("a telemetry socket exists in spite of --no-telemetry")
         except (FileNotFoundError, ConnectionRefusedError):
             asked.close()
         quiet.stop()
@@ -238,7 +238,7 @@ def test_what_systemd_hears():
         manager.bind(os.path.join(folder, "notify"))
 
         def heard():
-            """The next words; those of the watchdog are counted."""
+            """The next message; counts the watchdog's."""
             nonlocal alive
             while (said := manager.recv(4096).decode()) == "WATCHDOG=1\n":
                 alive += 1
@@ -264,7 +264,7 @@ def test_what_systemd_hears():
         time.sleep(1)
         running.stop()
         assert heard().startswith("STOPPING=1\n")
-        assert 6 <= alive <= 30, alive  # ten a second
+        assert 6 <= alive <= 30, alive  # ten per second
 
 
 def test_garbage_and_crowds_change_nothing():
@@ -273,7 +273,7 @@ def test_garbage_and_crowds_change_nothing():
         path = socket_in(folder)
         running = start(lab, dut, control={"socket": path})
         ping(west, EAST[0])
-        # Whoever shouts at the door, these pings go on: 100 a second, none lost.
+        # These pings continue during all clients' errors: 100 a second, none lost.
         steady = west.start("ping -n -i 0.01 -c 120 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         operator = Operator(path)
         assert operator.say(b"\0\1\xff\n")["error"]["code"] == "EINVAL"
@@ -287,7 +287,7 @@ def test_garbage_and_crowds_change_nothing():
         try:
             long.socket.sendall(b"x" * 10_000_000)
         except OSError:
-            pass  # it was closed under our hands
+            pass  # closed by the server meanwhile
         assert long.hear()["error"]["code"] == "EMSGSIZE"
         deaf = Operator(path)
         deaf.socket.setblocking(False)
@@ -304,7 +304,7 @@ def test_garbage_and_crowds_change_nothing():
                 assert operator.show("config")["changes"] == 1
         out, _ = steady.communicate(timeout=20)
         assert " 0% packet loss" in out, out
-        wait_until(lambda: "idle the longest" in running.output(), "it says whom it let go")
+        wait_until(lambda: "idle the longest" in running.output(), "the log names the closed client")
         for each in idle:
             each.close()
         assert Operator(path).show("config")["changes"] == 1
@@ -331,7 +331,7 @@ def test_two_do_not_take_each_others():
         second.stop()
         assert os.stat(DEFAULT).st_ino == inode
         assert Operator(DEFAULT).show("config")["file"] == first.config
-        # One that is killed leaves its file, and the next one takes its place.
+        # A killed turnpike leaves its socket file, and the next one replaces it.
         first.process.send_signal(signal.SIGKILL)
         first.process.wait()
         assert os.path.exists(DEFAULT)
@@ -372,7 +372,7 @@ def test_the_socket_moves():
         inode = is_as(there, os.geteuid(), 4321)
         stays.result("apply", text=text(socket=there, owner="nobody"), name="given.yaml")
         assert is_as(there, 65534, os.getegid()) == inode
-        # What cannot be is refused whole, and leaves nothing.
+        # An impossible socket is refused completely, and leaves no file.
         for code, control in (("ENOENT", {"socket": os.path.join(folder, "none", "c.sock")}), ("EEXIST", {"socket": running.config}),
                               ("ENOENT", {"socket": there, "group": "no-such"}), ("ENOENT", {"socket": here, "owner": "no-such"})):
             assert stays.error("apply", text=text(**control), name="wrong.yaml")["code"] == code, control

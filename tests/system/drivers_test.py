@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A patch over every kind of driver that runs without hardware."""
+"""A cross-connect over every kind of driver that runs without hardware."""
 import json
 import os
 import sys
@@ -68,7 +68,7 @@ def two_turnpikes(make_devices):
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
         dut = lab.host("dut")
         server, client = make_devices(f"{folder}/socket")
-        # virtio-user hands its memory to the other side by file descriptor: few files, please.
+        # virtio-user passes its memory by file descriptors, so it must be in few files.
         eal = "-l 0 --no-pci --in-memory --single-file-segments"
         small = {"buffers": 8192}
         first = Turnpike(lab, dut, patch_config("net_null0", server, eal=eal, mempool=small))
@@ -82,8 +82,8 @@ def two_turnpikes(make_devices):
 
 
 def test_memif():
-    """Both ends in one process: where its peer goes while frames move, net_memif (22.11 to 25.11) unmaps rings that
-    its own poller still uses, and the process ends by SIGSEGV now and then. Here the worker has stopped by then."""
+    """Both ends in one process: if the peer stops while frames move, net_memif (22.11 to 25.11) unmaps rings that
+    its own poller still uses, and the process sometimes dies by SIGSEGV. Here the worker has stopped before."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:
         ends = {f"{role}-end": f"net_memif{i},role={role},socket={folder}/socket,socket-abstract=no"
                 for i, role in enumerate(("server", "client"))}
@@ -107,7 +107,7 @@ def test_virtio_user_with_vhost():
 
 
 def test_virtio_sends_tags():
-    """Its driver says that it puts tags in, and does so only in rte_eth_tx_prepare(): a trunk's frames had none."""
+    """The driver reports VLAN insert offload, but performs it only in rte_eth_tx_prepare(): a trunk's frames had no tags."""
     from scapy.all import Dot1Q, Ether, rdpcap, wrpcap
 
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-socket-") as folder:

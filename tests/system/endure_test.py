@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes on for long: looking at everything a hundred times a second costs workers next to nothing and no packet,
-and a million changes leave memory as it was."""
+"""Long runs: a hundred polls of every subject per second cost workers almost nothing and no packet,
+and memory does not grow over a million changes."""
 import os
 import statistics
 import sys
@@ -19,7 +19,7 @@ HZ, SUBJECTS, ELSEWHERE = 100, ("ports", "drops", "cost"), "config"
 
 
 def look(operator, seconds):
-    """Each of the subjects so often a second. How many were shown, and how long a round of them took."""
+    """Poll each of the subjects at this rate. Returns how many were shown, and the time of a round."""
     begin, shown, took = time.monotonic(), 0, 0
     while (now := time.monotonic()) < begin + seconds:
         for what in SUBJECTS:
@@ -31,7 +31,7 @@ def look(operator, seconds):
 
 
 def look_elsewhere(operator, seconds, took):
-    """Keep control, and this program, as busy as looking does, by what no worker writes."""
+    """Keep control, and this program, as busy as look() does, with subjects that no worker writes."""
     begin, rounds = time.monotonic(), 0
     while (now := time.monotonic()) < begin + seconds:
         while time.monotonic() < now + took:
@@ -41,10 +41,10 @@ def look_elsewhere(operator, seconds, took):
 
 
 def test_looking_loses_nothing_and_costs_next_to_nothing():
-    """Cycles a packet of a worker that is always busy, in windows by turns: an operator looks at what it does, or, as
-    long, at what it does not touch. (What shares a core or a cache with it slows it anyway, whatever it does.) Others on
-    the machine only add to some, so the cheaper windows are compared; where they leave no quiet ones, what looking
-    costs is not judged."""
+    """Cycles per packet of a worker that is always busy, in alternating windows: an operator polls data that the worker
+    writes, or, for as long, other data. (A neighbour on the core or cache slows the worker in either window.) Other load on
+    the machine only adds to some windows, so the cheaper ones are compared; without quiet windows the cost of
+    polling is not judged."""
     windows, seconds, most, enough = (100, 0.2, 1.01, 40) if LONG else (12, 0.2, 1.05, 6)
     with Lab() as lab:
         patched = Patched(lab, "ab", 0, [1])
@@ -53,7 +53,7 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
         _, took = look(operator, seconds)
 
         def cycles_a_packet(looks):
-            """None: somebody else had the CPU of the worker or of control."""
+            """None: another process had the CPU of the worker or of control."""
             def counted():
                 worker = operator.show("report")["workers"][0]
                 return worker["busy_cycles"], worker["packets"]
@@ -77,18 +77,18 @@ def test_looking_loses_nothing_and_costs_next_to_nothing():
         report = patched.stop()
         assert not any(total.values()) and set(report["drops"]) <= {"stopping"}, (total, report["drops"])
         if min(map(len, costs.values())) < enough:
-            tap.skip("others have the CPUs, too: what looking costs cannot be told")
+            tap.skip("other processes use the CPUs, too: the cost of polling cannot be measured")
         quiet = {looks: sorted(some)[:max(1, len(some) // 5)] for looks, some in costs.items()}
         without, with_it = (statistics.median(quiet[looks]) for looks in (False, True))
         print(f"# a packet costs {with_it:.1f} cycles looked at {HZ} times a second, {without:.1f} else: {with_it / without:.4f}")
-        # Either kind by itself: what looking costs is in all of its windows.
+        # Both kinds separately: the cost of polling is in all of its windows.
         if any(max(some) > 1.1 * min(some) for some in quiet.values()):
             tap.skip("others have the CPUs, too: equal windows differ too much")
         machine.judge(with_it / without < most, f"a packet costs {with_it / without:.3f} as much while the operator looks")
 
 
 def test_memory_after_many_changes():
-    """Routes come and go, lead elsewhere, and are rolled back; lists and addresses change between them."""
+    """Routes are added, deleted, moved and rolled back; lists and addresses change between them."""
     routes, each = (1000, 1000) if LONG else (100, 400)  # changes of routes: requests, lines of each
     with Lab() as lab:
         s = Steered(lab)
@@ -99,7 +99,7 @@ def test_memory_after_many_changes():
                 return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
 
         def used():
-            """Of the process, of EAL's heap, and of the tables, once what waits for workers is given back."""
+            """Memory of the process, of EAL's heap, and of the tables, after pending deferred frees."""
             time.sleep(0.1)
             memory = s.operator.show("memory")
             return {"resident_kb": resident_kb(), "heap": s.telemetry.ask("/eal/heap_info,0")["Alloc_size"],

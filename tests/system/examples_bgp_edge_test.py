@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/bgp-edge as it stands there, between two upstreams and a network, by BIRD and by FRR."""
+"""examples/bgp-edge unmodified, between two upstreams and a network, by BIRD and by FRR."""
 import os
 import sys
 

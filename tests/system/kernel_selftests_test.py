@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Linux's own tests of its router ask (tools/testing/selftests/net/forwarding: router_multipath.sh,
-router_mpath_nh_res.sh, custom_multipath_hash.sh, router_bridge.sh), asked of turnpike: their topologies and their
-questions, by a runner of ours. doc/kernel-selftests.md has a row for each case here."""
+"""Linux's own tests of its router (tools/testing/selftests/net/forwarding: router_multipath.sh,
+router_mpath_nh_res.sh, custom_multipath_hash.sh, router_bridge.sh), run against turnpike: their topologies and
+checks, by our own runner. doc/kernel-selftests.md has a row for each case here."""
 import os
 import struct
 import sys
@@ -23,7 +23,7 @@ case = Cases()
 
 
 class Multipath:
-    """Host 1 -- router -- two links -- host 2, of router_multipath.sh; who is behind the links only counts."""
+    """Host 1 -- router -- two links -- host 2, of router_multipath.sh; the devices behind the links only count packets."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -45,14 +45,14 @@ class Multipath:
         wait_until(lambda: all(p["link"] == "up" for p in self.operator.show("ports")["ports"]), "links are up")
 
     def share(self, weights, hash_by="flow"):
-        """The routes to host 2 by both links."""
+        """Set the routes to host 2 by both links."""
         for to, via in (("198.51.100.0/24", "10.0.{}.2"), ("2001:db8:f::/48", "2001:db8:{}::2")):
             ways = [{"via": via.format(n), "weight": w} for n, w in zip((2, 3), weights)]
             self.operator.result("change", do=[{"replace": {"route": {"to": to, "via": ways}}},
                                                {"set": {"ecmp": {"hash": hash_by}}}])
 
     def ways(self, frame_of, packets):
-        """The numbers of the packets that came out by each link; a few may be lost where CPUs are short."""
+        """The numbers of the packets received by each link; a few may be lost where CPUs are short."""
         for counting in self.out:
             counting.clear()
         for n in range(packets):
@@ -72,7 +72,7 @@ class Multipath:
         return by
 
     def ratio(self, frame_of, packets=FLOWS):
-        """How many of the packets came out by each link."""
+        """Number of packets received by each link."""
         return [len(numbers) for numbers in self.ways(frame_of, packets)]
 
     def v4_frame(self, source="192.0.2.2", to="198.51.100.2", ports=(1000, 2000)):
@@ -83,7 +83,7 @@ class Multipath:
 
 
 class Numbers:
-    """The numbers of our datagrams, of either family, that come out at a host."""
+    """The numbers of our datagrams, of either family, that a host receives."""
 
     def __init__(self, host):
         self.socket = host.raw("eth0")
@@ -104,7 +104,7 @@ class Numbers:
 
 
 def is_as(weights, by):
-    """As router_multipath.sh judges it: the ratio of the links is off by no more than 15 %."""
+    """The check of router_multipath.sh: the ratio of the links is off by no more than 15 %."""
     wanted, is_now = weights[1] / weights[0], by[1] / max(1, by[0])
     assert abs(is_now / wanted - 1) <= TOLERANCE, f"{by[0]} and {by[1]} packets, for {weights[0]}:{weights[1]}"
 
@@ -147,7 +147,7 @@ for NAME, _FAMILY, BY, FRAME, BALANCED in HASHES:
     @case("custom_multipath_hash", f"{NAME}: {'shared' if BALANCED else 'one way'}")
     def hashes(t, by=BY, frame=FRAME, balanced=BALANCED):
         t.share((1, 1), by)
-        # As custom_multipath_hash.sh judges it: 30 to 70 % are alike.
+        # The check of custom_multipath_hash.sh: 30 to 70 % are alike.
         seen = t.ratio(lambda n: frame(t, n), 512)
         assert (0.3 < seen[0] / sum(seen) < 0.7) if balanced else 0 in seen, seen
 

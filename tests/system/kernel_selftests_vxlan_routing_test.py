@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Linux's own tests of routing between VXLANs ask (tools/testing/selftests/net/forwarding: vxlan_asymmetric.sh,
-vxlan_symmetric.sh and those over IPv6), asked of turnpike: VLANs with hosts at both ends, routed between at both ends,
-by the destination's VNI or by one that the routers have for it. doc/kernel-selftests.md has a row for each case here."""
+"""Linux's own tests of routing between VXLANs (tools/testing/selftests/net/forwarding: vxlan_asymmetric.sh,
+vxlan_symmetric.sh and their IPv6 variants), run against turnpike: VLANs with hosts at both ends, routed at both ends,
+by the destination's VNI or by a separate layer 3 VNI. doc/kernel-selftests.md has a row for each case here."""
 import os
 import re
 import sys
@@ -28,7 +28,7 @@ def ping_all(t):
 
 
 def by_router_vni(t):
-    """Packets of the routers' own VNI; None: there is none."""
+    """Packets of the layer 3 VNI; None: there is none."""
     return next((u["tx_packets"] for u in t.operator.show("tunnels")["tunnels"] if u["name"] == "vx4001"), None)
 
 
@@ -39,13 +39,13 @@ def irb(test):
             def goes(t, host=host, network=network, number=number, family=family):
                 before = by_router_vni(t)
                 ping(t.hosts[host], f"10.1.{network}.{number}" if family == 4 else f"2001:db8:{network}::{number}")
-                if before is not None:  # what is routed to the other end, and nothing else
+                if before is not None:  # packets routed to the other end, and no others
                     sent = by_router_vni(t) - before
                     assert sent == (3 if number == 102 and network != host else 0), sent
 
 
 def asked(t):
-    """h1 asks by ARP for 10.1.1.102, and is answered; how many questions for it come to leaf 1's device."""
+    """h1 sends ARP requests for 10.1.1.102, and gets a reply; the number of requests that reach leaf 1's device."""
     wire, tunnel, me = t.wire(t.hosts[1], "eth0"), t.wire(t.leaves[1], "vx10"), t.h1_mac
     wire.send(ethernet(BROADCAST, me, ARP, arp(1, me, "10.1.1.101", bytes(6), "10.1.1.102")))
     there, answered = mac(t.far[10].mac("eth0")), False
@@ -64,7 +64,7 @@ def suppresses(t, is_on):
 
 
 def introduce(t):
-    """The station behind the tunnel says who has its address."""
+    """The station behind the tunnel announces its address."""
     far = mac(t.far[10].mac("eth0"))
     t.wire(t.far[10], "eth0").send(ethernet(BROADCAST, far, ARP, arp(1, far, "10.1.1.102", bytes(6), "10.1.1.102")))
 
@@ -98,7 +98,7 @@ def asymmetric(test):
 
     @case(test, "arp_decap")
     def resolved(t):
-        # The router's own MAC address is one for all its addresses: a gateway's that is at both ends gets no answers.
+        # The router's MAC address is the same for all its addresses: a gateway address at both ends gets no replies.
         own = "02:00:00:00:ff:11"
         entries = [{"address": n["address"], "port": n["port"]} for n in t.neighbours]
         t.change(*({"del": {"neighbour": entry}} for entry in entries), {"replace": {"bridge": {**t.bridge, "mac": own}}})

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What Linux's own tests of VXLAN ask (tools/testing/selftests/net/forwarding: vxlan_bridge_*.sh, vxlan_reserved.sh), asked of turnpike: their
-topologies (tests/lib/vxlan_selftests.py) and their questions, by a runner of ours. doc/kernel-selftests.md has a row for
-each case here, and says what is not asked, and why."""
+"""Linux's own tests of VXLAN (tools/testing/selftests/net/forwarding: vxlan_bridge_*.sh, vxlan_reserved.sh), run against
+turnpike: their topologies (tests/lib/vxlan_selftests.py) and checks, by our own runner. doc/kernel-selftests.md has a row
+for each case here, and lists the cases that are left out, with reasons."""
 import os
 import re
 import sys
@@ -21,7 +21,7 @@ ADDRESS = {4: "192.0.2.{}", 6: "2001:db8:1::{}"}
 
 
 def reaches(t, to_mac, wanted, vlan=None):
-    """Ten packets of h1's come so often to each of the topology's places."""
+    """Ten packets of h1's arrive this often at each of the topology's places."""
     seen = t.reach(t.places, to_mac, vlan)
     assert seen == [10 * n for n in wanted], (seen, wanted)
 
@@ -31,7 +31,7 @@ def known(t, port, station=NOBODY, **where):
 
 
 def says_it_is_there(t, leaf, device, port, vlan=None):
-    """A station behind a leaf's device sends to everybody, and a moment is given for it to be learnt, or not."""
+    """A station behind a leaf's device sends a broadcast, and the bridge gets time to learn it, or not."""
     t.wire(t.leaves[leaf], device).send(ethernet(BROADCAST, NOBODY, 0x88B5, bytes(46)))
     before, end = False, time.monotonic() + 0.5
     while not before and time.monotonic() < end:
@@ -40,7 +40,7 @@ def says_it_is_there(t, leaf, device, port, vlan=None):
     return before
 
 
-# vxlan_bridge_1d.sh and those of its kind: a bridge, a VNI, two endpoints.
+# vxlan_bridge_1d.sh and its variants: a bridge, a VNI, two VTEPs.
 
 def pings(test, family):
     @case(test, f"ping_ipv{family}: local->local, local->remote 1, local->remote 2")
@@ -94,7 +94,7 @@ def outer_headers(test):
         assert [traffic_class(t.outside(t.macs[1], tos)) for tos in (0x14, 0x18)] == [0x14, 0x18]
 
     for inner in range(4):
-        # Linux marks what is CE inside as ECT(0) (RFC 3168's full functionality); RFC 6040's normal mode copies it.
+        # Linux copies an inner CE mark as ECT(0) (RFC 3168's full functionality); RFC 6040's normal mode copies it as CE.
         @case(test, f"ECN encap: {inner:#04x}->{inner:#04x}")
         def mark(t, inner=inner):
             assert traffic_class(t.outside(t.macs[1], inner)) == inner
@@ -137,7 +137,7 @@ def learning(test):
         reaches(t, NOBODY, (0, 1, 0))
 
         def gone():
-            t.wire(t.hosts[1], "eth0").send(t.echo(b"ageing", NOBODY))  # who is only sent to, is no younger
+            t.wire(t.hosts[1], "eth0").send(t.echo(b"ageing", NOBODY))  # sending to a station does not refresh its FDB entry
             return not known(t, "leaf1")
         began = time.monotonic()
         wait_until(gone, "it is forgotten", 20)
@@ -184,13 +184,13 @@ for FAMILY, SUFFIX in ((4, ""), (6, "_ipv6")):
         learning(FULL)
 
 
-# vxlan_bridge_1q.sh and those of its kind: VLANs and their VNIs.
+# vxlan_bridge_1q.sh and its variants: VLANs and their VNIs.
 
 REMOTE = {10: "192.0.2.{}", 20: "198.51.100.{}"}
 
 
 def of_vlan(vlan, local, one, two):
-    """How often at h2, and at leaf 1's and leaf 2's devices of VLANs 10 and 20."""
+    """Packet counts at h2, and at leaf 1's and leaf 2's devices of VLANs 10 and 20."""
     return (local, one, 0, two, 0) if vlan == 10 else (local, 0, one, 0, two)
 
 
@@ -297,13 +297,13 @@ for FAMILY, SUFFIX in ((4, ""), (6, "_ipv6")):
         vlans_learn(FULL)
 
 
-# vxlan_reserved.sh: each bit of VXLAN's header that RFC 7348 reserves, by itself.
+# vxlan_reserved.sh: each reserved bit of the VXLAN header (RFC 7348) separately.
 
 RESERVED = [bit for bit in range(64) if bit != 4 and not 32 <= bit < 56]  # 0: the first one on the wire
 
 
 def arrive(t, bits):
-    """How many packets come to h1 that have one of these bits set each (none: None), and are counted as reserved."""
+    """Number of packets with one of these bits set (None: no bit) that h1 receives, and that are counted as reserved."""
     wire, mark, before = t.wire(t.hosts[1], "eth0"), t.mark(), t.drops("vxlan_reserved")
     frame = t.echo(mark, t.h1_mac, source="192.0.2.3", to="192.0.2.1")
     frame = frame[:6] + mac("00:11:22:33:44:55") + frame[12:]

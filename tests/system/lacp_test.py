@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""LACP by DPDK's net_bonding as a port (doc/lacp.md): two boxes with two cables between them, a host behind each."""
+"""LACP by DPDK's net_bonding as a port (doc/lacp.md): two turnpikes with two cables between them, a host behind each."""
 import os
 import re
 import sys
@@ -15,7 +15,7 @@ from lib.routed import answers, ping, rewrite  # noqa: E402
 
 
 def box(lab, host, lcore, folder):
-    """turnpike with a bridge of port edge (interface e0) and port trunk, which LACP makes of b0 and b1."""
+    """turnpike with a bridge of port edge (interface e0) and port trunk, a LACP bond of b0 and b1."""
     return Turnpike(lab, host, {
         "eal": {"args": f"-l {lcore} --no-pci --in-memory --vdev net_xsk1,iface=b0 --vdev net_xsk2,iface=b1",
                 "hugepages": "optional"},
@@ -27,12 +27,12 @@ def box(lab, host, lcore, folder):
 
 
 def carried(host):
-    """How many packets came by each cable."""
+    """Number of packets received by each cable."""
     return [int(host.run(f"cat /sys/class/net/b{n}/statistics/rx_packets").stdout) for n in range(2)]
 
 
 def busy_cable(west, one):
-    """The cable by which east's answers come."""
+    """The cable by which east's replies arrive."""
     before = carried(one)
     ping(west, "10.0.0.2", count=40)
     came = [after - b for b, after in zip(before, carried(one))]
@@ -47,7 +47,7 @@ def agreed(west):
 
 
 def pull(west, one, cable):
-    """A cable is pulled while west pings; how many of 100 answers are missing."""
+    """Pull a cable while west pings; returns how many of 100 replies are missing."""
     going = west.start("ping -q -n -i 0.02 -c 100 -W 1 10.0.0.2", stdout=-1, text=True)
     time.sleep(0.5)
     one.run(f"ip link set b{cable} down")
@@ -72,7 +72,7 @@ def test_two_cables():
         assert pull(west, one, pulled) <= 20
         assert busy_cable(west, one) == 1 - pulled
         one.run(f"ip link set b{pulled} up")
-        # The port goes and comes back.
+        # The port goes down and up.
         taken = []
         rewrite(boxes[1], lambda c: taken.extend((c["ports"].pop(), c["bridges"][0]["members"].pop())))
         assert not answers(west, "10.0.0.2")

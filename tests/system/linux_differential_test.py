@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """20,000 random frames through turnpike and through a Linux router with the same MAC addresses, IP addresses
-and routes: what comes out is compared frame by frame. A difference must be of a kind that
+and routes; their outputs are compared frame by frame. A difference must be of a kind that
 doc/linux-differences.md explains."""
 import collections
 import contextlib
@@ -18,7 +18,7 @@ from lib.hosts import Lab  # noqa: E402
 from lib.random_frames import NETWORK, Maker, number_of  # noqa: E402
 from lib.station import Station  # noqa: E402
 
-# More at a time, and Linux's table of IPv6 neighbours overflows (gc_thresh3).
+# With more in flight, Linux's table of IPv6 neighbours overflows (gc_thresh3).
 FRAMES, SEEDS = 20_000, range(1, 11) if LONG else range(1, 2)
 SIDES = (("west", "w0"), ("east", "e0"))
 MTU = {"west": 1700, "east": 1500}
@@ -46,7 +46,7 @@ def configure_linux(host):
 
 @contextlib.contextmanager
 def driven(lab, prefix, frames_of):
-    """Send the frames; yields them and {side: station}, which hear what comes of them meanwhile."""
+    """Send the frames; yields them and {side: station}, which record the output meanwhile."""
     with Station(lab[f"{prefix}west"], "eth0", NETWORK["hosts"]["west"]) as west, \
             Station(lab[f"{prefix}east"], "eth0", NETWORK["hosts"]["east"]) as east:
         to = west.introduce("10.0.1.1")
@@ -61,7 +61,7 @@ def driven(lab, prefix, frames_of):
 
 
 def heard(stations, frames):
-    """{number: [(side, frame)]}, and those that nobody can tell."""
+    """{number: [(side, frame)]}, and the frames without a known number."""
     out, strange = collections.defaultdict(list), []
     for side, station in stations.items():
         for frame in station.frames:
@@ -74,8 +74,8 @@ def heard(stations, frames):
 
 
 def essence(side, frame):
-    """What of a frame must be the same: all of what was forwarded; of a router's own messages what their RFC
-    says, and not what each system is free to choose."""
+    """The part of a frame that must be equal: all of a forwarded frame; of a router's own messages the part that the RFC
+    specifies, without implementation choices."""
     packet = frame[14:]
     if frame[12:14] == b"\x08\0":
         upper = packet[(packet[0] & 15) * 4:]
@@ -95,8 +95,8 @@ def _own(head, icmp, tcp, upper, first_echo, header):
         return *head, upper
     if upper[0] in (first_echo, first_echo + 1, 129):
         return *head, upper
-    # An error: type, code, MTU or pointer, and as much of what it quotes as everybody quotes, without the
-    # hop count and checksum, which may or may not be those of the packet that came.
+    # An error: type, code, MTU or pointer, and the common length of the quoted packet, without its
+    # TTL and checksum, which may or may not be the original ones.
     quoted = bytearray(upper[8:8 + header + 8])
     for at in (8, 10, 11) if header == 20 else (7,):
         if at < len(quoted):
@@ -125,24 +125,24 @@ def compare(seed):
         configure_linux(hosts["linux"])
         devices = {name: ({"device": f"net_xsk{n},iface={interface}", "mtu": MTU[name]}, NETWORK["ports"][name])
                    for n, (name, interface) in enumerate(SIDES)}
-        devices["west"][0].update(urpf="strict", redirects=True)  # what rp_filter=1 and send_redirects are
+        devices["west"][0].update(urpf="strict", redirects=True)  # equivalent of rp_filter=1 and send_redirects
         running = Turnpike(lab, hosts["dut"], router_config(devices, NETWORK["routes"], icmp={"rate": 10_000_000}))
 
-        time.sleep(1.5)  # for a second our IPv6 addresses are tentative, and no neighbour is asked for
+        time.sleep(1.5)  # our IPv6 addresses are tentative for a second, and no neighbour is solicited
 
         def frames_of(to, me):
             maker = Maker(seed, to, me)
             return [maker.frame(n) for n in range(1, FRAMES + 1)]
 
         with driven(hosts, "t", frames_of) as (frames, ours), driven(hosts, "l", lambda *_: frames) as (_, theirs):
-            time.sleep(4.5)  # until the last neighbour that does not answer has been given up
+            time.sleep(4.5)  # until the last unreachable neighbour has failed
         report = running.stop()
     turnpike, strange = heard(ours, frames)
     linux, linux_strange = heard(theirs, frames)
-    # A few whose numbers the mutations reached; Linux also has things to say of its own.
+    # A few whose numbers the mutations overwrote; Linux also sends some messages by itself.
     known = [essence(*f) for f in linux_strange]
     for f in strange:
-        assert essence(*f) in known, f"nobody sent {f[1].hex()}"
+        assert essence(*f) in known, f"no sent frame matches {f[1].hex()}"
     check_own_messages(turnpike)
     kinds, unexplained = collections.Counter(), []
     for n, frame in enumerate(frames, 1):
@@ -172,7 +172,7 @@ def show(frames):
 
 
 def check_own_messages(out):
-    """IPv4 header checksums are right in all that turnpike sends."""
+    """IPv4 header checksums are right in all frames from turnpike."""
     for frames in out.values():
         for _side, f in frames:
             if f[12:14] == b"\x08\0":

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers, queues and ports change while generators offer half of what the path can; every frame has a sequence
-number, and is looked for. A ring that overflows while its worker has no CPU is the machine's doing, up to a fifth of
-all; a frame that is lost anywhere else fails a test."""
+"""Workers, queues and ports change while generators offer half of the path's capacity; every frame has a sequence
+number. A ring that overflows while its worker has no CPU is due to the machine, up to a fifth of
+all frames; any other lost frame fails the test."""
 import json
 import os
 import subprocess
@@ -18,7 +18,7 @@ from lib.routed import rewrite, settle  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
-# Control and the second worker on one CPU: there may be no third. 4,096 frames wait where a worker is late.
+# Control and the second worker share a CPU: there may be no third. The rings hold 4,096 frames while a worker is late.
 EAL = "--lcores=0@0,1@1,2@0 --no-pci --in-memory --file-prefix="
 DESCRIPTORS = 4096
 MAX_RING_LOSS = 0.2
@@ -33,7 +33,7 @@ def port(name, rate, **more):
 
 
 class Patched:
-    """A turnpike that patches pairs of generators, and what their devices count."""
+    """A turnpike with cross-connects between pairs of generators, and their devices' counters."""
 
     def __init__(self, lab, names, rate, workers):
         wait_for_hugepages()
@@ -41,13 +41,13 @@ class Patched:
         ports = [port(name, rate) for name in names]
         self.dut = Turnpike(lab, lab.host("dut"), {
             "eal": {"args": EAL + prefix}, "workers": workers, "mempool": {"buffers": 65535},
-            # What lies in the ring of one that sleeps stays there: simnic sends when it is polled.
+            # Frames stay in the ring of a sleeping worker: simnic sends when it is polled.
             "idle": {"sleep_us": 0},
             "ports": ports, "patches": [list(pair) for pair in zip(names[::2], names[1::2])]})
         self.telemetry = Telemetry(prefix)
 
     def counts(self, names):
-        """By device; those that are not there are left out."""
+        """Counters by device; missing devices are left out."""
         out = {}
         for number in self.telemetry.ask("/ethdev/list"):
             about = self.telemetry.ask(f"/ethdev/info,{number}")
@@ -57,7 +57,7 @@ class Patched:
         return out
 
     def judge(self, names, what):
-        """Stops. What these ports saw: offered, lost beyond full rings, wrong, lost to full rings; printed."""
+        """Stop, and print these ports' totals: offered, lost beyond full rings, wrong, lost to full rings."""
         settle(0.5)
 
         def refused():
@@ -65,11 +65,11 @@ class Patched:
             return sum(by_port[name].get("tx_refused", 0) for name in names)
 
         def seen():
-            """With no frame refused meanwhile."""
+            """Totals while no frame is refused."""
             before, ports = refused(), self.counts(names).values()
             return (before, ports) if refused() == before else None
 
-        # A device that nobody serves for long refuses frames: whoever does so may not have a CPU.
+        # A device that is not polled for long refuses frames: its worker may not have had a CPU.
         full, ports = wait_until(seen, "no frame is refused for a moment")
         assert len(ports) == len(names)
         total = {key: sum(p.get(key, 0) for p in ports) for key in
@@ -97,7 +97,7 @@ _capacity = []
 
 
 def half_rate(ports):
-    """A port's share of half of what one worker can patch here."""
+    """A port's share of half of the capacity of one worker here."""
     if not _capacity:
         with Lab() as lab:
             patched = Patched(lab, "ab", 0, [1])
@@ -138,13 +138,13 @@ def change_workers(rate, times, pause):
 
 
 def test_a_worker_is_taken_away_and_comes_back():
-    """And so do queues, by workers' names: nothing is lost but in rings that overflow."""
+    """And its queues move: nothing is lost except in rings that overflow."""
     offered, full = change_workers(half_rate(4), 60 if LONG else 10, 0.02)
     assert full <= offered * MAX_RING_LOSS
 
 
 def test_workers_change_while_rings_suffice():
-    """So slow that no ring overflows though two workers and control share two CPUs: nothing is lost at all."""
+    """So slow that no ring overflows although two workers and control share two CPUs: nothing is lost at all."""
     offered, full = change_workers(20_000, 40 if LONG else 8, 0.05)
     assert full == 0 and offered > 100_000
 
@@ -175,7 +175,7 @@ def test_a_port_is_removed_and_added():
             wait_until(lambda: all(p["gen_received"] > 0 for p in patched.counts("cd").values()), "they forward")
         took = time.monotonic() - began
         print(f"# buffers in use without them: {in_use[0]} at first, {in_use[-1]} at last, {max(in_use)} at most")
-        # Two rings full, what waits to be sent and freed, and caches.
+        # Two full rings, frames waiting for TX and for freeing, and caches.
         assert max(in_use) <= 2 * 2 * DESCRIPTORS + 2048, in_use
         report, offered, lost, wrong, full = patched.judge(
             "ab", f"others, while two ports went and came {times} times in {took:.1f} s")
@@ -185,7 +185,7 @@ def test_a_port_is_removed_and_added():
 
 
 def test_a_port_is_opened_anew_under_its_name():
-    """With other queues, descriptors or arguments, by turns; others lose nothing."""
+    """With other queues, descriptors or arguments, in turns; other ports lose nothing."""
     times = 60 if LONG else 10
     with Lab() as lab:
         patched = Patched(lab, "abcd", half_rate(4), [1])
@@ -227,7 +227,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
             return rewrite(patched.dut, change)
 
         right = port("c", half_rate(4))["device"]
-        # What can be known before is: nothing is closed, and the generator goes on where it was.
+        # Errors that can be checked ahead are: nothing is closed, and the generator continues.
         before = sent("c")
         said = to(rx_queues=9)
         assert "turnpike.yaml:" in said and "gives it 4 RX and 4 TX queues; 9 and 1" in said, said
@@ -246,7 +246,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
 
 
 def test_ports_swap_their_devices():
-    """Each has what the other needs."""
+    """Each needs the other's device."""
     with Lab() as lab:
         patched = Patched(lab, "abcd", half_rate(4), [1])
         settle(0.3)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What turnpike says in its log, in each format: changes, links and neighbours."""
+"""turnpike's log in each format: changes, links and neighbours."""
 import json
 import os
 import signal
@@ -22,7 +22,7 @@ JOURNAL = "/run/systemd/journal/socket"
 
 
 def entries(running):
-    """The lines of a JSON log; the report's table is on standard output, which is here, too."""
+    """The lines of a JSON log; the report's table on standard output is in the same file."""
     return [json.loads(line) for line in running.output().splitlines() if line.startswith("{")]
 
 
@@ -36,7 +36,7 @@ def test_json():
         path = os.path.join(folder, "control.sock")
         running = start(lab, dut, control={"socket": path}, options=["--log-format", "json", "--log-level", "info"], wait=False)
         wait_until(lambda: any(e["text"] == "forwarding" for e in entries(running)), "it forwards", 40)
-        # DPDK's lines are entries too: until the table at the end there is nothing else.
+        # DPDK's lines are entries, too: until the table at the end the file has nothing else.
         assert len(entries(running)) == len(running.output().splitlines()), running.output()
         dpdk = [e for e in entries(running) if e.get("by") == "dpdk"]
         assert dpdk and all(e["text"] and e["level"] in ("error", "warning", "notice", "info") for e in dpdk), dpdk
@@ -96,7 +96,7 @@ def test_journald():
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         listening.settimeout(20)
         listening.bind(JOURNAL)
-        # As systemd says it: standard error's file.
+        # As set by systemd: the inode of standard error.
         to_journal = ["sh", "-c", "JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr) exec \"$@\"", "sh"]
         options = ["--log-format", "journald"]
         running = Turnpike(lab, dut, null, options=options, under=to_journal, wait=False)
@@ -110,12 +110,12 @@ def test_journald():
             heard.append(fields(listening.recv(65536)))
         assert heard[-1]["TURNPIKE_WHO"] == "SIGHUP" and heard[-1]["TURNPIKE_TO"] == running.config, heard[-1]
         assert "forwarding" not in running.output() and "SIGHUP" not in running.output(), running.output()
-        # The journal goes: nothing is lost.
+        # The journal disappears: no entry is lost.
         listening.close()
         running.process.send_signal(signal.SIGHUP)
         running.wait_for("turnpike: SIGHUP: reload ")
         running.stop()
-        # Standard error does not lead there.
+        # Standard error is not the journal.
         elsewhere = Turnpike(lab, dut, null, options=options, under=["env", "JOURNAL_STREAM=1:1"])
         elsewhere.stop()
 

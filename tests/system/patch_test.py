@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A patch between real hosts: west -- turnpike -- east."""
+"""A cross-connect between hosts: west -- turnpike -- east."""
 import os
 import signal
 import sys
@@ -31,7 +31,7 @@ def ping(host, address, count=5, options=""):
 
 
 def drive(devices, **config):
-    """Ping both families both ways, TCP and UDP through a patch; returns the report."""
+    """Ping with both families in both directions, TCP and UDP through a cross-connect; returns the report."""
     with Lab() as lab:
         west, dut, east = two_hosts(lab)
         running = Turnpike(lab, dut, patch_config(*devices, **config))
@@ -125,8 +125,8 @@ ONE_TAG = (b"", b"\x81\x00\x00\x05", b"\x81\x00\xe0\x00", b"\x81\x00\x0f\xff",
 
 
 def test_vlan_tags_pass_af_packet():
-    # An outer 802.1ad tag is not among them: the kernel takes the tag out of the frame and
-    # net_af_packet puts it back as 802.1Q, whatever it was.
+    # Without an outer 802.1ad tag: the kernel strips it, and net_af_packet restores it as 802.1Q in any
+    # case.
     pass_tags(AF_PACKET, ONE_TAG)
 
 

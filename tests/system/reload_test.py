@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpike becomes what its file says when it is told (SIGHUP), while hosts ping through it."""
+"""turnpike reloads its configuration (SIGHUP) while hosts ping through it."""
 import fcntl
 import os
 import signal
@@ -26,12 +26,12 @@ def test_routes_lists_and_addresses():
         running = start(lab, dut)
         ping(west, EAST[0])
         assert not answers(west, "10.9.0.1")
-        # Whatever changes, these pings go on: 100 a second, none lost.
+        # These pings continue through all changes: 100 a second, none lost.
         steady = west.start("ping -n -i 0.01 -c 300 -W 1 " + EAST[0], stdout=subprocess.PIPE, text=True)
         said = rewrite(running, lambda c: c.update(routes=[{"to": "10.9.0.0/16", "via": EAST[0]}]))
         assert "1 route changed" in said, said
         ping(west, "10.9.0.1", count=1)
-        # The same by a gateway that another route leads to, which then goes and comes.
+        # The same by a gateway with another route, which is then deleted and added.
         below = {"to": "192.0.2.0/24", "via": EAST[0]}
         rewrite(running, lambda c: c.update(routes=[{"to": "10.9.0.0/16", "via": "192.0.2.1", "recursive": True}]))
         assert not answers(west, "10.9.0.1")
@@ -109,7 +109,7 @@ def test_ports_come_and_go():
 
 
 def test_routes_of_a_file():
-    """90,000 of them, packed; and a wrong line in it is named."""
+    """90,000 of them, compressed; an error names the line."""
     import gzip
     with Lab() as lab:
         west, dut, east = cabled(lab)
@@ -134,7 +134,7 @@ def test_routes_of_a_file():
 
 
 def test_a_pager_that_is_not_read_stops_nothing():
-    """Standard output into a pipe that is full, and then gone; tables every 10 ms."""
+    """Standard output into a full pipe, which is then closed; tables every 10 ms."""
     with Lab() as lab:
         _west, dut, _east = cabled(lab)
         read_end, write_end = os.pipe()
@@ -168,7 +168,7 @@ def test_a_pager_that_is_not_read_stops_nothing():
 
 
 def test_pcie_profiles_are_read_again():
-    """By what they say: another text at the same place is a change, the same one is none."""
+    """By their contents: a changed text in the same file is a change, an unchanged one is none."""
     with Lab() as lab, tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         mine = os.path.join(folder, "mine.yaml")
 

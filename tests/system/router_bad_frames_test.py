@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bad frames on the wire of a router: each is counted under the reason that lib/bad_frames says."""
+"""Bad frames received by a router: each is counted under the drop reason of lib/bad_frames."""
 import collections
 import os
 import struct
@@ -21,7 +21,7 @@ def expected_drops(rows):
 
 
 def explain(rows, wanted, got):
-    """The reasons whose count differs, and the frames that could be why."""
+    """The reasons whose counts differ, and the frames that may be the cause."""
     lines = []
     for reason in sorted(set(wanted) | set(got)):
         if wanted[reason] != got[reason]:
@@ -31,7 +31,7 @@ def explain(rows, wanted, got):
 
 
 def icmp_errors(frames):
-    """(type, code) of each ICMP error that a station was sent."""
+    """(type, code) of each ICMP error that a station received."""
     out = collections.Counter()
     for f in frames:
         kind = int.from_bytes(f[12:14], "big")
@@ -48,7 +48,7 @@ def is_ipv4_fragment(frame):
 
 
 def drive(device, takes, mtu=None):
-    """Send the rows that `takes` takes through a router over these devices, and compare everything."""
+    """Send the selected rows through a router over these devices, and compare frames, errors and counters."""
     with Lab() as lab:
         west, dut, east = lab.host("west", True), lab.host("dut", True), lab.host("east", True)
         lab.cable(west, "eth0", dut, "w0", mtu or 1500)
@@ -59,7 +59,7 @@ def drive(device, takes, mtu=None):
                                neighbours={"rate": 1_000_000})
         running = Turnpike(lab, dut, config)
         if mtu:
-            dut.run(f"ip link set w0 mtu {mtu}")  # the driver made it the port's
+            dut.run(f"ip link set w0 mtu {mtu}")  # the driver set it to the port's
         own = (bad_frames.WEST, bad_frames.WEST6, bad_frames.WEST_TOO)
         with Station(west, "eth0", own) as w, Station(east, "eth0", bad_frames.EASTS) as e:
             asked = [w.introduce(r) for r in (bad_frames.US, bad_frames.US6)]
@@ -70,14 +70,14 @@ def drive(device, takes, mtu=None):
                 w.send(r.frame for r in rows[at:at + 64])
                 w.ping(bad_frames.US)
                 w.ping(bad_frames.US6)
-            time.sleep(0.3)  # all has been answered or sent, but not yet been read here
+            time.sleep(0.3)  # all replies are sent, but not yet read here
             report = running.stop()
             check_counters(rows, report, len(asked) + w.pings + w.answers + e.answers)
             check_frames(rows, w, e, mac(dut.mac("e0")))
 
 
 def check_counters(rows, report, talk):
-    """talk: packets of ours that it consumed beside the table's."""
+    """talk: consumed packets to us that are not in the table."""
     wanted = expected_drops(rows)
     got = collections.Counter({reason: n for reason, n in report["drops"].items() if n})
     assert got == wanted, "\n" + explain(rows, wanted, got)
@@ -90,7 +90,7 @@ def check_frames(rows, west, east, east_mac):
     forwarded = [r for r in rows if r.fate == "forwarded"]
     turned = [r for r in forwarded if r.what in bad_frames.GO_BACK]
     wanted = [bad_frames.after_router(r.frame, east_mac, east.mac) for r in forwarded if r not in turned]
-    # The order of pieces and whole frames of one burst is nobody's.
+    # Fragments and whole frames of one burst may be reordered.
     whole = [f for f in east.frames if f in wanted or not is_ipv4_fragment(f)]
     assert whole == wanted, first_difference(whole, wanted)
     pieces = [p for r in rows if r.fate == "fragmented"
@@ -106,12 +106,12 @@ def check_frames(rows, west, east, east_mac):
 
 
 def test_af_packet():
-    # It lets the kernel reassemble IPv4 fragments before it takes them (PACKET_FANOUT_FLAG_DEFRAG).
+    # The kernel reassembles IPv4 fragments before net_af_packet gets them (PACKET_FANOUT_FLAG_DEFRAG).
     drive("net_af_packet{},iface={}", lambda frame: not is_ipv4_fragment(frame), mtu=3000)
 
 
 def test_xsk():
-    # No frame over the MTU; but VLAN tags and fragments come as they are on the wire.
+    # No frame exceeds the MTU; but VLAN tags and fragments arrive as on the wire.
     drive("net_xsk{},iface={}", lambda frame: len(frame) <= 1514)
 
 
@@ -134,7 +134,7 @@ def read_pcap(path):
 
 
 def test_what_no_cable_carries():
-    """Out of files: runts, tags cut short, 64 KB, and padding that fills several buffers."""
+    """Frames from files: runts, truncated tags, 64 KB, and padding over several mbufs."""
     us, ours_east = b"\x02pcap\0", b"\x02pcap\1"  # net_pcap's MAC addresses
     west, east = b"\2\0\0\0\0\1", b"\2\0\0\0\0\2"
     t = bad_frames.Table(us, west)
@@ -167,13 +167,13 @@ def test_what_no_cable_carries():
         running = Turnpike(lab, lab.host("dut", True), config, options=["--duration", "2"])
         assert running.finish() == 0
         report = running.report()
-        # The echo request of 64 KB was for us; what is dropped is its reply.
+        # The 64 KB echo request was to us; its reply is dropped.
         check_counters(t.rows, report, len(talk) + 1)
         sent_west, sent_east = (read_pcap(f"{folder}/to-{name}") for name in ("west", "east"))
         forwarded = [bad_frames.after_router(r.frame, ours_east, east) for r in t.rows if r.fate == "forwarded"]
         forwarded += [p for r in t.rows if r.fate == "fragmented"
                       for p in bad_frames.in_pieces(bad_frames.after_router(r.frame, ours_east, east))]
-        # The first wait for their neighbour: their order may change.
+        # The first packets wait for their neighbour, so their order may change.
         assert sorted(f for f in sent_east if f[:6] == east and f in forwarded) == sorted(forwarded)
         assert sum(icmp_errors(sent_west).values()) == sum(r.reply is not None for r in t.rows)
 

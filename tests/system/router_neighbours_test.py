@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A router's neighbours: they move, vanish, are many, or never were."""
+"""A router's neighbours: changed addresses, failures, large numbers, and missing ones."""
 import os
 import socket
 import sys
@@ -32,7 +32,7 @@ def test_a_neighbour_changes_its_mac():
 
 
 def test_a_neighbour_says_its_new_mac():
-    """A gratuitous ARP or an unsolicited advertisement is believed at once."""
+    """A gratuitous ARP or an unsolicited advertisement takes effect at once."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
         running = start(lab, dut)
@@ -74,7 +74,7 @@ def test_a_neighbour_vanishes_and_comes_back():
 
 
 def test_a_gateway_vanishes_and_comes_back():
-    """The route stays when its next hop does not answer."""
+    """The route stays when its next hop is unreachable."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
         running = start(lab, dut, [{"to": "10.9.0.0/16", "via": EAST[0]}, {"to": "2001:db8:9::/48", "via": EAST[1]}],
@@ -148,7 +148,7 @@ def replies(w):
 
 
 def test_an_address_that_nobody_has():
-    """64 packets wait for it; the rest are dropped by name, and those too in the end."""
+    """64 packets wait for it; the rest are dropped with a reason, and finally the waiting ones, too."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
         running = start(lab, dut, neighbours={**HASTY, "retransmit_ms": 250, "failed_ms": 5000}, icmp={"rate": 10000})
@@ -167,14 +167,14 @@ def test_an_address_that_nobody_has():
 
 
 def test_a_scan_of_addresses_that_nobody_has():
-    """The number of neighbours is capped, and those known lose nothing."""
+    """The number of neighbours is limited, and resolved ones lose nothing."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
         running = start(lab, dut, neighbours={"limit": 300, "retransmit_ms": 200})
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST) as e:
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")
-            settle(1)  # until duplicate address detection is over nobody is asked for, and all wait
+            settle(1)  # no neighbour is solicited until duplicate address detection ends, and all packets wait
             for router in ("10.0.2.1", "2001:db8:2::1"):
                 e.introduce(router)
             scan = [ethernet(to, w.mac, IPV6, ipv6(WEST[1], f"2001:db8:2::5:{n:x}", udp(b"scan"))) for n in range(5000)]
@@ -205,7 +205,7 @@ def test_stops_while_packets_wait():
 
 
 def test_an_address_that_somebody_has_is_not_answered_for():
-    """Duplicate address detection (RFC 4862 section 5.4): the other one was here first."""
+    """Duplicate address detection (RFC 4862 section 5.4): another node had the address before."""
     with Lab() as lab:
         west, dut, _east = cabled(lab)
         west.run("ip addr add 2001:db8:1::1/128 dev eth0 nodad")
@@ -215,7 +215,7 @@ def test_an_address_that_somebody_has_is_not_answered_for():
         assert "10.0.1.1 is used" not in said and "2001:db8:2::1 is used" not in said, said
         west.run("ip addr del 2001:db8:1::1/128 dev eth0")
         assert not answers(west, "2001:db8:1::1")
-        # Its other addresses are answered for.
+        # Solicitations for our other addresses are answered.
         router = socket.inet_ntop(socket.AF_INET6, link_local(dut.mac("w0")))
         west.run(f"ip -6 route replace default via {router} dev eth0")
         ping(west, "2001:db8:2::1")
@@ -224,7 +224,7 @@ def test_an_address_that_somebody_has_is_not_answered_for():
 
 
 def test_groups_are_reported():
-    """MLDv2 (RFC 3810): when the link comes up, once more, and when a router asks."""
+    """MLDv2 (RFC 3810): at link up, once more, and on a router's query."""
     with Lab() as lab:
         west, dut, _east = cabled(lab, kernels=False)
         listener = west.raw("eth0")
@@ -233,7 +233,7 @@ def test_groups_are_reported():
         solicited = bytes.fromhex("ff0200000000000000000001ff000001")  # of 2001:db8:1::1
 
         def reports(record, seconds, at_most=99):
-            """How many reports come in so long, or until there are as many; their records are of that type and have our
+            """Number of reports within this time, or until the maximum; their records are of that type and contain our
             groups."""
             got, end = 0, time.monotonic() + seconds
             while got < at_most and time.monotonic() < end:
@@ -253,7 +253,7 @@ def test_groups_are_reported():
         query = ipv6(querier, all_nodes, icmp6(querier, all_nodes, 130, 0, body), next_header=ICMPV6, hops=1)
         for _ in range(5):
             listener.send(ethernet(bytes.fromhex("333300000001"), bytes.fromhex("020000000009"), IPV6, query))
-        # RFC 3810 section 6.2: a report that is due earlier answers the later queries, too.
+        # RFC 3810 section 6.2: a pending earlier report answers the later queries, too.
         answers_to_five = reports(2, within_ms / 1000 + 0.5)
         assert answers_to_five == 1, answers_to_five
         running.stop()

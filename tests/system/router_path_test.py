@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What hosts find out about a path through turnpikes: its hops and its MTU."""
+"""Path discovery by hosts through turnpikes: hops and MTU."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ from lib.routed import EAST, answers, cabled, give, iperf, ping, settle, start  
 
 
 def test_path_mtu():
-    """East's link takes 1300 bytes, and nobody has told west (or east, which would tell west in its TCP)."""
+    """East's link has an MTU of 1300, unknown to west (and to east, which would announce it by TCP MSS)."""
     with Lab() as lab:
         west, dut, east = cabled(lab)
         running = start(lab, dut, mtu=(1500, 1300))
@@ -29,7 +29,7 @@ def test_path_mtu():
         for address in EAST:
             assert iperf(lab, west, east, address)["sum_received"]["bytes"] > 1_000_000
             assert "mtu 1300" in west.run(f"ip route get {address}").stdout
-        # What may be fragmented is: by us on the way there, by east on the way back.
+        # Packets that may be fragmented: by us on the way there, by east on the way back.
         west.run("ip route flush cache")
         east.run("ip link set eth0 mtu 1300")
         for size in (1273, 1400):
@@ -54,7 +54,7 @@ def three_in_a_row(lab):
     running = []
     for n, dut in enumerate(duts):
         left, right = NETWORKS[n], NETWORKS[n + 1]
-        # On a link between two turnpikes the left one is number 1 and the right one number 2.
+        # On a link between two turnpikes the left one has address 1 and the right one address 2.
         own_left, own_right = (1 if n == 0 else 2), 1
         devices = {"west": ("net_af_packet0,iface=w0",
                             [f"10.0.{left}.{own_left}/24", f"2001:db8:{left}::{own_left}/64"]),
@@ -80,7 +80,7 @@ def test_traceroute_and_mtr_over_three():
     with Lab() as lab:
         west, east, running = three_in_a_row(lab)
         for hops in HOPS:
-            # Three neighbours have to be found on the way, by three programs on two processors.
+            # Three neighbours must be resolved on the way, by three programs on two CPUs.
             wait_until(lambda h=hops: answers(west, h[-1]), f"{hops[-1]} answers", 20)
             for options in ("", "-I", "-T -p 9"):
                 out = west.run(f"traceroute -n -q 1 -w 5 -m 8 -N 1 {options} {hops[-1]}").stdout
@@ -99,7 +99,7 @@ def test_traceroute_and_mtr_over_three():
 
 
 def test_a_loop_ends():
-    """Two turnpikes that send a network to each other: the packet dies of its age, and its sender hears so."""
+    """Two turnpikes that route a network to each other: the TTL expires, and the source gets an ICMP error."""
     with Lab() as lab:
         west, left, right = lab.host("west"), lab.host("left", True), lab.host("right", True)
         lab.cable(west, "eth0", left, "w0")

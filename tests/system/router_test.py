@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A router between two kernels: they reach each other and all of its addresses."""
+"""A router between two kernels, which reach each other and all of its addresses."""
 import os
 import re
 import socket
@@ -28,7 +28,7 @@ def test_ping_everywhere():
             own = socket.inet_ntop(socket.AF_INET6, link_local(dut.mac(interface)))
             ping(host, own + "%eth0")
             for group in ("ff02::1", "ff02::2"):
-                said = ping(host, group + "%eth0").stdout  # it answers itself too
+                said = ping(host, group + "%eth0").stdout  # it also answers itself
                 assert f"from {own}" in said, said
         ping(west, EAST[0], "-s 1472 -M do")
         ping(west, EAST[1], "-s 1452 -M do")
@@ -93,7 +93,7 @@ def test_announces_itself():
                 wanted.discard(frame[62:78])
         assert not wanted, f"never announced: {wanted}"
         report = running.stop()
-        # By port at least an ARP announcement, two advertisements and two probes, and a report of groups.
+        # Per port at least an ARP announcement, two advertisements and two probes, and a membership report.
         assert report["balance"]["originated"] == report["balance"]["tx"] >= 12, report["balance"]
 
 
@@ -141,7 +141,7 @@ def test_echo_rate():
         out = west.run("ping -q -c 150 -i 0.002 -W 0.3 10.0.1.1", check=False).stdout
         report = running.stop()
         answered, ms = (int(n) for n in re.search(r"(\d+) received.* time (\d+)ms", out).groups())
-        assert 2 <= answered <= 3 + 20 * (ms / 1000 + 1), out  # a burst, and so many a second
+        assert 2 <= answered <= 3 + 20 * (ms / 1000 + 1), out  # a burst, and the configured rate
         assert report["drops"]["icmp_rate"] == 150 - answered, (out, report["drops"])
 
 
@@ -161,7 +161,7 @@ def test_sigterm_under_load():
 
 
 def test_port_flap():
-    """Over a tap: the other software drivers say that their link is up whatever happens."""
+    """Over a tap: other software drivers always report link up."""
     with Lab() as lab:
         west, dut = lab.host("west"), lab.host("dut", True)
         lab.cable(west, "eth0", dut, "w0")
@@ -181,7 +181,7 @@ def test_port_flap():
             assert not answers(west, EAST[0])
             ping(west, "10.0.2.1")  # its address stays
             dut.run("ip link set tap0 up")
-            dut.run("ip addr add 2001:db8:2::2/64 dev tap0 nodad", check=False)  # went with the link
+            dut.run("ip addr add 2001:db8:2::2/64 dev tap0 nodad", check=False)  # removed at link down
             dut.run("ip route replace default via 10.0.2.1")
             dut.run("ip -6 route replace default via 2001:db8:2::1")
         wait_until(lambda: all(answers(west, a) for a in EAST), "the hosts reach each other again")

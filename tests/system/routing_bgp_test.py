@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A router that unmodified FRR or BIRD drives: eBGP to a neighbour at each side, what they announce is forwarded by
-turnpike, and what they take back is not. With TURNPIKE_LONG=1 a full table, too."""
+"""A router with unmodified FRR or BIRD: eBGP to a neighbour on each side; turnpike forwards by the announced routes, and
+no longer by withdrawn ones. With TURNPIKE_LONG=1 a full table, too."""
 import collections
 import gzip
 import ipaddress
@@ -20,17 +20,17 @@ from lib.dut import LONG, Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.routed import EAST, OURS, WEST, answers, cabled, ping  # noqa: E402
 
-ROUTES = 50  # of each family, that each neighbour announces
+ROUTES = 50  # per family and neighbour
 NETWORKS = {"west": ("10.101.{}.0/24", "2001:db8:101:{:x}::/64"), "east": ("10.102.{}.0/24", "2001:db8:102:{:x}::/64")}
 BEHIND = {"west": ("10.101.1.1", "2001:db8:101:1::1"), "east": ("10.102.1.1", "2001:db8:102:1::1")}
-# First and last addresses of networks of ours, which we drop (doc/linux-differences.md: network_address).
+# First and last addresses of our networks, which we drop (doc/linux-differences.md: network_address).
 EDGES = {f"10.0.{n}.{host}" for n in (1, 2) for host in (0, 255)}
 AS = {"box": 65000, "west": 65001, "east": 65002}
 
 
 def neighbour_config(name, router, announced=None, hold=3, graceful=False):
-    """BIRD of a neighbour: it announces its networks, or others, and takes what it is told. Where it is started again
-    in time, its routes stay with the others meanwhile (RFC 4724)."""
+    """A neighbour's BIRD: announces its networks, or others, and accepts all routes. graceful: if it restarts
+    in time, its neighbours keep its routes meanwhile (RFC 4724)."""
     announced = announced or [n.format(i) for n in NETWORKS[name] for i in range(1, ROUTES + 1)]
     static4 = "".join(f"  route {n} blackhole;\n" for n in announced if ":" not in n)
     static6 = "".join(f"  route {n} blackhole;\n" for n in announced if ":" in n)
@@ -93,14 +93,14 @@ protocol kernel {{ ipv6 {{ export where source = RTS_BGP; }}; }}
 
 
 class Topology:
-    """west -- turnpike -- east, each neighbour with a BIRD, and in `box` the daemon that drives turnpike."""
+    """west -- turnpike -- east, each neighbour with a BIRD, and in `box` the daemon that configures turnpike's kernel."""
 
     def __init__(self, lab, daemon, announced=None, graceful=False):
         self.lab = lab
         self.west, self.dut, self.east = cabled(lab)
         self.box = lab.host("box")
         for name, host in (("west", self.west), ("east", self.east)):
-            # Nothing but what BGP says: no default route to hide behind.
+            # Only BGP routes: a default route could hide errors.
             host.run("ip route del default")
             host.run("ip -6 route del default")
             for address in BEHIND[name]:
@@ -116,7 +116,7 @@ class Topology:
                            for name, host in (("west", self.west), ("east", self.east))}
 
     def announce(self, name, networks):
-        """A neighbour announces these and no others from now on; its sessions stay."""
+        """A neighbour announces exactly these networks from now on; its sessions stay."""
         bird = self.neighbours[name]
         config = neighbour_config(name, [a.split("/")[0] for a in OURS[name]], networks, self.hold)
         with open(bird.config, "w", encoding="utf-8") as file:
@@ -134,7 +134,7 @@ class Topology:
         return Operator("/run/turnpike/control.sock")
 
     def learned(self, operator):
-        """{prefix: (via, interface)} of what turnpike has by a daemon."""
+        """{prefix: (via, interface)} of turnpike's routes from a daemon."""
         out, at = {}, {}
         while True:
             page = operator.show("routes", most=1024, **at)
@@ -146,7 +146,7 @@ class Topology:
             at = {"from": page["next"]}
 
     def kernels(self):
-        """The same of the kernel's main table: {prefix: (via, interface)}."""
+        """The kernel's main table: {prefix: (via, interface)}."""
         out = {}
         for family in ("-4", "-6"):
             for line in self.box.run(f"ip {family} route show table main").stdout.splitlines():
@@ -158,7 +158,7 @@ class Topology:
         return out
 
     def equal(self, operator):
-        """What is learned is what the kernel has, via for via."""
+        """Learned routes equal the kernel's, with the same next hops."""
         return {to: r[:2] for to, r in self.learned(operator).items()} == self.kernels()
 
     def everywhere(self):
@@ -177,7 +177,7 @@ def converged(t, operator, count=4 * ROUTES):
 
 
 def random_addresses(count, networks):
-    """Half of them in these networks or just beside them, the others anywhere."""
+    """Half of them inside these networks or just outside, the others anywhere."""
     r, out = random.Random(count), set()
     while len(out) < count:
         six = r.random() < 0.3
@@ -195,7 +195,7 @@ def random_addresses(count, networks):
 
 
 def same_lookups(t, operator, count):
-    """What turnpike finds for random addresses is what the kernel does (`ip route get`)."""
+    """turnpike's lookups of random addresses return the kernel's results (`ip route get`)."""
     addresses = random_addresses(count, list(t.learned(operator)) + [a for both in OURS.values() for a in both])
     with tempfile.NamedTemporaryFile("w", dir="/run") as batch:
         batch.writelines(f"route get {a}\n" for a in addresses)
@@ -231,17 +231,17 @@ def drives(daemon, protocol):
         assert {r[2] for r in t.learned(operator).values()} == {protocol}
         t.everywhere()
         same_lookups(t, operator, 2000)
-        # What the operator says again takes nothing of it, and what is saved says nothing of it.
+        # An unchanged operator's configuration keeps learned routes, and a saved one does not contain them.
         operator.result("reload")
         assert t.equal(operator) and len(t.learned(operator)) == 4 * ROUTES
         saved = operator.result("configuration")["text"]
         assert "10.101." not in saved and "control_plane" in saved, saved
-        # The operator's own word counts before it.
+        # The operator's route takes precedence.
         operator.result("change", do=[{"add": {"route": {"to": "10.102.1.0/24", "type": "blackhole"}}}])
         assert not answers(t.west, BEHIND["east"][0])
         operator.result("change", do=[{"del": {"route": {"to": "10.102.1.0/24"}}}])
         ping(t.west, BEHIND["east"][0], f"-I {BEHIND['west'][0]}")
-        # A neighbour that goes takes its routes along.
+        # Routes of a lost neighbour are withdrawn.
         lab.end(t.neighbours["east"].process)
         converged(t, operator, 2 * ROUTES)
         assert not any(to.startswith("10.102.") for to in t.learned(operator))
@@ -259,7 +259,7 @@ def test_bird():
 
 
 def test_restart():
-    """turnpike is killed and started under a daemon that runs on: it forwards as before within seconds."""
+    """turnpike is killed and restarted beside a running daemon: it forwards again within seconds."""
     with Lab() as lab:
         t = Topology(lab, "frr")
         operator = t.operator()
@@ -283,7 +283,7 @@ def test_restart():
 
 
 def test_a_neighbour_that_restarts_gracefully():
-    """Its daemon is killed and started again: its routes stay, and no packet is lost."""
+    """Its daemon is killed and restarted: its routes stay, and no packet is lost."""
     with Lab() as lab:
         t = Topology(lab, "bird", graceful=True)
         operator = t.operator()
@@ -312,7 +312,7 @@ FULL_TABLE = os.path.join(SHARED, "data/bgp/full-table-2024-01.txt.gz")
 
 @tap.limit(600)
 def full_table():
-    """901,899 + 160,147 routes by eBGP: how long until the kernel has all, and until turnpike has."""
+    """901,899 + 160,147 routes by eBGP: time until the kernel has all, and until turnpike has."""
     if not os.path.exists(FULL_TABLE):
         tap.skip(f"{FULL_TABLE} is not here (set TURNPIKE_SHARED)")
     with gzip.open(FULL_TABLE, "rt", newline=None) as file:
@@ -330,7 +330,7 @@ def full_table():
             nonlocal kernel
             if not kernel and int(t.box.run("sh -c '(ip -4 route; ip -6 route) | grep -c bird'").stdout) == wanted:
                 kernel = time.monotonic() - began
-            time.sleep(2)  # asking costs the kernel as much as telling
+            time.sleep(2)  # polling costs the kernel as much as the routes
             return kernel and routes() == wanted
         wait_until(all_are_there, "all routes are in the kernel and in turnpike", 400)
         print(f"# {wanted} routes: the kernel was seen to have all after {kernel:.0f} s, turnpike after "

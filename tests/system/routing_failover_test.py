@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routes that two neighbours share, and the link to one of them goes: how long is traffic lost, whose, and does it
-hang on the number of routes? And recursive routes, whose gateway's way changes. With TURNPIKE_LONG=1 a full table's
+"""ECMP routes by two neighbours, one of whose links fails: duration and flows of the loss, and whether they
+depend on the number of routes. And recursive routes whose gateway's path changes. With TURNPIKE_LONG=1 a full table's
 901,899 routes of IPv4."""
 import gzip
 import ipaddress
@@ -22,7 +22,7 @@ SHARED = os.environ.get("TURNPIKE_SHARED", os.path.join(os.path.dirname(__file__
 FULL_TABLE = os.path.join(SHARED, "data/bgp/full-table-2024-01.txt.gz")
 CTL = os.path.join(BUILD, "app/turnpikectl/turnpikectl")
 FLOWS = 64
-# Two CPUs are shared by all of it: what is lost is lost in tens of milliseconds there, and in 10 on quiet ones.
+# All processes share two CPUs: losses last tens of milliseconds there, and 10 on idle ones.
 MOST_LOST_S = 0.25
 
 
@@ -36,7 +36,7 @@ def prefixes():
 
 
 def begin(lab, lines, gateways):
-    """turnpike with the routes of these lines, an operator's connection, and the hosts."""
+    """turnpike with the routes in these lines, a control connection, and the hosts."""
     hosts = {name: lab.host(name, True) for name in ("west", "dut", *gateways)}
     devices, static = {}, []
     for n, name in enumerate(("west", *gateways), 1):
@@ -64,7 +64,7 @@ def traffic_to(operator, west, shared):
 
 
 def failed_over(lab, shared, gateways):
-    """What happens when the first gateway's link goes under traffic."""
+    """Take down the first gateway's link under traffic; the results."""
     ways = " ".join(f"nexthop via 10.0.{n}.2" for n in range(2, 2 + len(gateways)))
     running, operator, hosts = begin(lab, (f"{p} {ways}" for p in shared), gateways)
     out = {name: Counting(hosts[name]) for name in gateways}
@@ -125,7 +125,7 @@ def test_what_is_below_recursive_routes_changes_for_all_at_once():
         lost = lost_of(sent, seen, began)
         machine.judge(not lost, f"no path went, and {len(lost)} packets were lost")
         print(f"# {len(shared)} recursive routes: another way in {min(took) * 1000:.1f} to {max(took) * 1000:.1f} ms")
-        # Nothing leads to their gateway any more.
+        # The gateway has no route any more.
         operator.result("change", do=[{"del": {"route": {"to": "192.0.2.0/24"}}}])
         traffic = traffic_to(operator, hosts["west"], shared)
         wait_until(lambda: operator.show("drops")["drops"].get("route_unreachable", 0) > FLOWS, "it is counted")

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/leaf-spine as it stands there: two leaves and two spines, each a turnpike with an FRR, BGP without addresses
-and BFD each 50 ms. A spine is killed under numbered traffic: its flows are by the other one soon, the other's flows lose
-nothing. Started again, it has its part again."""
+"""examples/leaf-spine unmodified: two leaves and two spines, each a turnpike with an FRR, unnumbered BGP
+and BFD every 50 ms. A spine is killed under numbered traffic: its flows soon use the other one, and the other's flows
+lose nothing. After a restart it gets its share again."""
 import os
 import sys
 import time
@@ -21,7 +21,7 @@ FLOWS = 64
 CABLES = (("rack1", "eth0", "leaf1", "eth1"), ("rack2", "eth0", "leaf2", "eth1"),
           ("leaf1", "eth2", "spine1", "eth1"), ("leaf1", "eth3", "spine2", "eth1"),
           ("leaf2", "eth2", "spine1", "eth2"), ("leaf2", "eth3", "spine2", "eth2"))
-# BFD needs 150 ms. Four turnpikes and four FRRs share two CPUs here.
+# BFD detects after 150 ms. Four turnpikes and four FRRs share two CPUs here.
 MOST_LOST_S = 1.0
 
 
@@ -42,10 +42,10 @@ class Fabric:
         self.frr = {name: Frr(lab, self.kernels[name], example(f"{name}.conf"), ("bfdd", "bgpd")) for name in self.boxes}
 
     def start(self, name):
-        """As it stands there, but that four share two CPUs, and one /run."""
+        """As in the example, except that four share two CPUs, and one /run."""
         config = example(f"{name}.yaml").replace(f"namespace: {name}", f"namespace: {self.kernels[name].ns}")
         config += f"idle: {{sleep_us: 200}}\ncontrol: {{socket: /run/{name}.sock}}\n"
-        if name == "leaf2":  # the rack is no kernel: it answers nobody
+        if name == "leaf2":  # the rack has no kernel that would reply
             config += f"neighbours: {{static: [{{address: 10.2.0.2, mac: \"{self.racks['rack2'].mac('eth0')}\"}}]}}\n"
         return Turnpike(self.lab, self.boxes[name], config)
 
@@ -53,7 +53,7 @@ class Fabric:
         return Operator(f"/run/{name}.sock")
 
     def ways(self, leaf, to):
-        """By which ports a leaf sends there."""
+        """The ports by which a leaf sends to a destination."""
         with_route = self.operator(leaf).show("routes", to=to)["routes"]
         if not with_route or with_route[0]["origin"] != "learned":
             return set()
@@ -65,7 +65,7 @@ class Fabric:
         return self.ways("leaf1", "10.2.0.0/24") == both == self.ways("leaf2", "10.1.0.0/24")
 
     def bfd_went_down(self, name):
-        """How often a box's sessions did."""
+        """Number of times that a box's BFD sessions went down."""
         said = self.frr[name].vty("show bfd peers counters")
         return sum(int(line.split(":")[1]) for line in said.splitlines() if "Session down events" in line)
 
@@ -74,7 +74,7 @@ class Fabric:
 
 
 def kill_a_spine(fabric):
-    """What was sent and came out, and how often BFD said of the spine that stays that it had gone."""
+    """Packets sent and received, and BFD failures that were reported for the remaining spine."""
     interfaces = fabric.operator("leaf1").show("interfaces")["interfaces"]
     leaf = mac(next(i["mac"] for i in interfaces if i["name"] == "lan"))
     out = Counting(fabric.racks["rack2"])
@@ -103,11 +103,11 @@ def test_a_spine_that_dies():
         print(f"# {len(hit)} of {FLOWS} flows lost {len(lost)} packets until {window * 1000:.0f} ms after the kill; "
               f"BFD lost the other spine {false} times")
         machine.judge(window < MOST_LOST_S, f"packets were lost for {window:.3f} s")
-        if not false:  # a machine that holds everybody up for 150 ms makes BFD say so
-            assert FLOWS / 4 < len(hit) < FLOWS * 3 / 4, "those of the other spine lost packets, too"
+        if not false:  # if a machine stalls for 150 ms, BFD reports a failure
+            assert FLOWS / 4 < len(hit) < FLOWS * 3 / 4, "flows of the other spine lost packets, too"
         assert len(by_flow(seen)) == FLOWS
         assert fabric.ways("leaf1", "10.2.0.0/24") == fabric.ways("leaf2", "10.1.0.0/24") == {"up2"}
-        # It comes back.
+        # The spine restarts.
         began = time.monotonic()
         fabric.running["spine1"] = fabric.start("spine1")
         wait_until(fabric.whole, "both leaves have both ways again", 30)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""OSPFv2 and OSPFv3 through turnpike: FRR drives it, BIRD is at each side. Hellos are multicast (224.0.0.5, ff02::5),
-next hops of IPv6 are link-local. And OSPFv2 over links without networks, one of which flaps (with TURNPIKE_LONG=1 a
+"""OSPFv2 and OSPFv3 through turnpike: FRR in its kernel, BIRD on each side. Hellos are multicast (224.0.0.5, ff02::5),
+IPv6 next hops are link-local. And OSPFv2 over unnumbered links, one of which flaps (with TURNPIKE_LONG=1 a
 thousand times)."""
 import os
 import sys
@@ -66,7 +66,7 @@ def test_ospf():
         assert {routes[to]["protocol"] for to in wanted} == {"ospf"}, routes
         assert routes[BEHIND["east"][1] + "/128"]["via"].startswith("fe80::"), routes
         both_ways = (("west", "east", west), ("east", "west", east))
-        for _, there, host in both_ways:  # answers want a way back
+        for _, there, host in both_ways:  # replies need a return route
             for target in BEHIND[there]:
                 wait_until(lambda: host.run(f"ip route get {target}", check=False).returncode == 0, "they are told", 30)
         for here, there, host in both_ways:
@@ -79,7 +79,7 @@ def test_ospf():
 
 
 def unnumbered(interfaces, router_id, behind=None):
-    """FRR, whose interfaces have one address together (RFC 2328: point-to-point, without a network)."""
+    """FRR whose interfaces share one address (RFC 2328: point-to-point, unnumbered)."""
     lines = []
     for name in interfaces:
         lines += [f"interface {name}", f" ip address {router_id}/32", " ip ospf network point-to-point", " ip ospf area 0",
@@ -92,7 +92,7 @@ def unnumbered(interfaces, router_id, behind=None):
 
 @tap.limit(3600 if LONG else 120)
 def test_unnumbered_with_a_link_that_flaps():
-    """Next hops on no network of ours (onlink), by links that share one address; the west one comes and goes."""
+    """Next hops outside of our networks (onlink), by links that share one address; the west link goes down and up."""
     flaps = 1000 if LONG else 3
     with Lab() as lab:
         west, dut, east = (lab.host(name, name == "dut") for name in ("west", "dut", "east"))
@@ -120,7 +120,7 @@ def test_unnumbered_with_a_link_that_flaps():
         for _ in range(flaps):
             west.run("ip link set eth0 down")
             wait_until(lambda: f"{source}/32" not in learned(operator), "the route by it is taken back", 30)
-            # At once, unless a busy machine held a daemon up for the second after which the other one gives it up.
+            # At once, unless a busy machine stalled a daemon for the second after which the other one declares it dead.
             wait_until(lambda: f"{target}/32" in learned(operator), "the other side's stays", 30)
             began = time.monotonic()
             west.run("ip link set eth0 up")

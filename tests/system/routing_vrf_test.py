@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Two customers with the same addresses behind one turnpike, each in a VRF, and a host that one of them shares
-with the main one."""
+with the main VRF."""
 import os
 import sys
 
@@ -15,7 +15,7 @@ CUSTOMERS = ("red", "blue")
 
 
 def echoes(host):
-    """How many echo requests the kernel of a host was sent, IPv4 and IPv6."""
+    """Number of echo requests that a host's kernel received, IPv4 and IPv6."""
     head, values = [line.split()[1:] for line in host.run("cat /proc/net/snmp").stdout.splitlines()
                     if line.startswith("Icmp:")]
     six = dict(line.split() for line in host.run("cat /proc/net/snmp6").stdout.splitlines())
@@ -37,7 +37,7 @@ def test_overlapping_addresses():
         lab.cable(shared, "eth0", dut, "shared")
         give(shared, 7)
         devices["shared"] = (f"net_af_packet{len(devices)},iface=shared", ["10.0.7.1/24", "2001:db8:7::1/64"])
-        # Red reaches the shared host, and that reaches red's west; blue knows nothing of it.
+        # Red reaches the shared host, and that reaches red's west; blue has no route to it.
         routes = [{"to": "10.0.7.0/24", "via": "10.0.7.2", "port": "shared", "vrf": "red"},
                   {"to": "10.0.1.0/24", "via": "10.0.1.2", "port": "rwest"}]
         running = Turnpike(lab, dut, router_config(devices, routes, vrfs=[{"name": c} for c in CUSTOMERS]))
@@ -53,7 +53,7 @@ def test_overlapping_addresses():
                 assert more == ((3 + n,) * 2 if host is east else (0, 0)), (customer, key, more)
             out = west.run("ping -n -c 2 -i 0.01 -W 1 10.0.7.2", check=False).stdout
             assert (" 0% packet loss" in out) == (customer == "red"), out
-        # Who is told by what comes of an address that both have, is told in his own VRF.
+        # An ICMP error to an address that both VRFs have is routed in the packet's own VRF.
         out = hosts["blue", "west"].run("ping -n -c 1 -W 1 10.0.7.2", check=False).stdout
         assert "From 10.0.1.1 icmp_seq=1 Destination Net Unreachable" in out, out
         running.stop()

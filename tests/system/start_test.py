@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starting turnpike: options, instruction sets, hugepages, refusals."""
+"""Starting turnpike: options, instruction sets, hugepages, errors."""
 import json
 import os
 import subprocess
@@ -13,8 +13,8 @@ from lib.dut import PROGRAM, Turnpike, check_report, patch_config  # noqa: E402
 from lib.hosts import Lab  # noqa: E402
 from lib.sysfs_tree import unpack  # noqa: E402
 
-# Starts a program where no hugepage is free. Only its own mount namespace shows that: the machine's hugepages stay, and
-# so does whoever uses them.
+# Starts a program without free hugepages. Only its mount namespace has that view: the machine's hugepages, and their
+# users, are unaffected.
 NO_HUGEPAGES = ("unshare", "--mount", "sh", "-ec", """
 none=$(mktemp)
 echo 0 >"$none"
@@ -31,7 +31,7 @@ def ring_to_null(**more):
 
 
 def run_for(config, seconds=0.3, eal=(), options=(), under=()):
-    """Run for a moment; returns (exit code, report or None, output)."""
+    """Run for a short time; returns (exit code, report or None, output)."""
     with Lab() as lab:
         t = Turnpike(lab, lab.host("dut"), config, eal, ["--duration", str(seconds), *options], wait=False, under=under)
         code = t.finish(60)
@@ -50,7 +50,7 @@ def test_duration_ends_it():
     code, report, said = run_for(ring_to_null())
     assert code == 0, said
     check_report(report)
-    # By the TSC, whose rate EAL estimates; when to end is the kernel's clock's to say.
+    # By the TSC, whose rate EAL estimates; the end follows the kernel's clock.
     assert 0.3 * 0.99 <= report["duration_s"] < 2, report["duration_s"]
 
 
@@ -177,12 +177,12 @@ def test_core_counters_of_a_recorded_machine():
     check_report(report)
     worker = report["workers"][0]
     assert report["counters"] == {"table": "icelakex", "why": None}, report["counters"]
-    # The recording's 11,160 instructions in 6,200 cycles, 6,200 of 5,200 at the TSC's rate; this run's packets.
+    # The recording has 11,160 instructions in 6,200 cycles, 6,200 of 5,200 at the TSC's rate; packets are this run's.
     assert worker["ipc"] == 1.8 and worker["core_cycles"] == 6_200_000_000, worker
     assert abs(worker["ipp"] - 11_160_000_000 / worker["packets"]) < 1e-6 * worker["ipp"], worker
     assert abs(worker["core_ghz"] - report["tsc_hz"] / 1e9 * 6.2 / 5.2) < 1e-6, worker["core_ghz"]
     assert worker["core"]["says"] == "33 % of cycles wait for L3" and worker["core"]["why"] is None, worker["core"]
-    # net_null gives packets as fast as they are taken: the worker is busy, and its core waits.
+    # net_null delivers packets without limit: the worker is busy, and its core waits.
     assert report["verdict"]["bound"] == "l3" and report["verdict"]["from"] == "measured", report["verdict"]
     assert "core of" in said and "verdict  l3 (measured)" in said, said
 
@@ -201,7 +201,7 @@ def test_pcie_bill_of_a_named_profile():
     west, east = (port["pcie"] for port in report["ports"])
     assert west["modelled"]["source"] == "modelled" and west["modelled"]["profile"] == "ixgbe"
     assert west["modelled"]["link"]["mps_bytes"] == 256
-    # 64-byte frames: a line read to be sent and one written when received, and descriptors.
+    # 64-byte frames: a cache line read on TX and one written on RX, and descriptors.
     assert west["modelled"]["per_packet"]["lines"]["rd_cur"] >= 1
     assert west["counted"] is None and west["why"]["counted"]
     assert east["modelled"] is None and "niantic-dpdk" in east["why"]["modelled"]
@@ -220,7 +220,7 @@ def test_a_pool_that_does_not_fit():
 
 
 def with_list(rules, **more):
-    """A patch with one access list, bound at both ends."""
+    """A cross-connect with one ACL, bound at both ends."""
     ends = ({"device": device, "acl": {direction: "edge"}} for device, direction in (("net_ring0", "in"),
                                                                                     ("net_null0", "out")))
     return patch_config(*ends, acl=[{"name": "edge", "rules": rules, **more}])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An operator steers a router under traffic that is checked by its sequence: what is not steered loses nothing, and
-what is undone or saved is as it was. Each test prints what was offered, lost and wrong."""
+"""Configuration changes of a router under traffic that is checked by sequence numbers: unaffected traffic loses nothing, and
+rolled back or saved configurations equal the original. Each test prints offered, lost and wrong packets."""
 import json
 import os
 import random
@@ -16,11 +16,11 @@ from lib.dut import LONG, SANITIZED, Turnpike, router_config  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
 from lib.telemetry import Telemetry  # noqa: E402
 
-# A worker that shares its CPU is away for tens of milliseconds: the rings hold what comes in 80, or with a sanitizer in
-# 800.
+# A worker that shares its CPU is descheduled for tens of milliseconds: the rings hold the packets of 80, or with a sanitizer
+# of 800.
 RATE, DESCRIPTORS = "5k" if SANITIZED else "50k", 4096
 FORWARDS_AGAIN_S = 15 if SANITIZED else 3
-SEED = 20240229  # of the random changes; with TURNPIKE_LONG=1 another one each time
+SEED = 20240229  # of the random changes; with TURNPIKE_LONG=1 a new one each time
 LISTS = {"acl": [{"name": "l", "default": "permit", "rules": []}]}
 
 
@@ -30,7 +30,7 @@ def device(n, rate=RATE):
 
 
 class Steered:
-    """A router between two generators, each of which checks what the other sends; nothing should come to a third
+    """A router between two generators, each of which checks the other's packets; no packets should arrive at a third
     port."""
 
     def __init__(self, lab, **more):
@@ -53,14 +53,14 @@ class Steered:
         return self.telemetry.ask(f"/ethdev/xstats,{port}")
 
     def books(self):
-        """Offered, lost and wrong until now."""
+        """Offered, lost and wrong packets so far."""
         counts = [self.counts(port) for port in range(3)]
         wrong = sum(c[f"gen_{kind}"] for c in counts[:2] for kind in ("duplicated", "reordered", "damaged"))
         return (sum(c["gen_sent"] for c in counts[:2]), sum(c["gen_lost"] for c in counts[:2]),
                 wrong + (counts[2] or {}).get("gen_received", 0))
 
     def settle(self):
-        """What is under way arrives."""
+        """Wait for packets in flight."""
         time.sleep(0.2)
         return self.books()
 
@@ -70,7 +70,7 @@ class Steered:
         return self.turnpike.stop()
 
     def kill(self):
-        """As by kill -9; it is waited for."""
+        """Kill with SIGKILL, and wait for its end."""
         self.operator.close()
         self.telemetry.close()
         self.turnpike.process.send_signal(signal.SIGKILL)
@@ -78,7 +78,7 @@ class Steered:
 
 
 class Nothing:
-    """That nothing is lost or wrong inside the block."""
+    """Checks that nothing is lost or wrong inside the block."""
 
     def __init__(self, steered, what):
         self.steered, self.what = steered, what
@@ -140,7 +140,7 @@ def test_bad_input_loses_nothing():
 
 
 def test_churn_loses_nothing_of_stable_routes():
-    """Routes that cover the stable ones come and go and lead elsewhere, too: none may ever count for them."""
+    """Routes that cover the stable ones are added, deleted and moved, too: none may ever be used for them."""
     with Lab() as lab:
         s = Steered(lab)
         around = ["198.18.0.0/23", "198.18.0.0/16", "198.0.0.0/8", "0.0.0.0/0"]
@@ -186,7 +186,7 @@ def test_every_packet_is_judged_by_the_old_list_or_the_new():
         assert judged["denied"] == 0, judged["denied"]
         count = next(r for r in judged["rules"] if r["name"] == "all")
         assert count["packets"] == judged["permitted"] > 1000, (count["packets"], judged["permitted"])
-        assert set(report["drops"]) <= {"local_protocol"}, report["drops"]  # what p2 sends
+        assert set(report["drops"]) <= {"local_protocol"}, report["drops"]  # packets from p2
 
 
 def everything_shown(operator):
@@ -238,13 +238,13 @@ def test_what_nobody_confirms_is_exactly_as_before():
 
 
 def random_edit(chosen):
-    host = f"10.0.{chosen.randrange(3)}.{chosen.randrange(3, 12)}"  # .2 are those of the traffic
+    host = f"10.0.{chosen.randrange(3)}.{chosen.randrange(3, 12)}"  # .2 are the generators' addresses
     prefix = f"{chosen.choice((11, 12, 203))}.{chosen.randrange(32)}.{chosen.randrange(4)}.0/{chosen.choice((14, 22, 24))}"
     if prefix.endswith(("/14", "/22")):
         first, second = prefix.split(".")[:2]
         prefix = f"{first}.{int(second) & 28}.0.0/{prefix.split('/')[1]}"
     leads = {"via": host} if chosen.random() < 0.8 else {"type": "blackhole"}
-    if chosen.random() < 0.3:  # what is below it is what other edits make
+    if chosen.random() < 0.3:  # longer prefixes come from other edits
         beyond = [host] + [f"{chosen.choice((11, 12, 203))}.{chosen.randrange(32)}.{chosen.randrange(4)}.1" for _ in range(2)]
         leads = {"via": chosen.sample(beyond, chosen.choice((1, 2))), "recursive": True}
     verb = chosen.choice(("add", "replace", "del"))
@@ -294,7 +294,7 @@ def test_after_random_changes_it_is_as_if_started_from_what_it_saves():
 
 
 def test_a_device_vanishes_and_is_there_again():
-    """Nothing is lost but what was to leave there, and that is counted."""
+    """Only packets to that port are lost, and they are counted."""
     with Lab() as lab:
         s = Steered(lab)
 
@@ -314,17 +314,17 @@ def test_a_device_vanishes_and_is_there_again():
             wait_until(lambda: shown()["link"] == "removed", "it vanishes")
             s.operator.result("routes", lines=lines_of("add", others))
             s.operator.result("routes", lines=lines_of("del", others))
-            assert shown()["link"] == "removed", "nobody asked for it"
+            assert shown()["link"] == "removed", "no request replaced it"
             assert ask()["reopened"] == ["p2"]
             gone = f"port 'p2': its device {plain},vanish=200 is gone"
             wait_until(lambda: s.turnpike.output().count(gone) == 2, "it was there again, and is not")
-            # Asked for, and not there: refused, and what is there goes on.
+            # A reload while the device is missing is refused, and the running configuration stays.
             bad = json.dumps(s.config).replace(plain, plain + ",vanish=no")
             assert "vanish=no' cannot be opened" in s.operator.error("apply", name="bad.yaml", text=bad)["what"]
             assert shown()["link"] == "removed"
         before = refused()
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])
-        wait_until(lambda: refused() > before + 100, "what is to leave there is dropped")
+        wait_until(lambda: refused() > before + 100, "packets to that port are dropped")
         assert s.operator.result("reload")["reopened"] == ["p2"]
         wait_until(lambda: shown()["link"] == "up", "it is as in the file")
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])

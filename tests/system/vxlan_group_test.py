@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""VXLAN's multicast underlay beside Linux's own: leaves are kernels whose vxlan devices are in a group, behind a switch of
-a kernel's that snoops: it asks who is in which group, and sends what is to a group to those alone.
+"""VXLAN's multicast underlay with Linux as peers: leaves are kernels whose vxlan devices are in a group, behind a kernel's
+bridge with multicast snooping: it queries membership, and forwards multicast to members only.
 
   h0 10.1.0.1 -- p0 | turnpike, bridge lan | up 10.0.9.1 -- switch -- 10.0.9.2 leaf2, vxlan 10.1.0.2
                                                               \\---- 10.0.9.3 leaf3, vxlan 10.1.0.3
@@ -24,12 +24,12 @@ from vxlan_test import NETWORK, OUTER, Fabric, capture  # noqa: E402
 GROUP = {4: "239.1.2.3", 6: "ff05::1234"}
 GROUP_MAC = {4: "01:00:5e:01:02:03", 6: "33:33:00:00:12:34"}
 MARK = b"once and no more"
-FORGOTTEN_S = 4  # after which the switch forgets a member that does not answer
-LEFT_S = 2  # until it knows that one has left: sooner than it forgets
+FORGOTTEN_S = 4  # after which the switch removes a member that does not report
+LEFT_S = 2  # until it removes a member that has left: sooner than by timeout
 
 
 class GroupFabric(Fabric):
-    """Linux's leaves flood to the group, and learn who is where; the switch asks every second."""
+    """Linux's leaves flood to the group, and learn each other's stations; the switch queries every second."""
 
     def __init__(self, lab, family, versions="mcast_igmp_version 3 mcast_mld_version 2", **more):
         group = {"name": "all", "vni": NETWORK, "local": OUTER[family].format(1), "remote": GROUP[family],
@@ -37,7 +37,7 @@ class GroupFabric(Fabric):
         self.versions = versions
         super().__init__(lab, family, leaves=(2, 3), **more)
         self.ask_every_second()
-        # While it forwards, as an operator does.
+        # By control requests, while turnpike forwards.
         self.operator.result("change", do=[{"add": {"tunnel": group}},
                                            {"add": {"member": {"bridge": "lan", "port": "all"}}}])
 
@@ -49,11 +49,11 @@ class GroupFabric(Fabric):
         return f"group {GROUP[self.family]} dev eth0 ttl 4"
 
     def flood(self, leaf, others):
-        """They find each other by the group."""
+        """The leaves find each other by the group."""
 
     def ask_every_second(self):
-        """In hundredths of a second. A member that does not answer is forgotten after FORGOTTEN_S; one whose report was
-        seen a second and a half ago at most, two seconds later at the soonest."""
+        """In hundredths of a second. A member that does not report is removed after FORGOTTEN_S; a member whose report arrived
+        at most a second and a half ago, at the earliest two seconds later."""
         self.switch.run("sysctl -qw net.ipv6.conf.br0.disable_ipv6=0 net.ipv6.conf.br0.accept_dad=0")
         self.switch.run("ip addr add fe80::5/64 dev br0 nodad")
         self.switch.run(f"ip link set br0 type bridge {self.versions} mcast_query_interval 100 "
@@ -62,13 +62,13 @@ class GroupFabric(Fabric):
         self.switch.run("ip link set br0 type bridge mcast_snooping 1 mcast_querier 1")
 
     def joined(self, group=None):
-        """The switch's cables on which somebody is in the group."""
+        """The switch's ports with members of the group."""
         said = json.loads(self.switch.run("bridge -j mdb show dev br0").stdout)
         return {m["port"] for part in said for m in part.get("mdb", []) if m["grp"] == (group or GROUP[self.family])}
 
 
 def reread(path, fabric, what, message):
-    """tshark finds what it is told to find, from us, and nothing wrong in any of it."""
+    """tshark finds the expected messages from us, and no error in any."""
     if shutil.which("tshark") is None:
         tap.skip("tshark is not installed")
     fields = ("eth.dst", "eth.src", "ip.ttl", "ipv6.hlim", message, "_ws.expert.message", "_ws.malformed")
@@ -85,11 +85,11 @@ def reread(path, fabric, what, message):
 
 
 def behind_a_switch(family):
-    """Group and endpoints beside leaves that find each other by the group; our reports keep us in it."""
+    """Group and VTEPs with leaves that find each other by the group; our reports keep us in it."""
     with Lab() as lab:
         f = GroupFabric(lab, family)
         both = {"m1", "m2", "m3"}
-        wait_until(lambda: f.joined() == both, lambda: f"the switch knows who is in the group: {f.joined()}")
+        wait_until(lambda: f.joined() == both, lambda: f"the switch has learned the members: {f.joined()}")
         once = ethernet(BROADCAST, mac("02:00:00:00:00:77"), 0x88B5, MARK + bytes(64))
 
         def traffic():
@@ -99,7 +99,7 @@ def behind_a_switch(family):
                 f.leaves[n].run("ip neigh flush dev vx0")
                 ping(f.leaves[n], "10.1.0.1")
                 ping(f.leaves[n], "2001:db8:1::1")
-            ping(f.leaves[2], "10.1.0.254")  # the bridge's own
+            ping(f.leaves[2], "10.1.0.254")  # the bridge's address
             ping(f.h0, "10.1.0.2", "-s 1472 -M do")
             wire = f.h0.raw("eth0")
             wire.send(once)
@@ -128,13 +128,13 @@ def behind_a_switch(family):
         assert all((leaf.mac("vx0"), f"leaf{n}") in known for n, leaf in f.leaves.items()), known
         drops = f.operator.show("drops")["drops"]
         assert not [d for d, n in drops.items() if d.startswith(("vxlan", "tunnel")) and n], drops
-        # A leaf that nobody has configured is a stranger, by the group too.
+        # A leaf without a configured tunnel is unknown, by the group, too.
         f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "leaf3"}}},
                                         {"del": {"tunnel": {"name": "leaf3"}}}])
         f.leaves[3].run("ip neigh flush dev vx0")
         ping(f.leaves[3], "10.1.0.1", "-W 1", check=False, count=1, wait=1)
         assert f.operator.show("drops")["drops"]["vxlan_endpoint"] >= 1
-        # Without the group the switch is told at once, and each endpoint gets its own.
+        # Without the group the switch gets a leave at once, and each VTEP its own copy.
         f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                         {"del": {"tunnel": {"name": "all"}}}])
         wait_until(lambda: "m1" not in f.joined(), "we have left", LEFT_S)
@@ -155,14 +155,14 @@ def test_behind_a_switch_over_ipv6():
 
 
 def test_older_switches():
-    """Routers of version 2 are answered in version 2: the switch keeps us, and forgets us at once when we leave."""
+    """Version 2 queriers get version 2 reports: the switch keeps us as a member, and removes us at once when we leave."""
     with Lab() as lab:
         f = GroupFabric(lab, 4, versions="mcast_igmp_version 2")
-        wait_until(lambda: "m1" in f.joined(), lambda: f"the switch knows us: {f.joined()}")
+        wait_until(lambda: "m1" in f.joined(), lambda: f"the switch has learned our membership: {f.joined()}")
 
         def wait():
             time.sleep(FORGOTTEN_S + 1)
-            wait_until(lambda: "m1" in f.joined(), "who answers is known")
+            wait_until(lambda: "m1" in f.joined(), "members that report are learned")
             f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                             {"del": {"tunnel": {"name": "all"}}}])
             wait_until(lambda: "m1" not in f.joined(), "we have left", LEFT_S)
@@ -173,7 +173,7 @@ def test_older_switches():
 
 
 def test_beside_the_kernel_s_own():
-    """A kernel that has the underlay's interface, too, and is in a group of its own there: the switch knows of both."""
+    """A kernel that has the underlay's interface, too, and has joined another group there: the switch learns both."""
     with Lab() as lab:
         box = lab.host("box")
         device = {"descriptors": 512}
@@ -191,15 +191,15 @@ def test_beside_the_kernel_s_own():
 
         def known():
             return {g for g in both if "m1" in f.joined(g)}
-        wait_until(lambda: known() == both, lambda: f"the switch knows of both: {known()}")
+        wait_until(lambda: known() == both, lambda: f"the switch has learned both groups: {known()}")
         time.sleep(FORGOTTEN_S + 1)
         wait_until(lambda: known() == both, lambda: f"both answer: {known()}")
         ping(f.leaves[2], "10.1.0.1")
         member.close()
-        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its own", LEFT_S)
+        wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its group", LEFT_S)
         time.sleep(2)
         wait_until(lambda: known() == {GROUP[4]}, "we have not")
-        # An address of the kernel's is ours, too: where it is an endpoint's, the tunnel leads to ourselves.
+        # The kernel's addresses are ours, too: a tunnel to one of them leads to ourselves.
         refused = lambda: f.operator.show("drops")["drops"].get("tunnel_to_self", 0)  # noqa: E731
         assert refused() == 0
         box.run("ip addr add 10.0.9.2/24 dev up")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""VXLAN beside Linux's own: leaves are kernels with vxlan devices, behind turnpike's tunnels over IPv4 and IPv6.
+"""VXLAN with Linux as peers: leaves are kernels with vxlan devices, behind turnpike's tunnels over IPv4 and IPv6.
 
   h0 10.1.0.1 -- p0 | turnpike, bridge lan 10.1.0.254 | up 10.0.9.1 -- underlay -- 10.0.9.2 leaf2, vxlan 10.1.0.2
                                                                            \\---- 10.0.9.3 leaf3, vxlan 10.1.0.3
@@ -25,7 +25,7 @@ NETWORK = 100
 
 
 class Fabric:
-    """h0 behind a port, leaves behind tunnels; the underlay is a bridge of a kernel's."""
+    """h0 behind a port, leaves behind tunnels; the underlay is a kernel's bridge."""
 
     def __init__(self, lab, family, leaves=(2,), mtu=1500, tunnel=None, member=None, simnic=False, **more):
         self.lab, self.family, self.mtu, self.tunnel = lab, family, mtu, tunnel
@@ -59,7 +59,7 @@ class Fabric:
                          "addresses": ["10.1.0.254/24"]}],
             **more})
         self.operator = Operator(self.socket)
-        if simnic:  # the other end of its wire
+        if simnic:  # the peer generator's end
             self.dut.run(f"ip link set m1 netns {middle.ns}")
             middle.run(f"ip link set m1 mtu {outer_mtu} master br0 up")
 
@@ -78,7 +78,7 @@ class Fabric:
         return leaf
 
     def device_more(self):
-        """What else Linux's device is told."""
+        """More settings of Linux's vxlan device."""
         return "udpcsum" if (self.tunnel or {}).get("checksum") else ""
 
     def flood(self, leaf, others):
@@ -90,7 +90,7 @@ class Fabric:
 
 
 def capture(fabric, what, host=None, interface="eth0"):
-    """What of the underlay leaf2, or another host, sees, while what() runs, as a file's name."""
+    """A capture of leaf2's, or another host's, underlay traffic while what() runs, as a file name."""
     path = os.path.join(fabric.running.folder.name, "underlay.pcap")
     dump = (host or fabric.leaves[2]).start(f"tcpdump -q --immediate-mode -i {interface} -U -w {path}", stderr=-1, text=True)
     wait_until(lambda: "listening" in dump.stderr.readline(), "tcpdump listens")
@@ -101,7 +101,7 @@ def capture(fabric, what, host=None, interface="eth0"):
 
 
 def reread(path):
-    """tshark finds tunnels in it, both ways, and no error in any packet, checksums included."""
+    """tshark finds tunnel packets in both directions, and no error in any packet, checksums included."""
     if shutil.which("tshark") is None:
         tap.skip("tshark is not installed")
     checks = [word for layer in ("ip", "udp", "tcp") for word in ("-o", f"{layer}.check_checksum:TRUE")]
@@ -129,11 +129,11 @@ def beside_linux(family):
                 ping(f.h0, f"10.1.0.{n}")
                 ping(f.h0, f"2001:db8:1::{n}")
             ping(f.leaves[2], "10.1.0.1")
-            ping(f.leaves[2], "10.1.0.254")  # the bridge's own, through the tunnel
-            ping(f.h0, "10.1.0.2", "-s 1472 -M do")  # all that fits, in one piece
+            ping(f.leaves[2], "10.1.0.254")  # the bridge's address, through the tunnel
+            ping(f.h0, "10.1.0.2", "-s 1472 -M do")  # the largest packet, unfragmented
         reread(capture(f, traffic))
         before = f.counted()
-        ping(f.leaves[2], "10.1.0.3")  # by their own tunnels: nothing of it comes by us
+        ping(f.leaves[2], "10.1.0.3")  # by their own tunnels: none of it passes turnpike
         assert f.counted()["leaf3"]["tx_packets"] - before["leaf3"]["tx_packets"] <= 2, (before, f.counted())
         assert iperf(lab, f.h0, f.leaves[2], "10.1.0.2")["sum_received"]["bytes"] > 1_000_000
         assert iperf(lab, f.leaves[3], f.h0, "10.1.0.1", UDP)["sum"]["lost_percent"] < 20
@@ -158,13 +158,13 @@ def test_beside_linux_over_ipv6():
 
 
 def test_other_ports():
-    """A second tunnel to the same leaf, of the same VNI, by a port of its own, which comes and goes while it forwards."""
+    """A second tunnel to the same leaf, with the same VNI and another UDP port, added and deleted under traffic."""
     with Lab() as lab:
         f = Fabric(lab, 4)
         leaf = f.leaves[2]
         leaf.run(f"ip link add vx1 mtu 1500 type vxlan id {NETWORK} local 10.0.9.2 remote 10.0.9.1 dstport 8472")
         leaf.run("ip link set vx1 up")
-        leaf.run("sysctl -qw net.ipv4.conf.all.arp_ignore=1")  # each by its own device
+        leaf.run("sysctl -qw net.ipv4.conf.all.arp_ignore=1")  # each answers by its own device
         leaf.run("ip addr add 10.1.1.2/24 dev vx1")
         f.h0.run("ip addr add 10.1.1.1/24 dev eth0")
         second = {"name": "second", "vni": NETWORK, "local": "10.0.9.1", "remote": "10.0.9.2", "mtu": 1500}
@@ -189,7 +189,7 @@ def test_other_ports():
 
 
 def questions(fabric, what):
-    """How many questions of h0's for an address leaf2 sees behind its tunnel, while what() runs: of ARP, and of IPv6."""
+    """Number of h0's requests for an address, by ARP and by IPv6 ND, that leaf2 receives by its tunnel while what() runs."""
     wire = fabric.leaves[2].raw("vx0")
     what()
     seen = []
@@ -202,7 +202,7 @@ def questions(fabric, what):
 
 
 def test_questions_that_tunnels_are_spared():
-    """neigh_suppress: once it is known who has an address, who asks is answered here (RFC 9161)."""
+    """neigh_suppress: once a binding is learned, requests are answered here (RFC 9161)."""
     with Lab() as lab:
         f = Fabric(lab, 4, leaves=(2, 3), member={"neigh_suppress": True})
         addresses = ("10.1.0.2", "2001:db8:1::2")
@@ -216,7 +216,7 @@ def test_questions_that_tunnels_are_spared():
         assert questions(f, ask) == (0, 0)
         neighbours = {n["dst"]: n["lladdr"] for n in json.loads(f.h0.run("ip -j neigh show dev eth0").stdout) if "lladdr" in n}
         assert all(neighbours[a] == f.leaves[2].mac("vx0") for a in addresses), neighbours
-        # Who asks for one that is not there is heard by all; and that goes on, too, when leaf2 is forgotten.
+        # Requests for an unknown address are flooded, and still are after leaf2's entry expires.
         arp, nd = questions(f, lambda: ping(f.h0, "10.1.0.77", "-W 1", check=False, count=1, wait=1))
         assert arp >= 1, arp
         f.operator.result("change", do=[{"replace": {"member": {"bridge": "lan", "port": "leaf2"}}}])
@@ -226,7 +226,7 @@ def test_questions_that_tunnels_are_spared():
 
 
 def checksums_by_the_device(family):
-    """What it puts in, Linux finds right; what it finds wrong goes no further; what it finds right is taken."""
+    """Linux accepts checksums that the device inserts; packets that the device marks bad are dropped, and good ones accepted."""
     with Lab() as lab:
         f = Fabric(lab, family, tunnel={"checksum": True}, simnic=True)
         leaf = f.leaves[2]
@@ -240,7 +240,7 @@ def checksums_by_the_device(family):
                 ping(f.h0, address)
                 ping(f.h0, address, "-s 1402 -M do")
         reread(capture(f, traffic))
-        at = 14 + (20 if family == 4 else 40)  # UDP's header
+        at = 14 + (20 if family == 4 else 40)  # the UDP header
         ours = theirs = 0
         while (frame := receive_all(wire)) is not None:
             if len(frame) > at + 16 and frame[at + 2:at + 4] == (4789).to_bytes(2, "big") and frame[at + 8] == 8:
@@ -261,7 +261,7 @@ def checksums_by_the_device(family):
 
 
 def receive_all(wire):
-    """As receive_frame(), what was sent there, too."""
+    """Like receive_frame(), with the frames sent there, too."""
     wire.settimeout(0.2)
     try:
         return wire.recv(65536)
@@ -286,7 +286,7 @@ def test_jumbo():
 
 
 def test_path_mtu():
-    """A tunnel that takes less than its bridge: hosts are told, and send what it takes."""
+    """A tunnel with a lower MTU than its bridge: hosts get ICMP errors, and send packets that fit."""
     with Lab() as lab:
         f = Fabric(lab, 4, tunnel={"mtu": 1400})
         ping(f.h0, "10.1.0.2")
@@ -304,7 +304,7 @@ def vxlan(inner, flags=0x08, network=NETWORK, reserved=0):
 
 
 def test_what_is_not_ours_goes_no_further():
-    """Crafted packets of leaf2's, each dropped under its reason, and the books balance."""
+    """Crafted packets from leaf2, each dropped with its reason, and the balance holds."""
     with Lab() as lab:
         f = Fabric(lab, 4)
         leaf = f.leaves[2]
@@ -334,7 +334,7 @@ def test_what_is_not_ours_goes_no_further():
         for some in bad.values():
             for one in some:
                 wire.send(one)
-        wire.send(packet(vxlan(frame)))  # a sound one behind them: all have been seen when it was
+        wire.send(packet(vxlan(frame)))  # a valid packet last: when it arrives, all have been processed
 
         def drops():
             return f.operator.show("drops")["drops"]

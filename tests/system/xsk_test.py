@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""net_xsk between real hosts: under turnpike and dpdk-testpmd, with few privileges, and when it ends badly."""
+"""net_xsk between hosts: under turnpike and dpdk-testpmd, with few privileges, and after crashes."""
 import os
 import signal
 import subprocess
@@ -31,7 +31,7 @@ def ping(host, address, options="", count=5):
 
 
 def counters(host):
-    """What its kernel has received and sent by eth0, in packets."""
+    """Packets that its kernel has received and sent by eth0."""
     return tuple(int(host.run(f"cat /sys/class/net/eth0/statistics/{way}_packets").stdout) for way in ("rx", "tx"))
 
 
@@ -51,7 +51,7 @@ def test_jumbo_frames_in_small_buffers():
 
 
 def test_frames_at_the_edge_of_a_buffer():
-    """An MTU whose frames fit a buffer but for XDP's headroom, and one that fits a large buffer but no chunk."""
+    """An MTU whose frames exceed a buffer only by XDP's headroom, and one that fits a large buffer but no chunk."""
     for mtu, buffer_size in ((1950, 2176), (5000, 6000)):
         with Lab() as lab:
             west, dut, _east = two_hosts(lab, mtu)
@@ -70,7 +70,7 @@ def test_fragments():
         ping(east, "2001:db8::1", "-s 20000")
         iperf(lab, west, east, "10.0.0.2", "-u -b 20M -l 8000 -k 150")
         report = running.stop()
-        # A kernel says something by itself at any moment (MLD, router solicitations), at the last one too.
+        # A kernel may send packets by itself at any time (MLD, router solicitations), also at the last moment.
         assert set(report["drops"]) <= {"stopping"} and report["balance"]["drops"] < 10, report["drops"]
 
 
@@ -88,7 +88,7 @@ def test_generic_mode_and_every_packet_on_the_bill():
         after = {name: counters(host) for name, host in hosts.items()}
         report = running.stop()
         assert [p["driver"] for p in report["ports"]] == ["net_xsk", "net_xsk"]
-        # By the hosts' own counters. A kernel sends something by itself at any moment (MLD): before and behind them, too.
+        # By the hosts' own counters. A kernel may send packets by itself (MLD): before and after the test's, too.
         for port in report["ports"]:
             got, sent = (now - was for now, was in zip(after[port["name"]], before[port["name"]]))
             assert sent <= port["rx_packets"] <= sent + 20, (port["name"], sent, port["rx_packets"])
@@ -140,7 +140,7 @@ def test_an_interface_that_goes_under_load_and_comes_back():
 
 
 def keeper(folder):
-    """An operator's filter: ping stays with the kernel."""
+    """An operator's filter that leaves ping to the kernel."""
     path = os.path.join(folder, "keep.yaml")
     with open(path, "w", encoding="utf-8") as file:
         file.write("- {protocol: icmp}\n- {protocol: arp}\n")
@@ -152,8 +152,8 @@ def test_a_filter_leaves_packets_with_the_kernel():
         west, dut, _east = two_hosts(lab)
         dut.run("ip addr add 10.0.0.9/24 dev w0")
         running = Turnpike(lab, dut, patch_config(f"{WEST},filter={keeper(folder)}", EAST))
-        ping(west, "10.0.0.9")  # the kernel answers on an interface that turnpike has
-        ping(west, "2001:db8::2")  # everything else is turnpike's
+        ping(west, "10.0.0.9")  # the kernel replies on an interface that turnpike uses
+        ping(west, "2001:db8::2")  # everything else goes to turnpike
         report = running.stop()
         assert report["balance"]["rx"] >= 10, report["balance"]
 
@@ -172,7 +172,7 @@ MEMLOCK = 8 << 20  # Debian's default
 
 
 def limited(lab, host, config, capabilities, memlock=MEMLOCK, wait=True):
-    """turnpike with root's files, but these capabilities only."""
+    """turnpike as root, but with these capabilities only."""
     wanted = "".join(f",+{name}" for name in capabilities)
     return Turnpike(lab, host, config, wait=wait, under=[
         "prlimit", f"--memlock={memlock}", "setpriv", f"--bounding-set=-all{wanted}", f"--inh-caps=-all{wanted}"])
@@ -182,7 +182,7 @@ ENOUGH = ("net_raw", "net_admin", "bpf")
 
 
 def small_config(west=WEST, east=EAST):
-    """Both ports' buffers, which are one UMEM, fit into the usual limit."""
+    """Both ports' buffers, which share a UMEM, fit into the usual limit."""
     ports = [{"device": device, "descriptors": 256} for device in (west, east)]
     return patch_config(*ports, eal="-l 0-1 --no-pci --no-huge --no-shconf -m 128", mempool={"buffers": 2048})
 
@@ -212,7 +212,7 @@ OBJECT = os.path.join(BUILD, "drivers/net/xsk/program/xsk.bpf.o")
 
 
 def test_with_a_pinned_map_one_capability_is_enough():
-    """The program and its map are another's: here bpftool puts them there, and takes them away."""
+    """The program and its map belong to another program: here bpftool pins and removes them."""
     with tempfile.TemporaryDirectory() as folder, Lab() as lab:
         west, dut, _east = two_hosts(lab)
         subprocess.run(["mount", "-t", "bpf", "bpf", folder], check=True)

@@ -108,13 +108,11 @@ struct port {
 enum class interface_kind : uint8_t { patched, routed, bridged };
 inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
-/// The interface of a (port, VLAN), or a routed interface of a bridge. The interface of a port's untagged frames
-/// has the port's name, others the name of their port or bridge and VLAN: west.100.
-/// A VRF (virtual routing and forwarding table).
+/// A VRF: a separate route table for its interfaces.
 struct vrf {
-    uint32_t table = 0;   ///< its number
-    route_set routes{};   ///< compared separately
-    route_set learned{};  ///< likewise: from the kernel's table of that number
+    uint32_t table = 0;   ///< table number in the kernel
+    route_set routes{};   ///< compared by themselves
+    route_set learned{};  ///< likewise: of the kernel's table of that number
     origin where{};
     bool operator==(const vrf& other) const noexcept { return table == other.table; }
 };
@@ -128,6 +126,8 @@ enum class reverse_path : uint8_t {
 };
 inline constexpr std::string_view reverse_path_names[] = {"off", "loose", "strict"};
 
+/// The interface that (port, VLAN) selects, or a bridge's routing interface. A port's untagged interface has
+/// the port's name; others are named after their port or bridge and VLAN: west.100.
 struct interface {
     interface_kind kind = interface_kind::routed;
     std::string port{};    ///< or tunnel; empty: a routed interface of a bridge

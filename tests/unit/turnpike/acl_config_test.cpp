@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access lists in the configuration: what they come to, and what each wrong one is told.
+// ACLs in the configuration: parsed rules, and the error of each invalid one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

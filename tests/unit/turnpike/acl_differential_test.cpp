@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random packets through the whole path against random lists, and what a plain reading of the lists
-// says of each: rule by rule, field by field, from the top. Every packet's fate and every rule's
+// Random packets through the whole path against random ACLs, compared with a plain reference that evaluates
+// the list rule by rule, field by field, from the top. Every packet's verdict and every rule's
 // counters must agree.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -333,7 +333,8 @@ std::vector<uint32_t> numbers(const std::vector<byte_vector>& frames) {
     return out;
 }
 
-/// Bursts of one interface are stage plain's, and of several ones stage parse's: packets of both come by.
+/// Bursts of one interface are stage plain's, and of several ones stage parse's: packets of both
+/// come by.
 class differential_lists : public ::testing::TestWithParam<bool> {};
 
 TEST_P(differential_lists, random_lists_on_the_routed_path) {

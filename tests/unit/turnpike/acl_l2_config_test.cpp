@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// L2 lists in the configuration: what they come to, how they are written and edited, and what each wrong one
-// is told.
+// L2 ACLs in the configuration: parsed rules, their YAML, edits, and the error of each invalid one.
 #include "complaints.hpp"
 #include "sources/edits.hpp"
 #include "sources/yaml_writer.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// L2 lists on bridges' members: what they judge and when, and random frames against random lists beside what
-// a plain reading of the lists says of each: rule by rule, field by field, from the top.
+// L2 ACLs on bridge members: where they apply, and random frames against random lists, compared with
+// a plain reference that evaluates the list rule by rule, field by field, from the top.
 #include <fmt/format.h>
 
 #include <random>
@@ -58,7 +58,8 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
     EXPECT_EQ(l.learnt(), "p0 01, p0 09, p1 02") << "who is denied is not learnt";
 }
 
-/// Of frames that bridges do not forward, too; and what they flood is judged copy by copy on its way out.
+/// Of frames that bridges do not forward, too; and what they flood is judged copy by copy on its
+/// way out.
 TEST(acl_l2, judges_reserved_frames_and_copies) {
     const std::string lists =
         "acl:\n  - {name: no-arp, layer: 2, default: permit, rules: [{action: deny, ethertype: "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access lists on the whole path of a packet, routed and patched: what each rule matches, what is
-// judged at all, who wins, and what is counted.
+// ACLs on the whole path of a packet, routed and cross-connected: matches of each rule, packets that lists apply
+// to, precedence, and counters.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
@@ -425,8 +425,9 @@ std::string routed_vlans(const std::string& lists, const std::string& bind,
     return out;
 }
 
-/// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage plain, or parse where
-/// the packet is not plain), and in a burst of several interfaces (stage parse).
+/// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage
+/// plain, or parse where the packet is not plain), and in a burst of several interfaces (stage
+/// parse).
 class routed_tags : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 
 TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bridges and VLANs as strangers write them: what is taken, what each wrong one is told, and that what is
-// written by us is read as it was.
+// Bridges and VLANs in the configuration: accepted forms, the error of each invalid one, and that written YAML
+// parses to the same state.
 #include <gtest/gtest.h>
 
 #include "complaints.hpp"

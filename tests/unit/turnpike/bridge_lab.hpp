@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bridge between rings: frames in, and what comes out where.
+// A bridge between rings: frames in, and frames out by port.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routers beside bridges, lists of both, and bridges that change while they run.
+// Routing interfaces of bridges, ACLs of both, and bridges that change under traffic.
 #include "bridge_lab.hpp"
 
 namespace turnpike {
@@ -66,7 +66,8 @@ TEST(routing, between_bridge_vlan_and_port) {
               (std::vector{frame(everybody, station(1), 5), frame(station(66), station(1), 6)}));
 }
 
-/// ARP by a bridge: the question is flooded, the answer is for us, and what waited goes where he is.
+/// ARP by a bridge: the question is flooded, the answer is for us, and what waited goes where he
+/// is.
 TEST(routing, asks_through_the_bridge) {
     lab l(routers);
     const byte_vector in = ethernet(type4, ip(host2, 0x0a000109), p2_mac, station(2));
@@ -101,7 +102,8 @@ TEST(routing, our_own_address_is_nobody_elses) {
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
-/// An address has others of the same CRC (the difference of two is one whose CRC is 0): they do not stand for it.
+/// An address has others of the same CRC (the difference of two is one whose CRC is 0): they do not
+/// stand for it.
 TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
     lab l(routers);
     byte_vector same_crc = bridge_mac;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bridges on the whole path of a frame: who is learnt, where frames go and with which tags, what goes no
-// further.
+// Bridges on the whole path of a frame: learning, forwarding, egress tags, and drops.
 #include "bridge_lab.hpp"
 
 namespace turnpike {
@@ -61,7 +60,8 @@ TEST(bridge, floods_whole_bursts) {
     EXPECT_EQ(l.controller().report().total().originated, 32U * 7U);
 }
 
-/// Where there are fewer buffers than a burst wants, they go as far as they go; the last member needs none.
+/// Where there are fewer buffers than a burst wants, they go as far as they go; the last member
+/// needs none.
 TEST(bridge, floods_without_buffers) {
     lab l(three);
     std::vector<rte_mbuf*> some, held;
@@ -115,7 +115,8 @@ TEST(bridge, knows_as_many_as_it_may) {
     EXPECT_EQ(l.controller().switching().numbers_of("lan").refused, 4U);
 }
 
-/// A station that sends from elsewhere is noticed, also where an address of the same CRC was there before it.
+/// A station that sends from elsewhere is noticed, also where an address of the same CRC was there
+/// before it.
 TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,
@@ -144,8 +145,8 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
-/// Five hundred stations that are here and there by turns: each may move five times, then it is held; those that
-/// stay where they are do not notice.
+/// Five hundred stations that are here and there by turns: each may move five times, then it is
+/// held; those that stay where they are do not notice.
 TEST(bridge, a_storm_of_moves_is_held) {
     constexpr unsigned movers = 500, rounds = 12;
     lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
@@ -217,8 +218,8 @@ TEST(bridge, storms_are_limited_by_kind) {
     EXPECT_EQ(l.ways(0, frame(station(50), station(1))), "1") << "another kind, another limit";
 }
 
-/// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it where bursts
-/// are of several VLANs, or lists make the tag go.
+/// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it
+/// where bursts are of several VLANs, or lists make the tag go.
 TEST(bridge, counts_bytes_without_tags) {
     for (const char* list : {"", ", acl: {in: all}"}) {
         lab l(std::string("acl: [{name: all, default: permit, rules: []}]\nports:\n"
@@ -247,8 +248,8 @@ TEST(bridge, counts_bytes_without_tags) {
     }
 }
 
-/// What a bridge that looks at VLANs does: p0 access, p1 trunk, p2 native-untagged, p3 native-tagged,
-/// p4 dot1q-tunnel, p5 a trunk of service tags.
+/// What a bridge that looks at VLANs does: p0 access, p1 trunk, p2 native-untagged, p3
+/// native-tagged, p4 dot1q-tunnel, p5 a trunk of service tags.
 const std::string vlans =
     ports(6) +
     bridge(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stages rx and tx work out for several packets at a time: lengths, runts, one way or several. One packet that
-// differs is found wherever it stands, in bursts of every size.
+// Bulk computations of stages rx and tx: lengths, runts, one egress interface or several. A single packet that
+// differs is found at any index, in bursts of every size.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is between the old state and the new one when a change comes: packets on their way, rounds that
-// have begun, queues that somebody still sends by, books of what goes.
+// The transition between two configurations: packets in flight, iterations that have begun, TX queues still in
+// use, counters of removed ports.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,8 @@ TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     EXPECT_EQ(hop(), hop("10.0.2.2"));
 }
 
-/// A worker's round that began with the old view may end the first grace period: it still sends then.
+/// A worker's round that began with the old view may end the first grace period: it still sends
+/// then.
 TEST(change_over, takes_nothing_away_before_the_second_round_of_a_worker) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     l.worker().start();

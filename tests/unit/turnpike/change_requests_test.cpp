@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator changes of a router that forwards: objects, many routes at once; and how it is undone,
-// kept and saved.
+// Change requests under traffic: single objects, many routes at once; rollback, history
+// and saving.
 #include <sys/stat.h>
 
 #include "request_lab.hpp"

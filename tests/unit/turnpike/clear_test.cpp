@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is shown begins at 0 when an operator says so; what is counted does not.
+// `clear counters` restarts the counters of `show` at 0; the report's counters continue.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,8 +122,8 @@ TEST(clear, lists_change) {
         EXPECT_EQ(r.packets, expected) << r.name;
         EXPECT_EQ(r.by_worker[0], expected) << r.name;
     }
-    // Another list: the rule with a name goes on, and so does the default; the other one is new, and
-    // what its place had counted is not taken off.
+    // Another list: the rule with a name goes on, and so does the default; the other one is new,
+    // and what its place had counted is not taken off.
     ASSERT_TRUE(l.apply(config("{action: deny, protocol: tcp}," + echo + "," + web)));
     EXPECT_EQ(shown().permitted, 2U);
     pass();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of configuration texts and of what each is told.
+// Tables of configuration texts and their errors.
 #pragma once
 
 #include <gtest/gtest.h>

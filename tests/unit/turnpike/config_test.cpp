@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Configuration files that strangers write: what is taken, and what each wrong one is told.
+// Configuration files: accepted forms, and the error of each invalid one.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

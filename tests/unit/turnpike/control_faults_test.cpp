@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nothing in control can take the datapath down: every allocation of a change fails once, and each
-// time the change is refused whole, what runs goes on, and nothing is lost of buffers or hops.
+// Failures in control do not affect the datapath: every allocation of a change fails once, and each
+// time the change is refused completely, the running configuration stays, and no mbuf or next hop is lost.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -132,8 +132,8 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     l.worker().finish();
 }
 
-/// One rule of both families replaced, and a route, while memory ends for good at some point: the list
-/// judges both families by the old rule or by the new one, at the latest when memory is back.
+/// One rule of both families replaced, and a route, while memory ends for good at some point: the
+/// list judges both families by the old rule or by the new one, at the latest when memory is back.
 TEST(control_faults, a_rule_is_changed_whole_or_not_at_all) {
     const auto config = [](bool after) {
         return std::string(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reasons to drop a packet that need a rare packet or a busy control: each on the whole path of one
+// Drop reasons that need a rare packet or a busy control: each on the whole path of such a packet
 // (doc/drops.md). tests/lint/lint_test.py finds reasons that no test names.
 #include "bridge_lab.hpp"
 #include "control/workers.hpp"
@@ -155,7 +155,8 @@ byte_vector numbered(unsigned n) {
     return {2, 0, 0, 5, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
 }
 
-/// A worker meets more stations than it can say between two rounds of control: they are counted, and said later.
+/// A worker meets more stations than it can say between two rounds of control: they are counted,
+/// and said later.
 TEST(not_told, stations_beyond_the_ring) {
     bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
     const auto& bridges = l.controller().switching();

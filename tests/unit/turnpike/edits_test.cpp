@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Edits of single objects, what wrong ones are told, and that a state which is written as YAML is read
-// as the same state.
+// Edits of single objects, the errors of invalid ones, and that a state written as YAML parses
+// to the same state.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Datagrams that their way out does not take, through the real stages: in pieces at once, after they waited for
-// their neighbour, behind a list on the way out, out of several buffers; and where there are no buffers.
+// IPv4 packets that exceed the egress MTU, through the real stages: fragmented at once, after neighbour resolution,
+// behind an egress ACL, from several segments; and without free mbufs.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
@@ -75,8 +75,8 @@ TEST_F(fragments, carry_the_datagram) {
     EXPECT_EQ(lab_.dropped(drop_reason::ipv4_too_big), 1U);
 }
 
-/// The offset of a piece has 13 bits: cut where they end, a later fragment would become one at 0, with ports that its
-/// sender chose, behind all lists (RFC 1858).
+/// The offset of a piece has 13 bits: cut where they end, a later fragment would become one at 0,
+/// with ports that its sender chose, behind all lists (RFC 1858).
 TEST_F(fragments, never_begin_again_at_the_start) {
     for (const size_t data : {1132, 1152, 1500}) {
         // 64,384 + 1,132 + 20 of header is one more than a datagram has.
@@ -119,7 +119,8 @@ TEST_F(fragments, of_what_waited_for_its_neighbour) {
     EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
 }
 
-/// From control, as the kernel's stack gives frames: longer than the link takes, and not what they say.
+/// From control, as the kernel's stack gives frames: longer than the link takes, and not what they
+/// say.
 TEST_F(fragments, of_frames_that_lie) {
     const auto send = [&](byte_vector frame) {
         (void)lab_.sent(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stage graph: its tables keep their rules, and a burst walks as they say; a tunnel's end is stood
-// in for by a stage of the test's own.
+// The stage graph: the rules of its tables, and walks of a burst; a stage of the test replaces
+// a tunnel's end.
 #include "datapath/graph.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of next hops: who has which buckets, which flows move when a link goes and comes, and packets through
+// ECMP groups: bucket assignment, flows that move when a link goes down and up, and packets through
 // the real stages.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own ICMP has a rate for echo replies and one for errors: neither uses up the other's.
+// Originated ICMP has separate rate limits for echo replies and for errors.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"

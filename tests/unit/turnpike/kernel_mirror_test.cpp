@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is learned of what the kernel says: which of several routes of a prefix counts, whose interfaces are
-// ours, and what is left out beside the operator's word.
+// State learned from the kernel: the active route of a prefix, our interfaces, and objects that
+// the operator's configuration overrides.
 #include "sources/kernel_mirror.hpp"
 
 #include <gtest/gtest.h>
@@ -210,8 +210,8 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     EXPECT_TRUE(mirror_.is_doubtful());  // routes from it went without a word
 }
 
-/// RFC 4862 section 4: routers do not configure themselves by advertisements. Any host of the link sends those, and
-/// redirects.
+/// RFC 4862 section 4: routers do not configure themselves by advertisements. Any host of the link
+/// sends those, and redirects.
 TEST_F(kernel_mirror_test, addresses_with_a_lifetime_are_not_followed) {
     constexpr uint32_t by_advertisement = IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
     say(address(west, "2001:db8:beef:1::7/64", false, by_advertisement));
@@ -326,7 +326,8 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// Of IPv4 a second one of the same metric waits until the first goes; of which the kernel says no word.
+/// Of IPv4 a second one of the same metric waits until the first goes; of which the kernel says no
+/// word.
 TEST_F(kernel_mirror_test, appended_ones) {
     say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
     auto second = route_of({.to = "10.5.0.0/16", .via = "10.0.1.3"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The third column of a port's bill, from a recorded machine.
+// The "measured" column of a port's PCIe transactions, from a recorded machine.
 #include "control/measuring.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions for addresses that tunnels are spared: which, who answers, and what is flooded as ever (RFC 9161).
+// ARP and ND suppression: suppressed requests, their replies, and frames that are still flooded (RFC 9161).
 #include <nlohmann/json.hpp>
 
 #include "control/requests.hpp"
@@ -188,7 +188,8 @@ TEST(neigh_suppress, in_vlans) {
               (lab::outputs{one(tagged(question(4, 2), 10)), one(arp_answer(2, 4)), {}}));
 }
 
-/// Whoever floods: what is too much for control is flooded as if nobody was spared, and nothing is lost.
+/// Whoever floods: what is too much for control is flooded as if nobody was spared, and nothing is
+/// lost.
 TEST(neigh_suppress, in_a_flood) {
     lab l(spared);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Four ports whose neighbours are frames of the test's own.
+// Four ports; the test sends the neighbours' frames.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rate of ARP messages that control answers without having asked: of which messages it is.
+// The rate limit of unsolicited ARP messages: the messages that it applies to.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The neighbours' state machine against RFC 4861, with a clock of its own.
+// The neighbour state machine against RFC 4861, with a simulated clock.
 #include "control/neighbours.hpp"
 
 #include "datapath/burst.hpp"
@@ -307,8 +307,8 @@ TEST_F(machine, the_limit_holds_and_failed_ones_make_room) {
     EXPECT_EQ(in(nstate::incomplete), 1U);
 }
 
-// Whoever says who he is without being asked goes before whom we asked for, and those that are reachable
-// do not go at all.
+// Whoever says who he is without being asked goes before whom we asked for, and those that are
+// reachable do not go at all.
 TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
     packet_for(host);
     answer(mac_a);

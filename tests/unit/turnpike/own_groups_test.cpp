@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our IPv6 addresses on a link that comes up: what is said of which, when, and from where, with time in
-// the test's own hands. A stranger's claim takes an address away.
+// Duplicate address detection at link up: messages sent, their times and sources, with simulated
+// time. Another node's claim disables the address.
 #include "control/slow_path/own_groups.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The packet pool: how many buffers it has where nobody says, how many are refused, and what happens when it
-// has run dry.
+// The mbuf pool: its default size, sizes that are refused, and its
+// exhaustion.
 #include "control/packet_pool.hpp"
 
 #include <ethdev_driver.h>
@@ -37,9 +37,9 @@ state::desired wanted_of(const queues& of) {
     return wanted;
 }
 
-/// Most that can be out at a time: every descriptor of every queue (a worker has a TX queue at each port), what
-/// mempool caches of control and workers may keep before they give back, bursts under way, packets that wait to be
-/// sent together, and what lies between workers and control.
+/// Most that can be out at a time: every descriptor of every queue (a worker has a TX queue at each
+/// port), what mempool caches of control and workers may keep before they give back, bursts under
+/// way, packets that wait to be sent together, and what lies between workers and control.
 uint64_t most_out(const queues& of, const rte_mempool& pool) {
     const uint64_t kept = pool.local_cache[rte_lcore_id()].flushthresh;
     EXPECT_GE(kept, pool.cache_size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage plain sends what the careful stages send, byte for byte, and nothing else: bursts of good, bad and
+// Stage plain sends the same packets as the slow path, byte for byte: bursts of good, bad and
 // mutated frames go through the graph with it and without it.
 #include <gtest/gtest.h>
 
@@ -65,7 +65,8 @@ auto table_with(bool plain) {
     return table;
 }
 
-/// Neighbours that are known, alone and in groups, behind MTUs that differ, and every other kind of next hop.
+/// Neighbours that are known, alone and in groups, behind MTUs that differ, and every other kind of
+/// next hop.
 constexpr const char* router =
     "ports:\n"
     "  - {name: west, device: d0, addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]}\n"
@@ -314,7 +315,8 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     }
 }
 
-/// What asks routers to look at it is the kernel's where that is chosen, and not to us; else nobody looks.
+/// What asks routers to look at it is the kernel's where that is chosen, and not to us; else nobody
+/// looks.
 TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     const byte_vector alert{148, 4, 0, 0};
     const auto v4 = [&](uint32_t to, const byte_vector& options) {
@@ -365,7 +367,8 @@ TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
         }
 }
 
-/// Of a burst that goes one way, and of one that goes two, only those that are too long stay behind.
+/// Of a burst that goes one way, and of one that goes two, only those that are too long stay
+/// behind.
 TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
     const auto frame = [](uint32_t to, size_t bytes) {
         return ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)));
@@ -444,7 +447,8 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
     EXPECT_TRUE(hop.used);
 }
 
-/// Routes lead to a first group before workers have the view that tells of it: nothing is lost meanwhile.
+/// Routes lead to a first group before workers have the view that tells of it: nothing is lost
+/// meanwhile.
 TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     const byte_vector frame =
         ethernet(0x0800, ipv4({.destination = 0x0a09'8001}, udp(counted(20))));
@@ -505,7 +509,8 @@ class plain_with_list : public plain_stage {
     }
 };
 
-/// On the way in stage plain asks it: the same verdicts, and every rule counts the same packets and bytes.
+/// On the way in stage plain asks it: the same verdicts, and every rule counts the same packets and
+/// bytes.
 TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;
@@ -535,8 +540,8 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     EXPECT_GT(denied, seen / 50);
 }
 
-/// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the fate that it has
-/// without stage plain.
+/// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the
+/// fate that it has without stage plain.
 TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
     apply(std::string(router) +
           "interfaces:\n"

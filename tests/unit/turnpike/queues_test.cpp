@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who polls and sends by which queue, and that none changes hands at once.
+// Assignment of RX and TX queues to workers, and their hand-over by way of no worker.
 #include "control/queues.hpp"
 
 #include <gtest/gtest.h>
@@ -121,8 +121,8 @@ TEST_F(queues, are_evened_out_when_workers_come_and_go) {
     EXPECT_EQ(shared({true, true, true}, ports), "1.1 2.0, 1.0, 0.0 0.1");
 }
 
-/// Whoever needs a queue that another still has polls nothing until it has it: what it would receive
-/// could not be sent.
+/// Whoever needs a queue that another still has polls nothing until it has it: what it would
+/// receive could not be sent.
 TEST_F(queues, to_send_by_are_waited_for) {
     reaches = [](uint16_t from, uint16_t to) { return to == from + 2 || to + 2 == from; };
     const std::vector<told> ports = {
@@ -142,8 +142,9 @@ TEST_F(queues, to_send_by_are_waited_for) {
     EXPECT_EQ(refused.error().code, EBUSY);
 }
 
-/// Whatever is wanted: no queue is polled by two, none is sent by by two, neither in a view nor over
-/// two views that workers may have at a time; all are polled in the end, and who polls may send.
+/// Whatever is wanted: no queue is polled by two, none is sent by by two, neither in a view nor
+/// over two views that workers may have at a time; all are polled in the end, and who polls may
+/// send.
 TEST_F(queues, change_hands_over_nobodys) {
     std::mt19937 random(7);
     const auto below = [&](unsigned n) { return static_cast<uint16_t>(random() % n); };

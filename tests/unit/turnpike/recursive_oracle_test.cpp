@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recursive routes that change at random, beside a plain reference: every prefix of the state is looked at for every
-// gateway, and a path is followed step by step.
+// Random changes of recursive routes, compared with a plain reference: it checks every prefix for every
+// gateway, and follows a path step by step.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recursive routes: where their gateways are, other routes say; what changes there changes all of them by one store.
+// Recursive routes: resolution by other routes; a change of resolution updates all of them by one store.
 #include <gtest/gtest.h>
 
 #include "control/recursion.hpp"
@@ -61,7 +61,8 @@ class recursive_routes : public neighbour_lab {
         lab_.settle();
         forget();
     }
-    /// Where a packet to an address leaves: the last byte of its neighbour's MAC address; 0: nowhere.
+    /// Where a packet to an address leaves: the last byte of its neighbour's MAC address; 0:
+    /// nowhere.
     unsigned way(const char* to, uint16_t in = 0, uint16_t flow = 1) {
         forget();
         const auto a = *parse_address(to);
@@ -97,7 +98,8 @@ class recursive_routes : public neighbour_lab {
     uint64_t looks_ = 1'000'000;
 };
 
-/// What is below a thousand routes changes: one route is written, one store made, and all of them go there.
+/// What is below a thousand routes changes: one route is written, one store made, and all of them
+/// go there.
 TEST_F(recursive_routes, a_thousand_by_one_store) {
     lines all{"10.50.0.0/16 via 10.0.2.2"};
     for (unsigned n = 0; n < 1000; ++n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A router of two ports whose configuration changes.
+// A router with two ports and a changing configuration.
 #pragma once
 
 #include <gtest/gtest.h>

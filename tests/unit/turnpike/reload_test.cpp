@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Change sets: what runs becomes what is wanted, all of it or nothing, and packets see it.
+// Transactions: a new configuration is applied completely or not at all, and packets follow it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,8 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_EQ(l.way("10.9.0.1"), 1);
 }
 
-/// Sending packets in several buffers costs drivers their vector paths: only where frames take them.
+/// Sending packets in several buffers costs drivers their vector paths: only where frames take
+/// them.
 TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {
     const auto asked = [](uint16_t port) {
         rte_eth_conf conf{};

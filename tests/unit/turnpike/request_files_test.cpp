@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that requests name, by themselves or in the configuration of the request: opened with the rights of the client,
-// so that no answer quotes a file that the client cannot read.
+// Files named in requests, directly or in the request's configuration: opened with the client's rights,
+// so that no reply quotes a file that the client cannot read.
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -39,7 +39,8 @@ class request_files : public request_lab {
         return error["code"] == "EACCES" || what.find("(Permission denied)") != std::string::npos ||
                what.find("cannot be read: cannot open the file") != std::string::npos;
     }
-    /// Every request that reads files, each with `path` as its file or as one that its configuration names.
+    /// Every request that reads files, each with `path` as its file or as one that its
+    /// configuration names.
     std::vector<json> requests_with(const std::string& path) {
         std::vector<json> out;
         const std::string named_by[] = {

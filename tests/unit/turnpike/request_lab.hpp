@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A router that forwards, and what an operator asks of it by the control socket's requests.
+// A forwarding router, and requests to its control socket.
+
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator asks of a router that forwards: answers are what the tables hold, and nothing that is
-// wrong changes anything.
+// Control requests to a forwarding router: replies match the tables, and an invalid
+// request changes nothing.
 #include <random>
 
 #include "request_lab.hpp"

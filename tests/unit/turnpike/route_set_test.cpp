@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The set of the operator's routes: against a map, and that copies are apart and cheap to compare.
+// The set of the operator's routes: compared with a map; copies are independent and cheap to compare.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -101,8 +101,8 @@ TEST(route_set, random_changes_and_copies) {
     EXPECT_EQ(set.size(), 1U);
 }
 
-/// As states are kept, gone back to, changed from there, and forgotten: each set stays what it was, and what
-/// differs between any two is what differs.
+/// As states are kept, gone back to, changed from there, and forgotten: each set stays what it was,
+/// and what differs between any two is what differs.
 TEST(route_set, copies_of_copies_each_stay_what_they_were) {
     std::mt19937 engine(11);
     const auto random = [&engine](size_t below) { return static_cast<uint32_t>(engine() % below); };
@@ -112,7 +112,8 @@ TEST(route_set, copies_of_copies_each_stay_what_they_were) {
     };
     std::vector<kept> all(1);
     for (int round = 0; round < (turnpike::test::sanitized ? 100 : 400); ++round) {
-        // From any of them, changed a little or, at times, nearly altogether; at times one is changed itself.
+        // From any of them, changed a little or, at times, nearly altogether; at times one is
+        // changed itself.
         const uint32_t from = random(all.size());
         if (all.size() < 12 && random(4) != 0) all.push_back(kept(all[from]));
         kept& one = random(3) == 0 ? all[from] : all.back();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The router's part of the configuration: addresses, routes, limits, and what each wrong one is
-// told.
+// The router's part of the configuration: addresses, routes, limits, and the error of each invalid
+// one.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator may choose of a router: redirects, source routes, addresses of special purpose.
+// Optional router behaviour: redirects, source routes, special-purpose addresses.
 #include <gtest/gtest.h>
 
 #include <rte_cycles.h>
@@ -88,7 +88,8 @@ TEST_F(choices, nobody_is_redirected_without) {
     EXPECT_EQ(told_.size(), 0U);
 }
 
-/// RFC 1812 section 5.2.7.2: it goes on, and its sender is told, for the host (code 1), by our address of his network.
+/// RFC 1812 section 5.2.7.2: it goes on, and its sender is told, for the host (code 1), by our
+/// address of his network.
 TEST_F(choices, a_host_is_redirected) {
     apply(choosing(", redirects: true"));
     v4("10.9.0.1");
@@ -134,7 +135,8 @@ TEST_F(choices, who_is_not_redirected) {
     EXPECT_LE(told, 2U) << "one a millisecond";
 }
 
-/// RFC 4861 section 4.5, from our link-local address, with the target's MAC address and what it is about.
+/// RFC 4861 section 4.5, from our link-local address, with the target's MAC address and what it is
+/// about.
 TEST_F(choices, a_host_is_redirected_by_neighbour_discovery) {
     apply(choosing(", redirects: true"));
     for (const auto& [to, target] :

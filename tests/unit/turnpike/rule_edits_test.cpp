@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Edits of single rules of lists, many in a request.
+// Edits of single ACL rules, many in a request.
 #include <gtest/gtest.h>
 
 #include "sources/edits.hpp"
@@ -14,8 +14,8 @@ state::desired state_with(const std::string& text) {
     return d ? std::move(*d) : state::desired{};
 }
 
-/// Rules are taken out of their list once, whatever is edited between them: each edit finds what those before
-/// have left, and the list is whole for what is asked of it.
+/// Rules are taken out of their list once, whatever is edited between them: each edit finds what
+/// those before have left, and the list is whole for what is asked of it.
 TEST(rule_edits, of_rules_and_lists_by_turns) {
     state::desired d = state_with(
         "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"
@@ -57,8 +57,8 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
     EXPECT_EQ(names("third"), "two");
 }
 
-/// A file, or a block of lines, makes many rules; an edit that dropped the key would add a rule that matches
-/// every packet.
+/// A file, or a block of lines, makes many rules; an edit that dropped the key would add a rule
+/// that matches every packet.
 TEST(rule_edits, of_a_file_of_rules_are_refused) {
     const state::desired d = state_with(
         "acl:\n  - {name: l, rules: [{action: deny, name: one}]}\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a service manager hears.
+// Notifications to the service manager.
 #include "observe/service.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control socket's lines and bounds, between socket pairs and in files; nothing of turnpike behind.
+// The control socket's lines and limits, on socket pairs and in the file system, without a controller.
 #include "sources/socket.hpp"
 
 #include <fcntl.h>

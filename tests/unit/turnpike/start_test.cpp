@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens before EAL runs: whose option wins, and is there memory.
+// Before EAL's start: precedence of options, and the hugepage check.
 #include <gtest/gtest.h>
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's threads ask control, which answers between its rounds or is gone: nobody touches what is not his,
-// and nobody waits for ever. What the answers say: tests/system/control_test.py.
+// DPDK's threads request data from control, which replies between iterations, or has ended: no thread accesses
+// another's data, and no request waits for ever. Contents of the replies: tests/system/control_test.py.
 #include "control/telemetry.hpp"
 
 #include <gtest/gtest.h>

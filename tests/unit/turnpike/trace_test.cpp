@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The way of packets: what workers write down while they forward as ever, and what is said of a frame that nobody sent.
+// Packet traces: recorded by workers while they forward, and of a synthetic frame.
 #include <gtest/gtest.h>
 
 #include "control/requests.hpp"

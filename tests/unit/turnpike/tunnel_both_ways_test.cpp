@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes into tunnels and out of them by the quick way, and what by the careful one because a list is asked first:
+// Encapsulation and decapsulation by the fast path, and by the slow path because of an ACL:
 // the same bytes.
 #include <algorithm>
 
@@ -23,8 +23,8 @@ tunnel_lab::outputs send(tunnel_lab& l, uint16_t port, const std::vector<byte_ve
     return out;
 }
 
-/// The same in two labs, one after the other, that differ in one thing: on the way in and out of the underlay a list
-/// is asked, which permits all.
+/// The same in two labs, one after the other, that differ in one thing: on the way in and out of
+/// the underlay a list is asked, which permits all.
 template <class Script>
 void both_ways(const std::string& tunnels, const Script& script) {
     tunnel_lab::outputs quick;

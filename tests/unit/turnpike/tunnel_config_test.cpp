@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tunnels as strangers write them: what is taken, what each wrong one is told, that what is written by us is read as
-// it was, and edits one by one.
+// Tunnels in the configuration: accepted forms, the error of each invalid one, that written YAML parses to
+// the same state, and edits.
 #include <gtest/gtest.h>
 
 #include "complaints.hpp"

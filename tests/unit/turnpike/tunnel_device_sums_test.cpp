@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UDP checksums of tunnels' packets by the device: what is left to it becomes the bytes that software makes, and what it
-// says of those that come is believed where it is said of the outer datagram.
+// UDP checksum offload of tunnels: offloaded checksums equal the software's, and the device's
+// RX result is used where it is about the outer datagram.
 #include <algorithm>
 #include <memory>
 
@@ -120,7 +120,8 @@ TEST(tunnel_device_sums, what_is_left_to_the_device_is_the_same_on_the_wire) {
     EXPECT_EQ(left, 0U) << "it cannot";
 }
 
-/// What goes round by the stages behind lookup, where it may be judged, tagged or cut, is summed before.
+/// What goes round by the stages behind lookup, where it may be judged, tagged or cut, is summed
+/// before.
 TEST(tunnel_device_sums, what_is_not_sent_at_once_is_summed_here) {
     const std::string list = "acl:\n  - {name: all, default: permit, rules: [{action: permit}]}\n";
     uint32_t left = 0;
@@ -157,7 +158,8 @@ constexpr said nothing{0}, good{RTE_MBUF_F_RX_L4_CKSUM_GOOD}, bad{RTE_MBUF_F_RX_
     outer_bad{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD,
               RTE_PTYPE_L4_UDP | RTE_PTYPE_TUNNEL_VXLAN | RTE_PTYPE_INNER_L4_UDP},
     outer_good_of_what{RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD, RTE_PTYPE_UNKNOWN},
-    // DPDK's net_ice and net_iavf, of a datagram that is no tunnel's to them (ice_rxd_error_to_pkt_flags()).
+    // DPDK's net_ice and net_iavf, of a datagram that is no tunnel's to them
+    // (ice_rxd_error_to_pkt_flags()).
     ice_good{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD},
     ice_bad{RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD},
     good_inside{RTE_MBUF_F_RX_L4_CKSUM_GOOD,

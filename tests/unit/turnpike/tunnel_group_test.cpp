@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A group of endpoints (RFC 7348 section 4.2): what is flooded goes to it once, and what endpoints send to it comes in as
-// from them.
+// A multicast group of VTEPs (RFC 7348 section 4.2): flooded frames are sent to it once, and VTEPs' packets to it
+// arrive from their own tunnels.
 #include "tunnel_lab.hpp"
 
 namespace turnpike {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What routers and switches are told of the groups that tunnels are in: when, in which version, byte by byte; with time
-// in the test's own hands.
+// Membership reports for tunnels' groups: times, versions, and bytes; with simulated
+// time.
 #include "packet/igmp.hpp"
 #include "packet/ipv4.hpp"
 #include "packet/ipv6.hpp"
@@ -44,7 +44,8 @@ class group_reports_lab : public tunnel_lab {
     std::vector<byte_vector> igmp(uint64_t later_ms = 0) {
         return said(later_ms, [](const byte_vector& f) { return f[12] == 8 && f[23] == 2; });
     }
-    /// Records of MLDv2 of the tunnels' group, and whole messages of version 1; each type before it.
+    /// Records of MLDv2 of the tunnels' group, and whole messages of version 1; each type before
+    /// it.
     std::vector<byte_vector> mld(uint64_t later_ms = 0) {
         std::vector<byte_vector> out;
         for (const byte_vector& f : said(later_ms, [](const byte_vector& f) {
@@ -176,7 +177,8 @@ TEST(tunnel_reports, answer_queries_within_the_time_that_they_give) {
     EXPECT_TRUE(l.igmp(1000).empty()) << "another host's report";
 }
 
-/// RFC 3376 section 7.2.1: the oldest version of the routers that were heard, for as long as one may be there.
+/// RFC 3376 section 7.2.1: the oldest version of the routers that were heard, for as long as one
+/// may be there.
 TEST(tunnel_reports, answer_older_routers_in_their_version) {
     group_reports_lab l(with_groups(first_group));
     l.igmp(5000);

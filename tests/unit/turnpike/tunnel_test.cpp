@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames into tunnels and out of them, byte by byte; what goes no further, and why.
+// Encapsulation and decapsulation, byte by byte; drops and their reasons.
 #include "tunnel_lab.hpp"
 
 namespace turnpike {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interfaces without a network of their own: they have the address of another one, and their gateways are on
-// their links whatever the networks.
+// Unnumbered interfaces: they share another interface's address, and their gateways are on-link
+// without a connected network.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
@@ -58,7 +58,8 @@ TEST_F(unnumbered, a_gateway_is_asked_for_by_the_borrowed_address) {
         ASSERT_EQ(sent.size(), 1U);
         EXPECT_TRUE(std::equal(mac.begin(), mac.end(), sent[0].begin()));
     }
-    // A gateway that is beyond the networks is no host of them: what its own address means, routes say.
+    // A gateway that is beyond the networks is no host of them: what its own address means, routes
+    // say.
     offer_v4(0x0aff0002);
     EXPECT_EQ(lab_.sent(1).size(), 0U);
     EXPECT_EQ(lab_.dropped(drop_reason::route_blackhole), 1U);

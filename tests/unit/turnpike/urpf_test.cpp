@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sources that are looked up (RFC 3704): packets go on where the way back is as their interface asks.
+// uRPF (RFC 3704): packets pass if the path back to their source satisfies the interface's mode.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,7 +13,8 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// West asks for `how`; its sources 10.1/16 are behind itself, 10.2/16 behind north, 10.3/16 behind both.
+/// West asks for `how`; its sources 10.1/16 are behind itself, 10.2/16 behind north, 10.3/16 behind
+/// both.
 std::string asks(const std::string& how, const std::string& more = "") {
     return "ports:\n"
            "  - {name: west, device: d0, urpf: " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bounds a forwarder, from reports as turnpike makes them.
+// The bottleneck of a forwarder, from turnpike's reports.
 #include "observe/verdict.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// VRFs: the same addresses in several, each by its own routes; ways out of one into another; and what becomes of
-// all that when an operator changes it.
+// VRFs: the same addresses in several, each with its own routes; routes that lead from one to another; and
+// changes of all these by an operator.
 #include <gtest/gtest.h>
 
 #include "lib/eal.hpp"
@@ -12,8 +12,8 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// West and east are red's, north and south have the same networks in the main VRF; up has red's VLAN 10 and the
-/// main VLAN 20, again with the same network.
+/// West and east are red's, north and south have the same networks in the main VRF; up has red's
+/// VLAN 10 and the main VLAN 20, again with the same network.
 constexpr const char* twice =
     "vrfs: [{name: red, table: 10}, {name: blue}]\n"
     "ports:\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Workers come and go: what they have in hand is sent, what they counted stays.
+// Adding and removing workers: their waiting packets are sent, and their counters stay.
 #include <gtest/gtest.h>
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -90,7 +90,8 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
     l.worker(0).poll();
     for (int i = 0; i < 400; ++i) l.worker(0).poll();
     EXPECT_GE(slept(l), cycles_of(300 * 301 / 2 + 100 * 300));
-    // What comes is taken at once, and then it sleeps for a moment only; a busy machine may make any sleep long.
+    // What comes is taken at once, and then it sleeps for a moment only; a busy machine may make
+    // any sleep long.
     uint64_t shortest = UINT64_MAX;
     for (int tries = 0; tries < 100 && shortest >= cycles_of(300); ++tries) {
         ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
@@ -128,7 +129,8 @@ TEST(workers, that_go_send_what_control_gave_them) {
     ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // somebody to be asked for
     l.worker().poll();
     l.control();
-    // Who asks the lab for its worker while control makes another one looks into what control changes.
+    // Who asks the lab for its worker while control makes another one looks into what control
+    // changes.
     datapath::worker& worker = l.worker();
     l.workers_have_threads();
     std::atomic<bool> done{false};
