@@ -25,8 +25,8 @@ std::vector<rule_set> concatenations(const std::vector<rule_set>& sets);
 
 /// Headers, as consecutive keys in the family's layout.
 ///
-/// kind  rules: drawn uniformly from the rules, at a random point in the rule; pareto: the same, each
-///       repeated by a Pareto distribution and shuffled; random: random bits
+/// kind  rules: drawn uniformly from the rules, at a random point in the rule; pareto: the same,
+///       each repeated by a Pareto distribution and shuffled; random: random bits
 std::vector<uint8_t> make_headers(const rule_set& set, const std::string& kind, size_t count);
 
 }  // namespace turnpike::bench

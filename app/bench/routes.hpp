@@ -26,8 +26,8 @@ routes eight_routes(int family);
 /// next hop = 1 + hash(prefix) % distinct
 void give_next_hops(routes& table, uint64_t distinct);
 
-/// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: Zipf(1.0) over
-/// a million flows drawn like prefix; one: a single flow.
+/// uniform: over routed addresses; prefix: a random prefix, then an address in it; zipf: Zipf(1.0)
+/// over a million flows drawn like prefix; one: a single flow.
 std::vector<fib::address> make_traffic(const routes& table, int family, const std::string& kind,
                                        size_t count);
 

@@ -25,8 +25,8 @@ struct explanation {
 };
 
 /// Key      key4 or key6
-/// Threads  one writer (all non-const functions) and many concurrent readers (classify), each of which
-///          reports quiescence between its calls
+/// Threads  one writer (all non-const functions) and many concurrent readers (classify), each of
+///          which reports quiescence between its calls
 template <class Key>
 class classifier {
   public:

@@ -47,8 +47,8 @@ class generation {
 
     /// rules   highest priority first
     /// thrift  0: fastest; each step more uses less memory, down to plain lists
-    /// like    reuse this generation's division if it had about as many rules: trials take longer than
-    ///         building. nullptr: run the trials
+    /// like    reuse this generation's division if it had about as many rules: trials take longer
+    ///         than building. nullptr: run the trials
     /// Throws  std::bad_alloc
     generation(const std::vector<rule_type>& rules, const key_layout& key, unsigned thrift,
                const generation* like);

@@ -40,8 +40,8 @@ struct geometry {
 /// Read one CPU's caches.
 ///
 /// sysfs   the root of sysfs
-/// Errors  ENOENT: sysfs describes no cache (some virtual machines). If a level lacks sets or ways, they
-///         are computed from its size; a level without enough values is skipped.
+/// Errors  ENOENT: sysfs describes no cache (some virtual machines). If a level lacks sets or ways,
+///         they are computed from its size; a level without enough values is skipped.
 [[nodiscard]] result<geometry> read_geometry(const std::filesystem::path& sysfs = "/sys",
                                              unsigned cpu = 0);
 

@@ -58,8 +58,8 @@ struct placement {
 
 /// Choose the placement.
 ///
-/// page_bytes  no object may cross a multiple of it; 0: no limit. Ignores a cache level whose way is longer
-///             than a page: its sets depend on the kernel's choice of physical pages.
+/// page_bytes  no object may cross a multiple of it; 0: no limit. Ignores a cache level whose way
+///             is longer than a page: its sets depend on the kernel's choice of physical pages.
 /// objects     number in the pool: the spread is judged at this number, and while the pool fills up
 /// Requires    layout.bytes > 0, offsets within it
 [[nodiscard]] placement place(const object_layout& layout, const geometry& caches,

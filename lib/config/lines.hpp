@@ -41,7 +41,8 @@ class lines {
     /// last.
     ///
     /// Errors  EINVAL with file:line: a line or the file too long, a control character other than a
-    ///         tab (not a text file), a broken gzip file; EIO...: of read(). Errors repeat on later calls.
+    ///         tab (not a text file), a broken gzip file; EIO...: of read(). Errors repeat on later
+    ///         calls.
     [[nodiscard]] result<std::optional<std::string_view>> next();
 
     /// file:line of the last line of next(), for errors.

@@ -18,8 +18,8 @@
 
 namespace turnpike::exact {
 
-/// keys  [n] of the table's key bytes, values [n] of its value bytes. Bit i of the result: key i was found;
-///       otherwise its value is 0. n is 64 at most.
+/// keys  [n] of the table's key bytes, values [n] of its value bytes. Bit i of the result: key i
+///       was found; otherwise its value is 0. n is 64 at most.
 using lookup_function = uint64_t(const view&, const void* keys, void* values, uint32_t n) noexcept;
 
 /// The kernels, best first.

@@ -34,8 +34,8 @@ concept value_type = std::is_trivially_copyable_v<Value> &&
 
 /// Threads  one writer (all non-const functions, find, for_each, stats) and many concurrent readers
 ///          (lookup, lookup_bulk), each of which reports quiescence to config::defer_free between its
-///          calls. Readers see each key's value as of some moment of their call; a key that is present
-///          throughout is found, whatever else the writer does.
+///          calls. Readers see each key's value as of some moment of their call; a key that is
+///          present throughout is found, whatever else the writer does.
 template <key_type Key, value_type Value>
 class table {
   public:

@@ -13,7 +13,8 @@ namespace turnpike::netlink {
 /// Parse all messages of a datagram. Skips message types that message.hpp does not define; reports
 /// malformed messages and continues after them.
 /// bytes     aligned to four
-/// Returns   number of malformed messages; a wrong message length makes the rest of the datagram one
+/// Returns   number of malformed messages; a wrong message length makes the rest of the datagram
+///           one
 /// refuse    called for each: EBADMSG, the message type as the object, and a description
 /// Threads   any. May throw exceptions of `take`, and bad_alloc
 size_t parse(

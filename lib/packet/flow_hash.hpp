@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A packet's flow hash: several next hops share traffic by it, so that a flow's packets take one path
-// (RFC 2992, RFC 6438 for IPv6's flow label).
+// A packet's flow hash: several next hops share traffic by it, so that a flow's packets take one
+// path (RFC 2992, RFC 6438 for IPv6's flow label).
 //
 //   fields             hashed of an unfragmented packet           of a fragment
 //   addresses          source, destination                        the same
-//   flow               also protocol, ports; for IPv6 with a flow source, destination (and the flow label)
-//                      label, the label instead of these two
-//   inner              `flow` of the inner packet of a tunnel: IP in IP (RFC 2003, 2473, 4213), GRE (RFC
-//                      2784, 2890), VXLAN (RFC 7348) on the given UDP ports; otherwise of the packet itself
+//   flow               also protocol, ports; IPv6 flow label,     source, destination (and the flow
+//                      if not 0, instead of these two             label)
+//   inner              `flow` of the inner packet of a tunnel: IP in IP (RFC 2003, 2473, 4213), GRE
+//                      (RFC 2784, 2890), VXLAN (RFC 7348) on the given UDP ports; otherwise of the
+//                      packet itself
 //
 // All fragments of a datagram take one path, including the first, although only that one has ports.
 #pragma once
@@ -32,8 +33,8 @@ struct flow_hashing {
                                                        vxlan_port};
 };
 
-/// l3        the first byte of an IPv4 or IPv6 header that parse() found complete; extension headers are
-///           parsed within its first max_header_bytes
+/// l3        the first byte of an IPv4 or IPv6 header that parse() found complete; extension
+///           headers are parsed within its first max_header_bytes
 /// readable  bytes that may be read from there on; fields after them count as absent
 /// Returns   32 bits of equal quality
 /// Threads   any. Errors none.

@@ -24,12 +24,12 @@ namespace turnpike::packet {
 /// Returns  icmp_cut (also for a fragment, which is incomplete), icmp_checksum or none
 [[nodiscard]] drop_reason check_icmp(std::span<const uint8_t> lead, const parsed& p) noexcept;
 
-/// Turn an echo request to a unicast address into its reply: swaps the IP addresses, sets a new TTL and the
-/// type, and updates both checksums incrementally, so that the data may lie in other segments. The
-/// Ethernet header is unchanged.
+/// Turn an echo request to a unicast address into its reply: swaps the IP addresses, sets a new TTL
+/// and the type, and updates both checksums incrementally, so that the data may lie in other
+/// segments. The Ethernet header is unchanged.
 /// lead     must hold the headers
-/// Returns  false, without any change, if it is not a complete request without IPv4 options (RFC 1812
-///          section 4.3.3.6 requires reversing a source route)
+/// Returns  false, without any change, if it is not a complete request without IPv4 options (RFC
+///          1812 section 4.3.3.6 requires reversing a source route)
 [[nodiscard]] bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept;
 
 struct icmp_error {
@@ -38,10 +38,11 @@ struct icmp_error {
     uint32_t rest = 0;  ///< the second word: MTU, or the pointer (IPv4: in its first byte)
 };
 
-/// True if an error may be sent for this packet. Never (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 e)
-/// for packets that failed validation, ICMP errors, IPv4 fragments except the first, packets whose source
-/// is not a single host, and packets to a multicast or broadcast address of either layer, except IPv6
-/// Packet Too Big and unrecognized options. The caller must check for IPv4 directed broadcast.
+/// True if an error may be sent for this packet. Never (RFC 1812 section 4.3.2.7, RFC 4443 section
+/// 2.4 e) for packets that failed validation, ICMP errors, IPv4 fragments except the first, packets
+/// whose source is not a single host, and packets to a multicast or broadcast address of either
+/// layer, except IPv6 Packet Too Big and unrecognized options. The caller must check for IPv4
+/// directed broadcast.
 /// lead     must hold the headers
 [[nodiscard]] bool may_report(std::span<const uint8_t> lead, const parsed& p,
                               const icmp_error& error) noexcept;
@@ -51,8 +52,8 @@ struct icmp_error {
 inline constexpr uint32_t icmp4_error_max_bytes = 576;
 inline constexpr uint32_t icmp6_error_max_bytes = 1280;
 
-/// Write the complete IP packet of an error, from `source` (ours) to the reported packet's sender. Quotes as
-/// much of it as the limits, `lead` and `packet` allow.
+/// Write the complete IP packet of an error, from `source` (ours) to the reported packet's sender.
+/// Quotes as much of it as the limits, `lead` and `packet` allow.
 /// packet   out; must not overlap lead
 /// Returns  the bytes written; 0 if may_report() is false, or if not even the IP header and 8 bytes
 ///          (or the whole payload) fit

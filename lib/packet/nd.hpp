@@ -51,8 +51,8 @@ uint32_t write_neighbour_probe(std::span<uint8_t> frame, const nd_host& sender,
                                const nd_host& target) noexcept;
 
 /// Write an advertisement of sender.address. A reply to the unspecified address goes to all nodes,
-/// unsolicited (RFC 4861 section 7.2.4), as does an announcement (section 7.2.6). `frame` may be the
-/// solicitation itself.
+/// unsolicited (RFC 4861 section 7.2.4), as does an announcement (section 7.2.6). `frame` may be
+/// the solicitation itself.
 /// flags  nd_flag_*
 uint32_t write_neighbour_advertisement(std::span<uint8_t> frame, const nd_host& sender,
                                        const nd_host& destination, uint32_t flags) noexcept;
@@ -63,8 +63,8 @@ struct nd_redirect {
     const mac_address* mac;  ///< the target's; null: unknown
 };
 
-/// Write the complete IP packet of a redirect from `source` (our link-local address) to the sender of the
-/// redirected packet. Quotes as much of it as `lead` holds and the limit allows.
+/// Write the complete IP packet of a redirect from `source` (our link-local address) to the sender
+/// of the redirected packet. Quotes as much of it as `lead` holds and the limit allows.
 /// packet   out; icmp6_error_max_bytes suffice
 /// Returns  the bytes written; 0 if may_report() is false, or if there is no room
 uint32_t write_redirect(std::span<uint8_t> packet, std::span<const uint8_t> lead, const parsed& p,

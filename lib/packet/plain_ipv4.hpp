@@ -25,8 +25,8 @@ struct alignas(64) plain_ipv4 {
     uint32_t forwarded[plain_burst];
 };
 
-/// frame    [n, rounded up to a multiple of 16] the first byte of each frame, 34 bytes readable; entries
-///          beyond n may be any readable address
+/// frame    [n, rounded up to a multiple of 16] the first byte of each frame, 34 bytes readable;
+///          entries beyond n may be any readable address
 /// frame_bytes  [likewise] length of each frame; 0: treat the frame as not plain
 /// n        up to plain_burst
 /// us       our destination MAC address; not a group address

@@ -15,8 +15,8 @@ namespace turnpike::pcie {
 
 /// sysfs_root   "/sys", or a recorded tree
 /// pci_address  "0000:3b:00.0"; without a domain, domain 0000
-/// A virtual function has the link, MPS and MRRS of its physical function (`physfn`). Assumes 64-bit
-/// request addresses, which depend on the buffers.
+/// A virtual function has the link, MPS and MRRS of its physical function (`physfn`). Assumes
+/// 64-bit request addresses, which depend on the buffers.
 /// Errors  EINVAL: not a PCI address
 ///         ENODEV: no such device
 ///         EACCES: only the first 64 bytes are readable, as for any user except root

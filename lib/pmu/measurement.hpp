@@ -56,8 +56,8 @@ class measurement {
 
     /// The value of a metric or event between start() and read().
     /// of     for a metric of scope instance: the PMU's name in sysfs
-    /// Errors ENOENT: not in this measurement; the error of opening or reading a counter; ENODATA: its
-    ///        counters never ran; ERANGE: division by 0
+    /// Errors ENOENT: not in this measurement; the error of opening or reading a counter; ENODATA:
+    ///        its counters never ran; ERANGE: division by 0
     [[nodiscard]] result<measured> value(std::string_view name, const given_values& given,
                                          std::string_view of = {}) const;
 

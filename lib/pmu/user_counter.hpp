@@ -13,8 +13,8 @@
 
 namespace turnpike::pmu {
 
-/// Combine the event's page and the CPU's counter; nullopt: the event is not on a counter of this CPU now.
-/// Rereads the page if the kernel wrote it meanwhile.
+/// Combine the event's page and the CPU's counter; nullopt: the event is not on a counter of this
+/// CPU now. Rereads the page if the kernel wrote it meanwhile.
 /// rdpmc(index)  the counter, its upper bits undefined
 template <class Rdpmc>
 std::optional<uint64_t> read_page(const perf_event_mmap_page& page, const Rdpmc& rdpmc) noexcept {

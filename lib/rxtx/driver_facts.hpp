@@ -33,8 +33,9 @@ struct driver_facts {
     bool lets_unfinished_in = false;
     /// Does not return the buffers of its rings to the pool at close.
     bool keeps_buffers = false;
-    /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX queue needs a call
-    /// every tx_call_ms, with or without packets, and its queues hold buffers of several pools.
+    /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX
+    /// queue needs a call every tx_call_ms, with or without packets, and its queues hold buffers of
+    /// several pools.
     bool sends_its_own = false;
 };
 

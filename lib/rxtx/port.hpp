@@ -47,8 +47,8 @@ class port {
     /// Probe the device (or attach to one created by EAL's options), configure it, and set up its
     /// queues. It is not started: nothing is received.
     ///
-    /// Errors  ENODEV: no such device; EBUSY: it is a port already; EINVAL: it does not support the settings;
-    ///         else the driver's
+    /// Errors  ENODEV: no such device; EBUSY: it is a port already; EINVAL: it does not support the
+    ///         settings; else the driver's
     [[nodiscard]] static result<port> open(const port_settings& settings);
 
     /// Errors  the driver's

@@ -54,8 +54,8 @@ class engine {
   public:
     /// name   EAL's name ("dma_skeleton0", "0000:00:01.0"); empty: the first
     /// depth  maximum transfers in flight; limited to the engine's maximum
-    /// Errors ENODEV: no dmadev of that name, or none at all; ENOTSUP: it does not copy from memory to
-    ///        memory; the driver's errors of configure and start
+    /// Errors ENODEV: no dmadev of that name, or none at all; ENOTSUP: it does not copy from memory
+    ///        to memory; the driver's errors of configure and start
     static result<std::unique_ptr<engine>> open(const std::string& name, unsigned depth);
     ~engine();
     engine(const engine&) = delete;

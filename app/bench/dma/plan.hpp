@@ -22,8 +22,8 @@ inline constexpr access_window usual_window{.bytes = 8192, .transfer_bytes = 64,
 /// local_node  default node of the window; -1: any
 /// nodes       NUMA nodes with memory
 /// Returns     the rows of figures 5 to 9 for an empty wish, else every combination of its values
-/// Errors      EINVAL: unknown test, pattern, state or number; a window without room for a transfer; an
-///             unknown node
+/// Errors      EINVAL: unknown test, pattern, state or number; a window without room for a
+///             transfer; an unknown node
 [[nodiscard]] result<std::vector<row>> rows_of(const wish& w, int local_node,
                                                std::span<const int> nodes);
 

@@ -29,8 +29,8 @@ struct stations {
 class capture_writer {
   public:
     /// port  the device that sends the capture: frames are addressed to 02:53:4e:00:00:PORT
-    /// imix  sizes of the simple IMIX 7:4:1 in turn; otherwise the minimum: 64, for IPv6 and TCP the
-    ///       length of the headers
+    /// imix  sizes of the simple IMIX 7:4:1 in turn; otherwise the minimum: 64, for IPv6 and TCP
+    ///       the length of the headers
     /// Throws std::runtime_error if the file cannot be written.
     capture_writer(const std::string& file, unsigned port, bool imix);
     void add(const flow& f);

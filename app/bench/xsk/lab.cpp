@@ -21,8 +21,8 @@ result<void> enter_lab() {
         mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0)
         return fail(errno, "/sys", "cannot be mounted for the namespace");
     (void)mount("bpf", "/sys/fs/bpf", "bpf", 0, nullptr);  // libxdp (net_af_xdp) uses it
-    // Disable IPv6, so that the kernel sends no neighbour discovery. Receive offload at west enables
-    // NAPI, so that frames are received in batches without an XDP program too.
+    // Disable IPv6, so that the kernel sends no neighbour discovery. Receive offload at west
+    // enables NAPI, so that frames are received in batches without an XDP program too.
     const char* commands =
         "set -e; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6;"
         "ip link add source type veth peer name west; ip link add east type veth peer name sink;"

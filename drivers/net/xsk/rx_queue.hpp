@@ -37,7 +37,8 @@ class rx_queue {
 
     /// Post buffers to the socket's fill ring and open the gate for the worker.
     ///
-    /// pair    the TX queue of the same socket, whose deferred doorbell this queue rings; nullptr: none
+    /// pair    the TX queue of the same socket, whose deferred doorbell this queue rings; nullptr:
+    ///         none
     /// Errors  ENOMEM: the pool has too few buffers
     [[nodiscard]] result<void> attach(const socket& with, tx_queue* pair);
     /// After it returns, the worker does not touch the rings.

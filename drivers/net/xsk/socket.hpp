@@ -33,8 +33,8 @@ struct socket_settings {
 /// Threads  control; the rings: their queue's thread
 class socket {
   public:
-    /// Errors  EPERM, ENOBUFS: names the missing capability or limit; EBUSY: the queue has a socket already;
-    ///         EINVAL: no such queue, or the pool's memory; EOPNOTSUPP: the mode
+    /// Errors  EPERM, ENOBUFS: names the missing capability or limit; EBUSY: the queue has a socket
+    ///         already; EINVAL: no such queue, or the pool's memory; EOPNOTSUPP: the mode
     [[nodiscard]] static result<std::unique_ptr<socket>> open(const socket_settings& s);
     /// After it returns, the kernel owns no frames.
     ~socket();

@@ -34,8 +34,8 @@ inline uint64_t load64(const uint8_t* from) noexcept {
     return x;
 }
 
-/// V: the vectors. Words: number of stored words, 0: read it from the view. Multi: a best rule for each of
-/// several categories.
+/// V: the vectors. Words: number of stored words, 0: read it from the view. Multi: a best rule for
+/// each of several categories.
 template <class V, unsigned Words, bool Multi>
 struct search {
     static constexpr uint32_t step = V::lanes < 8 ? 8 : V::lanes;  ///< rules per pass

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIMD operations, 128 bits: 32-bit lanes. Every simd/<isa>.hpp defines the same operations, so that a
-// kernel is a template over the vector type; scalar.hpp is their reference in plain C++.
+// SIMD operations, 128 bits: 32-bit lanes. Every simd/<isa>.hpp defines the same operations, so
+// that a kernel is a template over the vector type; scalar.hpp is their reference in plain C++.
 //
 //   lanes                        32-bit lanes in a vector
 //   set1(x)                      every lane x

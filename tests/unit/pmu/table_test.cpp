@@ -166,7 +166,7 @@ TEST(table, that_is_wrong_is_refused_with_its_line) {
         {"[0, 1]", "[]", ":9", "at least one"},
         {"leader: cycles", "leader: ipc", ":9", "an earlier event of the same PMU"},
         {"ipc: {of", "more: {of", ":11", "also the name of an event"},
-        {"of: core", "of: instance", ":11", "needs a kind"},
+        {"of: core", "of: instance", ":11", "must have a kind"},
         {"more / cycles", "more / part", ":11", "uses 'part', which is neither an event"},
         {"more / cycles", "more /", ":11", "is expected at"},
         {"parent: ipc", "parent: part", ":12", "of the previous level"},

@@ -22,7 +22,8 @@ class memory {
   public:
     using source = std::function<std::vector<memory_range>()>;
 
-    /// from        returns the current ranges; called again if `generation` changed or a lookup failed
+    /// from        returns the current ranges; called again if `generation` changed or a lookup
+    ///             failed
     /// generation  incremented when memory is added or removed; may be null
     explicit memory(source from, const std::atomic<uint64_t>* generation = nullptr);
 

@@ -26,7 +26,8 @@ class capture final : public wire {
   public:
     /// Skips and counts frames that no wire carries, shorter than 14 bytes or longer than 9728.
     ///
-    /// Errors  libpcap's; EINVAL: not Ethernet, no frames, a truncated frame; EFBIG: more than `most_bytes`
+    /// Errors  libpcap's; EINVAL: not Ethernet, no frames, a truncated frame; EFBIG: more than
+    ///         `most_bytes`
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file,
                                                             const rewrites& r, const pace& p);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wire=gen: sends stamped UDP frames (traffic.hpp) and checks the frames that the device sends back.
+// wire=gen: sends stamped UDP frames (traffic.hpp) and checks the frames that the device sends
+// back.
 #pragma once
 
 #include <array>

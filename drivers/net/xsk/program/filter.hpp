@@ -16,7 +16,8 @@
 
 namespace turnpike::xsk {
 
-/// entries     in the order of the file; a packet goes to the kernel on the first match, which counts it
+/// entries     in the order of the file; a packet goes to the kernel on the first match, which
+///             counts it
 /// candidates  [XSK_CANDIDATES] by protocol (layout.h): bitmap of entries that can match
 /// where       "FILE:LINE" of each entry
 struct filter {

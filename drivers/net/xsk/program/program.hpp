@@ -39,8 +39,8 @@ class program {
   public:
     /// Load and attach.
     ///
-    /// Errors  EBUSY: names the program that is already attached; EPERM: names the missing capability or
-    ///         limit; ENODEV, EOPNOTSUPP...: the kernel's error, explained
+    /// Errors  EBUSY: names the program that is already attached; EPERM: names the missing
+    ///         capability or limit; ENODEV, EOPNOTSUPP...: the kernel's error, explained
     [[nodiscard]] static result<std::unique_ptr<program>> attach(const program_options& options);
 
     program(const program&) = delete;

@@ -7,8 +7,8 @@
 //   post<Words>(d, m, headroom) write the group's descriptors
 //   send(d, m, command)         likewise
 //
-// The rest of a burst is processed one by one. Ordering: both words of a descriptor are read together, or
-// word 1 first (the device writes it last); the frame's data is read after them.
+// The rest of a burst is processed one by one. Ordering: both words of a descriptor are read
+// together, or word 1 first (the device writes it last); the frame's data is read after them.
 
 #include <rte_mbuf_core.h>
 
