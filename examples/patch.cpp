@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "rxtx/port.hpp"
 #include "rxtx/tx_queue.hpp"
 
@@ -43,13 +43,13 @@ int main(int argc, char** argv) {
     }
     if (ports.size() != 2) return 1;
 
-    cost::port_counters counted[2];
+    counters::port_counters counted[2];
     rxtx::tx_queue to[2] = {{ports[0].id(), 0, counted[0]}, {ports[1].id(), 0, counted[1]}};
     while (stop == 0) {
         for (int in = 0; in < 2; ++in) {
             rte_mbuf* burst[rxtx::tx_queue::burst];
             const uint16_t n = rte_eth_rx_burst(ports[in].id(), 0, burst, rxtx::tx_queue::burst);
-            for (uint16_t i = 0; i < n; ++i) to[1 - in].push(burst[i], cost::tsc());
+            for (uint16_t i = 0; i < n; ++i) to[1 - in].push(burst[i], counters::tsc());
             to[1 - in].flush();
         }
     }

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "base/byte_order.hpp"
-#include "config/lines.hpp"
+#include "yaml/lines.hpp"
 #include "net/ip.hpp"
 
 namespace turnpike::bench {
@@ -56,7 +56,7 @@ address any_allocation(int family, std::mt19937_64& random) {
 }  // namespace
 
 routes read_routes(const std::string& file, int family) {
-    auto in = config::lines::open(file);
+    auto in = yaml::lines::open(file);
     if (!in) throw std::runtime_error(in.error().message());
     routes table;
     while (true) {

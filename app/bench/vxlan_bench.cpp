@@ -10,7 +10,7 @@
 #include <array>
 #include <random>
 
-#include "exact/exact_dpdk.hpp"
+#include "hash/table_dpdk.hpp"
 #include "harness.hpp"
 #include "tunnel/endpoint_cache.hpp"
 #include "widths.hpp"
@@ -143,7 +143,7 @@ uint64_t sum_of(const Lookup& of, const tunnel::endpoint_table<Key>& t,
     return sum;
 }
 
-/// Measures one instruction set, of both lib/tunnel and lib/exact.
+/// Measures one instruction set, of both lib/tunnel and lib/hash.
 template <class Key>
 struct one_isa {
     std::string name;
@@ -160,8 +160,8 @@ std::vector<one_isa<Key>> all_isas(harness& h, uint32_t endpoints) {
     std::vector<one_isa<Key>> all;
     for (const auto& row : tunnel::find_kernels()) {
         if (!isa::may_run(row, h.max_simd_bitwidth())) continue;
-        auto config = exact::eal_config("bench", SOCKET_ID_ANY);
-        config.keys = exact::secret::of(1);
+        auto config = hash::eal_config("bench", SOCKET_ID_ANY);
+        config.keys = hash::secret::of(1);
         config.max_entries = config.expected_entries = endpoints;
         config.kernel = std::string(row.name);
         auto made = tunnel::endpoint_table<Key>::create(config);

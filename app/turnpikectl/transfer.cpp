@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "ask.hpp"
-#include "config/write_file.hpp"
+#include "yaml/write_file.hpp"
 #include "connection.hpp"
 #include "print.hpp"
 
@@ -112,7 +112,7 @@ int save(const given& g) {
             return written ? 0
                            : complain({EIO, {}, "standard output cannot be written"}, exit_refused);
         }
-        if (const auto written = config::write_file(file, text); !written)
+        if (const auto written = yaml::write_file(file, text); !written)
             return complain(written.error(), exit_refused);
     }
     if (!g.as_json())

@@ -60,7 +60,7 @@ class fib4 {
 
     /// Look up a burst.
     ///
-    /// dst       [n] addresses, host byte order, or network byte order (config::network_order)
+    /// dst       [n] addresses, host byte order, or network byte order (yaml::network_order)
     /// next_hop  [n] out; the default next hop if no route matches
     /// Requires  equal sizes; any n, processed in chunks
     /// Threads   many. Errors none.

@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::pcie {
 namespace {
@@ -39,8 +39,8 @@ const policy_names<doorbell_policy>& names_of(doorbell_policy) {
     return names;
 }
 
-using config::node;
-using config::node_kind;
+using yaml::node;
+using yaml::node_kind;
 
 /// Parse the whole text as a number.
 template <class Number>
@@ -118,7 +118,7 @@ class mapping {
     }
 
     [[noreturn]] static void refuse(const node& at, std::string text) {
-        throw config::complaint{
+        throw yaml::complaint{
             {EINVAL, at.file() + ":" + std::to_string(at.line()), std::move(text)}};
     }
 
@@ -218,7 +218,7 @@ nic_profile read_profile(const node& from, const std::vector<nic_profile>& earli
 
 result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
                                                 const std::string& origin) try {
-    const auto parsed = config::parse_yaml(yaml, origin);
+    const auto parsed = yaml::parse_yaml(yaml, origin);
     if (!parsed) return tl::unexpected<error>(parsed.error());
     const node root(*parsed);
     const auto list = root.find("profiles");
@@ -233,7 +233,7 @@ result<std::vector<nic_profile>> parse_profiles(const std::string& yaml,
     for (const node profile : list->children()) profiles.push_back(read_profile(profile, profiles));
     if (profiles.empty()) return fail(EINVAL, origin, "the list of profiles is empty");
     return profiles;
-} catch (const config::complaint& complaint) {
+} catch (const yaml::complaint& complaint) {
     return tl::unexpected<error>(complaint.what);
 }
 
@@ -241,7 +241,7 @@ result<std::vector<nic_profile>> load_profiles(const std::filesystem::path& file
     std::error_code ignored;
     if (std::filesystem::is_directory(file, ignored))
         return fail(EISDIR, file.string(), "cannot read the profiles");
-    const auto text = config::read_file(file);
+    const auto text = yaml::read_file(file);
     if (text) return parse_profiles(*text, file.string());
     const error& why = text.error();
     return fail(why.code, file.string(),

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 #include "pmu/perf_source.hpp"
 
 namespace turnpike::pmu {
 namespace {
 
-using config::node;
-using config::reader;
+using yaml::node;
+using yaml::reader;
 
 constexpr uint64_t most_count = uint64_t{1} << 62;
 
@@ -41,17 +41,17 @@ class replay_group : public counter_group {
 
 /// Visit keys and values of an optional map.
 template <class Take>
-void each(const config::document& in, std::string_view key, const Take& take) {
+void each(const yaml::document& in, std::string_view key, const Take& take) {
     const auto map = node(in).find(key);
-    if (!map || map->kind() == config::node_kind::nothing) return;
-    if (map->kind() != config::node_kind::map) reader(*map).refuse("should be a map");
+    if (!map || map->kind() == yaml::node_kind::nothing) return;
+    if (map->kind() != yaml::node_kind::map) reader(*map).refuse("should be a map");
     for (const node name : map->children()) take(reader(name).text(), name.value());
 }
 
 }  // namespace
 
 result<replay_source> replay_source::parse(std::string_view yaml, const std::string& origin) {
-    const auto document = config::parse_yaml(yaml, origin, "the recording");
+    const auto document = yaml::parse_yaml(yaml, origin, "the recording");
     if (!document) return tl::unexpected<error>(document.error());
     replay_source made;
     try {
@@ -59,7 +59,7 @@ result<replay_source> replay_source::parse(std::string_view yaml, const std::str
         top.expect_map({"seconds", "counters", "shares", "refused"});
         made.seconds_ = top.number_or("seconds", 1.0, 1, 86400);
         each(*document, "counters", [&](const std::string& pmu, const node& events) {
-            if (events.kind() != config::node_kind::map) reader(events).refuse("should be a map");
+            if (events.kind() != yaml::node_kind::map) reader(events).refuse("should be a map");
             for (const node name : events.children())
                 made.counters_[pmu][reader(name).text()] =
                     reader(name.value()).number(0, most_count);
@@ -70,14 +70,14 @@ result<replay_source> replay_source::parse(std::string_view yaml, const std::str
         each(*document, "refused", [&](const std::string& pmu, const node& code) {
             made.refused_[pmu] = static_cast<int>(reader(code).number(1, 4095));
         });
-    } catch (config::complaint& wrong) {
+    } catch (yaml::complaint& wrong) {
         return tl::unexpected<error>(std::move(wrong.what));
     }
     return made;
 }
 
 result<replay_source> replay_source::load(const std::filesystem::path& file) {
-    const auto text = config::read_file(file);
+    const auto text = yaml::read_file(file);
     if (!text) return tl::unexpected<error>(text.error());
     return parse(*text, file.string());
 }

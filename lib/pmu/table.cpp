@@ -8,14 +8,14 @@
 #include <cmath>
 #include <utility>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::pmu {
 namespace {
 
-using config::node;
-using config::reader;
+using yaml::node;
+using yaml::reader;
 
 constexpr unsigned most_counters = 32;
 
@@ -129,7 +129,7 @@ metric read_metric(const table& in, const reader& key, const reader& from) {
     return m;
 }
 
-table read_table(const config::document& document) {
+table read_table(const yaml::document& document) {
     const reader top(document);
     top.expect_map({"family", "summary", "cpus", "source", "pmus", "events", "metrics"});
     table t{.family = top.at("family").name(), .summary = top.at("summary").text()};
@@ -165,17 +165,17 @@ bool table::is_for(const cpu_model& m) const noexcept {
 }
 
 result<table> parse_table(std::string_view yaml, const std::string& origin) {
-    const auto document = config::parse_yaml(yaml, origin, "the table");
+    const auto document = yaml::parse_yaml(yaml, origin, "the table");
     if (!document) return tl::unexpected<error>(document.error());
     try {
         return read_table(*document);
-    } catch (config::complaint& wrong) {
+    } catch (yaml::complaint& wrong) {
         return tl::unexpected<error>(std::move(wrong.what));
     }
 }
 
 result<table> load_table(const std::filesystem::path& file) {
-    const auto text = config::read_file(file);
+    const auto text = yaml::read_file(file);
     if (!text) return tl::unexpected<error>(text.error());
     return parse_table(*text, file.string());
 }

@@ -32,7 +32,7 @@ class qsbr {
     qsbr(const qsbr&) = delete;
     qsbr& operator=(const qsbr&) = delete;
 
-    /// For config::defer_free of tables. The domain must outlive the tables.
+    /// For yaml::defer_free of tables. The domain must outlive the tables.
     defer_free hook() noexcept;
     /// Release items that no reader can hold any more; cheap without items. Writer's thread.
     void reclaim() noexcept;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "cost/port_counters.hpp"
+#include "counters/port_counters.hpp"
 
 namespace turnpike::rxtx {
 
@@ -21,7 +21,7 @@ class tx_queue {
     static constexpr uint16_t burst = 32;
 
     tx_queue() = default;
-    tx_queue(uint16_t port_id, uint16_t queue_id, cost::port_counters& counters) noexcept
+    tx_queue(uint16_t port_id, uint16_t queue_id, counters::port_counters& counters) noexcept
         : counters_(&counters), port_id_(port_id), queue_id_(queue_id) {}
 
     /// True if this worker may send on the port.
@@ -96,7 +96,7 @@ class tx_queue {
         counters_->tx_bytes.add(bytes);
     }
 
-    cost::port_counters* counters_ = nullptr;
+    counters::port_counters* counters_ = nullptr;
     uint64_t oldest_ = 0;
     uint16_t port_id_ = 0, queue_id_ = 0, waiting_ = 0;
     std::array<rte_mbuf*, burst> packets_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// endpoint.hpp: a tunnel endpoint as a key for lib/exact, from the outer headers of a received
+// endpoint.hpp: a tunnel endpoint as a key for lib/hash, from the outer headers of a received
 // packet (RFC 7348 section 5).
 //
 //   IPv4   | end 8, VNI 24, from 32 |      IPv6   | from 128 | to 128 | port, VRF, VNI 64 |

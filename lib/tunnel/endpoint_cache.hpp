@@ -2,7 +2,7 @@
 // endpoint_cache.hpp: looks up the endpoint of each packet in a burst: a worker's cache of the last
 // eight endpoints in front of a table of all endpoints.
 //
-//   using endpoints = tunnel::endpoint_table<tunnel::endpoint4>;       // exact::table: control's, for all workers
+//   using endpoints = tunnel::endpoint_table<tunnel::endpoint4>;       // hash::table: control's, for all workers
 //   tunnel::endpoint_cache<tunnel::endpoint4> cache(*tunnel::choose_find(512));        // a worker's
 //   uint32_t known = cache.lookup(table, key, value, n);
 //
@@ -19,7 +19,7 @@
 #include <type_traits>
 
 #include "base/result.hpp"
-#include "exact/table.hpp"
+#include "hash/table.hpp"
 #include "tunnel/endpoint.hpp"
 #include "tunnel/last_endpoints.hpp"
 
@@ -27,7 +27,7 @@ namespace turnpike::tunnel {
 
 /// Values are not 0.
 template <class Key>
-using endpoint_table = exact::table<Key, uint32_t>;
+using endpoint_table = hash::table<Key, uint32_t>;
 
 /// The best kernel, or the one named. Errors as isa::choose.
 [[nodiscard]] inline result<const finder*> choose_find(uint16_t max_simd_bitwidth,

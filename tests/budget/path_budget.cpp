@@ -50,7 +50,7 @@ struct workload {
 
 /// What a worker reads of the kernel's page and the CPU's counter (control/measuring.cpp), on a page that says what the
 /// kernel's does: all of it but RDPMC, which neither valgrind nor every machine has.
-class page_counter : public cost::own_counter {
+class page_counter : public counters::own_counter {
   public:
     page_counter() noexcept {
         page_.index = 1;

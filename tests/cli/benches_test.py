@@ -18,7 +18,7 @@ ROUTES = "".join(f"10.{n}.0.0/16\n10.{n}.{n}.0/24\n" for n in range(200))
 # {bench: (options, a file for the last of them, what tells its cells apart)}
 BENCHES = {
     "acl": (["--no-updates", "--only", "few.rules", "--rules"], ("few.rules", RULES), ("isa", "traffic", "categories")),
-    "exact": (["--key-bytes", "8", "--keys", "3125"], None, ("isa", "hit_rate", "traffic")),
+    "hash": (["--key-bytes", "8", "--keys", "3125"], None, ("isa", "hit_rate", "traffic")),
     "fib": (["--family", "4", "--traffic", "one", "--table"], ("few.txt", ROUTES), ("isa", "table", "width_bytes")),
     "mempool": (["--op", "get_put"], None, ("handler",)),
     "pmd": ([], None, ("driver", "burst")),

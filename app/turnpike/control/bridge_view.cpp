@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "control/bridges.hpp"
-#include "exact/exact_dpdk.hpp"
+#include "hash/table_dpdk.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::control {
@@ -323,7 +323,7 @@ class bridges::staged_bridges : public staged {
 
 result<void> bridges::ready_table() {
     if (table_ != nullptr) return {};
-    exact::config c = exact::eal_config("fdb", SOCKET_ID_ANY);
+    hash::config c = hash::eal_config("fdb", SOCKET_ID_ANY);
     c.max_entries = datapath::most_stations;
     c.defer_free = rcu_.hook();
     auto made = datapath::station_table::create(c);

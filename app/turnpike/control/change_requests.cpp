@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "config/write_file.hpp"
+#include "yaml/write_file.hpp"
 #include "observe/console.hpp"
 #include "sources/edits.hpp"
 #include "sources/file_access.hpp"
@@ -205,7 +205,7 @@ std::string file_text(const state::desired& d) {
 json change_requests::save(const request_fields& f, const peer& from) {
     f.expect("");
     taken(history_.settled());  // a pending change must not become the next start's configuration
-    taken(config::write_file(file_, file_text(*running())));
+    taken(yaml::write_file(file_, file_text(*running())));
     history_.saved();
     observe::log(observe::log_level::notice, who_is(from) + ": saved as " + file_,
                  {{"who", who_is(from)}, {"what", "save"}, {"to", file_}});

@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-#include "exact/exact_dpdk.hpp"
+#include "hash/table_dpdk.hpp"
 
 namespace turnpike::control {
 
@@ -19,7 +19,7 @@ constexpr uint64_t look_ms =
 }  // namespace
 
 result<std::unique_ptr<heard_addresses>> heard_addresses::create(rcu::qsbr& rcu) {
-    exact::config c = exact::eal_config("bridges' addresses", SOCKET_ID_ANY);
+    hash::config c = hash::eal_config("bridges' addresses", SOCKET_ID_ANY);
     c.max_entries = most;
     c.defer_free = rcu.hook();
     auto table = datapath::address_table::create(c);

@@ -19,7 +19,7 @@ class heard_addresses {
     /// flooded.
     static constexpr uint32_t most = 65536;
 
-    /// Errors  as exact::table's
+    /// Errors  as hash::table's
     [[nodiscard]] static result<std::unique_ptr<heard_addresses>> create(rcu::qsbr& rcu);
 
     void hear(const datapath::address_key& address, const datapath::bound_address& who) noexcept;

@@ -28,7 +28,7 @@ std::string said(const error& e) {
     return printable(e.object.empty() ? e.text : e.object + ": " + e.text);
 }
 
-class user_instructions : public cost::own_counter {
+class user_instructions : public counters::own_counter {
   public:
     explicit user_instructions(pmu::user_counter count) noexcept : count_(std::move(count)) {}
     [[nodiscard]] std::optional<uint64_t> read() const noexcept override { return count_.read(); }
@@ -120,7 +120,7 @@ measuring::core measuring::open_core(const observe::worker_report& w) const {
     return c;
 }
 
-const cost::own_counter* measuring::instructions_of(unsigned lcore) const noexcept {
+const counters::own_counter* measuring::instructions_of(unsigned lcore) const noexcept {
     const auto at = cores_.find(lcore);
     return at == cores_.end() ? nullptr : at->second.instructions.get();
 }

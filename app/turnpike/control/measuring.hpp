@@ -37,7 +37,7 @@ class measuring {
     /// Fills the report's workers and their counters; packets count since the start.
     void fill_workers(observe::report& r);
     /// The instruction counter for an lcore; null: none. Valid as long as this object.
-    [[nodiscard]] const cost::own_counter* instructions_of(unsigned lcore) const noexcept;
+    [[nodiscard]] const counters::own_counter* instructions_of(unsigned lcore) const noexcept;
     /// Counts of a port since it was first reported; null: `why` has the reason.
     struct port_counts {
         const pmu::measurement* what = nullptr;
@@ -51,7 +51,7 @@ class measuring {
   private:
     struct core {
         std::unique_ptr<pmu::measurement> what;
-        std::unique_ptr<const cost::own_counter> instructions{};
+        std::unique_ptr<const counters::own_counter> instructions{};
         std::string why{};
         uint64_t packets_before = 0;
     };

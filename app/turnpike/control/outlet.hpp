@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "cost/port_counters.hpp"
+#include "counters/port_counters.hpp"
 #include "datapath/burst.hpp"
 #include "datapath/view.hpp"
 
@@ -45,14 +45,14 @@ class outlet {
     /// Count a request that became its reply: consumed and originated.
     void turn_around(uint16_t port) noexcept;
 
-    [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
+    [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
         return counters_[place];
     }
 
   private:
     rte_mempool* pool_;
     std::function<rte_ring*(uint16_t)> ring_of_;
-    std::array<cost::port_counters, datapath::max_ports> counters_;
+    std::array<counters::port_counters, datapath::max_ports> counters_;
 };
 
 /// Owner of a punted packet during its handler. The handler sends, drops or consumes it; if an

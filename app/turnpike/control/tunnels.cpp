@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "exact/exact_dpdk.hpp"
+#include "hash/table_dpdk.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
 #include "packet/group_mac.hpp"
@@ -93,7 +93,7 @@ uint16_t number_of(std::vector<tunnel_tables::local_end<Address>>& ends, const A
 
 template <class Key>
 result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) {
-    exact::config config = exact::eal_config("tunnel endpoints", SOCKET_ID_ANY);
+    hash::config config = hash::eal_config("tunnel endpoints", SOCKET_ID_ANY);
     config.max_entries = config.expected_entries =
         static_cast<uint32_t>(std::max<size_t>(1, 2 * tunnels));  // to our address, and to a group
     return tunnel::endpoint_table<Key>::create(config);

@@ -11,7 +11,7 @@
 
 #include "acl/acl.hpp"
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "rcu/defer.hpp"
 #include "state/acl.hpp"
 
@@ -99,7 +99,7 @@ class acl_list {
 
 /// Packets that a rule decided or counted.
 struct acl_counter {
-    cost::counter packets, bytes;
+    counters::counter packets, bytes;
 };
 
 /// An ACL bound to an interface and direction, with its counters: by worker, then by rule id.

@@ -22,9 +22,9 @@
 #include <memory>
 #include <vector>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "datapath/interface.hpp"
-#include "exact/table.hpp"
+#include "hash/table.hpp"
 #include "packet/headers.hpp"
 
 struct rte_ring;
@@ -88,7 +88,7 @@ class station {
 };
 static_assert(max_interfaces == 1024);
 
-using station_table = exact::table<station_key, uint32_t>;
+using station_table = hash::table<station_key, uint32_t>;
 
 /// Key of a neighbour binding: IP address and domain.
 struct address_key {
@@ -125,7 +125,7 @@ class bound_address {
   private:
     uint64_t value_;
 };
-using address_table = exact::table<address_key, uint64_t>;
+using address_table = hash::table<address_key, uint64_t>;
 
 /// Classes of flooded frames with separate storm limits.
 enum class flood_kind : uint8_t { unknown, multicast, broadcast, count_ };
@@ -240,7 +240,7 @@ struct learnt_station {
 
 /// Threads  written by one worker, read by anyone.
 struct domain_counters {
-    cost::counter rx_packets, rx_bytes, tx_packets, flooded;
+    counters::counter rx_packets, rx_bytes, tx_packets, flooded;
 };
 
 /// Per-worker bridge state.
@@ -328,7 +328,7 @@ class bridge_books {
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
     uint64_t again_cycles_, telling_until_ = 0;
-    cost::counter not_told_;  ///< messages lost because the ring was full
+    counters::counter not_told_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_, storm_;
     pages<told> told_;

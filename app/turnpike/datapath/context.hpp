@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "cost/meter.hpp"
-#include "cost/port_counters.hpp"
+#include "counters/meter.hpp"
+#include "counters/port_counters.hpp"
 #include "datapath/bridge.hpp"
 #include "datapath/burst.hpp"
 #include "datapath/tunnel.hpp"
@@ -33,7 +33,7 @@ struct context {
     /// Punt rings. ARP and ND have a separate ring, so that other punted traffic cannot starve
     /// them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
-    std::array<cost::port_counters, max_ports> counters;
+    std::array<counters::port_counters, max_ports> counters;
     bridge_books* bridging = nullptr;    ///< per-worker bridge state
     uint64_t redirected = 0;             ///< TSC of the last packet punted as redirect
     tunnel_books* tunnelling = nullptr;  ///< per-worker tunnel state

@@ -78,7 +78,7 @@ enum class stage : uint8_t {
         count_
 };
 inline constexpr size_t stages = static_cast<size_t>(stage::count_);
-static_assert(stages <= cost::max_stages && stages <= 32);
+static_assert(stages <= counters::max_stages && stages <= 32);
 
 constexpr stage_mask bit(stage s) noexcept { return stage_mask{1} << static_cast<unsigned>(s); }
 

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "datapath/interface.hpp"
 #include "net/ip.hpp"
 #include "packet/headers.hpp"
@@ -116,7 +116,7 @@ inline constexpr size_t most_tunnel_ends = 255;  ///< per family: endpoint4 has 
 
 /// Threads  written by one worker, read by anyone.
 struct tunnel_counters {
-    cost::counter rx_packets, rx_bytes, tx_packets, tx_bytes;  ///< of inner frames
+    counters::counter rx_packets, rx_bytes, tx_packets, tx_bytes;  ///< of inner frames
 };
 
 /// Per-worker tunnel state.

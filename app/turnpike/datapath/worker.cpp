@@ -33,7 +33,7 @@ void worker::run(const std::atomic<bool>& stop) noexcept {
 void worker::start() noexcept {
     // Linux adds up to 50 us to every sleep of a thread, to coalesce wakeups (prctl(2)).
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-    last_ = context_.now = cost::tsc();
+    last_ = context_.now = counters::tsc();
     running_ = true;
     resume();
     adopt(parts_.published->load(std::memory_order_acquire));
@@ -100,7 +100,7 @@ void worker::poll() noexcept {
     const uint64_t drain = received + from_control == 0 ? 0 : context_.view->drain_cycles;
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
     parts_.rcu->quiescent(parts_.number);
-    const uint64_t now = cost::tsc();
+    const uint64_t now = counters::tsc();
     meter_.iteration(received, now - last_);
     last_ = now;
     if (received + from_control != 0)
@@ -118,7 +118,7 @@ void worker::nap() noexcept {
     pause();
     nanosleep(&how_long, nullptr);
     resume();
-    const uint64_t now = cost::tsc();
+    const uint64_t now = counters::tsc();
     meter_.slept(now - last_);
     last_ = now;
 }
@@ -126,7 +126,7 @@ void worker::nap() noexcept {
 uint32_t worker::take_burst(const rx_queue& from) noexcept {
     burst& b = burst_;
     context_.sampled = meter_.sample_next();
-    cost::stage_clock clock(meter_, context_.sampled);
+    counters::stage_clock clock(meter_, context_.sampled);
     const uint32_t received = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id,
                                                from.queue_id, b.packet.data(), burst_max);
     if (received == 0) return 0;
@@ -249,7 +249,7 @@ void worker::empty_receive_rings() noexcept {
             const uint16_t n = rte_eth_rx_burst(v.port[from.port].ethdev_id, from.queue_id,
                                                 packets.data(), burst_max);
             if (n == 0) break;
-            cost::port_counters& counted = context_.counters[from.port];
+            counters::port_counters& counted = context_.counters[from.port];
             for (uint16_t i = 0; i < n; ++i) counted.rx_bytes.add(packets[i]->pkt_len);
             counted.rx_packets.add(n);
             counted.drop(drop_reason::stopping, n);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/trace.hpp"
 #include "rcu/qsbr.hpp"
@@ -69,10 +69,10 @@ class worker {
     void trace_in(trace_book* book) noexcept { trace_.store(book, std::memory_order_release); }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
-    [[nodiscard]] const cost::meter& meter() const noexcept { return meter_; }
+    [[nodiscard]] const counters::meter& meter() const noexcept { return meter_; }
     /// Called by control; null: no instruction counter.
-    void count_instructions(const cost::own_counter* by) noexcept { meter_.count_instructions(by); }
-    [[nodiscard]] const cost::port_counters& port(uint16_t place) const noexcept {
+    void count_instructions(const counters::own_counter* by) noexcept { meter_.count_instructions(by); }
+    [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
         return context_.counters[place];
     }
 
@@ -96,7 +96,7 @@ class worker {
     const worker_queues* queues_ = nullptr;  ///< own queues in context_.view
     burst burst_;                            ///< current burst; between bursts its masks are 0
     std::atomic<trace_book*> trace_{nullptr};
-    cost::meter meter_;
+    counters::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;
     packet_mask ports_ = 0;   ///< bit p: has a TX queue on port p

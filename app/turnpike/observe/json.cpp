@@ -52,8 +52,8 @@ json worker_json(const worker_report& w) {
     out["forwards"] = w.forwards;
     out["core"] = core_json(w.core);
     out["bursts"] = json::object();
-    for (size_t i = 0; i < cost::burst_bins; ++i)
-        out["bursts"][std::string(cost::burst_bin_names[i])] = w.bursts[i];
+    for (size_t i = 0; i < counters::burst_bins; ++i)
+        out["bursts"][std::string(counters::burst_bin_names[i])] = w.bursts[i];
     out["stages"] = json::array();
     for (const auto& s : w.stages)
         if (s.packets != 0)

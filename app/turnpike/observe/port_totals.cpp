@@ -6,7 +6,7 @@
 namespace turnpike::observe {
 namespace {
 
-void add_load(port_load& to, const cost::size_samples& from, uint64_t bursts) noexcept {
+void add_load(port_load& to, const counters::size_samples& from, uint64_t bursts) noexcept {
     for (size_t i = 0; i < to.sizes.size(); ++i) {
         to.sizes[i].packets += from.read()[i].packets.read();
         to.sizes[i].bytes += from.read()[i].bytes.read();
@@ -24,7 +24,7 @@ void add_load(port_load& to, const port_load& from, const port_load& since) noex
 
 }  // namespace
 
-void port_totals::add(const cost::port_counters& from) noexcept {
+void port_totals::add(const counters::port_counters& from) noexcept {
     rx_packets += from.rx_packets.read();
     tx_packets += from.tx_packets.read();
     rx_bytes += from.rx_bytes.read();

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cost/port_counters.hpp"
+#include "counters/port_counters.hpp"
 
 namespace turnpike::observe {
 
@@ -14,7 +14,7 @@ struct port_load {
     struct size {
         uint64_t packets = 0, bytes = 0;
     };
-    std::array<size, cost::size_samples::bins> sizes{};
+    std::array<size, counters::size_samples::bins> sizes{};
     uint64_t bursts = 0;
 };
 
@@ -24,7 +24,7 @@ struct port_totals {
     std::array<uint64_t, packet::drop_reasons> drops{};
     port_load rx_load{}, tx_load{};
 
-    void add(const cost::port_counters& from) noexcept;
+    void add(const counters::port_counters& from) noexcept;
     /// Adds the increase since `since`.
     void add(const port_totals& from, const port_totals& since) noexcept;
     [[nodiscard]] uint64_t all_drops() const noexcept;

@@ -11,12 +11,12 @@ uint64_t new_life() noexcept {
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void worker_report::add(const cost::meter& from, const std::vector<std::string_view>& names) {
+void worker_report::add(const counters::meter& from, const std::vector<std::string_view>& names) {
     packets += from.packets.read();
     busy_cycles += from.busy_cycles.read();
     slept_cycles += from.slept_cycles.read();
     total_cycles += from.total_cycles.read();
-    for (size_t i = 0; i < cost::burst_bins; ++i) bursts[i] += from.bursts[i].read();
+    for (size_t i = 0; i < counters::burst_bins; ++i) bursts[i] += from.bursts[i].read();
     stages.resize(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
         stages[i].name = names[i];

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "observe/port_totals.hpp"
 
 namespace turnpike::observe {
@@ -57,7 +57,7 @@ struct worker_report {
     int node = -1;                     ///< NUMA, here and below; -1: unknown
     std::vector<std::string> polls{};  ///< names of the polled ports
     uint64_t packets = 0, busy_cycles = 0, slept_cycles = 0, total_cycles = 0;
-    std::array<uint64_t, cost::burst_bins> bursts{};
+    std::array<uint64_t, counters::burst_bins> bursts{};
     struct stage_cycles {
         std::string_view name{};
         uint64_t packets = 0, cycles = 0;
@@ -71,7 +71,7 @@ struct worker_report {
     double duration_s = 0;
 
     /// names  of the stages, by their number in the meter
-    void add(const cost::meter& from, const std::vector<std::string_view>& names);
+    void add(const counters::meter& from, const std::vector<std::string_view>& names);
     /// Cycles per packet in the three groups of "Benchmarking and Analysis of Software Data Planes" (2017),
     /// figure 8: I/O, packet processing, and the remainder of cpp() and ipp.
     struct group {

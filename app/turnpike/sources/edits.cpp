@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -22,8 +22,8 @@
 namespace turnpike::sources {
 namespace {
 
-using config::complaint;
-using config::reader;
+using yaml::complaint;
+using yaml::reader;
 using state::desired;
 
 constexpr const char* source_name = "socket";  ///< origin of edited objects
@@ -374,7 +374,7 @@ result<void> edit(desired& into, std::string_view list) {
     constexpr size_t most = 65536;
     // Sum of all edits: 40 million block the control thread for 0.4 s.
     constexpr size_t most_rules = 50'000'000;
-    const auto root = config::parse_yaml(list, source_name, "do");
+    const auto root = yaml::parse_yaml(list, source_name, "do");
     if (!root) return tl::unexpected<error>(root.error());
     try {
         const auto edits = reader(*root).list("changes");

@@ -7,7 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "config/lines.hpp"
+#include "yaml/lines.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -244,7 +244,7 @@ result<state::route> route_line_reader::read(std::string_view line) {
 
 result<void> read_route_file(const std::filesystem::path& path, state::neighbour_finder& neighbours,
                              state::route_set& into, const route_taker& take) {
-    auto file = config::lines::open(path, {.file_bytes = uint64_t{4} << 30});
+    auto file = yaml::lines::open(path, {.file_bytes = uint64_t{4} << 30});
     if (!file) return tl::unexpected<error>(file.error());
     route_line_reader reader(neighbours, into);
     for (uint32_t number = 1;; ++number) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -19,8 +19,8 @@
 namespace turnpike::sources {
 namespace {
 
-using config::complaint;
-using config::reader;
+using yaml::complaint;
+using yaml::reader;
 using state::desired;
 
 state::eal read_eal(const reader& from) {
@@ -101,7 +101,7 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
     out.file = std::filesystem::absolute(std::filesystem::path(name).parent_path() / from.text())
                    .lexically_normal()
                    .string();
-    auto text = config::read_file(out.file);
+    auto text = yaml::read_file(out.file);
     if (!text)
         from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
     if (text->size() > most_bytes)
@@ -176,7 +176,7 @@ desired read_all(const reader& from, const std::string& name) {
 }  // namespace
 
 result<desired> load_text(std::string_view text, const std::string& name) {
-    const auto root = config::parse_yaml(text, name);
+    const auto root = yaml::parse_yaml(text, name);
     if (!root) return tl::unexpected<error>(root.error());
     try {
         desired all = read_all(reader(*root), name);
@@ -188,7 +188,7 @@ result<desired> load_text(std::string_view text, const std::string& name) {
 }
 
 result<desired> load(const std::filesystem::path& path) {
-    const auto text = config::read_file(path);
+    const auto text = yaml::read_file(path);
     if (!text) return tl::unexpected<error>(text.error());
     return load_text(*text, path.string());
 }

@@ -13,7 +13,7 @@ namespace turnpike::sources {
 namespace {
 
 using namespace state;
-using config::reader;
+using yaml::reader;
 
 constexpr size_t max_list_rules = 1u << 20;
 constexpr const char *tiny_fragment = "tiny-fragment", *neighbour_discovery = "neighbour-discovery",
@@ -45,7 +45,7 @@ void fill(acl_list& list, std::vector<acl_rule> rules) {
             own_rule(acl_action::permit, neighbour_discovery, acl_key::neighbour_discovery));
         list.rules.back().ipv4 = false;
     }
-    if (auto divided = divide_counts(list); !divided) throw config::complaint{divided.error()};
+    if (auto divided = divide_counts(list); !divided) throw yaml::complaint{divided.error()};
 }
 
 std::vector<acl_rule> read_rules(const reader& from, const std::string& config_file, bool l2) {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACLs of the configuration. All functions report errors by throwing config::complaint.
+// ACLs of the configuration. All functions report errors by throwing yaml::complaint.
 #pragma once
 
 #include <vector>
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 
 namespace turnpike::sources {
 
 /// acl: all ACLs, with the rule files that they name.
-void read_lists(const config::reader& from, state::desired& into);
+void read_lists(const yaml::reader& from, state::desired& into);
 /// acl[]: one ACL; the given members replace members of an existing ACL with the same name.
-void read_acl(const config::reader& from, state::desired& into);
+void read_acl(const yaml::reader& from, state::desired& into);
 /// Extracts the configured rules of an ACL for editing; the ACL is empty until they are put back.
 [[nodiscard]] std::vector<state::acl_rule> take_rules(state::acl_list& list);
 void put_rules(state::acl_list& list, std::vector<state::acl_rule> rules);
 enum class list_edit { insert, exchange, erase };
 /// Edits one rule. from  "rule", except to erase; "at", from 1, or the "name" of the existing rule
 /// l2  the ACL is an L2 ACL
-void edit_rules(std::vector<state::acl_rule>& rules, const config::reader& from, list_edit how,
+void edit_rules(std::vector<state::acl_rule>& rules, const yaml::reader& from, list_edit how,
                 bool l2);
 /// ports[].acl: bindings by direction; null: none. Requires the ACLs to be read already.
-void read_bindings(const state::desired& in, const config::reader& from, state::interface& into);
+void read_bindings(const state::desired& in, const yaml::reader& from, state::interface& into);
 
 }  // namespace turnpike::sources

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "acl/rule_file.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/yaml_file.hpp"
 #include "packet/headers.hpp"
 #include "sources/yaml_routing.hpp"
 #include "state/l2_match.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace packet;  // protocol numbers
 using namespace state;   // rules
-using config::reader;
+using yaml::reader;
 
 struct named_protocol {
     std::string_view name;
@@ -261,7 +261,7 @@ std::string rules_text(const reader& from, const std::string& config_file,
                        const std::string& name) {
     if (from.has("lines"))
         return std::string(from.at("lines").line(), '\n') + from.at("lines").text();
-    auto text = config::read_file(std::filesystem::path(config_file).parent_path() / name);
+    auto text = yaml::read_file(std::filesystem::path(config_file).parent_path() / name);
     if (!text) from.at("file").refuse("cannot be taken: " + text.error().message());
     return std::move(*text);
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/acl.hpp"
 
 namespace turnpike::sources {
@@ -29,10 +29,10 @@ inline constexpr std::array<named_ethertype, 5> named_ethertypes = {{{"ipv4", {0
 [[nodiscard]] bool has_ports(uint8_t protocol) noexcept;
 
 /// l2  for an L2 ACL. Throws complaint.
-state::acl_rule read_acl_rule(const config::reader& from, bool l2);
+state::acl_rule read_acl_rule(const yaml::reader& from, bool l2);
 /// {action, file} or {action, lines}: one rule per line of the file or block, in order. A
 /// relative path is relative to the folder of `config_file`. Throws complaint.
-std::vector<state::acl_rule> read_acl_file(const config::reader& from,
+std::vector<state::acl_rule> read_acl_file(const yaml::reader& from,
                                            const std::string& config_file);
 
 }  // namespace turnpike::sources

@@ -12,7 +12,7 @@
 namespace turnpike::sources {
 namespace {
 
-using config::reader;
+using yaml::reader;
 using state::bridge;
 using state::bridge_member;
 using state::desired;

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bridges and VLAN sub-interfaces: `bridges` and `interfaces` of the configuration. All functions report errors by
-// throwing config::complaint.
+// throwing yaml::complaint.
 #pragma once
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 
 namespace turnpike::sources {
 
 /// interfaces[]: a VLAN sub-interface of a port. Requires the ports.
-void read_vlan_interface(const config::reader& from, state::desired& into);
+void read_vlan_interface(const yaml::reader& from, state::desired& into);
 /// bridges[]: a bridge with its routed interfaces. Requires the ports.
-void read_bridge(const config::reader& from, state::desired& into);
+void read_bridge(const yaml::reader& from, state::desired& into);
 /// Removes a bridge and its routed interfaces; its ports become unconfigured.
 void remove_bridge(const std::string& name, state::desired& from);
 
 /// One port of an existing bridge; `replace`: an existing port of it.
-void read_member(const config::reader& from, const std::string& bridge, state::desired& into,
+void read_member(const yaml::reader& from, const std::string& bridge, state::desired& into,
                  bool replace);
 /// Removes a bridge port; the port becomes unconfigured.
 void remove_member(const std::string& port, const std::string& bridge, state::desired& from);
 
 /// bridges[].fdb[]: a static FDB entry and its port; the port is empty if not given.
-std::pair<state::fixed_station, std::string> read_fixed_station(const config::reader& from);
+std::pair<state::fixed_station, std::string> read_fixed_station(const yaml::reader& from);
 
 /// "10, 20-29" as a list: [10, 20-29].
-state::vlan_set read_vlans(const config::reader& from);
+state::vlan_set read_vlans(const yaml::reader& from);
 /// The inverse of read_vlans().
 std::string vlans_text(const state::vlan_set& vlans);
 

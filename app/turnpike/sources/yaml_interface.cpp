@@ -13,9 +13,9 @@ namespace {
 /// A router is master of few VRRP groups; each address in a burst costs a comparison pass.
 constexpr size_t most_macs = 16;
 
-std::vector<mac_address> read_macs(const config::reader& from) {
+std::vector<mac_address> read_macs(const yaml::reader& from) {
     std::vector<mac_address> out;
-    for (const config::reader& one : from.list("MAC addresses")) {
+    for (const yaml::reader& one : from.list("MAC addresses")) {
         const mac_address mac = read_station_mac(one);
         if (std::find(out.begin(), out.end(), mac) != out.end())
             one.refuse("is " + mac.text() + " again");
@@ -28,14 +28,14 @@ std::vector<mac_address> read_macs(const config::reader& from) {
 
 }  // namespace
 
-mac_address read_station_mac(const config::reader& from) {
+mac_address read_station_mac(const yaml::reader& from) {
     const mac_address mac = from.taken(parse_mac(from.text()));
     if (mac.is_group() || mac.is_zero())
         from.refuse("should be one station's, not a group's or zero");
     return mac;
 }
 
-void read_routing(const config::reader& from, state::interface& into) {
+void read_routing(const yaml::reader& from, state::interface& into) {
     if (from.has("addresses")) into.addresses = read_addresses(from.at("addresses"));
     if (from.has("vrf")) into.vrf = read_vrf_of(from.at("vrf"));
     if (from.has("kernel")) into.kernel = from.at("kernel").truth();

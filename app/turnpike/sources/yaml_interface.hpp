@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Members of routed interfaces, common to ports, VLANs and bridges. Reports errors by throwing
-// config::complaint.
+// yaml::complaint.
 #pragma once
 
 #include <array>
 #include <string_view>
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 
 namespace turnpike::sources {
@@ -16,9 +16,9 @@ inline constexpr std::array<std::string_view, 7> routing_keys{
     "vrf", "kernel", "urpf", "macs", "redirects", "source_routed", "router_alert"};
 
 /// Reads addresses and these keys; absent keys leave `into` unchanged.
-void read_routing(const config::reader& from, state::interface& into);
+void read_routing(const yaml::reader& from, state::interface& into);
 
 /// A unicast MAC address.
-mac_address read_station_mac(const config::reader& from);
+mac_address read_station_mac(const yaml::reader& from);
 
 }  // namespace turnpike::sources

@@ -11,7 +11,7 @@
 namespace turnpike::sources {
 namespace {
 
-using config::reader;
+using yaml::reader;
 using state::desired;
 
 state::pcie read_pcie(const reader& from) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports and patches of the configuration. All functions report errors by throwing config::complaint.
+// Ports and patches of the configuration. All functions report errors by throwing yaml::complaint.
 #pragma once
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 
 namespace turnpike::sources {
 
 /// ports[]: a port, and the interface of its untagged frames. Requires the ACLs.
-void read_port(const config::reader& from, state::desired& into);
+void read_port(const yaml::reader& from, state::desired& into);
 /// Changes an existing port: the given members replace the old ones.
-void read_port_changes(const config::reader& from, state::desired& into);
+void read_port_changes(const yaml::reader& from, state::desired& into);
 /// patches[]: two existing ports.
-void read_patch(const config::reader& from, state::desired& into);
+void read_patch(const yaml::reader& from, state::desired& into);
 
 }  // namespace turnpike::sources

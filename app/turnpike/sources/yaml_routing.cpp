@@ -13,8 +13,8 @@
 namespace turnpike::sources {
 namespace {
 
-using config::complaint;
-using config::reader;
+using yaml::complaint;
+using yaml::reader;
 using state::check_routed_prefix;
 using state::desired;
 using state::is_network_or_broadcast;

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The routing parts of the configuration. All functions report errors by throwing
-// config::complaint.
+// yaml::complaint.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 #include "state/next_hop_rules.hpp"
 
 namespace turnpike::sources {
 
 /// A prefix without host bits.
-ip_prefix read_network(const config::reader& from);
+ip_prefix read_network(const yaml::reader& from);
 
 /// An interface address with its prefix length.
-ip_prefix read_address(const config::reader& from);
+ip_prefix read_address(const yaml::reader& from);
 /// ports[].addresses
-std::vector<ip_prefix> read_addresses(const config::reader& from);
+std::vector<ip_prefix> read_addresses(const yaml::reader& from);
 
 /// The VRF name of an interface; "main" is the empty name.
-std::string read_vrf_of(const config::reader& from);
+std::string read_vrf_of(const yaml::reader& from);
 /// vrfs[]
-void read_vrf(const config::reader& from, state::desired& into, bool replace = false);
+void read_vrf(const yaml::reader& from, state::desired& into, bool replace = false);
 
 // The following require the interfaces.
-void read_routes(const config::reader& from, state::desired& into);
+void read_routes(const yaml::reader& from, state::desired& into);
 /// The VRF name of routes; "": main.
-std::string read_vrf_of_routes(const config::reader& from, const state::desired& in);
+std::string read_vrf_of_routes(const yaml::reader& from, const state::desired& in);
 /// routes[]: a single route; the VRF is a separate parameter
-std::pair<ip_prefix, state::route_target> read_route(const config::reader& from,
+std::pair<ip_prefix, state::route_target> read_route(const yaml::reader& from,
                                                      const state::desired& in,
                                                      state::neighbour_finder& find);
 /// neighbours.static[]
-void read_neighbour(const config::reader& from, state::desired& into, bool replace = false);
+void read_neighbour(const yaml::reader& from, state::desired& into, bool replace = false);
 /// Address and, if the address does not determine it, port of a static neighbour.
-state::neighbour_name read_neighbour_name(const config::reader& from, const state::desired& in);
+state::neighbour_name read_neighbour_name(const yaml::reader& from, const state::desired& in);
 
 }  // namespace turnpike::sources

@@ -7,7 +7,7 @@
 
 namespace turnpike::sources {
 
-using config::reader;
+using yaml::reader;
 
 state::tx read_tx(const reader& from, state::tx out) {
     from.expect_map({"drain_us"});

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Global settings of the configuration: given values replace the old ones. All
-// functions report errors by throwing config::complaint.
+// functions report errors by throwing yaml::complaint.
 #pragma once
 
-#include "config/reader.hpp"
+#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 
 namespace turnpike::sources {
 
-state::tx read_tx(const config::reader& from, state::tx out);
-state::idle read_idle(const config::reader& from, state::idle out);
-state::icmp read_icmp(const config::reader& from, state::icmp out);
+state::tx read_tx(const yaml::reader& from, state::tx out);
+state::idle read_idle(const yaml::reader& from, state::idle out);
+state::icmp read_icmp(const yaml::reader& from, state::icmp out);
 /// "neighbours:" without "static".
-state::ecmp read_ecmp(const config::reader& from, state::ecmp out);
-state::neighbour_limits read_neighbour_limits(const config::reader& from,
+state::ecmp read_ecmp(const yaml::reader& from, state::ecmp out);
+state::neighbour_limits read_neighbour_limits(const yaml::reader& from,
                                               state::neighbour_limits out);
 
 }  // namespace turnpike::sources

@@ -12,7 +12,7 @@
 namespace turnpike::sources {
 namespace {
 
-using config::reader;
+using yaml::reader;
 using state::desired;
 
 /// A unicast address that is not link-local.

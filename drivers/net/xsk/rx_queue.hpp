@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "frames.hpp"
 #include "gate.hpp"
 #include "ring.hpp"
@@ -48,12 +48,12 @@ class rx_queue {
 
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
 
-    cost::counter packets{}, bytes{};
-    cost::counter no_buffer{};  ///< allocations that failed, the pool was empty
-    cost::counter starved{};    ///< polls that found the fill ring empty
-    cost::counter invalid{};    ///< descriptors of buffers that the kernel did not own
-    cost::counter wakeups{};    ///< wakeups that the kernel requested
-    cost::counter system_calls{};
+    counters::counter packets{}, bytes{};
+    counters::counter no_buffer{};  ///< allocations that failed, the pool was empty
+    counters::counter starved{};    ///< polls that found the fill ring empty
+    counters::counter invalid{};    ///< descriptors of buffers that the kernel did not own
+    counters::counter wakeups{};    ///< wakeups that the kernel requested
+    counters::counter system_calls{};
 
   private:
     template <bool Scatter>

@@ -17,7 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "frames.hpp"
 #include "gate.hpp"
 #include "ring.hpp"
@@ -88,13 +88,13 @@ class tx_queue {
         return calls_.read() + left_.calls.load(std::memory_order_relaxed);
     }
 
-    cost::counter packets{}, bytes{};
-    cost::counter descriptors{};
-    cost::counter wakeups{};    ///< bursts at which the kernel requested a wakeup
-    cost::counter copied{};     ///< frames in buffers outside the UMEM
-    cost::counter no_buffer{};  ///< allocations for copies that failed
-    cost::counter refused{};    ///< frames too short, too long, or of too many segments
-    cost::counter invalid{};    ///< completions of buffers that the kernel did not own
+    counters::counter packets{}, bytes{};
+    counters::counter descriptors{};
+    counters::counter wakeups{};    ///< bursts at which the kernel requested a wakeup
+    counters::counter copied{};     ///< frames in buffers outside the UMEM
+    counters::counter no_buffer{};  ///< allocations for copies that failed
+    counters::counter refused{};    ///< frames too short, too long, or of too many segments
+    counters::counter invalid{};    ///< completions of buffers that the kernel did not own
 
   private:
     /// Descriptors for a frame in the UMEM; 0: the frame must be copied or refused.
@@ -125,7 +125,7 @@ class tx_queue {
     int fd_ = -1;
     uint32_t unrung_ = 0;       ///< descriptors since our last doorbell
     uint64_t hold_cycles_ = 0;  ///< maximum deferral of a doorbell
-    cost::counter calls_{};
+    counters::counter calls_{};
     left_doorbell left_{};
     bool said_ = false;
 };

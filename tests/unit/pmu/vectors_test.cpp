@@ -6,13 +6,13 @@
 #include <cmath>
 #include <set>
 
-#include "config/yaml_file.hpp"
+#include "yaml/yaml_file.hpp"
 #include "unit/pmu/machine.hpp"
 
 namespace turnpike::pmu {
 namespace {
 
-using config::node;
+using yaml::node;
 
 double number(const node& n) { return std::stod(std::string(n.text())); }
 
@@ -71,9 +71,9 @@ void check(const node& vector, std::map<std::string, std::set<std::string>>& see
 }
 
 TEST(vectors, of_every_metric_come_out) {
-    const auto text = config::read_file(test::source_path("tests/data/pmu/vectors.yaml"));
+    const auto text = yaml::read_file(test::source_path("tests/data/pmu/vectors.yaml"));
     ASSERT_TRUE(text) << text.error().message();
-    const auto document = config::parse_yaml(*text, "vectors.yaml");
+    const auto document = yaml::parse_yaml(*text, "vectors.yaml");
     ASSERT_TRUE(document) << document.error().message();
     std::map<std::string, std::set<std::string>> seen;
     for (const node vector : node(*document).children()) check(vector, seen);

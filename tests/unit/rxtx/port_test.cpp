@@ -44,7 +44,7 @@ class ports : public ::testing::Test {
     rte_mempool* pool = nullptr;
 };
 
-uint64_t refusals(const cost::port_counters& c) {
+uint64_t refusals(const counters::port_counters& c) {
     return c.drops[static_cast<size_t>(packet::drop_reason::tx_refused)].read();
 }
 
@@ -64,7 +64,7 @@ TEST_F(ports, open_start_stop_close_and_open_again) {
 TEST_F(ports, a_full_burst_is_sent_at_once_and_a_part_when_it_is_due) {
     auto p = port::open(settings("net_null0"));
     ASSERT_TRUE(p && p->start());
-    cost::port_counters counted;
+    counters::port_counters counted;
     tx_queue queue(p->id(), 0, counted);
     push(queue, tx_queue::burst - 1, 1000);
     EXPECT_EQ(counted.tx_packets.read(), 0U);
@@ -88,7 +88,7 @@ TEST_F(ports, what_the_driver_refuses_twice_is_a_counted_drop) {
     auto p = port::open(settings(alone.c_str()));  // nobody at the other end
     ASSERT_TRUE(p) << p.error().message();
     ASSERT_TRUE(p->start());
-    cost::port_counters counted;
+    counters::port_counters counted;
     tx_queue queue(p->id(), 0, counted);
     push(queue, tx_queue::burst + 3, 0);
     EXPECT_EQ(refusals(counted), tx_queue::burst);

@@ -16,11 +16,11 @@ using test::lab, test::loop, test::ring_size;
 
 uint64_t cycles_to_load(const volatile uint8_t* at) {
     _mm_mfence();
-    const uint64_t start = cost::tsc();
+    const uint64_t start = counters::tsc();
     _mm_lfence();
     (void)*at;
     _mm_lfence();
-    return cost::tsc() - start;
+    return counters::tsc() - start;
 }
 
 uint64_t median(std::vector<uint64_t> of) {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "engine/engine.hpp"
 
 namespace turnpike::simnic::test {

@@ -15,8 +15,8 @@ using test::lab, test::loop, test::ring_size;
 constexpr uint32_t wait_us = 50;  // beyond the device's patience
 
 void let_time_pass(engine& device) {
-    const uint64_t end = cost::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us * 10;
-    while (cost::tsc() < end) device.poll(64);
+    const uint64_t end = counters::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us * 10;
+    while (counters::tsc() < end) device.poll(64);
 }
 
 std::vector<uint8_t> some_frame(size_t bytes, uint8_t fill) {
@@ -221,11 +221,11 @@ TEST(simnic_link, paces_what_is_sent) {
     for (uint32_t i = 0; i < frames; ++i)
         l.tx(i) = {{lab::buffer(i), tx_end | 60ull << tx_bytes_shift}};
     l.tx_tail.mmio_write(frames);
-    const uint64_t start = cost::tsc(), give_up = start + 10'000'000'000;
-    while (line->sent.size() < frames && cost::tsc() < give_up) l.device.poll(1);
+    const uint64_t start = counters::tsc(), give_up = start + 10'000'000'000;
+    while (line->sent.size() < frames && counters::tsc() < give_up) l.device.poll(1);
     ASSERT_EQ(line->sent.size(), frames);
     // 60 bytes, FCS, preamble and gap: 84 bytes at 10 Gb/s are 67.2 ns
-    EXPECT_GE(cost::tsc() - start, (frames - 1) * 67.2 * static_cast<double>(s.tsc_hz) / 1e9);
+    EXPECT_GE(counters::tsc() - start, (frames - 1) * 67.2 * static_cast<double>(s.tsc_hz) / 1e9);
 }
 
 TEST(simnic_memory, follows_what_comes_and_goes) {

@@ -71,14 +71,14 @@ struct two_queues {
 TEST(simnic_turns, a_full_queue_does_not_starve_another_on_a_paced_link) {
     two_queues t(10);
     const auto& [first, second] = t.line->sent;
-    const uint64_t start = cost::tsc();
+    const uint64_t start = counters::tsc();
     t.l.device.poll(1);  // nothing waits: the time until here is not saved up
     t.line->feeds = 1'000'000;
     t.l.tx_tail.mmio_write(ring_size - 1);
     t.second_tail.mmio_write(ring_size - 1);
     const uint64_t give_up = start + 10'000'000'000;
-    while (first + second < 300 && cost::tsc() < give_up) t.l.device.poll(1);
-    const double seconds = static_cast<double>(cost::tsc() - start) /
+    while (first + second < 300 && counters::tsc() < give_up) t.l.device.poll(1);
+    const double seconds = static_cast<double>(counters::tsc() - start) /
                            static_cast<double>(t.l.device.settings().tsc_hz);
     EXPECT_GE(first + second, 300u);
     EXPECT_LT(second, ring_size - 1u) << "it has nothing more to send: the comparison says nothing";
@@ -102,12 +102,12 @@ TEST(simnic_turns, a_queue_is_drained_beside_one_that_goes_on) {
     t.line->feeds = UINT32_MAX;
     t.l.tx_tail.mmio_write(ring_size - 1);
     t.second_tail.mmio_write(ring_size - 1);
-    const uint64_t start = cost::tsc();
+    const uint64_t start = counters::tsc();
     t.l.device.drain(1u << 1);
     EXPECT_EQ(t.line->sent[1], ring_size - 1);
     EXPECT_FALSE(t.l.device.tx(1).busy());
     // Twice 255 frames of 1024 bytes on the wire: 0.42 ms; half a second where the machine is busy.
-    EXPECT_LT(cost::tsc() - start, t.l.device.settings().tsc_hz / 2);
+    EXPECT_LT(counters::tsc() - start, t.l.device.settings().tsc_hz / 2);
 }
 
 /// How long, at most, another thread could not poll while a queue was drained: as a part of that time.
@@ -117,10 +117,10 @@ double longest_without_a_poll() {
     std::atomic<bool> done{false};
     uint64_t longest = 0;  // without a poll of another thread's
     std::thread other([&] {
-        uint64_t last = cost::tsc(), polls = 0;
+        uint64_t last = counters::tsc(), polls = 0;
         while (!done) {
             t.l.device.poll(1);
-            const uint64_t now = cost::tsc();
+            const uint64_t now = counters::tsc();
             longest = std::max(longest, now - last);
             if (t.l.device.polls.read() == polls) continue;  // no: the drain had the lock
             polls = t.l.device.polls.read();
@@ -128,9 +128,9 @@ double longest_without_a_poll() {
         }
     });
     while (t.l.device.polls.read() == 0) sched_yield();
-    const uint64_t start = cost::tsc();
+    const uint64_t start = counters::tsc();
     t.l.device.drain(1u << 1);
-    const uint64_t took = cost::tsc() - start;
+    const uint64_t took = counters::tsc() - start;
     done = true;
     other.join();
     EXPECT_EQ(t.line->sent[1], ring_size - 1);

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "complaints.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
 namespace {
@@ -196,7 +196,7 @@ TEST(config, an_alias_bomb_is_refused_at_its_first_anchor) {
 class files : public ::testing::Test {
   protected:
     void SetUp() override {
-        std::string name = std::filesystem::temp_directory_path() / "turnpike-config-XXXXXX";
+        std::string name = std::filesystem::temp_directory_path() / "turnpike-yaml-XXXXXX";
         ASSERT_NE(mkdtemp(name.data()), nullptr);
         folder = name;
     }
@@ -219,7 +219,7 @@ TEST_F(files, a_fifo_does_not_hang) {
 
 TEST_F(files, larger_than_the_limit) {
     std::ofstream(folder / "large") << '#';
-    std::filesystem::resize_file(folder / "large", config::max_file_bytes + 1);
+    std::filesystem::resize_file(folder / "large", yaml::max_file_bytes + 1);
     EXPECT_NE(said("large").find("is larger than 256 MB"), std::string::npos);
 }
 

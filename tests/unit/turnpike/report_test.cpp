@@ -8,7 +8,7 @@
 namespace turnpike::observe {
 namespace {
 
-using namespace cost;
+using namespace counters;
 
 TEST(burst_bin, every_size_has_its_bin) {
     const std::map<uint32_t, std::string> edges = {

@@ -125,7 +125,7 @@ class flooding {
 
     /// The copies for one member are a burst of one egress interface.
     void copy(packet_mask same, uint16_t to) noexcept {
-        cost::port_counters& counted = c_.counters[b_.in_port];
+        counters::port_counters& counted = c_.counters[b_.in_port];
         counted.originated.add(static_cast<uint64_t>(std::popcount(same)));
         burst& out = c_.made[c_.walking];
         out.begin(0, b_.in_port);

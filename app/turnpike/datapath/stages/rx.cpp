@@ -54,7 +54,7 @@ sizes take_sizes(burst& b) noexcept {
 
 stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     const sizes all = take_sizes(b);
-    cost::port_counters& counted = c.counters[b.in_port];
+    counters::port_counters& counted = c.counters[b.in_port];
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
     b.bytes = all.bytes;

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "descriptor.hpp"
 #include "engine/eviction.hpp"
 #include "engine/memory.hpp"
@@ -19,7 +19,7 @@ namespace turnpike::simnic {
 /// Threads  the queue's host thread writes, the engine reads.
 struct alignas(64) tail_register {
     std::atomic<uint32_t> value{0};
-    cost::counter writes{};
+    counters::counter writes{};
 
     void mmio_write(uint32_t tail) noexcept {
         value.store(tail, std::memory_order_release);
@@ -117,7 +117,7 @@ class bus {
 
     memory memory_;
     tally tally_;
-    cost::counter faults_{};
+    counters::counter faults_{};
     const eviction* const eviction_;
     bool unsettled_ = false;
 };

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "engine/classify.hpp"
 
 namespace turnpike::simnic {
@@ -71,7 +71,7 @@ void engine::lock() noexcept {
 void engine::set_queues(uint16_t rx, uint16_t tx) noexcept {
     rx_in_use_ = rx;
     tx_in_use_ = tx;
-    advance_clock(cost::tsc());
+    advance_clock(counters::tsc());
     wire_->resume(wire_time_);
 }
 
@@ -79,7 +79,7 @@ void engine::set_link(bool up) noexcept {
     exclusively([&] {
         up = up && !gone();
         if (link_.exchange(up, std::memory_order_relaxed) == up || !up) return;
-        advance_clock(cost::tsc());
+        advance_clock(counters::tsc());
         wire_->resume(wire_time_);
     });
 }
@@ -92,13 +92,13 @@ void engine::advance_clock(uint64_t now) noexcept {
 
 void engine::poll(uint32_t rx_budget) noexcept {
     if (!try_lock()) return;
-    const uint64_t start = cost::tsc();
+    const uint64_t start = counters::tsc();
     bus_.follow_memory();
     advance_clock(start);
     const bool moved = transmit(start);
     receive(rx_budget);
     bus_.settle_writes();
-    const uint64_t end = cost::tsc();
+    const uint64_t end = counters::tsc();
     // Read the clock after the device's work: 32 long frames take longer than the patience
     // interval.
     if (moved) tail_moved_at_ = end;
@@ -227,7 +227,7 @@ void engine::drain(uint32_t queues) noexcept {
     uint64_t end = 0;
     for (bool waits = true; waits; sched_yield())
         exclusively([&] {
-            advance_clock(cost::tsc());
+            advance_clock(counters::tsc());
             if (end == 0) end = wire_time_ + settings_.tsc_hz;
             send_posted(~queues);
             waits = false;

@@ -103,8 +103,8 @@ class engine {
     [[nodiscard]] uint16_t rx_queues() const noexcept { return static_cast<uint16_t>(rx_.size()); }
     [[nodiscard]] uint16_t tx_queues() const noexcept { return static_cast<uint16_t>(tx_.size()); }
 
-    cost::counter cycles{}, polls{}, missed{}, filtered{};
-    cost::counter link_tx_lost{};  ///< frames sent after set_link(false)
+    counters::counter cycles{}, polls{}, missed{}, filtered{};
+    counters::counter link_tx_lost{};  ///< frames sent after set_link(false)
 
   private:
     static constexpr uint64_t stall_us = 100;

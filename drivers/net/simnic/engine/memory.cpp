@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 
 namespace turnpike::simnic {
 namespace {
@@ -36,7 +36,7 @@ memory::memory(source from, const std::atomic<uint64_t>* generation)
 void memory::refresh() noexcept {
     if (generation_ != nullptr) seen_ = generation_->load(std::memory_order_acquire);
     cache_.fill({});
-    refreshed_ = cost::tsc();
+    refreshed_ = counters::tsc();
     try {
         ranges_ = from_();
         sort_and_join(ranges_);
@@ -55,7 +55,7 @@ const memory_range* memory::find(uint64_t iova, uint64_t bytes) const noexcept {
 
 uint8_t* memory::search(uint64_t iova, uint64_t bytes) noexcept {
     const memory_range* r = find(iova, bytes);
-    if (r == nullptr && cost::tsc() - refreshed_ > refresh_pause_cycles) {
+    if (r == nullptr && counters::tsc() - refreshed_ > refresh_pause_cycles) {
         refresh();
         r = find(iova, bytes);
     }

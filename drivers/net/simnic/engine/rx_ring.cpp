@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cost/meter.hpp"
+#include "counters/meter.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::simnic {
@@ -115,7 +115,7 @@ uint32_t rx_ring::answers_wanted() noexcept {
 }
 
 uint32_t rx_ring::receive(std::span<const incoming> frames) noexcept {
-    if (settings_.timestamps) std::fill(stamps_.begin() + waiting_, stamps_.end(), cost::tsc());
+    if (settings_.timestamps) std::fill(stamps_.begin() + waiting_, stamps_.end(), counters::tsc());
     if (!settings_.scatter) return receive_whole(frames);
     uint32_t n = 0;
     while (n < frames.size()) {

@@ -52,7 +52,7 @@ class rx_ring {
     /// The wire is idle: write back without waiting for a batch to fill.
     void flush() noexcept { write_back(true); }
 
-    cost::counter packets{}, bytes{}, errors{}, bad_tail{};
+    counters::counter packets{}, bytes{}, errors{}, bad_tail{};
 
   private:
     uint32_t receive_whole(std::span<const incoming> frames) noexcept;

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "pcie/access.hpp"
 #include "pcie/cost.hpp"
 
@@ -107,7 +107,7 @@ class tally {
 
     /// Transactions priced when recorded; relaxed counters, for readers in other threads.
     struct odd_total {
-        cost::counter mrd, mwr, cpld, up, down, rd_cur, itom, rfo, read, written;
+        counters::counter mrd, mwr, cpld, up, down, rd_cur, itom, rfo, read, written;
         void add(const pcie::transactions& t) noexcept;
         void add_to(pcie::transactions& t) const noexcept;
     };
@@ -126,10 +126,10 @@ class tally {
     }
 
     pcie::link link_;
-    std::array<std::array<cost::counter, pcie::page_bytes + 1>, 2> frames_{};
-    std::array<std::array<std::array<cost::counter, 129>, line_units>, 4> descriptors_{};
+    std::array<std::array<counters::counter, pcie::page_bytes + 1>, 2> frames_{};
+    std::array<std::array<std::array<counters::counter, 129>, line_units>, 4> descriptors_{};
     /// By size, offset and count.
-    std::array<std::array<std::array<cost::counter, 129>, line_units>, 2> answers_singly_{};
+    std::array<std::array<std::array<counters::counter, 129>, line_units>, 2> answers_singly_{};
     std::array<odd_total, pcie::purpose_names.size()> odd_{};
 };
 

@@ -50,7 +50,7 @@ class tx_ring {
     [[nodiscard]] bool tail_moved() noexcept;
     [[nodiscard]] bool answers_wait() const noexcept { return waiting_ != 0; }
 
-    cost::counter packets{}, bytes{}, errors{}, bad_descriptors{}, bad_tail{};
+    counters::counter packets{}, bytes{}, errors{}, bad_descriptors{}, bad_tail{};
 
   private:
     bool fetch(bool patient) noexcept;

@@ -49,7 +49,7 @@ class rx_queue {
     [[nodiscard]] uint32_t room() const noexcept;
     [[nodiscard]] const settings& configured() const noexcept { return s_; }
     [[nodiscard]] tail_register& tail() noexcept { return tail_; }
-    cost::counter no_buffer{};
+    counters::counter no_buffer{};
 
   private:
     uint32_t take(rte_mbuf** out, uint32_t n) noexcept;

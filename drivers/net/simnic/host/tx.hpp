@@ -41,7 +41,7 @@ class tx_queue {
     /// next (ENOTSUP: segmentation; EINVAL: too long).
     static uint16_t prepare(rte_mbuf* const* frames, uint16_t n) noexcept;
 
-    cost::counter refused_segmentation{}, refused_length{};  ///< frames dropped for that
+    counters::counter refused_segmentation{}, refused_length{};  ///< frames dropped for that
 
     [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] const settings& configured() const noexcept { return s_; }

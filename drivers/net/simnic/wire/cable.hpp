@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "wire/wire.hpp"
 
 namespace turnpike::simnic {
@@ -27,7 +27,7 @@ class frame_fifo {
     /// Drop the oldest n frames, which front() returned.
     void drop(uint32_t n) noexcept;
 
-    cost::counter lost{};  ///< counted by the producer
+    counters::counter lost{};  ///< counted by the producer
 
   private:
     uint32_t record_at(uint64_t& at) const noexcept;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "packet/headers.hpp"
 #include "wire/wire.hpp"
 
@@ -59,7 +59,7 @@ class capture final : public wire {
     std::vector<place> places_{};
     size_t next_ = 0;
     uint64_t skipped_ = 0;
-    cost::counter sent_{}, loops_{}, received_{};
+    counters::counter sent_{}, loops_{}, received_{};
 };
 
 /// Non-IPv4 frames keep their addresses. Threads any. Errors none.

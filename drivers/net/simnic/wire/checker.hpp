@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 
 namespace turnpike::simnic {
 
@@ -14,16 +14,16 @@ class checker {
   public:
     void frame(const uint8_t* bytes, uint32_t length) noexcept;
 
-    cost::counter received{};    ///< stamped and undamaged
-    cost::counter lost{};        ///< sequence numbers skipped
-    cost::counter back{};        ///< frames counted as lost that arrived later
-    cost::counter duplicated{};  ///< received twice
-    cost::counter reordered{};   ///< received after a later one
-    cost::counter
+    counters::counter received{};    ///< stamped and undamaged
+    counters::counter lost{};        ///< sequence numbers skipped
+    counters::counter back{};        ///< frames counted as lost that arrived later
+    counters::counter duplicated{};  ///< received twice
+    counters::counter reordered{};   ///< received after a later one
+    counters::counter
         damaged{};  ///< a wrong checksum, or a TTL that is neither the sent one nor one less
-    cost::counter ttl_kept{};    ///< TTL unchanged: switched
-    cost::counter ttl_less_1{};  ///< TTL decremented: routed
-    cost::counter foreign{};     ///< without a generator's stamp
+    counters::counter ttl_kept{};    ///< TTL unchanged: switched
+    counters::counter ttl_less_1{};  ///< TTL decremented: routed
+    counters::counter foreign{};     ///< without a generator's stamp
 
   private:
     static constexpr uint32_t window =

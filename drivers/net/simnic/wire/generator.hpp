@@ -53,7 +53,7 @@ class generator final : public wire {
     uint32_t ip_sum_ = 0, udp_sum_ = 0;  ///< sums of the constant fields
     uint32_t size_turn_ = 0, flow_ = 0;  ///< the next frame's
     uint64_t sequence_ = 0, random_;
-    cost::counter sent_{};
+    counters::counter sent_{};
     checker checker_{};
 };
 

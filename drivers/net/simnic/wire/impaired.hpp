@@ -8,7 +8,7 @@
 #include <memory>
 #include <random>
 
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "descriptor.hpp"
 #include "wire/wire.hpp"
 
@@ -69,8 +69,8 @@ class impaired final : public wire {
     slot held_{};  // waits for the next unimpaired frame
     bool holds_ = false;
     std::atomic<bool> down_{false};
-    cost::counter lost_{}, duplicated_{}, reordered_{}, corrupted_{}, delayed_{};
-    cost::counter flaps_{}, rx_lost_{}, tx_lost_{};
+    counters::counter lost_{}, duplicated_{}, reordered_{}, corrupted_{}, delayed_{};
+    counters::counter flaps_{}, rx_lost_{}, tx_lost_{};
 };
 
 }  // namespace turnpike::simnic

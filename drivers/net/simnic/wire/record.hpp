@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "wire/wire.hpp"
 
 struct pcap_dumper;
@@ -30,7 +30,7 @@ class record final : public wire {
     explicit record(pcap_dumper* to) noexcept : to_(to) {}
 
     pcap_dumper* const to_;
-    cost::counter written_{}, failed_{};
+    counters::counter written_{}, failed_{};
 };
 
 }  // namespace turnpike::simnic

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cost/counter.hpp"
+#include "counters/counter.hpp"
 #include "descriptor.hpp"
 #include "wire/wire.hpp"
 
@@ -31,7 +31,7 @@ class tap final : public wire {
     const int fd_;
     std::unique_ptr<uint8_t[]> frame_;
     uint32_t held_ = 0;
-    cost::counter refused_{};
+    counters::counter refused_{};
 };
 
 }  // namespace turnpike::simnic

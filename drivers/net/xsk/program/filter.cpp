@@ -7,15 +7,15 @@
 #include <cstring>
 #include <optional>
 
-#include "config/reader.hpp"
-#include "config/yaml_file.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 #include "net/ip.hpp"
 #include "protocol.hpp"
 
 namespace turnpike::xsk {
 namespace {
 
-using config::reader;
+using yaml::reader;
 
 /// A condition that the entry does not give is empty.
 struct selection {
@@ -169,7 +169,7 @@ void read_entry(const reader& from, filter& into) {
 }  // namespace
 
 result<filter> read_filter(std::string_view text, const std::string& name) {
-    const auto root = config::parse_yaml(text, name, "entries");
+    const auto root = yaml::parse_yaml(text, name, "entries");
     if (!root) return tl::unexpected<error>(root.error());
     try {
         filter out;
@@ -178,13 +178,13 @@ result<filter> read_filter(std::string_view text, const std::string& name) {
             read_entry(element, out);
         if (out.entries.empty()) from.refuse("is an empty list; to keep nothing, give no filter");
         return out;
-    } catch (const config::complaint& c) {
+    } catch (const yaml::complaint& c) {
         return tl::unexpected<error>(c.what);
     }
 }
 
 result<filter> load_filter(const std::filesystem::path& path) {
-    const auto text = config::read_file(path);
+    const auto text = yaml::read_file(path);
     if (!text) return tl::unexpected<error>(text.error());
     return read_filter(*text, path);
 }

@@ -27,7 +27,7 @@ struct filter {
 };
 
 /// Errors  EINVAL with "FILE:LINE" and the accepted values: one bad entry rejects the whole file;
-///         errors of config::read_file for the file itself
+///         errors of yaml::read_file for the file itself
 [[nodiscard]] result<filter> load_filter(const std::filesystem::path& path);
 /// Like load_filter, from a string; messages call it `name`.
 [[nodiscard]] result<filter> read_filter(std::string_view text, const std::string& name);

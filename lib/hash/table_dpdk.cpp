@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hash/table_dpdk.hpp"
+
+#include "eal/memory.hpp"
+#include "eal/simd_bitwidth.hpp"
+
+namespace turnpike::hash {
+
+config eal_config(std::string name, int socket) {
+    config c;
+    c.name = std::move(name);
+    c.max_simd_bitwidth = eal::max_simd_bitwidth();
+    c.allocator = eal::memory_on(socket);
+    return c;
+}
+
+}  // namespace turnpike::hash

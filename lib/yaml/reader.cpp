@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "yaml/reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace turnpike::yaml {
+namespace {
+
+std::string kind(const node& n) {
+    if (n.kind() == node_kind::map) return "a map";
+    if (n.kind() == node_kind::list) return "a list";
+    if (n.kind() == node_kind::scalar) return fmt::format("'{}'", n.text().substr(0, 80));
+    return "nothing";
+}
+
+std::string place(const node& n) { return fmt::format("{}:{}", n.file(), n.line()); }
+
+/// at    the node whose line the message has
+/// what  the node that the message is about
+[[noreturn]] void complain(const node& at, const node& what, const std::string& text) {
+    const std::string path = what.path();
+    throw complaint{error{EINVAL, place(at), path.empty() ? text : path + " " + text}};
+}
+
+}  // namespace
+
+std::string reader::where() const { return place(node_); }
+
+void reader::refuse(const std::string& text) const { complain(node_, node_, text); }
+
+void reader::expect_map(std::initializer_list<std::string_view> some,
+                        std::span<const std::string_view> and_those) const {
+    std::vector<std::string_view> keys(some);
+    keys.insert(keys.end(), and_those.begin(), and_those.end());
+    if (!is_map())
+        refuse(fmt::format("should be a map with {}, not {}", fmt::join(keys, ", "), kind(node_)));
+    for (const node key : node_.children())
+        if (std::find(keys.begin(), keys.end(), key.text()) == keys.end())
+            complain(key, node_,
+                     fmt::format("has no key '{}'; it takes {}", key.text().substr(0, 80),
+                                 fmt::join(keys, ", ")));
+}
+
+reader reader::at(std::string_view key) const {
+    const auto value = node_.find(key);
+    if (!value) refuse(fmt::format("lacks the key '{}'", key));
+    return reader(*value);
+}
+
+size_t reader::size() const noexcept {
+    size_t n = 0;
+    for ([[maybe_unused]] const node child : node_.children()) ++n;
+    return n;
+}
+
+std::vector<reader> reader::list(std::string_view of_what) const {
+    if (node_.kind() != node_kind::list)
+        refuse(fmt::format("should be a list of {}, not {}", of_what, kind(node_)));
+    std::vector<reader> elements;
+    for (const node element : node_.children()) elements.emplace_back(element);
+    return elements;
+}
+
+std::string reader::text() const {
+    if (node_.kind() != node_kind::scalar || node_.text().empty())
+        refuse(fmt::format("should be a text, not {}", kind(node_)));
+    return std::string(node_.text());
+}
+
+uint64_t reader::number(uint64_t least, uint64_t most) const {
+    uint64_t value = 0;
+    const std::string_view digits = node_.text();
+    const char* last = digits.data() + digits.size();
+    const auto [end, code] = std::from_chars(digits.data(), last, value);
+    if (code != std::errc() || end != last || value < least || value > most)
+        refuse(fmt::format("should be a whole number from {} to {}, not {}", least, most,
+                           kind(node_)));
+    return value;
+}
+
+bool reader::truth() const { return word({"false", "true"}) == 1; }
+
+std::string reader::name() const {
+    std::string name = text();
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    };
+    if (name.size() > 32 || !std::all_of(name.begin(), name.end(), plain))
+        refuse("should be at most 32 letters, digits, '-', '_' and '.'");
+    return name;
+}
+
+size_t reader::word(std::initializer_list<std::string_view> words) const {
+    if (node_.kind() == node_kind::scalar)
+        for (size_t i = 0; i < words.size(); ++i)
+            if (node_.text() == words.begin()[i]) return i;
+    refuse(fmt::format("should be {}, not {}", fmt::join(words, " or "), kind(node_)));
+}
+
+}  // namespace turnpike::yaml

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "yaml/write_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/owned_fd.hpp"
+
+namespace turnpike::yaml {
+namespace {
+
+bool write_all(int fd, std::string_view text) noexcept {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        text.remove_prefix(static_cast<size_t>(n));
+    }
+    return true;
+}
+
+/// Copy mode and owner from the file to replace, if it exists.
+bool take_mode(int fd, const std::string& like) noexcept {
+    struct stat there {};
+    if (::stat(like.c_str(), &there) == 0)
+        return ::fchown(fd, there.st_uid, there.st_gid) == 0 &&
+               ::fchmod(fd, there.st_mode & 07777) == 0;
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    return ::fchmod(fd, 0666 & ~mask) == 0;
+}
+
+}  // namespace
+
+result<void> write_file(const std::string& path, std::string_view text) {
+    const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
+    const std::string to = real ? real.get() : path;
+    std::string beside = to + ".XXXXXX";
+    const owned_fd fd(::mkostemp(beside.data(), O_CLOEXEC));
+    const auto give_up = [&](int why) {
+        if (fd.get() >= 0) ::unlink(beside.c_str());
+        return fail(why, path, "cannot be written");
+    };
+    if (fd.get() < 0 || !take_mode(fd.get(), to) || !write_all(fd.get(), text) ||
+        ::fsync(fd.get()) != 0 || ::rename(beside.c_str(), to.c_str()) != 0)
+        return give_up(errno);
+    // Flush the folder too, which stores the new name; a folder that cannot be flushed is no error.
+    const size_t slash = to.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);
+    const owned_fd in(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (in.get() >= 0) (void)::fsync(in.get());
+    return {};
+}
+
+}  // namespace turnpike::yaml

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Atomic replacement of a file: the old one stays until the new one is on disk.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace turnpike::yaml {
+
+/// Writes a temporary file, flushes it to disk and renames it; it copies mode and owner from the
+/// replaced file. Follows a symbolic link and replaces its target. Threads any.
+///
+/// Errors  ENOENT, EACCES, ENOSPC...: the old file is unchanged, no temporary file remains
+[[nodiscard]] result<void> write_file(const std::string& path, std::string_view text);
+
+}  // namespace turnpike::yaml
