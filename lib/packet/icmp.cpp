@@ -89,7 +89,7 @@ uint16_t icmp6_sum(const ipv6_address& source, const ipv6_address& destination,
 drop_reason check_icmp(std::span<const uint8_t> lead, const parsed& p) noexcept {
     if (p.l3_drop != drop_reason::none || !p.is(flag_icmp) || p.is(flag_fragment) ||
         lead.size() < p.l2_bytes + p.l3_bytes)
-        return drop_reason::icmp_cut;
+        return drop_reason::icmp_truncated;
     const auto message = lead.subspan(p.upper_offset, upper_bytes(p));
     if (p.is_ipv4())
         return fold(sum_bytes(message)) == 0xffff ? drop_reason::none : drop_reason::icmp_checksum;

@@ -21,7 +21,7 @@ namespace turnpike::packet {
 
 /// Validate length and checksum of an ICMP or ICMPv6 message.
 /// lead     must hold the whole datagram
-/// Returns  icmp_cut (also for a fragment, which is incomplete), icmp_checksum or none
+/// Returns  icmp_truncated (also for a fragment, which is incomplete), icmp_checksum or none
 [[nodiscard]] drop_reason check_icmp(std::span<const uint8_t> lead, const parsed& p) noexcept;
 
 /// Turn an echo request to a unicast address into its reply: swaps the IP addresses, sets a new TTL

@@ -32,10 +32,10 @@ constexpr shape shapes[] = {
 drop_reason find_link_address(std::span<const uint8_t> options, uint8_t wanted,
                               const mac_address*& link) noexcept {
     while (!options.empty()) {
-        if (options.size() < 2) return drop_reason::nd_option_cut;
+        if (options.size() < 2) return drop_reason::nd_option_truncated;
         const size_t bytes = size_t{options[1]} * 8;
         if (bytes == 0) return drop_reason::nd_option_empty;
-        if (bytes > options.size()) return drop_reason::nd_option_cut;
+        if (bytes > options.size()) return drop_reason::nd_option_truncated;
         if (options[0] == wanted) {
             const auto& option = view<nd_link_option>(options.data());
             if (bytes != sizeof option || option.mac.is_group() || option.mac.is_zero())
@@ -134,7 +134,7 @@ drop_reason check_nd(std::span<const uint8_t> lead, const parsed& p,
     if (p.icmp_code != 0) return drop_reason::nd_code;
     const auto message = lead.subspan(p.upper_offset, p.l2_bytes + p.l3_bytes - p.upper_offset);
     const shape& wanted = shapes[p.icmp_type - icmp6_router_solicitation];
-    if (message.size() < wanted.fixed_bytes) return drop_reason::icmp_cut;
+    if (message.size() < wanted.fixed_bytes) return drop_reason::icmp_truncated;
     const drop_reason option =
         find_link_address(message.subspan(wanted.fixed_bytes), wanted.link_option, link);
     if (option != drop_reason::none) return option;

@@ -79,7 +79,7 @@ parse_status parse_ipv4(const frame& f) noexcept {
     out.l3 = l3_kind::ipv4;
     // (1) "The packet length reported by the Link Layer must be large enough to hold the minimum
     //     length legal IP datagram (20 bytes)."
-    if (room < sizeof(ipv4_header)) return f.drop(drop_reason::ipv4_cut);
+    if (room < sizeof(ipv4_header)) return f.drop(drop_reason::ipv4_truncated);
     if (f.must_gather(at + sizeof(ipv4_header))) return parse_status::need_more;
     const auto& header = view<ipv4_header>(f.lead + at);
     // (2) "The IP checksum must be correct." For a burst at once: ipv4_sum_kernels().
@@ -95,7 +95,7 @@ parse_status parse_ipv4(const frame& f) noexcept {
     if (total_bytes < header_bytes) return f.drop(drop_reason::ipv4_total_length);
     // The same section: "If it appears that the packet has been truncated, the packet MUST be
     // discarded".
-    if (total_bytes > room) return f.drop(drop_reason::ipv4_cut);
+    if (total_bytes > room) return f.drop(drop_reason::ipv4_truncated);
 
     const uint16_t fragment = header.fragment;
     const uint32_t offset_bytes = (fragment & ipv4_fragment_offset) * 8U;
@@ -165,13 +165,13 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
 /// fragment the chain ends with the fragment header: payload follows.
 parse_status parse_chain(const frame& f, uint8_t next, uint32_t at, uint32_t end) noexcept {
     for (bool first = true; is_ipv6_extension(next) && !f.out.is_later_fragment(); first = false) {
-        if (at + sizeof(ipv6_extension) > end) return f.drop(drop_reason::ipv6_chain_cut);
+        if (at + sizeof(ipv6_extension) > end) return f.drop(drop_reason::ipv6_chain_truncated);
         if (at + sizeof(ipv6_extension) > max_header_bytes)
             return f.drop(drop_reason::ipv6_chain_long);
         if (f.must_gather(at + sizeof(ipv6_extension))) return parse_status::need_more;
         const auto& header = view<ipv6_extension>(f.lead + at);
         const uint32_t header_bytes = extension_bytes(next, header);
-        if (at + header_bytes > end) return f.drop(drop_reason::ipv6_chain_cut);
+        if (at + header_bytes > end) return f.drop(drop_reason::ipv6_chain_truncated);
         const drop_reason why = note_extension(f.out, next, first, f.lead + at);
         if (why != drop_reason::none) return f.drop(why);
         next = header.next_header;
@@ -188,14 +188,14 @@ parse_status parse_ipv6(const frame& f) noexcept {
     const uint32_t at = out.l2_bytes;
     const uint32_t room = f.bytes - at;
     out.l3 = l3_kind::ipv6;
-    if (room < sizeof(ipv6_header)) return f.drop(drop_reason::ipv6_cut);
+    if (room < sizeof(ipv6_header)) return f.drop(drop_reason::ipv6_truncated);
     if (f.must_gather(at + sizeof(ipv6_header))) return parse_status::need_more;
     const auto& header = view<ipv6_header>(f.lead + at);
     if (header.version() != 6) return f.drop(drop_reason::ipv6_version);
     const uint32_t payload_bytes = header.payload_bytes;
     const uint8_t next = header.next_header;
     const uint32_t total_bytes = static_cast<uint32_t>(sizeof(ipv6_header)) + payload_bytes;
-    if (total_bytes > room) return f.drop(drop_reason::ipv6_cut);
+    if (total_bytes > room) return f.drop(drop_reason::ipv6_truncated);
     // RFC 2675 section 3: the length is in a hop-by-hop option. No supported link carries 64 KB.
     if (payload_bytes == 0 && next == protocol_hop_by_hop)
         return f.drop(drop_reason::ipv6_jumbogram);
@@ -208,7 +208,7 @@ parse_status parse_ipv6(const frame& f) noexcept {
 parse_status parse_arp(const frame& f) noexcept {
     const uint32_t at = f.out.l2_bytes;
     f.out.l3 = l3_kind::arp;
-    if (f.bytes - at < sizeof(arp_message)) return f.drop(drop_reason::arp_cut);
+    if (f.bytes - at < sizeof(arp_message)) return f.drop(drop_reason::arp_truncated);
     if (f.must_gather(at + sizeof(arp_message))) return parse_status::need_more;
     f.out.l3_bytes = sizeof(arp_message);
     f.out.padding_bytes = f.bytes - at - f.out.l3_bytes;
@@ -226,7 +226,7 @@ parse_status parse_tags(const frame& f) noexcept {
     while (is_tag(out.type)) {
         const uint32_t end = out.l2_bytes + static_cast<uint32_t>(sizeof(vlan_tag));
         if (out.vlan_tags == max_vlan_tags) return f.drop(drop_reason::vlan_depth);
-        if (end > f.bytes) return f.drop(drop_reason::vlan_cut);
+        if (end > f.bytes) return f.drop(drop_reason::vlan_truncated);
         if (f.must_gather(end)) return parse_status::need_more;
         const auto& tag = view<vlan_tag>(f.lead + out.l2_bytes);
         (out.vlan_tags == 0 ? out.outer_tci : out.inner_tci) = tag.tci;

@@ -71,11 +71,11 @@ def ethernet_rows(t):
     group = b"\x33\x33\0\0\0\1"
     t.add("from a multicast MAC", "ether_source_group", ethernet(t.to, group, IPV4, good))
     t.add("from the broadcast MAC", "ether_source_group", ethernet(t.to, BROADCAST, IPV6, good6))
-    for to, fate in ((b"\2\xaa\0\0\0\1", "other_mac"), (bytes(6), "other_mac"), (BROADCAST, "group_mac"),
-                     (group, "group_mac"), (b"\1\0\x5e\0\0\1", "group_mac")):
+    for to, fate in ((b"\2\xaa\0\0\0\1", "dst_mac_not_ours"), (bytes(6), "dst_mac_not_ours"), (BROADCAST, "l2_multicast"),
+                     (group, "l2_multicast"), (b"\1\0\x5e\0\0\1", "l2_multicast")):
         t.add(f"IPv4 to MAC {to.hex()}", fate, ethernet(to, t.me, IPV4, good))
         t.add(f"IPv6 to MAC {to.hex()}", fate, ethernet(to, t.me, IPV6, good6))
-    t.add("ARP to another MAC", "other_mac",
+    t.add("ARP to another MAC", "dst_mac_not_ours",
           ethernet(b"\2\xaa\0\0\0\1", t.me, ARP, arp(1, t.me, WEST, bytes(6), US)))
 
 
@@ -104,13 +104,13 @@ def ipv4_rows(t):
     for ihl in range(5):
         t.ip(f"IHL {ihl}", "ipv4_header_length", ihl=ihl)
     t.ip("IHL past the total length", "ipv4_total_length", ihl=15)
-    t.ip("options past the frame", "ipv4_cut", ihl=15, total=60)
+    t.ip("options past the frame", "ipv4_truncated", ihl=15, total=60)
     for total in (0, 1, 19):
         t.ip(f"total length {total}", "ipv4_total_length", total=total)
     for total in (49, 1500, 65535):
-        t.ip(f"total length {total} of 48", "ipv4_cut", total=total)
+        t.ip(f"total length {total} of 48", "ipv4_truncated", total=total)
     for n in range(1, 20):
-        t.add(f"{n} bytes of IPv4", "ipv4_cut", ethernet(t.to, t.me, IPV4, ipv4(WEST, EAST, b"")[:n]))
+        t.add(f"{n} bytes of IPv4", "ipv4_truncated", ethernet(t.to, t.me, IPV4, ipv4(WEST, EAST, b"")[:n]))
     for check in (0, 0xBEEF, 0xFFFF):
         t.ip(f"checksum {check:x}", "ipv4_checksum", check=check)
     for ttl in (0, 1):
@@ -150,7 +150,7 @@ def ipv4_route_rows(t):
     t.ip("1500 bytes", "forwarded", rest=bytes(1480), fragment=0x4000)
     t.ip("1501 bytes, do not fragment", "ipv4_too_big", rest=bytes(1481), fragment=0x4000, reply=(3, 4))
     t.ip("1501 bytes", "fragmented", rest=bytes(1481))
-    t.ip("longer than the receive slot", "ipv4_cut", rest=bytes(2800))
+    t.ip("longer than the receive slot", "ipv4_truncated", rest=bytes(2800))
     t.ip("TTL 1, no route", "no_route", to="203.0.113.1", ttl=1, reply=(3, 0))
     # No error about an error, a later fragment, or a broadcast frame (RFC 1812 section 4.3.2.7).
     quoted = bytes(4) + ipv4(EAST, WEST, DATAGRAM)
@@ -178,7 +178,7 @@ def ipv4_local_rows(t):
     t.ip("an unassigned ICMP type", "consumed", to=US, rest=icmp4(77, 0), protocol=ICMP)
     t.ip("ICMP checksum", "icmp_checksum", to=US, rest=icmp4(8, 0, check=0xBEEF), protocol=ICMP)
     for n in (0, 1, 4, 7):
-        t.ip(f"{n} bytes of ICMP", "icmp_cut", to=US, rest=icmp4(8, 0)[:n], protocol=ICMP)
+        t.ip(f"{n} bytes of ICMP", "icmp_truncated", to=US, rest=icmp4(8, 0)[:n], protocol=ICMP)
 
 
 def ipv6_rows(t):
@@ -186,9 +186,9 @@ def ipv6_rows(t):
     for version in (0, 4, 7, 15):
         t.ip6(f"IPv6 version {version}", "ipv6_version", version=version)
     for length in (29, 1500, 65535):
-        t.ip6(f"payload length {length} of 28", "ipv6_cut", length=length)
+        t.ip6(f"payload length {length} of 28", "ipv6_truncated", length=length)
     for n in range(1, 40, 6):
-        t.add(f"{n} bytes of IPv6", "ipv6_cut", ethernet(t.to, t.me, IPV6, ipv6(WEST6, EAST6, b"")[:n]))
+        t.add(f"{n} bytes of IPv6", "ipv6_truncated", ethernet(t.to, t.me, IPV6, ipv6(WEST6, EAST6, b"")[:n]))
     t.ip6("payload length 0", "forwarded", rest=b"")
     t.ip6("payload length 0 and padding", "forwarded", rest=b"", padding=b"\xaa" * 46)
     t.ip6("jumbogram", "ipv6_jumbogram", rest=extension(UDP, 0, DATAGRAM), next_header=HOP_BY_HOP, length=0)
@@ -237,7 +237,7 @@ def chain_rows(t):
               next_header=DESTINATION)
     whole = extension(ROUTING, 1, routing(TCP, 4, 1, upper))
     for n in range(1, len(whole)):
-        t.ip6(f"chain cut to {n}", "ipv6_chain_cut" if n < 16 + 24 else "forwarded", rest=whole[:n],
+        t.ip6(f"chain cut to {n}", "ipv6_chain_truncated" if n < 16 + 24 else "forwarded", rest=whole[:n],
               next_header=DESTINATION)
 
 
@@ -250,7 +250,7 @@ def ipv6_local_rows(t):
     t.ip6("ICMPv6 checksum", "icmp_checksum", to=US6, rest=icmp6(WEST6, US6, 128, 0, check=0xBEEF),
           next_header=ICMPV6)
     for n in (0, 1, 7):
-        t.ip6(f"{n} bytes of ICMPv6", "icmp_cut", to=US6, rest=icmp6(WEST6, US6, 128, 0)[:n], next_header=ICMPV6)
+        t.ip6(f"{n} bytes of ICMPv6", "icmp_truncated", to=US6, rest=icmp6(WEST6, US6, 128, 0)[:n], next_header=ICMPV6)
     quoted = bytes(4) + ipv6(EAST6, WEST6, DATAGRAM)
     for kind in (1, 2, 3, 4, 100, 127):
         t.ip6(f"hop limit 1, an ICMPv6 error {kind}", "ipv6_hop_limit", hops=1, next_header=ICMPV6,
@@ -267,7 +267,7 @@ def arp_rows(t):
               ethernet(to, t.me, ARP, arp(operation, sender_mac, sender, bytes(6), target, **fields) + rest))
 
     for n in (1, 8, 27):
-        t.add(f"{n} bytes of ARP", "arp_cut", ethernet(BROADCAST, t.me, ARP, arp(1, t.me, WEST, bytes(6), US)[:n]))
+        t.add(f"{n} bytes of ARP", "arp_truncated", ethernet(BROADCAST, t.me, ARP, arp(1, t.me, WEST, bytes(6), US)[:n]))
     for fields in ({"hardware": 6}, {"protocol": IPV6}, {"hlen": 8}, {"plen": 16}, {"hlen": 0}, {"plen": 0}):
         row(f"with {fields}", "arp_format", **fields)
     for operation in (0, 3, 8, 65535):
@@ -295,10 +295,10 @@ def nd_rows(t):
     t.nd("solicitation with hop limit 254", "nd_hop_limit", ask, other + mine, hops=254)
     t.nd("solicitation with a bad checksum", "icmp_checksum", ask, other + mine, check=0xBEEF)
     t.nd("solicitation with code 1", "nd_code", ask, other + mine, code=1)
-    t.nd("solicitation cut short", "icmp_cut", ask, other[:12])
+    t.nd("solicitation cut short", "icmp_truncated", ask, other[:12])
     t.nd("option of length 0", "nd_option_empty", ask, other + option(1, t.me, units=0))
-    t.nd("option past the end", "nd_option_cut", ask, other + option(1, t.me, units=2))
-    t.nd("half an option", "nd_option_cut", ask, other + b"\1")
+    t.nd("option past the end", "nd_option_truncated", ask, other + option(1, t.me, units=2))
+    t.nd("half an option", "nd_option_truncated", ask, other + b"\1")
     t.nd("target multicast", "nd_target", ask, bytes(4) + v6("ff02::1") + mine)
     t.nd("from :: with its MAC", "nd_option_source", ask, other + mine, source="::", to="ff02::1:ff00:99")
     t.nd("from :: to another group", "nd_destination", ask, other, source="::", to="ff02::1")

@@ -241,7 +241,7 @@ KINDS = {
     "unreachable_code": _unreachable_code, "anycast": _anycast, "upper_checksum": _upper_checksum,
     "transport_for_us": _transport_for_us, "next_header_for_us": _next_header_for_us,
     "extensions_for_us": _extensions_for_us, "hop_by_hop": _hop_by_hop, "redirect": _redirect,
-    "icmp_unread": _icmp_unread, "options": _options, "reverse_path": _reverse_path,
+    "icmp_unread": _icmp_unread, "options": _options, "urpf": _reverse_path,
     "quoted_fragment": _quoted_fragment,
 }
 

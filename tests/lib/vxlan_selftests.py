@@ -172,13 +172,13 @@ class Fabric:
         source, to = ("192.0.2.3", "192.0.2.1") if self.family == 4 else ("2001:db8:1::3", "2001:db8:1::1")
         frame = self.echo(mark, self.h1_mac, tos=inner_tos, source=source, to=to)
         frame = frame[:6] + mac(self.leaves[1].mac("vx")) + frame[12:]
-        before = self.drops("vxlan_congested")
+        before = self.drops("ecn_decap")
         self.send_tunnelled(frame, outer_tos)
         for _ in range(50):
             while (frame := receive_frame(wire, 0.02)) is not None:
                 if mark in frame:
                     return traffic_class(frame[14:])
-            if self.drops("vxlan_congested") > before:
+            if self.drops("ecn_decap") > before:
                 return None
         raise AssertionError("it came nowhere")
 

@@ -84,9 +84,9 @@ def test_interfaces_and_what_is_for_the_kernel():
         box.run("ip link set west down")
         west.run("ping -n -c 1 -W 0.2 10.0.1.1")  # turnpike's own reply
         west.run("bash -c 'echo x >/dev/udp/10.0.1.1/9'", check=False)
-        wait_until(lambda: operator.show("drops")["drops"].get("host_refused"), "it is counted")
+        wait_until(lambda: operator.show("drops")["drops"].get("host_if_refused"), "it is counted")
         report = running.stop()
-        assert report["drops"]["host_refused"] > 0
+        assert report["drops"]["host_if_refused"] > 0
 
 
 def test_links():
@@ -510,10 +510,10 @@ def test_a_flood_for_the_kernel_is_bounded():
         def most_are_dropped():
             for _ in range(100):
                 s.send(frame)
-            return operator.show("drops")["drops"].get("host_rate", 0) > 1000
+            return operator.show("drops")["drops"].get("host_if_rate", 0) > 1000
         wait_until(most_are_dropped, "most are dropped")
         given = operator.show("control-plane")["interfaces"][0]["given"]
-        assert given < operator.show("drops")["drops"]["host_rate"], given
+        assert given < operator.show("drops")["drops"]["host_if_rate"], given
         running.stop()
 
 

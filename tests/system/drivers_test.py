@@ -60,7 +60,7 @@ def test_a_nic_lets_frames_to_a_second_address_in():
             with open(t.report_file, encoding="utf-8") as file:
                 report = check_report(json.load(file))
         assert report["ports"][0]["rx_packets"] > 100
-        assert (report["drops"].get("other_mac", 0) == 0) == seen, report["drops"]
+        assert (report["drops"].get("dst_mac_not_ours", 0) == 0) == seen, report["drops"]
 
 
 def two_turnpikes(make_devices):

@@ -164,7 +164,7 @@ def compare(seed):
                  for who, out in (("turnpike", turnpike), ("linux", linux))}
     assert min(redirects.values()) > 0, redirects
     assert report["drops"]["ipv4_source_routed"] > FRAMES / 1000
-    assert report["drops"]["reverse_path"] > FRAMES / 100, report["drops"]
+    assert report["drops"]["urpf"] > FRAMES / 100, report["drops"]
 
 
 def show(frames):

@@ -141,13 +141,13 @@ def test_what_no_cable_carries():
     for n in range(14):
         t.add(f"{n} bytes", "runt", (us + west + b"\x08\0")[:n])
     for n in range(4):
-        t.add(f"tag cut to {n}", "vlan_cut", us + west + b"\x81\0" + b"\0\5\x08"[:n])
+        t.add(f"tag cut to {n}", "vlan_truncated", us + west + b"\x81\0" + b"\0\5\x08"[:n])
     t.ip("64 KB", "fragmented", rest=bytes(range(256)) * 255)
     t.ip("64 KB, do not fragment", "ipv4_too_big", rest=bytes(65515), fragment=0x4000, reply=(3, 4))
     t.ip6("64 KB of IPv6", "ipv6_too_big", rest=bytes(65495), reply=(2, 0))
     t.ip6("64 KB of IPv6 and padding", "ipv6_too_big", rest=bytes(65535), padding=bytes(1000), reply=(2, 0))
     t.ip("64 KB for us", "local_protocol", to=bad_frames.US, rest=bytes(65515), reply=(3, 3))
-    t.ip("an echo request of 64 KB", "own_too_big", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)),
+    t.ip("an echo request of 64 KB", "originated_too_big", to=bad_frames.US, rest=icmp4(8, 0, bytes(65511)),
          protocol=ICMP)
     for padding in (1500, 2000, 2048, 4096, 60000):
         t.ip(f"padding of {padding}", "forwarded", padding=b"\xaa" * padding)

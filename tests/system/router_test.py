@@ -36,7 +36,7 @@ def test_ping_everywhere():
         assert {s["name"] for s in report["workers"][0]["stages"]} >= {"rx", "interface", "parse"}
         assert report["neighbours"] and report["routes"], (report["neighbours"], report["routes"])
         lost = {reason for reason, n in report["drops"].items() if n}
-        assert not lost & {"no_route", "neighbour_failed", "other_mac", "port_down"}, lost
+        assert not lost & {"no_route", "neighbour_failed", "dst_mac_not_ours", "port_down"}, lost
 
 
 def test_iperf():

@@ -330,7 +330,7 @@ def test_a_device_vanishes_and_is_there_again():
         s.operator.result("change", do=[{"replace": {"route": {"to": "198.18.1.0/24", "via": "10.0.2.2"}}}])
         wait_until(lambda: shown()["tx_packets"] > 100, "it is sent by")
         report = s.stop()
-        assert set(report["drops"]) <= {"port_down", "local_protocol", "outlet_busy"}, report["drops"]
+        assert set(report["drops"]) <= {"port_down", "local_protocol", "inject_ring_full"}, report["drops"]
 
 
 def test_killed_it_forwards_again_in_three_seconds():

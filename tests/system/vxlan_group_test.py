@@ -133,7 +133,7 @@ def behind_a_switch(family):
                                         {"del": {"tunnel": {"name": "leaf3"}}}])
         f.leaves[3].run("ip neigh flush dev vx0")
         ping(f.leaves[3], "10.1.0.1", "-W 1", check=False, count=1, wait=1)
-        assert f.operator.show("drops")["drops"]["vxlan_endpoint"] >= 1
+        assert f.operator.show("drops")["drops"]["vxlan_unknown_vtep"] >= 1
         # Without the group the switch gets a leave at once, and each VTEP its own copy.
         f.operator.result("change", do=[{"del": {"member": {"bridge": "lan", "port": "all"}}},
                                         {"del": {"tunnel": {"name": "all"}}}])

@@ -319,14 +319,14 @@ def test_what_is_not_ours_goes_no_further():
                 datagram = datagram[:6] + struct.pack("!H", check) + datagram[8:]
             return ethernet(us, source, IPV4, ipv4(sender, "10.0.9.1", datagram, **more))
 
-        bad = {"vxlan_network": [packet(vxlan(frame, network=101)), packet(vxlan(frame, network=0))],
-               "vxlan_endpoint": [packet(vxlan(frame), "10.0.9.77")],
+        bad = {"vxlan_unknown_vni": [packet(vxlan(frame, network=101)), packet(vxlan(frame, network=0))],
+               "vxlan_unknown_vtep": [packet(vxlan(frame), "10.0.9.77")],
                "vxlan_flags": [packet(vxlan(frame, flags=0)), packet(vxlan(frame, flags=0xF7))],
                "vxlan_reserved": [packet(vxlan(frame, flags=0x88)), packet(vxlan(frame, reserved=1))],
-               "vxlan_cut": [packet(vxlan(frame)[:7]), packet(b"")],
+               "vxlan_truncated": [packet(vxlan(frame)[:7]), packet(b"")],
                "vxlan_checksum": [packet(vxlan(frame), check=0x1111)],
                "vxlan_inner_runt": [packet(vxlan(frame[:n])) for n in (0, 1, 13)],
-               "vxlan_congested": [packet(vxlan(ethernet(BROADCAST, mac("02:00:00:00:00:77"), IPV4,
+               "ecn_decap": [packet(vxlan(ethernet(BROADCAST, mac("02:00:00:00:00:77"), IPV4,
                                                          ipv4("10.1.0.9", "10.1.0.1", udp(b"x")))), tos=3)],
                "ipv4_source_is_destination": [packet(vxlan(frame), "10.0.9.1")]}
         before = f.counted()["leaf2"]["rx_packets"]

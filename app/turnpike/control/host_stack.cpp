@@ -229,15 +229,15 @@ result<std::unique_ptr<staged>> host_stack::prepare(change& c) {
 
 void host_stack::give(packet_in_hand p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
-    if (at == taps_.end()) return p.drop(drop_reason::host_refused);
-    if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_rate);
+    if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
+    if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
     give_to(*at->second, std::move(p));
 }
 
 void host_stack::give_alert(packet_in_hand p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
-    if (at == taps_.end()) return p.drop(drop_reason::host_refused);
-    if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_rate);
+    if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
+    if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
     give_to(*at->second, std::move(p));
 }
 
@@ -247,7 +247,7 @@ void host_stack::give_to(attached& a, packet_in_hand p) noexcept {
     for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)
         parts[n++] = {rte_pktmbuf_mtod(m, void*), m->data_len};
     if (p.get()->nb_segs > parts.size() || !a.device.give(std::span(parts).first(n)))
-        return p.drop(drop_reason::host_refused);
+        return p.drop(drop_reason::host_if_refused);
     ++a.counted.given;
     p.consume();
 }

@@ -180,7 +180,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
     const auto [oldest, whose] = waiting_.front();
     std::erase(whose->held, waiting_.begin());
     waiting_.pop_front();
-    actions_.give_up(oldest, drop_reason::held_limit);
+    actions_.give_up(oldest, drop_reason::pending_limit);
 }
 
 void neighbours::start_asking(entry& e, uint64_t now_ms) {

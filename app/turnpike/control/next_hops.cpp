@@ -38,7 +38,7 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     t[datapath::fixed_hop::prohibited].reason = drop_reason::route_prohibited;
     t[datapath::fixed_hop::prohibited].tells = true;
     t[datapath::fixed_hop::local].kind = hop_kind::local;
-    t[datapath::fixed_hop::special_purpose].reason = drop_reason::special_purpose;
+    t[datapath::fixed_hop::bogon_destination].reason = drop_reason::bogon_destination;
     t[datapath::fixed_hop::broadcast].reason = drop_reason::directed_broadcast;
     return made;
 }

@@ -37,7 +37,7 @@ void outlet::send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain
     datapath::punted_of(packet).domain = domain;
     rte_ring* ring = ring_of_(by.port);
     if (ring == nullptr || rte_ring_sp_enqueue(ring, packet) != 0)
-        drop(packet, by.port, drop_reason::outlet_busy);
+        drop(packet, by.port, drop_reason::inject_ring_full);
 }
 
 void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {

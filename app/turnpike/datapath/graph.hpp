@@ -23,50 +23,50 @@
     X(vtep, NEXT(plain, bridge), DROPS()) \
     X(plain, NEXT(parse, bridge, vlan, tx, drop), DROPS()) \
     X(parse, NEXT(urpf, acl_in, lookup, decap, bridge, acl_out, tx, punt, drop), DROPS( \
-        ether_source_group, ether_type_unknown, vlan_cut, vlan_id_reserved, vlan_depth, arp_cut, \
-        ipv4_cut, ipv4_version, ipv4_header_length, ipv4_total_length, \
+        ether_source_group, ether_type_unknown, vlan_truncated, vlan_id_reserved, vlan_depth, arp_truncated, \
+        ipv4_truncated, ipv4_version, ipv4_header_length, ipv4_total_length, \
         ipv4_fragment_beyond_end, ipv4_checksum, ipv4_source, \
-        ipv4_destination, ipv4_source_routed, ipv4_source_is_destination, ipv6_cut, ipv6_version, ipv6_jumbogram, \
-        ipv6_chain_cut, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
+        ipv4_destination, ipv4_source_routed, ipv4_source_is_destination, ipv6_truncated, ipv6_version, ipv6_jumbogram, \
+        ipv6_chain_truncated, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
-        other_mac, group_mac, vlan_on_routed_port, link_local, headers_scattered)) \
-    X(urpf, NEXT(acl_in, lookup, decap, punt, drop), DROPS(reverse_path)) \
+        dst_mac_not_ours, l2_multicast, vlan_on_routed_port, link_local, headers_not_contiguous)) \
+    X(urpf, NEXT(acl_in, lookup, decap, punt, drop), DROPS(urpf)) \
     X(acl_in, NEXT(lookup, decap, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
     X(lookup, NEXT(rewrite), DROPS()) \
     X(rewrite, NEXT(decap, bridge, acl_out, fragment, vlan, tx, punt, drop), DROPS( \
-        no_route, route_blackhole, route_unreachable, route_prohibited, special_purpose, directed_broadcast, \
+        no_route, route_blackhole, route_unreachable, route_prohibited, bogon_destination, directed_broadcast, \
         link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self)) \
     X(decap, NEXT(bridge, drop), DROPS( \
-        vxlan_cut, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_network, vxlan_endpoint, \
-        vxlan_inner_runt, vxlan_congested)) \
+        vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
+        vxlan_inner_runt, ecn_decap)) \
     X(acl_out, NEXT(bridge, fragment, vlan, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
     X(fragment, NEXT(bridge, vlan, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
     X(bridge, NEXT(flood, vlan, encap, tx, punt, drop), DROPS( \
         bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
         bridge_isolated, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
         bridge_storm_unknown)) \
-    X(flood, NEXT(vlan, encap, tx, drop), DROPS(bridge_nobody, flood_memory, walk_depth)) \
-    X(vlan, NEXT(encap, tx, drop), DROPS(vlan_room)) \
-    X(encap, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_room)) \
+    X(flood, NEXT(vlan, encap, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
+    X(vlan, NEXT(encap, tx, drop), DROPS(vlan_no_headroom)) \
+    X(encap, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
-    X(punt, NEXT(drop), DROPS(control_busy)) \
+    X(punt, NEXT(drop), DROPS(punt_ring_full)) \
     X(drop, NEXT(), DROPS())
 
 // Handlers in control: each ends punted packets (control/slow_path) and owns the drop reasons
 // listed.
 #define TURNPIKE_HANDLERS(X) \
     X(arp, DROPS(arp_format, arp_operation, arp_sender_mac, arp_sender_ip, arp_sender_is_us)) \
-    X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_cut, \
+    X(nd, DROPS(nd_type, nd_fragment, nd_hop_limit, nd_code, nd_option_empty, nd_option_truncated, \
         nd_option_source, nd_source, nd_destination, nd_target, nd_solicited, nd_link_address, \
-        nd_scattered)) \
-    X(local, DROPS(icmp_cut, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
+        nd_not_contiguous)) \
+    X(local, DROPS(icmp_truncated, icmp_checksum, icmp_rate, local_protocol, local_fragment, \
         duplicate_address)) \
     X(reserved, DROPS()) \
     X(neigh_suppress, DROPS()) \
-    X(host, DROPS(host_rate, host_refused)) \
-    X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, held_limit, \
+    X(host, DROPS(host_if_rate, host_if_refused)) \
+    X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, pending_limit, \
         neighbour_rate)) \
-    X(outlet, DROPS(outlet_busy, own_no_route, own_too_big, interface_gone, control_memory))
+    X(outlet, DROPS(inject_ring_full, originated_no_route, originated_too_big, interface_gone, control_memory))
 // clang-format on
 
 namespace turnpike::datapath {

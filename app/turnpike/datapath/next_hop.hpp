@@ -107,7 +107,7 @@ inline constexpr uint32_t local = 3;
 inline constexpr uint32_t broadcast = 4;  ///< broadcast or network address of a connected network
 inline constexpr uint32_t prohibited =
     5;  ///< route type prohibit: sends an ICMP error "administratively prohibited"
-inline constexpr uint32_t special_purpose =
+inline constexpr uint32_t bogon_destination =
     6;  ///< RFC 6890 special-purpose address: drops without an ICMP error
 inline constexpr uint32_t first_free = 7;
 }  // namespace fixed_hop

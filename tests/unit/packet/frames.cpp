@@ -22,7 +22,7 @@ void ethernet_frames(fixtures& out) {
     for (size_t n = 0; n < 14; ++n)
         out.push_back({"runt of " + std::to_string(n), runt, counted(n)});
     out.push_back({"header only, no type we know", ether_type_unknown, ethernet(0x1234, {})});
-    out.push_back({"header only, IPv4", ipv4_cut, ethernet(type4, {})});
+    out.push_back({"header only, IPv4", ipv4_truncated, ethernet(type4, {})});
     out.push_back({"IEEE 802.3 length", ether_type_unknown, ethernet(46, counted(46))});
     out.push_back({"from a group", ether_source_group,
                    ethernet(type4, ipv4({}, datagram), mac_b, {0x33, 0x33, 0, 0, 0, 1})});
@@ -49,8 +49,8 @@ void vlan_frames(fixtures& out) {
     out.push_back({"inner identifier 4095", vlan_id_reserved,
                    ethernet(0x88a8, tag(7, type_vlan, tag(0xffff, type6, inside)))});
     for (size_t n = 0; n < 4; ++n)
-        out.push_back({"tag cut to " + std::to_string(n), vlan_cut, ethernet(type_vlan, zeros(n))});
-    out.push_back({"second tag cut", vlan_cut, ethernet(type_vlan, tag(5, type_vlan, zeros(3)))});
+        out.push_back({"tag cut to " + std::to_string(n), vlan_truncated, ethernet(type_vlan, zeros(n))});
+    out.push_back({"second tag cut", vlan_truncated, ethernet(type_vlan, tag(5, type_vlan, zeros(3)))});
     out.push_back({"tagged ARP", none, ethernet(type_vlan, tag(5, type_arp, arp({})))});
 }
 
@@ -74,14 +74,14 @@ void ipv4_frames(fixtures& out) {
         out.push_back({"IHL " + std::to_string(ihl), ipv4_header_length, eth4({.ihl = ihl})});
     out.push_back({"IHL past the total length", ipv4_total_length, eth4({.ihl = 15})});
     out.push_back(
-        {"IHL past the packet", ipv4_cut, eth4({.ihl = 15, .total_bytes = 60}, zeros(20))});
+        {"IHL past the packet", ipv4_truncated, eth4({.ihl = 15, .total_bytes = 60}, zeros(20))});
     for (const uint16_t total : std::initializer_list<uint16_t>{0, 1, 19})
         out.push_back({"total length " + std::to_string(total), ipv4_total_length,
                        eth4({.total_bytes = total})});
     out.push_back({"total length under IHL", ipv4_total_length,
                    eth4({.total_bytes = 20, .options = zeros(4)})});
-    out.push_back({"total length past the frame", ipv4_cut, eth4({.total_bytes = 49})});
-    out.push_back({"total length 65535", ipv4_cut, eth4({.total_bytes = 65535})});
+    out.push_back({"total length past the frame", ipv4_truncated, eth4({.total_bytes = 49})});
+    out.push_back({"total length 65535", ipv4_truncated, eth4({.total_bytes = 65535})});
     out.push_back({"bad checksum, seen elsewhere", none, eth4({.checksum = uint16_t{0xbeef}})});
     out.push_back({"TTL 0, seen elsewhere", none, eth4({.ttl = 0})});
     for (size_t n : {1, 18, 1500})
@@ -126,7 +126,7 @@ void ipv6_frames(fixtures& out) {
         out.push_back(
             {"version " + std::to_string(version), ipv6_version, eth6({.version = version})});
     out.push_back(
-        {"payload length past the frame", ipv6_cut, eth6({.payload_bytes = uint16_t{29}})});
+        {"payload length past the frame", ipv6_truncated, eth6({.payload_bytes = uint16_t{29}})});
     out.push_back(
         {"jumbogram", ipv6_jumbogram,
          eth6({.payload_bytes = uint16_t{0}, .next_header = 0}, extension(17, 0, datagram))});
@@ -186,7 +186,7 @@ void chain_frames(fixtures& out) {
     // The payload ends at each byte of two extension headers and a TCP header.
     const byte_vector whole = extension(43, 1, routing(6, 4, 1, upper));
     for (size_t n = 1; n < whole.size(); ++n)
-        out.push_back({"chain cut to " + std::to_string(n), n < 16 + 24 ? ipv6_chain_cut : none,
+        out.push_back({"chain cut to " + std::to_string(n), n < 16 + 24 ? ipv6_chain_truncated : none,
                        eth6({.next_header = 60}, byte_vector(whole.begin(), whole.begin() + n))});
 }
 
@@ -194,7 +194,7 @@ void arp_frames(fixtures& out) {
     out.push_back({"ARP request", none, ethernet(type_arp, arp({}), byte_vector(6, 0xff))});
     out.push_back(
         {"ARP reply, padded", none, ethernet(type_arp, arp({.operation = 2}) + zeros(18))});
-    out.push_back({"ARP cut", arp_cut, ethernet(type_arp, counted(27))});
+    out.push_back({"ARP cut", arp_truncated, ethernet(type_arp, counted(27))});
 }
 
 }  // namespace

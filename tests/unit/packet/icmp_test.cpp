@@ -193,11 +193,11 @@ TEST(icmp, wrong_checksum_and_cut) {
     byte_vector frame = eth4({.protocol = 1}, test::icmp4(8, 0, test::counted(13)));
     EXPECT_EQ(check_icmp(frame, parse_whole(frame)), drop_reason::none);
     EXPECT_EQ(check_icmp(std::span(frame).first(frame.size() - 1), parse_whole(frame)),
-              drop_reason::icmp_cut);
+              drop_reason::icmp_truncated);
     frame.back() ^= 1;
     EXPECT_EQ(check_icmp(frame, parse_whole(frame)), drop_reason::icmp_checksum);
     frame = eth4({.protocol = 1}, test::counted(7));
-    EXPECT_EQ(check_icmp(frame, parse_whole(frame)), drop_reason::icmp_cut);
+    EXPECT_EQ(check_icmp(frame, parse_whole(frame)), drop_reason::icmp_truncated);
 }
 
 }  // namespace

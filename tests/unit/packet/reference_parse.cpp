@@ -64,7 +64,7 @@ bool reference::tags() {
     std::vector<size_t> tcis;
     while (p.type == 0x8100 || p.type == 0x88a8) {
         if (tcis.size() == 2) return drop(vlan_depth);
-        if (frame.size() - p.l2_bytes < 4) return drop(vlan_cut);
+        if (frame.size() - p.l2_bytes < 4) return drop(vlan_truncated);
         tcis.push_back(u16(p.l2_bytes));
         p.type = static_cast<uint16_t>(u16(p.l2_bytes + 2u));
         p.l2_bytes = static_cast<uint8_t>(p.l2_bytes + 4);
@@ -79,13 +79,13 @@ bool reference::tags() {
 bool reference::ip4(size_t at) {
     p.l3 = packet::l3_kind::ipv4;
     const size_t room = frame.size() - at;
-    if (room < 20) return drop(ipv4_cut);
+    if (room < 20) return drop(ipv4_truncated);
     if (u8(at) / 16 != 4) return drop(ipv4_version);
     const size_t header = u8(at) % 16 * 4;
     const size_t total = u16(at + 2);
     if (header < 20) return drop(ipv4_header_length);
     if (total < header) return drop(ipv4_total_length);
-    if (total > room) return drop(ipv4_cut);
+    if (total > room) return drop(ipv4_truncated);
     const size_t offset = u16(at + 6) % 0x2000 * 8;
     if (offset + total > 65535) return drop(ipv4_fragment_beyond_end);
     p.l3_bytes = static_cast<uint32_t>(total);
@@ -124,10 +124,10 @@ bool reference::ip6(size_t at) {
     static const std::set<size_t> extensions{0, 43, 44, 51, 60, 135, 139, 140};
     p.l3 = packet::l3_kind::ipv6;
     const size_t room = frame.size() - at;
-    if (room < 40) return drop(ipv6_cut);
+    if (room < 40) return drop(ipv6_truncated);
     if (u8(at) / 16 != 6) return drop(ipv6_version);
     const size_t payload = u16(at + 4);
-    if (40 + payload > room) return drop(ipv6_cut);
+    if (40 + payload > room) return drop(ipv6_truncated);
     size_t next = u8(at + 6);
     if (payload == 0 && next == 0) return drop(ipv6_jumbogram);
     p.l3_bytes = static_cast<uint32_t>(40 + payload);
@@ -136,12 +136,12 @@ bool reference::ip6(size_t at) {
     size_t here = at + 40;
     bool later = false;
     while (extensions.contains(next) && !later) {
-        if (end - here < 8) return drop(ipv6_chain_cut);
+        if (end - here < 8) return drop(ipv6_chain_truncated);
         if (here + 8 > 256) return drop(ipv6_chain_long);
         size_t bytes = 8 + u8(here + 1) * 8;
         if (next == 44) bytes = 8;
         if (next == 51) bytes = 8 + u8(here + 1) * 4;
-        if (end - here < bytes) return drop(ipv6_chain_cut);
+        if (end - here < bytes) return drop(ipv6_chain_truncated);
         if (!extension(next, here, here == at + 40)) return false;
         later = p.fragment_offset_bytes != 0;
         next = u8(here);
@@ -170,7 +170,7 @@ void reference::whole() {
     } else if (p.type == 0x0806) {
         p.l3 = packet::l3_kind::arp;
         if (room < 28) {
-            drop(arp_cut);
+            drop(arp_truncated);
             return;
         }
         p.l3_bytes = 28;

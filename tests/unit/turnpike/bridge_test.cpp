@@ -102,7 +102,7 @@ TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().devices().open()[2]->device.id()), 0);
     l.controller().look_at_links(6000);
     EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
-    EXPECT_EQ(l.dropped(drop_reason::bridge_nobody), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
 }
 
 TEST(bridge, knows_as_many_as_it_may) {
@@ -295,7 +295,7 @@ TEST(vlans, each_mode_tags_as_it_should) {
           "QinQ out");
     check(5, tagged(plain, 30), {}, "a customer's tag is none of the provider's");
     EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 6U);
-    EXPECT_EQ(l.dropped(drop_reason::bridge_nobody), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
 }
 
 TEST(vlans, have_stations_of_their_own) {

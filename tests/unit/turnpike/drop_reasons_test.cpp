@@ -27,7 +27,7 @@ TEST(drop_reasons, headers_that_cannot_be_put_together) {
     const byte_vector f = datagram(0x0a00'0202);
     ASSERT_TRUE(l.offer_packet(0, without_tailroom(l, f, 20)));
     l.settle();
-    EXPECT_EQ(l.dropped(drop_reason::headers_scattered), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::headers_not_contiguous), 1U);
     EXPECT_EQ(l.way("10.0.2.2"), 1) << "whole, it is forwarded";
 }
 
@@ -51,7 +51,7 @@ TEST(drop_reasons, neighbour_discovery_in_two_segments) {
     const auto headers = static_cast<uint16_t>(solicitation.size() - link_address.size());
     ASSERT_TRUE(l.offer_packet(1, without_tailroom(l, solicitation, headers)));
     l.settle();
-    EXPECT_EQ(l.dropped(drop_reason::nd_scattered), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::nd_not_contiguous), 1U);
     EXPECT_EQ(l.sent(1).size(), 0U);
     rte_mbuf* const together =
         l.packet_of(byte_vector(solicitation.begin(), solicitation.end() - 8));
@@ -113,7 +113,7 @@ TEST(drop_reasons, a_frame_without_room_for_a_tag) {
     std::copy(f.begin(), f.end(), rte_pktmbuf_mtod(m, uint8_t*));
     ASSERT_TRUE(l.offer_packet(0, m));
     l.settle();
-    EXPECT_EQ(l.dropped(drop_reason::vlan_room), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::vlan_no_headroom), 1U);
     const byte_vector with_tag = tagged(f, 5);
     EXPECT_EQ(l.ways(0, f, &with_tag), "1");
 }
@@ -129,12 +129,12 @@ TEST(drop_reasons, more_for_control_than_its_ring_holds) {
     }
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
     l.worker().poll();
-    EXPECT_EQ(l.dropped(drop_reason::control_busy), beyond);
+    EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), beyond);
     for (unsigned i = 0; i < control::control_ring_packets; i += 32) l.settle();
     unsigned arp_answers = 0;
     for (const byte_vector& f : l.sent(0)) arp_answers += f[12] == 0x08 && f[13] == 0x06;
     EXPECT_EQ(arp_answers, 1U) << "neighbours have a ring of their own";
-    EXPECT_EQ(l.dropped(drop_reason::control_busy), beyond);
+    EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), beyond);
 }
 
 TEST(drop_reasons, messages_of_ours_that_no_route_leads_to) {
@@ -146,7 +146,7 @@ TEST(drop_reasons, messages_of_ours_that_no_route_leads_to) {
     ASSERT_TRUE(
         l.offer(0, ethernet(0x0800, ipv4({.ttl = 1, .source = stranger}, udp(counted(4))))));
     l.settle();
-    EXPECT_EQ(l.dropped(drop_reason::own_no_route), 2U) << "a reply and an error";
+    EXPECT_EQ(l.dropped(drop_reason::originated_no_route), 2U) << "a reply and an error";
     EXPECT_EQ(l.dropped(drop_reason::ipv4_ttl), 1U);
     EXPECT_EQ(l.sent(0).size() + l.sent(1).size(), 0U);
 }

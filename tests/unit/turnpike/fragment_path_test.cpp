@@ -132,7 +132,7 @@ TEST_F(fragments, of_frames_that_lie) {
     };
     send(ethernet(0x0800, ipv4({.total_bytes = 60000}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
-    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_cut), 1U);
+    EXPECT_EQ(lab_.dropped(drop_reason::ipv4_truncated), 1U);
     send(ethernet(0x0800, ipv4({.ihl = 3}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
     send(ethernet(0x86dd, ipv6({}, counted(1000))));

@@ -342,7 +342,7 @@ TEST_F(machine, all_that_waits_is_bounded_and_the_oldest_goes) {
     start(10);
     for (uint32_t i = 0; i < 16; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
     EXPECT_EQ(n->held(), 10U);
-    EXPECT_EQ(gave_up[drop_reason::held_limit], 6);
+    EXPECT_EQ(gave_up[drop_reason::pending_limit], 6);
     n->confirm(here, ip_address::from_v4(0x0a00'0100), {.mac = mac_a, .solicited = true}, now);
     EXPECT_TRUE(sent.empty()) << "the first one's packet was the oldest";
     n->confirm(here, ip_address::from_v4(0x0a00'010f), {.mac = mac_a, .solicited = true}, now);

@@ -292,7 +292,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
         const auto ends = through(true, burst);
         EXPECT_EQ(
             std::count_if(ends.begin(), ends.begin() + 8,
-                          [](const ending& e) { return e.drop == packet::drop_reason::other_mac; }),
+                          [](const ending& e) { return e.drop == packet::drop_reason::dst_mac_not_ours; }),
             2);
     }
 }
@@ -353,7 +353,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     // A source that nobody would answer to is dropped before.
     const auto forged = ethernet(
         0x0800, ipv4({.source = 0x0b000001, .destination = 0x0a090001, .options = alert}, udp({})));
-    EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::reverse_path);
+    EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::urpf);
     seen_ = nullptr;
 }
 

@@ -201,7 +201,7 @@ TEST_F(choices, addresses_of_special_purpose) {
     for (const char* to : blocked) EXPECT_TRUE(goes(to)) << to;
     apply(choosing("", "special_purpose: drop\n"));
     for (const char* to : blocked) EXPECT_FALSE(goes(to)) << to;
-    EXPECT_EQ(lab_.dropped(drop_reason::special_purpose), std::size(blocked));
+    EXPECT_EQ(lab_.dropped(drop_reason::bogon_destination), std::size(blocked));
     for (const char* to : open) EXPECT_TRUE(goes(to)) << to;
     // From there: whoever looks sources up finds no way.
     v4("10.8.0.1", "192.0.2.9");
@@ -209,7 +209,7 @@ TEST_F(choices, addresses_of_special_purpose) {
     apply(choosing(", urpf: loose", "special_purpose: drop\n"));
     v4("10.8.0.1", "192.0.2.9");
     EXPECT_EQ(on_.size(), 0U);
-    EXPECT_EQ(lab_.dropped(drop_reason::reverse_path), 1U);
+    EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
     apply(choosing("", "special_purpose: route\n"));
     for (const char* to : blocked) EXPECT_TRUE(goes(to)) << to;
 }

@@ -154,7 +154,7 @@ TEST(tunnel_both_ways, out_of_tunnels) {
             up_mac, two_mac));
         const auto out = send(l, 2, burst);
         EXPECT_EQ(out[2].size(), 2U);
-        const uint64_t congested = l.dropped(drop_reason::vxlan_congested);
+        const uint64_t congested = l.dropped(drop_reason::ecn_decap);
         EXPECT_GT(congested, 0U);
         EXPECT_EQ(out[0].size(), 27U - congested);
         EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
@@ -235,7 +235,7 @@ TEST(tunnel_both_ways, at_no_port_of_vxlans) {
             EXPECT_EQ(
                 send(l, 2, {in_ipv4(vxlan(f, {.network = 1 << 8, .to_port = 8472}))})[0].size(),
                 0U);
-            EXPECT_EQ(l.dropped(drop_reason::vxlan_network), 1U);
+            EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
             const auto out = send(l, 2, {in_ipv4(vxlan(f, {.to_port = 8472}))});
             EXPECT_EQ(out[0], one(f));
             return out;

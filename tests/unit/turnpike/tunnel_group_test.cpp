@@ -76,9 +76,9 @@ TEST(tunnel_group, lets_nothing_of_strangers_in) {
         EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
         EXPECT_EQ(l.dropped(why), count) << packet::name(why);
     };
-    none(by_group(f, {.source = 0x0a000904}), drop_reason::vxlan_endpoint);
-    none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_endpoint, 2);
-    none(by_group(f, {.network = 101 << 8}), drop_reason::vxlan_network);
+    none(by_group(f, {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep);
+    none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep, 2);
+    none(by_group(f, {.network = 101 << 8}), drop_reason::vxlan_unknown_vni);
     none(by_group(f, {.flags = 0}), drop_reason::vxlan_flags);
     none(by_group(f, {.source = us4}), drop_reason::ipv4_source);
     none(by_group(f, {.source = 0x7f00'0001}), drop_reason::ipv4_source, 2);
@@ -125,7 +125,7 @@ TEST(tunnel_group, over_ipv6) {
     stranger[15] = 9;
     not_joined[15] = 0x35;
     EXPECT_EQ(l.send(2, of(answer, stranger)), (lab::outputs{{}, {}, {}}));
-    EXPECT_EQ(l.dropped(drop_reason::vxlan_endpoint), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vtep), 1U);
     EXPECT_EQ(l.send(2, of(answer, us6)), (lab::outputs{{}, {}, {}}));
     EXPECT_EQ(l.dropped(drop_reason::ipv6_source), 1U);
     EXPECT_EQ(l.send(2, of(answer, two6, not_joined)), (lab::outputs{{}, {}, {}}));
@@ -152,7 +152,7 @@ TEST(tunnel_group, is_judged_as_others_are) {
         EXPECT_EQ(l.dropped(drop_reason::acl_deny), listed ? 1U : 0U) << more;
         const bool checked = std::string_view(more).find("urpf") != std::string_view::npos;
         l.send(2, by_group(f, {.source = 0x0a09'0909}));
-        EXPECT_EQ(l.dropped(drop_reason::reverse_path), checked ? 1U : 0U) << more;
+        EXPECT_EQ(l.dropped(drop_reason::urpf), checked ? 1U : 0U) << more;
     }
 }
 

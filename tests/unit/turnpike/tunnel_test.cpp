@@ -67,8 +67,8 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
         EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
         EXPECT_EQ(l.dropped(why), count) << packet::name(why);
     };
-    none(in_ipv4(vxlan(f, {.network = 101 << 8})), drop_reason::vxlan_network);
-    none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_endpoint);
+    none(in_ipv4(vxlan(f, {.network = 101 << 8})), drop_reason::vxlan_unknown_vni);
+    none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep);
     none(in_ipv4(vxlan(f, {.flags = 0})), drop_reason::vxlan_flags);
     none(in_ipv4(vxlan(f, {.flags = 0x0c00'0000})), drop_reason::vxlan_reserved);
     none(in_ipv4(vxlan(f, {.network = vni << 8 | 1})), drop_reason::vxlan_reserved, 2);
@@ -77,12 +77,12 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     none(in_ipv4(vxlan(f, {.sum = 0x1234})), drop_reason::vxlan_checksum);
     byte_vector longer = vxlan(f), shorter = longer;
     longer[5] = static_cast<uint8_t>(longer[5] + 1);
-    none(in_ipv4(longer), drop_reason::vxlan_cut);
+    none(in_ipv4(longer), drop_reason::vxlan_truncated);
     shorter[5] = 15;
-    none(in_ipv4(shorter), drop_reason::vxlan_cut, 2);
+    none(in_ipv4(shorter), drop_reason::vxlan_truncated, 2);
     none(in_ipv4(be(uint16_t{50000}) + be(uint16_t{4789}) + be(uint16_t{8}) + be(uint16_t{0}) +
                  zeros(20)),
-         drop_reason::vxlan_cut, 3);
+         drop_reason::vxlan_truncated, 3);
     none(in_ipv4(vxlan(f), {.source = us4}), drop_reason::ipv4_source_is_destination);
     byte_vector wrong = in_ipv4(vxlan(f));
     wrong[24] ^= 1;
@@ -90,7 +90,7 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     none(in_ipv4(vxlan(f), {.fragment = 0x2000}), drop_reason::local_fragment);
     // Congested on its way, and its sender cannot be told.
     const byte_vector ip = ethernet(type4, ipv4({}, udp(counted(20))), everybody, station(7));
-    none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::vxlan_congested);
+    none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::ecn_decap);
 }
 
 /// What the quick look does not know takes the careful way, and comes out the same.
@@ -157,9 +157,9 @@ TEST(tunnel, over_ipv6_with_checksums) {
     EXPECT_EQ(l.send(2, in_ipv6(vxlan(f)))[0].size(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::vxlan_checksum), 1U) << "RFC 6936: 0 is agreed on, or dropped";
     EXPECT_EQ(l.send(2, in_ipv6(summed(vxlan(f, {.network = 7 << 8}), two6, us6)))[0].size(), 0U);
-    EXPECT_EQ(l.dropped(drop_reason::vxlan_network), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
     EXPECT_EQ(l.send(2, in_ipv6(summed(vxlan(f), v6_a, us6), up_mac, two_mac, v6_a))[0].size(), 0U);
-    EXPECT_EQ(l.dropped(drop_reason::vxlan_endpoint), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vtep), 1U);
     // Behind an extension it takes the careful way.
     const byte_vector hidden =
         ethernet(0x86dd,

@@ -122,7 +122,7 @@ TEST(tunnel, in_itself_ends) {
     l.send(0, frame(everybody, station(1)));
     l.send(0, frame(station(9), station(1)));
     EXPECT_GE(l.dropped(drop_reason::too_many_passes) + l.dropped(drop_reason::tunnel_too_big) +
-                  l.dropped(drop_reason::tunnel_room) + l.dropped(drop_reason::walk_depth),
+                  l.dropped(drop_reason::tunnel_no_headroom) + l.dropped(drop_reason::clone_depth),
               2U);
 }
 
@@ -214,7 +214,7 @@ TEST(tunnel, changes_while_it_runs) {
         bridge("{port: p0}, {port: p1}, {port: t2}");
     ASSERT_TRUE(l.apply(other));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)))))[0].size(), 0U);
-    EXPECT_EQ(l.dropped(drop_reason::vxlan_network), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)),
                                       {.flags = 0xffff'ffff, .network = 300 << 8 | 0xff})))[0]
                   .size(),

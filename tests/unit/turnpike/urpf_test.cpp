@@ -57,14 +57,14 @@ class urpf : public ::testing::Test {
     }
     /// By plain, and with the priority tag that it leaves to the careful stages. True: both go on.
     bool goes_on(uint16_t type, const byte_vector& packet, const char* text) {
-        const uint64_t before = lab_.dropped(drop_reason::reverse_path);
+        const uint64_t before = lab_.dropped(drop_reason::urpf);
         (void)lab_.sent(1);
         lab_.offer(0, ethernet(type, packet));
         lab_.offer(0, ethernet(0x8100, tag(0, type, packet)));
         lab_.settle();
         size_t on = 0;
         for (const byte_vector& frame : lab_.sent(1)) on += frame[5] == 0x11 || frame[5] == 0x16;
-        const uint64_t dropped = lab_.dropped(drop_reason::reverse_path) - before;
+        const uint64_t dropped = lab_.dropped(drop_reason::urpf) - before;
         EXPECT_TRUE(on == 0 || on == 2) << text;
         EXPECT_EQ(dropped, 2 - on) << text;
         return on == 2;
@@ -123,7 +123,7 @@ TEST_F(urpf, packets_for_us) {
     EXPECT_EQ(lab_.sent(0).size(), 1U) << "an answer";
     EXPECT_EQ(echo(0x0a010001), 1U);
     EXPECT_EQ(echo(0x0a020001), 0U);
-    EXPECT_EQ(lab_.dropped(drop_reason::reverse_path), 1U);
+    EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
     // RFC 4861 needs no route; nor does what a link-local address says to us.
     const byte_vector near{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77};
     const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe};
@@ -131,7 +131,7 @@ TEST_F(urpf, packets_for_us) {
                                         icmp6(128, 0, zeros(8), near, us))));
     lab_.settle();
     EXPECT_EQ(lab_.sent(0).size(), 1U) << "a reply";
-    EXPECT_EQ(lab_.dropped(drop_reason::reverse_path), 1U);
+    EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
 }
 
 /// A list on the way in judges what the way back lets pass, by plain and by the careful stages.

@@ -57,7 +57,7 @@ drop_reason check_scattered_icmp(const packet_in_hand& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (!p.is(packet::flag_icmp) || p.upper_offset + bytes > in_hand.get()->pkt_len)
-        return drop_reason::icmp_cut;
+        return drop_reason::icmp_truncated;
     uint32_t sum = rte_be_to_cpu_16(datapath::sum_of(in_hand.get(), p.upper_offset, bytes));
     if (!p.is_ipv4()) {
         const auto& ip = packet::view<packet::ipv6_header>(in_hand.lead().data() + p.l2_bytes);

@@ -29,7 +29,7 @@ void nd::take(packet_in_hand p) {
     const mac_address* link = nullptr;
     // An ND message is far shorter than a segment; one that cannot be linearized is dropped.
     if (p.get()->nb_segs != 1 && rte_pktmbuf_linearize(p.get()) != 0)
-        return p.drop(drop_reason::nd_scattered);
+        return p.drop(drop_reason::nd_not_contiguous);
     if (const drop_reason why = packet::check_nd(p.lead(), h, link); why != drop_reason::none)
         return p.drop(why);
     if (h.icmp_type == packet::icmp6_neighbour_solicitation)

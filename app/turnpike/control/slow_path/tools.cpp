@@ -52,11 +52,11 @@ void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface
         }
         const datapath::next_hop& hop = hops[index];
         const datapath::hop_kind kind = hop.kind.load(std::memory_order_relaxed);
-        if (kind < datapath::hop_kind::glean) return p.drop(drop_reason::own_no_route);
+        if (kind < datapath::hop_kind::glean) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
         if (l3_bytes > hop.mtu.load(std::memory_order_relaxed))
-            return p.drop(drop_reason::own_too_big);
+            return p.drop(drop_reason::originated_too_big);
         if (kind == datapath::hop_kind::adjacency) return out.send_by(p.release(), hop);
         about.out = hop.out;
         if (known.resolve_by_hop(p.get(), index, now_ms)) {

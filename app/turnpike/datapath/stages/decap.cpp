@@ -48,12 +48,12 @@ class decapsulating {
         rte_mbuf* const m = b_.packet[i];
         const packet::parsed& p = b_.parsed[i];
         const uint32_t left = p.l2_bytes + p.l3_bytes - p.upper_offset;
-        if (left < tunnel_bytes) return drop_reason::vxlan_cut;
+        if (left < tunnel_bytes) return drop_reason::vxlan_truncated;
         const uint32_t contiguous =
             std::min(p.upper_offset + tunnel_bytes + packet::ethernet_bytes, m->pkt_len);
-        if (m->data_len < contiguous && !pull_up(m, contiguous)) return drop_reason::vxlan_cut;
+        if (m->data_len < contiguous && !pull_up(m, contiguous)) return drop_reason::vxlan_truncated;
         const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
-        if (udp.bytes < tunnel_bytes || udp.bytes > left) return drop_reason::vxlan_cut;
+        if (udp.bytes < tunnel_bytes || udp.bytes > left) return drop_reason::vxlan_truncated;
         const auto& vxlan = packet::view<packet::vxlan_header>(
             at(i, p.upper_offset + uint32_t{sizeof(packet::udp_header)}));
         if ((vxlan.flags & packet::vxlan_has_vni) == 0) return drop_reason::vxlan_flags;
@@ -81,8 +81,8 @@ class decapsulating {
         if (place == 0) [[unlikely]] {
             const auto& known = p.is_ipv4() ? t_.networks4 : t_.networks6;
             return std::binary_search(known.begin(), known.end(), network_[i])
-                       ? drop_reason::vxlan_endpoint
-                       : drop_reason::vxlan_network;
+                       ? drop_reason::vxlan_unknown_vtep
+                       : drop_reason::vxlan_unknown_vni;
         }
         const tunnel_end& end = t_.by_place[place];
         const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
@@ -118,7 +118,7 @@ class decapsulating {
         if (outer != packet::ecn_not_capable &&
             !carry_mark(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
                         std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
-            return drop_packet(b_, i, drop_reason::vxlan_congested, drops_);
+            return drop_packet(b_, i, drop_reason::ecn_decap, drops_);
         exit_.take_out(i, place, headers, bytes);
     }
 

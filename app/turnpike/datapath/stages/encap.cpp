@@ -179,7 +179,7 @@ class encapsulating {
                 fits ? reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, end.header_bytes))
                      : nullptr;
             if (to == nullptr) [[unlikely]] {
-                refuse(i, fits ? drop_reason::tunnel_room : drop_reason::tunnel_too_big);
+                refuse(i, fits ? drop_reason::tunnel_no_headroom : drop_reason::tunnel_too_big);
                 continue;
             }
             m->ol_flags &= ~said_of_headers;

@@ -54,7 +54,7 @@ class flooding {
 
     stage_mask run(packet_mask packets) noexcept {
         if (c_.walking == c_.made.size()) [[unlikely]] {
-            for_each(packets, [&](uint32_t i) { b_.drop[i] = drop_reason::walk_depth; });
+            for_each(packets, [&](uint32_t i) { b_.drop[i] = drop_reason::clone_depth; });
             return move(b_, packets, stage::drop);
         }
         while (packets != 0) {
@@ -106,7 +106,7 @@ class flooding {
             count_sent(first, same);
         } else {
             for_each(same,
-                     [&](uint32_t i) { drop_packet(b_, i, drop_reason::bridge_nobody, drops_); });
+                     [&](uint32_t i) { drop_packet(b_, i, drop_reason::flood_no_member, drops_); });
         }
     }
     [[nodiscard]] way_out out_by(uint16_t member) const noexcept {

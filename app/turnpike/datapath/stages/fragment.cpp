@@ -73,7 +73,7 @@ class fragmenting {
         // A packet that waited in control may exceed a new MTU; packets from the kernel have not
         // been parsed.
         packet::parsed p;
-        if (!read_headers(m, p)) return drop_reason::headers_scattered;
+        if (!read_headers(m, p)) return drop_reason::headers_not_contiguous;
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
         // The frame's length led it here; without padding the packet may fit.
         const uint32_t mtu = c_.view->interfaces[b_.out[i].interface].mtu;

@@ -44,7 +44,7 @@ drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet
                            const interface& in) noexcept {
     if (p.l2_drop != drop_reason::none) return p.l2_drop;
     if (!ethernet.destination.is_group() && !in.answers_to(ethernet.destination))
-        return drop_reason::other_mac;
+        return drop_reason::dst_mac_not_ours;
     if (p.vlan_tags != 0) return drop_reason::vlan_on_routed_port;
     return p.l3_drop;
 }
@@ -101,7 +101,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
     // packet in one must be to an IP broadcast or multicast address.
     if (packet::view<packet::ethernet_header>(frame).destination.is_group())
-        return {drop_reason::group_mac};
+        return {drop_reason::l2_multicast};
     return {};
 }
 
@@ -126,7 +126,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
         return {drop_reason::ipv6_destination};
     }
     if (packet::view<packet::ethernet_header>(frame).destination.is_group())
-        return {drop_reason::group_mac};
+        return {drop_reason::l2_multicast};
     if (packet::is_link_local(ip.destination)) {
         if (ip.destination == in.addresses->v6.front())
             return {.punted = true, .punt = punt_reason::local};
@@ -188,7 +188,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
-            return drop_packet(b, i, drop_reason::headers_scattered, drops);
+            return drop_packet(b, i, drop_reason::headers_not_contiguous, drops);
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
         const drop_reason why = check_ethernet(packet::view<packet::ethernet_header>(frame),
                                                b.parsed[i], v.interfaces[b.in[i]]);
@@ -244,7 +244,7 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         packet::parsed& p = b.parsed[i];
         if (!read_headers(b.packet[i], p)) [[unlikely]]
-            return drop_packet(b, i, drop_reason::headers_scattered, drops);
+            return drop_packet(b, i, drop_reason::headers_not_contiguous, drops);
         if (p.l3_drop != drop_reason::none && p.l3_drop != drop_reason::ether_type_unknown &&
             p.l3 != l3_kind::arp) [[unlikely]]
             return drop_packet(b, i, p.l3_drop, drops);

@@ -26,7 +26,7 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
         if (rte_ring_sp_enqueue(neighbourly ? c.neighbours_to_control : c.to_control, m) == 0)
             return;
         // The ring is full: a dropped packet keeps its drop reason; its source gets no ICMP error.
-        drop_packet(b, i, told ? b.drop[i] : packet::drop_reason::control_busy, drops);
+        drop_packet(b, i, told ? b.drop[i] : packet::drop_reason::punt_ring_full, drops);
     });
     return move(b, drops, stage::drop);
 }

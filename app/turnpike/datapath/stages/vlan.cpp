@@ -43,7 +43,7 @@ stage_mask run_vlan(context& c, burst& b, packet_mask packets) noexcept {
             m->vlan_tci = static_cast<uint16_t>(tag);
             m->ol_flags |= RTE_MBUF_F_TX_VLAN;
         } else if (!put_tag_on(m, tag)) {
-            drop_packet(b, i, drop_reason::vlan_room, drops);
+            drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
         }
     });
     packet_mask tunnelled = 0;
