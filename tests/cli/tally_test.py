@@ -68,7 +68,7 @@ def test_bad():
     "unbalanced": (SCRIPT, "system", GOOD + """
 def test_bad():
     report = {"balance": {"rx": 5, "originated": 0, "tx": 4 + (count("unbalanced") > 1), "consumed": 0, "drops": 0, "held": 0},
-              "drops": {}, "ports": [], "schema": "turnpike.report/1",
+              "drops": {}, "ports": [], "schema": "turnpike.report/2",
               "mempool": {"in_use": 0, "kept_by_drivers": 0, "in_use_at_start": 0}}
     dut.check_report(report)
 """),

@@ -49,7 +49,7 @@ def _check_invariants(report):
     assert pool["in_use"] - pool["kept_by_drivers"] == pool["in_use_at_start"], pool
     if not any(p["driver"] == "net_af_xdp" for p in report["ports"]):
         assert pool["kept_by_drivers"] == 0, pool
-    assert report["schema"] == "turnpike.report/1"
+    assert report["schema"] == "turnpike.report/2"
 
 
 def ended_badly(code, output):

@@ -77,7 +77,7 @@ def test_in_denies_ping_and_permits_a_port():
         assert rules["neighbour-discovery"] >= 1, rules
         assert report["drops"]["acl_deny"] == report["acl"][0]["denied"], report["drops"]
         stages = {s["name"] for s in report["workers"][0]["stages"]}
-        assert stages & {"plain", "acl_in"} and "acl_out" not in stages, stages  # stage plain classifies unfragmented TCP
+        assert stages & {"ip_fast", "acl_in"} and "acl_out" not in stages, stages  # stage ip_fast classifies unfragmented TCP
         assert report["isa"]["acl"], report["isa"]
 
 

@@ -110,7 +110,7 @@ def test_turnpikectl():
         ping(west, EAST[0])
         said = ctl("show", "trace")
         assert f"{WEST[0]} > {EAST[0]} protocol 1\n" in said and "1 of 1 packets written" in said, said
-        assert [line.split()[0] for line in said.splitlines()[1:5]] == ["rx", "interface", "plain", "tx"], said
+        assert [line.split()[0] for line in said.splitlines()[1:5]] == ["rx", "iface_input", "ip_fast", "tx"], said
         for what, said in (("ports", b"\nwest "), ("cost", b"\n    1 "), ("drops", b"\npackets/s ")):
             with subprocess.Popen([CTL, "--socket", path, "watch", what, "--interval", "0.1"], stdout=subprocess.PIPE) as seen:
                 looks = b""

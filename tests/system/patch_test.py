@@ -53,7 +53,7 @@ def test_af_packet():
     worker = report["workers"][0]
     assert worker["lcore"] == 1 and worker["cpp"] > 0 and 0 < worker["utilisation"] <= 1
     assert sum(worker["bursts"].values()) > 0
-    assert {s["name"] for s in worker["stages"]} == {"rx", "interface", "xconnect", "tx"}
+    assert {s["name"] for s in worker["stages"]} == {"rx", "iface_input", "xconnect", "tx"}
     for port in report["ports"]:
         assert port["pcie"]["counted"] is None and port["pcie"]["why"]["counted"]
 

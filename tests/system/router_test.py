@@ -33,7 +33,7 @@ def test_ping_everywhere():
         ping(west, EAST[0], "-s 1472 -M do")
         ping(west, EAST[1], "-s 1452 -M do")
         report = running.stop()
-        assert {s["name"] for s in report["workers"][0]["stages"]} >= {"rx", "interface", "parse"}
+        assert {s["name"] for s in report["workers"][0]["stages"]} >= {"rx", "iface_input", "ip_input"}
         assert report["neighbours"] and report["routes"], (report["neighbours"], report["routes"])
         lost = {reason for reason, n in report["drops"].items() if n}
         assert not lost & {"no_route", "neighbour_failed", "dst_mac_not_ours", "port_down"}, lost

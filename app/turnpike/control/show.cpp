@@ -221,7 +221,7 @@ struct subject {
     std::string_view help;
 };
 constexpr subject subjects[] = {
-    {"report", show_report, "the whole report, turnpike.report/1, always since the start"},
+    {"report", show_report, "the whole report, turnpike.report/2, always since the start"},
     {"ports", show_ports, "devices, their settings and counters"},
     {"interfaces", show_interfaces, "addresses, cross-connects and ACLs"},
     {"routes", show_routes, "active routes; to: a prefix, longer: its longer prefixes, too"},

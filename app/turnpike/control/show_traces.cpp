@@ -65,7 +65,7 @@ json step_json(controller& c, const trace_step& s) {
     if (s.pass != 1) out["pass"] = s.pass;
     if (s.copy != 0) out["copy"] = s.copy;
     if (s.packets != 1) out["packets"] = s.packets;
-    if (s.ran == stage::interface) out["interface"] = c.places().name_of(s.in);
+    if (s.ran == stage::iface_input) out["interface"] = c.places().name_of(s.in);
     if (s.ran == stage::bridge) {
         const auto [bridge, vlan] = c.switching().name_of(s.domain);
         out["bridge"] = bridge;

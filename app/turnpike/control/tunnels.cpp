@@ -20,7 +20,7 @@ namespace {
 using datapath::tunnel_end;
 using datapath::tunnel_tables;
 
-/// Headers as on the wire, without the fields that differ by packet (stages/encap.cpp).
+/// Headers as on the wire, without the fields that differ by packet (stages/vxlan_output.cpp).
 void write_headers(tunnel_end& to, const state::tunnel& t) {
     uint8_t* const l3 = to.header.data() + sizeof(packet::ethernet_header);
     uint8_t* upper = nullptr;

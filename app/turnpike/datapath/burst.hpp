@@ -65,11 +65,11 @@ struct burst {
 
     /// Packets that wait for each stage, by stage; all 0 outside of walk().
     std::array<packet_mask, 32> at{};
-    /// recirculated: enter the graph again at stage interface by in[], or at lookup (outer)
+    /// recirculated: enter the graph again at stage iface_input by in[], or at lookup (outer)
     packet_mask again = 0;
     packet_mask punted = 0;  ///< end in stage punt; ACLs apply first
-    /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then decap. Set by stage
-    /// parse.
+    /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then vxlan_input. Set by stage
+    /// ip_input.
     packet_mask tunnelled = 0;
     /// have a VLAN tag, in tag[]: it was removed, or only read (tag_in_frame)
     packet_mask tagged = 0;
@@ -85,7 +85,7 @@ struct burst {
     uint16_t in_all = 0;  ///< ingress interface of all packets; 0: they have several
     /// counts recirculations: behind a tunnel's end, or in a bridge that routes
     uint16_t pass = 1;
-    packet_mask outer = 0;  ///< VXLAN packets that encap made: errors about them go to no source
+    packet_mask outer = 0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
 
     std::array<rte_mbuf*, burst_max> packet;
     /// Length of the frame as received, where it is in one segment; 0: several segments.
@@ -99,7 +99,7 @@ struct burst {
     /// valid for packets to drop, and to punt as icmp_error
     std::array<packet::drop_reason, burst_max> drop;
     std::array<punt_reason, burst_max> punt;       ///< valid for packets to punt
-    std::array<packet::parsed, burst_max> parsed;  ///< valid behind stage parse
+    std::array<packet::parsed, burst_max> parsed;  ///< valid behind stage ip_input
 };
 
 /// Metadata in the private area of an mbuf between worker and control. Stage punt writes it for

@@ -15,14 +15,14 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(interface, drop), DROPS(runt, stopping)) \
-    X(interface, NEXT(acl_l2, xconnect, vtep, plain, parse, bridge, drop), DROPS( \
+    X(rx, NEXT(iface_input, drop), DROPS(runt, stopping)) \
+    X(iface_input, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
         no_interface, too_many_passes)) \
-    X(acl_l2, NEXT(parse, bridge, drop), DROPS(acl_l2_deny)) \
-    X(xconnect, NEXT(parse, acl_out, tx), DROPS()) \
-    X(vtep, NEXT(plain, bridge), DROPS()) \
-    X(plain, NEXT(parse, bridge, vlan, tx, drop), DROPS()) \
-    X(parse, NEXT(urpf, acl_in, lookup, decap, bridge, acl_out, tx, punt, drop), DROPS( \
+    X(acl_l2, NEXT(ip_input, bridge, drop), DROPS(acl_l2_deny)) \
+    X(xconnect, NEXT(ip_input, acl_out, tx), DROPS()) \
+    X(vxlan_fast, NEXT(ip_fast, bridge), DROPS()) \
+    X(ip_fast, NEXT(ip_input, bridge, vlan_push, tx, drop), DROPS()) \
+    X(ip_input, NEXT(urpf, acl_in, lookup, vxlan_input, bridge, acl_out, tx, punt, drop), DROPS( \
         ether_source_group, ether_type_unknown, vlan_truncated, vlan_id_reserved, vlan_depth, arp_truncated, \
         ipv4_truncated, ipv4_version, ipv4_header_length, ipv4_total_length, \
         ipv4_fragment_beyond_end, ipv4_checksum, ipv4_source, \
@@ -30,24 +30,24 @@
         ipv6_chain_truncated, ipv6_chain_long, ipv6_hop_by_hop_late, ipv6_routing_type_0, \
         ipv6_fragment_twice, ipv6_source, ipv6_destination, ipv6_source_is_destination, \
         dst_mac_not_ours, l2_multicast, vlan_on_routed_port, link_local, headers_not_contiguous)) \
-    X(urpf, NEXT(acl_in, lookup, decap, punt, drop), DROPS(urpf)) \
-    X(acl_in, NEXT(lookup, decap, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
-    X(lookup, NEXT(rewrite), DROPS()) \
-    X(rewrite, NEXT(decap, bridge, acl_out, fragment, vlan, tx, punt, drop), DROPS( \
+    X(urpf, NEXT(acl_in, lookup, vxlan_input, punt, drop), DROPS(urpf)) \
+    X(acl_in, NEXT(lookup, vxlan_input, bridge, acl_out, tx, punt, drop), DROPS(acl_deny)) \
+    X(lookup, NEXT(ip_forward), DROPS()) \
+    X(ip_forward, NEXT(vxlan_input, bridge, acl_out, fragment, vlan_push, tx, punt, drop), DROPS( \
         no_route, route_blackhole, route_unreachable, route_prohibited, bogon_destination, directed_broadcast, \
         link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self)) \
-    X(decap, NEXT(bridge, drop), DROPS( \
+    X(vxlan_input, NEXT(bridge, drop), DROPS( \
         vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
         vxlan_inner_runt, ecn_decap)) \
-    X(acl_out, NEXT(bridge, fragment, vlan, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
-    X(fragment, NEXT(bridge, vlan, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
-    X(bridge, NEXT(flood, vlan, encap, tx, punt, drop), DROPS( \
+    X(acl_out, NEXT(bridge, fragment, vlan_push, tx, punt, drop), DROPS(acl_deny_out, acl_l2_deny_out)) \
+    X(fragment, NEXT(bridge, vlan_push, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
+    X(bridge, NEXT(flood, vlan_push, vxlan_output, tx, punt, drop), DROPS( \
         bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
         bridge_isolated, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
         bridge_storm_unknown)) \
-    X(flood, NEXT(vlan, encap, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
-    X(vlan, NEXT(encap, tx, drop), DROPS(vlan_no_headroom)) \
-    X(encap, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
+    X(flood, NEXT(vlan_push, vxlan_output, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
+    X(vlan_push, NEXT(vxlan_output, tx, drop), DROPS(vlan_no_headroom)) \
+    X(vxlan_output, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
     X(punt, NEXT(drop), DROPS(punt_ring_full)) \
     X(drop, NEXT(), DROPS())
@@ -120,7 +120,7 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept;
 stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept;
 
 /// Compact a burst: these packets become its first ones, with all fields that are valid behind
-/// stage interface except their tags.
+/// stage iface_input except their tags.
 /// Answers  their new mask
 packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
 
@@ -147,8 +147,8 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
         const packet_mask again = close_ranks(b, std::exchange(b.again, 0));
         b.in_all = 0;
         if (b.pass++ < max_passes) {
-            // Packets that encap made are routed; the others arrived at an interface.
-            live = move(b, again & ~b.outer, stage::interface) |
+            // Packets that vxlan_output made are routed; the others arrived at an interface.
+            live = move(b, again & ~b.outer, stage::iface_input) |
                    move(b, again & b.outer, stage::lookup);
         } else {
             for_each(again, [&](uint32_t i) { b.drop[i] = packet::drop_reason::too_many_passes; });

@@ -62,7 +62,7 @@ struct alignas(64) interface {
     bool redirects : 1 = false;
     bool source_routed : 1 = false;  ///< forwards IPv4 with a source route option
     bool router_alert : 1 = false;   ///< packets with Router Alert go to the kernel
-    /// Routed, no ingress ACL: packets may be in VXLAN tunnels that end here (stage vtep).
+    /// Routed, no ingress ACL: packets may be in VXLAN tunnels that end here (stage vxlan_fast).
     bool ends_tunnels : 1 = false;
     /// index into view::port: packets leave by it and count there; or tunnel_port
     uint16_t port = 0;

@@ -6,7 +6,7 @@
 namespace turnpike::datapath {
 
 stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
-    if (!v.bridge_routing) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
+    if (!v.bridge_routing) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     packet_mask bridged = 0;
     for_each(packets, [&](uint32_t i) {
         const uint16_t by = b.out[i].interface;
@@ -14,23 +14,23 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
         b.in[i] = by;
         bridged |= packet_mask{1} << i;
     });
-    if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan : stage::tx);
+    if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     // Both kinds of packets: bridged ones have several domains and no tag.
     b.in_all = 0;
     b.routed |= bridged;
     b.tagged &= ~bridged;
     const packet_mask rest = packets & ~bridged;
-    return move(b, bridged, stage::bridge) | move(b, rest, v.puts_tags ? stage::vlan : stage::tx);
+    return move(b, bridged, stage::bridge) | move(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
 }
 
 stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept {
-    if (v.puts_tags) return move(b, packets, stage::vlan);
+    if (v.puts_tags) return move(b, packets, stage::vlan_push);
     if (v.tunnels == nullptr) [[likely]]
         return move(b, packets, stage::tx);
     packet_mask tunnelled = 0;
     for_each(packets,
              [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return move(b, tunnelled, stage::encap) | move(b, packets & ~tunnelled, stage::tx);
+    return move(b, tunnelled, stage::vxlan_output) | move(b, packets & ~tunnelled, stage::tx);
 }
 
 packet_mask close_ranks(burst& b, packet_mask packets) noexcept {

@@ -39,7 +39,7 @@ trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets)
 /// Record the packet's state behind the stage.
 void note(trace_step& now, const burst& b, uint32_t i) noexcept {
     switch (now.ran) {
-        case stage::interface:
+        case stage::iface_input:
             now.in = b.in[i];
             break;
         case stage::bridge:
@@ -62,7 +62,7 @@ void note(trace_step& now, const burst& b, uint32_t i) noexcept {
         default:
             break;
     }
-    for (const stage sends : {stage::fragment, stage::vlan, stage::encap, stage::tx})
+    for (const stage sends : {stage::fragment, stage::vlan_push, stage::vxlan_output, stage::tx})
         if ((b.at[static_cast<size_t>(sends)] >> i & 1) != 0) now.out = b.out[i];
 }
 
@@ -91,7 +91,7 @@ stage_mask would_punt(context&, burst& b, packet_mask packets) noexcept {
     return 0;
 }
 stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
-    return move(b, packets, stage::parse);
+    return move(b, packets, stage::ip_input);
 }
 
 std::array<stage_row, stages> traced_stages() {
@@ -104,7 +104,7 @@ std::array<stage_row, stages> traced_stages() {
 }
 std::array<stage_row, stages> explained_stages() {
     std::array<stage_row, stages> all = traced_stages();
-    all[static_cast<size_t>(stage::plain)].run = traced<stage::plain, carefully>;
+    all[static_cast<size_t>(stage::ip_fast)].run = traced<stage::ip_fast, carefully>;
     all[static_cast<size_t>(stage::tx)].run = traced<stage::tx, would_send>;
     all[static_cast<size_t>(stage::punt)].run = traced<stage::punt, would_punt>;
     return all;

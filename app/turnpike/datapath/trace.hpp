@@ -25,7 +25,7 @@ struct trace_step {
     /// 0: the packet itself; from 1: set of copies or fragments that travel together
     uint8_t copy = 0;
     uint8_t packets = 1;           ///< number of packets in the set
-    uint16_t in = 0;               ///< stage interface: the ingress interface
+    uint16_t in = 0;               ///< stage iface_input: the ingress interface
     uint16_t domain = 0;           ///< stage bridge
     uint32_t hop = 0;              ///< stage lookup
     std::optional<way_out> out{};  ///< egress interface, where the packet is to be sent
@@ -118,7 +118,7 @@ class trace_book {
 
 /// The stages, with recording in context::traced.
 extern const std::array<stage_row, stages> traced_table;
-/// The same for a synthetic packet: nothing is sent or punted, and stage plain passes every packet
+/// The same for a synthetic packet: nothing is sent or punted, and stage ip_fast passes every packet
 /// to the slow path, which records more.
 extern const std::array<stage_row, stages> explained_table;
 

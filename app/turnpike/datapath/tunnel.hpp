@@ -135,7 +135,7 @@ class tunnel_books {
     }
     [[nodiscard]] uint16_t next_identifier() noexcept { return ++identifier_; }
 
-    /// [max_interfaces] scratch for stage encap: the first packet of the burst to that endpoint.
+    /// [max_interfaces] scratch for stage vxlan_output: the first packet of the burst to that endpoint.
     [[nodiscard]] uint8_t* first_seen() noexcept { return first_seen_.get(); }
     [[nodiscard]] tunnel_counters& of(uint16_t place) noexcept { return counters_[place]; }
     [[nodiscard]] const tunnel_counters& of(uint16_t place) const noexcept {

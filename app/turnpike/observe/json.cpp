@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report as turnpike.report/1 (doc/report.md).
+// The report as turnpike.report/2 (doc/report.md).
 #include <nlohmann/json.hpp>
 
 #include "observe/metrics.hpp"
@@ -134,7 +134,7 @@ json to_json(const report& r) {
     json isa = r.isa;
     isa["max_simd_bitwidth"] = r.max_simd_bitwidth;
     return {
-        {"schema", "turnpike.report/1"},
+        {"schema", "turnpike.report/2"},
         {"version", r.version},
         {"duration_s", r.duration_s},
         {"tsc_hz", r.tsc_hz},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report: a snapshot as plain data. Owners of state fill it; renderers print it as JSON
-// (turnpike.report/1) or as a table. metrics.hpp lists the numbers that are metrics, with names and units.
+// (turnpike.report/2) or as a table. metrics.hpp lists the numbers that are metrics, with names and units.
 #pragma once
 
 #include <array>
@@ -173,7 +173,7 @@ struct report {
 /// "up", "down" or "removed".
 [[nodiscard]] std::string_view link_of(const port_report& p) noexcept;
 
-/// The report as turnpike.report/1.
+/// The report as turnpike.report/2.
 [[nodiscard]] nlohmann::json to_json(const report& r);
 
 /// The report as a table. Rates are since `previous`, or since the start if it is null.

@@ -73,7 +73,7 @@ void read_tunnel(const reader& from, desired& into, bool replace) {
     if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
     t.mtu =
         from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, most_mtu);
-    // At most 254: stage rewrite decrements it (datapath/stages/encap.cpp).
+    // At most 254: stage ip_forward decrements it (datapath/stages/vxlan_output.cpp).
     t.ttl = from.number_or("ttl", t.ttl, 1, 254);
     if (from.has("dscp")) {
         if (from.at("dscp").text() == "inherit")

@@ -333,7 +333,7 @@ std::vector<uint32_t> numbers(const std::vector<byte_vector>& frames) {
     return out;
 }
 
-/// Bursts of one interface are stage plain's, and of several ones stage parse's: packets of both
+/// Bursts of one interface are stage ip_fast's, and of several ones stage ip_input's: packets of both
 /// come by.
 class differential_lists : public ::testing::TestWithParam<bool> {};
 

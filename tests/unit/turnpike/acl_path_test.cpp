@@ -426,8 +426,8 @@ std::string routed_vlans(const std::string& lists, const std::string& bind,
 }
 
 /// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage
-/// plain, or parse where the packet is not plain), and in a burst of several interfaces (stage
-/// parse).
+/// ip_fast, or parse where the packet is not plain), and in a burst of several interfaces (stage
+/// ip_input).
 class routed_tags : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 
 TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {
@@ -505,7 +505,7 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
 }
 
-/// On the way in of a routed port stage plain asks it, where the packet is plain.
+/// On the way in of a routed port stage ip_fast asks it, where the packet is plain.
 TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     using datapath::stage;
     const byte_vector gre = ethernet(0x0800, ipv4({.protocol = 47}, counted(4)));
@@ -513,7 +513,7 @@ TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
         lab l(configuration);
         EXPECT_EQ(l.fate(frame), "forwarded");
         std::vector<uint64_t> packets;
-        for (const stage s : {stage::parse, stage::acl_in, stage::acl_out})
+        for (const stage s : {stage::ip_input, stage::acl_in, stage::acl_out})
             packets.push_back(l.worker().meter().sampled[static_cast<size_t>(s)].packets.read());
         return packets;
     };

@@ -68,7 +68,7 @@ TEST(for_each, visits_a_mask_in_order) {
     }
 }
 
-/// In the place of stage parse: where packets are in another tunnel, it ends there.
+/// In the place of stage ip_input: where packets are in another tunnel, it ends there.
 thread_local unsigned tunnels = 0;
 
 stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
@@ -88,13 +88,13 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
     static thread_local std::vector<std::string_view> marks;
     marks.clear();
     auto table = stage_table;
-    table[static_cast<size_t>(stage::interface)].run = [](context& c, burst& b,
+    table[static_cast<size_t>(stage::iface_input)].run = [](context& c, burst& b,
                                                           packet_mask packets) noexcept {
-        if (run_interface(c, b, packets) == 0) return stage_mask{0};
+        if (run_iface_input(c, b, packets) == 0) return stage_mask{0};
         b.at = {};
-        return move(b, packets, stage::parse);
+        return move(b, packets, stage::ip_input);
     };
-    table[static_cast<size_t>(stage::parse)].run = run_tunnel_end;
+    table[static_cast<size_t>(stage::ip_input)].run = run_tunnel_end;
     context c;
     c.view = &l.view();
     burst b;
@@ -103,7 +103,7 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
         b.packet[i] = l.packet_of(byte_vector(60));
         b.drop[i] = drop_reason::runt;
     }
-    walk(table, c, b, move(b, all_of(b.count), stage::interface),
+    walk(table, c, b, move(b, all_of(b.count), stage::iface_input),
          [&](size_t s, packet_mask packets) {
              EXPECT_EQ(packets, 3U);
              marks.push_back(stage_table[s].name);
@@ -121,7 +121,7 @@ TEST(walk, passes_are_bounded) {
     path_lab l(patched);
     for (const unsigned deep : {0U, 1U, max_passes - 1, max_passes, max_passes + 3}) {
         const auto marks = walk_with_tunnels(l, deep);
-        const auto passes = std::count(marks.begin(), marks.end(), "interface");
+        const auto passes = std::count(marks.begin(), marks.end(), "iface_input");
         EXPECT_EQ(passes, static_cast<long>(std::min(deep + 1, max_passes))) << deep;
         EXPECT_EQ(marks.back(), "drop");
     }
@@ -135,8 +135,8 @@ TEST(rx, drops_runts_alone) {
     burst b;
     b.count = 3;
     for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = l.packet_of(byte_vector(12 + i));
-    EXPECT_EQ(run_rx(c, b, all_of(b.count)), bit(stage::interface) | bit(stage::drop));
-    EXPECT_EQ(b.at[static_cast<size_t>(stage::interface)], 0b100U);
+    EXPECT_EQ(run_rx(c, b, all_of(b.count)), bit(stage::iface_input) | bit(stage::drop));
+    EXPECT_EQ(b.at[static_cast<size_t>(stage::iface_input)], 0b100U);
     EXPECT_EQ(b.at[static_cast<size_t>(stage::drop)], 0b011U);
     EXPECT_EQ(b.drop[1], drop_reason::runt);
     EXPECT_EQ(c.counters[0].rx_packets.read(), 3U);
@@ -169,7 +169,7 @@ TEST(interface, is_reached_by_port_and_vlan) {
     const uint16_t wanted[] = {untagged, seven, untagged, untagged, 0};
     b.count = std::size(frames);
     for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = l.packet_of(frames[i]);
-    const stage_mask next = run_interface(c, b, all_of(b.count));
+    const stage_mask next = run_iface_input(c, b, all_of(b.count));
     EXPECT_EQ(next, bit(stage::xconnect) | bit(stage::drop));
     for (uint32_t i = 0; i < b.count; ++i) EXPECT_EQ(b.in[i], wanted[i]) << i;
     EXPECT_EQ(b.at[static_cast<size_t>(stage::xconnect)], 0xfU);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage plain sends the same packets as the slow path, byte for byte: bursts of good, bad and
+// Stage ip_fast sends the same packets as the slow path, byte for byte: bursts of good, bad and
 // mutated frames go through the graph with it and without it.
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ stage_mask run_door(context&, burst& b, packet_mask packets) noexcept {
     return 0;
 }
 
-/// The graph with its doors in the test's hands, with stage plain or without.
+/// The graph with its doors in the test's hands, with stage ip_fast or without.
 auto table_with(bool plain) {
     auto table = stage_table;
     table[static_cast<size_t>(stage::tx)].run = run_door<stage::tx>;
@@ -58,9 +58,9 @@ auto table_with(bool plain) {
     table[static_cast<size_t>(stage::fragment)].run = run_door<stage::fragment>;
     table[static_cast<size_t>(stage::drop)].run = run_door<stage::drop>;
     if (!plain)
-        table[static_cast<size_t>(stage::plain)].run = [](context&, burst& b,
+        table[static_cast<size_t>(stage::ip_fast)].run = [](context&, burst& b,
                                                           packet_mask packets) noexcept {
-            return move(b, packets, stage::parse);
+            return move(b, packets, stage::ip_input);
         };
     return table;
 }
@@ -100,8 +100,8 @@ class plain_stage : public ::testing::Test {
         for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = lab_.packet_of(frames[i]);
         packet_mask taken = 0;
         walk(table, c, b, move(b, all_of(b.count), stage::rx), [&](size_t s, packet_mask packets) {
-            if (s == static_cast<size_t>(stage::plain)) taken = packets;
-            if (s == static_cast<size_t>(stage::parse)) taken &= ~packets;
+            if (s == static_cast<size_t>(stage::ip_fast)) taken = packets;
+            if (s == static_cast<size_t>(stage::ip_input)) taken &= ~packets;
         });
         if (plain) by_plain_ += static_cast<unsigned>(std::popcount(taken));
         for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
@@ -396,11 +396,11 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     ASSERT_EQ(rte_pktmbuf_chain(b.packet[1], lab_.packet_of({whole.begin() + 60, whole.end()})), 0);
     b.packet[2] = lab_.packet_of(whole);  // only its padding is in another
     ASSERT_EQ(rte_pktmbuf_chain(b.packet[2], lab_.packet_of(zeros(20))), 0);
-    EXPECT_EQ(run_rx(c, b, 7), bit(stage::interface));
-    EXPECT_EQ(run_interface(c, b, 7), bit(stage::plain));
-    EXPECT_EQ(run_plain(c, b, 7), bit(stage::tx) | bit(stage::parse));
+    EXPECT_EQ(run_rx(c, b, 7), bit(stage::iface_input));
+    EXPECT_EQ(run_iface_input(c, b, 7), bit(stage::ip_fast));
+    EXPECT_EQ(run_ip_fast(c, b, 7), bit(stage::tx) | bit(stage::ip_input));
     EXPECT_EQ(b.at[static_cast<size_t>(stage::tx)], 1U);
-    EXPECT_EQ(b.at[static_cast<size_t>(stage::parse)], 6U);
+    EXPECT_EQ(b.at[static_cast<size_t>(stage::ip_input)], 6U);
     for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
 }
 
@@ -509,7 +509,7 @@ class plain_with_list : public plain_stage {
     }
 };
 
-/// On the way in stage plain asks it: the same verdicts, and every rule counts the same packets and
+/// On the way in stage ip_fast asks it: the same verdicts, and every rule counts the same packets and
 /// bytes.
 TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     frames_at_random random;
@@ -541,7 +541,7 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
 }
 
 /// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the
-/// fate that it has without stage plain.
+/// fate that it has without stage ip_fast.
 TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
     apply(std::string(router) +
           "interfaces:\n"

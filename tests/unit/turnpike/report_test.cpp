@@ -213,7 +213,7 @@ TEST(balance, holds_over_all_ports) {
 
 TEST(report, json_has_the_schema) {
     const nlohmann::json j = to_json(two_ports());
-    EXPECT_EQ(j["schema"], "turnpike.report/1");
+    EXPECT_EQ(j["schema"], "turnpike.report/2");
     EXPECT_EQ(j["balance"]["rx"], 10);
     EXPECT_EQ(j["drops"]["runt"], 2);
     EXPECT_TRUE(j["ports"][0]["pcie"]["counted"].is_null());

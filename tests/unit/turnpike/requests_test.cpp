@@ -34,7 +34,7 @@ TEST_F(requests, greeting_and_help_name_all_there_is) {
 TEST_F(requests, the_report_is_the_report) {
     l_.way("10.9.0.1");
     const json r = shown("report");
-    EXPECT_EQ(r["schema"], "turnpike.report/1");
+    EXPECT_EQ(r["schema"], "turnpike.report/2");
     EXPECT_EQ(r["balance"], observe::to_json(l_.controller().report())["balance"]);
     EXPECT_EQ(shown("drops")["drops"], r["drops"]);
     EXPECT_EQ(shown("ports")["ports"][0]["mtu"], 1500);

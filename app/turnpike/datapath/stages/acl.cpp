@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
-// a routed interface's packets, only the ones that stage plain has not classified (acl_judge.hpp).
+// a routed interface's packets, only the ones that stage ip_fast has not classified (acl_judge.hpp).
 //   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
@@ -65,7 +65,7 @@ struct questions {
 
     static constexpr bool v4 = sizeof(Key) == sizeof(acl::key4);
 
-    /// Add a packet that stage parse has parsed.
+    /// Add a packet that stage ip_input has parsed.
     void add(const burst& b, uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];
         const auto* l3 = rte_pktmbuf_mtod_offset(b.packet[i], const uint8_t*, p.l2_bytes);
@@ -170,7 +170,7 @@ struct frame_type {
     uint16_t vlan = 0;  ///< outer tag, as for state::l2_key
 };
 
-/// Skips up to two tags, as stage parse does; one may have been removed already.
+/// Skips up to two tags, as stage ip_input does; one may have been removed already.
 frame_type type_of(const burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     constexpr uint32_t type_at = offsetof(packet::ethernet_header, type);
@@ -257,7 +257,7 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
     });
     const packet_mask routed = packets & ~patched & ~bridged;
     return move(b, routed & ~b.punted & ~b.tunnelled, stage::lookup) |
-           move(b, routed & b.punted, stage::punt) | move(b, routed & b.tunnelled, stage::decap) |
+           move(b, routed & b.punted, stage::punt) | move(b, routed & b.tunnelled, stage::vxlan_input) |
            move(b, bridged, stage::bridge) | move(b, out_list, stage::acl_out) |
            move(b, patched & ~out_list, stage::tx) | move(b, denied, stage::drop);
 }
@@ -297,7 +297,7 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets & ~denied, [&](uint32_t i) {
         if (v.bridges->members[b.in[i]].looked_into) looked_into |= packet_mask{1} << i;
     });
-    return move(b, looked_into, stage::parse) |
+    return move(b, looked_into, stage::ip_input) |
            move(b, packets & ~denied & ~looked_into, stage::bridge) | move(b, denied, stage::drop);
 }
 

@@ -272,9 +272,9 @@ class bridging {
     }
 
     stage_mask send(packet_mask packets) noexcept {
-        if (c_.view->puts_tags) return move(b_, packets, stage::vlan);
+        if (c_.view->puts_tags) return move(b_, packets, stage::vlan_push);
         const packet_mask tunnelled = packets & tunnelled_;
-        return move(b_, tunnelled, stage::encap) | move(b_, packets & ~tunnelled, stage::tx);
+        return move(b_, tunnelled, stage::vxlan_output) | move(b_, packets & ~tunnelled, stage::tx);
     }
 
     context& c_;

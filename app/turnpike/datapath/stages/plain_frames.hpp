@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plain frames of a burst: unicast frames to us, in one segment, with an IPv4 header without options or an IPv6
 // header without extension headers, valid and forwardable (IPv4's part is packet/plain_ipv4.hpp).
-// Shared by stages plain and vtep.
+// Shared by stages ip_fast and vxlan_fast.
 #pragma once
 
 #include <rte_prefetch.h>

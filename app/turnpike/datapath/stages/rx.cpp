@@ -67,7 +67,7 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
             if (b.packet[i]->pkt_len < least_bytes)
                 drop_packet(b, i, packet::drop_reason::runt, runts);
         });
-    return move(b, packets & ~runts, stage::interface) | move(b, runts, stage::drop);
+    return move(b, packets & ~runts, stage::iface_input) | move(b, runts, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decapsulation, after all checks: shared by stages vtep and decap.
+// Decapsulation, after all checks: shared by stages vxlan_fast and vxlan_input.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -75,7 +75,7 @@ inline bool carry_mark(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
     return !is.drop;
 }
 
-/// Apply the tunnel interface's tag mode to a decapsulated frame, as stage interface does for
+/// Apply the tunnel interface's tag mode to a decapsulated frame, as stage iface_input does for
 /// received ones.
 inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t place) noexcept {
     if (v.interfaces[place].tags == interface::unknown) return;
@@ -147,7 +147,7 @@ class tunnel_exit {
         bridged_ |= packets;
     }
 
-    /// Recirculate frames to stage interface, or move them straight to stage bridge, the frequent
+    /// Recirculate frames to stage iface_input, or move them straight to stage bridge, the frequent
     /// case.
     stage_mask go_on() const noexcept {
         if (bridged_ == 0) return 0;

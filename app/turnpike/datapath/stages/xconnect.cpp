@@ -19,7 +19,7 @@ stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
     if (b.in_all != 0) [[likely]] {
         const interface& in = interfaces[b.in_all];
         b.out.fill(end_of(in));
-        return move(b, packets, judged(in) ? stage::parse : stage::tx);
+        return move(b, packets, judged(in) ? stage::ip_input : stage::tx);
     }
     packet_mask look_into = 0;
     for_each(packets, [&](uint32_t i) {
@@ -27,7 +27,7 @@ stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
         b.out[i] = end_of(in);
         look_into |= static_cast<packet_mask>(judged(in)) << i;
     });
-    return move(b, look_into, stage::parse) | move(b, packets & ~look_into, stage::tx);
+    return move(b, look_into, stage::ip_input) | move(b, packets & ~look_into, stage::tx);
 }
 
 }  // namespace turnpike::datapath

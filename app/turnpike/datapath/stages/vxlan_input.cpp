@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage decap: decapsulates VXLAN packets that end here (RFC 7348) and that stage vtep did not take, or drops them with
+// Stage vxlan_input: decapsulates VXLAN packets that end here (RFC 7348) and that stage vxlan_fast did not take, or drops them with
 // a reason.
 //   Reads   packet, in, parsed.{l3, l2_bytes, l3_bytes, upper_offset}; view.tunnels
 //   Writes  the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the worker's tunnel books
@@ -139,7 +139,7 @@ static_assert(burst_max == tunnel::burst_endpoints);
 
 }  // namespace
 
-stage_mask run_decap(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_vxlan_input(context& c, burst& b, packet_mask packets) noexcept {
     return decapsulating(c, b).run(packets);
 }
 

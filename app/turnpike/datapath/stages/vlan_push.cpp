@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage vlan: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
+// Stage vlan_push: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
 // tagged, by the device where it can insert tags, else in software. A tag that is still in the frame is replaced
 // or popped.
 //   Reads   packet, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
@@ -31,7 +31,7 @@ uint32_t tag_of(const view& v, const burst& b, uint32_t i) noexcept {
 
 }  // namespace
 
-stage_mask run_vlan(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
@@ -50,7 +50,7 @@ stage_mask run_vlan(context& c, burst& b, packet_mask packets) noexcept {
     if (v.tunnels != nullptr) [[unlikely]]
         for_each(packets & ~drops,
                  [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return move(b, tunnelled, stage::encap) | move(b, packets & ~drops & ~tunnelled, stage::tx) |
+    return move(b, tunnelled, stage::vxlan_output) | move(b, packets & ~drops & ~tunnelled, stage::tx) |
            move(b, drops, stage::drop);
 }
 

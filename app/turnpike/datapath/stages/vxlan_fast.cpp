@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage vtep: fast path for VXLAN packets that end here (RFC 7348): decapsulates them; other packets go on
+// Stage vxlan_fast: fast path for VXLAN packets that end here (RFC 7348): decapsulates them; other packets go on
 // unchanged.
 //   Reads   packet, in_one, in_all; interface.{mac, vrf}, view.{tunnels, vrf}
 //   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the
 //           worker's tunnel books
 // Takes packets that are plain (plain_frames.hpp), not a fragment, not from one of our own
 // addresses, UDP to a local VTEP's address and port, from a known remote VTEP, and without an
-// error. All other VXLAN packets take the path of packets to the router and reach stage decap after
+// error. All other VXLAN packets take the path of packets to the router and reach stage vxlan_input after
 // rewrite, which assigns drop reasons. Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
@@ -265,10 +265,10 @@ class unwrapping {
 
 }  // namespace
 
-stage_mask run_vtep(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_vxlan_fast(context& c, burst& b, packet_mask packets) noexcept {
     unwrapping u(c, b);
     const packet_mask out = u.run(packets);
-    return u.go_on() | move(b, packets & ~out, stage::plain);
+    return u.go_on() | move(b, packets & ~out, stage::ip_fast);
 }
 
 }  // namespace turnpike::datapath

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage interface: maps port and VLAN of each frame to its ingress interface, whose kind selects the next
+// Stage iface_input: maps port and VLAN of each frame to its ingress interface, whose kind selects the next
 // stage. On a further pass the interface is given: the tunnel's, or the bridge's routing interface. The outer
 // tag is popped on VLAN-aware interfaces (IEEE 802.1Q-2018 section 6.9.1); where the bridge only reads it, it stays
-// in the frame, and stage vlan replaces or pops it.
+// in the frame, and stage vlan_push replaces or pops it.
 //   Reads   packet, in_port; port.{untagged, by_vlan, tag_type}; on a second pass in
 //   Writes  in, in_all, tagged, tag_in_frame, tag; the frame, and in_one, where a tag is taken off
 #include <rte_mbuf.h>
@@ -39,7 +39,7 @@ struct sorter {
         for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
         const packet_mask rest = packets & ~patched & ~bridged & ~looked_into & ~judged & ~nowhere;
         return move(b, patched, stage::xconnect) | move(b, rest, routed) |
-               move(b, bridged, stage::bridge) | move(b, looked_into, stage::parse) |
+               move(b, bridged, stage::bridge) | move(b, looked_into, stage::ip_input) |
                move(b, judged, stage::acl_l2) | move(b, nowhere, stage::drop);
     }
 };
@@ -54,7 +54,7 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     const uint16_t id = found.tci & packet::vlan_id_mask;
     const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
     const interface& in = v.interfaces[place];
-    // A priority tag that the device stripped is treated as one that stage parse pops.
+    // A priority tag that the device stripped is treated as one that stage ip_input pops.
     if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
         return place;
     const packet_mask one = packet_mask{1} << i;
@@ -94,14 +94,14 @@ inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst
     b.in_all = place;
     sorter sorted;
     sorted.add(v, place, packets);
-    // With an ingress ACL, stage parse and acl_in come first, and stage decap finds the tunnels.
+    // With an ingress ACL, stage ip_input and acl_in come first, and stage vxlan_input finds the tunnels.
     return sorted.move_on(b, packets,
-                          v.interfaces[place].ends_tunnels ? stage::vtep : stage::plain);
+                          v.interfaces[place].ends_tunnels ? stage::vxlan_fast : stage::ip_fast);
 }
 
 }  // namespace
 
-stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
     const port_view& port = v.port[b.in_port];
     if (b.pass == 1 && port.by_vlan == nullptr) [[likely]] {
@@ -123,7 +123,7 @@ stage_mask run_interface(context& c, burst& b, packet_mask packets) noexcept {
     b.in_all = 0;
     sorter sorted;
     for_each(packets, [&](uint32_t i) { sorted.add(v, b.in[i], packet_mask{1} << i); });
-    return sorted.move_on(b, packets, stage::parse);
+    return sorted.move_on(b, packets, stage::ip_input);
 }
 
 }  // namespace turnpike::datapath

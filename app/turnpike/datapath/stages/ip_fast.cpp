@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage plain: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
+// Stage ip_fast: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
 //   Reads   packet, in_one, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
 //           packets that the ingress ACL denies, and its counters
 // A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
-// IPv6 header without extension headers, that passes every check of stages parse, lookup and
-// rewrite and whose neighbour is resolved. All other packets go on to stage parse unchanged: only
+// IPv6 header without extension headers, that passes every check of stages ip_input, lookup and
+// rewrite and whose neighbour is resolved. All other packets go on to stage ip_input unchanged: only
 // the slow path classifies them and assigns drop reasons. Both paths send the same bytes
 // (tests/unit/turnpike/plain_test.cpp).
 #include <algorithm>
@@ -351,8 +351,8 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
 
 }  // namespace
 
-stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
-    // All packets have one ingress interface; in_all is 0 where stage vtep decapsulated others of
+stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
+    // All packets have one ingress interface; in_all is 0 where stage vxlan_fast decapsulated others of
     // the burst.
     const interface& in = c.view->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
     const way_in from{
@@ -361,7 +361,7 @@ stage_mask run_plain(context& c, burst& b, packet_mask packets) noexcept {
     const fate all =
         in.more_macs ? forward_to_each(from, b, packets, f) : forward(from, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
-    return leave(from.v, b, all.sent) | move(b, packets & ~all.sent & ~all.denied, stage::parse) |
+    return leave(from.v, b, all.sent) | move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
            move(b, all.denied, stage::drop);
 }
 

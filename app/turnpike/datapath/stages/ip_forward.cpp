@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage rewrite: applies the next hop to each packet: drop, punt, or new headers.
+// Stage ip_forward: applies the next hop to each packet: drop, punt, or new headers.
 //   Reads   packet, parsed, hop; view.hops
 //           interface.redirects
 //   Writes  hop: a group's member; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
@@ -118,7 +118,7 @@ bool is_told(drop_reason why) noexcept { return why != drop_reason::link_local_s
 
 }  // namespace
 
-stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
     const view& v = *c.view;
     outcome o;
     packet_mask judged = 0;
@@ -163,7 +163,7 @@ stage_mask run_rewrite(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask unjudged = o.sent & ~judged;
     return move(b, judged, stage::acl_out) | move(b, unjudged & b.longer, stage::fragment) |
            leave(v, b, unjudged & ~b.longer) | move(b, o.punts & ~judged, stage::punt) |
-           move(b, o.tunnelled, stage::decap) | move(b, o.drops, stage::drop);
+           move(b, o.tunnelled, stage::vxlan_input) | move(b, o.drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

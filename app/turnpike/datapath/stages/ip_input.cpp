@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage parse: parses and validates each packet, and selects the packets to punt.
+// Stage ip_input: parses and validates each packet, and selects the packets to punt.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
 //           view.own
 //   Writes  parsed; tunnelled; punt, hop and out of punted packets; tagged and tag, where a priority tag is
@@ -54,7 +54,7 @@ struct verdict {
     drop_reason drop = drop_reason::none;
     bool punted = false;
     punt_reason punt = punt_reason::local;
-    bool tunnelled = false;  ///< with `punted`: not to control, but to stage decap
+    bool tunnelled = false;  ///< with `punted`: not to control, but to stage vxlan_input
 };
 
 /// Packets to a multicast group: VXLAN, and IGMP queries (RFC 3376 section 4.1.12), which switches
@@ -234,7 +234,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask rest = packets & ~judged & ~asked;
     return move(b, packets & judged, stage::acl_in) |
            move(b, rest & ~punts & ~tunnelled, stage::lookup) | move(b, asked, stage::urpf) |
-           move(b, rest & punts, stage::punt) | move(b, rest & tunnelled, stage::decap) |
+           move(b, rest & punts, stage::punt) | move(b, rest & tunnelled, stage::vxlan_input) |
            move(b, drops, stage::drop);
 }
 
@@ -259,7 +259,7 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
 
 }  // namespace
 
-stage_mask run_parse(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_ip_input(context& c, burst& b, packet_mask packets) noexcept {
     const auto& interfaces = c.view->interfaces;
     packet_mask routed = 0;
     if (b.in_all != 0) [[likely]] {

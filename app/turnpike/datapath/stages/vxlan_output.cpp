@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage encap: encapsulates frames in VXLAN (RFC 7348). The result is a packet of the router's own, routed in the VRF of
+// Stage vxlan_output: encapsulates frames in VXLAN (RFC 7348). The result is a packet of the router's own, routed in the VRF of
 // its tunnel. In the simple case, one resolved neighbour on a port, it is sent from here; otherwise it recirculates from
 // stage lookup on.
 //   Reads   packet, out; view.{tunnels, vrf, hops, interfaces}
 //   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of packets too big for their tunnel
 //           parsed, drop, punt
 //           of recirculated packets: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
-//           wire, because stage rewrite decrements them
+//           wire, because stage ip_forward decrements them
 // Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
 // ECN (RFC 6040) and checksums differ.
 #include <nmmintrin.h>
@@ -354,7 +354,7 @@ class encapsulating {
 
 }  // namespace
 
-stage_mask run_encap(context& c, burst& b, packet_mask packets) noexcept {
+stage_mask run_vxlan_output(context& c, burst& b, packet_mask packets) noexcept {
     return encapsulating(c, b).run(packets);
 }
 
