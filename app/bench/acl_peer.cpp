@@ -31,8 +31,8 @@ rte_acl_config layout_of(acl::family kind, unsigned categories, size_t max_size)
     return c;
 }
 
-constexpr unsigned most_fields = 11;
-RTE_ACL_RULE_DEF(peer_rule, most_fields);
+constexpr unsigned max_fields = 11;
+RTE_ACL_RULE_DEF(peer_rule, max_fields);
 
 peer_rule rule_of(const acl::rule& r, acl::family kind) {
     peer_rule out{};
@@ -71,7 +71,7 @@ acl_peer build_peer(const rule_set& set, unsigned categories, size_t max_size) {
     peer.name = max_size == 0 ? "rte_acl" : "rte_acl_8MB";
     const uint64_t before = heap_bytes();
     const std::string name = peer.name + std::to_string(categories);
-    const rte_acl_param param{name.c_str(), SOCKET_ID_ANY, RTE_ACL_RULE_SZ(most_fields),
+    const rte_acl_param param{name.c_str(), SOCKET_ID_ANY, RTE_ACL_RULE_SZ(max_fields),
                               static_cast<uint32_t>(set.rules.size())};
     peer.context.reset(rte_acl_create(&param), rte_acl_free);
     if (peer.context == nullptr) {

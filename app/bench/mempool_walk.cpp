@@ -35,7 +35,7 @@ nlohmann::json sets_of(rte_mempool& mp) {
         if (const auto* l = caches.find(level)) {
             const auto h = cache::measured(*l, cache::addresses_of(mp), walked);
             out[name] = {
-                {"max_over_mean", h.most_over_mean()}, {"mean", h.mean()}, {"even", h.even()}};
+                {"max_over_mean", h.max_over_mean()}, {"mean", h.mean()}, {"even", h.even()}};
         }
     return out;
 }

@@ -37,7 +37,7 @@ std::string table_text(const request& r, const std::vector<row>& rows) {
             out += fmt::format("{:<10}{:<44}{:>8.2f}%{:>7}{:>9.2f}{:>9}{:>10.3f}{:>8}\n",
                                i == 0 ? one.name : "", i == 0 ? one.placed.text() : "",
                                100 * one.overhead, fmt::format("L{}", r.caches.levels[i].number),
-                               h.mean(), h.most(), h.most_over_mean(),
+                               h.mean(), h.most(), h.max_over_mean(),
                                std::count(h.lines.begin(), h.lines.end(), 0u));
         }
     return out;

@@ -91,9 +91,9 @@ std::string plot_command(const request& r, const std::vector<cell>& cells) {
 std::string figure_script(const request& r, const std::vector<cell>& cells) {
     double top = 10;
     for (const auto& c : cells) top = std::max(top, c.both.gbps);
-    const double most_of_ethernet = 2 * top;  // omit faster lines, which would compress the curves
+    const double max_ethernet_mtu = 2 * top;  // omit faster lines, which would compress the curves
     for (const double speed : ethernet_speeds(cells))
-        if (speed < most_of_ethernet) top = std::max(top, speed);
+        if (speed < max_ethernet_mtu) top = std::max(top, speed);
     const uint32_t shortest = std::ranges::min(r.frames);
     const char* const key = r.profiles.size() <= figure_1_curves ? "bottom right" : "outside right";
     std::string script = data_blocks(r, cells);

@@ -146,7 +146,7 @@ result<std::string> figure_stem(const std::string& file) {
 }
 
 /// A cell is 14 kB of JSON. All frame sizes of one profile are 16,321 cells.
-constexpr size_t most_json_cells = 16'384;
+constexpr size_t max_json_cells = 16'384;
 
 result<request> check(const arguments& a) {
     request r;
@@ -173,12 +173,12 @@ result<request> check(const arguments& a) {
     }
     r.list_profiles = a.list_profiles;
     const size_t cells = r.profiles.size() * r.frames.size();
-    if (r.format == output::json && cells > most_json_cells)
+    if (r.format == output::json && cells > max_json_cells)
         return fail(
             EINVAL, "--json",
             fmt::format("{} profiles at {} frame sizes are {} cells; one JSON object can have "
                         "at most {}: request fewer, or use --csv",
-                        r.profiles.size(), r.frames.size(), cells, most_json_cells));
+                        r.profiles.size(), r.frames.size(), cells, max_json_cells));
     r.link_only = !a.detect.empty() && a.profiles.empty() && a.profiles_file.empty() && !a.frames &&
                   a.figure.empty();
     return r;

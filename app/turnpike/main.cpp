@@ -68,7 +68,7 @@ int complain(const error& e, int code) {
 /// Worker watchdog: whether every worker has completed an iteration since the last call.
 class pulse {
   public:
-    explicit pulse(control::controller& c) : controller_(c), seen_(control::most_workers()) {}
+    explicit pulse(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
     [[nodiscard]] bool beats() noexcept {
         const auto& seats = controller_.threads().all();
         bool all = true;

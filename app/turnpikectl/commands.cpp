@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 /// Maximum length of a request line. turnpike itself reads a file that does not fit.
-constexpr size_t most_request_bytes = 1u << 20;
+constexpr size_t max_request_bytes = 1u << 20;
 
 /// The FDB filter of a request; numbers are sent as JSON numbers.
 void add_stations(const given& g, json& request) {
@@ -55,7 +55,7 @@ result<json> show(const given& g) {
 result<json> with_file(const given& g) {
     const std::string file = g.value("FILE"), &name = g.words.front().second;
     std::ifstream in(file, std::ios::binary);
-    std::string text(most_request_bytes, '\0');  // a longer text does not fit a line
+    std::string text(max_request_bytes, '\0');  // a longer text does not fit a line
     if (!in.read(text.data(), static_cast<std::streamsize>(text.size())) && !in.eof()) {
         const int why = errno;
         return fail(why != 0 ? why : EIO, file, "cannot be read");
@@ -66,7 +66,7 @@ result<json> with_file(const given& g) {
     json request = {{"request", name}, {"text", text}, {"name", path}};
     add_confirm(g, request);
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (line.size() >= most_request_bytes) {
+    if (line.size() >= max_request_bytes) {
         request.erase("text");
         request.erase("name");
         request["file"] = path;

@@ -60,13 +60,13 @@ double builder<Words>::copies_for(size_t rules) const noexcept {
 
 template <unsigned Words>
 std::optional<cut> builder<Words>::useful_cut(std::span<const rule_type> rules,
-                                              const part<Words>& p, unsigned most_bits) const {
+                                              const part<Words>& p, unsigned max_bits) const {
     const size_t n = p.set.size();
     if (n <= small_leaf || p.depth >= max_depth || growth_ < 1) return {};
     auto bits = static_cast<unsigned>(std::bit_width(2 * n) - 1);
     // Every packet visits the root: a wide root saves steps, as long as it fits the caches.
     if (p.depth == 0) bits = std::max(bits, std::min(bits + 2, wide_root_bits));
-    return choose_cut<Words>(rules, p.set, {std::min(bits, most_bits), copies_for(n)});
+    return choose_cut<Words>(rules, p.set, {std::min(bits, max_bits), copies_for(n)});
 }
 
 template <unsigned Words>

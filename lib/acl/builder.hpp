@@ -53,7 +53,7 @@ class builder {
                 std::vector<uint32_t>& copies);
     /// The best cut, if one is worth it.
     std::optional<cut> useful_cut(std::span<const rule_type> rules, const part<Words>& p,
-                                  unsigned most_bits) const;
+                                  unsigned max_bits) const;
 
   private:
     /// Shrinks with the remaining budget, so that a set that needs many copies gets fewer and

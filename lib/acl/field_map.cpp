@@ -7,7 +7,7 @@
 namespace turnpike::acl {
 namespace {
 
-constexpr size_t most_parts = 128;  ///< rules that one rule may expand to
+constexpr size_t max_parts = 128;  ///< rules that one rule may expand to
 
 struct ternary {
     uint64_t value, mask;
@@ -143,7 +143,7 @@ result<void> field_map<Words>::convert(const tpk_acl_rule_data& data, const tpk_
                 if (wide) put(places_[i + 1], t.value, t.mask);
                 next.push_back(r);
             }
-        if (next.size() > most_parts)
+        if (next.size() > max_parts)
             return fail(ENOTSUP, "acl", "a rule's ranges expand to too many prefixes");
         made = std::move(next);
         i += wide;

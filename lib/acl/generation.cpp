@@ -46,7 +46,7 @@ constexpr double late_growth = 2;
 constexpr uint32_t wide_copies =
     256;  ///< leaves per rule in a build; a rule in more goes to the late tree
 constexpr double wide_growth = 2;
-constexpr size_t most_copies = 64;  ///< leaves per added rule; a rule in more goes to the late tree
+constexpr size_t max_copies = 64;  ///< leaves per added rule; a rule in more goes to the late tree
 constexpr size_t long_leaf =
     24;  ///< divide a leaf when it reaches this length, twice this length, ...
 
@@ -259,8 +259,8 @@ template <unsigned Words>
 unsigned generation<Words>::tree_for(const rule_type& r) {
     const unsigned tree = division_tree(r);
     std::vector<place> found;
-    find(view_.roots + tree, {}, r, most_copies, found, nullptr);
-    return found.size() > most_copies ? late_tree() : tree;
+    find(view_.roots + tree, {}, r, max_copies, found, nullptr);
+    return found.size() > max_copies ? late_tree() : tree;
 }
 
 /// Plan new contents for a leaf's entry. A long leaf becomes a node, if that helps, behind an

@@ -10,7 +10,7 @@ namespace turnpike::cache {
 namespace {
 
 constexpr uint32_t usual_line_bytes = 64;
-constexpr uint64_t most_sets = 1u << 24;
+constexpr uint64_t max_sets = 1u << 24;
 
 std::string first_line(const std::filesystem::path& file) {
     std::ifstream in(file);
@@ -42,8 +42,8 @@ std::optional<level> read_level(const std::filesystem::path& folder) {
     if (sets == 0 && ways != 0) sets = size / ways / line;
     if (ways == 0 && sets != 0) ways = size / sets / line;
     const bool usable = number >= 1 && number <= 4 && (line & (line - 1)) == 0 && line >= 16 &&
-                        line <= 4096 && sets >= 1 && sets <= most_sets && ways >= 1 &&
-                        ways <= most_sets;
+                        line <= 4096 && sets >= 1 && sets <= max_sets && ways >= 1 &&
+                        ways <= max_sets;
     if (!usable) return std::nullopt;
     return level{static_cast<unsigned>(number), static_cast<uint32_t>(sets),
                  static_cast<uint32_t>(ways), static_cast<uint32_t>(line),
@@ -84,8 +84,8 @@ result<geometry> parse_geometry(const std::string& text) {
         level l{.line_bytes = usual_line_bytes};
         char after = 0;
         if (std::sscanf(word.c_str(), "%u:%ux%u%c", &l.number, &l.sets, &l.ways, &after) != 3 ||
-            l.number < 1 || l.number > 4 || l.sets < 1 || l.sets > most_sets || l.ways < 1 ||
-            l.ways > most_sets || g.find(l.number) != nullptr)
+            l.number < 1 || l.number > 4 || l.sets < 1 || l.sets > max_sets || l.ways < 1 ||
+            l.ways > max_sets || g.find(l.number) != nullptr)
             return fail(EINVAL, text,
                         "is not a geometry; should be like 1:64x8,2:2048x8: level, sets, ways");
         g.levels.push_back(l);

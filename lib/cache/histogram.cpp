@@ -16,14 +16,14 @@ double histogram::mean() const noexcept {
            static_cast<double>(lines.size());
 }
 
-double histogram::most_over_mean() const noexcept { return mean() > 0 ? most() / mean() : 0; }
+double histogram::max_over_mean() const noexcept { return mean() > 0 ? most() / mean() : 0; }
 
 bool histogram::even() const noexcept {
     return most() <=
-           most_lines(std::accumulate(lines.begin(), lines.end(), uint64_t{0}), lines.size());
+           max_lines(std::accumulate(lines.begin(), lines.end(), uint64_t{0}), lines.size());
 }
 
-uint64_t most_lines(uint64_t lines, uint64_t sets) noexcept {
+uint64_t max_lines(uint64_t lines, uint64_t sets) noexcept {
     if (lines >= 16 * sets) return lines * 115 / (sets * 100);
     return (lines + sets - 1) / sets + 1;
 }

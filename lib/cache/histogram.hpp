@@ -15,14 +15,14 @@ struct histogram {
 
     [[nodiscard]] uint32_t most() const noexcept;
     [[nodiscard]] double mean() const noexcept;
-    [[nodiscard]] double most_over_mean() const noexcept;  ///< 0 without lines
-    /// No set has more than most_lines().
+    [[nodiscard]] double max_over_mean() const noexcept;  ///< 0 without lines
+    /// No set has more than max_lines().
     [[nodiscard]] bool even() const noexcept;
 };
 
 /// The limit for an even spread: at a mean of 16 lines per set and more, 1.15 times the mean;
 /// below, one more than the mean rounded up.
-[[nodiscard]] uint64_t most_lines(uint64_t lines, uint64_t sets) noexcept;
+[[nodiscard]] uint64_t max_lines(uint64_t lines, uint64_t sets) noexcept;
 
 /// Measure objects at their addresses.
 ///

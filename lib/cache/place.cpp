@@ -37,7 +37,7 @@ void fill(const placement& p, const level& l, const std::vector<uint32_t>& hot, 
         const uint64_t start = p.next(address);
         for (const uint32_t offset : hot)
             fullest = std::max(fullest, ++lines[(start + offset) / l.line_bytes % l.sets]);
-        const uint64_t allowed = most_lines(n * hot.size(), l.sets);
+        const uint64_t allowed = max_lines(n * hot.size(), l.sets);
         too_many = fullest > allowed ? static_cast<unsigned>(fullest - allowed) : 0;
         if (too_many != 0 && fullest > l.ways) {  // otherwise the cache holds all of them anyway
             ++uneven;

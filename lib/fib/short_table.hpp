@@ -37,10 +37,10 @@ class interval_trees {
 class short_table {
   public:
     /// n routes make at most 2n + 1 intervals; a tree holds 9^3.
-    static constexpr uint32_t most_routes = 364;
+    static constexpr uint32_t max_routes = 364;
 
     /// most  routes; 0: never short
-    explicit short_table(uint32_t most) noexcept : most_(most < most_routes ? most : most_routes) {}
+    explicit short_table(uint32_t most) noexcept : most_(most < max_routes ? most : max_routes) {}
 
     /// Load all routes of `all` if there are few and they are not loaded yet. The limit is half of
     /// most_, so that a table near the limit does not switch back and forth.

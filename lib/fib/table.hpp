@@ -42,7 +42,7 @@ struct config {
     uint64_t max_bytes =
         arena::max_bytes;  ///< for nodes; a change that needs more fails with ENOMEM
     /// IPv6: up to this many routes, also keep the table as intervals, which are faster to search.
-    uint32_t short_routes = short_table::most_routes;
+    uint32_t short_routes = short_table::max_routes;
 };
 
 struct statistics {

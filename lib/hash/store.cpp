@@ -9,7 +9,7 @@
 namespace turnpike::hash {
 namespace {
 
-constexpr uint32_t most_entries = 1u << 30;
+constexpr uint32_t max_entries = 1u << 30;
 
 template <class B>
 result<std::unique_ptr<store>> make(const config& c, shape form, const secret& keys) {
@@ -21,10 +21,10 @@ result<std::unique_ptr<store>> make(const config& c, shape form, const secret& k
 }
 
 result<std::unique_ptr<store>> make(const config& c, shape form) {
-    if (c.max_entries == 0 || c.max_entries > most_entries)
+    if (c.max_entries == 0 || c.max_entries > max_entries)
         return fail(EINVAL, c.name,
                     "max_entries is " + std::to_string(c.max_entries) + "; it must be 1 to " +
-                        std::to_string(most_entries));
+                        std::to_string(max_entries));
     if (c.expected_entries > c.max_entries)
         return fail(EINVAL, c.name,
                     "expected_entries (" + std::to_string(c.expected_entries) +

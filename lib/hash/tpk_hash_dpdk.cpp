@@ -24,7 +24,7 @@ namespace {
 namespace hash = turnpike::hash;
 
 constexpr uint32_t least_entries = 8;  // rte_hash's minimum
-constexpr uint32_t most_key_bytes = 40;
+constexpr uint32_t max_key_bytes = 40;
 constexpr uint8_t locking = TPK_HASH_EXTRA_FLAGS_MULTI_WRITER_ADD |
                             TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY |
                             TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF;
@@ -91,7 +91,7 @@ struct tpk_hash {
 namespace {
 
 struct padded_key {
-    alignas(8) uint8_t bytes[most_key_bytes] = {};
+    alignas(8) uint8_t bytes[max_key_bytes] = {};
     padded_key(const tpk_hash& h, const void* key) { std::memcpy(bytes, key, h.key_len); }
 };
 
@@ -152,7 +152,7 @@ bool take_arrays(tpk_hash& h) {
 tpk_hash* create(const tpk_hash_parameters& p) {
     const std::string name = std::string(p.name).substr(0, TPK_HASH_NAMESIZE - 1);
     if (tables.find(name) != nullptr) return failed(EEXIST);
-    const uint32_t padded = p.key_len <= 8 ? 8 : p.key_len <= 16 ? 16 : most_key_bytes;
+    const uint32_t padded = p.key_len <= 8 ? 8 : p.key_len <= 16 ? 16 : max_key_bytes;
     std::unique_ptr<tpk_hash> made(new tpk_hash{name, p.entries, p.key_len, padded, p.extra_flag,
                                                 turnpike::eal::memory_on(p.socket_id)});
     hash::config config = hash::eal_config(name, p.socket_id);
@@ -188,7 +188,7 @@ int32_t add(tpk_hash& h, const void* key, void* data) {
 
 /// Positions of up to 64 keys; returns a bitmap of the keys found.
 uint64_t positions_of(const tpk_hash& h, const void** keys, uint32_t n, uint32_t* positions) {
-    alignas(64) uint8_t together[TPK_HASH_LOOKUP_BULK_MAX * most_key_bytes];
+    alignas(64) uint8_t together[TPK_HASH_LOOKUP_BULK_MAX * max_key_bytes];
     for (uint32_t i = 0; i < n; ++i) {
         uint8_t* const to = together + i * h.padded;
         // Common key lengths without a call and without data-dependent branches.
@@ -196,8 +196,8 @@ uint64_t positions_of(const tpk_hash& h, const void** keys, uint32_t n, uint32_t
             std::memcpy(to, keys[i], 8);
         } else if (h.key_len == 16) {
             std::memcpy(to, keys[i], 16);
-        } else if (h.key_len == most_key_bytes) {
-            std::memcpy(to, keys[i], most_key_bytes);
+        } else if (h.key_len == max_key_bytes) {
+            std::memcpy(to, keys[i], max_key_bytes);
         } else {
             std::memset(to, 0, h.padded);
             std::memcpy(to, keys[i], h.key_len);
@@ -214,7 +214,7 @@ void* data_at(const tpk_hash& h, uint32_t position) {
 
 tpk_hash* tpk_hash_create(const tpk_hash_parameters* p) try {
     if (p == nullptr || p->name == nullptr || p->entries < least_entries ||
-        p->entries > TPK_HASH_ENTRIES_MAX || p->key_len == 0 || p->key_len > most_key_bytes ||
+        p->entries > TPK_HASH_ENTRIES_MAX || p->key_len == 0 || p->key_len > max_key_bytes ||
         p->socket_id < -1 || p->socket_id >= RTE_MAX_NUMA_NODES ||
         (p->extra_flag & ~all_flags) != 0)
         return failed(EINVAL);

@@ -88,8 +88,8 @@ class attributes {
     }
 
   private:
-    static constexpr size_t most_types = 48;  // all attribute types read here are below
-    std::array<const nlattr*, most_types> all_{};
+    static constexpr size_t max_types = 48;  // all attribute types read here are below
+    std::array<const nlattr*, max_types> all_{};
 };
 
 /// The header of a message, followed by its attributes.

@@ -22,14 +22,14 @@ namespace turnpike::packet {
 
 enum class flow_fields : uint8_t { addresses, flow, inner };
 
-inline constexpr size_t most_vxlan_ports = 4;
+inline constexpr size_t max_vxlan_ports = 4;
 
 struct flow_hashing {
     flow_fields fields = flow_fields::flow;
     /// Differs per router: consecutive routers with the same hash would leave paths unused.
     uint64_t seed = 0;
     /// UDP ports of VXLAN, for `inner`; unused entries repeat the first.
-    std::array<uint16_t, most_vxlan_ports> vxlan_ports{vxlan_port, vxlan_port, vxlan_port,
+    std::array<uint16_t, max_vxlan_ports> vxlan_ports{vxlan_port, vxlan_port, vxlan_port,
                                                        vxlan_port};
 };
 

@@ -10,7 +10,7 @@
 namespace turnpike::pmu {
 namespace {
 
-constexpr unsigned most_depth = 64;
+constexpr unsigned max_depth = 64;
 
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_name(char c) { return begins_name(c) || (c >= '0' && c <= '9') || c == '.'; }
@@ -72,7 +72,7 @@ class formula_parser {
     }
     bool part(unsigned depth) {
         skip_spaces();
-        if (depth > most_depth) return refuse("fewer parentheses");
+        if (depth > max_depth) return refuse("fewer parentheses");
         if (take('(')) return sum(depth + 1) && (take(')') || refuse("')'"));
         if (at_ == text_.size()) return refuse("a number, a name or '('");
         return begins_name(text_[at_]) ? name(depth) : number();

@@ -16,7 +16,7 @@ namespace {
 using yaml::node;
 using yaml::reader;
 
-constexpr uint64_t most_count = uint64_t{1} << 62;
+constexpr uint64_t max_count = uint64_t{1} << 62;
 
 class replay_group : public counter_group {
   public:
@@ -62,7 +62,7 @@ result<replay_source> replay_source::parse(std::string_view yaml, const std::str
             if (events.kind() != yaml::node_kind::map) reader(events).refuse("should be a map");
             for (const node name : events.children())
                 made.counters_[pmu][reader(name).text()] =
-                    reader(name.value()).number(0, most_count);
+                    reader(name.value()).number(0, max_count);
         });
         each(*document, "shares", [&](const std::string& pmu, const node& share) {
             made.shares_[pmu] = static_cast<unsigned>(reader(share).number(0, 100));

@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_bytes = 64 << 10;  // limit for one sysfs file, which holds a page at most
+constexpr size_t max_bytes = 64 << 10;  // limit for one sysfs file, which holds a page at most
 
 result<std::string> read_text(const fs::path& file) {
     errno = 0;
     std::ifstream in(file, std::ios::binary);
     std::string text;
     if (in) {
-        text.resize(most_bytes);
+        text.resize(max_bytes);
         in.read(text.data(), static_cast<std::streamsize>(text.size()));
         text.resize(static_cast<size_t>(in.gcount()));
     }

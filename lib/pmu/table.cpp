@@ -17,7 +17,7 @@ namespace {
 using yaml::node;
 using yaml::reader;
 
-constexpr unsigned most_counters = 32;
+constexpr unsigned max_counters = 32;
 
 template <class T>
 const T* find(const std::vector<T>& in, std::string_view name) noexcept {
@@ -63,8 +63,8 @@ table::models read_models(const reader& from) {
 pmu_kind read_pmu(const reader& key, const reader& from) {
     from.expect_map({"devices", "counters", "counters_smt", "one_filter"});
     pmu_kind p{.name = symbol(key), .devices = from.at("devices").name()};
-    p.counters = static_cast<unsigned>(from.at("counters").number(1, most_counters));
-    p.counters_smt = from.number_or("counters_smt", 0u, 1, most_counters);
+    p.counters = static_cast<unsigned>(from.at("counters").number(1, max_counters));
+    p.counters_smt = from.number_or("counters_smt", 0u, 1, max_counters);
     p.one_filter = from.has("one_filter") && from.at("one_filter").truth();
     return p;
 }
@@ -82,7 +82,7 @@ event read_event(const table& in, const reader& key, const reader& from) {
     if (from.has("counters")) {
         e.counters = 0;
         for (const reader& counter : from.at("counters").list("counters"))
-            e.counters |= 1u << counter.number(0, most_counters - 1);
+            e.counters |= 1u << counter.number(0, max_counters - 1);
         if (e.counters == 0) from.at("counters").refuse("should name at least one");
     }
     e.fixed = from.has("fixed") && from.at("fixed").truth();

@@ -58,7 +58,7 @@ void check_routes(const state::desired& m, const state::route_set& routes) {
         REQUIRE(t.members.empty() == (t.type != state::route_type::unicast));
         for (const state::route_member& hop : t.members) {
             REQUIRE(!hop.via || hop.via->v6 || !r.to.address.v6);
-            REQUIRE(hop.weight >= 1 && hop.weight <= state::most_member_weight);
+            REQUIRE(hop.weight >= 1 && hop.weight <= state::max_member_weight);
             REQUIRE(!t.recursive || (hop.via && hop.interface.empty() && !hop.onlink));
             if (t.recursive) continue;
             REQUIRE(m.interfaces.at(hop.interface).kind == state::interface_kind::routed);

@@ -507,11 +507,11 @@ def test_a_flood_for_the_kernel_is_bounded():
         frame = ethernet(mac(dut.mac("w0")), mac(west.mac("eth0")), IPV4,
                          ipv4(v4("10.0.1.2"), v4("10.0.1.1"), udp(bytes(20))))
 
-        def most_are_dropped():
+        def max_are_dropped():
             for _ in range(100):
                 s.send(frame)
             return operator.show("drops")["drops"].get("host_if_rate", 0) > 1000
-        wait_until(most_are_dropped, "most are dropped")
+        wait_until(max_are_dropped, "most are dropped")
         given = operator.show("control-plane")["interfaces"][0]["given"]
         assert given < operator.show("drops")["drops"]["host_if_rate"], given
         running.stop()

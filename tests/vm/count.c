@@ -13,22 +13,22 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-enum { most_cpus = 4, kept_spans = 1 << 16 };
+enum { max_cpus = 4, kept_spans = 1 << 16 };
 typedef struct {
     uint64_t user, kernel;       // instructions
     uint64_t calls;              // of the kernel, by the instruction "syscall"; one that a signal broke off counts once
     uint32_t spans[kept_spans];  // user's instructions from call to call: that which ends in call n at n % kept_spans
 } count;
 static count* counts;
-static uint64_t last_call[most_cpus];
+static uint64_t last_call[max_cpus];
 
 static void add_user(unsigned int cpu, void* instructions) {
-    if (cpu < most_cpus) counts[cpu].user += (uintptr_t)instructions;
+    if (cpu < max_cpus) counts[cpu].user += (uintptr_t)instructions;
 }
 
 static void add_call(unsigned int cpu, void* instructions) {
     add_user(cpu, instructions);
-    if (cpu >= most_cpus) return;
+    if (cpu >= max_cpus) return;
     count* c = &counts[cpu];
     c->spans[c->calls % kept_spans] = (uint32_t)(c->user - last_call[cpu]);
     last_call[cpu] = c->user;
@@ -36,7 +36,7 @@ static void add_call(unsigned int cpu, void* instructions) {
 }
 
 static void add_kernel(unsigned int cpu, void* instructions) {
-    if (cpu < most_cpus) counts[cpu].kernel += (uintptr_t)instructions;
+    if (cpu < max_cpus) counts[cpu].kernel += (uintptr_t)instructions;
 }
 
 /// Ends a block in a call of the kernel? Linux begins one that a signal broke off again at its instruction, which is
@@ -63,7 +63,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
         fprintf(stderr, "count.so: counts=FILE is its one argument\n");
         return -1;
     }
-    const size_t bytes = most_cpus * sizeof(count);
+    const size_t bytes = max_cpus * sizeof(count);
     const int file = open(argv[0] + 7, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (file < 0 || ftruncate(file, (off_t)bytes) != 0) {
         perror(argv[0] + 7);

@@ -132,10 +132,10 @@ std::span<const uint32_t> compared_sizes() noexcept {
 
 result<std::vector<row>> rows_of(const wish& w, int local_node, std::span<const int> nodes) {
     if (w.empty()) return paper_rows(local_node, nodes);
-    constexpr uint32_t most_transfer = 1u << 20;
+    constexpr uint32_t max_transfer = 1u << 20;
     const auto bytes = [](const char* option) {
         return
-            [option](const std::string& word) { return small_bytes(word, option, most_transfer); };
+            [option](const std::string& word) { return small_bytes(word, option, max_transfer); };
     };
     const std::vector<micro> every_test{micro::lat_rd, micro::lat_wrrd, micro::bw_rd, micro::bw_wr,
                                         micro::bw_rdwr};

@@ -324,7 +324,7 @@ class bridges::staged_bridges : public staged {
 result<void> bridges::ready_table() {
     if (table_ != nullptr) return {};
     hash::config c = hash::eal_config("fdb", SOCKET_ID_ANY);
-    c.max_entries = datapath::most_stations;
+    c.max_entries = datapath::max_stations;
     c.defer_free = rcu_.hook();
     auto made = datapath::station_table::create(c);
     if (!made) return tl::unexpected<error>(made.error());

@@ -57,7 +57,7 @@ bool bridges::put(uint32_t number) noexcept {
 std::optional<uint32_t> bridges::add(station_key key, uint16_t place, kind is) noexcept {
     try {
         if (free_.empty()) {
-            if (entries_.size() == datapath::most_stations) return std::nullopt;
+            if (entries_.size() == datapath::max_stations) return std::nullopt;
             // Reserve, so that freeing cannot fail.
             if (free_.capacity() <= entries_.size()) free_.reserve(2 * entries_.size() + 64);
             entries_.emplace_back();
@@ -131,9 +131,9 @@ void bridges::learn(const learnt_station& l) {
             move(*number, place);
         return;
     }
-    const uint32_t most_here = shown_->members[place].max_addresses;
+    const uint32_t max_here = shown_->members[place].max_addresses;
     if (row->numbers.learnt >= row->max_addresses ||
-        (most_here != 0 && learnt_at_[place] >= most_here) || !add(l.key, place, kind::learnt)) {
+        (max_here != 0 && learnt_at_[place] >= max_here) || !add(l.key, place, kind::learnt)) {
         ++row->numbers.refused;
         return;
     }

@@ -51,7 +51,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     pool_ = *pool;
     pool_facts_ = facts_of(*pool_);
 
-    auto domain = rcu::qsbr::create("tables", most_workers());
+    auto domain = rcu::qsbr::create("tables", max_workers());
     if (!domain) return tl::unexpected<error>(domain.error());
     rcu_ = std::move(*domain);
     auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);

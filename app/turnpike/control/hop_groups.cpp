@@ -73,7 +73,7 @@ uint32_t buckets_for(size_t members) noexcept {
     constexpr uint32_t least = 4096;
     if (members == 1) return 1;
     const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
-    return std::clamp(wanted, least, hop_group::most_buckets);
+    return std::clamp(wanted, least, hop_group::max_buckets);
 }
 
 hop_group::owned make_group(std::span<const group_member> members, const std::vector<bool>& able,

@@ -16,7 +16,7 @@ namespace {
 
 using packet::drop_reason;
 
-constexpr unsigned most_frames = 64;  ///< per TAP and iteration
+constexpr unsigned max_frames = 64;  ///< per TAP and iteration
 constexpr size_t longest_frame = 65536;
 constexpr uint64_t follow_ms = 5;          ///< notifications within this time are one change
 constexpr uint64_t learn_again_ms = 1000;  ///< retry interval
@@ -254,7 +254,7 @@ void host_stack::give_to(attached& a, packet_in_hand p) noexcept {
 
 void host_stack::take_frames(uint16_t place, attached& a) {
     const datapath::interface& by = s_.published.load(std::memory_order_relaxed)->interfaces[place];
-    for (unsigned n = 0; n < most_frames; ++n) {
+    for (unsigned n = 0; n < max_frames; ++n) {
         const size_t bytes = a.device.take(frame_);
         if (bytes == 0) return;
         rte_mbuf* m = bytes < sizeof(packet::ethernet_header)

@@ -22,7 +22,7 @@ constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},    {RTM_GETADDR, AF_
                                   {RTM_GETNEXTHOP, AF_UNSPEC}, {RTM_GETROUTE, AF_INET},
                                   {RTM_GETROUTE, AF_INET6}};
 constexpr uint64_t again_ms = 1000;        ///< minimum interval of dumps
-constexpr unsigned most_at_a_time = 4096;  ///< datagrams per iteration of control
+constexpr unsigned max_at_once = 4096;  ///< datagrams per iteration of control
 
 }  // namespace
 
@@ -110,7 +110,7 @@ bool kernel_follower::follow(uint64_t now_ms) {
     // Wait for the end of the current dump: the kernel runs one per socket.
 
     if (next_ && interrupted_ && sequence_ == 0 && now_ms >= may_begin_ms_) begin(now_ms);
-    for (unsigned n = 0; n < most_at_a_time; ++n) {
+    for (unsigned n = 0; n < max_at_once; ++n) {
         const auto got = socket_.receive(buffer_);
         if (!got) {
             lost();

@@ -13,11 +13,11 @@ using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addresses are tentative
 
-neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
+neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
                        neighbour_actions actions)
     : hops_(hops),
       host_routes_(host_routes),
-      most_held_(most_held),
+      max_held_(max_held),
       actions_(std::move(actions)),
       interfaces_(datapath::max_interfaces) {}
 
@@ -176,7 +176,7 @@ void neighbours::hold(entry& e, rte_mbuf* packet) {
     e.held.reserve(e.held.size() + 1);
     waiting_.push_back({packet, &e});
     e.held.push_back(std::prev(waiting_.end()));
-    if (waiting_.size() <= most_held_) return;
+    if (waiting_.size() <= max_held_) return;
     const auto [oldest, whose] = waiting_.front();
     std::erase(whose->held, waiting_.begin());
     waiting_.pop_front();

@@ -84,8 +84,8 @@ struct neighbour_claim {
 /// Threads  control. Times in milliseconds of a monotonic clock.
 class neighbours : public owner {
   public:
-    /// most_held  maximum of waiting packets, for all neighbours together
-    neighbours(next_hops& hops, route_tables& host_routes, uint32_t most_held,
+    /// max_held  maximum of waiting packets, for all neighbours together
+    neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
                neighbour_actions actions);
     ~neighbours() override;
 
@@ -203,7 +203,7 @@ class neighbours : public owner {
 
     next_hops& hops_;
     route_tables& host_routes_;
-    const uint32_t most_held_;
+    const uint32_t max_held_;
     neighbour_actions actions_;
     state::neighbour_limits limits_{};
     std::map<key, std::unique_ptr<entry>> entries_;

@@ -115,7 +115,7 @@ observe::mempool_report facts_of(rte_mempool& pool) {
     out.overhead = cache::overhead_of(pool);
     for (const auto& [level, name] : {std::pair{1u, "l1d"}, std::pair{2u, "l2"}})
         if (const auto* l = caches.find(level))
-            out.set_max_over_mean[name] = cache::measured(*l, objects, hot).most_over_mean();
+            out.set_max_over_mean[name] = cache::measured(*l, objects, hot).max_over_mean();
     out.low_water = rte_mempool_avail_count(&pool);
     out.buffers = pool.size;
     out.buffer_size = rte_pktmbuf_data_room_size(&pool);

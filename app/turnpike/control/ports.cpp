@@ -207,7 +207,7 @@ class ports::staged_ports : public staged {
             .mtu = r.wanted->mtu,
             .rx_queues = r.wanted->rx_queues,
             .tx_queues = std::max<uint16_t>(1, static_cast<uint16_t>(senders_to(r.name).size())),
-            .tx_queues_wanted = static_cast<uint16_t>(most_workers()),
+            .tx_queues_wanted = static_cast<uint16_t>(max_workers()),
             .descriptors = r.wanted->descriptors,
             .promiscuous = takes_all(after_, std::string(r.name)),
             .several_buffers = several_buffers_,

@@ -27,7 +27,7 @@ std::string_view text_of(unresolved why) noexcept {
     }
     return "";
 }
-static_assert(most_recursions == 8);  // the number in the error text
+static_assert(max_recursions == 8);  // the number in the error text
 
 namespace {
 
@@ -56,7 +56,7 @@ class gathered_ways {
         for (recursive_way& w : ways_) {
             if (!out.empty() && name_of_way(out.back()) == name_of_way(w))
                 out.back().part += w.part;
-            else if (out.size() < state::most_route_members)
+            else if (out.size() < state::max_route_members)
                 out.push_back(std::move(w));
         }
         double all = 0;
@@ -116,7 +116,7 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
         left.push_back(&one);
     }
     // Each round resolves the gateways whose next gateways were resolved in earlier rounds.
-    for (unsigned depth = 0; depth < most_recursions && !left.empty(); ++depth) {
+    for (unsigned depth = 0; depth < max_recursions && !left.empty(); ++depth) {
         std::set<ip_address> open;
         for (const auto* one : left) open.insert(one->first);
         later.clear();

@@ -33,7 +33,7 @@ enum class unresolved : uint8_t {
 [[nodiscard]] std::string_view text_of(unresolved why) noexcept;
 
 /// Maximum depth of recursion. A longer path is a configuration error or a loop.
-inline constexpr unsigned most_recursions = 8;
+inline constexpr unsigned max_recursions = 8;
 
 /// One of a gateway's next hops.
 struct recursive_way {
@@ -61,13 +61,13 @@ struct resolved_gateway {
 using resolved_gateways = std::map<ip_address, resolved_gateway>;
 
 /// matches  of all gateways, including those of `next`
-/// A gateway is resolved if each path from it has at most most_recursions recursive routes; so a
+/// A gateway is resolved if each path from it has at most max_recursions recursive routes; so a
 /// gateway in a loop, or leading into one, is unresolved. If a route has several gateways, the
 /// resolved ones are used. Throws std::bad_alloc
 [[nodiscard]] resolved_gateways resolve(const std::map<ip_address, longest_match>& matches);
 
 /// The next hops of a target: its gateways' next hops, by their weights, without duplicates, in a
-/// fixed order, at most state::most_route_members; dropping ones only if all drop. Shares are
+/// fixed order, at most state::max_route_members; dropping ones only if all drop. Shares are
 /// scaled to integers up to 65,535. Empty: no gateway is resolved.
 [[nodiscard]] std::vector<recursive_way> ways_of(const state::route_target& target,
                                                  const resolved_gateways& gateways);

@@ -171,7 +171,7 @@ json show_memory(controller& c, const request_fields& f) {
         return b.table() == nullptr ? json(nullptr)
                                     : json{{"stations", b.stations()},
                                            {"bytes", b.table()->stats().bytes},
-                                           {"limit", datapath::most_stations}};
+                                           {"limit", datapath::max_stations}};
     };
     uint64_t acl_bytes = 0;
     const observe::report r = c.report();

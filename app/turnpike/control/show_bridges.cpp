@@ -161,7 +161,7 @@ json show_bridges(controller& c, const request_fields& f) {
 json show_fdb(controller& c, const request_fields& f) {
     f.expect("bridge port vlan mac from most");
     const bridges::which wanted = which_of(c, f);
-    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::most_stations));
+    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::max_stations));
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
     c.switching().for_each(from, [&](uint32_t number, const known_station& s) {

@@ -16,7 +16,7 @@ namespace {
 using datapath::packet_trace, datapath::trace_step, datapath::stage;
 using nlohmann::json;
 
-constexpr uint64_t most_traced = 1000;
+constexpr uint64_t max_traced = 1000;
 
 std::string hex(std::span<const uint8_t> bytes) {
     std::string out;
@@ -238,7 +238,7 @@ bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) 
 json start_trace(controller& c, const request_fields& f) {
     f.expect("packets port address dropped");
     datapath::trace_wish wish;
-    wish.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, most_traced));
+    wish.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, max_traced));
     if (f.has("port")) wish.port = port_of(c, f);
     if (f.has("address")) wish.address = parsed(parse_address(f.text("address")), "address");
     wish.dropped = f.truth_or("dropped", false);
@@ -250,7 +250,7 @@ json show_trace(controller& c, const request_fields& f) {
     f.expect("from most");
     constexpr uint64_t page = 32;  // traces of one or two kilobytes each
     const auto all = c.tracing().written();
-    const uint64_t from = f.number_or("from", 0, 0, most_traced),
+    const uint64_t from = f.number_or("from", 0, 0, max_traced),
                    most = f.number_or("most", page, 1, page);
     const uint64_t end = std::min<uint64_t>(all.size(), from + most);
     json list = json::array();

@@ -23,7 +23,7 @@ using nlohmann::json;
 
 /// DPDK truncates replies at 16 KiB without an error: our JSON is a little shorter than DPDK's
 /// encoding.
-constexpr size_t most_bytes = 12 * 1024;
+constexpr size_t max_bytes = 12 * 1024;
 
 struct endpoint {
     const char* command;
@@ -127,7 +127,7 @@ json arranged(const endpoint& e, json shown, const std::string& only) {
         else if (only.empty())
             out[free_name(out, name)] = std::move(flat);
     }
-    if (out.dump().size() <= most_bytes) return out;
+    if (out.dump().size() <= max_bytes) return out;
     json names = json::array();
     for (const auto& [name, one] : things.items()) names.push_back(name);
     return names;

@@ -81,7 +81,7 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
     return lcores;
 }
 
-uint32_t most_workers() noexcept { return std::max(rte_lcore_count(), 2U) - 1; }
+uint32_t max_workers() noexcept { return std::max(rte_lcore_count(), 2U) - 1; }
 
 /// A worker without queues.
 result<void> workers::make_seat(unsigned lcore) {

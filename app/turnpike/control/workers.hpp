@@ -33,7 +33,7 @@ inline constexpr uint32_t control_rings = 3, control_ring_packets = 1023;
 [[nodiscard]] result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
                                                           const std::string& file);
 /// Maximum number of workers: EAL's lcores without the main one, at least one.
-[[nodiscard]] uint32_t most_workers() noexcept;
+[[nodiscard]] uint32_t max_workers() noexcept;
 
 /// Threads  control.
 class workers : public owner {

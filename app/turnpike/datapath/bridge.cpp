@@ -29,7 +29,7 @@ bridge_books::bridge_books(rte_ring* learnt)
       storm_(zeroed<uint64_t>(max_interfaces * flood_kinds)),
       told_(zeroed<told>(told_places)),
       found_(zeroed<source>(found_slots)),
-      domains_(zeroed<domain_counters>(most_domains)) {
+      domains_(zeroed<domain_counters>(max_domains)) {
     talking_.store(maps_.get(), std::memory_order_relaxed);
 }
 

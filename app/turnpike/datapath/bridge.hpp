@@ -34,9 +34,9 @@ namespace turnpike::datapath {
 /// Limits over all bridges. Domains 1 to 4095 belong to bridges without VLAN filtering; a
 /// VLAN-aware bridge has 4096 domains, one per VLAN ID.
 inline constexpr uint32_t domains_of_bridge = 4096;
-inline constexpr uint32_t most_domains = 65536;
-inline constexpr uint32_t vlan_bridges_max = most_domains / domains_of_bridge - 1;
-inline constexpr uint32_t most_stations = 1u << 20;
+inline constexpr uint32_t max_domains = 65536;
+inline constexpr uint32_t vlan_bridges_max = max_domains / domains_of_bridge - 1;
+inline constexpr uint32_t max_stations = 1u << 20;
 
 /// FDB key: MAC address in the low 48 bits, first byte lowest, and domain in the high 16.
 using station_key = uint64_t;
@@ -80,7 +80,7 @@ class station {
     [[nodiscard]] constexpr bool fixed() const noexcept { return (value_ >> 10 & 1) != 0; }
     /// Dampened after too many moves: frames from this source on other interfaces are dropped.
     [[nodiscard]] constexpr bool held() const noexcept { return (value_ >> 11 & 1) != 0; }
-    /// Below most_stations; bit number in the maps of active entries.
+    /// Below max_stations; bit number in the maps of active entries.
     [[nodiscard]] constexpr uint32_t number() const noexcept { return value_ >> 12; }
 
   private:
@@ -137,7 +137,7 @@ enum class reserved_choice : uint8_t { drop, flood, punt };
 /// Storm control per worker and class: a token bucket in TSC cycles.
 struct storm_limit {
     uint64_t cycles_per_packet = 0;  ///< 0: no limit
-    uint64_t most_cycles = 0;        ///< burst size
+    uint64_t max_cycles = 0;        ///< burst size
 };
 
 struct alignas(64) bridge_member {
@@ -295,9 +295,9 @@ class bridge_books {
     /// Storm control: whether one more packet of this class from this member may be flooded.
     bool take(uint16_t place, flood_kind kind, const storm_limit& limit, uint64_t now) noexcept {
         uint64_t& until = storm_[place * flood_kinds + static_cast<size_t>(kind)];
-        // The bucket is full at `until - most_cycles` and empty at `until`.
+        // The bucket is full at `until - max_cycles` and empty at `until`.
         const uint64_t from = until > now ? until : now;
-        if (from - now > limit.most_cycles) return false;
+        if (from - now > limit.max_cycles) return false;
         until = from + limit.cycles_per_packet;
         return true;
     }
@@ -310,7 +310,7 @@ class bridge_books {
     [[nodiscard]] const domain_counters& domain(uint16_t d) const noexcept { return domains_[d]; }
     [[nodiscard]] uint64_t not_told() const noexcept { return not_told_.read(); }
 
-    static constexpr size_t map_words = most_stations / 64;
+    static constexpr size_t map_words = max_stations / 64;
 
   private:
     static constexpr size_t told_places = 1024, found_slots = 32768;

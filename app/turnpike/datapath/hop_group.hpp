@@ -17,13 +17,13 @@
 namespace turnpike::datapath {
 
 struct hop_group {
-    static constexpr size_t most_members = 256;
-    static constexpr uint32_t most_buckets = 65536;
+    static constexpr size_t max_members = 256;
+    static constexpr uint32_t max_buckets = 65536;
 
     uint32_t mask = 0;  ///< number of buckets, a power of two, minus one
     uint32_t members = 0;
     /// by member: indices of next hops of kind adjacency, glean or drop
-    std::array<uint32_t, most_members> hop{};
+    std::array<uint32_t, max_members> hop{};
 
     [[nodiscard]] uint32_t choose(uint32_t hash) const noexcept {
         return hop[bucket()[hash & mask]];

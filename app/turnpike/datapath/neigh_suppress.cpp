@@ -99,10 +99,10 @@ class listening {
     }
     /// Send a copy to control. False: rate limit, or no buffer.
     bool tell(uint32_t i) noexcept {
-        constexpr uint32_t most_bytes = 512;  // enough for every message that is accepted
+        constexpr uint32_t max_bytes = 512;  // enough for every message that is accepted
         if (c_.walking == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
         rte_mbuf* const m = b_.packet[i];
-        rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, most_bytes));
+        rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
         if (copy == nullptr) return false;
         if ((b_.tag_in_frame >> i & 1) != 0) take_tag_off(copy);
         c_.counters[b_.in_port].originated.add(1);

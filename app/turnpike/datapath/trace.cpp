@@ -24,7 +24,7 @@ trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets)
     packet_trace& t = *c.traced;
     const bool made = is_made(c, b);
     if (made && (t.steps == 0 || begins(t.step[t.steps - 1U], ran, b))) ++t.copies;
-    if (t.steps == packet_trace::most_steps) {
+    if (t.steps == packet_trace::max_steps) {
         t.cut = true;
         return nullptr;
     }
@@ -117,7 +117,7 @@ const std::array<stage_row, stages> explained_table = explained_stages();
 
 void packet_trace::lead::take(const rte_mbuf* m) noexcept {
     frame_bytes = m->pkt_len;
-    kept = static_cast<uint16_t>(std::min<size_t>(m->data_len, most_bytes));
+    kept = static_cast<uint16_t>(std::min<size_t>(m->data_len, max_bytes));
     std::memcpy(bytes.data(), rte_pktmbuf_mtod(m, const uint8_t*), kept);
 }
 

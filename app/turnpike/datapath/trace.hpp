@@ -35,12 +35,12 @@ struct trace_step {
 };
 
 struct packet_trace {
-    static constexpr size_t most_steps = 48, most_bytes = 128;
+    static constexpr size_t max_steps = 48, max_bytes = 128;
     /// The first bytes of a frame.
     struct lead {
         uint32_t frame_bytes = 0;  ///< length of the whole frame; 0: no frame
         uint16_t kept = 0;
-        std::array<uint8_t, most_bytes> bytes;
+        std::array<uint8_t, max_bytes> bytes;
 
         void take(const rte_mbuf* m) noexcept;
         [[nodiscard]] std::span<const uint8_t> span() const noexcept {
@@ -52,7 +52,7 @@ struct packet_trace {
     uint16_t port = 0, queue = 0;
     uint8_t steps = 0, copies = 0;
     bool cut = false;  ///< the trace has more steps than fit
-    std::array<trace_step, most_steps> step;
+    std::array<trace_step, max_steps> step;
     lead came, left;  ///< as received; as sent (the packet itself, not copies)
 
     void begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) noexcept;

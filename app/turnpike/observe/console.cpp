@@ -33,7 +33,7 @@ void console::line(log_line l) noexcept {
     try {
         if (shared_ == nullptr) return write_log_line(l);
         const std::lock_guard hold(shared_->lock);
-        if (shared_->lines.size() < most_lines)
+        if (shared_->lines.size() < max_lines)
             shared_->lines.push_back(std::move(l));
         else
             ++shared_->lines_lost;

@@ -38,7 +38,7 @@ class console {
     bool finish(std::chrono::milliseconds patience) noexcept;
 
   private:
-    static constexpr size_t most_lines = 1024;
+    static constexpr size_t max_lines = 1024;
     /// Shared with the thread, which may outlive the console if write() blocks.
     struct shared {
         std::mutex lock;

@@ -373,7 +373,7 @@ size_t rules_of(const editing& now, const reader& from) {
 result<void> edit(desired& into, std::string_view list) {
     constexpr size_t most = 65536;
     // Sum of all edits: 40 million block the control thread for 0.4 s.
-    constexpr size_t most_rules = 50'000'000;
+    constexpr size_t max_rules = 50'000'000;
     const auto root = yaml::parse_yaml(list, source_name, "do");
     if (!root) return tl::unexpected<error>(root.error());
     try {
@@ -385,7 +385,7 @@ result<void> edit(desired& into, std::string_view list) {
         for (const reader& one : edits) {
             make_edit(now, one);
             rules += rules_of(now, one);
-            if (rules > most_rules)
+            if (rules > max_rules)
                 refuse(one, EINVAL,
                        "so many changes of single rules in a list so long would hold up all else; "
                        "replace the list's rules instead");

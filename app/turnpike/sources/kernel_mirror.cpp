@@ -212,8 +212,8 @@ std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) co
         const auto there = std::find_if(
             out.members.begin(), out.members.end(),
             [&](const state::route_member& m) { return m.via == h.via && m.interface == *name; });
-        if (there == out.members.end() && out.members.size() < state::most_route_members)
-            out.members.push_back({h.via, *name, std::min(h.weight, state::most_member_weight)});
+        if (there == out.members.end() && out.members.size() < state::max_route_members)
+            out.members.push_back({h.via, *name, std::min(h.weight, state::max_member_weight)});
     }
     if (!state::arrange_members(out.members)) return std::nullopt;
     return out;

@@ -85,9 +85,9 @@ class line_words {
             const auto [end, error] =
                 std::from_chars(value.data(), value.data() + value.size(), now_.weight);
             if (error != std::errc{} || end != value.data() + value.size() || now_.weight == 0 ||
-                now_.weight > state::most_member_weight)
+                now_.weight > state::max_member_weight)
                 return refuse(fmt::format("weight should be a number from 1 to {}, not '{}'",
-                                          state::most_member_weight, value.substr(0, 80)));
+                                          state::max_member_weight, value.substr(0, 80)));
         } else if (is_one(with_value, word)) {
             take_word(left_);
         } else if (word == "onlink") {

@@ -14,8 +14,8 @@ namespace turnpike::sources {
 namespace {
 
 // Per call: it is part of a round of the control thread, which delays punted packets.
-constexpr int most_events = 8;
-constexpr int most_accepted = 8;
+constexpr int max_events = 8;
+constexpr int max_accepted = 8;
 constexpr size_t read_bytes = 64 * 1024, write_bytes = 256 * 1024;
 
 constexpr std::chrono::seconds between_lines{1};
@@ -103,8 +103,8 @@ void line_socket::serve() noexcept {
 }
 
 void line_socket::look() {
-    std::array<epoll_event, most_events> events;
-    const int n = ::epoll_wait(epoll_.get(), events.data(), most_events, 0);
+    std::array<epoll_event, max_events> events;
+    const int n = ::epoll_wait(epoll_.get(), events.data(), max_events, 0);
     if (n <= 0 && clients_.empty() && unsaid_ == 0) return;
     now_ = clock::now();
     if (unsaid_ != 0 && now_ - said_ >= between_lines) {
@@ -133,7 +133,7 @@ void line_socket::look() {
 }
 
 bool line_socket::accept_some() {
-    for (int i = 0; i < most_accepted; ++i) {
+    for (int i = 0; i < max_accepted; ++i) {
         owned_fd fd(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd.get() < 0) return false;
         adopt(std::move(fd));

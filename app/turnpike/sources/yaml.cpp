@@ -96,7 +96,7 @@ state::control_plane read_control_plane(const reader& from) {
 
 /// Relative to the configuration's folder.
 state::pcie_profiles read_profiles(const reader& from, const std::string& name) {
-    constexpr size_t most_bytes = 1u << 20;
+    constexpr size_t max_bytes = 1u << 20;
     state::pcie_profiles out;
     out.file = std::filesystem::absolute(std::filesystem::path(name).parent_path() / from.text())
                    .lexically_normal()
@@ -104,7 +104,7 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
     auto text = yaml::read_file(out.file);
     if (!text)
         from.refuse(fmt::format("is {}, which cannot be read: {}", out.file, text.error().text));
-    if (text->size() > most_bytes)
+    if (text->size() > max_bytes)
         from.refuse(fmt::format("is {}, which is longer than 1 MiB", out.file));
     out.text = std::move(*text);
     return out;

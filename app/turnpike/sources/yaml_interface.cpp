@@ -11,7 +11,7 @@ namespace turnpike::sources {
 namespace {
 
 /// A router is master of few VRRP groups; each address in a burst costs a comparison pass.
-constexpr size_t most_macs = 16;
+constexpr size_t max_macs = 16;
 
 std::vector<mac_address> read_macs(const yaml::reader& from) {
     std::vector<mac_address> out;
@@ -21,8 +21,8 @@ std::vector<mac_address> read_macs(const yaml::reader& from) {
             one.refuse("is " + mac.text() + " again");
         out.push_back(mac);
     }
-    if (out.size() > most_macs)
-        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), most_macs));
+    if (out.size() > max_macs)
+        from.refuse(fmt::format("has {} MAC addresses; the maximum is {}", out.size(), max_macs));
     return out;
 }
 

@@ -197,7 +197,7 @@ state::route_member read_member(const reader& from, const ip_prefix& to, const d
     }
     if (from.has("onlink")) out.onlink = from.at("onlink").truth();
     out.interface = read_interface(in, find, from, "via", *out.via, out.onlink);
-    out.weight = from.number_or("weight", out.weight, 1, state::most_member_weight);
+    out.weight = from.number_or("weight", out.weight, 1, state::max_member_weight);
     return out;
 }
 
@@ -213,7 +213,7 @@ state::route_member read_beyond(const reader& from, const ip_prefix& to) {
             from.at(key).refuse(
                 "says on which link the gateway is, and recursive that other routes do: one of "
                 "them");
-    out.weight = from.number_or("weight", out.weight, 1, state::most_member_weight);
+    out.weight = from.number_or("weight", out.weight, 1, state::max_member_weight);
     return out;
 }
 

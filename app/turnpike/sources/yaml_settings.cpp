@@ -42,9 +42,9 @@ state::ecmp read_ecmp(const reader& from, state::ecmp out) {
                 port.refuse(fmt::format("names UDP port {} twice", number));
             out.vxlan_ports.push_back(number);
         }
-        if (out.vxlan_ports.empty() || out.vxlan_ports.size() > packet::most_vxlan_ports)
+        if (out.vxlan_ports.empty() || out.vxlan_ports.size() > packet::max_vxlan_ports)
             ports.refuse(fmt::format("names {} UDP ports; 1 to {} can be told to be VXLAN's",
-                                     out.vxlan_ports.size(), packet::most_vxlan_ports));
+                                     out.vxlan_ports.size(), packet::max_vxlan_ports));
     }
     return out;
 }

@@ -51,7 +51,7 @@ ip_address read_remote(const reader& from, bool by_interface) {
 }  // namespace
 
 void read_tunnel(const reader& from, desired& into, bool replace) {
-    constexpr uint64_t least_mtu = 68, most_mtu = 65'000;
+    constexpr uint64_t least_mtu = 68, max_mtu = 65'000;
     constexpr uint16_t usual_mtu = 1500;
     from.expect_map({"name", "vni", "local", "remote", "interface", "udp_port", "vrf", "mtu", "ttl",
                      "dscp", "dont_fragment", "checksum", "ignore_reserved", "acl"});
@@ -72,7 +72,7 @@ void read_tunnel(const reader& from, desired& into, bool replace) {
     t.udp_port = from.number_or("udp_port", t.udp_port, 1, 65'535);
     if (from.has("vrf")) t.vrf = read_vrf_of(from.at("vrf"));
     t.mtu =
-        from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, most_mtu);
+        from.number_or("mtu", static_cast<uint16_t>(usual_mtu - t.overhead()), least_mtu, max_mtu);
     // At most 254: stage ip_forward decrements it (datapath/stages/vxlan_output.cpp).
     t.ttl = from.number_or("ttl", t.ttl, 1, 254);
     if (from.has("dscp")) {

@@ -9,7 +9,7 @@ namespace turnpike::state {
 namespace {
 
 /// Bridge domains are 16 bits wide (datapath/bridge.hpp).
-constexpr size_t most_with_vlans = 15, most_without = 4095;
+constexpr size_t max_ports_with_vlans = 15, max_without = 4095;
 
 result<void> refuse(const bridge& b, std::string text) {
     return fail(EINVAL, b.where.text, std::move(text));
@@ -108,10 +108,10 @@ result<void> check_bridges(const desired& in) {
     for (const auto& [name, b] : in.bridges) {
         if (auto good = check_bridge(in, name, b); !good) return good;
         ++(b.looks_at_vlans() ? with : without);
-        if (with > most_with_vlans || without > most_without)
+        if (with > max_ports_with_vlans || without > max_without)
             return refuse(b, fmt::format("bridge '{}' is one more than {} {}", name,
-                                         with > most_with_vlans ? most_with_vlans : most_without,
-                                         with > most_with_vlans ? "that look at VLANs"
+                                         with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
+                                         with > max_ports_with_vlans ? "that look at VLANs"
                                                                 : "that do not look at VLANs"));
     }
     return {};

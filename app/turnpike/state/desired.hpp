@@ -192,7 +192,7 @@ struct icmp {
 struct ecmp {
     packet::flow_fields hash = packet::flow_fields::flow;
     std::optional<uint64_t> seed{};  ///< none: derived from the first port's MAC address
-    /// UDP ports that `inner` treats as VXLAN; at least one, at most packet::most_vxlan_ports.
+    /// UDP ports that `inner` treats as VXLAN; at least one, at most packet::max_vxlan_ports.
     std::vector<uint16_t> vxlan_ports{packet::vxlan_port};
     bool operator==(const ecmp&) const = default;
 };

@@ -89,10 +89,10 @@ result<void> check_recursive(const ip_address& via) {
 
 result<void> arrange_members(std::vector<route_member>& members) {
     if (members.empty()) return fail(EINVAL, "", "names no next hop");
-    if (members.size() > most_route_members)
+    if (members.size() > max_route_members)
         return fail(
             EINVAL, "",
-            fmt::format("has {} next hops; {} are the most", members.size(), most_route_members));
+            fmt::format("has {} next hops; {} are the most", members.size(), max_route_members));
     const bool several = members.size() > 1;
     if (several &&
         std::any_of(members.begin(), members.end(), [](const auto& m) { return !m.via; }))

@@ -26,8 +26,8 @@ enum class route_type : uint8_t { unicast, blackhole, unreachable, prohibit, loc
 inline constexpr std::string_view route_type_names[] = {"unicast", "blackhole", "unreachable",
                                                         "prohibit", "local"};
 
-inline constexpr size_t most_route_members = 256;
-inline constexpr uint16_t most_member_weight = 256;
+inline constexpr size_t max_route_members = 256;
+inline constexpr uint16_t max_member_weight = 256;
 
 /// A next hop: a neighbour or an on-link interface; of a recursive route a gateway, without an interface.
 struct route_member {

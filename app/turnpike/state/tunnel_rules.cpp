@@ -11,7 +11,7 @@
 namespace turnpike::state {
 namespace {
 
-constexpr size_t most_ends = 255;  ///< local ends per family (datapath/tunnel.hpp)
+constexpr size_t max_ends = 255;  ///< local ends per family (datapath/tunnel.hpp)
 
 result<void> refuse(const tunnel& t, std::string text) {
     return fail(EINVAL, t.where.text, std::move(text));
@@ -121,11 +121,11 @@ result<void> check_tunnels(const desired& in) {
                                name, there->second));
         ends[t.local.v6].emplace(t.vrf, t.local, t.udp_port);
         if (t.to_group()) ends[t.local.v6].emplace(t.vrf, t.remote, t.udp_port);
-        if (ends[t.local.v6].size() > most_ends)
+        if (ends[t.local.v6].size() > max_ends)
             return refuse(
                 t, fmt::format("tunnel '{}' ends at one more than {} addresses and ports of ours "
                                "and groups",
-                               name, most_ends));
+                               name, max_ends));
     }
     return {};
 }

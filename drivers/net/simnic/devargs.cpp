@@ -11,7 +11,7 @@ namespace turnpike::simnic {
 namespace {
 
 constexpr uint32_t longest_generated_bytes = max_frame_bytes + fcs_bytes;
-constexpr uint32_t most_flows = 1u << 24;
+constexpr uint32_t max_flows = 1u << 24;
 
 bool read_size(std::string_view text, traffic& t) {
     if (text == "imix") {
@@ -133,11 +133,11 @@ constexpr std::array table{
              [](std::string_view v, device_arguments& a) { return read_size(v, a.traffic); }},
     argument{"l2flows", "1 to 16777216 flows by MAC addresses", generator,
              [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_flows);
+                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l2_flows);
              }},
     argument{"l2peers", "1 to 16777216 destinations of l2flows", generator,
              [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l2_peers);
+                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l2_peers);
              }},
     argument{"draw", "turn or zipf", generator,
              [](std::string_view v, device_arguments& a) {
@@ -150,7 +150,7 @@ constexpr std::array table{
              }},
     argument{"l3flows", "1 to 16777216 flows by IP addresses", generator,
              [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, most_flows, a.traffic.l3_flows);
+                 return read_number<uint32_t>(v, 1, max_flows, a.traffic.l3_flows);
              }},
     argument{"ip", "4 or 6", generator,
              [](std::string_view v, device_arguments& a) {

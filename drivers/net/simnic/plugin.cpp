@@ -19,7 +19,7 @@ int log_type = ethdev::first_log_type;
 
 namespace {
 
-constexpr uint16_t most_generators = 16;  // checker::sources
+constexpr uint16_t max_generators = 16;  // checker::sources
 
 /// A port's default MAC address: locally administered, "SN", the port's number.
 packet::mac_address made_mac(uint16_t port) noexcept {
@@ -33,7 +33,7 @@ result<std::unique_ptr<wire>> make_wire(const device& d, const std::string& name
     const pace paced(per_byte, a.traffic.rate_pps > 0 ? hz / a.traffic.rate_pps : 0);
     switch (a.wire) {
         case wire_kind::gen: {
-            if (port >= most_generators)
+            if (port >= max_generators)
                 return fail(EINVAL, "wire=gen",
                             "only ports 0 to 15 can have a generator; this is port " +
                                 std::to_string(port));

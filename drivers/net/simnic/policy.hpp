@@ -38,7 +38,7 @@ struct policy {
 };
 
 /// Maximum fetched descriptors that the device can hold.
-inline constexpr uint32_t most_fetched = 64;
+inline constexpr uint32_t max_fetched = 64;
 
 /// Profiles that an Intel-style ring can emulate, for messages.
 inline constexpr std::string_view emulated_profiles = "ixgbe, i40e, ice, e1000, igb, niantic-dpdk";

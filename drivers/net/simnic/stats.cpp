@@ -78,7 +78,7 @@ std::vector<named_count> all_counts(rte_eth_dev* dev) {
     all.push_back({"tx_refused_length", frames.length});
     all.push_back({"link_tx_lost", nic.link_tx_lost.read()});
     append_pcie(all, dev);
-    std::array<wire_count, most_wire_counts> of_wire;
+    std::array<wire_count, max_wire_counts> of_wire;
     const size_t n = nic.line().counts(of_wire);
     for (const wire_count& c : std::span(of_wire).first(n)) {
         // A flapping wire counts its losses itself; add them.

@@ -10,7 +10,7 @@
 namespace turnpike::xsk {
 namespace {
 
-constexpr uint32_t most_queues = 256;
+constexpr uint32_t max_queues = 256;
 
 struct argument {
     std::string_view name;
@@ -44,7 +44,7 @@ constexpr std::array table{
              }},
     argument{"queues", "number of queues of the interface, 1 to 256",
              [](std::string_view v, device_arguments& a) {
-                 return read_number<uint32_t>(v, 1, most_queues, a.queues);
+                 return read_number<uint32_t>(v, 1, max_queues, a.queues);
              }},
     argument{"start_queue", "the first of the interface's queues, 0 to 65535",
              [](std::string_view v, device_arguments& a) {

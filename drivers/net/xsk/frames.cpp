@@ -27,7 +27,7 @@ result<frame_layout> layout_of(rte_mempool& pool) {
                                 " (make the pool with a data room of that or more)");
     frame_layout out{
         .pool = &pool,
-        .chunk_bytes = std::min(buffer, most_chunk_bytes),
+        .chunk_bytes = std::min(buffer, max_chunk_bytes),
         .mbuf_to_buffer = static_cast<uint32_t>(sizeof(rte_mbuf)) + rte_pktmbuf_priv_size(&pool)};
     uintptr_t first = UINTPTR_MAX, last = 0;
     uint64_t used = 0;

@@ -24,8 +24,8 @@ namespace turnpike::xsk {
 
 inline constexpr uint32_t xdp_headroom_bytes = 256;  // XDP_PACKET_HEADROOM of linux/bpf.h
 /// Maximum segments of a frame to send. net/xdp/xsk.c: one linear part and MAX_SKB_FRAGS (17) more.
-inline constexpr uint32_t most_frame_parts = 17;
-inline constexpr uint32_t least_chunk_bytes = 2048, most_chunk_bytes = 4096;
+inline constexpr uint32_t max_frame_parts = 17;
+inline constexpr uint32_t least_chunk_bytes = 2048, max_chunk_bytes = 4096;
 
 inline constexpr uint64_t buffer_of(uint64_t address) noexcept {
     return address & XSK_UNALIGNED_BUF_ADDR_MASK;

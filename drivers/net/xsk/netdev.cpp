@@ -18,7 +18,7 @@ namespace {
 constexpr char family_name[] = "netdev";
 constexpr uint8_t command_get = 1;     // NETDEV_CMD_DEV_GET
 constexpr uint16_t by_ifindex = 1;     // NETDEV_A_DEV_IFINDEX
-constexpr uint16_t most_segments = 4;  // NETDEV_A_DEV_XDP_ZC_MAX_SEGS
+constexpr uint16_t max_segments = 4;  // NETDEV_A_DEV_XDP_ZC_MAX_SEGS
 constexpr uint8_t command_version = 1;
 
 using answer = std::array<std::byte, 8192>;
@@ -82,7 +82,7 @@ uint32_t zero_copy_parts(unsigned ifindex) noexcept {
     if (family == 0) return 0;
     const auto index = static_cast<uint32_t>(ifindex);
     return number_of<uint32_t>(netlink_attribute(
-        ask(fd.get(), family, command_get, by_ifindex, &index, sizeof index, into), most_segments));
+        ask(fd.get(), family, command_get, by_ifindex, &index, sizeof index, into), max_segments));
 }
 
 }  // namespace turnpike::xsk

@@ -11,7 +11,7 @@ namespace turnpike::xsk {
 namespace {
 
 // With buffers of the minimum UMEM chunk size.
-constexpr uint32_t max_frame_bytes = most_frame_parts * (least_chunk_bytes - xdp_headroom_bytes);
+constexpr uint32_t max_frame_bytes = max_frame_parts * (least_chunk_bytes - xdp_headroom_bytes);
 constexpr uint32_t fcs_bytes = 4;
 
 /// Log an error and convert it to a negative errno. Exceptions must not propagate into DPDK.

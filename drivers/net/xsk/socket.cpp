@@ -99,9 +99,9 @@ result<std::unique_ptr<socket>> socket::open(const socket_settings& s) {
     made->zero_copy_ = getsockopt(made->fd(), SOL_XDP, XDP_OPTIONS, &options, &bytes) == 0 &&
                        (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
     if (s.multi_buffer)
-        made->most_parts_ = made->zero_copy_ ? std::clamp(zero_copy_parts(s.ifindex),
-                                                          least_zero_copy_parts, most_frame_parts)
-                                             : most_frame_parts;
+        made->max_parts_ = made->zero_copy_ ? std::clamp(zero_copy_parts(s.ifindex),
+                                                          least_zero_copy_parts, max_frame_parts)
+                                             : max_frame_parts;
     return made;
 }
 
@@ -156,7 +156,7 @@ result<void> socket::set_options() {
         // In copy mode one call sends 32 frames at most, and waits for room in the send buffer:
         // raise the budget to the ring's size. Kernels before 6.17 lack the option.
         (void)set_number(fd(), SOL_XDP, XDP_MAX_TX_SKB_BUDGET, s_.tx_entries);
-        const uint32_t send_buffer = s_.tx_entries * most_chunk_bytes;
+        const uint32_t send_buffer = s_.tx_entries * max_chunk_bytes;
         if (!set_number(fd(), SOL_SOCKET, SO_SNDBUFFORCE, send_buffer))
             (void)set_number(fd(), SOL_SOCKET, SO_SNDBUF, send_buffer);
     }
@@ -236,7 +236,7 @@ void wait_for_release(unsigned ifindex, uint32_t queue) noexcept {
         xdp_umem_reg umem{};
         umem.addr = reinterpret_cast<uintptr_t>(memory);
         umem.len = page;
-        umem.chunk_size = most_chunk_bytes;
+        umem.chunk_size = max_chunk_bytes;
         sockaddr_xdp address{};
         address.sxdp_family = AF_XDP;
         address.sxdp_flags = XDP_COPY;

@@ -44,7 +44,7 @@ class socket {
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
     [[nodiscard]] bool zero_copy() const noexcept { return zero_copy_; }
     /// Maximum descriptors of a frame to send.
-    [[nodiscard]] uint32_t most_parts() const noexcept { return most_parts_; }
+    [[nodiscard]] uint32_t max_parts() const noexcept { return max_parts_; }
     /// The socket shares the UMEM of another socket on the same pool.
     [[nodiscard]] bool shares() const noexcept { return shares_; }
     [[nodiscard]] const ring_memory& rx() const noexcept { return rx_.memory; }
@@ -73,7 +73,7 @@ class socket {
     owned_fd fd_{};
     mapping rx_{}, tx_{}, fill_{}, completion_{};
     bool zero_copy_ = false, shares_ = false;
-    uint32_t most_parts_ = 1;
+    uint32_t max_parts_ = 1;
 };
 
 /// Waits until the kernel and the NIC have released a closed socket on that queue, two seconds at

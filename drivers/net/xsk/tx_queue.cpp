@@ -39,7 +39,7 @@ bool passes(int code) noexcept {
 void tx_queue::attach(const socket& with, const frame_layout& frames) {
     frames_ = frames;
     in_kernel_ = frame_set(frames);
-    most_parts_ = with.most_parts();
+    max_parts_ = with.max_parts();
     tx_ = tx_ring(with.tx());
     completion_ = completion_ring(with.completion());
     fd_ = with.fd();
@@ -151,7 +151,7 @@ bool tx_queue::is_simple(const rte_mbuf* frame) const noexcept {
 /// The frame can be sent, in place or as a copy.
 bool tx_queue::sendable(const rte_mbuf* frame) const noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
-    return frame->pkt_len >= RTE_ETHER_HDR_LEN && frame->pkt_len <= most_parts_ * room;
+    return frame->pkt_len >= RTE_ETHER_HDR_LEN && frame->pkt_len <= max_parts_ * room;
 }
 
 uint32_t tx_queue::descriptors_of(const rte_mbuf* frame) const noexcept {
@@ -163,14 +163,14 @@ uint32_t tx_queue::descriptors_of(const rte_mbuf* frame) const noexcept {
             return 0;
         n += (m->data_len + chunk - 1) / chunk;
     }
-    return n <= most_parts_ ? n : 0;
+    return n <= max_parts_ ? n : 0;
 }
 
 /// Copy the frame into as few buffers of the pool as possible; nullptr: the pool is empty.
 rte_mbuf* tx_queue::copy(rte_mbuf* frame) noexcept {
     const uint32_t room = frames_.chunk_bytes - RTE_PKTMBUF_HEADROOM;
     const uint32_t n = (frame->pkt_len + room - 1) / room;
-    rte_mbuf* parts[most_frame_parts];
+    rte_mbuf* parts[max_frame_parts];
     if (rte_pktmbuf_alloc_bulk(frames_.pool, parts, n) != 0) {
         no_buffer.add(1);
         return nullptr;

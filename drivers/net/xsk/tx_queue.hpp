@@ -118,7 +118,7 @@ class tx_queue {
     completion_ring completion_{};
     frame_layout frames_{};
     frame_set in_kernel_{};
-    uint32_t most_parts_ = 1;  ///< maximum descriptors per frame
+    uint32_t max_parts_ = 1;  ///< maximum descriptors per frame
     uint32_t free_ = 0;        ///< descriptors that can be posted
     uint32_t written_ = 0;     ///< descriptors written to this block
     bool chained_ = false;     ///< some mbuf had a next segment

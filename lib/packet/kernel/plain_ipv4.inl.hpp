@@ -85,8 +85,8 @@ inline V is_plain(const columns<V>& c, V frame_bytes, const station<V>& us) noex
     const V sum = halves(halves(halves(c.length) + halves(c.identity) + halves(c.hops) +
                                 halves(c.source) + halves(c.destination)));
     // A fragment that would end beyond byte 65,535: offset * 8 + total > 65,535.
-    const V most_offset = V::template shift_right<3>(V::and_not(c.length, low));
-    const V beyond = V::greater(c.identity & V::set1(0x1fff), most_offset);
+    const V max_offset = V::template shift_right<3>(V::and_not(c.length, low));
+    const V beyond = V::greater(c.identity & V::set1(0x1fff), max_offset);
     const V bad = V::greater(total + V::set1(14), frame_bytes) | martian(c.source) |
                   martian(c.destination) | same(c.source, c.destination) | beyond;
     return V::and_not(bad, good & same(sum, low));

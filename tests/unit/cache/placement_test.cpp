@@ -161,7 +161,7 @@ TEST(histograms, of_packed_buffers_are_as_published) {
     EXPECT_FALSE(at_2048.even());
     EXPECT_EQ(std::count(at_2368.lines.begin(), at_2368.lines.end(), 96u), 256);
     EXPECT_TRUE(at_2368.even());
-    EXPECT_DOUBLE_EQ(at_2368.most_over_mean(), 1);
+    EXPECT_DOUBLE_EQ(at_2368.max_over_mean(), 1);
 }
 
 TEST(placements, of_one_object_and_of_elements_longer_than_a_page) {

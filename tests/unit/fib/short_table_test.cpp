@@ -71,8 +71,8 @@ TEST_P(fib_short, random_changes) {
                 ++(is_short(*r.table) ? short_checks : long_checks);
             }
             if (HasFatalFailure()) return;
-            EXPECT_TRUE(is_short(*r.table) || r.there.size() > short_table::most_routes / 2);
-            EXPECT_FALSE(is_short(*r.table) && r.there.size() > short_table::most_routes);
+            EXPECT_TRUE(is_short(*r.table) || r.there.size() > short_table::max_routes / 2);
+            EXPECT_FALSE(is_short(*r.table) && r.there.size() > short_table::max_routes);
         }
         EXPECT_GT(short_checks, 20U);
         EXPECT_TRUE(turnpike::test::slow || long_checks > 20);

@@ -28,7 +28,7 @@ inline void give(wire& w, const frame& f) {
 }
 
 inline uint64_t count(const wire& w, std::string_view name) {
-    wire_count all[most_wire_counts];
+    wire_count all[max_wire_counts];
     const size_t n = w.counts(all);
     for (size_t i = 0; i < n; ++i)
         if (all[i].name == name) return all[i].value;

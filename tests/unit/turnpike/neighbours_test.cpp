@@ -50,7 +50,7 @@ class machine : public ::testing::Test {
         EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
         rte_mempool_free(pool);
     }
-    void start(uint32_t most_held = 100) {
+    void start(uint32_t max_held = 100) {
         n.reset();
         table.reset();
         domain.reset();
@@ -58,7 +58,7 @@ class machine : public ::testing::Test {
         hops = *next_hops::create(4 * wanted.limits.limit + 16, *domain);
         table = *route_tables::create(*domain);
         n = std::make_unique<neighbours>(
-            *hops, *table, most_held,
+            *hops, *table, max_held,
             neighbour_actions{.solicit =
                                   [this](uint16_t, const ip_address&, const mac_address* known) {
                                       if (may_ask) known == nullptr ? ++asked_all : ++asked_one;

@@ -40,7 +40,7 @@ state::desired wanted_of(const queues& of) {
 /// Most that can be out at a time: every descriptor of every queue (a worker has a TX queue at each
 /// port), what mempool caches of control and workers may keep before they give back, bursts under
 /// way, packets that wait to be sent together, and what lies between workers and control.
-uint64_t most_out(const queues& of, const rte_mempool& pool) {
+uint64_t max_out(const queues& of, const rte_mempool& pool) {
     const uint64_t kept = pool.local_cache[rte_lcore_id()].flushthresh;
     EXPECT_GE(kept, pool.cache_size);
     return uint64_t{of.ports} * (of.rx_queues + of.workers) * of.descriptors +
@@ -54,7 +54,7 @@ class default_pool : public ::testing::TestWithParam<queues> {};
 TEST_P(default_pool, holds_all_that_can_be_out_while_neighbours_hold_a_quarter) {
     const auto made = control::make_packet_pool(wanted_of(GetParam()), GetParam().workers);
     ASSERT_TRUE(made) << made.error().message();
-    EXPECT_GE((*made)->size - (*made)->size / 4, most_out(GetParam(), **made));
+    EXPECT_GE((*made)->size - (*made)->size / 4, max_out(GetParam(), **made));
     rte_mempool_free(*made);
 }
 

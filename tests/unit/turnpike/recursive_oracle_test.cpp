@@ -26,7 +26,7 @@ class reference {
 
     /// None: it is not resolved.
     [[nodiscard]] std::optional<plain_ways> of_target(const state::route_target& t) const {
-        return several(t, most_recursions, false);
+        return several(t, max_recursions, false);
     }
 
   private:

@@ -252,7 +252,7 @@ TEST_F(recursive_routes, circles_and_long_paths) {
     EXPECT_EQ(way("10.9.3.3"), 0x21U);
     for (const unsigned more : {0U, 1U}) {
         lines path{"10.100.0.0/16 via 10.0.3.2"};
-        for (unsigned n = 1; n <= most_recursions + 1 + more; ++n)
+        for (unsigned n = 1; n <= max_recursions + 1 + more; ++n)
             path.push_back("10." + std::to_string(100 + n) + ".0.0/16 via 10." +
                            std::to_string(99 + n) + ".0.1 recursive");
         apply(path);

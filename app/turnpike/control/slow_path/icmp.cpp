@@ -127,9 +127,9 @@ void icmp_errors::tell_as_receiver(const packet_in_hand& p, const icmp_error& er
     if (!packet::may_report(p.lead(), about, error) || !rate_.take(tools_.now_ms)) return;
     // The Ethernet header with its tags, with swapped addresses.
     const uint8_t* const told_of = p.lead().data();
-    constexpr size_t most_l2 =
+    constexpr size_t max_l2_rules =
         sizeof(packet::ethernet_header) + packet::max_vlan_tags * sizeof(packet::vlan_tag);
-    std::array<uint8_t, most_l2 + packet::icmp6_error_max_bytes> frame{};
+    std::array<uint8_t, max_l2_rules + packet::icmp6_error_max_bytes> frame{};
     std::copy_n(told_of, about.l2_bytes, frame.begin());
     std::swap_ranges(frame.begin(), frame.begin() + 6, frame.begin() + 6);
     const std::span<uint8_t> ip = std::span(frame).subspan(about.l2_bytes);

@@ -21,7 +21,7 @@ using packet::drop_reason;
 using packet::ethernet_bytes;
 
 /// 64 KB at an MTU of 576. A lower MTU with more fragments would only exhaust mbufs.
-constexpr uint32_t most_pieces = 120;
+constexpr uint32_t max_pieces = 120;
 
 /// How a packet is divided into fragments.
 struct cutting {
@@ -87,8 +87,8 @@ class fragmenting {
             rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
         if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
         const cutting cut(m, mtu);
-        if (cut.pieces > most_pieces) return drop_reason::ipv4_needs_fragmenting;
-        std::array<rte_mbuf*, most_pieces> made;
+        if (cut.pieces > max_pieces) return drop_reason::ipv4_needs_fragmenting;
+        std::array<rte_mbuf*, max_pieces> made;
         if (rte_pktmbuf_alloc_bulk(m->pool, made.data(), cut.pieces - 1) != 0)
             return drop_reason::fragment_memory;
         c_.counters[b_.in_port].originated.add(cut.pieces - 1);

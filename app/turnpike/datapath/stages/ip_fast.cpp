@@ -58,8 +58,8 @@ class one_way {
           second_(hop.rewrite_second) {}
 
     [[nodiscard]] way_out out(uint32_t) const noexcept { return out_; }
-    [[nodiscard]] bool usual(uint32_t most_bytes) const noexcept {
-        return known_ && most_bytes <= mtu_;
+    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
+        return known_ && max_bytes <= mtu_;
     }
     [[nodiscard]] bool takes(uint32_t, uint32_t l3_bytes) const noexcept {
         return known_ && l3_bytes <= mtu_;
@@ -108,8 +108,8 @@ class ways {
     }
 
     [[nodiscard]] way_out out(uint32_t i) const noexcept { return of(i).out; }
-    [[nodiscard]] bool usual(uint32_t most_bytes) const noexcept {
-        return known_ && most_bytes <= least_mtu_;
+    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
+        return known_ && max_bytes <= least_mtu_;
     }
     [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
         return of(i).kind.load(std::memory_order_acquire) == hop_kind::adjacency &&

@@ -95,11 +95,11 @@ drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
 /// redirect (RFC 1812 section 5.2.7.2, RFC 4861 section 8.2). Only its first bytes, and at most one
 /// per millisecond, which bounds the cost of a host that ignores redirects.
 void note_detour(context& c, const burst& b, uint32_t i) noexcept {
-    constexpr uint32_t most_bytes = 1280;  // maximum length of an ICMPv6 message that quotes it
+    constexpr uint32_t max_bytes = 1280;  // maximum length of an ICMPv6 message that quotes it
     if (c.now - c.redirected < rte_get_tsc_hz() / 1000 || c.walking == c.made.size()) return;
     c.redirected = c.now;
     rte_mbuf* const m = b.packet[i];
-    rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, most_bytes));
+    rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
     if (copy == nullptr) return;
     c.counters[b.in_port].originated.add(1);
     burst& out = c.made[c.walking];

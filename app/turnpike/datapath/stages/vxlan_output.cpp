@@ -130,7 +130,7 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 struct way {
     const next_hop* hop;
     const hop_group* group;  ///< ECMP: each packet by one of the members; else null
-    uint32_t most_bytes;     ///< maximum frame length; 0: not simple, recirculate
+    uint32_t max_bytes;     ///< maximum frame length; 0: not simple, recirculate
 };
 
 class encapsulating {
@@ -266,18 +266,18 @@ class encapsulating {
     }
     [[nodiscard]] way simple(next_hop& hop) const noexcept {
         const hop_kind kind = hop.kind.load(std::memory_order_acquire);
-        constexpr way none{.hop = nullptr, .group = nullptr, .most_bytes = 0};
+        constexpr way none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
         if (kind == hop_kind::group)
             return {.hop = nullptr,
                     .group = hop.group.load(std::memory_order_acquire),
-                    .most_bytes = 0};
+                    .max_bytes = 0};
         if (kind != hop_kind::adjacency) return none;
         const interface& out = v_.interfaces[hop.out.interface];
         if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;
         hop.mark_used();
         return {.hop = &hop,
                 .group = nullptr,
-                .most_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
+                .max_bytes = ethernet_bytes + hop.mtu.load(std::memory_order_relaxed)};
     }
 
     /// Send packets with a simple path. Answers them, with their MAC addresses written.
@@ -295,7 +295,7 @@ class encapsulating {
                 of_member = simple(v_.hops[by->group->choose(hash)]);
                 by = &of_member;
             }
-            if (m->pkt_len > by->most_bytes) [[unlikely]]
+            if (m->pkt_len > by->max_bytes) [[unlikely]]
                 continue;
             by->hop->write(rte_pktmbuf_mtod(m, uint8_t*));
             b.out[i] = by->hop->out;

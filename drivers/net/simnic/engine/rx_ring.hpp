@@ -70,12 +70,12 @@ class rx_ring {
     uint32_t next_fetch_ = 0;  // ring index
     uint32_t fetched_ = 0;     // in the device
     uint32_t chip_at_ = 0;     // the next of them to use
-    std::array<uint64_t, most_fetched> chip_{};
+    std::array<uint64_t, max_fetched> chip_{};
     uint32_t answer_at_ = 0;  // ring index of the first pending write-back
     uint32_t waiting_ = 0, wanted_ = 1;
     double line_share_ = 0;
-    std::array<descriptor, 2 * most_fetched> answers_{};
-    std::array<uint64_t, 2 * most_fetched> stamps_{};
+    std::array<descriptor, 2 * max_fetched> answers_{};
+    std::array<uint64_t, 2 * max_fetched> stamps_{};
 };
 
 }  // namespace turnpike::simnic

@@ -70,7 +70,7 @@ class tx_ring {
     // fetched before fetched_.
     uint32_t chip_at_ = 0, taken_ = 0, fetched_ = 0;
     uint32_t done_at_ = 0;  // ring index of chip_at_
-    std::array<descriptor, most_fetched> chip_{};
+    std::array<descriptor, max_fetched> chip_{};
     uint32_t answer_at_ = 0, waiting_ = 0;  // processed, not written back (batch write-back)
     bool broken_ = false;                   // the frame being gathered had a fault
     uint32_t gathered_ = 0;

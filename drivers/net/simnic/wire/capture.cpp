@@ -97,7 +97,7 @@ result<void> capture::append(const std::string& object, const uint8_t* frame, ui
                         std::to_string(captured) + " of " + std::to_string(length) +
                         " bytes; capture whole frames");
     const uint32_t padded = std::max(length, min_frame_bytes);
-    if (bytes_.size() + padded > most_bytes)
+    if (bytes_.size() + padded > max_bytes)
         return fail(EFBIG, object, "the limit is 1 GiB of frames");
     places_.push_back({bytes_.size(), padded});
     bytes_.insert(bytes_.end(), frame, frame + length);

@@ -27,7 +27,7 @@ class capture final : public wire {
     /// Skips and counts frames that no wire carries, shorter than 14 bytes or longer than 9728.
     ///
     /// Errors  libpcap's; EINVAL: not Ethernet, no frames, a truncated frame; EFBIG: more than
-    ///         `most_bytes`
+    ///         `max_bytes`
     [[nodiscard]] static result<std::unique_ptr<wire>> open(const std::string& file,
                                                             const rewrites& r, const pace& p);
 
@@ -39,7 +39,7 @@ class capture final : public wire {
     void send(std::span<const outgoing> frames) noexcept override { received_.add(frames.size()); }
     size_t counts(std::span<wire_count> into) const noexcept override;
 
-    static constexpr size_t most_bytes = size_t{1} << 30;
+    static constexpr size_t max_bytes = size_t{1} << 30;
 
   private:
     struct place {

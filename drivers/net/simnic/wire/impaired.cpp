@@ -55,9 +55,9 @@ void impaired::send(std::span<const outgoing> frames) noexcept {
 
 /// Move frames onto the line: `wanted` frames without a delay, otherwise all that are due.
 void impaired::admit(uint64_t now, uint32_t wanted) noexcept {
-    constexpr uint32_t most_at_once =
+    constexpr uint32_t max_at_once =
         2 * frame_batch + 1;  // every frame duplicated, plus the held one
-    while ((delay_ != 0 || count_ < wanted) && count_ + most_at_once <= slots) {
+    while ((delay_ != 0 || count_ < wanted) && count_ + max_at_once <= slots) {
         std::array<outgoing, frame_batch> in;
         const uint32_t n = inner_->peek(now, in);
         if (n == 0) return;

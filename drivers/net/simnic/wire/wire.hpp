@@ -74,6 +74,6 @@ class wire {
     virtual size_t counts(std::span<wire_count> into) const noexcept = 0;
 };
 
-inline constexpr size_t most_wire_counts = 24;
+inline constexpr size_t max_wire_counts = 24;
 
 }  // namespace turnpike::simnic

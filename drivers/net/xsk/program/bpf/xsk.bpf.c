@@ -53,7 +53,7 @@ enum {
     type_ipv6 = 0x86dd,
     type_vlan = 0x8100,    /* IEEE 802.1Q */
     type_service = 0x88a8, /* IEEE 802.1ad */
-    most_tags = 2,
+    max_tags = 2,
     hop_by_hop = 0,
     routing = 43,
     fragment = 44,
@@ -140,7 +140,7 @@ static __always_inline void read_headers(struct xdp_md* frame, struct headers* h
     __u32 at = 12, word;
     if (!read(frame, at, &word, 1)) return;
     __u16 type = bpf_ntohl(word) >> 16;
-    for (int tags = 0; tags < most_tags && (type == type_vlan || type == type_service); ++tags) {
+    for (int tags = 0; tags < max_tags && (type == type_vlan || type == type_service); ++tags) {
         at += 4;
         if (!read(frame, at, &word, 1)) return;
         type = bpf_ntohl(word) >> 16;
