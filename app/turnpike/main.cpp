@@ -86,16 +86,16 @@ class pulse {
 };
 
 /// Tasks of the main loop: periodic tables, reloads, the control socket, and the service manager.
-class caretaker {
+class main_loop_tasks {
   public:
-    caretaker(const options& chosen, control::controller& c, control::requests& asked,
+    main_loop_tasks(const options& chosen, control::controller& c, control::requests& asked,
               control::socket_owner& socket)
         : chosen_(chosen), controller_(c), requests_(asked), socket_(socket), pulse_(c) {
         service_.ready(status());
     }
-    ~caretaker() { service_.stopping(); }
-    caretaker(const caretaker&) = delete;
-    caretaker& operator=(const caretaker&) = delete;
+    ~main_loop_tasks() { service_.stopping(); }
+    main_loop_tasks(const main_loop_tasks&) = delete;
+    main_loop_tasks& operator=(const main_loop_tasks&) = delete;
 
     /// The duration starts with the first iteration: nothing is forwarded before.
     [[nodiscard]] bool done() {
@@ -194,7 +194,7 @@ int forward(state::desired wanted, const options& chosen) {
     asked = std::make_unique<control::requests>(c, chosen.config);
     observe::say("forwarding");
     {
-        caretaker around(chosen, c, *asked, **socket);
+        main_loop_tasks around(chosen, c, *asked, **socket);
         c.run({.done = [&] { return around.done(); }, .between = [&] { around.look(); }});
     }
     socket->reset();

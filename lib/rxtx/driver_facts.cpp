@@ -33,7 +33,7 @@ constexpr driver_facts table[] = {
     // The backend's side: VIRTIO_NET_F_CSUM.
     {.driver = "net_vhost", .lets_unfinished_in = true},
     // bond_ethdev_mode_set() of rte_eth_bond_pmd.c: LACPDUs are sent by tx_burst only.
-    {.driver = "net_bonding", .sends_its_own = true},
+    {.driver = "net_bonding", .needs_periodic_tx = true},
     // xdp_umem_destroy() of rte_eth_af_xdp.c frees the UMEM, not the mbufs in its rings.
     {.driver = "net_af_xdp", .keeps_buffers = true},
 };

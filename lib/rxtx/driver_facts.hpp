@@ -36,7 +36,7 @@ struct driver_facts {
     /// The driver itself generates frames (LACPDUs), from its own buffers, within tx_burst: each TX
     /// queue needs a call every tx_call_ms, with or without packets, and its queues hold buffers of
     /// several pools.
-    bool sends_its_own = false;
+    bool needs_periodic_tx = false;
 };
 
 /// Call interval for drivers that generate frames: net_bonding requires at most 100 ms.

@@ -149,7 +149,7 @@ result<void> port::configure(const port_settings& settings) {
     // FAST_FREE's conditions hold, because every buffer has one owner and comes from one pool,
     // unless the driver generates frames. With multi-segment TX enabled, ixgbe, i40e and ice
     // do not use their vector paths.
-    if (!sends_its_own())
+    if (!needs_periodic_tx())
         conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (settings.several_buffers)
         conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
@@ -234,7 +234,7 @@ result<void> port::change_mtu(uint16_t mtu) {
     return set_mtu(mtu);
 }
 
-bool port::sends_its_own() const noexcept { return facts_of(driver_).sends_its_own; }
+bool port::needs_periodic_tx() const noexcept { return facts_of(driver_).needs_periodic_tx; }
 
 result<void> port::take_tags_out(bool on) {
     if (id_ == none || (rx_offloads_ & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) == 0) return {};

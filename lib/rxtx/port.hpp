@@ -98,7 +98,7 @@ class port {
     [[nodiscard]] uint16_t id() const noexcept { return id_; }
     [[nodiscard]] uint16_t tx_queues() const noexcept { return tx_queues_; }
     /// Its TX queues must be called every tx_call_ms (driver_facts.hpp), with or without packets.
-    [[nodiscard]] bool sends_its_own() const noexcept;
+    [[nodiscard]] bool needs_periodic_tx() const noexcept;
     /// TX supports packets in several buffers.
     [[nodiscard]] bool sends_several_buffers() const noexcept { return several_buffers_; }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -62,7 +62,7 @@ class lab : public test::path_lab {
     void run(const uint8_t* data, size_t size) {
         came_.clear();
         links(true);
-        introduce();
+        send_gratuitous_arp_and_na();
         while (size > 5) {
             const uint8_t flags = data[0];
             const size_t bytes = std::min<size_t>(load_be<uint16_t>(data + 1), size - 5);
@@ -87,7 +87,7 @@ class lab : public test::path_lab {
 
   private:
     /// Both hosts have asked for the router, so it knows them.
-    void introduce() {
+    void send_gratuitous_arp_and_na() {
         for (uint16_t i = 0; i < ports; ++i) {
             const auto third = static_cast<uint32_t>(i + 1);
             const uint32_t net = 0x0a000000 | third << 8;

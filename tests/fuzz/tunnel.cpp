@@ -78,7 +78,7 @@ class lab : public test::path_lab {
         }
         // Stations move every time: they are forgotten, and so are their addresses, so that every input begins alike.
         controller().switching().forget({});
-        control::heard_addresses& heard = *controller().switching().addresses();
+        control::neigh_binding_table& heard = *controller().switching().addresses();
         heard.tick(look_ms_ += 20'000, *controller().switching().table());
         heard.table().for_each([](const auto&, uint64_t) { REQUIRE(false); });
         given_.clear();

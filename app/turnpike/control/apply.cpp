@@ -160,11 +160,11 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     std::unique_ptr<datapath::view> before = std::move(view_);
     if (between != nullptr) {
         published_.store(between.get(), std::memory_order_release);
-        let_workers_move_on();
+        wait_for_grace_period();
     }
     publish(std::move(u.c.view));
     const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
-    let_workers_move_on();
+    wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*view_);
     introduce_changed(*what, *was);
@@ -184,7 +184,7 @@ std::unique_ptr<datapath::view> controller::take_out(
         }
     std::unique_ptr<datapath::view> before = std::move(view_);
     publish(std::move(next));
-    let_workers_move_on();
+    wait_for_grace_period();
     for (const auto& port : some) port->lose();
     return before;
 }
@@ -234,7 +234,7 @@ void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
 
 /// An iteration that began with the old view may end the first grace period; in its next iteration
 /// a worker adopts the new view and flushes packets for ports and queues that are removed.
-void controller::let_workers_move_on() noexcept {
+void controller::wait_for_grace_period() noexcept {
     rcu_->synchronize();
     rcu_->synchronize();
 }

@@ -335,7 +335,7 @@ result<void> bridges::ready_table() {
 
 result<void> bridges::ready_addresses() {
     if (addresses_ != nullptr) return {};
-    auto made = heard_addresses::create(rcu_);
+    auto made = neigh_binding_table::create(rcu_);
     if (!made) return tl::unexpected<error>(made.error());
     addresses_ = std::move(*made);
     return {};

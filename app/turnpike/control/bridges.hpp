@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "control/change.hpp"
-#include "control/heard_addresses.hpp"
+#include "control/neigh_binding_table.hpp"
 #include "control/workers.hpp"
 #include "datapath/bridge.hpp"
 #include "rcu/qsbr.hpp"
@@ -83,7 +83,7 @@ class bridges : public owner {
     [[nodiscard]] uint32_t stations() const noexcept { return used_; }
     [[nodiscard]] const datapath::station_table* table() const noexcept { return table_.get(); }
     /// Null: no member has had neigh_suppress yet.
-    [[nodiscard]] heard_addresses* addresses() noexcept { return addresses_.get(); }
+    [[nodiscard]] neigh_binding_table* addresses() noexcept { return addresses_.get(); }
     /// Interface of an FDB entry; 0: no entry.
     [[nodiscard]] uint16_t place_of(uint64_t mac, uint16_t domain) const noexcept {
         return datapath::station(table_->find(mac | uint64_t{domain} << 48).value_or(0)).place();
@@ -141,7 +141,7 @@ class bridges : public owner {
     rcu::qsbr& rcu_;
     hold_function tell_;
     std::unique_ptr<datapath::station_table> table_;  ///< created with the first bridge
-    std::unique_ptr<heard_addresses> addresses_;      ///< created with the first neigh_suppress
+    std::unique_ptr<neigh_binding_table> addresses_;      ///< created with the first neigh_suppress
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables
     rows rows_;
     std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_view.cpp); null: unused

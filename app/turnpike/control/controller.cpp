@@ -43,7 +43,7 @@ void controller::tick(uint64_t now_ms) noexcept {
     tools_->now_ms = now_ms;
     try {
         take_punted();
-        own_groups_->tick();  // first: solicitations need source addresses
+        dad_->tick();  // first: solicitations need source addresses
         igmp_->tick();
         neighbours_->tick(now_ms);
         bridges_->tick(now_ms);
@@ -125,9 +125,9 @@ void controller::link_changed(uint16_t port, bool up) {
         if (i.kind != datapath::interface_kind::routed) continue;
         if (i.bridge == 0 ? i.port != port : i.bridge != bridge) continue;
         if (up) {
-            introduce(place);
+            send_gratuitous_arp_and_na(place);
         } else if (!link_of(i)) {
-            own_groups_->forget(place);
+            dad_->forget(place);
             igmp_->forget(place);
             neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
         }
@@ -135,8 +135,8 @@ void controller::link_changed(uint16_t port, bool up) {
 }
 
 /// Send gratuitous ARP and unsolicited neighbour advertisements.
-void controller::introduce(uint16_t interface) {
-    own_groups_->begin(interface);
+void controller::send_gratuitous_arp_and_na(uint16_t interface) {
+    dad_->begin(interface);
     igmp_->begin(interface);
     slow_path::announce(*tools_, interface);
 }
@@ -144,7 +144,7 @@ void controller::introduce(uint16_t interface) {
 /// After a change: interfaces with new addresses whose link is up.
 void controller::introduce_changed(const state::changes& what,
                                    const state::desired& before) noexcept {
-    own_groups_->forget_gone();
+    dad_->forget_gone();
     igmp_->forget_gone();
     try {
         follow_groups(before);
@@ -157,7 +157,7 @@ void controller::introduce_changed(const state::changes& what,
                     continue;
                 const uint16_t place = interfaces_->places().at(name);
                 const datapath::interface& i = view_->interfaces[place];
-                if (i.kind == datapath::interface_kind::routed && link_of(i)) introduce(place);
+                if (i.kind == datapath::interface_kind::routed && link_of(i)) send_gratuitous_arp_and_na(place);
             }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,
@@ -176,12 +176,12 @@ void controller::follow_groups(const state::desired& before) {
             if (others.contains(one) || place == interfaces_->places().end()) continue;
             const datapath::interface& i = view_->interfaces[place->second];
             if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
-            slow_path::group_reports& reports = group.v6 ? own_groups_->reports() : *igmp_;
+            slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;
             (reports.*how)(place->second, group);
         }
     };
-    tell(was, is, &slow_path::group_reports::left);
-    tell(is, was, &slow_path::group_reports::joined);
+    tell(was, is, &slow_path::multicast_membership::left);
+    tell(is, was, &slow_path::multicast_membership::joined);
 }
 
 /// The pool's low-water mark, by sampling: an exact count would slow the workers.

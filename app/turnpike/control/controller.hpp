@@ -17,7 +17,7 @@
 #include "control/acls.hpp"
 #include "control/bridges.hpp"
 #include "control/events.hpp"
-#include "control/hop_groups.hpp"
+#include "control/nexthop_groups.hpp"
 #include "control/host_stack.hpp"
 #include "control/interfaces.hpp"
 #include "control/measuring.hpp"
@@ -106,7 +106,7 @@ class controller {
     [[nodiscard]] route_tables& tables() noexcept { return *tables_; }
     [[nodiscard]] const vrfs& vrf_places() const noexcept { return *vrfs_; }
     [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
-    [[nodiscard]] const hop_groups& groups() const noexcept { return *groups_; }
+    [[nodiscard]] const nexthop_groups& groups() const noexcept { return *groups_; }
     [[nodiscard]] const recursion& recursive() const noexcept { return *recursion_; }
     [[nodiscard]] const ports& devices() const noexcept { return *ports_; }
     [[nodiscard]] const interfaces& places() const noexcept { return *interfaces_; }
@@ -116,7 +116,7 @@ class controller {
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
     [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
-    [[nodiscard]] outlet& way_out() noexcept { return *outlet_; }
+    [[nodiscard]] outlet& egress() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
     void look_at_links(uint64_t now_ms);
@@ -141,12 +141,12 @@ class controller {
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
     void publish(std::unique_ptr<datapath::view> next) noexcept;
-    void let_workers_move_on() noexcept;
+    void wait_for_grace_period() noexcept;
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
     [[nodiscard]] bool link_of(const datapath::interface& i) const noexcept;
-    void introduce(uint16_t interface);
+    void send_gratuitous_arp_and_na(uint16_t interface);
     void introduce_changed(const state::changes& what, const state::desired& before) noexcept;
     void follow_groups(const state::desired& before);
     void look_at_pool() noexcept;
@@ -177,7 +177,7 @@ class controller {
     std::unique_ptr<route_tables> tables_;
     std::unique_ptr<neighbours> neighbours_;
     std::unique_ptr<recursion> recursion_;
-    std::unique_ptr<hop_groups> groups_;
+    std::unique_ptr<nexthop_groups> groups_;
     std::unique_ptr<ports> ports_;
     std::unique_ptr<interfaces> interfaces_;
     std::unique_ptr<host_stack> host_;
@@ -191,7 +191,7 @@ class controller {
     std::unique_ptr<slow_path::tools> tools_;
     slow_path::slow_path slow_path_;
     slow_path::message_rate message_rate_;
-    std::unique_ptr<slow_path::own_groups> own_groups_;
+    std::unique_ptr<slow_path::dad> dad_;
     std::unique_ptr<slow_path::igmp_reports> igmp_;
     std::unique_ptr<slow_path::icmp_errors> icmp_errors_;
     std::unique_ptr<slow_path::local> local_;

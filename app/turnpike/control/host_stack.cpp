@@ -30,7 +30,7 @@ void say(const std::string& what, const error& why) {
 
 }  // namespace
 
-host_stack::host_stack(surroundings s)
+host_stack::host_stack(dependencies s)
     : s_(std::move(s)), ready_(::epoll_create1(EPOLL_CLOEXEC)), frame_(longest_frame) {}
 
 host_stack::~host_stack() = default;
@@ -43,10 +43,10 @@ result<std::shared_ptr<host_stack::station>> host_stack::open(
         auto asking = netlink::link_socket::open({}, 0);
         if (!asking) return tl::unexpected<error>(asking.error());
         out->asking = std::move(*asking);
-        auto listening = netlink::link_socket::open(kernel_follower::groups(), receive_bytes);
+        auto listening = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
         if (!listening) return tl::unexpected<error>(listening.error());
-        out->follower = std::make_unique<kernel_follower>(std::move(*listening),
-                                                          sources::kernel_mirror::followed{});
+        out->follower = std::make_unique<netlink_monitor>(std::move(*listening),
+                                                          sources::netlink_rib::followed{});
         return {};
     });
     if (!done) return tl::unexpected<error>(done.error());
@@ -157,7 +157,7 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
         if (!a->settings.up) {
             a->settings = settings.at(place);
             a->settings.up = false;
-            continue;  // introduce() does this for a new TAP
+            continue;  // send_gratuitous_arp_and_na() does this for a new TAP
         }
         change_link(*a, settings.at(place));
         const state::interface* was = before.interfaces.find(a->name);
@@ -202,7 +202,7 @@ void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix
 
 /// Adds addresses some time after the interface: a daemon that gets both notifications at once may
 /// not attach the addresses to the interface (zebra 8.4 under load, permanently).
-void host_stack::introduce(uint64_t now_ms) {
+void host_stack::send_gratuitous_arp_and_na(uint64_t now_ms) {
     for (const auto& [place, a] : taps_) {
         if (a->settings.up) continue;
         if (a->due_ms == 0) a->due_ms = now_ms + introduce_ms;
@@ -214,8 +214,8 @@ void host_stack::introduce(uint64_t now_ms) {
     }
 }
 
-sources::kernel_mirror::followed host_stack::ours() const {
-    sources::kernel_mirror::followed out;
+sources::netlink_rib::followed host_stack::ours() const {
+    sources::netlink_rib::followed out;
     for (const auto& [place, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
     for (const auto& [name, v] : running_->vrfs) out.vrfs.emplace(v.table, name);
     return out;
@@ -227,21 +227,21 @@ result<std::unique_ptr<staged>> host_stack::prepare(change& c) {
     return ready;
 }
 
-void host_stack::give(packet_in_hand p, uint64_t now_ms) noexcept {
+void host_stack::give(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
     give_to(*at->second, std::move(p));
 }
 
-void host_stack::give_alert(packet_in_hand p, uint64_t now_ms) noexcept {
+void host_stack::give_alert(owned_mbuf p, uint64_t now_ms) noexcept {
     const auto at = taps_.find(p.about().in_interface);
     if (at == taps_.end()) return p.drop(drop_reason::host_if_refused);
     if (!at->second->alert_rate.take(now_ms)) return p.drop(drop_reason::host_if_rate);
     give_to(*at->second, std::move(p));
 }
 
-void host_stack::give_to(attached& a, packet_in_hand p) noexcept {
+void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
     std::array<iovec, 64> parts;
     size_t n = 0;
     for (rte_mbuf* m = p.get(); m != nullptr && n < parts.size(); m = m->next)
@@ -293,7 +293,7 @@ void host_stack::tick(uint64_t now_ms) {
     if (station_ == nullptr) return;
     if (now_ms >= next_carrier_ms_) {
         next_carrier_ms_ = now_ms + carrier_ms;
-        introduce(now_ms);
+        send_gratuitous_arp_and_na(now_ms);
         show_carriers();
     }
     std::array<epoll_event, 64> events;
@@ -314,7 +314,7 @@ std::vector<host_stack::shown_tap> host_stack::shown() const {
     return out;
 }
 
-const kernel_follower* host_stack::follower() const noexcept {
+const netlink_monitor* host_stack::follower() const noexcept {
     return station_ == nullptr ? nullptr : station_->follower.get();
 }
 

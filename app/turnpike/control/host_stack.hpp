@@ -2,11 +2,11 @@
 // The kernel's network stack in a namespace, as the router's host stack: each interface with `kernel: true` has a TAP of
 // its name, MAC address and MTU there. Packets to the router that turnpike does not handle are written to the TAP;
 // packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
-// kernel_follower.hpp. doc/control-plane.md.
+// netlink_monitor.hpp. doc/control-plane.md.
 //
 //   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
 //   worker <-- outlet <-------------- tick() <------- TAP <-- kernel <-- daemon
-//   controller::learn <-- kernel_follower <--netlink-- kernel
+//   controller::learn <-- netlink_monitor <--netlink-- kernel
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "control/change.hpp"
-#include "control/kernel_follower.hpp"
+#include "control/netlink_monitor.hpp"
 #include "control/outlet.hpp"
 #include "control/tap.hpp"
 #include "control/token_bucket.hpp"
@@ -26,7 +26,7 @@ namespace turnpike::control {
 /// Threads  control.
 class host_stack : public owner {
   public:
-    struct surroundings {
+    struct dependencies {
         const std::atomic<const datapath::view*>& published;
         outlet& out;
         /// Whether an interface has a link.
@@ -34,7 +34,7 @@ class host_stack : public owner {
         /// Apply learned state to the running configuration.
         std::function<result<void>(const state::learned&)> learn;
     };
-    explicit host_stack(surroundings s);
+    explicit host_stack(dependencies s);
     ~host_stack() override;
 
     /// Needs interface_place and the interfaces of the view; sets to_host.
@@ -43,10 +43,10 @@ class host_stack : public owner {
     /// Whether the kernel has the interface at an index.
     [[nodiscard]] bool has(uint16_t place) const noexcept { return taps_.contains(place); }
     /// Write a packet to the TAP of its ingress interface.
-    void give(packet_in_hand p, uint64_t now_ms) noexcept;
+    void give(owned_mbuf p, uint64_t now_ms) noexcept;
     /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
     /// so that such packets cannot displace a daemon's own (RFC 6398 section 5).
-    void give_alert(packet_in_hand p, uint64_t now_ms) noexcept;
+    void give_alert(owned_mbuf p, uint64_t now_ms) noexcept;
     /// Send the kernel's packets, and process netlink. Call every iteration.
     void tick(uint64_t now_ms);
     /// Update the TAPs' carriers after link changes.
@@ -64,14 +64,14 @@ class host_stack : public owner {
         interface_numbers counted{};
     };
     [[nodiscard]] std::vector<shown_tap> shown() const;
-    [[nodiscard]] const kernel_follower* follower() const noexcept;
+    [[nodiscard]] const netlink_monitor* follower() const noexcept;
 
   private:
     /// Sockets in a namespace.
     struct station {
         std::string network_namespace;
         netlink::link_socket asking;
-        std::unique_ptr<kernel_follower> follower;
+        std::unique_ptr<netlink_monitor> follower;
     };
     struct attached {
         std::string name;
@@ -94,13 +94,13 @@ class host_stack : public owner {
     void change_link(attached& a, const netlink::link_socket::link_settings& wanted);
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
-    void introduce(uint64_t now_ms);
-    static void give_to(attached& a, packet_in_hand p) noexcept;
+    void send_gratuitous_arp_and_na(uint64_t now_ms);
+    static void give_to(attached& a, owned_mbuf p) noexcept;
     void take_frames(uint16_t place, attached& a);
     void learn(uint64_t now_ms);
-    [[nodiscard]] sources::kernel_mirror::followed ours() const;
+    [[nodiscard]] sources::netlink_rib::followed ours() const;
 
-    surroundings s_;
+    dependencies s_;
     std::shared_ptr<station> station_{};
     all taps_{};
     const state::desired* running_ = nullptr;

@@ -69,9 +69,9 @@ void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses&
         if (v4.broadcast != 0)
             for (const uint32_t unusable : {v4.network, v4.broadcast})
                 into.emplace(ip_prefix{ip_address::from_v4(unusable), 32},
-                             datapath::fixed_hop::broadcast);
+                             datapath::fixed_nexthop::broadcast);
     for (const ip_prefix& p : a.prefixes)
-        into[{p.address, static_cast<uint8_t>(p.address.bits())}] = datapath::fixed_hop::local;
+        into[{p.address, static_cast<uint8_t>(p.address.bits())}] = datapath::fixed_nexthop::local;
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ class interfaces::staged_interfaces : public staged {
     static void add_special_purpose(change& c) {
         for (change::table& table : c.tables)
             for (const std::string_view block : special_purpose_blocks)
-                table.derived.emplace(*parse_prefix(block), datapath::fixed_hop::bogon_destination);
+                table.derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
     void describe(const change& c, const state::interface& wanted, uint16_t place,
@@ -266,7 +266,7 @@ class interfaces::staged_interfaces : public staged {
         datapath::next_hop& h = of_.hops_[*hop];
         h.out = {.port = on.port, .interface = place};
         h.mtu.store(on.mtu, std::memory_order_relaxed);
-        h.kind.store(datapath::hop_kind::glean, std::memory_order_release);
+        h.kind.store(datapath::nexthop_kind::glean, std::memory_order_release);
         glean_.emplace(place, *hop);
         return hop;
     }

@@ -8,7 +8,7 @@
 
 namespace turnpike::control {
 
-using datapath::hop_kind;
+using datapath::nexthop_kind;
 using packet::drop_reason;
 
 class neighbours::staged_neighbours : public staged {
@@ -92,7 +92,7 @@ class neighbours::staged_neighbours : public staged {
                     continue;
                 }
                 if (learned && is_own_link_local(interface, *m.via)) {
-                    hops.push_back(datapath::fixed_hop::unreachable);
+                    hops.push_back(datapath::fixed_nexthop::unreachable);
                     continue;
                 }
                 auto e = add(c, {m.interface, *m.via}, "the gateways of the routes");
@@ -110,7 +110,7 @@ class neighbours::staged_neighbours : public staged {
         for (const change::way& way : ways) {
             const state::route_member& to = way.to;
             if (way.drops || is_own_link_local(c.interface_place.at(to.interface), *to.via)) {
-                hops.push_back(way.drops.value_or(datapath::fixed_hop::unreachable));
+                hops.push_back(way.drops.value_or(datapath::fixed_nexthop::unreachable));
                 continue;
             }
             auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
@@ -198,7 +198,7 @@ class neighbours::staged_neighbours : public staged {
         try {
             if (e.has_route && !on_network)
                 e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
-            else if (!e.has_route && on_network && kind == hop_kind::adjacency)
+            else if (!e.has_route && on_network && kind == nexthop_kind::adjacency)
                 e.has_route =
                     of_.host_routes_
                         .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)
@@ -239,7 +239,7 @@ known_neighbour neighbours::shown(const entry& e) const {
                         .gateway = e.gateway,
                         .fixed = e.fixed,
                         .held = e.held.size()};
-    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == hop_kind::adjacency) out.mac = e.mac;
+    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency) out.mac = e.mac;
     return out;
 }
 

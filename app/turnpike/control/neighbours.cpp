@@ -7,7 +7,7 @@
 
 namespace turnpike::control {
 
-using datapath::hop_kind;
+using datapath::nexthop_kind;
 using packet::drop_reason;
 using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
@@ -58,7 +58,7 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
         hops_.give_back(*hop);
         throw;
     }
-    h.kind.store(hop_kind::glean, std::memory_order_release);
+    h.kind.store(nexthop_kind::glean, std::memory_order_release);
     ++interfaces_[interface].entries;
     return made;
 }
@@ -239,12 +239,12 @@ bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
 /// From here on workers forward by the next hop, through the host route or as a gateway.
 void neighbours::set_mac(entry& e, const mac_address& mac) {
     datapath::next_hop& hop = hops_[e.hop];
-    const bool known = hop.kind.load(std::memory_order_relaxed) == hop_kind::adjacency;
+    const bool known = hop.kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency;
     const mac_address was = std::exchange(e.mac, mac);
     if (!e.fixed && (!known || was != mac))
         actions_.tell({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
-    hop.kind.store(hop_kind::adjacency, std::memory_order_release);
+    hop.kind.store(nexthop_kind::adjacency, std::memory_order_release);
     // If there is no memory for the host route, packets go through control.
     if (!e.has_route && !e.fixed && is_on_network(e))
         e.has_route =
@@ -263,7 +263,7 @@ bool neighbours::is_on_network(const entry& e) const noexcept {
 }
 
 void neighbours::lose_mac(entry& e) {
-    hops_[e.hop].kind.store(hop_kind::glean, std::memory_order_release);
+    hops_[e.hop].kind.store(nexthop_kind::glean, std::memory_order_release);
 }
 
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {

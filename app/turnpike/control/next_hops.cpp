@@ -8,7 +8,7 @@
 
 namespace turnpike::control {
 
-using datapath::hop_kind;
+using datapath::nexthop_kind;
 using datapath::next_hop;
 using packet::drop_reason;
 
@@ -29,17 +29,17 @@ result<std::unique_ptr<next_hops>> next_hops::create(uint32_t capacity, rcu::qsb
     room.reserve(capacity);
     made->free_ = decltype(made->free_)(std::greater<>(), std::move(room));
     for (uint32_t i = 0; i < capacity; ++i) new (&made->table_.get()[i]) next_hop();
-    for (uint32_t i = datapath::fixed_hop::first_free; i < capacity; ++i) made->free_.push(i);
+    for (uint32_t i = datapath::fixed_nexthop::first_free; i < capacity; ++i) made->free_.push(i);
     next_hops& t = *made;
-    t[datapath::fixed_hop::no_route].tells = true;
-    t[datapath::fixed_hop::blackhole].reason = drop_reason::route_blackhole;
-    t[datapath::fixed_hop::unreachable].reason = drop_reason::route_unreachable;
-    t[datapath::fixed_hop::unreachable].tells = true;
-    t[datapath::fixed_hop::prohibited].reason = drop_reason::route_prohibited;
-    t[datapath::fixed_hop::prohibited].tells = true;
-    t[datapath::fixed_hop::local].kind = hop_kind::local;
-    t[datapath::fixed_hop::bogon_destination].reason = drop_reason::bogon_destination;
-    t[datapath::fixed_hop::broadcast].reason = drop_reason::directed_broadcast;
+    t[datapath::fixed_nexthop::no_route].tells = true;
+    t[datapath::fixed_nexthop::blackhole].reason = drop_reason::route_blackhole;
+    t[datapath::fixed_nexthop::unreachable].reason = drop_reason::route_unreachable;
+    t[datapath::fixed_nexthop::unreachable].tells = true;
+    t[datapath::fixed_nexthop::prohibited].reason = drop_reason::route_prohibited;
+    t[datapath::fixed_nexthop::prohibited].tells = true;
+    t[datapath::fixed_nexthop::local].kind = nexthop_kind::local;
+    t[datapath::fixed_nexthop::bogon_destination].reason = drop_reason::bogon_destination;
+    t[datapath::fixed_nexthop::broadcast].reason = drop_reason::directed_broadcast;
     return made;
 }
 
@@ -55,7 +55,7 @@ void next_hops::give_back(uint32_t index) noexcept { rcu_->hook()({release, this
 void next_hops::release(void* self, uint64_t index) {
     auto& t = *static_cast<next_hops*>(self);
     next_hop& hop = t[static_cast<uint32_t>(index)];
-    hop.kind.store(hop_kind::drop, std::memory_order_relaxed);
+    hop.kind.store(nexthop_kind::drop, std::memory_order_relaxed);
     hop.used.store(false, std::memory_order_relaxed);
     t.free_.push(static_cast<uint32_t>(index));
 }

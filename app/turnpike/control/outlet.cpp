@@ -26,12 +26,12 @@ rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexc
     return m;
 }
 
-void outlet::originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame,
+void outlet::originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
                                 uint16_t domain) noexcept {
     if (rte_mbuf* m = originate(by.port, frame); m != nullptr) send(m, by, domain);
 }
 
-void outlet::send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain) noexcept {
+void outlet::send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain) noexcept {
     packet->port = by.port;
     datapath::punted_of(packet).out = by;
     datapath::punted_of(packet).domain = domain;
@@ -59,7 +59,7 @@ void outlet::consume(rte_mbuf* packet, uint16_t port) noexcept {
     rte_pktmbuf_free(packet);
 }
 
-void outlet::turn_around(uint16_t port) noexcept {
+void outlet::reply_in_place(uint16_t port) noexcept {
     counters_[port].consumed.add(1);
     counters_[port].originated.add(1);
 }

@@ -30,11 +30,11 @@ class outlet {
     [[nodiscard]] rte_mbuf* originate(uint16_t port, std::span<const uint8_t> frame) noexcept;
     /// Originate a frame and send it.
     /// domain  broadcast domain, where the egress interface is a bridge member
-    void originate_and_send(const datapath::way_out& by, std::span<const uint8_t> frame,
+    void originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
                             uint16_t domain = 0) noexcept;
 
     /// Send a complete frame; resets its metadata except the egress.
-    void send(rte_mbuf* packet, const datapath::way_out& by, uint16_t domain = 0) noexcept;
+    void send(rte_mbuf* packet, const datapath::egress& by, uint16_t domain = 0) noexcept;
     /// Send an IP packet by a next hop: writes MAC addresses and EtherType.
     void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 
@@ -43,7 +43,7 @@ class outlet {
     /// Free a packet to us after it was handled.
     void consume(rte_mbuf* packet, uint16_t port) noexcept;
     /// Count a request that became its reply: consumed and originated.
-    void turn_around(uint16_t port) noexcept;
+    void reply_in_place(uint16_t port) noexcept;
 
     [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
         return counters_[place];
@@ -57,16 +57,16 @@ class outlet {
 
 /// Owner of a punted packet during its handler. The handler sends, drops or consumes it; if an
 /// exception passes (out of memory), the destructor drops it as control_memory.
-class packet_in_hand {
+class owned_mbuf {
   public:
-    packet_in_hand(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
-    ~packet_in_hand() {
+    owned_mbuf(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
+    ~owned_mbuf() {
         if (m_ != nullptr) drop(packet::drop_reason::control_memory);
     }
-    packet_in_hand(packet_in_hand&& other) noexcept
+    owned_mbuf(owned_mbuf&& other) noexcept
         : m_(std::exchange(other.m_, nullptr)), out_(other.out_) {}
-    packet_in_hand(const packet_in_hand&) = delete;
-    packet_in_hand& operator=(const packet_in_hand&) = delete;
+    owned_mbuf(const owned_mbuf&) = delete;
+    owned_mbuf& operator=(const owned_mbuf&) = delete;
 
     [[nodiscard]] rte_mbuf* get() const noexcept { return m_; }
     [[nodiscard]] const datapath::punted& about() const noexcept { return datapath::punted_of(m_); }
@@ -81,7 +81,7 @@ class packet_in_hand {
         const uint16_t port = about().in_port;
         out_.consume(release(), port);
     }
-    void send(const datapath::way_out& by) noexcept { out_.send(release(), by); }
+    void send(const datapath::egress& by) noexcept { out_.send(release(), by); }
     /// Give up ownership.
     rte_mbuf* release() noexcept { return std::exchange(m_, nullptr); }
 

@@ -268,7 +268,7 @@ class ports::staged_ports : public staged {
         to.state = &r.port->state;
         to.ethdev_id = device.id();
         to.mac = device.mac();
-        to.sends_its_own = device.sends_its_own();
+        to.needs_periodic_tx = device.needs_periodic_tx();
         to.strips_tags = takes_tags(after_, std::string(r.name));
         to.inserts_tags = device.puts_tags_in();
         to.inserts_udp_sums = device.puts_udp_sums_in();

@@ -178,7 +178,7 @@ class match_finder {
             out.to = to;
             return true;
         };
-        if (connected && derived->second == datapath::fixed_hop::local)
+        if (connected && derived->second == datapath::fixed_nexthop::local)
             return said(unresolved::ours);
         const state::route_target* route = t_.operators.set->find(to);
         if (route == nullptr && to.length == gateway.bits())
@@ -195,10 +195,10 @@ class match_finder {
     }
     unresolved take_connected(uint32_t hop, const ip_address& gateway, longest_match& out) const {
         using namespace datapath;
-        if (hop == fixed_hop::broadcast) return unresolved::broadcast;
+        if (hop == fixed_nexthop::broadcast) return unresolved::broadcast;
         recursive_way& way = out.ways.emplace_back();
         way.to.via = gateway;
-        if (hop < fixed_hop::first_free)
+        if (hop < fixed_nexthop::first_free)
             way.drops = hop;
         else
             way.to.interface = *names_.at(hops_[hop].out.interface);
@@ -215,11 +215,11 @@ class match_finder {
             case unicast:
                 break;
             case blackhole:
-                return drops(datapath::fixed_hop::blackhole);
+                return drops(datapath::fixed_nexthop::blackhole);
             case unreachable:
-                return drops(datapath::fixed_hop::unreachable);
+                return drops(datapath::fixed_nexthop::unreachable);
             case prohibit:
-                return drops(datapath::fixed_hop::prohibited);
+                return drops(datapath::fixed_nexthop::prohibited);
             case local:
                 return unresolved::ours;
         }

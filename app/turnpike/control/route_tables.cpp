@@ -76,7 +76,7 @@ result<void> route_tables::clear_host(uint8_t vrf, const ip_address& a) {
 }
 
 uint32_t route_tables::lookup(uint8_t vrf, const ip_address& destination) const noexcept {
-    return tables_[vrf] == nullptr ? datapath::fixed_hop::no_route
+    return tables_[vrf] == nullptr ? datapath::fixed_nexthop::no_route
                                    : tables_[vrf]->lookup(destination);
 }
 

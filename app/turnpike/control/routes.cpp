@@ -20,7 +20,7 @@ result<void> create_into(std::unique_ptr<Fib>& fib, const char* name, rcu::defer
     fib::config c = fib::eal_config(name, any_socket);
     c.max_routes = datapath::max_route_entries;
     c.next_hop_bytes = 4;
-    c.default_next_hop = datapath::fixed_hop::no_route;
+    c.default_next_hop = datapath::fixed_nexthop::no_route;
     c.defer_free = defer_free;
     auto made = Fib::create(c);
     if (!made) return tl::unexpected<error>(made.error());
@@ -91,7 +91,7 @@ std::optional<std::pair<uint32_t, route_origin>> routes::routed_hop(const ip_pre
                                                                     const sources& from) {
     const auto d = from.derived.find(to);
     const bool derived = d != from.derived.end();
-    if (derived && d->second == datapath::fixed_hop::local)
+    if (derived && d->second == datapath::fixed_nexthop::local)
         return std::pair(d->second, route_origin::address);
     if (const auto hop = from.operators.hop(to)) return std::pair(*hop, route_origin::configured);
     if (derived) return std::pair(d->second, route_origin::connected);
@@ -222,10 +222,10 @@ result<void> routes::load(const sources& from) {
     for (const auto& [to, h] : hosts_) put(to, h.hop);
     put_all(from.learned);
     for (const auto& [to, hop] : from.derived)
-        if (hop != datapath::fixed_hop::local) put(to, hop);
+        if (hop != datapath::fixed_nexthop::local) put(to, hop);
     put_all(from.operators);
     for (const auto& [to, hop] : from.derived)
-        if (hop == datapath::fixed_hop::local) put(to, hop);
+        if (hop == datapath::fixed_nexthop::local) put(to, hop);
     // On-link host routes, as long as a neighbour's host route.
     for (const auto& [to, h] : hosts_)
         if (const auto routed = routed_hop(to, from); routed && routed->first == h.link_hop)

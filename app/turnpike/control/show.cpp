@@ -189,7 +189,7 @@ json show_memory(controller& c, const request_fields& f) {
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
     const state::control_plane& says = c.running().control_plane;
-    const kernel_follower* follower = c.kernel_side().follower();
+    const netlink_monitor* follower = c.kernel_side().follower();
     json all = json::array();
     for (const auto& t : c.kernel_side().shown())
         all.push_back({{"name", c.places().name_of(t.place)},

@@ -86,8 +86,8 @@ std::vector<heard> all_heard(bridges& of) {
         all.emplace_back(k, datapath::bound_address(who));
     });
     const auto order = [](const heard& h) {
-        const auto bytes = heard_addresses::address_of(h.first);
-        return std::pair(heard_addresses::domain_of(h.first), bytes);
+        const auto bytes = neigh_binding_table::address_of(h.first);
+        return std::pair(neigh_binding_table::domain_of(h.first), bytes);
     };
     std::sort(all.begin(), all.end(),
               [&](const heard& a, const heard& b) { return order(a) < order(b); });
@@ -95,7 +95,7 @@ std::vector<heard> all_heard(bridges& of) {
 }
 
 json heard_json(controller& c, const heard& h) {
-    const uint16_t domain = heard_addresses::domain_of(h.first);
+    const uint16_t domain = neigh_binding_table::domain_of(h.first);
     const auto [bridge, vlan] = c.switching().name_of(domain);
     const auto station = c.switching().table()->find(h.second.mac() | uint64_t{domain} << 48);
     mac_address mac;
@@ -103,7 +103,7 @@ json heard_json(controller& c, const heard& h) {
     std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
     return {{"bridge", bridge},
             {"vlan", name_of_vlan(vlan)},
-            {"address", heard_addresses::address_of(h.first).text()},
+            {"address", neigh_binding_table::address_of(h.first).text()},
             {"mac", mac.text()},
             {"port", station ? json(c.places().name_of(datapath::station(*station).place()))
                              : json(nullptr)}};
@@ -114,7 +114,7 @@ json heard_json(controller& c, const heard& h) {
 json show_heard(controller& c, const request_fields& f) {
     f.expect("bridge from most");
     const std::string wanted = which_of(c, f).bridge;
-    const uint64_t from = f.number_or("from", 0, 0, heard_addresses::most), most = page_of(f);
+    const uint64_t from = f.number_or("from", 0, 0, neigh_binding_table::most), most = page_of(f);
     const auto all = all_heard(c.switching());
     json list = json::array(), next = nullptr;
     for (uint64_t i = from; i < all.size(); ++i) {

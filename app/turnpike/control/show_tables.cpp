@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "control/show.hpp"
-#include "sources/kernel_mirror.hpp"
+#include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -33,21 +33,21 @@ json hop_json(controller& c, uint32_t index) {
     const datapath::next_hop& hop = c.hops()[index];
     json out = {{"next_hop", index}};
     switch (hop.kind.load(std::memory_order_relaxed)) {
-        case datapath::hop_kind::drop:
+        case datapath::nexthop_kind::drop:
             out["type"] = "drop";
             out["reason"] = packet::name(hop.reason);
             return out;
-        case datapath::hop_kind::local:
+        case datapath::nexthop_kind::local:
             out["type"] = "local";
             return out;
-        case datapath::hop_kind::group:
+        case datapath::nexthop_kind::group:
             out["type"] = "group";
             add_members(c, index, out);
             return out;
-        case datapath::hop_kind::glean:
+        case datapath::nexthop_kind::glean:
             out["type"] = "glean";
             break;
-        case datapath::hop_kind::adjacency:
+        case datapath::nexthop_kind::adjacency:
             out["type"] = "adjacency";
             break;
     }
@@ -251,8 +251,8 @@ json show_next_hops(controller& c, const request_fields& f) {
     for (auto i = static_cast<uint32_t>(f.number_or("from", 0, 0, UINT32_MAX));
          i < c.hops().capacity(); ++i) {
         // A free index drops packets; some fixed next hops do so on purpose.
-        if (i >= datapath::fixed_hop::first_free &&
-            c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::hop_kind::drop)
+        if (i >= datapath::fixed_nexthop::first_free &&
+            c.hops()[i].kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::drop)
             continue;
         if (list.size() == most) {
             next = i;

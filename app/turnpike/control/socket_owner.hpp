@@ -35,7 +35,7 @@ class socket_owner : public owner {
   private:
     class staged_socket;
 
-    explicit socket_owner(sources::line_socket::surroundings s) : socket_(std::move(s)) {}
+    explicit socket_owner(sources::line_socket::dependencies s) : socket_(std::move(s)) {}
 
     sources::line_socket socket_;
 };

@@ -222,7 +222,7 @@ class tunnels::staged_tunnels : public staged {
         h.out = way.out;
         h.mtu.store(way.mtu, std::memory_order_relaxed);
         h.set_addresses(packet::multicast_mac(to.second), way.mac);
-        h.kind.store(datapath::hop_kind::adjacency, std::memory_order_release);
+        h.kind.store(datapath::nexthop_kind::adjacency, std::memory_order_release);
         return true;
     }
 

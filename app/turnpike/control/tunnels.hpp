@@ -34,7 +34,7 @@ class tunnels : public owner {
     /// Egress of packets to a group.
     struct way_to_group {
         uint32_t hop = 0;
-        datapath::way_out out{};
+        datapath::egress out{};
         mac_address mac{};
         uint16_t mtu = 0;
         bool operator==(const way_to_group&) const = default;

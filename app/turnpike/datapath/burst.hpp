@@ -82,20 +82,20 @@ struct burst {
     uint32_t count = 0;
     uint16_t in_port = 0;
     uint64_t bytes = 0;   ///< sum of frame lengths as received by their interfaces; 0: unknown
-    uint16_t in_all = 0;  ///< ingress interface of all packets; 0: they have several
+    uint16_t common_iface = 0;  ///< ingress interface of all packets; 0: they have several
     /// counts recirculations: behind a tunnel's end, or in a bridge that routes
     uint16_t pass = 1;
     packet_mask outer = 0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
 
     std::array<rte_mbuf*, burst_max> packet;
     /// Length of the frame as received, where it is in one segment; 0: several segments.
-    alignas(16) std::array<uint32_t, burst_max> in_one;
+    alignas(16) std::array<uint32_t, burst_max> single_segment_bytes;
     std::array<uint16_t, burst_max> in;      ///< ingress interface: index into view::interfaces
     std::array<uint16_t, burst_max> tag;     ///< of `tagged`: TCI (PCP, DEI, VID)
     std::array<uint16_t, burst_max> domain;  ///< broadcast domain; valid behind stage bridge
     std::array<uint32_t, burst_max> hop;     ///< index of the next hop; valid behind stage lookup
     /// egress port and interface; valid for packets to send or to resolve
-    std::array<way_out, burst_max> out;
+    std::array<egress, burst_max> out;
     /// valid for packets to drop, and to punt as icmp_error
     std::array<packet::drop_reason, burst_max> drop;
     std::array<punt_reason, burst_max> punt;       ///< valid for packets to punt
@@ -108,7 +108,7 @@ struct punted {
     packet::parsed parsed{};
     uint32_t hop = 0;
     uint16_t in_interface = 0, in_port = 0;
-    way_out out{};
+    egress out{};
     /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0
     uint16_t domain = 0;
     punt_reason why = punt_reason::local;

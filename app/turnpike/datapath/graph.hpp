@@ -122,7 +122,7 @@ stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept;
 /// Compact a burst: these packets become its first ones, with all fields that are valid behind
 /// stage iface_input except their tags.
 /// Answers  their new mask
-packet_mask close_ranks(burst& b, packet_mask packets) noexcept;
+packet_mask compact(burst& b, packet_mask packets) noexcept;
 
 /// Limit of passes through the graph. VXLAN, a bridge, its routing interface and another VXLAN
 /// tunnel need four: each tunnel end and each bridge that routes adds one.
@@ -144,8 +144,8 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
         if (b.again == 0) [[likely]]
             return;
         // All other packets have left the burst; the recirculated ones become its first.
-        const packet_mask again = close_ranks(b, std::exchange(b.again, 0));
-        b.in_all = 0;
+        const packet_mask again = compact(b, std::exchange(b.again, 0));
+        b.common_iface = 0;
         if (b.pass++ < max_passes) {
             // Packets that vxlan_output made are routed; the others arrived at an interface.
             live = move(b, again & ~b.outer, stage::iface_input) |

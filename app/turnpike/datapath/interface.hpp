@@ -84,7 +84,7 @@ struct alignas(64) interface {
         return more_macs && std::find(addresses->macs.begin(), addresses->macs.end(), to) !=
                                 addresses->macs.end();
     }
-    [[nodiscard]] way_out out() const noexcept { return {.port = port, .interface = place}; }
+    [[nodiscard]] egress out() const noexcept { return {.port = port, .interface = place}; }
 };
 static_assert(sizeof(interface) == 64);
 

@@ -16,7 +16,7 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
     });
     if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     // Both kinds of packets: bridged ones have several domains and no tag.
-    b.in_all = 0;
+    b.common_iface = 0;
     b.routed |= bridged;
     b.tagged &= ~bridged;
     const packet_mask rest = packets & ~bridged;
@@ -33,15 +33,15 @@ stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept {
     return move(b, tunnelled, stage::vxlan_output) | move(b, packets & ~tunnelled, stage::tx);
 }
 
-packet_mask close_ranks(burst& b, packet_mask packets) noexcept {
+packet_mask compact(burst& b, packet_mask packets) noexcept {
     packet_mask tagged = 0, outer = 0;
     uint32_t k = 0;
     b.bytes = 0;
     for_each(packets, [&](uint32_t i) {
-        if ((b.tag_in_frame >> i & 1) != 0) take_tag_off(b, i);
+        if ((b.tag_in_frame >> i & 1) != 0) vlan_pop(b, i);
         b.packet[k] = b.packet[i];
         b.bytes += b.packet[i]->pkt_len;
-        b.in_one[k] = b.in_one[i];
+        b.single_segment_bytes[k] = b.single_segment_bytes[i];
         b.in[k] = b.in[i];
         b.tag[k] = b.tag[i];
         tagged |= (b.tagged >> i & 1) << k;

@@ -47,9 +47,9 @@ address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
     return is;
 }
 
-class listening {
+class binding_listener {
   public:
-    listening(context& c, const burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    binding_listener(context& c, const burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
 
     /// Answers  whether packet i is not flooded to members with neigh_suppress
     bool hear(uint32_t i, bool flooded) noexcept {
@@ -104,14 +104,14 @@ class listening {
         rte_mbuf* const m = b_.packet[i];
         rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
         if (copy == nullptr) return false;
-        if ((b_.tag_in_frame >> i & 1) != 0) take_tag_off(copy);
+        if ((b_.tag_in_frame >> i & 1) != 0) vlan_pop(copy);
         c_.counters[b_.in_port].originated.add(1);
         burst& out = c_.made[c_.walking];
         out.begin(1, b_.in_port);
         out.packet[0] = copy;
         out.in[0] = b_.in[i];
         out.domain[0] = b_.domain[i];
-        out.hop[0] = fixed_hop::local;
+        out.hop[0] = fixed_nexthop::local;
         out.out[0] = {};
         out.parsed[0] = {};
         out.punt[0] = punt_reason::neigh_suppress;
@@ -130,7 +130,7 @@ class listening {
 packet_mask suppress(context& c, const burst& b, packet_mask here, packet_mask flooded) noexcept {
     packet_mask spared = 0;
     for_each(here & ~b.routed, [&](uint32_t i) {
-        listening l(c, b);
+        binding_listener l(c, b);
         spared |= packet_mask{l.hear(i, (flooded >> i & 1) != 0)} << i;
     });
     return spared;

@@ -13,7 +13,7 @@
 //                       connected network the neighbour is the packet's destination address; each
 //                       gateway and neighbour entry has a separate next hop, whose index control maps
 //                       to the neighbour
-//            group      ECMP: the flow's hash chooses a member (hop_group.hpp), and the member's kind
+//            group      ECMP: the flow's hash chooses a member (nexthop_group.hpp), and the member's kind
 //                       applies. Also used for recursive routes, with the next hops that they resolve to
 //            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header
 // mtu        of the egress interface, in bytes of layer 3
@@ -42,29 +42,29 @@
 
 namespace turnpike::datapath {
 
-struct hop_group;
+struct nexthop_group;
 
 /// Packets are sent by kinds from glean on; comparisons rely on the order.
-enum class hop_kind : uint8_t { drop, local, group, glean, adjacency };
+enum class nexthop_kind : uint8_t { drop, local, group, glean, adjacency };
 
 /// Egress port and interface.
-struct way_out {
+struct egress {
     uint16_t port = 0;       ///< index into view::port
     uint16_t interface = 0;  ///< index into view::interfaces
-    bool operator==(const way_out&) const = default;
+    bool operator==(const egress&) const = default;
 };
 
 struct alignas(64) next_hop {
-    std::atomic<hop_kind> kind{hop_kind::drop};
+    std::atomic<nexthop_kind> kind{nexthop_kind::drop};
     /// kind drop: drop reason to count
     packet::drop_reason reason = packet::drop_reason::no_route;
     bool tells = false;  ///< kind drop: send an ICMP error to the source
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
-    alignas(8) way_out out{};
+    alignas(8) egress out{};
     std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, first two bytes of the source MAC
     uint32_t rewrite_second = 0;             ///< the other four bytes of the source MAC
-    std::atomic<const hop_group*> group{nullptr};  ///< kind group; else null
+    std::atomic<const nexthop_group*> group{nullptr};  ///< kind group; else null
 
     static constexpr uint32_t rewrite_bytes = 12;
 
@@ -98,7 +98,7 @@ struct alignas(64) next_hop {
 static_assert(sizeof(next_hop) == 64);
 
 /// Next hops at fixed indices, for FIBs, routes without a gateway, and tests.
-namespace fixed_hop {
+namespace fixed_nexthop {
 inline constexpr uint32_t no_route = 0;   ///< the FIB's default; sends an ICMP error
 inline constexpr uint32_t blackhole = 1;  ///< route type blackhole: drops without an ICMP error
 inline constexpr uint32_t unreachable =
@@ -110,6 +110,6 @@ inline constexpr uint32_t prohibited =
 inline constexpr uint32_t bogon_destination =
     6;  ///< RFC 6890 special-purpose address: drops without an ICMP error
 inline constexpr uint32_t first_free = 7;
-}  // namespace fixed_hop
+}  // namespace fixed_nexthop
 
 }  // namespace turnpike::datapath

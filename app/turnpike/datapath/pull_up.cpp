@@ -30,7 +30,7 @@ bool pull_up(rte_mbuf* m, uint32_t bytes) noexcept {
     return true;
 }
 
-void cut_tail(rte_mbuf* m, uint32_t bytes) noexcept {
+void trim(rte_mbuf* m, uint32_t bytes) noexcept {
     uint32_t keep = m->pkt_len - bytes;
     m->pkt_len = keep;
     rte_mbuf* segment = m;

@@ -14,6 +14,6 @@ namespace turnpike::datapath {
 bool pull_up(rte_mbuf* m, uint32_t bytes) noexcept;
 
 /// Trim `bytes` from the end of the packet, over several segments if necessary.
-void cut_tail(rte_mbuf* m, uint32_t bytes) noexcept;
+void trim(rte_mbuf* m, uint32_t bytes) noexcept;
 
 }  // namespace turnpike::datapath

@@ -4,7 +4,7 @@
 // next hop of an ECMP route counts (section 2.3, feasible paths).
 #pragma once
 
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 #include "datapath/view.hpp"
 
 namespace turnpike::datapath {
@@ -12,12 +12,12 @@ namespace turnpike::datapath {
 /// hop  next hop of the source address
 [[nodiscard]] inline bool leads_back(const view& v, uint32_t hop, const interface& in) noexcept {
     const next_hop& by = v.hops[hop];
-    const auto is_way = [&](hop_kind kind, const next_hop& h) {
-        return kind >= hop_kind::glean && (!in.urpf_strict || h.out.interface == in.place);
+    const auto is_way = [&](nexthop_kind kind, const next_hop& h) {
+        return kind >= nexthop_kind::glean && (!in.urpf_strict || h.out.interface == in.place);
     };
-    const hop_kind kind = by.kind.load(std::memory_order_acquire);
-    if (kind == hop_kind::group) {
-        const hop_group& group = *by.group.load(std::memory_order_acquire);
+    const nexthop_kind kind = by.kind.load(std::memory_order_acquire);
+    if (kind == nexthop_kind::group) {
+        const nexthop_group& group = *by.group.load(std::memory_order_acquire);
         for (uint32_t m = 0; m < group.members; ++m) {
             const next_hop& h = v.hops[group.hop[m]];
             if (is_way(h.kind.load(std::memory_order_acquire), h)) return true;

@@ -44,7 +44,7 @@ inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
 }
 
 /// Requires a tag in the frame's first segment.
-inline void take_tag_off(rte_mbuf* m) noexcept {
+inline void vlan_pop(rte_mbuf* m) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
     auto* frame = rte_pktmbuf_mtod(m, uint8_t*);
     move_addresses(frame + bytes, frame);
@@ -54,13 +54,13 @@ inline void take_tag_off(rte_mbuf* m) noexcept {
 }
 
 /// The same for a packet of a burst; the caller has recorded the tag.
-inline void take_tag_off(burst& b, uint32_t i) noexcept {
-    take_tag_off(b.packet[i]);
-    if (b.in_one[i] != 0) b.in_one[i] -= uint32_t{sizeof(packet::vlan_tag)};
+inline void vlan_pop(burst& b, uint32_t i) noexcept {
+    vlan_pop(b.packet[i]);
+    if (b.single_segment_bytes[i] != 0) b.single_segment_bytes[i] -= uint32_t{sizeof(packet::vlan_tag)};
 }
 
 /// Answers  false where there is no headroom
-inline bool put_tag_on(rte_mbuf* m, uint32_t type_and_tci) noexcept {
+inline bool vlan_push(rte_mbuf* m, uint32_t type_and_tci) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag), addresses_bytes = 12;
     auto* const to = reinterpret_cast<uint8_t*>(rte_pktmbuf_prepend(m, bytes));
     if (to == nullptr) return false;

@@ -28,7 +28,7 @@ struct trace_step {
     uint16_t in = 0;               ///< stage iface_input: the ingress interface
     uint16_t domain = 0;           ///< stage bridge
     uint32_t hop = 0;              ///< stage lookup
-    std::optional<way_out> out{};  ///< egress interface, where the packet is to be sent
+    std::optional<egress> out{};  ///< egress interface, where the packet is to be sent
     /// stage drop; stage punt: reason of the ICMP error
     packet::drop_reason drop = packet::drop_reason::none;
     punt_reason punt = punt_reason::count_;  ///< stage punt

@@ -57,7 +57,7 @@ struct port_view {
     bool inserts_udp_sums = false;  ///< UDP checksum offload on TX
     bool checks_udp_sums = false;   ///< UDP checksum offload on RX
     /// the driver must be called periodically, with or without packets
-    bool sends_its_own = false;
+    bool needs_periodic_tx = false;
 };
 
 struct rx_queue {
@@ -86,7 +86,7 @@ struct view {
     std::vector<worker_queues> queues{};  ///< by worker
     std::vector<vrf_view> vrf{1};         ///< by interface::vrf; elements in between may be unused
     uint64_t drain_cycles = 0;    ///< maximum time that a packet waits in a TX queue for others
-    uint64_t call_cycles = 0;     ///< interval for drivers with port_view::sends_its_own
+    uint64_t call_cycles = 0;     ///< interval for drivers with port_view::needs_periodic_tx
     uint32_t sleep_us = 0;        ///< maximum sleep of an idle worker; 0: busy polling
     bool out_lists = false;       ///< some interface has acl_out or l2_out
     bool puts_tags = false;       ///< some interface sends tagged frames

@@ -63,7 +63,7 @@ void worker::adopt(const view* now) noexcept {
             context_.tx[p] = rxtx::tx_queue(id, queue, context_.counters[p]);
         const packet_mask one = packet_mask{1} << p;
         ports_ = here ? ports_ | one : ports_ & ~one;
-        called_ = here && now->port[p].sends_its_own ? called_ | one : called_ & ~one;
+        called_ = here && now->port[p].needs_periodic_tx ? called_ | one : called_ & ~one;
     }
     call_at_ = called_ == 0 ? UINT64_MAX : 0;
     context_.view = now;
@@ -76,7 +76,7 @@ void worker::give_back_sent() noexcept {
 }
 
 /// Drivers send LACP PDUs every second, whether or not the worker has packets.
-void worker::call_drivers() noexcept {
+void worker::flush_drivers() noexcept {
     for_each(called_, [&](uint32_t p) { context_.tx[p].call(); });
     call_at_ = last_ + context_.view->call_cycles;
 }
@@ -91,7 +91,7 @@ void worker::poll() noexcept {
         give_back_sent();
     }
     if (last_ >= call_at_) [[unlikely]]
-        call_drivers();
+        flush_drivers();
     context_.now = last_;
     uint32_t received = 0;
     for (const rx_queue& from : queues_->rx) received += take_burst(from);
@@ -199,7 +199,7 @@ void worker::send_own(burst& b) noexcept {
     packet_mask bridged = 0, gone = 0;
     for (uint32_t i = 0; i < b.count; ++i) {
         b.out[i] = punted_of(b.packet[i]).out;
-        b.in_one[i] = b.packet[i]->nb_segs == 1 ? b.packet[i]->pkt_len : 0;
+        b.single_segment_bytes[i] = b.packet[i]->nb_segs == 1 ? b.packet[i]->pkt_len : 0;
         // On a tunnel interface: process the packet as received from the remote endpoint.
         if (const uint16_t by = b.out[i].interface; v.interfaces[by].port == tunnel_port) {
             b.in[i] = by;

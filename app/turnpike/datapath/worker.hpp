@@ -82,7 +82,7 @@ class worker {
         for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     }
     void give_back_sent() noexcept;
-    void call_drivers() noexcept;
+    void flush_drivers() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
     [[gnu::noinline]] void take_traced(trace_book& book, const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;

@@ -60,7 +60,7 @@ void line_socket::client::line_done() noexcept {
     if (in.capacity() > read_bytes) std::string().swap(in);
 }
 
-line_socket::line_socket(surroundings s, const socket_limits& l)
+line_socket::line_socket(dependencies s, const socket_limits& l)
     : around_(std::move(s)), limits_(l), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_.get() < 0) throw std::runtime_error("no epoll for the control socket");
     around_.greeting += '\n';

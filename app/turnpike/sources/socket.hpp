@@ -41,7 +41,7 @@ class line_socket {
     /// Returns the answer to a line, both without line ends; an exception closes the connection.
     using answer_function =
         std::function<std::string(std::string_view line, const socket_peer& from)>;
-    struct surroundings {
+    struct dependencies {
         std::string greeting{};
         answer_function answer{};
         /// Formats an error outside of a request: the reason of a refused or closed connection.
@@ -52,7 +52,7 @@ class line_socket {
         std::function<void(const std::string&)> say{};
     };
 
-    explicit line_socket(surroundings s, const socket_limits& l = {});
+    explicit line_socket(dependencies s, const socket_limits& l = {});
     /// Removes the socket's file; pending answers are discarded.
     ~line_socket();
     line_socket(const line_socket&) = delete;
@@ -114,7 +114,7 @@ class line_socket {
     void let_go(const std::string& why);
     client_list::iterator find(const client* c);
 
-    surroundings around_;
+    dependencies around_;
     socket_limits limits_;
     owned_fd epoll_{};
     listener listening_{};

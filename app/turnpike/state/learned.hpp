@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects learned from the kernel (sources/kernel_mirror.hpp), and their merge into the configuration. On a
+// Objects learned from the kernel (sources/netlink_rib.hpp), and their merge into the configuration. On a
 // conflict the operator's objects take precedence.
 #pragma once
 

@@ -42,10 +42,10 @@ inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const u
 template <class V>
 inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
     constexpr uint32_t words = turnpike::tunnel::long_key_words, step = 8;
-    constexpr bool in_one = V::lanes > words;
-    constexpr uint32_t whole = in_one ? 1 : words / V::lanes, rest = in_one ? 0 : words % V::lanes;
+    constexpr bool single_segment_bytes = V::lanes > words;
+    constexpr uint32_t whole = single_segment_bytes ? 1 : words / V::lanes, rest = single_segment_bytes ? 0 : words % V::lanes;
     const auto load = [](const uint64_t* from) {
-        if constexpr (in_one)
+        if constexpr (single_segment_bytes)
             return V::load_key(from);
         else
             return V::load(from);

@@ -133,7 +133,7 @@ TEST(driver_facts, by_prefix) {
     EXPECT_EQ(facts_of("net_ixgbe_vf").rx_free, 32);
     EXPECT_EQ(facts_of("net_ice").rx_free, 64);
     EXPECT_TRUE(facts_of("net_af_xdp").keeps_buffers);
-    EXPECT_TRUE(facts_of("net_bonding").sends_its_own);
+    EXPECT_TRUE(facts_of("net_bonding").needs_periodic_tx);
     EXPECT_EQ(facts_of("net_unheard_of").rx_free, 0);
 }
 

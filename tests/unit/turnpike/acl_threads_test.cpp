@@ -45,7 +45,7 @@ TEST(acl_threads, while_two_workers_judge) {
         parts.rcu->online(number);
         while (!stop.load(std::memory_order_relaxed)) {
             c.view = parts.published->load(std::memory_order_acquire);
-            b.in[0] = b.in_all = c.view->port[0].untagged;
+            b.in[0] = b.common_iface = c.view->port[0].untagged;
             const auto next = datapath::run_acl_in(c, b, 1);
             b.at = {};
             judged.fetch_add(1, std::memory_order_relaxed);

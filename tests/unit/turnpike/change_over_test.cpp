@@ -22,7 +22,7 @@ TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     const auto hop = [&](const char* to = "10.0.1.1") {
         return l.controller().table().lookup(*parse_address(to));
     };
-    ASSERT_EQ(l.view().hops[hop()].kind, datapath::hop_kind::adjacency) << "it is known";
+    ASSERT_EQ(l.view().hops[hop()].kind, datapath::nexthop_kind::adjacency) << "it is known";
     ASSERT_TRUE(l.apply(router("{to: 10.0.1.1/32, via: 10.0.2.2}", "", "10.0.5.254/24")));
     EXPECT_EQ(hop(), hop("10.0.2.2"));
 }

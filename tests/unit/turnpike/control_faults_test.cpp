@@ -117,7 +117,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
         if (!applied) {
             ++refused;
             EXPECT_EQ(l.controller().table().lookup(*parse_address("10.8.0.1")),
-                      datapath::fixed_hop::no_route)
+                      datapath::fixed_nexthop::no_route)
                 << nth;
             continue;
         }
@@ -128,7 +128,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     EXPECT_EQ(l.controller().threads().all().size(), 2U);
     EXPECT_EQ(l.view().queues[1].rx.size(), 2U) << "east's";
     EXPECT_EQ(l.view().hops[l.controller().table().lookup(*parse_address("10.8.0.1"))].kind,
-              datapath::hop_kind::adjacency);
+              datapath::nexthop_kind::adjacency);
     l.worker().finish();
 }
 

@@ -125,9 +125,9 @@ TEST_F(fragments, of_frames_that_lie) {
     const auto send = [&](byte_vector frame) {
         (void)lab_.sent(1);
         const uint16_t east = lab_.controller().places().places().at("east");
-        rte_mbuf* m = lab_.controller().way_out().originate(1, frame);
+        rte_mbuf* m = lab_.controller().egress().originate(1, frame);
         ASSERT_NE(m, nullptr);
-        lab_.controller().way_out().send(m, lab_.view().interfaces[east].out());
+        lab_.controller().egress().send(m, lab_.view().interfaces[east].out());
         lab_.settle();
     };
     send(ethernet(0x0800, ipv4({.total_bytes = 60000}, counted(1000))));

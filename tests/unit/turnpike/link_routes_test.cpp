@@ -52,7 +52,7 @@ class link_routes : public neighbour_lab {
         const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
         return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
     }
-    datapath::hop_kind kind_of(uint16_t in, uint32_t to) {
+    datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {
         return lab_.controller().hops()[hop_of(in, to)].kind;
     }
     /// Asked for by `ours`, answers, and then the workers send there by themselves.
@@ -68,7 +68,7 @@ class link_routes : public neighbour_lab {
         const byte_vector mac{2, 0, 0, 0, 0xaa, static_cast<uint8_t>(out)};
         answer(out, to, ours, mac);
         EXPECT_EQ(lab_.sent(out).size(), 1U) << "what waited";
-        EXPECT_EQ(kind_of(in, to), datapath::hop_kind::adjacency) << "by its host route";
+        EXPECT_EQ(kind_of(in, to), datapath::nexthop_kind::adjacency) << "by its host route";
         offer(in, to);
         const auto sent = lab_.sent(out);
         ASSERT_EQ(sent.size(), 1U);
@@ -141,7 +141,7 @@ TEST_F(link_routes, come_and_go) {
                    "{to: 10.9.0.0/16, port: south}\n"
                    "  - {to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
     EXPECT_EQ(reaches_gateway(), 1U);
-    EXPECT_EQ(kind_of(west_port, 0x0a090103), datapath::hop_kind::adjacency);
+    EXPECT_EQ(kind_of(west_port, 0x0a090103), datapath::nexthop_kind::adjacency);
     apply(replaced("{to: 10.9.0.0/16, port: south}",
                    "{to: 10.8.0.0/16, via: 10.9.1.3, port: south, onlink: true}"));
     EXPECT_EQ(reaches_gateway(), 0U);
@@ -152,7 +152,7 @@ TEST_F(link_routes, a_gateway_that_was_static) {
     constexpr uint32_t gateway = 0x0a000402, nobody = 0x0a00044d;
     const std::string plain = linked;
     apply(plain + "neighbours: {static: [{address: 10.0.4.2, mac: \"02:00:00:00:aa:02\"}]}\n");
-    EXPECT_EQ(kind_of(west_port, gateway), datapath::hop_kind::adjacency);
+    EXPECT_EQ(kind_of(west_port, gateway), datapath::nexthop_kind::adjacency);
     apply(plain);
     EXPECT_EQ(hop_of(west_port, gateway), hop_of(west_port, nobody));
 }

@@ -23,7 +23,7 @@ using nstate = neighbour_state;
 constexpr mac_address mac_a{{2, 0, 0, 0, 0, 0xa}}, mac_b{{2, 0, 0, 0, 0, 0xb}};
 const ip_address host = *parse_address("10.0.0.2"), host6 = *parse_address("2001:db8::2");
 
-/// The machine between a table of hops, real FIBs and two interfaces; the test is its surroundings.
+/// The machine between a table of hops, real FIBs and two interfaces; the test is its dependencies.
 class machine : public ::testing::Test {
   protected:
     static constexpr uint16_t here = 1, elsewhere = 2;  // places
@@ -45,7 +45,7 @@ class machine : public ::testing::Test {
         n.reset();
         table.reset();
         domain->synchronize();
-        EXPECT_EQ(hops->in_use(), datapath::fixed_hop::first_free) << "every hop came back";
+        EXPECT_EQ(hops->in_use(), datapath::fixed_nexthop::first_free) << "every hop came back";
         domain.reset();
         EXPECT_EQ(rte_mempool_in_use_count(pool), 0U);
         rte_mempool_free(pool);
@@ -132,7 +132,7 @@ class machine : public ::testing::Test {
     /// As a worker does: the MAC it would send to; marks the neighbour used.
     [[nodiscard]] bool worker_sees(mac_address& mac) const {
         datapath::next_hop& hop = (*hops)[table->lookup(0, host)];
-        if (hop.kind != datapath::hop_kind::adjacency) return false;
+        if (hop.kind != datapath::nexthop_kind::adjacency) return false;
         hop.mark_used();
         mac = mac_in(hop);
         return true;
@@ -431,8 +431,8 @@ TEST_F(machine, a_gateway_that_is_our_own_link_local_address) {
     wanted.learned.target_index(state::target_via(other, "here"));
     ASSERT_TRUE(apply());
     ASSERT_EQ(learned_hops.size(), 2U);
-    EXPECT_EQ(learned_hops[0], std::vector{datapath::fixed_hop::unreachable});
-    EXPECT_GE(learned_hops[1].at(0), datapath::fixed_hop::first_free);
+    EXPECT_EQ(learned_hops[0], std::vector{datapath::fixed_nexthop::unreachable});
+    EXPECT_GE(learned_hops[1].at(0), datapath::fixed_nexthop::first_free);
     EXPECT_EQ(n->size(), 1U);
     wanted.learned = {};
     ASSERT_TRUE(apply());
@@ -481,7 +481,7 @@ TEST_F(machine, a_worker_reads_while_control_writes) {
             for (uint32_t i = 0; i < 32; ++i) {
                 const datapath::next_hop& hop =
                     (*hops)[table->lookup(0, ip_address::from_v4(0x0a00'0000 + i))];
-                if (hop.kind.load(std::memory_order_acquire) != datapath::hop_kind::adjacency)
+                if (hop.kind.load(std::memory_order_acquire) != datapath::nexthop_kind::adjacency)
                     continue;
                 wrong += mac_in(hop).bytes[5] != i;  // byte 4 changes, byte 5 is whose it is
                 ++looked;

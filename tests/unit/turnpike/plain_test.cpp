@@ -21,7 +21,7 @@ using namespace test;
 struct ending {
     std::string_view door{};
     byte_vector bytes{};
-    way_out out{};
+    egress out{};
     packet::drop_reason drop = packet::drop_reason::none;
     punt_reason punt = punt_reason::local;
     uint32_t hop = 0;

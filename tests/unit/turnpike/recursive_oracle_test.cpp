@@ -192,8 +192,8 @@ class random_recursion : public ::testing::Test {
             const std::string name =
                 whose ? whose->address.text() + " " +
                             lab_.controller().places().name_of(whose->interface)
-                : m.hop == datapath::fixed_hop::blackhole  ? "drop blackhole"
-                : m.hop == datapath::fixed_hop::prohibited ? "drop prohibit"
+                : m.hop == datapath::fixed_nexthop::blackhole  ? "drop blackhole"
+                : m.hop == datapath::fixed_nexthop::prohibited ? "drop prohibit"
                                                            : "drop unreachable";
             out[name] += m.weight / all;
         }

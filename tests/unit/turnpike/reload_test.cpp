@@ -109,12 +109,12 @@ TEST(reload, many_routes_at_once) {
 TEST(reload, addresses_move) {
     lab l(router());
     EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.1.254")),
-              datapath::fixed_hop::local);
+              datapath::fixed_nexthop::local);
     ASSERT_TRUE(l.apply(router("", "", "10.0.5.254/24")));
     EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.1.254")),
-              datapath::fixed_hop::no_route);
+              datapath::fixed_nexthop::no_route);
     EXPECT_EQ(l.controller().table().lookup(*parse_address("10.0.5.254")),
-              datapath::fixed_hop::local);
+              datapath::fixed_nexthop::local);
     EXPECT_EQ(l.way("10.0.2.2"), 1);
 }
 

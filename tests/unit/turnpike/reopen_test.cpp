@@ -66,7 +66,7 @@ class null_lab : public lab {
                 q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.place; }));
         EXPECT_EQ(polled, rx_queues);
         EXPECT_EQ(controller().table().lookup(*parse_address("10.0.3.254")),
-                  datapath::fixed_hop::local);
+                  datapath::fixed_nexthop::local);
         const auto glean = controller().table().lookup(*parse_address("10.0.3.9"));
         EXPECT_EQ(view().hops[glean].out.port, p.place);
         EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";

@@ -74,7 +74,7 @@ class socket_lines : public testing::Test {
     }
     void make(const socket_limits& l = {}) {
         socket_ = std::make_unique<line_socket>(
-            line_socket::surroundings{
+            line_socket::dependencies{
                 .greeting = "hello",
                 .answer =
                     [this](std::string_view line, const socket_peer& from) {

@@ -10,7 +10,7 @@ namespace turnpike::control::slow_path {
 
 using packet::drop_reason;
 
-void arp::take(packet_in_hand p) {
+void arp::take(owned_mbuf p) {
     const uint16_t in = p.about().in_interface;
     const datapath::interface& on = interface_of(p);
     const packet::arp_message message =
@@ -46,7 +46,7 @@ void arp::take(packet_in_hand p) {
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});
     if (bytes == 0) return p.consume();
-    tools_.out.turn_around(on.port);
+    tools_.out.reply_in_place(on.port);
     p.send(on.out());
 }
 

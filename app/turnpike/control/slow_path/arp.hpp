@@ -10,7 +10,7 @@ namespace turnpike::control::slow_path {
 class arp : public handler {
   public:
     arp(tools& t, message_rate& rate) : handler(t), rate_(rate) {}
-    void take(packet_in_hand p) override;
+    void take(owned_mbuf p) override;
 
   private:
     message_rate& rate_;

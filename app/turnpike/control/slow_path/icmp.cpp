@@ -27,7 +27,7 @@ constexpr uint8_t net_unreachable = 0, host_unreachable = 1, protocol_unreachabl
 constexpr uint8_t v6_no_route = 0, v6_prohibited = 1, v6_address_unreachable = 3,
                   v6_port_unreachable = 4;
 
-ip_address source_of(const packet_in_hand& in_hand) noexcept {
+ip_address source_of(const owned_mbuf& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
     const uint8_t* source = in_hand.lead().data() + p.source_offset();
     return p.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(source))
@@ -53,7 +53,7 @@ void set_source(std::span<uint8_t> lead, const packet::parsed& p,
 }
 
 /// check_icmp of a message in several segments. p.upper_offset is in the first.
-drop_reason check_scattered_icmp(const packet_in_hand& in_hand) noexcept {
+drop_reason check_scattered_icmp(const owned_mbuf& in_hand) noexcept {
     const packet::parsed& p = in_hand.about().parsed;
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (!p.is(packet::flag_icmp) || p.upper_offset + bytes > in_hand.get()->pkt_len)
@@ -97,7 +97,7 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
     }
 }
 
-void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
+void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
     const datapath::punted& about = p.about();
     const interface& in = tools_.interface(about.in_interface);
     if (in.addresses == nullptr || !packet::may_report(p.lead(), about.parsed, error)) return;
@@ -119,10 +119,10 @@ void icmp_errors::tell(const packet_in_hand& p, const icmp_error& error) {
     if (message == nullptr) return;
     datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
-    tools_.route_own(packet_in_hand(message, tools_.out), source_of(p), about.in_interface);
+    tools_.route_own(owned_mbuf(message, tools_.out), source_of(p), about.in_interface);
 }
 
-void icmp_errors::tell_as_receiver(const packet_in_hand& p, const icmp_error& error, uint16_t by) {
+void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
     const packet::parsed& about = p.about().parsed;
     if (!packet::may_report(p.lead(), about, error) || !rate_.take(tools_.now_ms)) return;
     // The Ethernet header with its tags, with swapped addresses.
@@ -147,7 +147,7 @@ void icmp_errors::tell_as_receiver(const packet_in_hand& p, const icmp_error& er
                                       std::span(frame).first(about.l2_bytes + bytes));
 }
 
-void too_big::take(packet_in_hand p) {
+void too_big::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t by = about.out.interface;
     const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
@@ -160,14 +160,14 @@ void too_big::take(packet_in_hand p) {
     p.drop(about.drop);
 }
 
-void told::take(packet_in_hand p) {
+void told::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t mtu = tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
     errors_.tell(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));
     p.drop(about.drop);
 }
 
-void local::take(packet_in_hand p) {
+void local::take(owned_mbuf p) {
     const packet::parsed& h = p.about().parsed;
     const bool v4 = h.is_ipv4();
     const bool whole = !h.is(packet::flag_fragment);
@@ -202,7 +202,7 @@ void local::take(packet_in_hand p) {
     p.drop(drop_reason::local_protocol);
 }
 
-void local::echo(packet_in_hand p) {
+void local::echo(owned_mbuf p) {
     if (!echo_rate_.take(tools_.now_ms)) return p.drop(drop_reason::icmp_rate);
     const datapath::punted about = p.about();
     const ip_address asker = source_of(p);
@@ -217,7 +217,7 @@ void local::echo(packet_in_hand p) {
     }
     if (!packet::write_echo_reply(p.lead(), about.parsed)) return p.consume();
     if (from) set_source(p.lead(), about.parsed, *from);
-    tools_.out.turn_around(about.in_port);
+    tools_.out.reply_in_place(about.in_port);
     tools_.route_own(std::move(p), asker, about.in_interface);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "control/slow_path/igmp_reports.hpp"
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 #include "control/slow_path/tools.hpp"
 #include "packet/icmp.hpp"
 
@@ -17,34 +17,34 @@ namespace turnpike::control::slow_path {
 /// Sends ICMP errors.
 class icmp_errors {
   public:
-    icmp_errors(tools& t, const own_groups& own) : tools_(t), own_(own) {}
+    icmp_errors(tools& t, const dad& own) : tools_(t), own_(own) {}
     void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
     /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
     /// the packet.
-    void tell(const packet_in_hand& p, const packet::icmp_error& error);
+    void tell(const owned_mbuf& p, const packet::icmp_error& error);
     /// The same for a bridged frame: from its destination's address, by the interface where a reply
     /// would arrive. by: index of a tunnel's interface
-    void tell_as_receiver(const packet_in_hand& p, const packet::icmp_error& error, uint16_t by);
+    void tell_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
 
   private:
     tools& tools_;
-    const own_groups& own_;
+    const dad& own_;
     token_bucket rate_{0};
 };
 
 /// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.
 class local : public handler {
   public:
-    local(tools& t, icmp_errors& errors, own_groups& own, igmp_reports& igmp)
+    local(tools& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
         : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
     void set_rate(uint32_t per_second) { echo_rate_ = token_bucket(per_second); }
-    void take(packet_in_hand p) override;
+    void take(owned_mbuf p) override;
 
   private:
-    void echo(packet_in_hand p);
+    void echo(owned_mbuf p);
 
     icmp_errors& errors_;
-    own_groups& own_;
+    dad& own_;
     igmp_reports& igmp_;
     token_bucket echo_rate_{0};
 };
@@ -54,7 +54,7 @@ class local : public handler {
 class too_big : public handler {
   public:
     too_big(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
-    void take(packet_in_hand p) override;
+    void take(owned_mbuf p) override;
 
   private:
     icmp_errors& errors_;
@@ -64,7 +64,7 @@ class too_big : public handler {
 class told : public handler {
   public:
     told(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
-    void take(packet_in_hand p) override;
+    void take(owned_mbuf p) override;
 
   private:
     icmp_errors& errors_;

@@ -10,7 +10,7 @@ namespace turnpike::control::slow_path {
 
 using packet::group_record;
 
-bool igmp_reports::hear(const packet_in_hand& p) {
+bool igmp_reports::hear(const owned_mbuf& p) {
     const uint16_t place = p.about().in_interface;
     if (tools_.interface(place).addresses->v4_groups.empty()) return false;
     if (const auto query = packet::read_igmp_query(p.lead(), p.about().parsed)) {

@@ -3,16 +3,16 @@
 // present. On interfaces that the kernel has, the kernel's own IGMP reports its groups, and gets the same queries.
 #pragma once
 
-#include "control/slow_path/group_reports.hpp"
+#include "control/slow_path/multicast_membership.hpp"
 
 namespace turnpike::control::slow_path {
 
 /// Threads  control.
-class igmp_reports : public group_reports {
+class igmp_reports : public multicast_membership {
   public:
-    explicit igmp_reports(tools& t) : group_reports(t, 3) {}
+    explicit igmp_reports(tools& t) : multicast_membership(t, 3) {}
     /// An IGMP message arrived. False: the interface has joined no group.
-    [[nodiscard]] bool hear(const packet_in_hand& p);
+    [[nodiscard]] bool hear(const owned_mbuf& p);
 
   private:
     [[nodiscard]] std::vector<ip_address> groups_of(const datapath::interface& on) const override;

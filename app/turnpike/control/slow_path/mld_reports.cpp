@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/mld.hpp"
 

@@ -24,7 +24,7 @@ bool is_ours(const interface& on, const ipv6_address& a) noexcept {
 
 }  // namespace
 
-void nd::take(packet_in_hand p) {
+void nd::take(owned_mbuf p) {
     const packet::parsed& h = p.about().parsed;
     const mac_address* link = nullptr;
     // An ND message is far shorter than a segment; one that cannot be linearized is dropped.
@@ -40,7 +40,7 @@ void nd::take(packet_in_hand p) {
     tools_.give_or_consume(std::move(p));
 }
 
-void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
+void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const interface& on = interface_of(p);
     const uint8_t* frame = p.lead().data();
@@ -70,7 +70,7 @@ void nd::answer_solicitation(packet_in_hand p, const mac_address* link) {
     if (bytes != 0) tools_.out.originate_and_send(on.out(), std::span(answer).first(bytes));
 }
 
-void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
+void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const auto& message =
         packet::view<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
@@ -92,7 +92,7 @@ void nd::take_advertisement(packet_in_hand p, const mac_address* link) {
     tools_.give_or_consume(std::move(p));
 }
 
-bool solicit(tools& t, const own_groups& own, uint16_t place, const ip_address& a,
+bool solicit(tools& t, const dad& own, uint16_t place, const ip_address& a,
              const mac_address* known) {
     const interface& on = t.interface(place);
     if (on.addresses == nullptr) return true;

@@ -4,30 +4,30 @@
 #pragma once
 
 #include "control/slow_path/message_rate.hpp"
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 #include "control/slow_path/tools.hpp"
 
 namespace turnpike::control::slow_path {
 
 class nd : public handler {
   public:
-    nd(tools& t, message_rate& rate, own_groups& own) : handler(t), rate_(rate), own_(own) {}
-    void take(packet_in_hand p) override;
+    nd(tools& t, message_rate& rate, dad& own) : handler(t), rate_(rate), own_(own) {}
+    void take(owned_mbuf p) override;
 
   private:
-    void answer_solicitation(packet_in_hand p, const mac_address* link);
-    void take_advertisement(packet_in_hand p, const mac_address* link);
+    void answer_solicitation(owned_mbuf p, const mac_address* link);
+    void take_advertisement(owned_mbuf p, const mac_address* link);
 
     message_rate& rate_;
-    own_groups& own_;
+    dad& own_;
 };
 
 /// Send a solicitation or ARP request for an address; unicast to `known` if it is not null. False:
 /// not possible yet, because all of our addresses on the interface are tentative.
-bool solicit(tools& t, const own_groups& own, uint16_t interface, const ip_address& a,
+bool solicit(tools& t, const dad& own, uint16_t interface, const ip_address& a,
              const mac_address* known);
 /// Gratuitous ARP and unsolicited advertisements (RFC 5227 section 2.3, RFC 4861 section 7.2.6).
-/// IPv6 addresses are sent without the Override flag: they are still tentative (own_groups.hpp).
+/// IPv6 addresses are sent without the Override flag: they are still tentative (dad.hpp).
 void announce(tools& t, uint16_t interface);
 
 }  // namespace turnpike::control::slow_path

@@ -18,7 +18,7 @@ using packet::drop_reason;
 
 namespace {
 
-const packet::ethernet_header& ethernet_of(const packet_in_hand& p) noexcept {
+const packet::ethernet_header& ethernet_of(const owned_mbuf& p) noexcept {
     return packet::view<packet::ethernet_header>(p.lead().data());
 }
 
@@ -33,7 +33,7 @@ mac_address mac_of_bound(const bound_address& who) noexcept {
 }  // namespace
 
 /// The packet is a copy: the original has been forwarded.
-void neigh_suppress::take(packet_in_hand p) {
+void neigh_suppress::take(owned_mbuf p) {
     packet::parsed h;
     if (bridges_.addresses() != nullptr &&
         (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
@@ -44,7 +44,7 @@ void neigh_suppress::take(packet_in_hand p) {
     p.consume();
 }
 
-void neigh_suppress::take_arp(const packet_in_hand& p, const packet::parsed& h) {
+void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
     const auto& arp = packet::view<packet::arp_message>(p.lead().data() + h.l2_bytes);
     if (packet::check_arp(arp, {}) != drop_reason::none) return;
     const uint16_t domain = p.about().domain;
@@ -62,7 +62,7 @@ void neigh_suppress::take_arp(const packet_in_hand& p, const packet::parsed& h) 
         answer(p, frame);
 }
 
-void neigh_suppress::take_nd(const packet_in_hand& p, const packet::parsed& h) {
+void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
     const mac_address* link = nullptr;
     if (packet::check_nd(p.lead(), h, link) != drop_reason::none) return;
     const uint8_t* const frame = p.lead().data();
@@ -88,7 +88,7 @@ void neigh_suppress::take_nd(const packet_in_hand& p, const packet::parsed& h) {
 }
 
 /// The worker's check (datapath/neigh_suppress.cpp), repeated with current tables.
-bound_address neigh_suppress::to_be_named(const packet_in_hand& p,
+bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
                                           const datapath::address_key& asked) const {
     constexpr bound_address nobody(0);
     const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
@@ -101,7 +101,7 @@ bound_address neigh_suppress::to_be_named(const packet_in_hand& p,
     return v.bridges->members[place].neigh_suppress ? who : nobody;
 }
 
-void neigh_suppress::answer(const packet_in_hand& p, std::span<const uint8_t> frame) {
+void neigh_suppress::answer(const owned_mbuf& p, std::span<const uint8_t> frame) {
     tools_.out.originate_and_send({.port = p.about().in_port, .interface = p.about().in_interface},
                                   frame, p.about().domain);
 }

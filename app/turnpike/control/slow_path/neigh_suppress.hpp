@@ -11,16 +11,16 @@ namespace turnpike::control::slow_path {
 class neigh_suppress : public handler {
   public:
     neigh_suppress(tools& t, bridges& b) : handler(t), bridges_(b) {}
-    void take(packet_in_hand p) override;
+    void take(owned_mbuf p) override;
 
   private:
-    void take_arp(const packet_in_hand& p, const packet::parsed& h);
-    void take_nd(const packet_in_hand& p, const packet::parsed& h);
+    void take_arp(const owned_mbuf& p, const packet::parsed& h);
+    void take_nd(const owned_mbuf& p, const packet::parsed& h);
     /// The binding to answer with; none: no binding, or the requester receives the request's own
     /// answer.
-    [[nodiscard]] datapath::bound_address to_be_named(const packet_in_hand& p,
+    [[nodiscard]] datapath::bound_address to_be_named(const owned_mbuf& p,
                                                       const datapath::address_key& asked) const;
-    void answer(const packet_in_hand& p, std::span<const uint8_t> frame);
+    void answer(const owned_mbuf& p, std::span<const uint8_t> frame);
 
     bridges& bridges_;
 };

@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 namespace {
 
 /// The first global address of an interface that is neither tentative nor duplicate.
-std::optional<ipv6_address> global_of(const tools& t, const own_groups& own, uint16_t place) {
+std::optional<ipv6_address> global_of(const tools& t, const dad& own, uint16_t place) {
     const datapath::interface& on = t.interface(place);
     if (on.addresses == nullptr) return std::nullopt;
     for (const ipv6_address& a : on.addresses->v6)
@@ -19,7 +19,7 @@ std::optional<ipv6_address> global_of(const tools& t, const own_groups& own, uin
 
 }  // namespace
 
-std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own, uint16_t place,
+std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t place,
                                      const ip_address& target) {
     const auto& addresses = *t.interface(place).addresses;
     const auto good = [&](const ipv6_address& a) {
@@ -38,8 +38,8 @@ uint32_t v4_asker(const tools& t, uint16_t place, const ip_address& target) {
     return v4_answerer(t, place).value_or(0);
 }
 
-std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,
-                                        const packet_in_hand& p) {
+std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own,
+                                        const owned_mbuf& p) {
     const datapath::view& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
     const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);

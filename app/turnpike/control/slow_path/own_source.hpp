@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Source address selection for originated messages. Never a duplicate address (own_groups.hpp).
+// Source address selection for originated messages. Never a duplicate address (dad.hpp).
 #pragma once
 
 #include <optional>
 
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 
 namespace turnpike::control::slow_path {
 
 /// Source of a neighbour solicitation: our address in the target's network if there is one (a
 /// subset of RFC 6724), else link-local. Never a tentative address (RFC 4429 section 3.2); if there
 /// is no other, no solicitation is sent yet.
-[[nodiscard]] std::optional<ipv6_address> v6_asker(const tools& t, const own_groups& own,
+[[nodiscard]] std::optional<ipv6_address> v6_asker(const tools& t, const dad& own,
                                                    uint16_t interface, const ip_address& target);
 /// Source of an ARP request. If the interface has no address, another one of its VRF (v4_answerer),
 /// as in Linux (inet_select_addr()): 0 would be a probe (RFC 5227 section 1.1), and a host that is
@@ -21,8 +21,8 @@ namespace turnpike::control::slow_path {
 /// Source of a reply or ICMP error. RFC 4443 section 2.2: our unicast address that the packet was
 /// sent to, else one of its ingress interface, else any other that the peer can reach: a link-local
 /// address only for an on-link peer.
-[[nodiscard]] std::optional<ipv6_address> v6_answerer(const tools& t, const own_groups& own,
-                                                      const packet_in_hand& p);
+[[nodiscard]] std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own,
+                                                      const owned_mbuf& p);
 /// RFC 1812 section 4.3.2.4: an address of the interface that the error leaves by, which is the
 /// packet's ingress interface; if that has none, any other.
 [[nodiscard]] std::optional<uint32_t> v4_answerer(const tools& t, uint16_t interface);

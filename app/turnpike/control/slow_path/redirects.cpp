@@ -13,7 +13,7 @@
 namespace turnpike::control::slow_path {
 namespace {
 
-ip_address address_at(const packet_in_hand& p, uint32_t offset) noexcept {
+ip_address address_at(const owned_mbuf& p, uint32_t offset) noexcept {
     const uint8_t* at = p.lead().data() + offset;
     return p.about().parsed.is_ipv4() ? ip_address::from_v4(load_be<uint32_t>(at))
                                       : ip_address::from_v6(at);
@@ -24,7 +24,7 @@ ip_address address_at(const packet_in_hand& p, uint32_t offset) noexcept {
 /// RFC 1812 section 5.2.7.2: sender and next hop are in one network, and the packet has no source
 /// route. Hosts accept a redirect only from their router's address (RFC 1122 section 3.2.2.2): our
 /// address in that network.
-uint32_t redirects::write4(const packet_in_hand& p, const known_neighbour& by,
+uint32_t redirects::write4(const owned_mbuf& p, const known_neighbour& by,
                            std::span<uint8_t> ip) {
     constexpr uint8_t of_host = 1;
     const packet::parsed& h = p.about().parsed;
@@ -42,7 +42,7 @@ uint32_t redirects::write4(const packet_in_hand& p, const known_neighbour& by,
 
 /// RFC 4861 section 8.2: the sender is a neighbour; the target is a router's link-local address, or
 /// the destination.
-uint32_t redirects::write6(const packet_in_hand& p, const known_neighbour& by,
+uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by,
                            std::span<uint8_t> ip) {
     const packet::parsed& h = p.about().parsed;
     const ip_address source = address_at(p, h.source_offset());
@@ -56,7 +56,7 @@ uint32_t redirects::write6(const packet_in_hand& p, const known_neighbour& by,
                                   {by.address.v6_bytes(), by.mac ? &*by.mac : nullptr}, us);
 }
 
-void redirects::take(packet_in_hand p) {
+void redirects::take(owned_mbuf p) {
     constexpr size_t ethernet = sizeof(packet::ethernet_header);
     const datapath::punted& about = p.about();
     const datapath::interface& in = interface_of(p);
@@ -72,7 +72,7 @@ void redirects::take(packet_in_hand p) {
     if (message == nullptr) return p.consume();
     datapath::punted_of(message) = {};
     datapath::punted_of(message).in_port = in.port;
-    tools_.route_own(packet_in_hand(message, tools_.out), sender, about.in_interface);
+    tools_.route_own(owned_mbuf(message, tools_.out), sender, about.in_interface);
     p.consume();
 }
 

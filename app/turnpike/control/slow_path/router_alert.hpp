@@ -9,7 +9,7 @@ namespace turnpike::control::slow_path {
 class router_alert : public handler {
   public:
     using handler::handler;
-    void take(packet_in_hand p) override { tools_.host.give_alert(std::move(p), tools_.now_ms); }
+    void take(owned_mbuf p) override { tools_.host.give_alert(std::move(p), tools_.now_ms); }
 };
 
 }  // namespace turnpike::control::slow_path

@@ -6,7 +6,7 @@
 namespace turnpike::control::slow_path {
 
 void slow_path::take(rte_mbuf* m, tools& t) noexcept {
-    packet_in_hand p(m, t.out);
+    owned_mbuf p(m, t.out);
     const datapath::punted& about = p.about();
     using datapath::punt_reason;
     const bool of_bridge = about.why == punt_reason::reserved ||

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 
 namespace turnpike::control::slow_path {
 
@@ -21,8 +21,8 @@ bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
 namespace {
 
 /// Null: not a group.
-const datapath::hop_group* group_of(const datapath::next_hop& hop) noexcept {
-    return hop.kind.load(std::memory_order_relaxed) == datapath::hop_kind::group
+const datapath::nexthop_group* group_of(const datapath::next_hop& hop) noexcept {
+    return hop.kind.load(std::memory_order_relaxed) == datapath::nexthop_kind::group
                ? hop.group.load(std::memory_order_relaxed)
                : nullptr;
 }
@@ -31,11 +31,11 @@ const datapath::hop_group* group_of(const datapath::next_hop& hop) noexcept {
 
 uint32_t tools::hop_of(uint16_t in, const ip_address& to, uint32_t chosen) const noexcept {
     const uint32_t index = tables.lookup(this->interface(in).vrf, to);
-    const datapath::hop_group* const group = group_of(hops[index]);
+    const datapath::nexthop_group* const group = group_of(hops[index]);
     return group != nullptr && group->has(chosen) ? chosen : index;
 }
 
-void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface) {
+void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
     // From here on the packet is originated: no ICMP error is sent about it.
     datapath::punted& about = datapath::punted_of(p.get());
     const uint16_t port = about.in_port;
@@ -51,13 +51,13 @@ void tools::route_own(packet_in_hand p, const ip_address& to, uint16_t interface
                                                     published.load()->sharing));
         }
         const datapath::next_hop& hop = hops[index];
-        const datapath::hop_kind kind = hop.kind.load(std::memory_order_relaxed);
-        if (kind < datapath::hop_kind::glean) return p.drop(drop_reason::originated_no_route);
+        const datapath::nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
+        if (kind < datapath::nexthop_kind::glean) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
         if (l3_bytes > hop.mtu.load(std::memory_order_relaxed))
             return p.drop(drop_reason::originated_too_big);
-        if (kind == datapath::hop_kind::adjacency) return out.send_by(p.release(), hop);
+        if (kind == datapath::nexthop_kind::adjacency) return out.send_by(p.release(), hop);
         about.out = hop.out;
         if (known.resolve_by_hop(p.get(), index, now_ms)) {
             static_cast<void>(p.release());

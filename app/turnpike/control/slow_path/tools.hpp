@@ -38,13 +38,13 @@ struct tools {
     [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
                                   uint32_t chosen) const noexcept;
     /// Pass an unhandled packet to the kernel if it has the interface, else count it as consumed.
-    void give_or_consume(packet_in_hand p) noexcept {
+    void give_or_consume(owned_mbuf p) noexcept {
         if (!host.has(p.about().in_interface)) return p.consume();
         host.give(std::move(p), now_ms);
     }
     /// Route an originated IP packet, which starts behind 14 free bytes.
     /// interface  selects the VRF, and the link of a link-local destination
-    void route_own(packet_in_hand p, const ip_address& to, uint16_t interface);
+    void route_own(owned_mbuf p, const ip_address& to, uint16_t interface);
 };
 
 /// A handler of punted packets; registered by reason (slow_path.hpp).
@@ -55,10 +55,10 @@ class handler {
     handler(const handler&) = delete;
     handler& operator=(const handler&) = delete;
     /// May throw bad_alloc: the packet is then dropped as control_memory.
-    virtual void take(packet_in_hand p) = 0;
+    virtual void take(owned_mbuf p) = 0;
 
   protected:
-    [[nodiscard]] const datapath::interface& interface_of(const packet_in_hand& p) const noexcept {
+    [[nodiscard]] const datapath::interface& interface_of(const owned_mbuf& p) const noexcept {
         return tools_.interface(p.about().in_interface);
     }
     tools& tools_;

@@ -5,7 +5,7 @@ namespace turnpike::control::slow_path {
 
 using packet::drop_reason;
 
-void unresolved::take(packet_in_hand p) {
+void unresolved::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)

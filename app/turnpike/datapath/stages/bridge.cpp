@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage bridge: forwards each frame to the member that its destination's FDB entry names, to the bridge's
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
-//   Reads   packet, in, in_all, in_one, tagged, tag_in_frame, tag, routed; view.bridges
+//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, routed; view.bridges
 //   Writes  domain, spared; out of frames to send; in of frames to the router; the worker's books
 // Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
 // on the expected interface: the others are handled by mask, after the loop.
@@ -31,12 +31,12 @@ bool is_group(const burst& b, uint32_t i) noexcept { return (*frame_of(b, i) & 1
 /// Frame length without its tag.
 uint32_t bytes_of(const burst& b, uint32_t i) noexcept {
     const uint32_t tag_bytes = (b.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
-    return (b.in_one[i] != 0 ? b.in_one[i] : b.packet[i]->pkt_len) - tag_bytes;
+    return (b.single_segment_bytes[i] != 0 ? b.single_segment_bytes[i] : b.packet[i]->pkt_len) - tag_bytes;
 }
 
 /// Frames whose egress interface is their ingress, four at a time (SSE4.2 is DPDK's minimum).
 packet_mask going_back(const burst& b) noexcept {
-    static_assert(offsetof(way_out, interface) == 2 && sizeof(way_out) == 4);
+    static_assert(offsetof(egress, interface) == 2 && sizeof(egress) == 4);
     packet_mask back = 0;
     for (size_t i = 0, n = b.count; i < n; i += 4)
         back |=
@@ -115,16 +115,16 @@ class lookup {
     packet_mask asked_ = 0;
 };
 
-class bridging {
+class bridge_stage {
   public:
-    bridging(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    bridge_stage(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
 
     stage_mask run(packet_mask packets) noexcept {
         const packet_mask here = find_domains(packets);
         if (here == 0) return move(b_, drops_, stage::drop);
         const lookup found(t_, *c_.bridging, b_, here);
         const uint32_t second_look =
-            bridge_exit::second_look(b_.in_all == 0 || t_.exits[b_.in_all].isolation != 0);
+            bridge_exit::second_look(b_.common_iface == 0 || t_.exits[b_.common_iface].isolation != 0);
         uint32_t any = 0;
         uint32_t k = 0;
         for_each(here, [&](uint32_t i) {
@@ -162,7 +162,7 @@ class bridging {
     packet_mask find_domains(packet_mask packets) noexcept {
         // The device may have written the frame to memory far from this CPU.
         for_each(packets, [&](uint32_t i) { rte_prefetch0(frame_of(b_, i)); });
-        const bridge_member* const one = b_.in_all != 0 ? &t_.members[b_.in_all] : nullptr;
+        const bridge_member* const one = b_.common_iface != 0 ? &t_.members[b_.common_iface] : nullptr;
         one_domain_ = one != nullptr && one->by_vlan == nullptr;
         if (one_domain_) {
             b_.domain.fill(one->untagged);
@@ -226,7 +226,7 @@ class bridging {
                 flooded_ &= ~(packet_mask{1} << i);
                 if (choice == reserved_choice::drop) return drop(i, drop_reason::bridge_reserved);
                 b_.punt[i] = punt_reason::reserved;
-                b_.hop[i] = fixed_hop::local;
+                b_.hop[i] = fixed_nexthop::local;
                 b_.out[i] = {};
                 b_.parsed[i] = {};
                 punts_ |= packet_mask{1} << i;
@@ -288,7 +288,7 @@ class bridging {
 }  // namespace
 
 stage_mask run_bridge(context& c, burst& b, packet_mask packets) noexcept {
-    return bridging(c, b).run(packets);
+    return bridge_stage(c, b).run(packets);
 }
 
 }  // namespace turnpike::datapath

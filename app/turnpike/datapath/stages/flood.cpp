@@ -48,9 +48,9 @@ class empty_packets {
     uint32_t left_ = 0;
 };
 
-class flooding {
+class flooder {
   public:
-    flooding(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    flooder(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
 
     stage_mask run(packet_mask packets) noexcept {
         if (c_.walking == c_.made.size()) [[unlikely]] {
@@ -109,7 +109,7 @@ class flooding {
                      [&](uint32_t i) { drop_packet(b_, i, drop_reason::flood_no_member, drops_); });
         }
     }
-    [[nodiscard]] way_out out_by(uint16_t member) const noexcept {
+    [[nodiscard]] egress out_by(uint16_t member) const noexcept {
         return {.port = t_.exits[member].port, .interface = member};
     }
     [[nodiscard]] bool goes_to(uint16_t to, uint16_t in, bool group) const noexcept {
@@ -136,7 +136,7 @@ class flooding {
             if (m == nullptr) return counted.drop(drop_reason::flood_memory);
             const uint32_t k = out.count++;
             out.packet[k] = m;
-            out.in_one[k] = b_.in_one[i];
+            out.single_segment_bytes[k] = b_.single_segment_bytes[i];
             out.in[k] = b_.in[i];
             out.domain[k] = b_.domain[i];
             out.out[k] = out_by(to);
@@ -167,7 +167,7 @@ class flooding {
 }  // namespace
 
 stage_mask run_flood(context& c, burst& b, packet_mask packets) noexcept {
-    return flooding(c, b).run(packets);
+    return flooder(c, b).run(packets);
 }
 
 }  // namespace turnpike::datapath

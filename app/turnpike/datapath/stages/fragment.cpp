@@ -24,10 +24,10 @@ using packet::ethernet_bytes;
 constexpr uint32_t max_pieces = 120;
 
 /// How a packet is divided into fragments.
-struct cutting {
+struct fragment_layout {
     uint32_t header_bytes = 0, data_bytes = 0, of_piece = 0, pieces = 0;
 
-    cutting(rte_mbuf* m, uint32_t mtu) noexcept {
+    fragment_layout(rte_mbuf* m, uint32_t mtu) noexcept {
         const auto& ip =
             packet::view<packet::ipv4_header>(rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes));
         header_bytes = ip.header_bytes();
@@ -46,16 +46,16 @@ struct cutting {
     }
 };
 
-class fragmenting {
+class fragmenter {
   public:
     /// Requires  an unused burst in context.made
-    fragmenting(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.walking]) {
+    fragmenter(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.walking]) {
         pieces_.begin(0, b.in_port);
         ++c_.walking;
     }
-    ~fragmenting() { --c_.walking; }
-    fragmenting(const fragmenting&) = delete;
-    fragmenting& operator=(const fragmenting&) = delete;
+    ~fragmenter() { --c_.walking; }
+    fragmenter(const fragmenter&) = delete;
+    fragmenter& operator=(const fragmenter&) = delete;
 
     stage_mask run(packet_mask packets) noexcept {
         for_each(packets, [&](uint32_t i) {
@@ -77,7 +77,7 @@ class fragmenting {
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
         // The frame's length led it here; without padding the packet may fit.
         const uint32_t mtu = c_.view->interfaces[b_.out[i].interface].mtu;
-        if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
+        if (p.padding_bytes != 0) trim(m, p.padding_bytes);
         if (p.l3_bytes <= mtu) {
             add(i, m);
             return drop_reason::none;
@@ -86,7 +86,7 @@ class fragmenting {
         const auto& ip = packet::view<packet::ipv4_header>(
             rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
         if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
-        const cutting cut(m, mtu);
+        const fragment_layout cut(m, mtu);
         if (cut.pieces > max_pieces) return drop_reason::ipv4_needs_fragmenting;
         std::array<rte_mbuf*, max_pieces> made;
         if (rte_pktmbuf_alloc_bulk(m->pool, made.data(), cut.pieces - 1) != 0)
@@ -95,12 +95,12 @@ class fragmenting {
         for (uint32_t n = 1; n < cut.pieces; ++n) fill(made[n - 1], m, cut, cut.piece(n));
         uint8_t* const header = rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes);
         packet::make_piece(header, cut.header_bytes, cut.piece(0));
-        cut_tail(m, m->pkt_len - ethernet_bytes - cut.header_bytes - cut.piece(0).bytes);
+        trim(m, m->pkt_len - ethernet_bytes - cut.header_bytes - cut.piece(0).bytes);
         add(i, m);
         for (uint32_t n = 1; n < cut.pieces; ++n) add(i, made[n - 1]);
         return drop_reason::none;
     }
-    static void fill(rte_mbuf* to, const rte_mbuf* from, const cutting& cut,
+    static void fill(rte_mbuf* to, const rte_mbuf* from, const fragment_layout& cut,
                      const packet::piece& p) noexcept {
         const uint32_t headers = ethernet_bytes + cut.header_bytes;
         auto* const frame = rte_pktmbuf_mtod(to, uint8_t*);
@@ -118,7 +118,7 @@ class fragmenting {
         burst& out = pieces_;
         const uint32_t k = out.count++;
         out.packet[k] = m;
-        out.in_one[k] = m->nb_segs == 1 ? m->pkt_len : 0;
+        out.single_segment_bytes[k] = m->nb_segs == 1 ? m->pkt_len : 0;
         out.in[k] = b_.in[i];
         out.out[k] = b_.out[i];
         // ACLs of a bridge's members apply to fragments.
@@ -147,7 +147,7 @@ stage_mask run_fragment(context& c, burst& b, packet_mask packets) noexcept {
         for_each(packets, [&](uint32_t i) { b.drop[i] = drop_reason::fragment_memory; });
         return move(b, packets, stage::drop);
     }
-    return fragmenting(c, b).run(packets);
+    return fragmenter(c, b).run(packets);
 }
 
 }  // namespace turnpike::datapath

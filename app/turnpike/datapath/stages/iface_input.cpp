@@ -4,7 +4,7 @@
 // tag is popped on VLAN-aware interfaces (IEEE 802.1Q-2018 section 6.9.1); where the bridge only reads it, it stays
 // in the frame, and stage vlan_push replaces or pops it.
 //   Reads   packet, in_port; port.{untagged, by_vlan, tag_type}; on a second pass in
-//   Writes  in, in_all, tagged, tag_in_frame, tag; the frame, and in_one, where a tag is taken off
+//   Writes  in, common_iface, tagged, tag_in_frame, tag; the frame, and single_segment_bytes, where a tag is taken off
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
@@ -64,7 +64,7 @@ uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) no
     if (in.tags == interface::known)
         b.tag_in_frame |= one;
     else
-        take_tag_off(b, i);
+        vlan_pop(b, i);
     return place;
 }
 
@@ -91,7 +91,7 @@ __attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst
 inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst& b,
                                                             packet_mask packets,
                                                             uint16_t place) noexcept {
-    b.in_all = place;
+    b.common_iface = place;
     sorter sorted;
     sorted.add(v, place, packets);
     // With an ingress ACL, stage ip_input and acl_in come first, and stage vxlan_input finds the tunnels.
@@ -120,7 +120,7 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
         return move(b, nowhere, stage::drop) |
                go_one_way(v, b, rest, b.in[static_cast<size_t>(std::countr_zero(rest))]);
     }
-    b.in_all = 0;
+    b.common_iface = 0;
     sorter sorted;
     for_each(packets, [&](uint32_t i) { sorted.add(v, b.in[i], packet_mask{1} << i); });
     return sorted.move_on(b, packets, stage::ip_input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_fast: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
-//   Reads   packet, in_one, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
+//   Reads   packet, single_segment_bytes, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
 //           packets that the ingress ACL denies, and its counters
 // A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/acl_judge.hpp"
 #include "datapath/stages/plain_frames.hpp"
@@ -51,13 +51,13 @@ class one_way {
   public:
     explicit one_way(next_hop& hop) noexcept
         : hop_(hop),
-          known_(hop.kind.load(std::memory_order_acquire) == hop_kind::adjacency),
+          known_(hop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
           mtu_(hop.mtu.load(std::memory_order_relaxed)),
           out_(hop.out),
           first_(hop.rewrite_first.load(std::memory_order_relaxed)),
           second_(hop.rewrite_second) {}
 
-    [[nodiscard]] way_out out(uint32_t) const noexcept { return out_; }
+    [[nodiscard]] egress out(uint32_t) const noexcept { return out_; }
     [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
         return known_ && max_bytes <= mtu_;
     }
@@ -68,7 +68,7 @@ class one_way {
         if (packets != 0) hop_.mark_used();
     }
     /// Answers  egress port and interface
-    way_out write(uint32_t, uint8_t* frame) const noexcept {
+    egress write(uint32_t, uint8_t* frame) const noexcept {
         next_hop::write(frame, first_, second_);
         return out_;
     }
@@ -77,7 +77,7 @@ class one_way {
     next_hop& hop_;
     const bool known_;
     const uint16_t mtu_;
-    const way_out out_;
+    const egress out_;
     const uint64_t first_;
     const uint32_t second_;
 };
@@ -90,36 +90,36 @@ class ways {
         : hops_(hops), hop_(hop.data()) {
         static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
                       offsetof(next_hop, mtu) == 4);
-        sse42 in_all = sse42::set1(~0U), in_any = sse42::set1(0), least = in_all;
+        sse42 common_iface = sse42::set1(~0U), in_any = sse42::set1(0), least = common_iface;
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
             const sse42 says = sse42::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
-            in_all = in_all & says;
+            common_iface = common_iface & says;
             in_any = in_any | says;
             least = sse42::least_halves(least, says);
         }
-        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(hop_kind::adjacency);
-        known_ = (in_all.lane<0>() & kind_bits) == adjacency &&
+        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(nexthop_kind::adjacency);
+        known_ = (common_iface.lane<0>() & kind_bits) == adjacency &&
                  (in_any.lane<0>() & kind_bits) == adjacency;
-        all_used_ = in_all.lane<0>() >> 24 != 0;
+        all_used_ = common_iface.lane<0>() >> 24 != 0;
         least_mtu_ = least.lane<1>() & 0xffff;
         // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
         std::atomic_signal_fence(std::memory_order_acquire);
     }
 
-    [[nodiscard]] way_out out(uint32_t i) const noexcept { return of(i).out; }
+    [[nodiscard]] egress out(uint32_t i) const noexcept { return of(i).out; }
     [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
         return known_ && max_bytes <= least_mtu_;
     }
     [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
-        return of(i).kind.load(std::memory_order_acquire) == hop_kind::adjacency &&
+        return of(i).kind.load(std::memory_order_acquire) == nexthop_kind::adjacency &&
                l3_bytes <= of(i).mtu.load(std::memory_order_relaxed);
     }
     void mark_used(packet_mask packets) const noexcept {
         if (!all_used_) [[unlikely]]
             for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
     }
-    way_out write(uint32_t i, uint8_t* frame) const noexcept {
+    egress write(uint32_t i, uint8_t* frame) const noexcept {
         const next_hop& by = of(i);
         by.write(frame);
         return by.out;
@@ -154,7 +154,7 @@ struct lengths {
         for (size_t i = 0; i < n; i += 4) {
             const sse42 l3 = sse42::load(l3_bytes + i);
             longest = sse42::most(longest, l3);
-            longer = longer | sse42::greater(sse42::load(&b.in_one[i]), l3 + sse42::set1(l2_bytes));
+            longer = longer | sse42::greater(sse42::load(&b.single_segment_bytes[i]), l3 + sse42::set1(l2_bytes));
         }
         most = longest.highest();
         padded = sse42::any(longer);
@@ -165,7 +165,7 @@ struct lengths {
 void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const uint32_t bytes = l2_bytes + l3_bytes[i];
-        if (b.in_one[i] <= bytes) return;
+        if (b.single_segment_bytes[i] <= bytes) return;
         rte_mbuf* const m = b.packet[i];
         m->pkt_len = bytes;
         m->data_len = static_cast<uint16_t>(bytes);
@@ -197,7 +197,7 @@ void choose_members(const view& v, const frames& f, packet_mask packets, hop_ind
                     const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const next_hop& by = v.hops[hop[i]];
-        if (by.kind.load(std::memory_order_acquire) != hop_kind::group) return;
+        if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
         const uint32_t hash = packet::flow_hash(f.first[i] + l2_bytes, l3_bytes[i], v.sharing);
         hop[i] = by.group.load(std::memory_order_acquire)->choose(hash);
     });
@@ -274,7 +274,7 @@ __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib&
 fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
     const view& v = from.v;
     packet::plain_ipv4 plain;
-    packets &= v.plain_ipv4(f.first.data(), b.in_one.data(), b.count, from.us, plain);
+    packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes.data(), b.count, from.us, plain);
     packets = from_others(from.routing.own, packets, plain.source, b.count);
     if (from.in.urpf) [[unlikely]]
         packets = routed_back(from, *from.routing.fib4, packets, plain.source);
@@ -352,7 +352,7 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
 }  // namespace
 
 stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
-    // All packets have one ingress interface; in_all is 0 where stage vxlan_fast decapsulated others of
+    // All packets have one ingress interface; common_iface is 0 where stage vxlan_fast decapsulated others of
     // the burst.
     const interface& in = c.view->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
     const way_in from{

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/rewrite.hpp"
 
@@ -27,7 +27,7 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
 /// ECMP: replace a group by one of its members.
 void choose_member(const view& v, burst& b, uint32_t i) noexcept {
     const next_hop& by = v.hops[b.hop[i]];
-    if (by.kind.load(std::memory_order_acquire) != hop_kind::group) return;
+    if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
     const uint32_t in_first = rte_pktmbuf_data_len(b.packet[i]) - b.parsed[i].l2_bytes;
     const uint32_t hash =
         packet::flow_hash(l3_of(b, i), std::min(in_first, b.parsed[i].l3_bytes), v.sharing);
@@ -54,16 +54,16 @@ bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
 }
 
 /// Next hops of kind drop and local.
-void end_here(const view& v, burst& b, uint32_t i, hop_kind kind, const next_hop& hop,
+void end_here(const view& v, burst& b, uint32_t i, nexthop_kind kind, const next_hop& hop,
               outcome& o) noexcept {
     if ((b.outer >> i & 1) != 0) [[unlikely]]
-        return drop_packet(b, i, kind == hop_kind::local ? drop_reason::tunnel_to_self : hop.reason,
+        return drop_packet(b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason,
                            o.drops);
-    if (kind == hop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
+    if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
         o.tunnelled |= packet_mask{1} << i;
         return;
     }
-    if (kind == hop_kind::local) return o.punt(b, i, punt_reason::local);
+    if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
     if (hop.tells) return o.tell(b, i, hop.reason);
     drop_packet(b, i, hop.reason, o.drops);
 }
@@ -114,7 +114,7 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
 }
 
 /// Whether the source gets an ICMP error: not a link-local source.
-bool is_told(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
+bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
 
 }  // namespace
 
@@ -127,18 +127,18 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
     for_each(packets, [&](uint32_t i) {
         next_hop& hop = v.hops[b.hop[i]];
-        const hop_kind kind = hop.kind.load(std::memory_order_acquire);
+        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
         b.out[i] = hop.out;
-        if (kind < hop_kind::glean) [[unlikely]]
+        if (kind < nexthop_kind::glean) [[unlikely]]
             return end_here(v, b, i, kind, hop, o);
         const bool v4 = b.parsed[i].is_ipv4();
         const uint16_t mtu = hop.mtu.load(std::memory_order_relaxed);
         const drop_reason why = v4 ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
         if (why != drop_reason::none) [[unlikely]] {
-            if (is_told(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
+            if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
             return drop_packet(b, i, why, o.drops);
         }
-        if (hop.out.interface == b.in[i] && kind == hop_kind::adjacency &&
+        if (hop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&
             v.interfaces[b.in[i]].redirects) [[unlikely]]
             note_detour(c, b, i);
         // Cannot fail: checked above.
@@ -150,7 +150,7 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
                 packet::decrement_hop_limit(packet::view<packet::ipv6_header>(l3_of(b, i))));
         if (v.out_lists && v.interfaces[hop.out.interface].acl_out != nullptr)
             judged |= packet_mask{1} << i;
-        if (kind == hop_kind::glean) [[unlikely]]
+        if (kind == nexthop_kind::glean) [[unlikely]]
             return o.punt(b, i, punt_reason::resolve);
         hop.mark_used();
         hop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));

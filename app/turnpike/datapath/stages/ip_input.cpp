@@ -32,7 +32,7 @@ void take_priority_tag_off(burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, packet::ether_type_vlan);
     if (found.is != found_tag::in_frame || (found.tci & packet::vlan_id_mask) != 0) return;
-    take_tag_off(b, i);
+    vlan_pop(b, i);
     const packet_mask one = packet_mask{1} << i;
     if ((b.tagged & one) != 0) return;  // behind a VLAN's tag, which is the outer one
     b.tagged |= one;
@@ -168,7 +168,7 @@ bool is_alert(const uint8_t* frame, const packet::parsed& p, const own_addresses
 verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
                  const view& v) noexcept {
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
-    if (p.padding_bytes != 0) cut_tail(m, p.padding_bytes);
+    if (p.padding_bytes != 0) trim(m, p.padding_bytes);
     switch (p.l3) {
         case l3_kind::ipv4:
             return classify_ipv4(frame, p, in, v);
@@ -218,7 +218,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
             }
         } else if (is.punted) [[unlikely]] {
             b.punt[i] = is.punt;
-            b.hop[i] = fixed_hop::local;
+            b.hop[i] = fixed_nexthop::local;
             b.out[i] = {};
             punts |= one;
         } else if (in.urpf) {
@@ -262,8 +262,8 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
 stage_mask run_ip_input(context& c, burst& b, packet_mask packets) noexcept {
     const auto& interfaces = c.view->interfaces;
     packet_mask routed = 0;
-    if (b.in_all != 0) [[likely]] {
-        if (interfaces[b.in_all].kind == interface_kind::routed) routed = packets;
+    if (b.common_iface != 0) [[likely]] {
+        if (interfaces[b.common_iface].kind == interface_kind::routed) routed = packets;
     } else {
         for_each(packets, [&](uint32_t i) {
             if (interfaces[b.in[i]].kind == interface_kind::routed) routed |= packet_mask{1} << i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage rx: counts received packets and drops runts.
 //   Reads   packet, count, in_port
-//   Writes  in_one, bytes; the port's counters
+//   Writes  single_segment_bytes, bytes; the port's counters
 #include <rte_mbuf.h>
 
 #include <array>
@@ -36,7 +36,7 @@ sizes take_sizes(burst& b) noexcept {
         const sse42 whole = says[1], first = says[2] & low;
         sum = sum + whole;
         runts = runts | sse42::greater(least, whole);
-        sse42::store(&b.in_one[i], whole & sse42::equal<uint32_t>(whole, first));
+        sse42::store(&b.single_segment_bytes[i], whole & sse42::equal<uint32_t>(whole, first));
     }
     std::array<uint32_t, 4> part;
     sse42::store(part.data(), sum);
@@ -45,7 +45,7 @@ sizes take_sizes(burst& b) noexcept {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;
         out.runts |= m->pkt_len < least_bytes;
-        b.in_one[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
+        b.single_segment_bytes[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
     }
     return out;
 }

@@ -65,7 +65,7 @@ inline uint8_t* inner_l3(uint8_t* frame, uint32_t there, bool& v4) noexcept {
 /// ECN decapsulation (RFC 6040): copy the outer mark inwards. False: the inner packet is not
 /// ECN-capable and must be dropped; nothing is changed.
 /// outer  ECN of the outer header; frame, there: as above
-inline bool carry_mark(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
+inline bool ecn_decap_frame(uint8_t* frame, uint32_t there, uint8_t outer) noexcept {
     bool v4 = false;
     uint8_t* const l3 = inner_l3(frame, there, v4);
     if (l3 == nullptr) return true;
@@ -83,7 +83,7 @@ inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t pla
     if (found.is == found_tag::none) return;
     b.tagged |= packet_mask{1} << i;
     b.tag[i] = found.tci;
-    if (found.is == found_tag::in_frame) take_tag_off(b, i);
+    if (found.is == found_tag::in_frame) vlan_pop(b, i);
 }
 
 /// The decapsulator of a burst.
@@ -113,10 +113,10 @@ class tunnel_exit {
     /// headers and the inner Ethernet header. The new ingress interface is `place`.
     void take_out(uint32_t i, uint16_t place, uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b_.packet[i];
-        if (m->pkt_len > headers + bytes) cut_tail(m, m->pkt_len - headers - bytes);
+        if (m->pkt_len > headers + bytes) trim(m, m->pkt_len - headers - bytes);
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(m->data_len - headers);
-        b_.in_one[i] = m->nb_segs == 1 ? bytes : 0;
+        b_.single_segment_bytes[i] = m->nb_segs == 1 ? bytes : 0;
         arrive(b_, books_.of(place), i, place, bytes);
         const packet_mask one = packet_mask{1} << i;
         b_.tagged &= ~one;
@@ -136,7 +136,7 @@ class tunnel_exit {
         rte_mbuf* const m = b.packet[i];
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(bytes);
-        b.in_one[i] = bytes;
+        b.single_segment_bytes[i] = bytes;
         arrive(b, counters[place], i, place, bytes);
     }
     /// bytes  total of the inner frames
@@ -151,7 +151,7 @@ class tunnel_exit {
     /// case.
     stage_mask go_on() const noexcept {
         if (bridged_ == 0) return 0;
-        b_.in_all = 0;
+        b_.common_iface = 0;
         return move(b_, bridged_, stage::bridge);
     }
 

@@ -20,7 +20,7 @@ bool link_is_up(const context& c, uint16_t port) noexcept {
 /// minimum).
 
 bool go_one_way(const burst& b) noexcept {
-    static_assert(sizeof(way_out) == sizeof(uint32_t));
+    static_assert(sizeof(egress) == sizeof(uint32_t));
     const auto first = std::bit_cast<uint32_t>(b.out[0]);
     sse42 differ = sse42::set1(0);
     const size_t n = b.count;

@@ -3,7 +3,7 @@
 // tagged, by the device where it can insert tags, else in software. A tag that is still in the frame is replaced
 // or popped.
 //   Reads   packet, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
-//   Writes  the frame; in_one does not hold behind it
+//   Writes  the frame; single_segment_bytes does not hold behind it
 #include <rte_mbuf.h>
 
 #include "datapath/graph.hpp"
@@ -37,12 +37,12 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         const uint32_t tag = tag_of(v, b, i);
         rte_mbuf* const m = b.packet[i];
-        if ((b.tag_in_frame >> i & 1) != 0) return tag != 0 ? change_tag(m, tag) : take_tag_off(m);
+        if ((b.tag_in_frame >> i & 1) != 0) return tag != 0 ? change_tag(m, tag) : vlan_pop(m);
         if (tag == 0) return;
         if (v.port[b.out[i].port].inserts_tags && tag >> 16 == packet::ether_type_vlan) {
             m->vlan_tci = static_cast<uint16_t>(tag);
             m->ol_flags |= RTE_MBUF_F_TX_VLAN;
-        } else if (!put_tag_on(m, tag)) {
+        } else if (!vlan_push(m, tag)) {
             drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
         }
     });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage vxlan_fast: fast path for VXLAN packets that end here (RFC 7348): decapsulates them; other packets go on
 // unchanged.
-//   Reads   packet, in_one, in_all; interface.{mac, vrf}, view.{tunnels, vrf}
-//   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the
+//   Reads   packet, single_segment_bytes, common_iface; interface.{mac, vrf}, view.{tunnels, vrf}
+//   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the
 //           worker's tunnel books
 // Takes packets that are plain (plain_frames.hpp), not a fragment, not from one of our own
 // addresses, UDP to a local VTEP's address and port, from a known remote VTEP, and without an
@@ -66,11 +66,11 @@ void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uin
     }
 }
 
-class unwrapping {
+class unwrapper {
   public:
-    unwrapping(context& c, burst& b) noexcept
+    unwrapper(context& c, burst& b) noexcept
         : v_(*c.view),
-          in_(v_.interfaces[b.in_all]),
+          in_(v_.interfaces[b.common_iface]),
           t_(*v_.tunnels),
           books_(*c.tunnelling),
           b_(b),
@@ -97,7 +97,7 @@ class unwrapping {
     packet_mask take_ipv4(packet_mask packets) noexcept {
         if (t_.ends4.empty()) return 0;
         packet::plain_ipv4 plain;
-        packets &= v_.plain_ipv4(f_.first.data(), b_.in_one.data(), b_.count, in_.mac, plain);
+        packets &= v_.plain_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac, plain);
         outer_headers says;
         uint8_t* const* const roomy = with_room(ipv4_bytes);
         for (const uint16_t port : t_.ports)  // usually one
@@ -177,11 +177,11 @@ class unwrapping {
         sse42 shorter = sse42::set1(0);
         for (uint32_t i = 0; i < b_.count; i += 4)
             shorter =
-                shorter | sse42::greater(sse42::set1(least), sse42::load(b_.in_one.data() + i));
+                shorter | sse42::greater(sse42::set1(least), sse42::load(b_.single_segment_bytes.data() + i));
         if (!sse42::any(shorter)) [[likely]]
             return f_.first.data();
         uint32_t i = 0;
-        for (; i < b_.count; ++i) roomy_[i] = b_.in_one[i] >= least ? f_.first[i] : no_frame;
+        for (; i < b_.count; ++i) roomy_[i] = b_.single_segment_bytes[i] >= least ? f_.first[i] : no_frame;
         for (; i % 4 != 0; ++i) roomy_[i] = no_frame;
         return roomy_.data();
     }
@@ -244,7 +244,7 @@ class unwrapping {
             return false;
         }
         if ((says.marked >> i & 1) != 0 &&
-            !carry_mark(udp + tunnel_bytes, inner_bytes,
+            !ecn_decap_frame(udp + tunnel_bytes, inner_bytes,
                         packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
             return false;
         exit_.take_out(i, place, in_front + header + tunnel_bytes, inner_bytes);

@@ -2,7 +2,7 @@
 // Stage vxlan_input: decapsulates VXLAN packets that end here (RFC 7348) and that stage vxlan_fast did not take, or drops them with
 // a reason.
 //   Reads   packet, in, parsed.{l3, l2_bytes, l3_bytes, upper_offset}; view.tunnels
-//   Writes  the packet, which becomes the inner frame; in, in_one, in_all, tagged, tag; the worker's tunnel books
+//   Writes  the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the worker's tunnel books
 // Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
@@ -16,9 +16,9 @@ namespace {
 
 using packet::drop_reason;
 
-class decapsulating {
+class decapsulator {
   public:
-    decapsulating(context& c, burst& b) noexcept
+    decapsulator(context& c, burst& b) noexcept
         : c_(c), b_(b), t_(*c.view->tunnels), books_(*c.tunnelling), exit_(c, b) {}
 
     stage_mask run(packet_mask packets) noexcept {
@@ -116,7 +116,7 @@ class decapsulating {
             packet::traffic_class(at(i, p.l2_bytes), p.is_ipv4()) & packet::ecn_mask;
         const uint32_t bytes = udp.bytes - tunnel_bytes;
         if (outer != packet::ecn_not_capable &&
-            !carry_mark(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
+            !ecn_decap_frame(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
                         std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
             return drop_packet(b_, i, drop_reason::ecn_decap, drops_);
         exit_.take_out(i, place, headers, bytes);
@@ -140,7 +140,7 @@ static_assert(burst_max == tunnel::burst_endpoints);
 }  // namespace
 
 stage_mask run_vxlan_input(context& c, burst& b, packet_mask packets) noexcept {
-    return decapsulating(c, b).run(packets);
+    return decapsulator(c, b).run(packets);
 }
 
 }  // namespace turnpike::datapath

@@ -5,7 +5,7 @@
 //   Reads   packet, out; view.{tunnels, vrf, hops, interfaces}
 //   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of packets too big for their tunnel
 //           parsed, drop, punt
-//           of recirculated packets: again and outer, in, in_one, parsed; TTL and hop limit are one more than on the
+//           of recirculated packets: again and outer, in, single_segment_bytes, parsed; TTL and hop limit are one more than on the
 //           wire, because stage ip_forward decrements them
 // Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
 // ECN (RFC 6040) and checksums differ.
@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "datapath/graph.hpp"
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 #include "datapath/read_headers.hpp"
 #include "datapath/segments_sum.hpp"
 #include "datapath/stages/look_up.hpp"
@@ -129,13 +129,13 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 /// Path of packets to an endpoint.
 struct way {
     const next_hop* hop;
-    const hop_group* group;  ///< ECMP: each packet by one of the members; else null
+    const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
     uint32_t max_bytes;     ///< maximum frame length; 0: not simple, recirculate
 };
 
-class encapsulating {
+class encapsulator {
   public:
-    encapsulating(context& c, burst& b) noexcept
+    encapsulator(context& c, burst& b) noexcept
         : c_(c), v_(*c.view), b_(b), t_(*v_.tunnels), books_(*c.tunnelling) {}
 
     stage_mask run(packet_mask packets) noexcept {
@@ -207,11 +207,11 @@ class encapsulating {
         b_.drop[i] = why;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
         packet::parsed& p = b_.parsed[i];
-        const bool is_told =
+        const bool sends_icmp =
             why == drop_reason::tunnel_too_big && c_.walking == 0 && (*frame & 1) == 0 &&
             read_headers(b_.packet[i], p) && p.l3_drop == drop_reason::none &&
             (p.l3 == packet::l3_kind::ipv6 || (p.is_ipv4() && p.is(packet::flag_dont_fragment)));
-        (is_told ? told_ : drops_) |= packet_mask{1} << i;
+        (sends_icmp ? told_ : drops_) |= packet_mask{1} << i;
         b_.punt[i] = punt_reason::too_big;
     }
 
@@ -265,13 +265,13 @@ class encapsulating {
             [&](uint32_t i, uint32_t hop) noexcept { way_[i] = simple(v_.hops[hop]); });
     }
     [[nodiscard]] way simple(next_hop& hop) const noexcept {
-        const hop_kind kind = hop.kind.load(std::memory_order_acquire);
+        const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
         constexpr way none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
-        if (kind == hop_kind::group)
+        if (kind == nexthop_kind::group)
             return {.hop = nullptr,
                     .group = hop.group.load(std::memory_order_acquire),
                     .max_bytes = 0};
-        if (kind != hop_kind::adjacency) return none;
+        if (kind != nexthop_kind::adjacency) return none;
         const interface& out = v_.interfaces[hop.out.interface];
         if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;
         hop.mark_used();
@@ -310,7 +310,7 @@ class encapsulating {
         const tunnel_end& end = end_of(i);
         const uint32_t l3_bytes = m->pkt_len - ethernet_bytes;
         uint8_t* const l3 = l3_of(i);
-        b_.in_one[i] = m->nb_segs == 1 ? m->pkt_len : 0;
+        b_.single_segment_bytes[i] = m->nb_segs == 1 ? m->pkt_len : 0;
         packet::parsed& p = b_.parsed[i];
         p = {};
         uint32_t ip_bytes = sizeof(packet::ipv6_header);
@@ -355,7 +355,7 @@ class encapsulating {
 }  // namespace
 
 stage_mask run_vxlan_output(context& c, burst& b, packet_mask packets) noexcept {
-    return encapsulating(c, b).run(packets);
+    return encapsulator(c, b).run(packets);
 }
 
 }  // namespace turnpike::datapath

@@ -2,7 +2,7 @@
 // Stage xconnect: forwards frames unchanged between the two interfaces of a cross-connect. Frames are parsed
 // only where an ACL applies.
 
-//   Reads   in, in_all; interface.{peer, acl_in}, peer.{port, acl_out}
+//   Reads   in, common_iface; interface.{peer, acl_in}, peer.{port, acl_out}
 //   Writes  out
 #include "datapath/graph.hpp"
 
@@ -11,13 +11,13 @@ namespace turnpike::datapath {
 stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
     const auto& interfaces = c.view->interfaces;
     const auto end_of = [&](const interface& in) {
-        return way_out{.port = interfaces[in.peer].port, .interface = in.peer};
+        return egress{.port = interfaces[in.peer].port, .interface = in.peer};
     };
     const auto judged = [&](const interface& in) {
         return in.acl_in != nullptr || interfaces[in.peer].acl_out != nullptr;
     };
-    if (b.in_all != 0) [[likely]] {
-        const interface& in = interfaces[b.in_all];
+    if (b.common_iface != 0) [[likely]] {
+        const interface& in = interfaces[b.common_iface];
         b.out.fill(end_of(in));
         return move(b, packets, judged(in) ? stage::ip_input : stage::tx);
     }

@@ -18,9 +18,9 @@
 namespace turnpike::control::slow_path {
 
 /// Threads  control.
-class own_groups {
+class dad {
   public:
-    explicit own_groups(tools& t) : tools_(t) {}
+    explicit dad(tools& t) : tools_(t) {}
 
     /// The link of an interface came up, or its addresses changed.
     void begin(uint16_t interface);
@@ -40,7 +40,7 @@ class own_groups {
     void claimed(uint16_t interface, const ipv6_address& a, const mac_address& by);
     /// A router's MLD query arrived.
     void queried(uint16_t interface, const packet::mld_query& query);
-    [[nodiscard]] group_reports& reports() noexcept { return reports_; }
+    [[nodiscard]] multicast_membership& reports() noexcept { return reports_; }
 
   private:
     using key = std::pair<uint16_t, ipv6_address>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/heard_addresses.hpp"
+#include "control/neigh_binding_table.hpp"
 
 #include <new>
 #include <vector>
@@ -18,18 +18,18 @@ constexpr uint64_t look_ms =
 
 }  // namespace
 
-result<std::unique_ptr<heard_addresses>> heard_addresses::create(rcu::qsbr& rcu) {
+result<std::unique_ptr<neigh_binding_table>> neigh_binding_table::create(rcu::qsbr& rcu) {
     hash::config c = hash::eal_config("bridges' addresses", SOCKET_ID_ANY);
     c.max_entries = most;
     c.defer_free = rcu.hook();
     auto table = datapath::address_table::create(c);
     if (!table) return tl::unexpected<error>(table.error());
-    std::unique_ptr<heard_addresses> made(new heard_addresses());
+    std::unique_ptr<neigh_binding_table> made(new neigh_binding_table());
     made->table_ = std::move(*table);
     return made;
 }
 
-void heard_addresses::hear(const address_key& address, const bound_address& who) noexcept {
+void neigh_binding_table::hear(const address_key& address, const bound_address& who) noexcept {
     try {
         // No room: the binding is not learned.
         static_cast<void>(table_->put(address, who.value()));
@@ -37,11 +37,11 @@ void heard_addresses::hear(const address_key& address, const bound_address& who)
     }
 }
 
-bound_address heard_addresses::find(const address_key& address) const noexcept {
+bound_address neigh_binding_table::find(const address_key& address) const noexcept {
     return bound_address(table_->find(address).value_or(0));
 }
 
-void heard_addresses::tick(uint64_t now_ms, const datapath::station_table& stations) {
+void neigh_binding_table::tick(uint64_t now_ms, const datapath::station_table& stations) {
     if (now_ms < next_look_ms_) return;
     next_look_ms_ = now_ms + look_ms;
     std::vector<address_key> gone;

@@ -20,7 +20,7 @@
 
 #include "control/change.hpp"
 #include "control/next_hops.hpp"
-#include "datapath/hop_group.hpp"
+#include "datapath/nexthop_group.hpp"
 
 namespace turnpike::control {
 
@@ -38,15 +38,15 @@ struct group_member {
 /// Assign the buckets to usable members; to all members if none is usable.
 /// before  previous table of the same members; null: none
 /// Throws std::bad_alloc
-[[nodiscard]] datapath::hop_group::owned make_group(std::span<const group_member> members,
+[[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
                                                     const std::vector<bool>& able,
-                                                    const datapath::hop_group* before);
+                                                    const datapath::nexthop_group* before);
 
 /// Threads  control.
-class hop_groups : public owner {
+class nexthop_groups : public owner {
   public:
-    hop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
-    ~hop_groups() override;
+    nexthop_groups(next_hops& hops, rcu::qsbr& rcu) : hops_(hops), rcu_(rcu) {}
+    ~nexthop_groups() override;
 
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
     /// Needs change::leading::hops_of_members, and ways of recursive routes.
@@ -78,7 +78,7 @@ class hop_groups : public owner {
         uint32_t hop = 0;
         std::vector<group_member> members;
         std::vector<bool> able;
-        datapath::hop_group::owned table;  ///< published table
+        datapath::nexthop_group::owned table;  ///< published table
     };
     using members = std::vector<group_member>;
     /// Recursive routes with the same gateways share a group.
@@ -89,7 +89,7 @@ class hop_groups : public owner {
     };
     class staged_groups;
 
-    void publish(group& g, datapath::hop_group::owned next) noexcept;
+    void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void give_back(group& g) noexcept;
     void look_at(group& g, const judge& can_send);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ECMP group: next hops that share a route's traffic by flow. The flow's hash selects a bucket, the
-// bucket a member, the member its next hop; control assigns buckets to members (control/hop_groups.hpp).
+// bucket a member, the member its next hop; control assigns buckets to members (control/nexthop_groups.hpp).
 //
-//   next_hop (kind group) ---> hop_group: mask, hop[256], then a byte a bucket
+//   next_hop (kind group) ---> nexthop_group: mask, hop[256], then a byte a bucket
 //   hash & mask = 3 ------------------------------------------> | 1 | 0 | 0 | 1 | 0 |...  member 1's hop
 //
 // A published group is immutable; to change one, control stores a pointer to a new group in the
@@ -16,7 +16,7 @@
 
 namespace turnpike::datapath {
 
-struct hop_group {
+struct nexthop_group {
     static constexpr size_t max_members = 256;
     static constexpr uint32_t max_buckets = 65536;
 
@@ -41,13 +41,13 @@ struct hop_group {
     }
 
     struct free {
-        void operator()(hop_group* g) const noexcept { ::operator delete(g); }
+        void operator()(nexthop_group* g) const noexcept { ::operator delete(g); }
     };
-    using owned = std::unique_ptr<hop_group, free>;
+    using owned = std::unique_ptr<nexthop_group, free>;
     /// All buckets belong to the first member. Throws std::bad_alloc.
     static owned make(uint32_t buckets) {
-        static_assert(std::is_trivially_destructible_v<hop_group>);
-        owned made(new (::operator new(sizeof(hop_group) + buckets)) hop_group());
+        static_assert(std::is_trivially_destructible_v<nexthop_group>);
+        owned made(new (::operator new(sizeof(nexthop_group) + buckets)) nexthop_group());
         made->mask = buckets - 1;
         std::uninitialized_fill_n(made->bucket(), buckets, uint8_t{0});
         return made;

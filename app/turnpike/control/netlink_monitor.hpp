@@ -9,25 +9,25 @@
 #include <optional>
 
 #include "netlink/link_socket.hpp"
-#include "sources/kernel_mirror.hpp"
+#include "sources/netlink_rib.hpp"
 
 namespace turnpike::control {
 
 /// Threads  control. Does not block.
-class kernel_follower {
+class netlink_monitor {
   public:
     /// socket  subscribed to groups()
-    kernel_follower(netlink::link_socket socket, sources::kernel_mirror::followed ours);
+    netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours);
     [[nodiscard]] static std::span<const unsigned> groups() noexcept;
 
-    void set_ours(sources::kernel_mirror::followed ours);
+    void set_ours(sources::netlink_rib::followed ours);
     /// turnpike has deleted an address itself; the kernel's notification follows.
     void forget_address(uint32_t interface, const ip_prefix& a);
     /// Process queued messages, for a bounded time.
     /// Answers  whether the learned state has changed
     [[nodiscard]] bool follow(uint64_t now_ms);
     [[nodiscard]] const state::learned& learned() const noexcept { return known_.learned(); }
-    [[nodiscard]] const sources::kernel_mirror& known() const noexcept { return known_; }
+    [[nodiscard]] const sources::netlink_rib& known() const noexcept { return known_; }
 
     /// For operators.
     struct numbers {
@@ -43,9 +43,9 @@ class kernel_follower {
     void lost();
 
     netlink::link_socket socket_;
-    sources::kernel_mirror::followed ours_;
-    sources::kernel_mirror known_;
-    std::optional<sources::kernel_mirror> next_{};  ///< mirror under construction during a dump
+    sources::netlink_rib::followed ours_;
+    sources::netlink_rib known_;
+    std::optional<sources::netlink_rib> next_{};  ///< mirror under construction during a dump
     bool fresh_ = false;                            ///< known_ was just replaced
     size_t step_ = 0;
     uint32_t sequence_ = 0;

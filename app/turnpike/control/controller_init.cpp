@@ -64,7 +64,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     tables_ = std::move(*tables);
     vrfs_ = std::make_unique<vrfs>();
     recursion_ = std::make_unique<recursion>(*hops_);
-    groups_ = std::make_unique<hop_groups>(*hops_, *rcu_);
+    groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
     ports_ = std::make_unique<ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<interfaces>(*hops_);
@@ -101,13 +101,13 @@ void controller::register_handlers() {
         neighbour_actions{
             .solicit =
                 [this](uint16_t interface, const ip_address& a, const mac_address* mac) {
-                    return slow_path::solicit(*tools_, *own_groups_, interface, a, mac);
+                    return slow_path::solicit(*tools_, *dad_, interface, a, mac);
                 },
             .send = [this](rte_mbuf* m,
                            const datapath::next_hop& hop) { outlet_->send_by(m, hop); },
             .give_up =
                 [this](rte_mbuf* m, drop_reason why) {
-                    packet_in_hand p(m, *outlet_);
+                    owned_mbuf p(m, *outlet_);
                     // Only a forwarded packet's source gets an ICMP error.
                     try {
                         if (why == drop_reason::neighbour_failed &&
@@ -122,31 +122,31 @@ void controller::register_handlers() {
                 [this](const neighbour_event& e) {
                     events_.neighbour(interfaces_->name_of(e.whose.interface), e, tools_->now_ms);
                 }});
-    host_ = std::make_unique<host_stack>(host_stack::surroundings{
+    host_ = std::make_unique<host_stack>(host_stack::dependencies{
         .published = published_,
         .out = *outlet_,
         .link_of = [this](const datapath::interface& i) { return link_of(i); },
         .learn = [this](const state::learned& now) { return learn(now); }});
     tools_ = std::make_unique<slow_path::tools>(
         slow_path::tools{published_, *outlet_, *neighbours_, *tables_, *hops_, *host_});
-    own_groups_ = std::make_unique<slow_path::own_groups>(*tools_);
+    dad_ = std::make_unique<slow_path::dad>(*tools_);
     igmp_ = std::make_unique<slow_path::igmp_reports>(*tools_);
-    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *own_groups_);
-    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *own_groups_, *igmp_);
+    icmp_errors_ = std::make_unique<slow_path::icmp_errors>(*tools_, *dad_);
+    local_ = std::make_unique<slow_path::local>(*tools_, *icmp_errors_, *dad_, *igmp_);
     const auto add = [this](datapath::punt_reason why, std::unique_ptr<slow_path::handler> h) {
         slow_path_.on(why, *h);
         handlers_.push_back(std::move(h));
     };
     add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
     add(datapath::punt_reason::nd,
-        std::make_unique<slow_path::nd>(*tools_, message_rate_, *own_groups_));
+        std::make_unique<slow_path::nd>(*tools_, message_rate_, *dad_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
     add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
     add(datapath::punt_reason::icmp_error,
         std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
     add(datapath::punt_reason::too_big,
         std::make_unique<slow_path::too_big>(*tools_, *icmp_errors_));
-    redirects_ = std::make_unique<slow_path::redirects>(*tools_, *own_groups_);
+    redirects_ = std::make_unique<slow_path::redirects>(*tools_, *dad_);
     slow_path_.on(datapath::punt_reason::redirect, *redirects_);
     reserved_ = std::make_unique<slow_path::reserved>(*tools_);
     slow_path_.on(datapath::punt_reason::reserved, *reserved_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/slow_path/group_reports.hpp"
+#include "control/slow_path/multicast_membership.hpp"
 
 #include <algorithm>
 
@@ -17,17 +17,17 @@ constexpr uint64_t older_version_ms = 260'000;
 
 }  // namespace
 
-void group_reports::begin(uint16_t place) {
+void multicast_membership::begin(uint16_t place) {
     report(place, group_record::to_exclude);
     due_[{place, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
 }
 
-void group_reports::forget(uint16_t place) noexcept {
+void multicast_membership::forget(uint16_t place) noexcept {
     std::erase_if(due_, [&](const auto& d) { return d.first.first == place; });
     std::erase_if(older_, [&](const auto& o) { return o.first.first == place; });
 }
 
-void group_reports::forget_gone() noexcept {
+void multicast_membership::forget_gone() noexcept {
     const auto gone = [&](const auto& of) {
         return tools_.interface(of.first.first).addresses == nullptr;
     };
@@ -35,7 +35,7 @@ void group_reports::forget_gone() noexcept {
     std::erase_if(older_, gone);
 }
 
-void group_reports::tick() {
+void multicast_membership::tick() {
     for (auto at = due_.begin(); at != due_.end();) {
         const auto& [place, group] = at->first;
         const due_report& due = at->second;
@@ -51,16 +51,16 @@ void group_reports::tick() {
     }
 }
 
-void group_reports::joined(uint16_t place, const ip_address& group) {
+void multicast_membership::joined(uint16_t place, const ip_address& group) {
     if (is_in(place, group)) say_twice(place, group, group_record::to_exclude);
 }
 
-void group_reports::left(uint16_t place, const ip_address& group) {
+void multicast_membership::left(uint16_t place, const ip_address& group) {
     if (tools_.interface(place).addresses != nullptr && !is_in(place, group))
         say_twice(place, group, group_record::to_include);
 }
 
-void group_reports::say_twice(uint16_t place, const ip_address& group, group_record kind) {
+void multicast_membership::say_twice(uint16_t place, const ip_address& group, group_record kind) {
     send(place, version_of(place), {&group, 1}, kind);
     due_[{place, group}] = {tools_.now_ms + report_again_ms, kind};
 }
@@ -68,7 +68,7 @@ void group_reports::say_twice(uint16_t place, const ip_address& group, group_rec
 /// RFC 3376 section 5.2, RFC 3810 section 6.2: report at a random time within the maximum response
 /// time, unless a report is due earlier. A group-and-source query is answered for the group, which
 /// includes its sources.
-void group_reports::queried(uint16_t place, const group_query& q) {
+void multicast_membership::queried(uint16_t place, const group_query& q) {
     if (!q.group && q.version < newest_)
         older_[{place, q.version}] = tools_.now_ms + older_version_ms;
     if (q.group && !is_in(place, *q.group)) return;
@@ -79,14 +79,14 @@ void group_reports::queried(uint16_t place, const group_query& q) {
     due.at_ms = std::min(due.at_ms, at);
 }
 
-bool group_reports::is_in(uint16_t place, const ip_address& group) const {
+bool multicast_membership::is_in(uint16_t place, const ip_address& group) const {
     const datapath::interface& on = tools_.interface(place);
     if (on.addresses == nullptr) return false;
     const auto groups = groups_of(on);
     return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-unsigned group_reports::version_of(uint16_t place) const noexcept {
+unsigned multicast_membership::version_of(uint16_t place) const noexcept {
     for (unsigned version = 1; version < newest_; ++version) {
         const auto older = older_.find({place, version});
         if (older != older_.end() && older->second > tools_.now_ms) return version;
@@ -94,7 +94,7 @@ unsigned group_reports::version_of(uint16_t place) const noexcept {
     return newest_;
 }
 
-void group_reports::report(uint16_t place, group_record kind) {
+void multicast_membership::report(uint16_t place, group_record kind) {
     const datapath::interface& on = tools_.interface(place);
     if (on.addresses == nullptr) return;
     if (const auto groups = groups_of(on); !groups.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/kernel_follower.hpp"
+#include "control/netlink_monitor.hpp"
 
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -26,14 +26,14 @@ constexpr unsigned max_at_once = 4096;  ///< datagrams per iteration of control
 
 }  // namespace
 
-std::span<const unsigned> kernel_follower::groups() noexcept {
+std::span<const unsigned> netlink_monitor::groups() noexcept {
     static constexpr unsigned all[] = {RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
                                        RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,  RTNLGRP_NEXTHOP,
                                        RTNLGRP_NEIGH};
     return all;
 }
 
-kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mirror::followed ours)
+netlink_monitor::netlink_monitor(netlink::link_socket socket, sources::netlink_rib::followed ours)
     : socket_(std::move(socket)),
       ours_(std::move(ours)),
       known_(ours_),
@@ -41,7 +41,7 @@ kernel_follower::kernel_follower(netlink::link_socket socket, sources::kernel_mi
     begin(0);
 }
 
-void kernel_follower::set_ours(sources::kernel_mirror::followed ours) {
+void netlink_monitor::set_ours(sources::netlink_rib::followed ours) {
     if (ours == ours_) return;
     ours_ = std::move(ours);
     known_.set_ours(ours_);
@@ -51,14 +51,14 @@ void kernel_follower::set_ours(sources::kernel_mirror::followed ours) {
     if (!next_) next_.emplace(ours_);  // the mirror skipped routes by an interface that is new
 }
 
-void kernel_follower::forget_address(uint32_t interface, const ip_prefix& a) {
+void netlink_monitor::forget_address(uint32_t interface, const ip_prefix& a) {
     const netlink::message gone{
         .what = netlink::address{.gone = true, .interface = interface, .local = a}};
     known_.take(gone);
     if (next_) next_->take(gone);
 }
 
-void kernel_follower::begin(uint64_t now_ms) {
+void netlink_monitor::begin(uint64_t now_ms) {
     next_.emplace(ours_);
     step_ = 0;
     interrupted_ = answered_ = false;
@@ -66,13 +66,13 @@ void kernel_follower::begin(uint64_t now_ms) {
     ask();
 }
 
-void kernel_follower::ask() {
+void netlink_monitor::ask() {
     const auto asked = socket_.ask(questions[step_].type, questions[step_].family);
     sequence_ = asked ? *asked : 0;
     interrupted_ |= !asked;
 }
 
-void kernel_follower::take(const netlink::message& m) {
+void netlink_monitor::take(const netlink::message& m) {
     ++numbers_.messages;
     if (std::holds_alternative<netlink::overrun>(m.what)) return lost();
     if (m.sequence == sequence_ && sequence_ != 0) {
@@ -97,7 +97,7 @@ void kernel_follower::take(const netlink::message& m) {
 }
 
 /// Replies that are still queued belong to an abandoned dump.
-void kernel_follower::lost() {
+void netlink_monitor::lost() {
     ++numbers_.overruns;
     interrupted_ = true;
     if (!next_) next_.emplace(ours_);
@@ -105,7 +105,7 @@ void kernel_follower::lost() {
                  "netlink notifications were lost; the kernel's state is dumped again");
 }
 
-bool kernel_follower::follow(uint64_t now_ms) {
+bool netlink_monitor::follow(uint64_t now_ms) {
     if (!next_ && known_.is_doubtful() && now_ms >= may_begin_ms_) begin(now_ms);
     // Wait for the end of the current dump: the kernel runs one per socket.
 
@@ -126,7 +126,7 @@ bool kernel_follower::follow(uint64_t now_ms) {
     return std::exchange(fresh_, false) || changed;
 }
 
-kernel_follower::numbers kernel_follower::counted() const noexcept {
+netlink_monitor::numbers netlink_monitor::counted() const noexcept {
     numbers out = numbers_;
     out.asking = next_.has_value();
     return out;

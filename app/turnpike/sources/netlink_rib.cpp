@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sources/kernel_mirror.hpp"
+#include "sources/netlink_rib.hpp"
 
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
@@ -36,22 +36,22 @@ constexpr route_target to_ourselves{.type = route_type::local, .protocol = RTPRO
 
 }  // namespace
 
-const std::string* kernel_mirror::name_of(uint32_t interface) const noexcept {
+const std::string* netlink_rib::name_of(uint32_t interface) const noexcept {
     const auto at = ours_.interfaces.find(interface);
     return at == ours_.interfaces.end() ? nullptr : &at->second;
 }
 
-kernel_mirror::in_table kernel_mirror::table_of(const std::string& vrf) {
+netlink_rib::in_table netlink_rib::table_of(const std::string& vrf) {
     return {tables_[vrf], vrf.empty() ? learned_.routes : learned_.vrf_routes[vrf]};
 }
 
-size_t kernel_mirror::others() const noexcept {
+size_t netlink_rib::others() const noexcept {
     size_t n = 0;
     for (const auto& [vrf, t] : tables_) n += t.elsewhere.size();
     return n;
 }
 
-void kernel_mirror::take(const netlink::message& m) {
+void netlink_rib::take(const netlink::message& m) {
     if (const auto* r = std::get_if<netlink::route>(&m.what)) return take_route(*r);
     if (const auto* l = std::get_if<netlink::link>(&m.what)) return take_link(*l);
     if (const auto* a = std::get_if<netlink::address>(&m.what)) return take_address(*a);
@@ -59,7 +59,7 @@ void kernel_mirror::take(const netlink::message& m) {
     if (const auto* n = std::get_if<netlink::neighbour>(&m.what)) return take_neighbour(*n);
 }
 
-void kernel_mirror::set_ours(followed ours) {
+void netlink_rib::set_ours(followed ours) {
     for (const auto& [number, vrf] : ours_.vrfs) {
         const auto still = ours.vrfs.find(number);
         if (still != ours.vrfs.end() && still->second == vrf) continue;
@@ -85,7 +85,7 @@ void kernel_mirror::set_ours(followed ours) {
 }
 
 /// When an interface goes down, the kernel removes its IPv4 routes without notifications (IPv6 routes with).
-void kernel_mirror::take_link(const netlink::link& l) {
+void netlink_rib::take_link(const netlink::link& l) {
     if (l.gone) {
         if (addresses_.erase(l.index) != 0) show_addresses();
         if (neighbours_.erase(l.index) != 0) show_neighbours();
@@ -95,7 +95,7 @@ void kernel_mirror::take_link(const netlink::link& l) {
 }
 
 /// An address without IFA_F_PERMANENT comes from a router advertisement or DHCP, which any host on the link can send.
-void kernel_mirror::take_address(const netlink::address& a) {
+void netlink_rib::take_address(const netlink::address& a) {
     if (a.peer || !is_host(a.local.address)) return;
     const bool leaves = a.gone || (a.flags & IFA_F_PERMANENT) == 0;
     std::set<ip_prefix>& here = addresses_[a.interface];
@@ -109,7 +109,7 @@ void kernel_mirror::take_address(const netlink::address& a) {
         put(table_of({}), host_of(a.local.address), to_ourselves);
 }
 
-void kernel_mirror::show_addresses() {
+void netlink_rib::show_addresses() {
     learned_.addresses.clear();
     for (const auto& [index, all] : addresses_)
         if (const std::string* name = name_of(index); name != nullptr && !all.empty())
@@ -118,7 +118,7 @@ void kernel_mirror::show_addresses() {
 }
 
 /// Ignores entries of daemons (extern_learn, e.g. EVPN) and proxy entries.
-void kernel_mirror::take_neighbour(const netlink::neighbour& n) {
+void netlink_rib::take_neighbour(const netlink::neighbour& n) {
     const bool counts = !n.gone && (n.state & NUD_PERMANENT) != 0 &&
                         (n.flags & (NTF_EXT_LEARNED | NTF_PROXY)) == 0 && !n.at.is_multicast() &&
                         n.mac && !n.mac->is_group() && *n.mac != mac_address{};
@@ -135,7 +135,7 @@ void kernel_mirror::take_neighbour(const netlink::neighbour& n) {
     }
 }
 
-void kernel_mirror::show_neighbours() {
+void netlink_rib::show_neighbours() {
     learned_.neighbours.clear();
     for (const auto& [index, all] : neighbours_)
         if (const std::string* name = name_of(index))
@@ -146,7 +146,7 @@ void kernel_mirror::show_neighbours() {
 
 /// When a nexthop object is deleted, the kernel deletes its routes; when it changes, the kernel sends route notifications
 /// only with net.ipv4.nexthop_compat_mode.
-void kernel_mirror::take_next_hop(const netlink::next_hop& h) {
+void netlink_rib::take_next_hop(const netlink::next_hop& h) {
     const auto there = next_hops_.find(h.id);
     if (there != next_hops_.end())
         doubtful_ |= !there->second.group.empty() || leads_by(there->second.way);
@@ -156,7 +156,7 @@ void kernel_mirror::take_next_hop(const netlink::next_hop& h) {
         next_hops_.insert_or_assign(h.id, h);
 }
 
-bool kernel_mirror::leads_by(const netlink::hop& way) const {
+bool netlink_rib::leads_by(const netlink::hop& way) const {
     const std::string* name = name_of(way.interface);
     if (name == nullptr) return false;
     const auto leads = [&](const route_target& t) {
@@ -174,7 +174,7 @@ bool kernel_mirror::leads_by(const netlink::hop& way) const {
 }
 
 /// The next hops of a nexthop object. None: a blackhole.
-std::optional<std::vector<netlink::hop>> kernel_mirror::ways_of(uint32_t id) const {
+std::optional<std::vector<netlink::hop>> netlink_rib::ways_of(uint32_t id) const {
     std::vector<netlink::hop> out;
     const auto at = next_hops_.find(id);
     if (at == next_hops_.end()) return out;
@@ -189,7 +189,7 @@ std::optional<std::vector<netlink::hop>> kernel_mirror::ways_of(uint32_t id) con
 }
 
 /// None: not via a mirrored interface.
-std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) const {
+std::optional<route_target> netlink_rib::target_of(const netlink::route& r) const {
     route_target out{.protocol = r.protocol, .metric = r.metric};
     const auto sends_nothing = [&](route_type type) {
         out.type = type;
@@ -219,7 +219,7 @@ std::optional<route_target> kernel_mirror::target_of(const netlink::route& r) co
     return out;
 }
 
-void kernel_mirror::take_route(const netlink::route& r) {
+void netlink_rib::take_route(const netlink::route& r) {
     static const std::string main;
     const auto vrf = ours_.vrfs.find(r.table);
     if (r.table != RT_TABLE_MAIN && vrf == ours_.vrfs.end()) return;
@@ -259,7 +259,7 @@ void kernel_mirror::take_route(const netlink::route& r) {
 }
 
 /// Removes single next hops of an IPv6 multipath route. Returns false if others remain.
-bool kernel_mirror::take_members(in_table in, const ip_prefix& to, const route_target& from,
+bool netlink_rib::take_members(in_table in, const ip_prefix& to, const route_target& from,
                                  const route_target& gone) {
     route_target left = from;
     std::erase_if(left.members, [&](const state::route_member& m) {
@@ -274,7 +274,7 @@ bool kernel_mirror::take_members(in_table in, const ip_prefix& to, const route_t
     return false;
 }
 
-void kernel_mirror::put(in_table in, const ip_prefix& to, const route_target& t) {
+void netlink_rib::put(in_table in, const ip_prefix& to, const route_target& t) {
     const route_target* there = in.routes.find(to);
     const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
     if (several == in.of.several.end() && (there == nullptr || there->metric == t.metric)) {
@@ -294,7 +294,7 @@ void kernel_mirror::put(in_table in, const ip_prefix& to, const route_target& t)
     show_best(in, to);
 }
 
-void kernel_mirror::remove(in_table in, const ip_prefix& to, uint32_t metric) {
+void netlink_rib::remove(in_table in, const ip_prefix& to, uint32_t metric) {
     const auto several = in.of.several.empty() ? in.of.several.end() : in.of.several.find(to);
     if (several != in.of.several.end()) {
         std::erase_if(several->second, [&](const route_target& a) { return a.metric == metric; });
@@ -306,7 +306,7 @@ void kernel_mirror::remove(in_table in, const ip_prefix& to, uint32_t metric) {
     changed_ = true;
 }
 
-void kernel_mirror::show_best(in_table in, const ip_prefix& to) {
+void netlink_rib::show_best(in_table in, const ip_prefix& to) {
     const auto at = in.of.several.find(to);
     const auto best =
         std::min_element(at->second.begin(), at->second.end(),
@@ -319,11 +319,11 @@ void kernel_mirror::show_best(in_table in, const ip_prefix& to) {
     if (at->second.size() < 2) in.of.several.erase(at);
 }
 
-void kernel_mirror::remove_by(const std::string& interface, bool v4_only) {
+void netlink_rib::remove_by(const std::string& interface, bool v4_only) {
     for (auto& [vrf, t] : tables_) remove_by(table_of(vrf), interface, v4_only);
 }
 
-void kernel_mirror::remove_by(in_table in, const std::string& interface, bool v4_only) {
+void netlink_rib::remove_by(in_table in, const std::string& interface, bool v4_only) {
     const auto is_by = [&](const state::route_member& m) { return m.interface == interface; };
     std::vector<ip_prefix> touched;
     for (auto& [to, all] : in.of.several) {

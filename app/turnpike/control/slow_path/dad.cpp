@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ constexpr uint64_t retransmit_ms =
 
 }  // namespace
 
-void own_groups::begin(uint16_t place) {
+void dad::begin(uint16_t place) {
     forget(place);
     const interface& on = tools_.interface(place);
     if (on.addresses == nullptr) return;
@@ -29,20 +29,20 @@ void own_groups::begin(uint16_t place) {
     for (const ipv6_address& a : on.addresses->v6) probe(place, a);
 }
 
-void own_groups::forget(uint16_t place) noexcept {
+void dad::forget(uint16_t place) noexcept {
     std::erase_if(tentative_, [&](const auto& t) { return t.first.first == place; });
     std::erase_if(duplicates_, [&](const key& k) { return k.first == place; });
     reports_.forget(place);
 }
 
-void own_groups::forget_gone() noexcept {
+void dad::forget_gone() noexcept {
     const auto gone = [&](uint16_t place) { return tools_.interface(place).addresses == nullptr; };
     std::erase_if(tentative_, [&](const auto& t) { return gone(t.first.first); });
     std::erase_if(duplicates_, [&](const key& k) { return gone(k.first); });
     reports_.forget_gone();
 }
 
-void own_groups::tick() {
+void dad::tick() {
     for (auto at = tentative_.begin(); at != tentative_.end();) {
         if (at->second > tools_.now_ms) {
             ++at;
@@ -54,26 +54,26 @@ void own_groups::tick() {
     reports_.tick();
 }
 
-bool own_groups::is_tentative(uint16_t place, const ipv6_address& a) const noexcept {
+bool dad::is_tentative(uint16_t place, const ipv6_address& a) const noexcept {
     return tentative_.contains({place, a});
 }
 
-bool own_groups::any_tentative(uint16_t place) const noexcept {
+bool dad::any_tentative(uint16_t place) const noexcept {
     return std::any_of(tentative_.begin(), tentative_.end(),
                        [&](const auto& t) { return t.first.first == place; });
 }
 
-bool own_groups::is_duplicate(uint16_t place, const ipv6_address& a) const noexcept {
+bool dad::is_duplicate(uint16_t place, const ipv6_address& a) const noexcept {
     return duplicates_.contains({place, a});
 }
 
-bool own_groups::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
+bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
     if (packet::is_link_local(a)) return is_duplicate(in, a);
     return std::any_of(duplicates_.begin(), duplicates_.end(),
                        [&](const key& k) { return k.second == a; });
 }
 
-void own_groups::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) {
+void dad::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) {
     if (by == tools_.interface(place).mac || tentative_.erase({place, a}) == 0) return;
     duplicates_.insert({place, a});
     const std::string address = ip_address::from_v6(a).text();
@@ -83,14 +83,14 @@ void own_groups::claimed(uint16_t place, const ipv6_address& a, const mac_addres
                  {{"what", "duplicate"}, {"address", address}, {"mac", by.text()}});
 }
 
-void own_groups::queried(uint16_t place, const packet::mld_query& query) {
+void dad::queried(uint16_t place, const packet::mld_query& query) {
     const auto group = query.group == packet::ipv6_unspecified
                            ? std::nullopt
                            : std::optional(ip_address::from_v6(query.group));
     reports_.queried(place, {query.version, query.max_response_ms, group});
 }
 
-void own_groups::probe(uint16_t place, const ipv6_address& a) {
+void dad::probe(uint16_t place, const ipv6_address& a) {
     const interface& on = tools_.interface(place);
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes =
@@ -99,7 +99,7 @@ void own_groups::probe(uint16_t place, const ipv6_address& a) {
 }
 
 /// The address is ours: update the caches of other nodes (RFC 4429 section 3.3).
-void own_groups::advertise(uint16_t place, const ipv6_address& a) {
+void dad::advertise(uint16_t place, const ipv6_address& a) {
     const interface& on = tools_.interface(place);
     if (on.addresses == nullptr) return;
     std::array<uint8_t, packet::nd_frame_bytes> frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // State learned from the kernel: the active route of a prefix, our interfaces, and objects that
 // the operator's configuration overrides.
-#include "sources/kernel_mirror.hpp"
+#include "sources/netlink_rib.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/if_addr.h>
@@ -71,7 +71,7 @@ class kernel_mirror_test : public testing::Test {
             }
         return t == nullptr ? "none" : out;
     }
-    kernel_mirror mirror_{{.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}}};
+    netlink_rib mirror_{{.interfaces = {{west, "west"}, {east, "east"}}, .vrfs = {{10, "red"}}}};
 };
 
 TEST_F(kernel_mirror_test, routes_come_change_and_go) {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "control/hop_groups.hpp"
+#include "control/nexthop_groups.hpp"
 #include "lib/eal.hpp"
 #include "lib/path_lab.hpp"
 
@@ -15,7 +15,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using datapath::hop_group;
+using datapath::nexthop_group;
 
 std::vector<group_member> members_of(size_t n) {
     std::vector<group_member> out;
@@ -24,13 +24,13 @@ std::vector<group_member> members_of(size_t n) {
     return out;
 }
 
-std::vector<uint32_t> shares(const hop_group& g) {
+std::vector<uint32_t> shares(const nexthop_group& g) {
     std::vector<uint32_t> out(g.members);
     for (uint32_t b = 0; b < g.buckets(); ++b) ++out[g.bucket()[b]];
     return out;
 }
 
-TEST(hop_groups, buckets_are_shared_alike) {
+TEST(nexthop_groups, buckets_are_shared_alike) {
     for (const size_t n : {2, 3, 16, 17, 256}) {
         const auto g = make_group(members_of(n), std::vector<bool>(n, true), nullptr);
         EXPECT_EQ(g->buckets(), buckets_for(n));
@@ -41,7 +41,7 @@ TEST(hop_groups, buckets_are_shared_alike) {
     }
 }
 
-TEST(hop_groups, by_their_weights) {
+TEST(nexthop_groups, by_their_weights) {
     auto members = members_of(3);
     members[1].weight = 2;
     members[2].weight = 5;
@@ -51,7 +51,7 @@ TEST(hop_groups, by_their_weights) {
     EXPECT_NEAR(share[2], 2560, 5 * 50);
 }
 
-TEST(hop_groups, who_is_lost_loses_only_its_own) {
+TEST(nexthop_groups, who_is_lost_loses_only_its_own) {
     for (const size_t n : {2, 5, 64}) {
         auto members = members_of(n);
         for (size_t m = 0; m < n; ++m) members[m].weight = static_cast<uint16_t>(1 + m % 3);
@@ -77,7 +77,7 @@ TEST(hop_groups, who_is_lost_loses_only_its_own) {
     }
 }
 
-TEST(hop_groups, a_new_one_takes_its_part_of_each) {
+TEST(nexthop_groups, a_new_one_takes_its_part_of_each) {
     const auto before = make_group(members_of(4), {true, true, true, true}, nullptr);
     const auto after = make_group(members_of(5), {true, true, true, true, true}, nullptr);
     uint32_t moved = 0;
@@ -89,7 +89,7 @@ TEST(hop_groups, a_new_one_takes_its_part_of_each) {
     EXPECT_NEAR(moved, 4096 / 5, 5 * 29);
 }
 
-TEST(hop_groups, where_none_can_send_all_have_their_buckets) {
+TEST(nexthop_groups, where_none_can_send_all_have_their_buckets) {
     const auto g = make_group(members_of(3), {false, false, false}, nullptr);
     for (const uint32_t share : shares(*g)) EXPECT_GT(share, 1000U);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collects the learned objects from netlink messages of the kernel.
 //
-//   netlink::message --> kernel_mirror --> state::learned
+//   netlink::message --> netlink_rib --> state::learned
 //
 // The route with the lowest metric of a prefix in a table is active, as in the kernel; the mirror stores the
 // others. The main table belongs to the main VRF, the table with a VRF's number to that VRF; other tables
@@ -23,7 +23,7 @@
 namespace turnpike::sources {
 
 /// Threads  one at a time.
-class kernel_mirror {
+class netlink_rib {
   public:
     using names = std::map<uint32_t, std::string>;  ///< by ifindex or table number
 
@@ -33,7 +33,7 @@ class kernel_mirror {
         names vrfs{};        ///< by table; the main table is always followed
         bool operator==(const followed&) const = default;
     };
-    explicit kernel_mirror(followed ours) : ours_(std::move(ours)) {}
+    explicit netlink_rib(followed ours) : ours_(std::move(ours)) {}
 
     /// Changes the objects to follow, and forgets interfaces and VRFs that are removed.
     void set_ours(followed ours);

@@ -28,13 +28,13 @@ struct group_query {
 };
 
 /// Threads  control.
-class group_reports {
+class multicast_membership {
   public:
     /// newest  highest protocol version supported
-    group_reports(tools& t, unsigned newest) : tools_(t), newest_(newest) {}
-    virtual ~group_reports() = default;
-    group_reports(const group_reports&) = delete;
-    group_reports& operator=(const group_reports&) = delete;
+    multicast_membership(tools& t, unsigned newest) : tools_(t), newest_(newest) {}
+    virtual ~multicast_membership() = default;
+    multicast_membership(const multicast_membership&) = delete;
+    multicast_membership& operator=(const multicast_membership&) = delete;
 
     /// The link of an interface came up, or its addresses changed.
     void begin(uint16_t interface);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Duplicate address detection at link up: messages sent, their times and sources, with simulated
 // time. Another node's claim disables the address.
-#include "control/slow_path/own_groups.hpp"
+#include "control/slow_path/dad.hpp"
 
 #include <gtest/gtest.h>
 

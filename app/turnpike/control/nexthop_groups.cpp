@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control/hop_groups.hpp"
+#include "control/nexthop_groups.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,8 +10,8 @@
 namespace turnpike::control {
 namespace {
 
-using datapath::hop_group;
-using datapath::hop_kind;
+using datapath::nexthop_group;
+using datapath::nexthop_kind;
 
 /// Every bit of the result depends on every input bit: the finalizer of SplitMix64 (Steele, Lea and
 /// Flood, 2014).
@@ -31,7 +31,7 @@ uint64_t name_of(const state::route_member& m) noexcept {
 
 /// A learned route may have a member without a usable next hop.
 bool sends(const datapath::next_hop& hop) noexcept {
-    return hop.kind.load(std::memory_order_relaxed) >= hop_kind::glean;
+    return hop.kind.load(std::memory_order_relaxed) >= nexthop_kind::glean;
 }
 
 /// The members' scores for buckets.
@@ -73,12 +73,12 @@ uint32_t buckets_for(size_t members) noexcept {
     constexpr uint32_t least = 4096;
     if (members == 1) return 1;
     const auto wanted = static_cast<uint32_t>(std::bit_ceil(members * 256));
-    return std::clamp(wanted, least, hop_group::max_buckets);
+    return std::clamp(wanted, least, nexthop_group::max_buckets);
 }
 
-hop_group::owned make_group(std::span<const group_member> members, const std::vector<bool>& able,
-                            const hop_group* before) {
-    auto made = hop_group::make(buckets_for(members.size()));
+nexthop_group::owned make_group(std::span<const group_member> members, const std::vector<bool>& able,
+                            const nexthop_group* before) {
+    auto made = nexthop_group::make(buckets_for(members.size()));
     made->members = static_cast<uint32_t>(members.size());
     for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
     const bool any = std::find(able.begin(), able.end(), true) != able.end();
@@ -93,33 +93,33 @@ hop_group::owned make_group(std::span<const group_member> members, const std::ve
     return made;
 }
 
-hop_groups::~hop_groups() {
+nexthop_groups::~nexthop_groups() {
     for (auto& [key, g] : groups_) give_back(*g);
     for (auto& [key, g] : recursive_) give_back(*g);
 }
 
 /// Workers may still be reading the previous table.
-void hop_groups::publish(group& g, hop_group::owned next) noexcept {
+void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
     hops_[g.hop].group.store(next.get(), std::memory_order_release);
     ++stores_;
     if (g.table != nullptr)
-        rcu_.hook()({[](void* gone, uint64_t) { hop_group::free{}(static_cast<hop_group*>(gone)); },
+        rcu_.hook()({[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
                      g.table.release(), 0});
     g.table = std::move(next);
 }
 
-void hop_groups::give_back(group& g) noexcept {
-    rcu_.hook()({[](void* gone, uint64_t) { hop_group::free{}(static_cast<hop_group*>(gone)); },
+void nexthop_groups::give_back(group& g) noexcept {
+    rcu_.hook()({[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
                  g.table.release(), 0});
     hops_.give_back(g.hop);
 }
 
-void hop_groups::look_at(const judge& can_send) {
+void nexthop_groups::look_at(const judge& can_send) {
     for (auto& [key, g] : groups_) look_at(*g, can_send);
     for (auto& [key, g] : recursive_) look_at(*g, can_send);
 }
 
-void hop_groups::look_at(group& g, const judge& can_send) {
+void nexthop_groups::look_at(group& g, const judge& can_send) {
     const auto is_able = [&](size_t m) {
         const datapath::next_hop& hop = hops_[g.members[m].hop];
         return sends(hop) && can_send(hop);
@@ -139,7 +139,7 @@ void hop_groups::look_at(group& g, const judge& can_send) {
     g.able = std::move(able);
 }
 
-hop_groups::shown hop_groups::of_hop(uint32_t hop) const {
+nexthop_groups::shown nexthop_groups::of_hop(uint32_t hop) const {
     shown out;
     const auto add = [&](const std::shared_ptr<group>& g) {
         if (g->hop != hop) return;
@@ -157,9 +157,9 @@ hop_groups::shown hop_groups::of_hop(uint32_t hop) const {
 /// Groups with the same members are shared; an existing group keeps its next hop index, so its
 /// routes need no write. The same holds for groups of the same gateways, whose members may have
 /// changed.
-class hop_groups::staged_groups : public staged {
+class nexthop_groups::staged_groups : public staged {
   public:
-    explicit staged_groups(hop_groups& of) : of_(of) {}
+    explicit staged_groups(nexthop_groups& of) : of_(of) {}
     ~staged_groups() override {
         if (committed_) return;
         for (const auto& g : made_) of_.give_back(*g);
@@ -222,13 +222,13 @@ class hop_groups::staged_groups : public staged {
             case unicast:
                 break;
             case blackhole:
-                return datapath::fixed_hop::blackhole;
+                return datapath::fixed_nexthop::blackhole;
             case unreachable:
-                return datapath::fixed_hop::unreachable;
+                return datapath::fixed_nexthop::unreachable;
             case prohibit:
-                return datapath::fixed_hop::prohibited;
+                return datapath::fixed_nexthop::prohibited;
             case local:
-                return datapath::fixed_hop::local;
+                return datapath::fixed_nexthop::local;
         }
         if (hops.size() == 1) return hops.front();
         members key;
@@ -256,7 +256,7 @@ class hop_groups::staged_groups : public staged {
         for (size_t w = 0; w < ways.size(); ++w)
             wanted.push_back(
                 {.name = name_of(ways[w].to), .hop = hops[w], .weight = ways[w].to.weight});
-        if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_hop::unreachable});
+        if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_nexthop::unreachable});
         const auto was = of_.recursive_.find(key);
         if (was == of_.recursive_.end()) {
             auto made = make(c, wanted);
@@ -289,7 +289,7 @@ class hop_groups::staged_groups : public staged {
                         "recursive; allow more neighbours (neighbours.limit)");
         g->hop = *hop;
         of_.publish(*g, std::move(table));
-        of_.hops_[*hop].kind.store(hop_kind::group, std::memory_order_release);
+        of_.hops_[*hop].kind.store(nexthop_kind::group, std::memory_order_release);
         made_.push_back(g);
         return g;
     }
@@ -300,13 +300,13 @@ class hop_groups::staged_groups : public staged {
                               (port != nullptr && port->link_up.load(std::memory_order_relaxed)));
     }
 
-    hop_groups& of_;
+    nexthop_groups& of_;
     /// New members of an existing group.
     struct other_members {
         std::shared_ptr<group> of;
-        hop_groups::members members;
+        nexthop_groups::members members;
         std::vector<bool> able;
-        datapath::hop_group::owned table;
+        datapath::nexthop_group::owned table;
     };
     std::map<members, std::shared_ptr<group>> after_;
     std::map<gateways, std::shared_ptr<group>> recursive_;
@@ -315,7 +315,7 @@ class hop_groups::staged_groups : public staged {
     bool committed_ = false;
 };
 
-result<std::unique_ptr<staged>> hop_groups::prepare(change& c) {
+result<std::unique_ptr<staged>> nexthop_groups::prepare(change& c) {
     auto ready = std::make_unique<staged_groups>(*this);
     if (auto done = ready->add(c); !done) return tl::unexpected<error>(done.error());
     return ready;

@@ -13,14 +13,14 @@
 namespace turnpike::control {
 
 /// Threads  control; the table is read by workers.
-class heard_addresses {
+class neigh_binding_table {
   public:
     /// Maximum of all bridges together; further bindings are not learned, and requests for them are
     /// flooded.
     static constexpr uint32_t most = 65536;
 
     /// Errors  as hash::table's
-    [[nodiscard]] static result<std::unique_ptr<heard_addresses>> create(rcu::qsbr& rcu);
+    [[nodiscard]] static result<std::unique_ptr<neigh_binding_table>> create(rcu::qsbr& rcu);
 
     void hear(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
     [[nodiscard]] datapath::bound_address find(const datapath::address_key& address) const noexcept;
@@ -37,7 +37,7 @@ class heard_addresses {
     }
 
   private:
-    heard_addresses() = default;
+    neigh_binding_table() = default;
     std::unique_ptr<datapath::address_table> table_;
     uint64_t next_look_ms_ = 0;
 };
