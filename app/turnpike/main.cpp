@@ -70,7 +70,7 @@ class pulse {
   public:
     explicit pulse(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
     [[nodiscard]] bool beats() noexcept {
-        const auto& seats = controller_.threads().all();
+        const auto& seats = controller_.workers().all();
         bool all = true;
         for (size_t w = 0; w < seats.size(); ++w) {
             const uint64_t now = seats[w]->worker.meter().total_cycles.read();

@@ -77,9 +77,9 @@ class lab : public test::path_lab {
             size -= 5 + bytes;
         }
         // Stations move every time: they are forgotten, and so are their addresses, so that every input begins alike.
-        controller().switching().forget({});
-        control::neigh_binding_table& heard = *controller().switching().addresses();
-        heard.tick(look_ms_ += 20'000, *controller().switching().table());
+        controller().bridges().forget({});
+        control::neigh_binding_table& heard = *controller().bridges().addresses();
+        heard.tick(look_ms_ += 20'000, *controller().bridges().table());
         heard.table().for_each([](const auto&, uint64_t) { REQUIRE(false); });
         given_.clear();
         check_balance();

@@ -43,7 +43,7 @@ path_lab::path_lab(const std::string& configuration, uint16_t workers, bool thin
 }
 
 path_lab::~path_lab() {
-    control_->known().give_up_all(packet::drop_reason::stopping);
+    control_->neighbours().give_up_all(packet::drop_reason::stopping);
     for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // packets that the test has not taken
     check_balance();
     control_.reset();
@@ -70,10 +70,10 @@ result<state::changes> path_lab::apply(const std::string& configuration) {
     for (const auto& [name, port] : wanted->ports)
         if (place_of(name) == none) open_port(name);
     if (!threads_)
-        for (const auto& s : control_->threads().all()) s->worker.pause();
+        for (const auto& s : control_->workers().all()) s->worker.pause();
     auto applied = control_->apply(std::move(wanted));
     if (!threads_)
-        for (const auto& s : control_->threads().all()) s->worker.resume();
+        for (const auto& s : control_->workers().all()) s->worker.resume();
     return applied;
 }
 

@@ -68,7 +68,7 @@ class path_lab {
     void check_balance();
 
     [[nodiscard]] datapath::worker& worker(size_t w = 0) {
-        return control_->threads().all()[w]->worker;
+        return control_->workers().all()[w]->worker;
     }
     [[nodiscard]] control::controller& controller() { return *control_; }
     [[nodiscard]] std::vector<observe::acl_report> acls();

@@ -155,7 +155,7 @@ void controller::introduce_changed(const state::changes& what,
                 if (was != nullptr && was->kind == is.kind && was->port == is.port &&
                     was->bridge == is.bridge && was->addresses == is.addresses)
                     continue;
-                const uint16_t place = interfaces_->places().at(name);
+                const uint16_t place = interfaces_->indexes().at(name);
                 const datapath::interface& i = view_->interfaces[place];
                 if (i.kind == datapath::interface_kind::routed && link_of(i)) send_gratuitous_arp_and_na(place);
             }
@@ -172,8 +172,8 @@ void controller::follow_groups(const state::desired& before) {
     const auto tell = [&](const auto& some, const auto& others, auto how) {
         for (const auto& one : some) {
             const auto& [name, group] = one;
-            const auto place = interfaces_->places().find(name);
-            if (others.contains(one) || place == interfaces_->places().end()) continue;
+            const auto place = interfaces_->indexes().find(name);
+            if (others.contains(one) || place == interfaces_->indexes().end()) continue;
             const datapath::interface& i = view_->interfaces[place->second];
             if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
             slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;

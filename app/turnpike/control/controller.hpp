@@ -99,20 +99,20 @@ class controller {
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
 
     // Accessors for the control socket, and for tests, which drive packets and time themselves.
-    [[nodiscard]] workers& threads() noexcept { return *workers_; }
-    [[nodiscard]] neighbours& known() noexcept { return *neighbours_; }
+    [[nodiscard]] control::workers& workers() noexcept { return *workers_; }
+    [[nodiscard]] control::neighbours& neighbours() noexcept { return *neighbours_; }
     /// Routes of the main VRF.
-    [[nodiscard]] routes& table() noexcept { return tables_->main(); }
+    [[nodiscard]] control::routes& routes() noexcept { return tables_->main(); }
     [[nodiscard]] route_tables& tables() noexcept { return *tables_; }
-    [[nodiscard]] const vrfs& vrf_places() const noexcept { return *vrfs_; }
+    [[nodiscard]] const control::vrfs& vrfs() const noexcept { return *vrfs_; }
     [[nodiscard]] const next_hops& hops() const noexcept { return *hops_; }
     [[nodiscard]] const nexthop_groups& groups() const noexcept { return *groups_; }
     [[nodiscard]] const recursion& recursive() const noexcept { return *recursion_; }
-    [[nodiscard]] const ports& devices() const noexcept { return *ports_; }
-    [[nodiscard]] const interfaces& places() const noexcept { return *interfaces_; }
-    [[nodiscard]] const host_stack& kernel_side() const noexcept { return *host_; }
-    [[nodiscard]] bridges& switching() noexcept { return *bridges_; }
-    [[nodiscard]] const tunnels& tunnelling() const noexcept { return *tunnels_; }
+    [[nodiscard]] const control::ports& ports() const noexcept { return *ports_; }
+    [[nodiscard]] const control::interfaces& interfaces() const noexcept { return *interfaces_; }
+    [[nodiscard]] const control::host_stack& host_interfaces() const noexcept { return *host_; }
+    [[nodiscard]] control::bridges& bridges() noexcept { return *bridges_; }
+    [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
     [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
@@ -170,19 +170,19 @@ class controller {
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
     // members.
     std::unique_ptr<next_hops> hops_;
-    std::unique_ptr<workers> workers_;
+    std::unique_ptr<control::workers> workers_;
     std::unique_ptr<traces> traces_;
     std::unique_ptr<outlet> outlet_;
-    std::unique_ptr<vrfs> vrfs_;
+    std::unique_ptr<control::vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;
-    std::unique_ptr<neighbours> neighbours_;
+    std::unique_ptr<control::neighbours> neighbours_;
     std::unique_ptr<recursion> recursion_;
     std::unique_ptr<nexthop_groups> groups_;
-    std::unique_ptr<ports> ports_;
-    std::unique_ptr<interfaces> interfaces_;
+    std::unique_ptr<control::ports> ports_;
+    std::unique_ptr<control::interfaces> interfaces_;
     std::unique_ptr<host_stack> host_;
-    std::unique_ptr<bridges> bridges_;
-    std::unique_ptr<tunnels> tunnels_;
+    std::unique_ptr<control::bridges> bridges_;
+    std::unique_ptr<control::tunnels> tunnels_;
     std::unique_ptr<acls> acls_;
     std::unique_ptr<rcu::qsbr> rcu_;
     std::vector<owner*> owners_;

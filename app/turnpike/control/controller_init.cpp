@@ -57,20 +57,20 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     auto hops = next_hops::create(2 * wanted->limits.limit + 2 * datapath::max_interfaces, *rcu_);
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
-    workers_ = std::make_unique<workers>(published_, *rcu_, pool_);
+    workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
     traces_ = std::make_unique<traces>(*workers_, *rcu_);
     auto tables = route_tables::create(*rcu_);
     if (!tables) return tl::unexpected<error>(tables.error());
     tables_ = std::move(*tables);
-    vrfs_ = std::make_unique<vrfs>();
+    vrfs_ = std::make_unique<control::vrfs>();
     recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
-    ports_ = std::make_unique<ports>(pool_, [this](uint16_t p) { return counted(p); });
-    interfaces_ = std::make_unique<interfaces>(*hops_);
+    ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
+    interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
     register_handlers();
-    bridges_ = std::make_unique<bridges>(
+    bridges_ = std::make_unique<control::bridges>(
         *workers_, *rcu_,
         [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
             events_.station_held(mac.text(), interfaces_->name_of(held_at),
@@ -79,7 +79,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     auto heard = std::make_unique<slow_path::neigh_suppress>(*tools_, *bridges_);
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
-    tunnels_ = std::make_unique<tunnels>(*workers_, *hops_);
+    tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
     owners_ = {workers_.get(),   ports_.get(),      vrfs_.get(),    interfaces_.get(),
                host_.get(),      bridges_.get(),    tunnels_.get(), acls_.get(),
                recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
@@ -96,7 +96,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
 
 void controller::register_handlers() {
     // A quarter of all mbufs may wait for neighbours.
-    neighbours_ = std::make_unique<neighbours>(
+    neighbours_ = std::make_unique<control::neighbours>(
         *hops_, *tables_, pool_facts_.buffers / 4,
         neighbour_actions{
             .solicit =

@@ -20,7 +20,7 @@ class interfaces : public owner {
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Indices by name, of the running configuration.
-    [[nodiscard]] const change::places& places() const noexcept { return places_; }
+    [[nodiscard]] const change::places& indexes() const noexcept { return places_; }
     [[nodiscard]] const std::string& name_of(uint16_t place) const noexcept;
 
   private:

@@ -18,7 +18,7 @@ class vrfs : public owner {
     /// A VRF keeps its index while it exists; the main one, "", has 0.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
-    [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& places() const noexcept {
+    [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& indexes() const noexcept {
         return places_;
     }
     [[nodiscard]] const std::string& name_of(uint8_t place) const noexcept;

@@ -39,7 +39,7 @@ json show_ports(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
     for (json& p : r["ports"]) {
-        const auto& open = c.devices().open();
+        const auto& open = c.ports().open();
         const auto at = std::find_if(open.begin(), open.end(), [&](const auto& o) {
             return o->name == p["name"].template get_ref<const std::string&>();
         });
@@ -76,7 +76,7 @@ json show_interfaces(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
     for (const auto& [name, says] : c.running().interfaces) {
-        const datapath::interface& i = c.view().interfaces[c.places().places().at(name)];
+        const datapath::interface& i = c.view().interfaces[c.interfaces().indexes().at(name)];
         const bool tunnelled = c.running().is_tunnel(says);
         all.push_back({{"name", name},
                        {"kind", state::interface_kind_names[static_cast<size_t>(says.kind)]},
@@ -134,9 +134,9 @@ json show_isa(controller& c, const request_fields& f) {
 json show_workers(controller& c, const request_fields& f) {
     f.expect("");
     std::map<uint16_t, std::string> names;
-    for (const auto& p : c.devices().open()) names[p->place] = p->name;
+    for (const auto& p : c.ports().open()) names[p->place] = p->name;
     json all = json::array();
-    for (const auto& seat : c.threads().all()) {
+    for (const auto& seat : c.workers().all()) {
         if (!seat->forwards) continue;
         const datapath::worker_parts& w = seat->worker.parts();
         json queues = json::array();
@@ -177,11 +177,11 @@ json show_memory(controller& c, const request_fields& f) {
     const observe::report r = c.report();
     for (const observe::acl_report& a : r.acls) acl_bytes += a.bytes;
     return {{"mempool", std::move(observe::to_json(r)["mempool"])},
-            {"fib4", fib_json(c.table().v4().stats())},
-            {"fib6", fib_json(c.table().v6().stats())},
+            {"fib4", fib_json(c.routes().v4().stats())},
+            {"fib6", fib_json(c.routes().v6().stats())},
             {"acl_bytes", acl_bytes},
-            {"fdb", fdb_json(c.switching())},
-            {"neighbours", {{"known", c.known().size()}, {"limit", c.known().limits().limit}}},
+            {"fdb", fdb_json(c.bridges())},
+            {"neighbours", {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 
@@ -189,10 +189,10 @@ json show_memory(controller& c, const request_fields& f) {
 json show_control_plane(controller& c, const request_fields& f) {
     f.expect("");
     const state::control_plane& says = c.running().control_plane;
-    const netlink_monitor* follower = c.kernel_side().follower();
+    const netlink_monitor* follower = c.host_interfaces().follower();
     json all = json::array();
-    for (const auto& t : c.kernel_side().shown())
-        all.push_back({{"name", c.places().name_of(t.place)},
+    for (const auto& t : c.host_interfaces().shown())
+        all.push_back({{"name", c.interfaces().name_of(t.place)},
                        {"index", t.index},
                        {"carrier", t.carrier},
                        {"given", t.counted.given},

@@ -50,8 +50,8 @@ bridges::which which_of(controller& c, const request_fields& f) {
             throw error{EINVAL, "bridge", "is not a bridge"};
     }
     if (f.has("port")) {
-        const auto at = c.places().places().find(f.text("port"));
-        if (at == c.places().places().end()) throw error{EINVAL, "port", "is not a port"};
+        const auto at = c.interfaces().indexes().find(f.text("port"));
+        if (at == c.interfaces().indexes().end()) throw error{EINVAL, "port", "is not a port"};
         w.place = at->second;
     }
     if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
@@ -64,12 +64,12 @@ bridges::which which_of(controller& c, const request_fields& f) {
 }
 
 json station_json(controller& c, const known_station& s) {
-    const auto [bridge, vlan] = c.switching().name_of(s.domain);
+    const auto [bridge, vlan] = c.bridges().name_of(s.domain);
     const bool ours = c.view().interfaces[s.place].kind == datapath::interface_kind::routed;
     return {{"bridge", bridge},
             {"vlan", name_of_vlan(vlan)},
             {"mac", s.mac.text()},
-            {"port", c.places().name_of(s.place)},
+            {"port", c.interfaces().name_of(s.place)},
             {"kind", ours      ? "local"
                      : s.fixed ? "static"
                      : s.held  ? "held"
@@ -96,8 +96,8 @@ std::vector<heard> all_heard(bridges& of) {
 
 json heard_json(controller& c, const heard& h) {
     const uint16_t domain = neigh_binding_table::domain_of(h.first);
-    const auto [bridge, vlan] = c.switching().name_of(domain);
-    const auto station = c.switching().table()->find(h.second.mac() | uint64_t{domain} << 48);
+    const auto [bridge, vlan] = c.bridges().name_of(domain);
+    const auto station = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
     mac_address mac;
     const uint64_t bytes = h.second.mac();
     std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
@@ -105,7 +105,7 @@ json heard_json(controller& c, const heard& h) {
             {"vlan", name_of_vlan(vlan)},
             {"address", neigh_binding_table::address_of(h.first).text()},
             {"mac", mac.text()},
-            {"port", station ? json(c.places().name_of(datapath::station(*station).place()))
+            {"port", station ? json(c.interfaces().name_of(datapath::station(*station).place()))
                              : json(nullptr)}};
 }
 
@@ -115,7 +115,7 @@ json show_heard(controller& c, const request_fields& f) {
     f.expect("bridge from most");
     const std::string wanted = which_of(c, f).bridge;
     const uint64_t from = f.number_or("from", 0, 0, neigh_binding_table::most), most = page_of(f);
-    const auto all = all_heard(c.switching());
+    const auto all = all_heard(c.bridges());
     json list = json::array(), next = nullptr;
     for (uint64_t i = from; i < all.size(); ++i) {
         if (list.size() == most) {
@@ -130,7 +130,7 @@ json show_heard(controller& c, const request_fields& f) {
 
 json show_bridges(controller& c, const request_fields& f) {
     f.expect("");
-    const bridges& all = c.switching();
+    const bridges& all = c.bridges();
     json list = json::array();
     for (const auto& [name, b] : c.running().bridges) {
         const bridge_numbers& n = all.numbers_of(name);
@@ -150,7 +150,7 @@ json show_bridges(controller& c, const request_fields& f) {
     }
     json heard = json::array();
     for (const auto& [where, h] : c.reserved().known())
-        heard.push_back({{"port", c.places().name_of(where.first)},
+        heard.push_back({{"port", c.interfaces().name_of(where.first)},
                          {"group", fmt::format("01:80:c2:00:00:{:02x}", where.second)},
                          {"from", h.from.text()},
                          {"frames", h.frames}});
@@ -164,8 +164,8 @@ json show_fdb(controller& c, const request_fields& f) {
     const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::max_stations));
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.switching().for_each(from, [&](uint32_t number, const known_station& s) {
-        if (!c.switching().fits(s, wanted)) return true;
+    c.bridges().for_each(from, [&](uint32_t number, const known_station& s) {
+        if (!c.bridges().fits(s, wanted)) return true;
         if (list.size() == most) {
             next = number;
             return false;
@@ -177,7 +177,7 @@ json show_fdb(controller& c, const request_fields& f) {
 }
 
 uint32_t forget_stations(controller& c, const request_fields& f) {
-    return c.switching().forget(which_of(c, f));
+    return c.bridges().forget(which_of(c, f));
 }
 
 }  // namespace turnpike::control

@@ -51,9 +51,9 @@ json hop_json(controller& c, uint32_t index) {
             out["type"] = "adjacency";
             break;
     }
-    out["interface"] = c.places().name_of(hop.out.interface);
+    out["interface"] = c.interfaces().name_of(hop.out.interface);
     out["mtu"] = hop.mtu.load(std::memory_order_relaxed);
-    if (const auto whose = c.known().of_hop(index)) {
+    if (const auto whose = c.neighbours().of_hop(index)) {
         out["via"] = whose->address.text();
         out["mac"] = whose->mac ? json(whose->mac->text()) : json(nullptr);
     }
@@ -67,7 +67,7 @@ void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, rout
     out["origin"] = route_origin_names[static_cast<size_t>(origin)];
     if (origin != route_origin::learned) return;
     const state::route_target* learned =
-        c.running().learned_of(c.vrf_places().name_of(vrf)).find(to);
+        c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
     if (learned == nullptr) return;
     out["protocol"] = sources::protocol_name(learned->protocol);
     out["metric"] = learned->metric;
@@ -79,7 +79,7 @@ json alone_or_all(json list) { return list.size() == 1 ? json(list[0]) : list; }
 /// Gateways of a recursive route, and why one is unresolved.
 void add_gateways(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     if (origin != route_origin::configured) return;
-    const state::route_target* route = c.running().routes_of(c.vrf_places().name_of(vrf)).find(to);
+    const state::route_target* route = c.running().routes_of(c.vrfs().name_of(vrf)).find(to);
     if (route == nullptr || !route->recursive) return;
     json via = json::array(), interfaces = json::array(), all = json::array();
     std::string reason;
@@ -125,8 +125,8 @@ uint8_t vrf_of(controller& c, const request_fields& f) {
     if (!f.has("vrf")) return 0;
     const std::string name = f.text("vrf");
     if (name == "main") return 0;
-    const auto there = c.vrf_places().places().find(name);
-    if (name.empty() || there == c.vrf_places().places().end())
+    const auto there = c.vrfs().indexes().find(name);
+    if (name.empty() || there == c.vrfs().indexes().end())
         throw error{ENOENT, "vrf", "names '" + name.substr(0, 80) + "', which is not a VRF"};
     return there->second;
 }
@@ -192,7 +192,7 @@ json show_routes(controller& c, const request_fields& f) {
 json show_vrfs(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
-    for (const auto& [name, place] : c.vrf_places().places()) {
+    for (const auto& [name, place] : c.vrfs().indexes()) {
         json interfaces = json::array();
         for (const auto& [interface, says] : c.running().interfaces)
             if (says.vrf == name && says.kind == state::interface_kind::routed)
@@ -215,8 +215,8 @@ json show_neighbours(controller& c, const request_fields& f) {
     if (f.has("from")) {
         const std::string from = f.text("from");
         const size_t blank = std::min(from.find(' '), from.size());
-        const auto place = c.places().places().find(from.substr(0, blank));
-        if (place == c.places().places().end())
+        const auto place = c.interfaces().indexes().find(from.substr(0, blank));
+        if (place == c.interfaces().indexes().end())
             throw error{EINVAL, "from", "should be the value of \"next\": INTERFACE ADDRESS"};
         interface = place->second;
         address = parsed(
@@ -224,8 +224,8 @@ json show_neighbours(controller& c, const request_fields& f) {
     }
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.known().for_each(interface, address, [&](const known_neighbour& n) {
-        const std::string& on = c.places().name_of(n.interface);
+    c.neighbours().for_each(interface, address, [&](const known_neighbour& n) {
+        const std::string& on = c.interfaces().name_of(n.interface);
         if (list.size() == most) {
             next = on + " " + n.address.text();
             return false;

@@ -27,12 +27,12 @@ std::string hex(std::span<const uint8_t> bytes) {
 /// Index of a port.
 uint16_t port_of(controller& c, const request_fields& f) {
     const std::string name = f.text("port");
-    for (const auto& p : c.devices().open())
+    for (const auto& p : c.ports().open())
         if (p->name == name) return p->place;
     throw error{ENOENT, "port", "names '" + name.substr(0, 80) + "', which is not a port"};
 }
 std::string name_of_port(controller& c, uint16_t place) {
-    for (const auto& p : c.devices().open())
+    for (const auto& p : c.ports().open())
         if (p->place == place) return p->name;
     return {};  // the port was removed
 }
@@ -65,14 +65,14 @@ json step_json(controller& c, const trace_step& s) {
     if (s.pass != 1) out["pass"] = s.pass;
     if (s.copy != 0) out["copy"] = s.copy;
     if (s.packets != 1) out["packets"] = s.packets;
-    if (s.ran == stage::iface_input) out["interface"] = c.places().name_of(s.in);
+    if (s.ran == stage::iface_input) out["interface"] = c.interfaces().name_of(s.in);
     if (s.ran == stage::bridge) {
-        const auto [bridge, vlan] = c.switching().name_of(s.domain);
+        const auto [bridge, vlan] = c.bridges().name_of(s.domain);
         out["bridge"] = bridge;
         if (vlan != 0) out["vlan"] = vlan;
     }
     if (s.ran == stage::lookup) out["hop"] = hop_json(c, s.hop);
-    if (s.out) out["by"] = c.places().name_of(s.out->interface);
+    if (s.out) out["by"] = c.interfaces().name_of(s.out->interface);
     if (s.drop != packet::drop_reason::none) out["reason"] = packet::name(s.drop);
     if (s.ran == stage::punt) out["why"] = name(s.punt);
     return out;

@@ -23,7 +23,7 @@ json show_tunnels(controller& c, const request_fields& f) {
     json list = json::array(), networks = json::array();
     std::map<uint32_t, tunnels::counts> by_vni;
     for (const auto& [name, t] : c.running().tunnels) {
-        const tunnels::counts n = c.tunnelling().counted(c.places().places().at(name));
+        const tunnels::counts n = c.tunnels().counted(c.interfaces().indexes().at(name));
         json one = counts_json(n);
         one["name"] = name;
         one["vni"] = t.vni;

@@ -45,7 +45,7 @@ inline const std::string three = ports(3) + bridge("{port: p0}, {port: p1}, {por
 class bridge_lab : public running_lab {
   public:
     explicit bridge_lab(const std::string& configuration)
-        : running_lab(configuration), ports_(controller().devices().open().size()) {}
+        : running_lab(configuration), ports_(controller().ports().open().size()) {}
     ~bridge_lab() {
         settle();
         for (size_t p = 0; p < ports_; ++p) sent(static_cast<uint16_t>(p));
@@ -81,8 +81,8 @@ class bridge_lab : public running_lab {
     }
     std::string learnt() {
         std::vector<std::string> all;
-        controller().switching().for_each(0, [&](uint32_t, const control::known_station& s) {
-            const std::string& at = controller().places().name_of(s.place);
+        controller().bridges().for_each(0, [&](uint32_t, const control::known_station& s) {
+            const std::string& at = controller().interfaces().name_of(s.place);
             if (!s.fixed || s.held)
                 all.push_back(at + " " + s.mac.text().substr(15) + (s.held ? "!" : ""));
             return true;

@@ -24,7 +24,7 @@ TEST(bridge, floods_what_it_does_not_know_and_learns) {
     EXPECT_EQ(l.ways(0, frame(station(9), {3, 0, 0, 0, 0, 1})), "");
     EXPECT_EQ(l.dropped(drop_reason::ether_source_group), 1U);
     const auto c =
-        l.controller().switching().counted(l.controller().switching().first_domain_of("lan"));
+        l.controller().bridges().counted(l.controller().bridges().first_domain_of("lan"));
     EXPECT_EQ(c.rx_packets, 8U);
     EXPECT_EQ(c.rx_bytes, 480U);
     EXPECT_EQ(c.flooded, 3U);
@@ -89,17 +89,17 @@ TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
         l.control(1000);
     }
     EXPECT_EQ(l.learnt(), "p1 02");
-    EXPECT_EQ(l.controller().switching().numbers_of("lan").aged, 1U);
+    EXPECT_EQ(l.controller().bridges().numbers_of("lan").aged, 1U);
 }
 
 TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
     lab l(three);
     l.ways(1, frame(station(9), station(2)));
-    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().devices().open()[1]->device.id()), 0);
+    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[1]->device.id()), 0);
     l.controller().look_at_links(5000);
     EXPECT_EQ(l.learnt(), "");
     EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "2");
-    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().devices().open()[2]->device.id()), 0);
+    ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[2]->device.id()), 0);
     l.controller().look_at_links(6000);
     EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
@@ -112,7 +112,7 @@ TEST(bridge, knows_as_many_as_it_may) {
     l.ways(1, frame(station(99), station(20)));
     l.ways(1, frame(station(99), station(21)));
     EXPECT_EQ(l.learnt(), "p0 01, p0 02, p1 14");
-    EXPECT_EQ(l.controller().switching().numbers_of("lan").refused, 4U);
+    EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
 
 /// A station that sends from elsewhere is noticed, also where an address of the same CRC was there
@@ -164,7 +164,7 @@ TEST(bridge, a_storm_of_moves_is_held) {
         EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
         EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "0");
     }
-    EXPECT_EQ(l.controller().switching().numbers_of("lan").moves, 6U * movers)
+    EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 6U * movers)
         << "the sixth is back to where it is held";
     // The rest came from elsewhere than where it is held: half of what came later.
     EXPECT_EQ(l.dropped(drop_reason::bridge_moving), movers * (rounds - 6) / 2);
@@ -236,7 +236,7 @@ TEST(bridge, counts_bytes_without_tags) {
         for (int i = 0; i < 2; ++i) ASSERT_TRUE(l.offer(0, same));
         l.settle();
         l.sent(1);
-        const auto& known = l.controller().switching();
+        const auto& known = l.controller().bridges();
         const uint16_t first = known.first_domain_of("lan");
         const auto ten = known.counted(static_cast<uint16_t>(first + 10));
         const auto eleven = known.counted(static_cast<uint16_t>(first + 11));

@@ -159,7 +159,7 @@ byte_vector numbered(unsigned n) {
 /// and said later.
 TEST(not_told, stations_beyond_the_ring) {
     bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
-    const auto& bridges = l.controller().switching();
+    const auto& bridges = l.controller().bridges();
     unsigned met = 0;
     while (bridges.not_told() == 0 && met < 20'000) {
         ASSERT_TRUE(l.offer(0, frame(everybody, numbered(met))));

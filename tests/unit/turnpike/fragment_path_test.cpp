@@ -124,7 +124,7 @@ TEST_F(fragments, of_what_waited_for_its_neighbour) {
 TEST_F(fragments, of_frames_that_lie) {
     const auto send = [&](byte_vector frame) {
         (void)lab_.sent(1);
-        const uint16_t east = lab_.controller().places().places().at("east");
+        const uint16_t east = lab_.controller().interfaces().indexes().at("east");
         rte_mbuf* m = lab_.controller().egress().originate(1, frame);
         ASSERT_NE(m, nullptr);
         lab_.controller().egress().send(m, lab_.view().interfaces[east].out());

@@ -123,7 +123,7 @@ TEST(neigh_suppress, is_as_old_as_its_station) {
     EXPECT_EQ(counted_out(l.send(0, asks)), "110");
     l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));
     EXPECT_EQ(l.send(0, asks)[0], one(arp_frame(2, 9, ip_of(2), ip_of(1), station(1), station(1))));
-    l.controller().switching().forget({.mac = mac_of(9)});
+    l.controller().bridges().forget({.mac = mac_of(9)});
     EXPECT_EQ(counted_out(l.send(0, asks)), "012");
     l.seconds(1);
     l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));

@@ -426,7 +426,7 @@ TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
 TEST_F(plain_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
         const ip_address destination = *parse_address(to);
-        next_hop& hop = lab_.view().hops[lab_.controller().table().lookup(destination)];
+        next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(destination)];
         hop.used = false;
         if (destination.v6)
             through(true, {ethernet(0x86dd, ipv6({.destination = {destination.bytes.begin(),
@@ -439,7 +439,7 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
     }
     EXPECT_EQ(by_plain_, 2U);
     // Beside another way, which is marked.
-    next_hop& hop = lab_.view().hops[lab_.controller().table().lookup(*parse_address("10.9.0.1"))];
+    next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
     hop.used = false;
     const byte_vector payload = udp(counted(4));
     through(true, {ethernet(0x0800, ipv4({.destination = 0x0a080001}, payload)),

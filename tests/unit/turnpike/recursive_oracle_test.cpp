@@ -188,10 +188,10 @@ class random_recursion : public ::testing::Test {
         double all = 0;
         for (const auto& m : group.members) all += m.weight;
         for (const auto& m : group.members) {
-            const auto whose = lab_.controller().known().of_hop(m.hop);
+            const auto whose = lab_.controller().neighbours().of_hop(m.hop);
             const std::string name =
                 whose ? whose->address.text() + " " +
-                            lab_.controller().places().name_of(whose->interface)
+                            lab_.controller().interfaces().name_of(whose->interface)
                 : m.hop == datapath::fixed_nexthop::blackhole  ? "drop blackhole"
                 : m.hop == datapath::fixed_nexthop::prohibited ? "drop prohibit"
                                                            : "drop unreachable";
@@ -205,7 +205,7 @@ class random_recursion : public ::testing::Test {
             const state::route_target& t = is.routes.targets()[r.target];
             if (!t.recursive) continue;
             uint32_t hop = 0;
-            lab_.controller().table().for_each(r.to,
+            lab_.controller().routes().for_each(r.to,
                                                [&](const ip_prefix&, uint32_t h, route_origin) {
                                                    hop = h;
                                                    return false;

@@ -119,11 +119,11 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     unsigned stores = 0;
     const auto becomes = [&](const std::string& below, unsigned where) {
         SCOPED_TRACE(below);
-        const uint64_t written = lab_.controller().table().written(),
+        const uint64_t written = lab_.controller().routes().written(),
                        before = lab_.controller().groups().stores();
         all[0] = below;
         apply(all);
-        EXPECT_EQ(lab_.controller().table().written() - written, 1U);
+        EXPECT_EQ(lab_.controller().routes().written() - written, 1U);
         EXPECT_EQ(lab_.controller().groups().stores() - before, 1U);
         each_goes(where);
         ++stores;
@@ -172,7 +172,7 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
     const auto group = lab_.controller().groups().of_hop(hop_of("10.9.0.1"));
     std::map<std::string, unsigned> weights;
     for (const auto& m : group.members)
-        weights[lab_.controller().known().of_hop(m.hop)->address.text()] = m.weight;
+        weights[lab_.controller().neighbours().of_hop(m.hop)->address.text()] = m.weight;
     EXPECT_EQ(weights,
               (std::map<std::string, unsigned>{{"10.0.2.2", 3}, {"10.0.2.3", 4}, {"10.0.3.2", 1}}));
     const auto shares = [&] {
@@ -270,7 +270,7 @@ TEST_F(recursive_routes, of_a_vrf) {
     const lines red{"10.9.0.0/16 via 10.50.0.1 recursive", "10.50.0.0/16 via 10.0.4.2"};
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(way("10.9.0.1"), 0U) << "red's routes are red's";
-    const uint8_t place = lab_.controller().vrf_places().places().at("red");
+    const uint8_t place = lab_.controller().vrfs().indexes().at("red");
     EXPECT_EQ(why("10.50.0.1", place), unresolved::none);
     EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", place)) << "nor is the target shared";
     lab_.offer(

@@ -41,7 +41,7 @@ class null_lab : public lab {
         return done;
     }
     const control::open_port& port(const std::string& name) const {
-        for (const auto& p : control_->devices().open())
+        for (const auto& p : control_->ports().open())
             if (p->name == name) return *p;
         REQUIRE(false);
         std::abort();
@@ -65,9 +65,9 @@ class null_lab : public lab {
             polled += static_cast<size_t>(std::count_if(
                 q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.place; }));
         EXPECT_EQ(polled, rx_queues);
-        EXPECT_EQ(controller().table().lookup(*parse_address("10.0.3.254")),
+        EXPECT_EQ(controller().routes().lookup(*parse_address("10.0.3.254")),
                   datapath::fixed_nexthop::local);
-        const auto glean = controller().table().lookup(*parse_address("10.0.3.9"));
+        const auto glean = controller().routes().lookup(*parse_address("10.0.3.9"));
         EXPECT_EQ(view().hops[glean].out.port, p.place);
         EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";
     }
@@ -104,7 +104,7 @@ TEST(reopen, under_another_name) {
     const auto renamed = l.become(l.with("", 1, "up"));
     ASSERT_TRUE(renamed) << renamed.error().message();
     l.expect_open("up", "", 1);
-    EXPECT_EQ(l.controller().devices().open().size(), 3U);
+    EXPECT_EQ(l.controller().ports().open().size(), 3U);
 }
 
 TEST(reopen, as_it_was_where_the_new_form_cannot_be) {

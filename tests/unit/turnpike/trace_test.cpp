@@ -48,7 +48,7 @@ byte_vector to(uint32_t destination, uint8_t ttl = 64, uint8_t mac = 0x0b) {
 }
 /// All that left is taken, and every packet is counted.
 void finish(path_lab& l) {
-    for (uint16_t p = 0; p < l.controller().devices().open().size(); ++p) l.sent(p);
+    for (uint16_t p = 0; p < l.controller().ports().open().size(); ++p) l.sent(p);
     l.check_balance();
 }
 /// One's trace is asked for, and it is offered.

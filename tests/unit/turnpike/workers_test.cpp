@@ -112,7 +112,7 @@ TEST(workers, that_go_leave_what_they_punted_to_control) {
     l.worker(1).poll();
     ASSERT_TRUE(l.apply(with_workers("[1]")));
     l.control();
-    EXPECT_EQ(l.controller().known().held(), 1U);
+    EXPECT_EQ(l.controller().neighbours().held(), 1U);
     l.worker(0).poll();
     l.worker(0).poll();
     EXPECT_EQ(l.sent(1).size(), 1U) << "asked by the one that stays";
@@ -193,7 +193,7 @@ TEST(workers, that_cannot_be_are_refused_with_the_reason) {
     EXPECT_NE(refusal("[1, 7]").find("lcore 7, which EAL was not given (-l)"), std::string::npos);
     EXPECT_NE(refusal("[0]").find("only a restart"), std::string::npos) << refusal("[0]");
     EXPECT_NE(refusal("[0, 1]").find("the main lcore"), std::string::npos);
-    EXPECT_EQ(l.controller().threads().all().size(), 2U);
+    EXPECT_EQ(l.controller().workers().all().size(), 2U);
 }
 
 /// Real lcores, started and ended while packets pass: each comes out once, in order.
@@ -233,7 +233,7 @@ TEST(workers, come_and_go_under_traffic) {
             ASSERT_TRUE(done) << done.error().message();
             ASSERT_FALSE(done->empty());
             ++applied;
-            const auto& seats = l.controller().threads().all();
+            const auto& seats = l.controller().workers().all();
             for (const auto& s : seats) {
                 if (s->forwards) continue;
                 const unsigned lcore = s->worker.parts().lcore;

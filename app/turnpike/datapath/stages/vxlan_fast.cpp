@@ -266,7 +266,7 @@ class unwrapper {
 }  // namespace
 
 stage_mask run_vxlan_fast(context& c, burst& b, packet_mask packets) noexcept {
-    unwrapping u(c, b);
+    unwrapper u(c, b);
     const packet_mask out = u.run(packets);
     return u.go_on() | move(b, packets & ~out, stage::ip_fast);
 }
