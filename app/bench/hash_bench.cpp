@@ -11,10 +11,10 @@
 #include <cmath>
 #include <random>
 
-#include "hash/table_dpdk.hpp"
-#include "hash/table.hpp"
-#include "hash_peer.hpp"
 #include "harness.hpp"
+#include "hash/table.hpp"
+#include "hash/table_dpdk.hpp"
+#include "hash_peer.hpp"
 #include "widths.hpp"
 
 namespace turnpike::bench {

@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "base/byte_order.hpp"
-#include "yaml/lines.hpp"
 #include "net/ip.hpp"
+#include "yaml/lines.hpp"
 
 namespace turnpike::bench {
 namespace {

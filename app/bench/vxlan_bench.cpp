@@ -10,8 +10,8 @@
 #include <array>
 #include <random>
 
-#include "hash/table_dpdk.hpp"
 #include "harness.hpp"
+#include "hash/table_dpdk.hpp"
 #include "tunnel/endpoint_cache.hpp"
 #include "widths.hpp"
 

@@ -89,7 +89,7 @@ class pulse {
 class main_loop_tasks {
   public:
     main_loop_tasks(const options& chosen, control::controller& c, control::requests& asked,
-              control::socket_owner& socket)
+                    control::socket_owner& socket)
         : chosen_(chosen), controller_(c), requests_(asked), socket_(socket), pulse_(c) {
         service_.ready(status());
     }

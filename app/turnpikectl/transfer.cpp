@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "ask.hpp"
-#include "yaml/write_file.hpp"
 #include "connection.hpp"
 #include "print.hpp"
+#include "yaml/write_file.hpp"
 
 namespace turnpike::ctl {
 

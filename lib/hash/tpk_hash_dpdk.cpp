@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "eal/memory.hpp"
-#include "hash/table_dpdk.hpp"
 #include "hash/store.hpp"
+#include "hash/table_dpdk.hpp"
 #include "hash/tpk_hash.h"
 
 namespace {
@@ -132,9 +132,7 @@ tpk_hash* failed(int code) {
 }
 
 hash::shape shape_of(uint32_t padded) {
-    return padded == 8    ? hash::shape::k8v4
-           : padded == 16 ? hash::shape::k16v4
-                          : hash::shape::k40v4;
+    return padded == 8 ? hash::shape::k8v4 : padded == 16 ? hash::shape::k16v4 : hash::shape::k40v4;
 }
 
 /// Allocate keys and data by position. Returns false if memory is short.

@@ -30,7 +30,7 @@ struct flow_hashing {
     uint64_t seed = 0;
     /// UDP ports of VXLAN, for `inner`; unused entries repeat the first.
     std::array<uint16_t, max_vxlan_ports> vxlan_ports{vxlan_port, vxlan_port, vxlan_port,
-                                                       vxlan_port};
+                                                      vxlan_port};
 };
 
 /// l3        the first byte of an IPv4 or IPv6 header that parse() found complete; extension

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "pmu/perf_source.hpp"
 #include "yaml/reader.hpp"
 #include "yaml/yaml_file.hpp"
-#include "pmu/perf_source.hpp"
 
 namespace turnpike::pmu {
 namespace {

@@ -141,7 +141,7 @@ class bridges : public owner {
     rcu::qsbr& rcu_;
     hold_function tell_;
     std::unique_ptr<datapath::station_table> table_;  ///< created with the first bridge
-    std::unique_ptr<neigh_binding_table> addresses_;      ///< created with the first neigh_suppress
+    std::unique_ptr<neigh_binding_table> addresses_;  ///< created with the first neigh_suppress
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables
     rows rows_;
     std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_view.cpp); null: unused

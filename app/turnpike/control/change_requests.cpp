@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "yaml/write_file.hpp"
 #include "observe/console.hpp"
 #include "sources/edits.hpp"
 #include "sources/file_access.hpp"
 #include "sources/yaml.hpp"
 #include "sources/yaml_writer.hpp"
 #include "version.hpp"
+#include "yaml/write_file.hpp"
 
 namespace turnpike::control {
 

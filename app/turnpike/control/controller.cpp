@@ -157,7 +157,8 @@ void controller::introduce_changed(const state::changes& what,
                     continue;
                 const uint16_t place = interfaces_->indexes().at(name);
                 const datapath::interface& i = view_->interfaces[place];
-                if (i.kind == datapath::interface_kind::routed && link_of(i)) send_gratuitous_arp_and_na(place);
+                if (i.kind == datapath::interface_kind::routed && link_of(i))
+                    send_gratuitous_arp_and_na(place);
             }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,

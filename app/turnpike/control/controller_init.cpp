@@ -138,8 +138,7 @@ void controller::register_handlers() {
         handlers_.push_back(std::move(h));
     };
     add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
-    add(datapath::punt_reason::nd,
-        std::make_unique<slow_path::nd>(*tools_, message_rate_, *dad_));
+    add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_, *dad_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
     add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
     add(datapath::punt_reason::icmp_error,

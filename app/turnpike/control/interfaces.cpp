@@ -164,7 +164,8 @@ class interfaces::staged_interfaces : public staged {
     static void add_special_purpose(change& c) {
         for (change::table& table : c.tables)
             for (const std::string_view block : special_purpose_blocks)
-                table.derived.emplace(*parse_prefix(block), datapath::fixed_nexthop::bogon_destination);
+                table.derived.emplace(*parse_prefix(block),
+                                      datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
     void describe(const change& c, const state::interface& wanted, uint16_t place,

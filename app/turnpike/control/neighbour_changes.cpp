@@ -239,7 +239,8 @@ known_neighbour neighbours::shown(const entry& e) const {
                         .gateway = e.gateway,
                         .fixed = e.fixed,
                         .held = e.held.size()};
-    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency) out.mac = e.mac;
+    if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency)
+        out.mac = e.mac;
     return out;
 }
 

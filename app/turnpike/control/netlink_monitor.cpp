@@ -21,7 +21,7 @@ constexpr question questions[] = {{RTM_GETLINK, AF_UNSPEC},    {RTM_GETADDR, AF_
                                   {RTM_GETNEIGH, AF_INET},     {RTM_GETNEIGH, AF_INET6},
                                   {RTM_GETNEXTHOP, AF_UNSPEC}, {RTM_GETROUTE, AF_INET},
                                   {RTM_GETROUTE, AF_INET6}};
-constexpr uint64_t again_ms = 1000;        ///< minimum interval of dumps
+constexpr uint64_t again_ms = 1000;     ///< minimum interval of dumps
 constexpr unsigned max_at_once = 4096;  ///< datagrams per iteration of control
 
 }  // namespace

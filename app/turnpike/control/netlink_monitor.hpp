@@ -46,7 +46,7 @@ class netlink_monitor {
     sources::netlink_rib::followed ours_;
     sources::netlink_rib known_;
     std::optional<sources::netlink_rib> next_{};  ///< mirror under construction during a dump
-    bool fresh_ = false;                            ///< known_ was just replaced
+    bool fresh_ = false;                          ///< known_ was just replaced
     size_t step_ = 0;
     uint32_t sequence_ = 0;
     bool interrupted_ = false;

@@ -8,8 +8,8 @@
 
 namespace turnpike::control {
 
-using datapath::nexthop_kind;
 using datapath::next_hop;
+using datapath::nexthop_kind;
 using packet::drop_reason;
 
 void next_hops::free_table::operator()(next_hop* t) const noexcept { rte_free(t); }

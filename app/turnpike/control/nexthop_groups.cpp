@@ -76,8 +76,8 @@ uint32_t buckets_for(size_t members) noexcept {
     return std::clamp(wanted, least, nexthop_group::max_buckets);
 }
 
-nexthop_group::owned make_group(std::span<const group_member> members, const std::vector<bool>& able,
-                            const nexthop_group* before) {
+nexthop_group::owned make_group(std::span<const group_member> members,
+                                const std::vector<bool>& able, const nexthop_group* before) {
     auto made = nexthop_group::make(buckets_for(members.size()));
     made->members = static_cast<uint32_t>(members.size());
     for (size_t m = 0; m < members.size(); ++m) made->hop[m] = members[m].hop;
@@ -103,14 +103,16 @@ void nexthop_groups::publish(group& g, nexthop_group::owned next) noexcept {
     hops_[g.hop].group.store(next.get(), std::memory_order_release);
     ++stores_;
     if (g.table != nullptr)
-        rcu_.hook()({[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
-                     g.table.release(), 0});
+        rcu_.hook()(
+            {[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
+             g.table.release(), 0});
     g.table = std::move(next);
 }
 
 void nexthop_groups::give_back(group& g) noexcept {
-    rcu_.hook()({[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
-                 g.table.release(), 0});
+    rcu_.hook()(
+        {[](void* gone, uint64_t) { nexthop_group::free{}(static_cast<nexthop_group*>(gone)); },
+         g.table.release(), 0});
     hops_.give_back(g.hop);
 }
 

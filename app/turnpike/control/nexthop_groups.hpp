@@ -39,8 +39,8 @@ struct group_member {
 /// before  previous table of the same members; null: none
 /// Throws std::bad_alloc
 [[nodiscard]] datapath::nexthop_group::owned make_group(std::span<const group_member> members,
-                                                    const std::vector<bool>& able,
-                                                    const datapath::nexthop_group* before);
+                                                        const std::vector<bool>& able,
+                                                        const datapath::nexthop_group* before);
 
 /// Threads  control.
 class nexthop_groups : public owner {

@@ -181,7 +181,8 @@ json show_memory(controller& c, const request_fields& f) {
             {"fib6", fib_json(c.routes().v6().stats())},
             {"acl_bytes", acl_bytes},
             {"fdb", fdb_json(c.bridges())},
-            {"neighbours", {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},
+            {"neighbours",
+             {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},
             {"next_hops", {{"in_use", c.hops().in_use()}, {"capacity", c.hops().capacity()}}}};
 }
 

@@ -66,8 +66,7 @@ namespace {
 void add_origin(controller& c, uint8_t vrf, json& out, const ip_prefix& to, route_origin origin) {
     out["origin"] = route_origin_names[static_cast<size_t>(origin)];
     if (origin != route_origin::learned) return;
-    const state::route_target* learned =
-        c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
+    const state::route_target* learned = c.running().learned_of(c.vrfs().name_of(vrf)).find(to);
     if (learned == nullptr) return;
     out["protocol"] = sources::protocol_name(learned->protocol);
     out["metric"] = learned->metric;

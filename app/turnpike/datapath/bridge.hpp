@@ -137,7 +137,7 @@ enum class reserved_choice : uint8_t { drop, flood, punt };
 /// Storm control per worker and class: a token bucket in TSC cycles.
 struct storm_limit {
     uint64_t cycles_per_packet = 0;  ///< 0: no limit
-    uint64_t max_cycles = 0;        ///< burst size
+    uint64_t max_cycles = 0;         ///< burst size
 };
 
 struct alignas(64) bridge_member {

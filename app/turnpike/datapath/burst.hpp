@@ -81,11 +81,12 @@ struct burst {
     packet_mask routed = 0;  ///< entered a bridge by its routing interface, which is in[]
     uint32_t count = 0;
     uint16_t in_port = 0;
-    uint64_t bytes = 0;   ///< sum of frame lengths as received by their interfaces; 0: unknown
+    uint64_t bytes = 0;  ///< sum of frame lengths as received by their interfaces; 0: unknown
     uint16_t common_iface = 0;  ///< ingress interface of all packets; 0: they have several
     /// counts recirculations: behind a tunnel's end, or in a bridge that routes
     uint16_t pass = 1;
-    packet_mask outer = 0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
+    packet_mask outer =
+        0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
 
     std::array<rte_mbuf*, burst_max> packet;
     /// Length of the frame as received, where it is in one segment; 0: several segments.

@@ -20,7 +20,8 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
     b.routed |= bridged;
     b.tagged &= ~bridged;
     const packet_mask rest = packets & ~bridged;
-    return move(b, bridged, stage::bridge) | move(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
+    return move(b, bridged, stage::bridge) |
+           move(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
 }
 
 stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept {

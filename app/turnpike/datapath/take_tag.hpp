@@ -56,7 +56,8 @@ inline void vlan_pop(rte_mbuf* m) noexcept {
 /// The same for a packet of a burst; the caller has recorded the tag.
 inline void vlan_pop(burst& b, uint32_t i) noexcept {
     vlan_pop(b.packet[i]);
-    if (b.single_segment_bytes[i] != 0) b.single_segment_bytes[i] -= uint32_t{sizeof(packet::vlan_tag)};
+    if (b.single_segment_bytes[i] != 0)
+        b.single_segment_bytes[i] -= uint32_t{sizeof(packet::vlan_tag)};
 }
 
 /// Answers  false where there is no headroom

@@ -24,10 +24,10 @@ struct trace_step {
     uint8_t pass = 1;
     /// 0: the packet itself; from 1: set of copies or fragments that travel together
     uint8_t copy = 0;
-    uint8_t packets = 1;           ///< number of packets in the set
-    uint16_t in = 0;               ///< stage iface_input: the ingress interface
-    uint16_t domain = 0;           ///< stage bridge
-    uint32_t hop = 0;              ///< stage lookup
+    uint8_t packets = 1;          ///< number of packets in the set
+    uint16_t in = 0;              ///< stage iface_input: the ingress interface
+    uint16_t domain = 0;          ///< stage bridge
+    uint32_t hop = 0;             ///< stage lookup
     std::optional<egress> out{};  ///< egress interface, where the packet is to be sent
     /// stage drop; stage punt: reason of the ICMP error
     packet::drop_reason drop = packet::drop_reason::none;

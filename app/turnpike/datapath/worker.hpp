@@ -71,7 +71,9 @@ class worker {
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const counters::meter& meter() const noexcept { return meter_; }
     /// Called by control; null: no instruction counter.
-    void count_instructions(const counters::own_counter* by) noexcept { meter_.count_instructions(by); }
+    void count_instructions(const counters::own_counter* by) noexcept {
+        meter_.count_instructions(by);
+    }
     [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
         return context_.counters[place];
     }

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "yaml/reader.hpp"
-#include "yaml/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -18,13 +16,15 @@
 #include "sources/yaml_settings.hpp"
 #include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
 namespace {
 
+using state::desired;
 using yaml::complaint;
 using yaml::reader;
-using state::desired;
 
 constexpr const char* source_name = "socket";  ///< origin of edited objects
 

@@ -260,7 +260,7 @@ void netlink_rib::take_route(const netlink::route& r) {
 
 /// Removes single next hops of an IPv6 multipath route. Returns false if others remain.
 bool netlink_rib::take_members(in_table in, const ip_prefix& to, const route_target& from,
-                                 const route_target& gone) {
+                               const route_target& gone) {
     route_target left = from;
     std::erase_if(left.members, [&](const state::route_member& m) {
         return std::any_of(gone.members.begin(), gone.members.end(),

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "yaml/reader.hpp"
-#include "yaml/yaml_file.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -15,13 +13,15 @@
 #include "sources/yaml_settings.hpp"
 #include "sources/yaml_tunnels.hpp"
 #include "state/validate.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
 namespace {
 
+using state::desired;
 using yaml::complaint;
 using yaml::reader;
-using state::desired;
 
 state::eal read_eal(const reader& from) {
     from.expect_map({"args", "hugepages"});

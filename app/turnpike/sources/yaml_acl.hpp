@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "yaml/reader.hpp"
 #include "state/desired.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "acl/rule_file.hpp"
-#include "yaml/yaml_file.hpp"
 #include "packet/headers.hpp"
 #include "sources/yaml_routing.hpp"
 #include "state/l2_match.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::sources {
 namespace {

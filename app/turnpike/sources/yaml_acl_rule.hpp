@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "yaml/reader.hpp"
 #include "state/acl.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

@@ -12,12 +12,12 @@
 namespace turnpike::sources {
 namespace {
 
-using yaml::reader;
 using state::bridge;
 using state::bridge_member;
 using state::desired;
 using state::last_vlan;
 using state::vlan_mode;
+using yaml::reader;
 
 uint16_t read_vlan(const reader& from) { return static_cast<uint16_t>(from.number(1, last_vlan)); }
 

@@ -3,8 +3,8 @@
 // throwing yaml::complaint.
 #pragma once
 
-#include "yaml/reader.hpp"
 #include "state/desired.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

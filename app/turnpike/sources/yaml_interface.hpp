@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "yaml/reader.hpp"
 #include "state/desired.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

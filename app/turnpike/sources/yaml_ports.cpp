@@ -11,8 +11,8 @@
 namespace turnpike::sources {
 namespace {
 
-using yaml::reader;
 using state::desired;
+using yaml::reader;
 
 state::pcie read_pcie(const reader& from) {
     from.expect_map({"profile", "link", "mps", "mrrs"});

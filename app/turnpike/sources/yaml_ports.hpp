@@ -2,8 +2,8 @@
 // Ports and patches of the configuration. All functions report errors by throwing yaml::complaint.
 #pragma once
 
-#include "yaml/reader.hpp"
 #include "state/desired.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

@@ -13,13 +13,13 @@
 namespace turnpike::sources {
 namespace {
 
-using yaml::complaint;
-using yaml::reader;
 using state::check_routed_prefix;
 using state::desired;
 using state::is_network_or_broadcast;
 using state::neighbour_finder;
 using state::route_type;
+using yaml::complaint;
+using yaml::reader;
 
 std::string read_interface(const desired& in, neighbour_finder& find, const reader& from,
                            std::string_view key, const ip_address& neighbour, bool onlink = false) {

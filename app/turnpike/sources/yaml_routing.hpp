@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "yaml/reader.hpp"
 #include "state/desired.hpp"
 #include "state/next_hop_rules.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 

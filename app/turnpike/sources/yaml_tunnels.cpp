@@ -12,8 +12,8 @@
 namespace turnpike::sources {
 namespace {
 
-using yaml::reader;
 using state::desired;
+using yaml::reader;
 
 /// A unicast address that is not link-local.
 ip_address read_end(const reader& from) {

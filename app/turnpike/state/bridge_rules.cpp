@@ -109,10 +109,11 @@ result<void> check_bridges(const desired& in) {
         if (auto good = check_bridge(in, name, b); !good) return good;
         ++(b.looks_at_vlans() ? with : without);
         if (with > max_ports_with_vlans || without > max_without)
-            return refuse(b, fmt::format("bridge '{}' is one more than {} {}", name,
-                                         with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
-                                         with > max_ports_with_vlans ? "that look at VLANs"
-                                                                : "that do not look at VLANs"));
+            return refuse(
+                b, fmt::format("bridge '{}' is one more than {} {}", name,
+                               with > max_ports_with_vlans ? max_ports_with_vlans : max_without,
+                               with > max_ports_with_vlans ? "that look at VLANs"
+                                                           : "that do not look at VLANs"));
     }
     return {};
 }

@@ -16,8 +16,8 @@ namespace {
 
 // Debian 12's headers lack linux/netdev.h.
 constexpr char family_name[] = "netdev";
-constexpr uint8_t command_get = 1;     // NETDEV_CMD_DEV_GET
-constexpr uint16_t by_ifindex = 1;     // NETDEV_A_DEV_IFINDEX
+constexpr uint8_t command_get = 1;    // NETDEV_CMD_DEV_GET
+constexpr uint16_t by_ifindex = 1;    // NETDEV_A_DEV_IFINDEX
 constexpr uint16_t max_segments = 4;  // NETDEV_A_DEV_XDP_ZC_MAX_SEGS
 constexpr uint8_t command_version = 1;
 

@@ -100,8 +100,8 @@ result<std::unique_ptr<socket>> socket::open(const socket_settings& s) {
                        (options.flags & XDP_OPTIONS_ZEROCOPY) != 0;
     if (s.multi_buffer)
         made->max_parts_ = made->zero_copy_ ? std::clamp(zero_copy_parts(s.ifindex),
-                                                          least_zero_copy_parts, max_frame_parts)
-                                             : max_frame_parts;
+                                                         least_zero_copy_parts, max_frame_parts)
+                                            : max_frame_parts;
     return made;
 }
 

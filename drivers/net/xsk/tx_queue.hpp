@@ -119,9 +119,9 @@ class tx_queue {
     frame_layout frames_{};
     frame_set in_kernel_{};
     uint32_t max_parts_ = 1;  ///< maximum descriptors per frame
-    uint32_t free_ = 0;        ///< descriptors that can be posted
-    uint32_t written_ = 0;     ///< descriptors written to this block
-    bool chained_ = false;     ///< some mbuf had a next segment
+    uint32_t free_ = 0;       ///< descriptors that can be posted
+    uint32_t written_ = 0;    ///< descriptors written to this block
+    bool chained_ = false;    ///< some mbuf had a next segment
     int fd_ = -1;
     uint32_t unrung_ = 0;       ///< descriptors since our last doorbell
     uint64_t hold_cycles_ = 0;  ///< maximum deferral of a doorbell

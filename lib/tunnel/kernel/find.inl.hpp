@@ -43,7 +43,8 @@ template <class V>
 inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
     constexpr uint32_t words = turnpike::tunnel::long_key_words, step = 8;
     constexpr bool single_segment_bytes = V::lanes > words;
-    constexpr uint32_t whole = single_segment_bytes ? 1 : words / V::lanes, rest = single_segment_bytes ? 0 : words % V::lanes;
+    constexpr uint32_t whole = single_segment_bytes ? 1 : words / V::lanes,
+                       rest = single_segment_bytes ? 0 : words % V::lanes;
     const auto load = [](const uint64_t* from) {
         if constexpr (single_segment_bytes)
             return V::load_key(from);

@@ -3,8 +3,8 @@
 // not under another.
 #include <cmath>
 
-#include "hash/hash.hpp"
 #include "family.hpp"
+#include "hash/hash.hpp"
 
 namespace turnpike::hash::test {
 namespace {

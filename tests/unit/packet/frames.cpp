@@ -49,8 +49,10 @@ void vlan_frames(fixtures& out) {
     out.push_back({"inner identifier 4095", vlan_id_reserved,
                    ethernet(0x88a8, tag(7, type_vlan, tag(0xffff, type6, inside)))});
     for (size_t n = 0; n < 4; ++n)
-        out.push_back({"tag cut to " + std::to_string(n), vlan_truncated, ethernet(type_vlan, zeros(n))});
-    out.push_back({"second tag cut", vlan_truncated, ethernet(type_vlan, tag(5, type_vlan, zeros(3)))});
+        out.push_back(
+            {"tag cut to " + std::to_string(n), vlan_truncated, ethernet(type_vlan, zeros(n))});
+    out.push_back(
+        {"second tag cut", vlan_truncated, ethernet(type_vlan, tag(5, type_vlan, zeros(3)))});
     out.push_back({"tagged ARP", none, ethernet(type_vlan, tag(5, type_arp, arp({})))});
 }
 
@@ -186,7 +188,8 @@ void chain_frames(fixtures& out) {
     // The payload ends at each byte of two extension headers and a TCP header.
     const byte_vector whole = extension(43, 1, routing(6, 4, 1, upper));
     for (size_t n = 1; n < whole.size(); ++n)
-        out.push_back({"chain cut to " + std::to_string(n), n < 16 + 24 ? ipv6_chain_truncated : none,
+        out.push_back({"chain cut to " + std::to_string(n),
+                       n < 16 + 24 ? ipv6_chain_truncated : none,
                        eth6({.next_header = 60}, byte_vector(whole.begin(), whole.begin() + n))});
 }
 

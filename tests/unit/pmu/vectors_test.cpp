@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
-#include "yaml/yaml_file.hpp"
 #include "unit/pmu/machine.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::pmu {
 namespace {

@@ -406,7 +406,8 @@ TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
     EXPECT_EQ(l.fate(ethernet(0x8847, counted(40))), "forwarded");
     EXPECT_EQ(l.fate(tagged(ethernet(0x88b5, counted(40)), 7)), "forwarded");
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4))))), "ipv4_version");
-    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))), "ipv4_truncated");
+    EXPECT_EQ(l.fate(ethernet(type4, ipv4({.total_bytes = 99}, udp(counted(4))))),
+              "ipv4_truncated");
     EXPECT_EQ(l.fate(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
     EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
     EXPECT_EQ(l.fate(counted(9)), "runt");

@@ -89,7 +89,7 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
     marks.clear();
     auto table = stage_table;
     table[static_cast<size_t>(stage::iface_input)].run = [](context& c, burst& b,
-                                                          packet_mask packets) noexcept {
+                                                            packet_mask packets) noexcept {
         if (run_iface_input(c, b, packets) == 0) return stage_mask{0};
         b.at = {};
         return move(b, packets, stage::ip_input);

@@ -44,8 +44,8 @@ class link_routes : public neighbour_lab {
         lab_.settle();
     }
     bool knows(const char* interface, uint32_t a) {
-        return lab_.controller().neighbours().knows(lab_.controller().interfaces().indexes().at(interface),
-                                               ip_address::from_v4(a));
+        return lab_.controller().neighbours().knows(
+            lab_.controller().interfaces().indexes().at(interface), ip_address::from_v4(a));
     }
     /// What workers find.
     uint32_t hop_of(uint16_t in, uint32_t to) {
@@ -99,8 +99,8 @@ TEST_F(link_routes, of_ipv6) {
     ASSERT_EQ(asked.size(), 1U);
     const byte_vector target(asked[0].begin() + 14 + 40 + 8, asked[0].begin() + 14 + 40 + 24);
     EXPECT_EQ(target, byte_vector(to.bytes.begin(), to.bytes.end()));
-    EXPECT_TRUE(
-        lab_.controller().neighbours().knows(lab_.controller().interfaces().indexes().at("south"), to));
+    EXPECT_TRUE(lab_.controller().neighbours().knows(
+        lab_.controller().interfaces().indexes().at("south"), to));
 }
 
 /// Who is behind the link may ask for us, and is known by that.

@@ -59,7 +59,7 @@ auto table_with(bool plain) {
     table[static_cast<size_t>(stage::drop)].run = run_door<stage::drop>;
     if (!plain)
         table[static_cast<size_t>(stage::ip_fast)].run = [](context&, burst& b,
-                                                          packet_mask packets) noexcept {
+                                                            packet_mask packets) noexcept {
             return move(b, packets, stage::ip_input);
         };
     return table;
@@ -290,10 +290,11 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
         compare(burst);
         EXPECT_EQ(by_plain_, 6U) << order;
         const auto ends = through(true, burst);
-        EXPECT_EQ(
-            std::count_if(ends.begin(), ends.begin() + 8,
-                          [](const ending& e) { return e.drop == packet::drop_reason::dst_mac_not_ours; }),
-            2);
+        EXPECT_EQ(std::count_if(ends.begin(), ends.begin() + 8,
+                                [](const ending& e) {
+                                    return e.drop == packet::drop_reason::dst_mac_not_ours;
+                                }),
+                  2);
     }
 }
 

@@ -194,7 +194,7 @@ class random_recursion : public ::testing::Test {
                             lab_.controller().interfaces().name_of(whose->interface)
                 : m.hop == datapath::fixed_nexthop::blackhole  ? "drop blackhole"
                 : m.hop == datapath::fixed_nexthop::prohibited ? "drop prohibit"
-                                                           : "drop unreachable";
+                                                               : "drop unreachable";
             out[name] += m.weight / all;
         }
         return out;
@@ -206,10 +206,10 @@ class random_recursion : public ::testing::Test {
             if (!t.recursive) continue;
             uint32_t hop = 0;
             lab_.controller().routes().for_each(r.to,
-                                               [&](const ip_prefix&, uint32_t h, route_origin) {
-                                                   hop = h;
-                                                   return false;
-                                               });
+                                                [&](const ip_prefix&, uint32_t h, route_origin) {
+                                                    hop = h;
+                                                    return false;
+                                                });
             const auto wanted = expected.of_target(t);
             const plain_ways have = shown(hop);
             resolved_ += wanted.has_value();

@@ -80,8 +80,8 @@ TEST_F(unnumbered, answers_for_the_borrowed_address) {
                            byte_vector(6, 0xff)));
     lab_.settle();
     EXPECT_EQ(lab_.sent(1).size(), 1U);
-    EXPECT_FALSE(lab_.controller().neighbours().knows(lab_.controller().interfaces().indexes().at("east"),
-                                                 ip_address::from_v4(0x0aff0009)));
+    EXPECT_FALSE(lab_.controller().neighbours().knows(
+        lab_.controller().interfaces().indexes().at("east"), ip_address::from_v4(0x0aff0009)));
 }
 
 /// RFC 3021, RFC 6164: both addresses of such a network are hosts'.

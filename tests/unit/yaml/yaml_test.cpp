@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "yaml/reader.hpp"
 #include "lib/sanitized.hpp"
+#include "yaml/reader.hpp"
 
 namespace turnpike::yaml {
 namespace {

@@ -3,8 +3,8 @@
 // rate limits, so that pings cannot suppress a Packet Too Big.
 #pragma once
 
-#include "control/slow_path/igmp_reports.hpp"
 #include "control/slow_path/dad.hpp"
+#include "control/slow_path/igmp_reports.hpp"
 #include "control/slow_path/tools.hpp"
 #include "packet/icmp.hpp"
 

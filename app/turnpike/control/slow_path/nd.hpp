@@ -3,8 +3,8 @@
 // to the neighbour table; and originates our solicitations and announcements, for ARP too.
 #pragma once
 
-#include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/dad.hpp"
+#include "control/slow_path/message_rate.hpp"
 #include "control/slow_path/tools.hpp"
 
 namespace turnpike::control::slow_path {

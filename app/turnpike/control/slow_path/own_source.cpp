@@ -38,8 +38,7 @@ uint32_t v4_asker(const tools& t, uint16_t place, const ip_address& target) {
     return v4_answerer(t, place).value_or(0);
 }
 
-std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own,
-                                        const owned_mbuf& p) {
+std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const owned_mbuf& p) {
     const datapath::view& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
     const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);

@@ -24,8 +24,7 @@ ip_address address_at(const owned_mbuf& p, uint32_t offset) noexcept {
 /// RFC 1812 section 5.2.7.2: sender and next hop are in one network, and the packet has no source
 /// route. Hosts accept a redirect only from their router's address (RFC 1122 section 3.2.2.2): our
 /// address in that network.
-uint32_t redirects::write4(const owned_mbuf& p, const known_neighbour& by,
-                           std::span<uint8_t> ip) {
+uint32_t redirects::write4(const owned_mbuf& p, const known_neighbour& by, std::span<uint8_t> ip) {
     constexpr uint8_t of_host = 1;
     const packet::parsed& h = p.about().parsed;
     const ip_address source = address_at(p, h.source_offset());
@@ -42,8 +41,7 @@ uint32_t redirects::write4(const owned_mbuf& p, const known_neighbour& by,
 
 /// RFC 4861 section 8.2: the sender is a neighbour; the target is a router's link-local address, or
 /// the destination.
-uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by,
-                           std::span<uint8_t> ip) {
+uint32_t redirects::write6(const owned_mbuf& p, const known_neighbour& by, std::span<uint8_t> ip) {
     const packet::parsed& h = p.about().parsed;
     const ip_address source = address_at(p, h.source_offset());
     const bool itself = by.address == address_at(p, h.destination_offset());

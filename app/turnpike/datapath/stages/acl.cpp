@@ -257,9 +257,10 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
     });
     const packet_mask routed = packets & ~patched & ~bridged;
     return move(b, routed & ~b.punted & ~b.tunnelled, stage::lookup) |
-           move(b, routed & b.punted, stage::punt) | move(b, routed & b.tunnelled, stage::vxlan_input) |
-           move(b, bridged, stage::bridge) | move(b, out_list, stage::acl_out) |
-           move(b, patched & ~out_list, stage::tx) | move(b, denied, stage::drop);
+           move(b, routed & b.punted, stage::punt) |
+           move(b, routed & b.tunnelled, stage::vxlan_input) | move(b, bridged, stage::bridge) |
+           move(b, out_list, stage::acl_out) | move(b, patched & ~out_list, stage::tx) |
+           move(b, denied, stage::drop);
 }
 
 packet_mask judge_out(const view& v, burst& b, packet_mask packets, uint32_t worker) noexcept {

@@ -31,7 +31,8 @@ bool is_group(const burst& b, uint32_t i) noexcept { return (*frame_of(b, i) & 1
 /// Frame length without its tag.
 uint32_t bytes_of(const burst& b, uint32_t i) noexcept {
     const uint32_t tag_bytes = (b.tag_in_frame >> i & 1) * uint32_t{sizeof(packet::vlan_tag)};
-    return (b.single_segment_bytes[i] != 0 ? b.single_segment_bytes[i] : b.packet[i]->pkt_len) - tag_bytes;
+    return (b.single_segment_bytes[i] != 0 ? b.single_segment_bytes[i] : b.packet[i]->pkt_len) -
+           tag_bytes;
 }
 
 /// Frames whose egress interface is their ingress, four at a time (SSE4.2 is DPDK's minimum).
@@ -123,8 +124,8 @@ class bridge_stage {
         const packet_mask here = find_domains(packets);
         if (here == 0) return move(b_, drops_, stage::drop);
         const lookup found(t_, *c_.bridging, b_, here);
-        const uint32_t second_look =
-            bridge_exit::second_look(b_.common_iface == 0 || t_.exits[b_.common_iface].isolation != 0);
+        const uint32_t second_look = bridge_exit::second_look(
+            b_.common_iface == 0 || t_.exits[b_.common_iface].isolation != 0);
         uint32_t any = 0;
         uint32_t k = 0;
         for_each(here, [&](uint32_t i) {
@@ -162,7 +163,8 @@ class bridge_stage {
     packet_mask find_domains(packet_mask packets) noexcept {
         // The device may have written the frame to memory far from this CPU.
         for_each(packets, [&](uint32_t i) { rte_prefetch0(frame_of(b_, i)); });
-        const bridge_member* const one = b_.common_iface != 0 ? &t_.members[b_.common_iface] : nullptr;
+        const bridge_member* const one =
+            b_.common_iface != 0 ? &t_.members[b_.common_iface] : nullptr;
         one_domain_ = one != nullptr && one->by_vlan == nullptr;
         if (one_domain_) {
             b_.domain.fill(one->untagged);

@@ -154,7 +154,8 @@ struct lengths {
         for (size_t i = 0; i < n; i += 4) {
             const sse42 l3 = sse42::load(l3_bytes + i);
             longest = sse42::most(longest, l3);
-            longer = longer | sse42::greater(sse42::load(&b.single_segment_bytes[i]), l3 + sse42::set1(l2_bytes));
+            longer = longer | sse42::greater(sse42::load(&b.single_segment_bytes[i]),
+                                             l3 + sse42::set1(l2_bytes));
         }
         most = longest.highest();
         padded = sse42::any(longer);
@@ -361,7 +362,8 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     const fate all =
         in.more_macs ? forward_to_each(from, b, packets, f) : forward(from, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
-    return leave(from.v, b, all.sent) | move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
+    return leave(from.v, b, all.sent) |
+           move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
            move(b, all.denied, stage::drop);
 }
 

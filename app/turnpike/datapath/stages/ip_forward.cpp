@@ -57,8 +57,8 @@ bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
 void end_here(const view& v, burst& b, uint32_t i, nexthop_kind kind, const next_hop& hop,
               outcome& o) noexcept {
     if ((b.outer >> i & 1) != 0) [[unlikely]]
-        return drop_packet(b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason,
-                           o.drops);
+        return drop_packet(
+            b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason, o.drops);
     if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
         o.tunnelled |= packet_mask{1} << i;
         return;

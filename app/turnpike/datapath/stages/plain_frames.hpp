@@ -47,7 +47,8 @@ struct frames {
         const size_t n = b.count;
         sse42 found = sse42::set1(0);
         for (size_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
-            found = found | sse42::greater(sse42::set1(bytes), sse42::load(&b.single_segment_bytes[i]));
+            found =
+                found | sse42::greater(sse42::set1(bytes), sse42::load(&b.single_segment_bytes[i]));
         if (sse42::any(found)) [[unlikely]]
             for (size_t i = 0; i < n; ++i)
                 if (b.single_segment_bytes[i] < bytes) first[i] = no_frame;
@@ -120,8 +121,8 @@ class plain_ipv6 {
 
     /// Four frames, 50 bytes readable of each. Bit i: frame i is plain, unless `doubt` has it too.
     /// doubt  out: frames whose upper layer may not be plain, or whose addresses may be equal
-    packet_mask find(uint8_t* const* frame, const uint32_t* single_segment_bytes, uint32_t* l3_bytes,
-                     packet_mask& doubt) const noexcept {
+    packet_mask find(uint8_t* const* frame, const uint32_t* single_segment_bytes,
+                     uint32_t* l3_bytes, packet_mask& doubt) const noexcept {
         const auto rows = [&](unsigned offset, sse42(&column)[4]) {
             sse42::columns_of([&](unsigned k) { return frame[k] + offset; }, column);
         };
@@ -144,7 +145,8 @@ class plain_ipv6 {
             same(link[3] & sse42::set1(0xf0), 0x60) &
             sse42::greater(sse42::shift_right<24>(head[0]), sse42::set1(1)) & is_global(head[1]) &
             is_global(ends[1]);
-        const sse42 too_long = sse42::greater(l3 + sse42::set1(l2_bytes), sse42::load(single_segment_bytes));
+        const sse42 too_long =
+            sse42::greater(l3 + sse42::set1(l2_bytes), sse42::load(single_segment_bytes));
         const sse42 usual = same(upper, packet::protocol_tcp) | same(upper, packet::protocol_udp);
         const sse42 alike =
             sse42::equal<uint32_t>(head[1], ends[1]) & sse42::equal<uint32_t>(head[3], ends[3]);

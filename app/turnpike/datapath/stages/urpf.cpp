@@ -36,8 +36,8 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
     packets &= ~judged;
     return move(b, judged, stage::acl_in) |
            move(b, packets & ~b.punted & ~b.tunnelled, stage::lookup) |
-           move(b, packets & b.punted, stage::punt) | move(b, packets & b.tunnelled, stage::vxlan_input) |
-           move(b, drops, stage::drop);
+           move(b, packets & b.punted, stage::punt) |
+           move(b, packets & b.tunnelled, stage::vxlan_input) | move(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

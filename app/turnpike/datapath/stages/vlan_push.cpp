@@ -50,8 +50,8 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     if (v.tunnels != nullptr) [[unlikely]]
         for_each(packets & ~drops,
                  [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return move(b, tunnelled, stage::vxlan_output) | move(b, packets & ~drops & ~tunnelled, stage::tx) |
-           move(b, drops, stage::drop);
+    return move(b, tunnelled, stage::vxlan_output) |
+           move(b, packets & ~drops & ~tunnelled, stage::tx) | move(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -97,7 +97,8 @@ class unwrapper {
     packet_mask take_ipv4(packet_mask packets) noexcept {
         if (t_.ends4.empty()) return 0;
         packet::plain_ipv4 plain;
-        packets &= v_.plain_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac, plain);
+        packets &= v_.plain_ipv4(f_.first.data(), b_.single_segment_bytes.data(), b_.count, in_.mac,
+                                 plain);
         outer_headers says;
         uint8_t* const* const roomy = with_room(ipv4_bytes);
         for (const uint16_t port : t_.ports)  // usually one
@@ -176,12 +177,13 @@ class unwrapper {
         const uint32_t least = in_front + header + tunnel_bytes + packet::ethernet_bytes;
         sse42 shorter = sse42::set1(0);
         for (uint32_t i = 0; i < b_.count; i += 4)
-            shorter =
-                shorter | sse42::greater(sse42::set1(least), sse42::load(b_.single_segment_bytes.data() + i));
+            shorter = shorter | sse42::greater(sse42::set1(least),
+                                               sse42::load(b_.single_segment_bytes.data() + i));
         if (!sse42::any(shorter)) [[likely]]
             return f_.first.data();
         uint32_t i = 0;
-        for (; i < b_.count; ++i) roomy_[i] = b_.single_segment_bytes[i] >= least ? f_.first[i] : no_frame;
+        for (; i < b_.count; ++i)
+            roomy_[i] = b_.single_segment_bytes[i] >= least ? f_.first[i] : no_frame;
         for (; i % 4 != 0; ++i) roomy_[i] = no_frame;
         return roomy_.data();
     }
@@ -245,7 +247,7 @@ class unwrapper {
         }
         if ((says.marked >> i & 1) != 0 &&
             !ecn_decap_frame(udp + tunnel_bytes, inner_bytes,
-                        packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
+                             packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
             return false;
         exit_.take_out(i, place, in_front + header + tunnel_bytes, inner_bytes);
         return true;

@@ -51,7 +51,8 @@ class decapsulator {
         if (left < tunnel_bytes) return drop_reason::vxlan_truncated;
         const uint32_t contiguous =
             std::min(p.upper_offset + tunnel_bytes + packet::ethernet_bytes, m->pkt_len);
-        if (m->data_len < contiguous && !pull_up(m, contiguous)) return drop_reason::vxlan_truncated;
+        if (m->data_len < contiguous && !pull_up(m, contiguous))
+            return drop_reason::vxlan_truncated;
         const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
         if (udp.bytes < tunnel_bytes || udp.bytes > left) return drop_reason::vxlan_truncated;
         const auto& vxlan = packet::view<packet::vxlan_header>(
@@ -117,7 +118,7 @@ class decapsulator {
         const uint32_t bytes = udp.bytes - tunnel_bytes;
         if (outer != packet::ecn_not_capable &&
             !ecn_decap_frame(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
-                        std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
+                             std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
             return drop_packet(b_, i, drop_reason::ecn_decap, drops_);
         exit_.take_out(i, place, headers, bytes);
     }

@@ -130,7 +130,7 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 struct way {
     const next_hop* hop;
     const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
-    uint32_t max_bytes;     ///< maximum frame length; 0: not simple, recirculate
+    uint32_t max_bytes;          ///< maximum frame length; 0: not simple, recirculate
 };
 
 class encapsulator {
@@ -268,9 +268,8 @@ class encapsulator {
         const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
         constexpr way none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
         if (kind == nexthop_kind::group)
-            return {.hop = nullptr,
-                    .group = hop.group.load(std::memory_order_acquire),
-                    .max_bytes = 0};
+            return {
+                .hop = nullptr, .group = hop.group.load(std::memory_order_acquire), .max_bytes = 0};
         if (kind != nexthop_kind::adjacency) return none;
         const interface& out = v_.interfaces[hop.out.interface];
         if (out.judged_out || out.vlan != 0 || out.bridge != 0) return none;

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <optional>
 
-#include "yaml/reader.hpp"
-#include "yaml/yaml_file.hpp"
 #include "net/ip.hpp"
 #include "protocol.hpp"
+#include "yaml/reader.hpp"
+#include "yaml/yaml_file.hpp"
 
 namespace turnpike::xsk {
 namespace {
