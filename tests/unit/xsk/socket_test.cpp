@@ -66,7 +66,7 @@ TEST_F(sockets, share_the_umem_of_the_same_memory) {
     ASSERT_TRUE(third.has_value()) << third.error().message();
     EXPECT_TRUE((*third)->shares());
     third->reset();
-    // One that is no such kind has its own.
+    // A socket with other features gets a separate UMEM.
     auto other = on("near");
     other.multi_buffer = true;
     auto fourth = socket::open(other);
