@@ -58,8 +58,8 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
     EXPECT_EQ(l.learnt(), "p0 01, p0 09, p1 02") << "who is denied is not learnt";
 }
 
-/// Of frames that bridges do not forward, too; and what they flood is judged copy by copy on its
-/// way out.
+/// The list also applies to frames that bridges do not forward; flooded copies are classified one
+/// by one on egress.
 TEST(acl_l2, judges_reserved_frames_and_copies) {
     const std::string lists =
         "acl:\n  - {name: no-arp, layer: 2, default: permit, rules: [{action: deny, ethertype: "
@@ -141,7 +141,7 @@ TEST(acl_l2, knows_vlans_as_the_bridge_does) {
     }
 }
 
-/// What the router sends through a bridge leaves by members that have lists.
+/// Packets routed into a bridge leave by members that have egress lists.
 TEST(acl_l2, judges_what_is_routed_into_the_bridge) {
     lab l(
         "acl:\n  - {name: frames, layer: 2, rules: []}\n"

@@ -97,7 +97,7 @@ byte_vector ping4(uint8_t type = 8, uint8_t code = 0, const ipv4_fields& f = {})
 byte_vector ping6(uint8_t type = 128, uint8_t code = 0) {
     return ethernet(type6, ipv6({.next_header = 58}, icmp6(type, code, counted(12))));
 }
-byte_vector with_dscp(byte_vector frame, uint8_t dscp) {  // and ECN bits that nobody asks for
+byte_vector with_dscp(byte_vector frame, uint8_t dscp) {  // and ECN bits that no rule matches
     if (frame[12] == 0x86) {
         frame[14] = static_cast<uint8_t>(0x60 | dscp >> 2);
         frame[15] = static_cast<uint8_t>((dscp & 3) << 6 | 0x30);
@@ -247,7 +247,8 @@ INSTANTIATE_TEST_SUITE_P(acl, matching,
                                     (way.param.second ? "_out" : "_in");
                          });
 
-// RFC 1858 and RFC 3128: what hides its ports or overwrites them passes no list, whatever it says.
+// RFC 1858 and RFC 3128: a fragment that hides or overwrites ports passes no list, whatever its
+// rules.
 TEST(acl, tiny_and_overlapping_fragments_pass_no_list) {
     lab l(routed(list("{action: permit, name: all}"), "{in: a}"));
     EXPECT_EQ(l.fate(part4(0, more, tcp_protocol, with_ports(counted(16), 1, 80))), "acl_deny");
@@ -345,7 +346,7 @@ TEST(acl, what_is_for_us_is_judged_on_its_way_in) {
         ASSERT_TRUE(l.apply(routed(list("", "deny"), "{in: a}")));
         EXPECT_EQ(l.fate(ask), "acl_deny");
     }
-    // What turnpike says itself is not judged on its way out.
+    // Messages that turnpike originates are not classified on egress.
     lab l(routed(list("", "deny"), "{out: a}"));
     EXPECT_EQ(l.fate(ask), "answered");
     EXPECT_EQ(l.fate(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
@@ -411,7 +412,7 @@ TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
     EXPECT_EQ(l.fate(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
     EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
     EXPECT_EQ(l.fate(counted(9)), "runt");
-    // The other way nobody looks.
+    // Ingress at the other port has no list.
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
 }
 
@@ -426,9 +427,9 @@ std::string routed_vlans(const std::string& lists, const std::string& bind,
     return out;
 }
 
-/// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage
-/// ip_fast, or parse where the packet is not plain), and in a burst of several interfaces (stage
-/// ip_input).
+/// The verdict depends on the VLAN tag with which a frame was received, whichever stage popped it:
+/// alone (stage ip_fast, or parse where the packet is not plain), and in a burst of several
+/// interfaces (stage ip_input).
 class routed_tags : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 
 TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {

@@ -120,7 +120,7 @@ TEST(bridge, knows_as_many_as_it_may) {
 TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,
-                               0x0a, 0x02, 0x01};  // station(1), but for what has a CRC of 0
+                               0x0a, 0x02, 0x01};  // station(1) XOR a MAC address with a CRC of 0
     l.ways(0, frame(station(9), station(1)));
     for (int i = 0; i < 3; ++i) l.ways(1, frame(station(9), same_crc));
     EXPECT_EQ(l.learnt(), "p0 01, p1 01");
@@ -145,8 +145,8 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
-/// Five hundred stations that are here and there by turns: each may move five times, then it is
-/// held; those that stay where they are do not notice.
+/// Five hundred stations alternate between two ports: each may move five times, then its entry is
+/// held; stations that do not move are not affected.
 TEST(bridge, a_storm_of_moves_is_held) {
     constexpr unsigned movers = 500, rounds = 12;
     lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
@@ -166,7 +166,7 @@ TEST(bridge, a_storm_of_moves_is_held) {
     }
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 6U * movers)
         << "the sixth is back to where it is held";
-    // The rest came from elsewhere than where it is held: half of what came later.
+    // The remaining frames came from another port than the held one: half of the later frames.
     EXPECT_EQ(l.dropped(drop_reason::bridge_moving), movers * (rounds - 6) / 2);
 }
 
@@ -248,8 +248,8 @@ TEST(bridge, counts_bytes_without_tags) {
     }
 }
 
-/// What a bridge that looks at VLANs does: p0 access, p1 trunk, p2 native-untagged, p3
-/// native-tagged, p4 dot1q-tunnel, p5 a trunk of service tags.
+/// The VLAN modes of a bridge: p0 access, p1 trunk, p2 native-untagged, p3 native-tagged, p4
+/// dot1q-tunnel, p5 a trunk of service tags.
 const std::string vlans =
     ports(6) +
     bridge(

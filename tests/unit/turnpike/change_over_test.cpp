@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// What neighbours take out of the tables is judged by the routes that come.
+/// A neighbour's host route is removed from the tables by comparison with the new routes.
 TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     lab l(router());
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));

@@ -90,7 +90,7 @@ class own_addresses : public ::testing::Test {
         ASSERT_TRUE(l.offer(0, frame));
         l.settle();
     }
-    /// A packet from west to a host that nobody knows yet.
+    /// A packet from west to a host without a neighbour entry.
     void want_neighbour(const ipv6_address& to) {
         ASSERT_TRUE(l.offer(
             0, ethernet(0x86dd,
@@ -167,7 +167,7 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     echo_to(us);
     EXPECT_TRUE(said().empty());
     EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
-    // A packet that no route takes: its sender is told, by another address of ours.
+    // A packet without a route: its sender gets an ICMP error from another of our addresses.
     want_neighbour(address("2001:db8:9::1"));
     const auto told = said(1);
     ASSERT_EQ(told.size(), 1U);

@@ -127,7 +127,7 @@ TEST(walk, passes_are_bounded) {
     }
 }
 
-/// What is shorter than its Ethernet header goes no further, the others do.
+/// A frame shorter than its Ethernet header is dropped; the rest of the burst is forwarded.
 TEST(rx, drops_runts_alone) {
     path_lab l(patched);
     context c;

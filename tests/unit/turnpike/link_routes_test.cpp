@@ -47,7 +47,7 @@ class link_routes : public neighbour_lab {
         return lab_.controller().neighbours().knows(
             lab_.controller().interfaces().indexes().at(interface), ip_address::from_v4(a));
     }
-    /// What workers find.
+    /// The next hop that a worker's lookup returns.
     uint32_t hop_of(uint16_t in, uint32_t to) {
         const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
         return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
@@ -103,7 +103,7 @@ TEST_F(link_routes, of_ipv6) {
         lab_.controller().interfaces().indexes().at("south"), to));
 }
 
-/// Who is behind the link may ask for us, and is known by that.
+/// A host on the link may send an ARP request for our address, and is learnt from it.
 TEST_F(link_routes, hosts_there_are_learnt) {
     for (const uint32_t host : std::array<uint32_t, 3>{0x0a090102, 0x0a0a0102, 0x0a090502}) {
         lab_.offer(south_port, ethernet(0x0806, arp({.sender_ip = host, .target_ip = 0x0a0004fe}),

@@ -73,9 +73,9 @@ TEST(neigh_suppress, who_is_known_is_answered_for) {
         EXPECT_EQ(out, (lab::outputs{one(question(4, 2)), one(arp_answer(2, 4)), {}}));
     }
     EXPECT_EQ(l.learnt(), "p0 01, p1 04, t2 02");
-    // Who is behind a port answers himself; tunnels are spared all the same.
+    // A host behind a port answers for itself; tunnels are suppressed nevertheless.
     EXPECT_EQ(counted_out(l.send(0, question(1, 4))), "010");
-    // What comes out of a tunnel is for those that are asked.
+    // Requests out of a tunnel are flooded to local ports only.
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 4))))), "110");
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 2)), {.source = three4}))), "110");
 }
@@ -115,7 +115,8 @@ TEST(neigh_suppress, what_was_heard_is_shown) {
     EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["heard"][0], all["heard"][1]);
 }
 
-/// It is as long known as its station; and an address that is somebody else's now is his.
+/// An entry lasts as long as its station; an address that moved to another host belongs to that
+/// host.
 TEST(neigh_suppress, is_as_old_as_its_station) {
     lab l(spared);
     const byte_vector asks = question(1, 2);
@@ -188,8 +189,7 @@ TEST(neigh_suppress, in_vlans) {
               (lab::outputs{one(tagged(question(4, 2), 10)), one(arp_answer(2, 4)), {}}));
 }
 
-/// Whoever floods: what is too much for control is flooded as if nobody was spared, and nothing is
-/// lost.
+/// In a flood, requests beyond control's rate are flooded without suppression, and none is lost.
 TEST(neigh_suppress, in_a_flood) {
     lab l(spared);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));

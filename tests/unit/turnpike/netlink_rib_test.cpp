@@ -111,12 +111,13 @@ TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
     say({.to = "2001:db8:9::/64", .by = east});
     EXPECT_EQ(via("10.9.0.0/24"), "link west");
     EXPECT_EQ(via("2001:db8:9::/64"), "link east");
-    // What follows from an address follows from ours, and some are no router's.
+    // Routes that the kernel derives from addresses are ignored, and so are multicast and
+    // link-local prefixes.
     say({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
     say({.to = "224.0.0.0/4"});
     say({.to = "fe80::/64"});
     EXPECT_EQ(mirror_.learned().routes.size(), 2U);
-    // Of several ways those with a gateway count.
+    // Of several next hops, only next hops with a gateway are used.
     auto several = route_of({.to = "10.8.0.0/24", .by = 0});
     std::get<netlink::route>(several.what).hops = {
         {.interface = west}, {.interface = east, .via = address_of("10.0.2.2")}};
@@ -141,7 +142,8 @@ TEST_F(kernel_mirror_test, tables_of_vrfs) {
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
     say({.to = "10.7.0.0/16", .via = "192.0.2.1", .by = management, .table = 10});
     EXPECT_EQ(mirror_.others(), 1U);
-    // With an interface they go out of all tables, and with a VRF out of its own.
+    // When an interface goes down, its routes are removed from all tables; when a VRF is removed,
+    // from its table.
     say({.to = "10.8.0.0/16", .via = "10.0.1.2", .table = 10});
     say({.what = netlink::link{.index = west, .up = false}});
     EXPECT_EQ(via("10.5.0.0/16"), "none");
@@ -162,7 +164,7 @@ TEST_F(kernel_mirror_test, types) {
     EXPECT_EQ(find("198.51.100.0/24")->type, route_type::prohibit);
 }
 
-/// Beside a plain list of what there is: the lowest metric counts.
+/// Against a plain list of all routes: the lowest metric wins.
 TEST_F(kernel_mirror_test, of_several_the_lowest_metric_counts) {
     std::minstd_rand random(7);
     std::map<std::string, std::map<uint32_t, std::string>> plain;
@@ -248,7 +250,7 @@ TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_follow
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// The kernel says nothing of routes of IPv4 that go with their interface.
+/// The kernel sends no notification for IPv4 routes that are removed with their interface.
 TEST_F(kernel_mirror_test, a_link_that_goes_takes_its_routes_along) {
     say({.to = "10.1.0.0/16", .via = "10.0.1.2", .metric = 20});
     say({.to = "10.1.0.0/16", .via = "10.0.2.2", .by = east, .metric = 30});
@@ -310,7 +312,7 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
     // With an interface its part goes.
     say({.what = netlink::link{.index = east, .name = "east"}});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
-    // Of IPv6 one way may go alone.
+    // A single next hop of an IPv6 route may be removed.
     netlink::route v6{.to = prefix_of("2001:db8:7::/48"),
                       .table = RT_TABLE_MAIN,
                       .type = RTN_UNICAST,
@@ -326,8 +328,8 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// Of IPv4 a second one of the same metric waits until the first goes; of which the kernel says no
-/// word.
+/// A second IPv4 route of the same metric waits until the first is removed, for which the kernel
+/// sends no notification.
 TEST_F(kernel_mirror_test, appended_ones) {
     say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
     auto second = route_of({.to = "10.5.0.0/16", .via = "10.0.1.3"});

@@ -166,13 +166,13 @@ class frames_at_random {
     uint32_t pick(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
 
   private:
-    /// Mostly what goes through.
+    /// True for one of sixteen: most packets are forwardable.
     bool rare() { return pick(16) == 0; }
     uint8_t hops() {
         return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254));
     }
     byte_vector payload() { return udp(counted(rare() ? 1200 + pick(400) : pick(40))); }
-    /// TCP in place of what is there, sometimes cut.
+    /// A TCP header in place of the payload, sometimes truncated.
     byte_vector segment() {
         byte_vector out = tcp(static_cast<uint8_t>(random_()), counted(pick(20)));
         out[3] = static_cast<uint8_t>(pick(100));  // port
@@ -239,7 +239,8 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
 }
 
-/// Whose hop is read once: what is wrong with single packets shows as in other bursts.
+/// Bursts with a single next hop, which is read once: defects of single packets give the same
+/// results as in other bursts.
 TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
     frames_at_random random(true);
     const uint64_t seen = compare_bursts(random, sanitized ? 10'000 : 100'000);
@@ -298,7 +299,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
     }
 }
 
-/// What leaves by the way that it came is the careful stages', where they tell of it.
+/// Packets that leave by their ingress interface take the slow path, where it sends redirects.
 TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     std::string told = router;
     const std::string west = "device: d0", route = "{to: 10.8.0.0/16, via: 10.0.3.2}";
@@ -316,8 +317,8 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     }
 }
 
-/// What asks routers to look at it is the kernel's where that is chosen, and not to us; else nobody
-/// looks.
+/// A packet with a router alert and a foreign destination is punted to the kernel where configured;
+/// otherwise the option is ignored.
 TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     const byte_vector alert{148, 4, 0, 0};
     const auto v4 = [&](uint32_t to, const byte_vector& options) {
@@ -351,7 +352,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
             EXPECT_EQ(ends[5].door, asked ? "punt" : "drop") << "who looks says what becomes of it";
         }
     }
-    // A source that nobody would answer to is dropped before.
+    // A forged source (uRPF) is dropped before.
     const auto forged = ethernet(
         0x0800, ipv4({.source = 0x0b000001, .destination = 0x0a090001, .options = alert}, udp({})));
     EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::urpf);
@@ -368,8 +369,8 @@ TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
         }
 }
 
-/// Of a burst that goes one way, and of one that goes two, only those that are too long stay
-/// behind.
+/// In a burst with one next hop, and in one with two, only packets that exceed the MTU leave the
+/// fast path.
 TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
     const auto frame = [](uint32_t to, size_t bytes) {
         return ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)));

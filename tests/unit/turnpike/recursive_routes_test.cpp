@@ -98,8 +98,8 @@ class recursive_routes : public neighbour_lab {
     uint64_t looks_ = 1'000'000;
 };
 
-/// What is below a thousand routes changes: one route is written, one store made, and all of them
-/// go there.
+/// The route below a thousand recursive routes changes: one route is written, with one store, and
+/// all of them follow.
 TEST_F(recursive_routes, a_thousand_by_one_store) {
     lines all{"10.50.0.0/16 via 10.0.2.2"};
     for (unsigned n = 0; n < 1000; ++n)
@@ -132,7 +132,7 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     becomes("blackhole 10.50.0.0/16", 0);
     EXPECT_GT(lab_.dropped(drop_reason::route_blackhole), 0U);
     becomes("10.50.0.0/16 via 10.0.2.3", 0x22);
-    // What other routes do does not concern them.
+    // Changes of unrelated routes store nothing.
     const uint64_t before = lab_.controller().groups().stores();
     all.push_back("10.51.0.0/16 via 10.0.2.2");
     apply(all);
@@ -154,7 +154,7 @@ TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
     EXPECT_EQ(way("10.9.0.1"), 0x21U);
     EXPECT_EQ(way("10.7.0.1"), 0x26U);
     EXPECT_EQ(way("2001:db8:9::1"), 0x26U);
-    // Of a link's route the gateway itself is the neighbour.
+    // With a link route below, the gateway itself is the neighbour.
     EXPECT_EQ(way("10.8.0.1"), 0xffU) << "asked for";
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x32});
     EXPECT_EQ(way("10.8.0.1"), 0x32U);
@@ -238,7 +238,7 @@ TEST_F(recursive_routes, default_routes_where_they_may) {
 }
 
 TEST_F(recursive_routes, circles_and_long_paths) {
-    // By itself; by another; and who leads there.
+    // A loop through itself; through another route; and a route that leads into a loop.
     apply({"10.9.0.0/16 via 10.9.0.1 recursive", "10.8.0.0/16 via 10.7.0.1 recursive",
            "10.7.0.0/16 via 10.8.0.1 recursive", "10.6.0.0/16 via 10.8.0.9 recursive",
            "10.5.0.0/16 nexthop via 10.7.0.9 nexthop via 10.0.2.2 recursive"});

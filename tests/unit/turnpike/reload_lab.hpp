@@ -43,7 +43,7 @@ class lab : public running_lab {
         }
         return out;
     }
-    /// And what is announced because of it is taken.
+    /// Applies a configuration, and discards the announcements that follow.
     result<state::changes> apply(const std::string& configuration) {
         auto applied = path_lab::apply(configuration);
         settle();

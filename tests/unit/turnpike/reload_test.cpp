@@ -25,7 +25,7 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_TRUE(same->empty());
     EXPECT_EQ(&l.view(), view);
     EXPECT_EQ(l.controller().report().routes, hops);
-    // And what runs is still known.
+    // The running configuration is unchanged.
     ASSERT_TRUE(
         l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.0.1.0/25, via: 10.0.2.2}")));
     EXPECT_EQ(l.way("10.9.0.1"), 1);
@@ -136,7 +136,7 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
         EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
         EXPECT_EQ(l.way("10.0.2.2"), 1);
     }
-    // What waits are errors to a sender that does not answer.
+    // Pending packets are ICMP errors to a sender that does not answer.
     EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()),
               before + l.controller().neighbours().held());
     const auto report = l.controller().report();

@@ -143,7 +143,7 @@ TEST(groups, have_instructions_where_they_are_counted) {
     EXPECT_EQ(w.stages[2].instructions_per_packet(), std::nullopt);
     EXPECT_EQ(w.groups()[0].instructions, 58.0);
     EXPECT_EQ(w.groups()[1].instructions, 90.0);
-    EXPECT_FALSE(w.groups()[2].instructions);  // of all nobody knows
+    EXPECT_FALSE(w.groups()[2].instructions);  // the sum over all workers is unknown
     w.core.values["ipp"] = 158;
     EXPECT_EQ(w.groups()[2].instructions, 10.0);
     w.core.values["ipp"] = 100;

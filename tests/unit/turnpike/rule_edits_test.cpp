@@ -14,8 +14,8 @@ state::desired state_with(const std::string& text) {
     return d ? std::move(*d) : state::desired{};
 }
 
-/// Rules are taken out of their list once, whatever is edited between them: each edit finds what
-/// those before have left, and the list is whole for what is asked of it.
+/// Rules are extracted from their list once, and edits of other lists may come between: each edit
+/// applies to the result of the edits before it, and the list is complete when it is read.
 TEST(rule_edits, of_rules_and_lists_by_turns) {
     state::desired d = state_with(
         "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"

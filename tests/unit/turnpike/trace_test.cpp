@@ -146,7 +146,7 @@ TEST(trace, goes_by_the_page_and_in_bounds) {
     finish(l);
 }
 
-/// Both passes of what comes out of a tunnel, and of what goes into one; copies of a flood.
+/// Both passes of a decapsulated packet, and of an encapsulated one; copies of a flood.
 TEST(trace, goes_through_tunnels_and_floods) {
     tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
                  one_tunnel("t3", "10.0.9.3") +
@@ -161,7 +161,7 @@ TEST(trace, goes_through_tunnels_and_floods) {
     finish(l);
 }
 
-/// What is said of a frame is what becomes of it; and to ask changes nothing.
+/// The explanation of a frame matches its forwarding; and explain changes nothing.
 TEST(explain, says_what_happens_and_does_nothing) {
     running_lab l(router);
     const auto explained = [&](const byte_vector& frame) {

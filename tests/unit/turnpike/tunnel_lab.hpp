@@ -8,7 +8,8 @@
 
 namespace turnpike::test {
 
-/// A bridge with a tunnel has a way out from the first moment on: what routes there speaks before anybody counts.
+/// A bridge with a tunnel has an egress from the start: messages of routing interfaces leave before
+/// a test counts.
 class tunnel_lab : public bridge_lab {
   public:
     explicit tunnel_lab(const std::string& configuration) : bridge_lab(configuration) {
@@ -91,7 +92,7 @@ inline byte_vector summed(byte_vector udp_packet, const byte_vector& source,
 }
 inline uint16_t source_port_of(const byte_vector& f) { return load_be<uint16_t>(&f.at(34)); }
 
-/// What a frame becomes on its way to an endpoint; its source port is taken from what was sent.
+/// A frame encapsulated for an endpoint; its source port is copied from the sent packet.
 inline byte_vector sent_to(const byte_vector& inner, uint32_t remote, const byte_vector& mac,
                            const byte_vector& sent, outer_fields f = {}) {
     f.source = us4;

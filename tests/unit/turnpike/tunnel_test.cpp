@@ -32,7 +32,8 @@ TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
     EXPECT_EQ(n.tx_bytes, ask.size() + next.size());
 }
 
-/// What came from an endpoint goes to no other: each sends to all itself.
+/// A frame from one endpoint is not forwarded to another: each endpoint sends to all endpoints
+/// itself.
 TEST(tunnel, forwards_nothing_from_one_endpoint_to_another) {
     lab l(two_tunnels);
     const byte_vector f = frame(everybody, station(7));
@@ -93,7 +94,7 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::ecn_decap);
 }
 
-/// What the quick look does not know takes the careful way, and comes out the same.
+/// Packets that the fast path does not handle take the slow path, with the same result.
 TEST(tunnel, takes_out_what_is_not_plain) {
     const byte_vector f = frame(everybody, station(7));
     {
@@ -254,7 +255,8 @@ TEST(tunnel, takes_what_fits_alone) {
                   0U);
         EXPECT_EQ(l.dropped(drop_reason::tunnel_too_big), 2U);
     }
-    // What its tunnel takes and its way does not: nobody is told, since the packet is ours.
+    // A packet within the tunnel's MTU but above the underlay's: no ICMP error, since the packet is
+    // ours.
     lab narrow(two_tunnels.substr(0, two_tunnels.find("1600")) + "1500" +
                two_tunnels.substr(two_tunnels.find("1600") + 4));
     EXPECT_EQ(narrow.send(0, ethernet(type_test, counted(1500), everybody, station(1)))[2].size(),

@@ -149,7 +149,8 @@ TEST(tunnel, without_a_way_is_dropped_and_nobody_is_told) {
     EXPECT_EQ(released[0], sent_to(f, 0x0a000904, mac, released[0]));
 }
 
-/// A bridge has no address to speak from: senders are told in the name of whom they sent to.
+/// A bridge has no source address: ICMP errors to senders carry the address of the packet's
+/// destination.
 TEST(tunnel, tells_senders_how_much_it_takes) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") + one_tunnel("t3", "10.0.9.3") +
           bridge("{port: p0, mode: access, vlan: 10}, {port: p1, mode: trunk}, {port: t2, mode: "
@@ -183,7 +184,8 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
     EXPECT_EQ(load_be<uint16_t>(&told6[0].at(54)), 0x0200);
     EXPECT_EQ(load_be<uint32_t>(&told6[0].at(58)), 1500U);
 
-    // What may be cut, a frame to several, and what is no IP: dropped, and that is all.
+    // A packet without DF, a multicast frame, and a frame that is not IP: dropped without an ICMP
+    // error.
     for (const byte_vector& f : {big(0, station(2)), big(0x4000, everybody),
                                  ethernet(type_test, counted(1501), station(2), station(1))})
         EXPECT_TRUE(l.send(0, f)[0].empty());

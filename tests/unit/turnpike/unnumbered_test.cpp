@@ -75,7 +75,7 @@ TEST_F(unnumbered, answers_for_the_borrowed_address) {
         ASSERT_EQ(sent.size(), 1U) << port;
         EXPECT_EQ(byte_vector(sent[0].begin() + 6, sent[0].begin() + 12), us(port));
     }
-    // Whom nobody routes by is no neighbour there.
+    // A host that is the gateway of no route does not become a neighbour there.
     lab_.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0aff0009, .target_ip = ours}),
                            byte_vector(6, 0xff)));
     lab_.settle();

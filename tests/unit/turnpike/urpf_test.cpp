@@ -107,7 +107,8 @@ TEST_F(urpf, loose_takes_what_is_anywhere) {
         EXPECT_FALSE(from(bad)) << bad;
 }
 
-/// What is for us is asked like what goes on; neighbours, who need no route, are not.
+/// uRPF applies to packets for us as to forwarded packets; packets from neighbours, which need no
+/// route, pass.
 TEST_F(urpf, packets_for_us) {
     apply(asks("strict"));
     const auto echo = [&](uint32_t source) {

@@ -104,7 +104,7 @@ TEST_F(vrf, a_burst_of_several) {
     EXPECT_EQ(lab_.sent(3).size(), 2U);
 }
 
-/// What is ours in one is anybody's in another.
+/// A local address of one VRF is an ordinary address in another.
 TEST_F(vrf, our_addresses_are_ours_in_theirs_only) {
     ASSERT_TRUE(lab_.apply(with("2001:db8:1::fe/64\"]}\n  - {name: east",
                                 "2001:db8:1::fe/64\", 10.0.77.1/24]}\n"

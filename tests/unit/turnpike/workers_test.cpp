@@ -90,8 +90,8 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
     l.worker(0).poll();
     for (int i = 0; i < 400; ++i) l.worker(0).poll();
     EXPECT_GE(slept(l), cycles_of(300 * 301 / 2 + 100 * 300));
-    // What comes is taken at once, and then it sleeps for a moment only; a busy machine may make
-    // any sleep long.
+    // A packet is received at once, and then the worker sleeps for a moment only; a busy machine
+    // may make any sleep long.
     uint64_t shortest = UINT64_MAX;
     for (int tries = 0; tries < 100 && shortest >= cycles_of(300); ++tries) {
         ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
@@ -108,7 +108,8 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
 
 TEST(workers, that_go_leave_what_they_punted_to_control) {
     two_workers l(with_workers("[1, 2]"));
-    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209), 1));  // somebody to be asked for
+    ASSERT_TRUE(
+        l.offer(0, datagram(0x0a00'0209), 1));  // a destination that needs a neighbour solicitation
     l.worker(1).poll();
     ASSERT_TRUE(l.apply(with_workers("[1]")));
     l.control();
@@ -126,11 +127,11 @@ TEST(workers, that_go_send_what_control_gave_them) {
     l.control(1000);
     l.settle();
     for (const uint16_t p : both) l.sent(p);
-    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // somebody to be asked for
+    ASSERT_TRUE(
+        l.offer(0, datagram(0x0a00'0209)));  // a destination that needs a neighbour solicitation
     l.worker().poll();
     l.control();
-    // Who asks the lab for its worker while control makes another one looks into what control
-    // changes.
+    // A call of l.worker() while control creates another worker would race with control's writes.
     datapath::worker& worker = l.worker();
     l.workers_have_threads();
     std::atomic<bool> done{false};
