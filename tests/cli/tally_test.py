@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judges of a test run, devtools/retry and devtools/tally, over real `meson test` runs of small projects: what is
-final, what is tried again, what may be missing, and what is not judged."""
+"""The judges of a test run, devtools/retry and devtools/tally, over real `meson test` runs of small projects: final
+failures, repeated tests, missing tests, and tests that are not judged."""
 import functools
 import os
 import pathlib

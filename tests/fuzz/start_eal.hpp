@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL for targets that run the real controller: memory of its own, no files, no devices.
+// EAL for targets that run the real controller: private memory, no files, no devices.
 #pragma once
 
 #include <rte_eal.h>

@@ -179,7 +179,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     EXPECT_EQ(got->packet_type,
               uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP});
     EXPECT_TRUE(same(got));
-    // Of two tags the outer one goes.
+    // VLAN stripping removes the outer of two tags.
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_VLAN, 7);
         keep(m);

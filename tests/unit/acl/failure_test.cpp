@@ -20,7 +20,7 @@ config failing_config() {
             .allocator = turnpike::test::failing_memory()};
 }
 
-/// What is answered for these keys in every category.
+/// The results for these keys in every category.
 template <class Key>
 std::vector<uint32_t> answers(const classifier<Key>& table, const std::vector<Key>& keys) {
     std::vector<uint32_t> out(keys.size() * 4);

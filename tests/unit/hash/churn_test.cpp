@@ -117,7 +117,7 @@ class churn {
 
 constexpr std::chrono::milliseconds a_while{turnpike::test::sanitized ? 300 : 200};
 
-/// Four buckets, where every slot is somebody else's a moment later.
+/// Four buckets, where every slot is reused for another key a moment later.
 template <class Key, class Value>
 void few() {
     churn<Key, Value> c;

@@ -68,7 +68,7 @@ TEST(exact_failures, every_addition_fails_whole){
 #undef CALL
 }
 
-// Without memory a table is filled far beyond where it wanted to grow, and grows when there is some.
+// Without memory a table fills far beyond its growth threshold, and grows once memory is available.
 TEST(exact_failures, it_fills_up_before_it_refuses) {
     auto t = *table<key8, uint32_t>::create({.max_entries = 100'000,
                                              .expected_entries = 20'000,

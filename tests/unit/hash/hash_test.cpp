@@ -63,7 +63,8 @@ TEST(exact_hash, keys_in_a_row_spread) {
     spreads<key40>();
 }
 
-// Of random keys and those with one bit changed: each bit of the result changes in half of the cases.
+// Random keys against the same keys with one bit changed: each bit of the result changes in half of
+// the cases.
 template <class Key>
 void one_bit_changes_half() {
     std::mt19937_64 random(5);

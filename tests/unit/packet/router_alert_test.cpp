@@ -17,7 +17,7 @@ bool asks(const byte_vector& packet, uint16_t type) {
     parsed p;
     EXPECT_EQ(parse(frame, bytes, p), parse_status::done);
     EXPECT_EQ(p.l3_drop, drop_reason::none);
-    // What is read ends where the upper layer begins: a sanitizer knows the end of a copy.
+    // Reads end where the upper layer begins: a sanitizer knows the end of a copy.
     const byte_vector headers(frame.begin() + p.l2_bytes, frame.begin() + p.upper_offset);
     return has_router_alert(headers.data(), p);
 }

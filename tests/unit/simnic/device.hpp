@@ -69,7 +69,7 @@ struct lab {
     static uint64_t buffer(uint32_t i) { return buffers_at + i % 1024 * 2048u; }
 };
 
-/// Keeps what the device sends; sends what it is given.
+/// Keeps frames that the device sends; returns the frames queued by the test.
 class loop final : public wire {
   public:
     std::vector<std::vector<uint8_t>> sent{}, to_host{};

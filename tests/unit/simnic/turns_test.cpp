@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two transmit queues of one device: who gets to send, and how long a poll and a drain last.
+// Two transmit queues of one device: the order of sending, and how long a poll and a drain last.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -77,7 +77,7 @@ TEST(workers, that_go_leave_their_queues_and_their_books) {
     EXPECT_EQ(l.controller().report().workers[1].packets, 2U);
 }
 
-/// What a worker punted is ended by control, though it has gone.
+/// Cycles that the first worker has slept.
 uint64_t slept(path_lab& l) { return l.controller().report().workers[0].slept_cycles; }
 
 uint64_t cycles_of(uint64_t us) { return rte_get_tsc_hz() / 1'000'000 * us; }
