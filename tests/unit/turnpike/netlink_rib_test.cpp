@@ -117,7 +117,7 @@ TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
     say({.to = "224.0.0.0/4"});
     say({.to = "fe80::/64"});
     EXPECT_EQ(mirror_.learned().routes.size(), 2U);
-    // Of several next hops, only next hops with a gateway are used.
+    // In a multipath route, only next hops with a gateway are used.
     auto several = route_of({.to = "10.8.0.0/24", .by = 0});
     std::get<netlink::route>(several.what).hops = {
         {.interface = west}, {.interface = east, .via = address_of("10.0.2.2")}};
