@@ -387,7 +387,7 @@ def test_watch_gives_the_terminal_back():
         with terminal_of(Server(*looks((1,), many_drops), answer)) as terminal:
             assert terminal.end() == 3 and given_back(terminal), (answer, terminal.said[-60:])
             assert terminal.said.split(b"\x1b[?1049l")[1].decode().count(said) == 1, terminal.said
-    # q is heard while an answer is waited for.
+    # The key q works while a reply is pending.
     with terminal_of(Server(*looks((1,), many_drops), b"", {})) as terminal:
         terminal.wait_for("port39")
         begun = time.monotonic()

@@ -17,7 +17,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, os.path.join(TOP, "devtools"))
 import flakes  # noqa: E402
 
-# A test script: `cases` is the body of its test functions; count(NAME) says how often it was called over all runs.
+# A test script: `cases` is the body of its test functions; count(NAME) returns the number of its calls over all runs.
 SCRIPT = """#!/usr/bin/python3
 import os, signal, subprocess, sys
 sys.path.insert(0, "{top}/tests")

@@ -38,7 +38,7 @@ def test_every_contestant_forwards_and_nothing_is_left():
         printed = json.loads(done.stdout)
         if all(c["mpps"] is not None for c in printed["cells"]):
             break
-        # A cell whose generator had no core to itself is null, and says so.
+        # A cell whose generator had no core to itself is null, with a reason.
         assert all(c["why"] for c in printed["cells"] if c["mpps"] is None), printed["cells"]
     else:
         tap.skip("the machine gave the generator no core to itself, three times")

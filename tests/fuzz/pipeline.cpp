@@ -128,7 +128,8 @@ class lab : public test::path_lab {
         }
     }
 
-    /// A frame in segments of `first` and then `others` bytes (0: as long as fits).
+    /// A frame in a segment of `first` bytes and further ones of `others` bytes (0: as long as
+    /// fits).
     rte_mbuf* chain(std::span<const uint8_t> frame, uint8_t first, uint8_t others, bool exact) {
         rte_mbuf *head = nullptr, *tail = nullptr;
         size_t at = 0;

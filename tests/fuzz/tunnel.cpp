@@ -204,7 +204,7 @@ class lab : public test::path_lab {
             return has(said, address) && has(said, mac);
         }));
     }
-    /// ARP, neighbour discovery, ICMP and reports of groups of ours aside.
+    /// Other than ARP, neighbour discovery, ICMP and originated group membership reports.
     static bool is_tunnelled(const byte_vector& frame) {
         REQUIRE(frame.size() >= 14);
         const auto type = load_be<uint16_t>(&frame[12]);

@@ -77,7 +77,7 @@ std::vector<byte_vector> inputs() {
             step(from_lan, in_vlan(4, says(1, here, here4, here4))) +
             in_tunnel(summed, 100, says(1, there, there4, here4)),
         in_tunnel(over_ipv6 | summed, 100, hello6) + step(from_lan, in_vlan(6, probe6)),
-        // He is heard behind the port, which he then has moved to.
+        // The station is learnt behind the port, to which it then has moved.
         in_tunnel(summed, 100, hello) + step(from_lan, in_vlan(4, hello)) + asks,
     };
 }

@@ -13,7 +13,7 @@ from lib import tap  # noqa: E402
 from lib.testpmd import peer_environment  # noqa: E402
 
 HANDLERS = ("ring_mp_mc", "cache_aware")
-# mempool_perf_autotest has 720 cells of 5 seconds by the TSC's rate; told a small one, it does them all.
+# mempool_perf_autotest has 720 cells of 5 seconds by the TSC's rate; with a small rate given, it runs them all.
 SHORT_SECONDS = "#include <stdint.h>\nuint64_t rte_get_tsc_hz(void) { return 1000000; }\n"
 
 

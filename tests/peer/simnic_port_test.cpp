@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks of the plug-in: filters, thresholds, queues, RSS, statistics, settings.
+// ethdev's calls to the plug-in: filters, thresholds, queues, RSS, statistics, settings.
 #include <rte_thash.h>
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules come and go one by one: always as a linear scan says, within the memory that was allowed.
+// Rules are added and removed one by one: results always equal a linear scan's, within the memory
+// limit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -105,7 +105,7 @@ TEST(bad_line, delays_each_frame_alike) {
     EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
 }
 
-/// Numbered frames, as many as were asked for.
+/// The given number of numbered frames.
 class numbered final : public wire {
   public:
     uint32_t ready = 0;

@@ -362,7 +362,7 @@ TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000109})), "answered")
         << "west, which has no list, is asked for its neighbour";
     EXPECT_EQ(l.rule("tcp").packets, 1U);
-    // Nobody is asked for because of a packet that may not leave.
+    // A packet that the egress list denies causes no neighbour solicitation.
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny_out");
     EXPECT_TRUE(l.sent(1).empty());
     l.links(false);
@@ -507,7 +507,7 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
 }
 
-/// On the way in of a routed port stage ip_fast asks it, where the packet is plain.
+/// Stage ip_fast classifies plain packets at the ingress of a routed port.
 TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     using datapath::stage;
     const byte_vector gre = ethernet(0x0800, ipv4({.protocol = 47}, counted(4)));

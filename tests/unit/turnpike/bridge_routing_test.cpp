@@ -103,8 +103,8 @@ TEST(routing, our_own_address_is_nobody_elses) {
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
-/// An address has others of the same CRC (the difference of two is one whose CRC is 0): they do not
-/// stand for it.
+/// Several addresses have the same CRC (two addresses whose XOR has a CRC of 0): only the exact
+/// address is the router's.
 TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
     lab l(routers);
     byte_vector same_crc = bridge_mac;

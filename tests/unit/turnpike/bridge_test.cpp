@@ -31,7 +31,7 @@ TEST(bridge, floods_what_it_does_not_know_and_learns) {
     EXPECT_EQ(c.tx_packets, 9U);
 }
 
-/// Tags are bytes like others, and so are frames in several buffers.
+/// A bridge without VLANs forwards tagged frames unchanged, and also frames in several buffers.
 TEST(bridge, leaves_frames_as_they_are) {
     lab l(three);
     const byte_vector f = tagged(frame(station(2), station(1)), 0x2064);

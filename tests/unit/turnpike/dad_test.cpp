@@ -172,7 +172,8 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     const auto told = said(1);
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].from, us_east);
-    // A host on the network of the address that is not ours is asked for by the link-local one.
+    // The source of a solicitation for a host of the tentative address's network is the link-local
+    // address.
     want_neighbour(address("2001:db8:1::55"));
     const auto asked = said(solicitation);
     ASSERT_EQ(asked.size(), 1U);
@@ -216,7 +217,8 @@ TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
     std::set<unsigned> when;
     for (int round = 0; round < 12; ++round) {
         for (int i = 0; i < 5; ++i) query(28, 1000);
-        // A time of nearly nothing is over before all five have asked: the rest get another.
+        // A random delay of nearly zero may expire before the fifth query: the later queries start
+        // another.
         const size_t early = said(mld2).size();
         size_t reports = 0;
         for (unsigned ms = 0; ms <= 1000; ms += 100) {

@@ -55,7 +55,8 @@ class link_routes : public neighbour_lab {
     datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {
         return lab_.controller().hops()[hop_of(in, to)].kind;
     }
-    /// Asked for by `ours`, answers, and then the workers send there by themselves.
+    /// The first packet causes a solicitation from `ours`; after the reply the workers forward
+    /// without control.
     void goes(uint16_t in, uint16_t out, uint32_t to, uint32_t ours) {
         SCOPED_TRACE(out);
         offer(in, to);

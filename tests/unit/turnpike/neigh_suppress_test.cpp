@@ -66,7 +66,7 @@ std::string counted_out(const lab::outputs& out) {
 TEST(neigh_suppress, who_is_known_is_answered_for) {
     lab l(spared);
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012") << "nobody knows";
-    // The answer goes its way, and is heard.
+    // The reply is forwarded, and its binding is learnt.
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(arp_answer(2, 1))))[0], one(arp_answer(2, 1)));
     for (int again = 0; again < 3; ++again) {
         const auto out = l.send(1, question(4, 2));
@@ -90,7 +90,7 @@ TEST(neigh_suppress, probes_and_announcements_go_to_all) {
     EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2, true))), "012");
 }
 
-/// All that was heard is shown, in order, by the page.
+/// The pages show all learnt bindings, in order.
 TEST(neigh_suppress, what_was_heard_is_shown) {
     using nlohmann::json;
     lab l(spared);
@@ -171,7 +171,7 @@ TEST(neigh_suppress, over_ipv6) {
               one(advertisement_frame(2, 4, packet::nd_flag_solicited | packet::nd_flag_override)));
 }
 
-/// A domain knows its own addresses only; answers have the tag of the one that asked.
+/// Each domain has its own bindings; a reply has the VLAN tag of its request.
 TEST(neigh_suppress, in_vlans) {
     lab l(underlay() + spared_tunnels +
           bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "

@@ -203,7 +203,7 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     EXPECT_EQ(mirror_.learned().addresses.size(), 1U);
     EXPECT_EQ(mirror_.learned().routes.size(), 1U);
     EXPECT_EQ(find("10.255.0.1/32")->type, route_type::local);
-    // An interface that becomes ours brings its addresses along.
+    // An interface that turnpike adopts brings its addresses along.
     mirror_.set_ours({.interfaces = {{west, "west"}, {lo, "loop"}}, .vrfs = {{10, "red"}}});
     EXPECT_EQ(mirror_.learned().addresses.at("loop"), std::vector{prefix_of("10.255.0.1/32")});
     EXPECT_TRUE(mirror_.learned().routes.empty());
@@ -367,7 +367,7 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
     EXPECT_FALSE(mirror_.take_changed());
     say(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0f");
-    // It is asked for from now on.
+    // From now on the entry is resolved by solicitation.
     say(neighbour("10.0.1.5", NUD_STALE));
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(mirror_.take_changed());

@@ -141,7 +141,7 @@ class keeping_driver {
     eth_dev_ops ops_;
 };
 
-/// Two workers between two ports whose drivers can be asked.
+/// Two workers between two ports whose drivers have tx_done_cleanup.
 class dry_pool : public ::testing::Test {
   protected:
     static constexpr uint64_t until_next_look_ms = 10;
@@ -163,7 +163,7 @@ class dry_pool : public ::testing::Test {
         while (rte_mbuf* m = one()) all.push_back(m);
         return all;
     }
-    /// How often the first and the second worker's queues of both ports were asked.
+    /// The calls of tx_done_cleanup for the first and the second worker's queues of both ports.
     [[nodiscard]] std::vector<unsigned> asked() const {
         return {west.times(0), east.times(0), west.times(1), east.times(1)};
     }

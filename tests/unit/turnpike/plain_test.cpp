@@ -248,7 +248,8 @@ TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
     EXPECT_LT(by_plain_, seen - seen / 4);
 }
 
-/// Sources that lie behind west, behind others, and nowhere: by one way, by several, and by none.
+/// Sources behind west, behind other ports, and without a route: by one path, by several, and by
+/// none.
 TEST_F(plain_stage, agrees_on_sources_that_are_looked_up) {
     for (const char* how : {"strict", "loose"}) {
         std::string asked = router;
@@ -406,7 +407,8 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
 }
 
-/// A frame of no interface, or no frame, does not change what becomes of the others of its burst.
+/// A frame without an interface, or without data, does not change the verdicts of the rest of its
+/// burst.
 TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
     ASSERT_TRUE(lab_.apply(std::string(router) +
                            "interfaces: [{port: west, vlan: 100, addresses: [10.0.4.254/24]}]\n"));
@@ -462,7 +464,7 @@ TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     EXPECT_TRUE(through(true, {frame})[0] == told) << told.door;
 }
 
-/// A list on the way out is asked by the careful stages.
+/// The slow path classifies by an egress list.
 TEST_F(plain_stage, leaves_what_a_list_judges_on_its_way_out) {
     const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
     compare({good, good});
@@ -511,8 +513,8 @@ class plain_with_list : public plain_stage {
     }
 };
 
-/// On the way in stage ip_fast asks it: the same verdicts, and every rule counts the same packets and
-/// bytes.
+/// Stage ip_fast classifies by an ingress list: the same verdicts, and every rule counts the same
+/// packets and bytes.
 TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;

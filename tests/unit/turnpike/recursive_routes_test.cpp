@@ -195,7 +195,8 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
     EXPECT_EQ(why("10.50.0.1"), unresolved::no_route);
 }
 
-/// Dropped by a name, its sender told; and forwarded as soon as there is a way.
+/// An unresolved route drops with a reason and an ICMP error to the sender; it forwards as soon as
+/// it resolves.
 TEST_F(recursive_routes, what_leads_nowhere) {
     const lines alone{"10.9.0.0/16 via 10.50.0.1 recursive", "10.8.0.0/16 via 10.50.0.1 recursive"};
     apply(alone);

@@ -227,7 +227,7 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 
-/// A worker in a thread of its own forwards a stable route while others change 2,000 times.
+/// A worker on a separate thread forwards a stable route while other routes change 2,000 times.
 TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     l.links(true);

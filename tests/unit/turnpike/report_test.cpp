@@ -57,7 +57,7 @@ TEST(stage_clock, bills_only_when_on) {
     EXPECT_EQ(m.sampled[1].packets.read(), 0U);
 }
 
-/// A CPU that executes seven instructions for a look, and others when told.
+/// A CPU that executes seven instructions for a poll, or a number set by the test.
 class told_counter : public own_counter {
   public:
     [[nodiscard]] std::optional<uint64_t> read() const noexcept override {

@@ -88,8 +88,8 @@ TEST_F(choices, nobody_is_redirected_without) {
     EXPECT_EQ(told_.size(), 0U);
 }
 
-/// RFC 1812 section 5.2.7.2: it goes on, and its sender is told, for the host (code 1), by our
-/// address of his network.
+/// RFC 1812 section 5.2.7.2: the packet is forwarded, and its sender gets a redirect for the host
+/// (code 1), from our address in its network.
 TEST_F(choices, a_host_is_redirected) {
     apply(choosing(", redirects: true"));
     v4("10.9.0.1");

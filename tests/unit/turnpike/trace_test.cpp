@@ -51,7 +51,7 @@ void finish(path_lab& l) {
     for (uint16_t p = 0; p < l.controller().ports().open().size(); ++p) l.sent(p);
     l.check_balance();
 }
-/// One's trace is asked for, and it is offered.
+/// Requests a trace of one packet, and offers it.
 json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish = json::object()) {
     wish["request"] = "trace";
     result_of(l, wish);

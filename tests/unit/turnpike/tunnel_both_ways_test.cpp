@@ -23,8 +23,8 @@ tunnel_lab::outputs send(tunnel_lab& l, uint16_t port, const std::vector<byte_ve
     return out;
 }
 
-/// The same in two labs, one after the other, that differ in one thing: on the way in and out of
-/// the underlay a list is asked, which permits all.
+/// Runs the script in two labs, one after the other, with one difference: the second has a list
+/// that permits all at the underlay's ingress and egress.
 template <class Script>
 void both_ways(const std::string& tunnels, const Script& script) {
     tunnel_lab::outputs quick;

@@ -172,7 +172,7 @@ byte_vector with_wrong_sum(byte_vector udp_packet) {
     return udp_packet;
 }
 
-/// By stage vxlan_fast, and, where a list is asked first, by stage vxlan_input.
+/// By stage vxlan_fast, and, where a list is bound, by stage vxlan_input.
 TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
     const byte_vector f = frame(everybody, station(9)), f6 = frame(everybody, station(8)),
                       right4 = summed(vxlan(f), {10, 0, 9, 3}, {10, 0, 9, 1}),

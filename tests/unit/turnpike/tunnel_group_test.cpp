@@ -138,7 +138,7 @@ TEST(tunnel_group, over_ipv6) {
     EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
 }
 
-/// Lists and source checks of the underlay see its packets as they see others.
+/// ACLs and uRPF of the underlay apply to tunnel packets as to all packets.
 TEST(tunnel_group, is_judged_as_others_are) {
     const std::string rules =
         "acl:\n  - name: edge\n    rules: [{action: permit, source: 10.0.9.2/32}]\n";

@@ -58,7 +58,8 @@ inline byte_vector vxlan(const byte_vector& inner, const outer_fields& f = {}) {
     const auto bytes = static_cast<uint16_t>(16 + inner.size());
     return be(f.port) + be(f.to_port) + be(bytes) + be(f.sum) + be(f.flags) + be(f.network) + inner;
 }
-/// To us, unless said otherwise. ipv4() knows no TOS: the byte and the checksum are put there.
+/// To our MAC address, unless given otherwise. ipv4() has no TOS parameter: the byte and the
+/// checksum are set here.
 inline byte_vector in_ipv4(const byte_vector& udp_packet, const outer_fields& f = {},
                            const byte_vector& to = up_mac, const byte_vector& from = two_mac) {
     byte_vector out = ethernet(type4,

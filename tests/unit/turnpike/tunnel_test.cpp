@@ -89,7 +89,7 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     wrong[24] ^= 1;
     none(wrong, drop_reason::ipv4_checksum);
     none(in_ipv4(vxlan(f), {.fragment = 0x2000}), drop_reason::local_fragment);
-    // Congested on its way, and its sender cannot be told.
+    // Congestion experienced (CE) in the outer header, and the inner packet is not ECN-capable.
     const byte_vector ip = ethernet(type4, ipv4({}, udp(counted(20))), everybody, station(7));
     none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::ecn_decap);
 }

@@ -49,7 +49,7 @@ TEST(tunnel, routes_between_networks) {
     const auto ip = [](uint32_t from, uint32_t to, uint8_t ttl) {
         return ipv4({.ttl = ttl, .source = from, .destination = to}, udp(counted(20)));
     };
-    // The neighbour behind t3 is asked for through t3.
+    // The solicitation for the neighbour behind t3 leaves through t3.
     const byte_vector in =
         in_ipv4(vxlan(ethernet(type4, ip(here, there, 64), one_mac, station(5))));
     const auto asked = l.send(2, in)[2];
@@ -74,7 +74,8 @@ TEST(tunnel, routes_between_networks) {
     ASSERT_EQ(next.size(), 1U);
     EXPECT_EQ(next[0], released[0]);
     EXPECT_EQ(l.dropped(drop_reason::too_many_passes), 0U);
-    // 1450 are the least of its members': the sender is told, by its tunnel, when it is known.
+    // The smallest MTU of its members is 1450: the sender gets an ICMP error, by its tunnel, once
+    // it is resolved.
     const byte_vector big = ethernet(
         type4, ipv4({.fragment = 0x4000, .source = here, .destination = there}, udp(counted(1430))),
         one_mac, station(5));

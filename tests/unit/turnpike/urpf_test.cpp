@@ -13,8 +13,8 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// West asks for `how`; its sources 10.1/16 are behind itself, 10.2/16 behind north, 10.3/16 behind
-/// both.
+/// A configuration with uRPF mode `how` at west; sources 10.1/16 are behind west, 10.2/16 behind
+/// north, 10.3/16 behind both.
 std::string asks(const std::string& how, const std::string& more = "") {
     return "ports:\n"
            "  - {name: west, device: d0, urpf: " +

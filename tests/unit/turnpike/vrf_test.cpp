@@ -80,7 +80,7 @@ TEST_F(vrf, each_has_its_own_routes_and_neighbours) {
     EXPECT_EQ(v4(2, 0x0a000202), (way{3, 0x31}));
     EXPECT_EQ(way_of(0, ipv6({}, udp(counted(20))), 0x86dd), (way{1, 0x16}));
     EXPECT_EQ(way_of(2, ipv6({}, udp(counted(20))), 0x86dd), (way{3, 0x36}));
-    // Red has no route there; its sender is told by it.
+    // VRF red has no route there; the ICMP error to the sender comes from red.
     EXPECT_EQ(v4(0, 0x0a070001), (way{0, 0x0a}));
     EXPECT_EQ(lab_.dropped(drop_reason::no_route), 1U);
 }
