@@ -338,7 +338,7 @@ class acl_l2_differential : public ::testing::TestWithParam<std::pair<size_t, bo
 
 TEST_P(acl_l2_differential, random_lists) {
     const auto [rules, by_vlan] = GetParam();
-    // By VLAN: without a tag that p0 looks at, or with identifier 0, a frame is of VLAN 3.
+    // By VLAN: a frame without a tag of p0's type, or with VLAN identifier 0, belongs to VLAN 3.
     const flooding way =
         by_vlan ? flooding{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
                            "{port: p1, mode: trunk}",

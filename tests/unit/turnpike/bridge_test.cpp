@@ -60,8 +60,8 @@ TEST(bridge, floods_whole_bursts) {
     EXPECT_EQ(l.controller().report().total().originated, 32U * 7U);
 }
 
-/// Where there are fewer buffers than a burst wants, they go as far as they go; the last member
-/// needs none.
+/// Where the pool has fewer buffers than a flood needs, the frame goes to as many members as
+/// possible; the last member needs no copy.
 TEST(bridge, floods_without_buffers) {
     lab l(three);
     std::vector<rte_mbuf*> some, held;
@@ -115,8 +115,7 @@ TEST(bridge, knows_as_many_as_it_may) {
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
 
-/// A station that sends from elsewhere is noticed, also where an address of the same CRC was there
-/// before it.
+/// A station move is detected, also where an address of the same CRC was learnt at the port before.
 TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,

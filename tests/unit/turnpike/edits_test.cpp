@@ -86,7 +86,7 @@ void expect_same(const state::desired& a, const state::desired& b) {
     EXPECT_TRUE(differ->empty()) << differ->text();
 }
 
-/// All that it can say, so that something written wrongly differs.
+/// A configuration with all options, so that any error of the writer makes a difference.
 TEST(yaml_writer, what_is_written_is_read_as_the_same) {
     const state::desired d = loaded(whole_file);
     const std::string text = to_yaml(d);

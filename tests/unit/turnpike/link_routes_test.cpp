@@ -115,7 +115,8 @@ TEST_F(link_routes, hosts_there_are_learnt) {
     }
 }
 
-/// With the route its neighbours go; a gateway has a host route as long as a route to the link holds it.
+/// Neighbours are removed with their link route; a gateway has a host route as long as a link route
+/// covers it.
 TEST_F(link_routes, come_and_go) {
     goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
     const std::string whole = linked;
@@ -148,7 +149,7 @@ TEST_F(link_routes, come_and_go) {
     EXPECT_EQ(reaches_gateway(), 0U);
 }
 
-/// A gateway that an operator named is found by that; when he does so no more it is as if he never had.
+/// A static entry resolves its gateway; without the entry the gateway is unresolved as before.
 TEST_F(link_routes, a_gateway_that_was_static) {
     constexpr uint32_t gateway = 0x0a000402, nobody = 0x0a00044d;
     const std::string plain = linked;

@@ -120,7 +120,7 @@ TEST_F(written, what_is_bad_enough) {
     const std::string lines = by(all);
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5);
     EXPECT_EQ(json::parse(lines.substr(0, lines.find('\n')))["level"], "error");
-    // By the console's thread, too.
+    // Written by the console's thread, too.
     EXPECT_EQ(by([&] {
                   set_log(log_format::text, log_level::warning);
                   the_console().start();

@@ -56,7 +56,7 @@ byte_vector advertisement_frame(uint8_t from, uint8_t to, uint32_t flags) {
                                                      {mac_of(to), ip6_of(to)}, flags));
     return out;
 }
-/// How many frames came out by each port.
+/// The number of frames sent by each port.
 std::string counted_out(const lab::outputs& out) {
     std::string text;
     for (const auto& port : out) text += std::to_string(port.size());
@@ -165,7 +165,7 @@ TEST(neigh_suppress, over_ipv6) {
                             one(advertisement_frame(
                                 2, 4, packet::nd_flag_solicited | packet::nd_flag_router)),
                             {}}));
-    // It is no router any more.
+    // An advertisement without the R flag: the host is not a router any more.
     l.send(2, in_ipv4(vxlan(advertisement_frame(2, 1, packet::nd_flag_override))));
     EXPECT_EQ(l.send(1, solicitation_frame(4, 2))[1],
               one(advertisement_frame(2, 4, packet::nd_flag_solicited | packet::nd_flag_override)));

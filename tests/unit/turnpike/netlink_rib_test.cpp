@@ -97,7 +97,7 @@ TEST_F(kernel_mirror_test, what_is_no_route_of_ours_is_passed_over) {
     say({.to = "10.0.1.1/32", .type = RTN_LOCAL, .table = RT_TABLE_LOCAL});
     EXPECT_TRUE(mirror_.learned().routes.empty());
     EXPECT_EQ(mirror_.others(), 1U);
-    // One that leaves by another interface from now on is the kernel's own.
+    // A route that moves to an interface outside of turnpike becomes the kernel's.
     say({.to = "10.3.0.0/16", .via = "10.0.1.2"});
     say({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management});
     EXPECT_EQ(via("10.3.0.0/16"), "none");
@@ -222,7 +222,7 @@ TEST_F(kernel_mirror_test, addresses_with_a_lifetime_are_not_followed) {
     EXPECT_FALSE(mirror_.take_changed());
     EXPECT_TRUE(mirror_.learned().addresses.empty());
     EXPECT_TRUE(mirror_.learned().routes.empty());
-    // One that gets a lifetime is followed no more, and one that loses it is.
+    // An address that gets a lifetime is no longer followed; one without lifetime is.
     say(address(west, "10.0.1.1/24"));
     say(address(west, "10.0.1.1/24", false, 0));
     EXPECT_TRUE(mirror_.learned().addresses.empty());
@@ -238,7 +238,7 @@ TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_follow
         const said hosts{.to = "::/0", .via = "fe80::bad", .metric = 1024, .protocol = protocol};
         say(hosts);
         EXPECT_EQ(via("::/0"), "none") << int{protocol};
-        // Beside a route of a daemon of the same prefix and metric.
+        // The same with a routing daemon's route of the same prefix and metric.
         say({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
         say(hosts);
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
@@ -309,7 +309,7 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
               {.interface = west, .via = address_of("10.0.1.2"), .flags = RTNH_F_LINKDOWN}};
     say({.what = r});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east 5");
-    // With an interface its part goes.
+    // When an interface goes down, its next hops leave the group.
     say({.what = netlink::link{.index = east, .name = "east"}});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
     // A single next hop of an IPv6 route may be removed.
@@ -371,7 +371,7 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
     say(neighbour("10.0.1.5", NUD_STALE));
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(mirror_.take_changed());
-    // With an interface they go, and come.
+    // Entries are removed and added with their interface.
     mirror_.set_ours({.interfaces = {{west, "west"}, {management, "far"}}, .vrfs = {}});
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));

@@ -214,7 +214,7 @@ TEST_F(shared_route, another_seed_shares_anew) {
         ASSERT_EQ(by_addresses[flow], by_addresses[flow % 7]) << "seven pairs of addresses";
 }
 
-/// One outer flow: only who looks inside shares it, and only at ports that are named.
+/// One outer flow: only hashing of inner headers spreads it, and only for the configured UDP ports.
 TEST_F(shared_route, inner_looks_at_the_ports_that_are_named) {
     const auto ways_of = [&](uint16_t port, const std::string& ecmp) {
         EXPECT_TRUE(lab_.apply(box_with(shared) + ecmp));

@@ -121,9 +121,9 @@ class keeping_driver {
     keeping_driver(const keeping_driver&) = delete;
     keeping_driver& operator=(const keeping_driver&) = delete;
 
-    /// How often by now.
+    /// The number of calls so far.
     [[nodiscard]] unsigned times(uint16_t queue) const { return asked[ring(queue)]; }
-    /// As if it had sent them.
+    /// Holds these packets as sent ones that are not freed yet.
     void keep(uint16_t queue, std::vector<rte_mbuf*> packets) {
         kept[ring(queue)] = std::move(packets);
     }

@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// How a packet ended: at which door, as what, and why.
+/// The fate of a packet: the exit, the frame, and the drop reason.
 struct ending {
     std::string_view door{};
     byte_vector bytes{};
@@ -360,7 +360,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     seen_ = nullptr;
 }
 
-/// As long as the way out permits, and a byte longer.
+/// Packets of exactly the egress MTU, and a byte longer.
 TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
     for (const size_t bytes : {1280, 1281, 1500, 1501})
         for (const uint32_t to : {0x0a080001U, 0x0a090001U}) {
@@ -442,7 +442,7 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
         EXPECT_TRUE(hop.used) << to;
     }
     EXPECT_EQ(by_plain_, 2U);
-    // Beside another way, which is marked.
+    // Together with another next hop, which is marked as used.
     next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
     hop.used = false;
     const byte_vector payload = udp(counted(4));
@@ -495,7 +495,7 @@ class plain_with_list : public plain_stage {
               "         destination_ports: 2222}\n"
               "      - {action: deny, destination: \"fd00::/8\", protocol: 6}\n");
     }
-    /// With list `in` bound to west.
+    /// Applies a configuration with list `in` bound to west.
     void apply(std::string bound) {
         const std::string west = "device: d0";
         bound.replace(bound.find(west), west.size(), "device: d0, acl: {in: in}");
@@ -544,8 +544,8 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     EXPECT_GT(denied, seen / 50);
 }
 
-/// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the
-/// fate that it has without stage ip_fast.
+/// On VLAN interfaces: alone, in a burst of the same VLAN and in one of several, each packet has
+/// the same fate as without stage ip_fast.
 TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
     apply(std::string(router) +
           "interfaces:\n"

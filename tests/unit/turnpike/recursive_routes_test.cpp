@@ -61,8 +61,8 @@ class recursive_routes : public neighbour_lab {
         lab_.settle();
         forget();
     }
-    /// Where a packet to an address leaves: the last byte of its neighbour's MAC address; 0:
-    /// nowhere.
+    /// The egress of a packet to an address, as the last byte of its neighbour's MAC address; 0:
+    /// dropped.
     unsigned way(const char* to, uint16_t in = 0, uint16_t flow = 1) {
         forget();
         const auto a = *parse_address(to);
@@ -158,7 +158,7 @@ TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
     EXPECT_EQ(way("10.8.0.1"), 0xffU) << "asked for";
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x32});
     EXPECT_EQ(way("10.8.0.1"), 0x32U);
-    // It moves: a store in its own hop.
+    // The neighbour's MAC address changes: its adjacency is written, no next hop group.
     const uint64_t before = lab_.controller().groups().stores();
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x33});
     EXPECT_EQ(way("10.8.0.1"), 0x33U);
@@ -188,7 +188,7 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
     EXPECT_EQ(shares(), (std::map<unsigned, unsigned>{{0x31, 400}}));
     link(1, true);
     EXPECT_EQ(shares(), all);
-    // One gateway that leads nowhere is left out.
+    // An unresolved gateway is left out of the group.
     apply({"10.9.0.0/16 nexthop via 10.50.0.1 nexthop via 10.51.0.1 recursive",
            "10.51.0.0/16 via 10.0.2.3"});
     EXPECT_EQ(shares(), (std::map<unsigned, unsigned>{{0x22, 400}}));

@@ -237,7 +237,7 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
         run_anywhere();
         l.worker().run(stop);
     });
-    // It runs before the first packet: all that waited would be more than a ring holds.
+    // The worker runs before the first packet: the backlog would exceed a ring.
     while (l.worker().meter().total_cycles.read() == 0) std::this_thread::yield();
     uint64_t offered = 0, left = 0, changes = 0;
     const auto take = [&] {

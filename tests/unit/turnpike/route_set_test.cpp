@@ -112,8 +112,8 @@ TEST(route_set, copies_of_copies_each_stay_what_they_were) {
     };
     std::vector<kept> all(1);
     for (int round = 0; round < (turnpike::test::sanitized ? 100 : 400); ++round) {
-        // From any of them, changed a little or, at times, nearly altogether; at times one is
-        // changed itself.
+        // A copy of any set, changed a little or, at times, nearly altogether; at times the
+        // original is changed.
         const uint32_t from = random(all.size());
         if (all.size() < 12 && random(4) != 0) all.push_back(kept(all[from]));
         kept& one = random(3) == 0 ? all[from] : all.back();

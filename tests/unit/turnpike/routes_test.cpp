@@ -518,7 +518,7 @@ TEST(addresses, of_ipv4_are_read_as_inet_pton_reads_them) {
         for (int part = 0; part < 4; ++part)
             text += (part == 0 ? "" : ".") + std::to_string(random() % (part == 2 ? 300 : 256));
         compare(text);
-        // And one character of it another, gone, or more.
+        // The same with one character replaced, removed or inserted.
         const size_t at = random() % text.size();
         const char other = "0123456789.x /:"[random() % 15];
         if (random() % 3 == 0)

@@ -78,7 +78,7 @@ TEST(rule_edits, of_a_file_of_rules_are_refused) {
         }
 }
 
-/// Each goes through the whole list: control would do nothing else for minutes.
+/// Each edit walks the whole list: without a bound control would be busy for minutes.
 TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     std::string rules;
     constexpr unsigned there = 20'000;
@@ -88,7 +88,7 @@ TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     state::desired d =
         state_with("acl:\n  - name: l\n    rules:\n" + rules +
                    "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
-    // From the end: few rules move, and all of the list counts nevertheless.
+    // Deletions from the end move few rules, and the bound counts the whole list nevertheless.
     const auto edits = [](unsigned n) {
         std::string out = "[";
         for (unsigned i = 0; i < n; ++i)

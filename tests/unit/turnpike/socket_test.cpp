@@ -318,7 +318,7 @@ TEST_F(socket_file, moves_under_its_clients) {
     asker b{connect()};
     rounds();
     EXPECT_EQ(b.received(), "hello\n");
-    // One that cannot be changes nothing.
+    // A failed listen() changes nothing.
     EXPECT_FALSE(socket_->listen(folder_ + "/none/socket", ""));
     asker c{connect()};
     rounds();
@@ -356,7 +356,7 @@ TEST_F(socket_file, is_not_taken_from_who_lives_and_is_from_who_is_gone) {
     rounds();
     EXPECT_EQ(a.received(), "hello\n") << "the first one still listens";
 
-    // One that is killed leaves its file.
+    // A killed process leaves its socket file.
     std::filesystem::remove(path_);
     const pid_t child = ::fork();
     if (child == 0) {

@@ -46,7 +46,7 @@ byte_vector to(uint32_t destination, uint8_t ttl = 64, uint8_t mac = 0x0b) {
         ipv4({.ttl = ttl, .source = 0x0a000005, .destination = destination}, udp(counted(20))),
         {2, 0, 0, 0, 0, mac}, {2, 0, 0, 0, 0, 5});
 }
-/// All that left is taken, and every packet is counted.
+/// Drains all ports, and checks the balance.
 void finish(path_lab& l) {
     for (uint16_t p = 0; p < l.controller().ports().open().size(); ++p) l.sent(p);
     l.check_balance();
@@ -193,7 +193,7 @@ TEST(explain, says_what_happens_and_does_nothing) {
     finish(l);
 }
 
-/// To a group, as such packets are sent: by its Ethernet address.
+/// To a multicast group: by its Ethernet address.
 TEST(explain, knows_groups) {
     tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
                  one_tunnel("g", "239.1.2.3", ", interface: up") +

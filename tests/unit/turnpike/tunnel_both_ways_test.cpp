@@ -104,7 +104,7 @@ TEST(tunnel_both_ways, by_ways_that_are_shared) {
         });
 }
 
-/// By a VLAN, whose frames are tagged.
+/// The underlay is a VLAN interface with tagged frames.
 TEST(tunnel_both_ways, by_a_vlan) {
     both_ways(
         "interfaces:\n  - {port: up, vlan: 7, addresses: [10.0.7.1/24]}\n"
@@ -225,7 +225,7 @@ TEST(tunnel_both_ways, at_several_ports) {
     });
 }
 
-/// No tunnel has VXLAN's own port: then it is as any other one.
+/// No tunnel uses VXLAN's well-known port: it is then an ordinary UDP port.
 TEST(tunnel_both_ways, at_no_port_of_vxlans) {
     both_ways(
         "tunnels:\n" + one_tunnel("t2", "10.0.9.2", ", udp_port: 8472") +

@@ -172,7 +172,7 @@ TEST(tunnel_group, spares_endpoints_where_it_is) {
     EXPECT_EQ(destinations(20), (std::vector{two4, three4}));
 }
 
-/// By whatever reaches it: a bridge that is the underlay, a VLAN, and a list on the way out.
+/// The group is reached by a bridge, a VLAN interface, and an interface with an egress list.
 TEST(tunnel_group, is_reached_by_any_interface_that_routes) {
     const byte_vector f = frame(everybody, station(1));
     {

@@ -108,7 +108,7 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
         ASSERT_EQ(out[p].size(), 1U);
         EXPECT_EQ(byte_vector(out[p][0].begin() + 50, out[p][0].end()), f);
     }
-    // In pieces, which are flooded likewise.
+    // As fragments, which are flooded likewise.
     out = l.send(0, ethernet(type_test, counted(1500), everybody, station(1)));
     EXPECT_EQ(out[1].size(), 1U);
     for (const size_t p : {2U, 3U}) EXPECT_EQ(out[p].size(), 2U);
@@ -190,7 +190,7 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
     for (const byte_vector& f : {big(0, station(2)), big(0x4000, everybody),
                                  ethernet(type_test, counted(1501), station(2), station(1))})
         EXPECT_TRUE(l.send(0, f)[0].empty());
-    // In a VLAN, by the tag that it has in there.
+    // The ICMP error has the VLAN tag of the bridge.
     l.send(2, in_ipv4(vxlan(tagged(frame(station(4), station(3)), 20)), {.source = three4}));
     byte_vector from_trunk = tagged(big(0x4000, station(3)), 20);
     from_trunk[11] = station(4)[5];

@@ -55,7 +55,8 @@ class urpf : public ::testing::Test {
         auto applied = lab_.apply(configuration);
         ASSERT_TRUE(applied) << applied.error().message();
     }
-    /// By plain, and with the priority tag that it leaves to the careful stages. True: both go on.
+    /// Sends the packet by the fast path, and with a priority tag by the slow path. True: both are
+    /// forwarded.
     bool goes_on(uint16_t type, const byte_vector& packet, const char* text) {
         const uint64_t before = lab_.dropped(drop_reason::urpf);
         (void)lab_.sent(1);

@@ -52,7 +52,7 @@ class vrf : public ::testing::Test {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
         lab_.check_balance();
     }
-    /// Port and last byte of the MAC address that a packet goes to; 0: nowhere.
+    /// Egress port and last byte of the destination MAC address of a packet; 0: dropped.
     using way = std::pair<uint16_t, uint8_t>;
     way way_of(uint16_t in, const byte_vector& packet, uint16_t type = 0x0800, uint16_t vlan = 0) {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);

@@ -65,7 +65,7 @@ TEST(workers, that_go_leave_their_queues_and_their_books) {
     EXPECT_TRUE(after.workers[0].forwards);
     EXPECT_FALSE(after.workers[1].forwards);
     EXPECT_EQ(after.total().rx, 4U);
-    // And back: the same one.
+    // The second worker forwards again: the same worker object.
     ASSERT_TRUE(l.apply(with_workers("[1, 2]")));
     const auto& queues = l.view().queues[1].rx;
     ASSERT_EQ(queues.size(), 2U) << "half of the four";
