@@ -37,7 +37,7 @@ parsed parse_whole(std::span<const uint8_t> frame) {
     return p;
 }
 
-/// As the datapath does it: the first segment, then at most one gathering.
+/// Parses as the datapath does: the first segment, then at most one linearization.
 parsed parse_split(std::span<const uint8_t> frame, size_t first_bytes) {
     const auto bytes = static_cast<uint32_t>(frame.size());
     const block first(frame.first(first_bytes));

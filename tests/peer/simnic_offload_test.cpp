@@ -97,7 +97,7 @@ class over_a_cable {
     rte_mbuf* got_ = nullptr;
 };
 
-/// How the other end judges a frame with a byte hurt.
+/// The verdict of the receiver on a frame with a damaged byte.
 uint64_t judged(size_t hurt_at) {
     over_a_cable cable(RTE_ETH_RX_OFFLOAD_CHECKSUM);
     const rte_mbuf* got = cable.carry([hurt_at](rte_mbuf* m) {
@@ -112,7 +112,8 @@ TEST(offloads, tells_bad_checksums) {
     EXPECT_EQ(judged(100), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD) << "payload";
 }
 
-/// As a sender leaves it to the device: with the pseudo-header's sum in the field, and of any length.
+/// A frame prepared for checksum offload: with the pseudo-header's sum in the field, and of any
+/// length.
 TEST(offloads, inserts_udp_checksums_over_ipv6) {
     over_a_cable cable(RTE_ETH_RX_OFFLOAD_UDP_CKSUM, RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
     for (const uint16_t payload : {uint16_t{9}, uint16_t{40}, uint16_t{61}}) {
@@ -167,7 +168,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     };
     constexpr uint64_t good = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     constexpr uint64_t taken_out = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
-    // By the sender's device in, by the receiver's out.
+    // Inserted by the sender's device, stripped by the receiver's.
     const rte_mbuf* got = cable.carry([&](rte_mbuf* m) {
         keep(m);
         m->ol_flags |= RTE_MBUF_F_TX_VLAN;
@@ -200,7 +201,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     EXPECT_EQ(got->ol_flags, taken_out);
     EXPECT_EQ(got->packet_type, uint32_t{RTE_PTYPE_L2_ETHER_ARP});
     EXPECT_TRUE(same(got));
-    // No tag, nothing to take out.
+    // A frame without a tag is not changed.
     got = cable.carry(keep);
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good);

@@ -45,7 +45,7 @@ struct port_settings {
     bool promiscuous = true;
 };
 
-/// One simnic, received from and sent to.
+/// One simnic, with helpers to receive and send.
 class port {
   public:
     explicit port(const port_settings& s) : s_(s) {

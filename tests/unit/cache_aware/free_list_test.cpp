@@ -45,7 +45,7 @@ class list_of {
     bool there() const { return list_ != nullptr; }
     uint32_t size() const { return n_; }
 
-    /// All objects are in it, each once, for any caller; and still are afterwards.
+    /// Any caller gets all objects, each once, and the list is full again afterwards.
     void expect_whole(unsigned lcore) {
         ASSERT_EQ(list_->count(), n_);
         std::vector<void*> all(n_);
@@ -206,7 +206,7 @@ TEST_P(free_lists, give_to_all_who_want_no_more_than_their_share) {
     list.expect_whole(6);
 }
 
-/// One gets, the other puts, through a hand-over in between: no bundle may get stuck.
+/// One thread gets, another puts, through a ring between them: no bundle may get stuck.
 TEST_P(free_lists, flow_from_one_lcore_to_another) {
     list_of list(512, GetParam());
     std::atomic<void*> slot = nullptr;

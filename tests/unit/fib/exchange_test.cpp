@@ -92,7 +92,7 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
                 const unsigned length = random.any_length();
                 known.emplace_back(random.any_address().masked(length), length);
             }
-            // At times the same several times, or one that is not there.
+            // At times the same prefix several times, or an absent one.
             const auto [a, length] =
                 random() % 2 == 0 ? known.back() : known[random() % known.size()];
             const bool there = random() % 3 != 0;

@@ -389,7 +389,7 @@ void load_equals_adds() {
 TEST(fib4_load, equals_adds) { load_equals_adds<ipv4>(); }
 TEST(fib6_load, equals_adds) { load_equals_adds<ipv6>(); }
 
-/// In the order in which they were deferred.
+/// Releases nodes in the order in which they were deferred.
 void release_all(std::deque<rcu::deferred>& held) {
     for (; !held.empty(); held.pop_front())
         held.front().release(held.front().owner, held.front().what);

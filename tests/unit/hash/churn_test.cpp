@@ -129,7 +129,7 @@ TEST(exact_churn, a_few_slots_change_hands) {
 #undef CALL
 }
 
-/// From nothing to several regions; erased ones come back meanwhile.
+/// Growth from an empty table to several regions; erased keys are added again meanwhile.
 template <class Key, class Value>
 void growing() {
     churn<Key, Value> c;
@@ -145,7 +145,7 @@ TEST(exact_churn, a_growing_table) {
 #undef CALL
 }
 
-/// As full as it may be, so that most additions move others.
+/// The table is filled to its limit, so that most insertions displace entries.
 template <class Key, class Value>
 void full() {
     churn<Key, Value> c;

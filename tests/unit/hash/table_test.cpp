@@ -126,7 +126,8 @@ TEST(hash_table, is_full_before_it_grows) {
 #undef CALL
 }
 
-/// All of max_entries come in without a growth where they were expected, and in bounded memory where not.
+/// All max_entries fit: without growth where the table was created for them, else in bounded
+/// memory.
 template <class Key, class Value>
 void takes_max_entries(uint32_t max) {
     auto exact = made<Key, Value>({.max_entries = max, .expected_entries = max});

@@ -46,7 +46,7 @@ TEST(router_alert, of_ipv6) {
     EXPECT_FALSE(v6(0, {1, 4, 5, 2, 0, 0})) << "padding's data";
     EXPECT_FALSE(v6(0, {0, 0, 0, 0, 0, 1})) << "cut";
     EXPECT_FALSE(v6(0, {1, 200, 5, 2, 0, 0})) << "longer than it can be";
-    // In another extension it is none (RFC 2711 section 2.1).
+    // In another extension header the option has no meaning (RFC 2711 section 2.1).
     EXPECT_FALSE(
         asks(ipv6({.next_header = 60}, byte_vector{17, 0, 5, 2, 0, 0, 1, 0} + udp({})), 0x86dd));
 }

@@ -125,7 +125,7 @@ void forgets_the_oldest(const std::string& kernel) {
     EXPECT_EQ(cache.lookup(*none, key.data(), value.data(), 1), 0U);
 }
 
-/// More than it has room for, by turns: it stands aside, and is back when there are few.
+/// More endpoints than entries, by turns: the cache is bypassed, and used again when there are few.
 template <class Key>
 void stands_aside(const std::string& kernel) {
     endpoint_cache<Key> cache(*choose_find(isa::any_simd_bitwidth, kernel));
