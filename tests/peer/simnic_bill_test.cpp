@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plug-in under a forwarding loop, with EAL: what the device counted is what lib/pcie models, and no
+// The plug-in under a forwarding loop, with EAL: the device's counts equal lib/pcie's model, and no
 // buffer is lost over restarts.
 #include "pcie/cost.hpp"
 #include "peer/simnic_port.hpp"

@@ -15,7 +15,7 @@ TEST(offloads, sends_segments_and_inserts_checksums) {
                   .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_UDP_CKSUM});
     b.start();
-    // A generated frame, cut in three, its checksums destroyed.
+    // A generated frame in three segments, with wrong checksums.
     rte_mbuf* got[1];
     while (rte_eth_rx_burst(b.id(), 0, got, 1) == 0) {
     }
@@ -62,7 +62,7 @@ TEST(offloads, verifies_checksums_where_asked) {
     }
 }
 
-/// A generated frame goes out of one port, as `prepare` makes it, and comes in at another.
+/// Sends a generated frame, changed by `prepare`, by one port, and receives it at another.
 class over_a_cable {
   public:
     explicit over_a_cable(uint64_t rx_offloads, uint64_t tx_offloads = 0)

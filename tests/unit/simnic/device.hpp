@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device over memory of the test's own, and a host that speaks to it descriptor by descriptor.
+// A device over the test's memory, and a host that drives it descriptor by descriptor.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a bad line did is what the receiver sees, frame by frame.
+// The line's counts of impairments equal the receiver's observations, frame by frame.
 #include "wire/impaired.hpp"
 
 #include <algorithm>

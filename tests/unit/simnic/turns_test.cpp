@@ -146,7 +146,7 @@ TEST(simnic_turns, others_poll_while_a_queue_is_drained) {
     EXPECT_TRUE(seen);
 }
 
-/// A fetch from nowhere never ends: the drain does.
+/// A fetch from an unmapped address never completes: the drain ends nevertheless.
 TEST(simnic_turns, a_drain_gives_up_on_a_ring_that_lies_nowhere) {
     two_queues t(0);
     t.l.device.exclusively([&] {

@@ -80,7 +80,7 @@ class link_routes : public neighbour_lab {
 TEST_F(link_routes, destinations_are_asked_for) {
     goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
     goes(west_port, south_port, 0x0a060007, 0x0a0004fe);  // a host's own route
-    // A longer route by a gateway is not the link's.
+    // A longer prefix with a gateway does not use the link route.
     offer(west_port, 0x0a090502);
     EXPECT_FALSE(knows("south", 0x0a090502));
     EXPECT_TRUE(knows("south", 0x0a000402));

@@ -234,7 +234,7 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
                                                                       : 300'000;
     frames_at_random random;
     const uint64_t seen = compare_bursts(random, frames);
-    // The test would be of nothing where plain took nothing, or all.
+    // The test would prove nothing if stage ip_fast took no packet, or all.
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
 }

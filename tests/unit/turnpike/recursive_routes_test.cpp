@@ -137,7 +137,7 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     all.push_back("10.51.0.0/16 via 10.0.2.2");
     apply(all);
     EXPECT_EQ(lab_.controller().groups().stores(), before);
-    // A longer prefix comes and goes.
+    // A longer prefix is added and removed.
     all.push_back("10.50.0.0/24 via 10.0.3.2");
     apply(all);
     each_goes(0x31);
@@ -280,7 +280,7 @@ TEST_F(recursive_routes, of_a_vrf) {
                  us(3)));
     lab_.settle();
     EXPECT_EQ(lab_.sent(3).size(), 1U) << "back by south";
-    // Red goes, and comes back with another way.
+    // VRF red is removed, and added with another route.
     const uint32_t in_use = lab_.controller().hops().in_use();
     std::string gone = far_away_with({"10.9.0.0/16 via 10.0.2.2 recursive"});
     for (const std::string part :

@@ -81,7 +81,7 @@ TEST(stage_clock, counts_instructions_less_those_of_looking) {
     EXPECT_EQ(m.sampled[0].instructions.read(), 640U);
     EXPECT_EQ(m.sampled[1].instructions.read(), 320U);
     EXPECT_EQ(m.sampled[1].packets.read(), 16U);
-    // Another event is on the counter meanwhile: no number is made of that.
+    // The counter has another event meanwhile: the interval gives no number.
     cpu.here = false;
     clock.mark(0, 32);
     cpu.here = true;

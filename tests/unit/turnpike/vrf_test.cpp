@@ -117,7 +117,7 @@ TEST_F(vrf, our_addresses_are_ours_in_theirs_only) {
 }
 
 TEST_F(vrf, changes_while_it_runs) {
-    // An interface goes to another VRF, with its neighbours.
+    // An interface moves to another VRF, with its neighbours.
     ASSERT_TRUE(lab_.apply(with("west, device: d0, vrf: red", "west, device: d0, vrf: blue")));
     EXPECT_EQ(v4(0, 0x0a090001).first, 0) << "blue has no route";
     EXPECT_EQ(v4(4, 0x0a090001, 0x0a000501, 10), (way{1, 0x11})) << "red is as it was";

@@ -251,7 +251,7 @@ class port {
     std::string device_;
 };
 
-/// A pool that is whole again at the test's end.
+/// A mempool that must be full again at the test's end.
 class xsk_port : public ::testing::Test {
   protected:
     void SetUp() override {

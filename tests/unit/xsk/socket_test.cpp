@@ -60,7 +60,7 @@ TEST_F(sockets, share_the_umem_of_the_same_memory) {
     auto second = socket::open(on("far"));
     ASSERT_TRUE(second.has_value()) << second.error().message();
     EXPECT_TRUE((*second)->shares());
-    // The first may go: the second stands for its UMEM.
+    // The first socket may be closed: the second keeps the UMEM registered.
     first->reset();
     auto third = socket::open(on("near"));
     ASSERT_TRUE(third.has_value()) << third.error().message();

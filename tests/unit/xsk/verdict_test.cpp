@@ -25,7 +25,7 @@ owned_fd open_socket() {
     return s;
 }
 
-/// A program on `near`, its filter, and a socket for queue 0, the one that test runs are on.
+/// A program on `near`, its filter, and a socket for queue 0, the queue of test runs.
 class running {
   public:
     running(unsigned ifindex, const std::string& filter_text, bool fragments = false) {
@@ -47,7 +47,7 @@ class running {
     }
 
     /// XDP_PASS, XDP_REDIRECT. linear_bytes: what the first buffer holds; 0: as the kernel likes.
-    /// A kernel that cannot do that gives nothing.
+    /// Returns no value where the kernel does not support it.
     std::optional<uint32_t> verdict(const byte_vector& frame, uint32_t linear_bytes = 0) {
         bpf_test_run_opts run{};
         run.sz = sizeof run;
