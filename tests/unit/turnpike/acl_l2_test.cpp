@@ -79,7 +79,7 @@ TEST(acl_l2, judges_reserved_frames_and_copies) {
     EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
 }
 
-/// The L2 list first: a frame passes both, or goes no further.
+/// The L2 list comes first: a frame is forwarded only if both lists permit it.
 TEST(acl_l2, beside_a_list_of_ip_packets) {
     const byte_vector udp_frame =
         ethernet(type4, ipv4({}, udp(counted(18))), station(2), station(1));

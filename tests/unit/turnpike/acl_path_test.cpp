@@ -180,7 +180,7 @@ const row rows[] = {
     {"dscp: 46", with_dscp(tcp6(1, 2), 46), true},
     {"dscp: 46", with_dscp(tcp6(1, 2), 45), false},
     {"dscp: 0", tcp6(1, 2), true},
-    // Later fragments have no ports and no ICMP type: only rules that ask for none match them.
+    // Later fragments have no ports and no ICMP type: only rules without these fields match them.
     {"protocol: udp", part4(2, more, udp_protocol, counted(16)), true},
     {"protocol: udp, destination_ports: 0-65535", part4(2, more, udp_protocol, counted(16)), false},
     {"protocol: udp, source_ports: 0", part4(2, 0, udp_protocol, counted(16)), false},

@@ -178,7 +178,7 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     const auto asked = said(solicitation);
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(asked[0].from, us_near);
-    // The link goes down and comes up: another try.
+    // The link goes down and up: duplicate address detection starts again.
     l.links(false);
     l.links(true);
     l.control(1001);
@@ -210,7 +210,7 @@ TEST_F(own_addresses, report_groups_from_no_address_before_they_are_ours) {
     EXPECT_EQ(again[0].from, us_near);
 }
 
-/// RFC 3810 section 6.2: at a random time, once, however many ask.
+/// RFC 3810 section 6.2: one report at a random time, for any number of queries.
 TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
     l.control(1001);
     said();

@@ -164,7 +164,7 @@ TEST_F(fragments, no_buffers) {
     EXPECT_EQ(lab_.dropped(drop_reason::fragment_memory), 1U);
 }
 
-/// A list judges the datagram, once, and not its pieces.
+/// A list classifies the datagram, once, and not its fragments.
 class judged_fragments : public fragments {
   protected:
     judged_fragments()

@@ -46,7 +46,7 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
     EXPECT_FALSE(d.acls.at("l")->default_permits);
     EXPECT_EQ(d.acls.at("l")->rules.size(), 4U) << "and turnpike's own";
     EXPECT_EQ(before.acls.at("l")->rules.size(), 2U) << "what shared it has it as it was";
-    // A list that is gone takes no rule; one that is new does.
+    // A deleted list takes no rule; a new list does.
     d = before;
     EXPECT_FALSE(edit(d, "[" + rule("add", "other", two) +
                              R"(, {"del": {"acl": {"name": "other"}}}, )" +

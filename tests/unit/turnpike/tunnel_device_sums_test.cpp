@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// Devices that can, in a port that asks them to or does not.
+/// Devices with UDP checksum offload, in a port that enables it or does not.
 class device_sums_lab {
   public:
     device_sums_lab(const std::string& of_up, const std::string& rest) {

@@ -161,7 +161,7 @@ TEST(tunnel, over_ipv6_with_checksums) {
     EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
     EXPECT_EQ(l.send(2, in_ipv6(summed(vxlan(f), v6_a, us6), up_mac, two_mac, v6_a))[0].size(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vtep), 1U);
-    // Behind an extension it takes the careful way.
+    // A packet with an extension header takes the slow path.
     const byte_vector hidden =
         ethernet(0x86dd,
                  ipv6({.next_header = 60, .source = two6, .destination = us6},

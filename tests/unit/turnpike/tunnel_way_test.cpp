@@ -114,7 +114,8 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
     for (const size_t p : {2U, 3U}) EXPECT_EQ(out[p].size(), 2U);
 }
 
-/// A tunnel whose packets go by the bridge that it is a member of comes to an end.
+/// A packet of a tunnel whose underlay is the bridge that it is a member of is dropped after a
+/// bounded number of passes.
 TEST(tunnel, in_itself_ends) {
     lab l(
         ports(1) + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +

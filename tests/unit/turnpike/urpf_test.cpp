@@ -136,7 +136,7 @@ TEST_F(urpf, packets_for_us) {
     EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
 }
 
-/// A list on the way in judges what the way back lets pass, by plain and by the careful stages.
+/// An ingress list classifies packets that pass uRPF, on the fast path and on the slow path.
 TEST_F(urpf, before_a_list) {
     apply(asks("strict", ", acl: {in: edge}") +
           "acl: [{name: edge, rules: [{name: first, action: permit, source: 10.1.0.0/16},"

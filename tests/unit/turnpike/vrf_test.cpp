@@ -131,7 +131,7 @@ TEST_F(vrf, changes_while_it_runs) {
     EXPECT_EQ(v4(2, 0x0a090001), (way{3, 0x39}));
     ASSERT_TRUE(lab_.apply(twice));
     EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
-    // Red goes, and comes again; its table's memory with it.
+    // VRF red is removed and added again, and the memory of its table with it.
     constexpr const char* without =
         "ports:\n"
         "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
@@ -149,7 +149,7 @@ TEST_F(vrf, changes_while_it_runs) {
 }
 
 TEST_F(vrf, our_own_messages_stay_in_theirs) {
-    // An echo request to us comes back by the VRF it came by.
+    // An echo reply from our address leaves by the VRF of its request.
     const auto echo = ipv4({.protocol = 1, .source = 0x0a000101, .destination = 0x0a0001fe},
                            icmp4(8, 0, counted(8)));
     EXPECT_EQ(way_of(0, echo), (way{0, 0x0a}));

@@ -149,7 +149,7 @@ TEST(workers, that_go_send_what_control_gave_them) {
     EXPECT_EQ(l.dropped(packet::drop_reason::port_down), 0U);
 }
 
-/// A list that is not replaced goes on counting by every worker, also by one that comes.
+/// A list that is not replaced keeps its counters over all workers, also over a new one.
 TEST(workers, that_come_count_for_lists_too) {
     const auto listed = [](const char* workers) {
         return "workers: " + std::string(workers) +
