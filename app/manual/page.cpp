@@ -6,7 +6,7 @@
 namespace turnpike::manual {
 namespace {
 
-/// When what pages say was last gone through.
+/// Date of the last review of all pages.
 constexpr std::string_view date = "2026-11-22";
 
 std::string escaped(std::string_view text) {

@@ -16,7 +16,7 @@ class page {
     void paragraph(std::string_view text);
     /// A usage: capital letters are values.
     void usage(std::string_view text);
-    /// What a usage means.
+    /// A usage line and its description.
     void item(std::string_view usage, std::string_view text);
     /// Lines as they are.
     void example(std::string_view lines);

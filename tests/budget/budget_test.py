@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a packet may cost, in instructions: instructions.json, for each path and ISA, held within 2 %.
+"""The cost of a packet in instructions: instructions.json, for each path and ISA, held within 2 %.
 
   budget_test.py PATH_BUDGET COMPILER            a test
-  budget_test.py PATH_BUDGET COMPILER --write    makes the file say what is
+  budget_test.py PATH_BUDGET COMPILER --write    writes the measured counts into the file
 
 Counted by callgrind over the real worker (path_budget.cpp): deterministic for one binary. Another compiler makes
 another binary, so the file is one compiler's. Valgrind knows no AVX-512.

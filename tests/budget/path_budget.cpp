@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The datapath's own work on recorded bursts, for an instruction counter: path-budget SIMD_BITS [--cycles]
-// The real worker between two rings, round by round, each with the same 32 packets, path after path. What is
-// to be counted is called measured_round; behind each path the counter is told to write what it has, and the
-// program says which path that was and how many packets came by. With --cycles it takes huge pages, goes many
-// more rounds and says TSC cycles a packet: of the tenth fastest of a hundred rounds, and the median.
+// The datapath's own work on recorded bursts, for an instruction counter: path-budget SIMD_BITS
+// [--cycles]
+// The real worker between two rings, round by round, each with the same 32 packets, path after
+// path. The counted function is measured_round; behind each path the program makes the counter dump
+// its counts, and prints the path and its number of packets. With --cycles it takes huge pages,
+// runs many more rounds and prints TSC cycles a packet: of the tenth fastest of a hundred rounds,
+// and the median.
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <sys/types.h>
@@ -48,8 +50,9 @@ struct workload {
     bool device_sums = false;                    ///< UDP checksums are the device's
 };
 
-/// What a worker reads of the kernel's page and the CPU's counter (control/measuring.cpp), on a page that says what the
-/// kernel's does: all of it but RDPMC, which neither valgrind nor every machine has.
+/// The kernel's page and the CPU's counter as a worker reads them (control/measuring.cpp), on a
+/// page with the contents of the kernel's: all of it but RDPMC, which neither valgrind nor every
+/// machine has.
 class page_counter : public counters::own_counter {
   public:
     page_counter() noexcept {
@@ -233,7 +236,7 @@ const std::map<std::string, workload> workloads = {
 
 [[gnu::noinline]] void measured_round(datapath::worker& w) { w.poll(); }
 
-/// The same packets again: what they were is written over what was made of them.
+/// Restores the same packets: overwrites processed packets with their original frames.
 void refill(path_lab& l, std::vector<rte_mbuf*>& packets, const std::vector<byte_vector>& frames,
             bool device_sums) {
     for (uint32_t i = 0; i < burst; ++i) {
@@ -275,7 +278,7 @@ void count(const std::string& name, const workload& what, const amount& much) {
         packets.push_back(l.packet_of(frames.back()));
     }
     std::vector<uint64_t> cycles;
-    CALLGRIND_START_INSTRUMENTATION;  // what comes before is not counted, and faster without
+    CALLGRIND_START_INSTRUMENTATION;  // setup is not counted, and runs faster without instrumentation
     CALLGRIND_ZERO_STATS;
     for (uint32_t round = 0; round < much.warm_rounds + much.rounds; ++round) {
         refill(l, packets, frames, what.device_sums);
@@ -285,7 +288,7 @@ void count(const std::string& name, const workload& what, const amount& much) {
         else
             measured_round(l.worker());
         if (round >= much.warm_rounds) cycles.push_back(rte_rdtsc_precise() - start);
-        l.worker().poll();  // sends what a round left
+        l.worker().poll();  // sends packets left from the last round
         for (uint32_t i = 0; i < burst; ++i) REQUIRE((packets[i] = l.take(1)) != nullptr);
     }
     CALLGRIND_DUMP_STATS_AT(name.c_str());

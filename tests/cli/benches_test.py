@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benches of single libraries as a user runs them, each with the least that it measures:
-benches_test.py NAME PROGRAM [TEST...]. What the numbers are is the machine's to say; that they are there is ours."""
+"""The benches of single libraries as a user runs them, each with its shortest measurement: benches_test.py NAME
+PROGRAM [TEST...]. The test requires that numbers are there; their values depend on the machine."""
 import json
 import pathlib
 import subprocess

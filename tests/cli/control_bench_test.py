@@ -18,7 +18,7 @@ CELLS = ["load/socket", "load/file", "replace/1000", "replace/12000", "add-del/1
 
 
 def run(*arguments):
-    """What it left in its temporary folder comes third."""
+    """Returns the finished process and the files left in its temporary folder."""
     with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=100, check=False,
                               env={**os.environ, "TMPDIR": folder})

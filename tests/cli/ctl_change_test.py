@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpikectl's commands that change, undo and save: what they ask of turnpike: ctl_change_test.py PROGRAM [TEST...]"""
+"""turnpikectl's commands that change, undo and save, and their requests to turnpike: ctl_change_test.py PROGRAM
+[TEST...]"""
 import json
 import os
 import pathlib
@@ -191,14 +192,14 @@ def test_save():
         assert output(server, "save", path) == f"saved as {path}\n"
         assert [r.get("from") for r in server.asked] == [None, 6]
         assert pathlib.Path(path).read_text(encoding="utf-8") == "# one\ntwo: ü\n"
-        # What is there is replaced whole, with its mode, and where a link leads to.
+        # An existing file is replaced as a whole and keeps its mode; a symbolic link is followed.
         os.chmod(path, 0o640)
         link = os.path.join(folder, "link.yaml")
         os.symlink(path, link)
         assert output(Server({"result": {"text": "x\n", "next": None}}), "save", link) == f"saved as {link}\n"
         assert os.path.islink(link) and pathlib.Path(path).read_text(encoding="utf-8") == "x\n"
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
-        # What is refused half-way leaves what was.
+        # A save that is refused half-way leaves the old contents.
         half = Server(pages[0], {"error": {"code": "EBUSY", "where": "from", "what": "begin anew"}})
         assert half.run("save", path).returncode == 1
         assert pathlib.Path(path).read_text(encoding="utf-8") == "x\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""turnpikectl as a user runs it, against a server that says what the test lets it: ctl_test.py PROGRAM [TEST...]"""
+"""turnpikectl as a user runs it, against a server with the test's replies: ctl_test.py PROGRAM [TEST...]"""
 import json
 import os
 import pathlib
@@ -37,7 +37,7 @@ def test_usage():
         done = run(*words)
         assert done.returncode == 2 and done.stdout == "", (words, done)
         assert done.stderr.startswith("turnpikectl: " + said), (words, done.stderr)
-    # Options stand anywhere; what is behind -- is none.
+    # Options are accepted anywhere; a word behind -- is not an option.
     for words in (("reload", "--timeout=0.2", "--socket", "/no/socket"), ("--socket=/no/socket", "check", "--", "--json")):
         assert "/no/socket" in run(*words).stderr or "--json: cannot be read" in run(*words).stderr, words
 
@@ -55,7 +55,7 @@ def test_help():
 
 
 def candidates(*words):
-    """{word: help} of what may be next; the last of the words is begun."""
+    """{word: help} of the candidates for the next word; the last of the words is incomplete."""
     done = run("complete", "--", *words)
     assert done.returncode == 0 and done.stderr == "", done
     return dict(line.split("\t") for line in done.stdout.splitlines())
@@ -96,7 +96,7 @@ def scripts(shell):
 
 
 def completed(terminal, typed):
-    """What a shell makes of words and a tab: it is told to print the line that it would run."""
+    """The line that a shell completes from words and a tab: a key binding prints it."""
     terminal.said = b""
     terminal.type(f"turnpikectl {typed}\t")
     terminal.hear(1)
@@ -283,7 +283,7 @@ def test_traces_and_explanations():
 
 
 def looks(since, rows, **more):
-    """Answers to `show`: one for each time in `since`, each with what `rows` makes of it."""
+    """Replies to `show`: one for each time in `since`, each with the rows of `rows` at that time."""
     return [{"result": {"since_s": at, "cleared": False, **more, **rows(at)}} for at in since]
 
 
@@ -387,7 +387,7 @@ def test_watch_gives_the_terminal_back():
         with terminal_of(Server(*looks((1,), many_drops), answer)) as terminal:
             assert terminal.end() == 3 and given_back(terminal), (answer, terminal.said[-60:])
             assert terminal.said.split(b"\x1b[?1049l")[1].decode().count(said) == 1, terminal.said
-    # q is heard while an answer is waited for.
+    # The key q works while a reply is pending.
     with terminal_of(Server(*looks((1,), many_drops), b"", {})) as terminal:
         terminal.wait_for("port39")
         begun = time.monotonic()
@@ -409,7 +409,7 @@ def test_watch_gives_the_terminal_back():
 
 
 def test_a_file_without_an_end_is_not_read_to_it():
-    """What does not fit a line is turnpike's to read, and to refuse."""
+    """A file beyond the maximum length of a line is left to turnpike, which reads and refuses it."""
     assert run("--socket", "/nowhere/control", "apply", "/dev/zero").returncode == 3
 
 

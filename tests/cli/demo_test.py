@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""devtools/demo, as somebody who sees turnpike for the first time: demo_test.py BUILD_FOLDER [TEST...]"""
+"""devtools/demo, as a first-time user runs it: demo_test.py BUILD_FOLDER [TEST...]"""
 import os
 import pathlib
 import re
@@ -21,7 +21,7 @@ DEMO = str(ROOT / "devtools/demo")
 def start(folder, *options):
     if os.geteuid() != 0:
         tap.skip("needs root, for network namespaces")
-    # A session of its own: an interrupt from a terminal goes to all of it.
+    # A new session: an interrupt from a terminal goes to its whole process group.
     return subprocess.Popen([DEMO, "--short", BUILD, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**os.environ, "TMPDIR": folder}, start_new_session=True)
 

@@ -18,7 +18,8 @@ PROGRAM = sys.argv.pop(1)
 CONTRARY = sys.argv.pop(1)
 TESTS = ("LAT_RD", "LAT_WRRD", "BW_RD", "BW_WR", "BW_RDWR")
 MEMORY = ("--no-huge", "-m", "256", "--no-pci")
-# What an engine that copies can say of each of the paper's tests; one that fills writes without reading.
+# Results possible with an engine that copies, for each of the paper's tests; and with one that fills writes without
+# reading.
 COPIES = {"LAT_RD": "upper_bound", "LAT_WRRD": "upper_bound", "BW_RD": "lower_bound", "BW_WR": "lower_bound", "BW_RDWR": "measured"}
 FILLS = {**COPIES, "BW_WR": "measured"}
 

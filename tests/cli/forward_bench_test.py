@@ -26,7 +26,7 @@ SHORT = ("--json", "--quick", "--rounds", "1", "--seconds", "0.1")
 
 
 class Run:
-    """The bench in a temporary folder of its own, so that what it leaves there is seen."""
+    """The bench in a separate temporary folder, so that the test sees the files left there."""
 
     def __init__(self, *arguments, **environment):
         self.folder = tempfile.TemporaryDirectory(prefix="turnpike-test-")
@@ -61,7 +61,7 @@ def needs_a_machine():
 
 
 def our_priority():
-    """Of the session's scheduling group, which children share until they have a session of their own."""
+    """The session's scheduling group, which children share until they start a session."""
     try:
         return pathlib.Path("/proc/self/autogroup").read_text("utf-8")
     except OSError:
@@ -139,7 +139,7 @@ def test_cells_and_summary():
     assert summary["patch_vs_testpmd_mac"] == expected, summary
     assert summary["ip4_full_vs_l3fwd_fib"] is None, summary
     assert "was not measured" in summary["why"]["ip4_full_vs_l3fwd_fib"]
-    # What there is nothing of says so.
+    # A cell without a measurement has its reason.
     assert cells["patch/64/vpp-patch"]["why"] == "no --vpp PREFIX given" and cells["patch/64/vpp-patch"]["mpps"] is None
     expected = cells["bridge_3125/64/turnpike"]["cpp_wall"] / cells["patch/64/turnpike"]["cpp_wall"]
     assert summary["bridge_vs_patch"] == expected, summary
@@ -182,7 +182,7 @@ def test_a_peer_that_is_missing_or_fails_is_named():
 
 
 def interrupted(number):
-    """A run that is signalled while it measures: its exit code, what it leaves."""
+    """A run that is signalled while it measures: its exit code and leftovers."""
     needs_a_machine()
     run = Run("--json", "--quick", "--seconds", "30", "--only", "^patch/64/(turnpike|testpmd-mac)")
     wait_until(lambda: len(run.forwarders()) == 2, "both forwarders", 30)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""devtools/leftovers names what a run leaves behind, kind by kind, and nothing else."""
+"""devtools/leftovers names leftovers of a run, kind by kind, and nothing else."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ PROGRAM = os.path.join(os.path.dirname(__file__), "../../devtools/leftovers")
 
 
 def named(leave):
-    """What is said after `leave` has run, in namespaces of this test's own; leave() returns how to undo it."""
+    """The output after `leave` has run, in namespaces of this test; leave() returns how to undo it."""
     with tempfile.TemporaryDirectory() as ours, tempfile.NamedTemporaryFile() as before:
         environment = {**os.environ, "TMPDIR": ours, "TURNPIKE_RUN": f"leftovers-test-{os.getpid()}"}
         subprocess.run([PROGRAM, "look", before.name], check=True, env=environment)

@@ -16,7 +16,7 @@ PROGRAMS = {f"/usr/local/bin/{name} ": os.path.abspath(sys.argv.pop(1)) + " " fo
 
 
 def verified(text):
-    """What `systemd-analyze verify` says of a unit; the programs are where the build has them."""
+    """The output of `systemd-analyze verify` for a unit, with the paths of the build's programs."""
     if shutil.which("systemd-analyze") is None:
         tap.skip("systemd-analyze (package systemd) is not installed")
     for installed, built in PROGRAMS.items():

@@ -41,7 +41,7 @@ for test in %s; do echo >"$4/app/$test"; done
 
 
 def setup(**environment):
-    """(exit code, output, the calls of apt-get, the fetched headers) in a tree of its own."""
+    """(exit code, output, the calls of apt-get, the fetched headers) of devtools/setup in a separate tree."""
     with tempfile.TemporaryDirectory() as folder:
         bin_, tree = pathlib.Path(folder, "bin"), pathlib.Path(folder, "tree")
         (tree / "devtools").mkdir(parents=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judges of a test run, devtools/retry and devtools/tally, over real `meson test` runs of small projects: what is
-final, what is tried again, what may be missing, and what is not judged."""
+"""The judges of a test run, devtools/retry and devtools/tally, over real `meson test` runs of small projects: final
+failures, repeated tests, missing tests, and tests that are not judged."""
 import functools
 import os
 import pathlib
@@ -17,7 +17,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, os.path.join(TOP, "devtools"))
 import flakes  # noqa: E402
 
-# A test script: `cases` is the body of its test functions; count(NAME) says how often it was called over all runs.
+# A test script: `cases` is the body of its test functions; count(NAME) returns the number of its calls over all runs.
 SCRIPT = """#!/usr/bin/python3
 import os, signal, subprocess, sys
 sys.path.insert(0, "{top}/tests")

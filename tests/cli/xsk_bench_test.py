@@ -38,7 +38,7 @@ def test_every_contestant_forwards_and_nothing_is_left():
         printed = json.loads(done.stdout)
         if all(c["mpps"] is not None for c in printed["cells"]):
             break
-        # A cell whose generator had no core to itself is null, and says so.
+        # A cell whose generator had no core to itself is null, with a reason.
         assert all(c["why"] for c in printed["cells"] if c["mpps"] is None), printed["cells"]
     else:
         tap.skip("the machine gave the generator no core to itself, three times")
@@ -50,7 +50,7 @@ def test_every_contestant_forwards_and_nothing_is_left():
         assert cell["app"] == "turnpike" and cell["frame_bytes"] == 64
         assert cell["mpps"] > 0, cell
         machine.judge(cell["mpps"] < 1.05 * cell["offered_mpps"], f"more than offered: {cell}")
-        # Which is more says how busy the machine is, and the kernel tells them apart by its ticks.
+        # Their ratio depends on the machine's load, and the kernel splits them by its ticks: only the sum is checked.
         assert cell["kernel_cycles"] >= 0 and cell["cycles"] >= 0, cell
         assert cell["kernel_cycles"] + cell["cycles"] > 0, cell
     for mode in ("driver", "skb"):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// First byte even: the rest is a rule file; what parses is built and explained. Odd: sequences of
-// add and remove, 12 bytes an operation, and keys of the rules against a linear scan.
+// First byte even: the rest is a rule file; a file that parses is built and explained. Odd:
+// sequences of add and remove, 12 bytes an operation, and keys of the rules against a linear scan.
 #include <cstdlib>
 
 #include "acl/rule_file.hpp"

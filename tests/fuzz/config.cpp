@@ -16,7 +16,7 @@ void check_complaint(const error& e) {
     REQUIRE(!e.text.empty());
 }
 
-/// What the datapath and control rely on without asking again, here and below.
+/// Invariants that the datapath and control rely on without another check, here and below.
 void check_list(const state::acl_list& l) {
     REQUIRE(l.categories == 1 || (l.categories % 4 == 0 && l.categories <= acl::max_categories));
     REQUIRE(!l.rules.empty() && l.rules[0].action == state::acl_action::deny);
@@ -79,7 +79,7 @@ void check_state(const state::desired& m) {
             REQUIRE(m.interfaces.at(member.port).bridge == name);
     check_routes(m, m.routes);
     for (const auto& [name, v] : m.vrfs) check_routes(m, v.routes);
-    // What is the same makes no change.
+    // Equal configurations have no differences.
     REQUIRE(state::diff(m, m)->empty());
     const auto written = load_text(to_yaml(m), "fuzz.yaml");
     REQUIRE(written.has_value());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sequences of add, remove and lookup against a plain binary trie, both families.
 // An operation is 8 bytes: kind, length, 4 address bytes, 2 of next hop.
-// Making a table takes as long as a thousand inputs, so inputs share one per family, which each empties
-// behind it: what fails may need the inputs before it (run the corpus, in order).
+// Making a table takes as long as a thousand inputs, so inputs share one per family, which each
+// input empties at its end: a failure may need the inputs before it (run the corpus, in order).
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

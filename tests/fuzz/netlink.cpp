@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bytes -> a datagram of the kernel's -> messages.
 //
-// What must hold: nothing outside of the bytes is read (the sanitizers' part), prefixes and weights are ones
-// that can be, what is refused is named, and who reads twice reads the same.
+// Invariants: nothing outside of the bytes is read (the sanitizers' part), prefixes and weights are
+// valid, each refusal has a name, and a second parse gives the same result.
 #include <array>
 #include <cstring>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes -> first segment and rest -> parse -> every function that takes what parse says.
+// Bytes -> first segment and rest -> parse -> every function that takes a parse result.
 //
-//   | 2 first segment's length | 2 room for what is written | frame ... |
+//   | 2 first segment's length | 2 room for output | frame ... |
 //
 // Every buffer is a heap block of exactly its size, so that ASan sees any byte too many.
 #include <memory>
@@ -37,7 +37,7 @@ parsed parse_whole(std::span<const uint8_t> frame) {
     return p;
 }
 
-/// As the datapath does it: the first segment, then at most one gathering.
+/// Parses as the datapath does: the first segment, then at most one linearization.
 parsed parse_split(std::span<const uint8_t> frame, size_t first_bytes) {
     const auto bytes = static_cast<uint32_t>(frame.size());
     const block first(frame.first(first_bytes));
@@ -73,7 +73,7 @@ void report_errors(std::span<const uint8_t> frame, const parsed& p, size_t room)
     REQUIRE(n <= room);
     if (n == 0) return;
     REQUIRE(may_report(frame, p, error));
-    // What we send is sound, and nobody may report it in turn.
+    // Originated ICMP errors are well-formed, and no ICMP error may be sent about them.
     block sent(sizeof(ethernet_header) + n);
     write_ethernet(view<ethernet_header>(sent.bytes.data()), our_mac, our_mac,
                    p.is_ipv4() ? ether_type_ipv4 : ether_type_ipv6);

@@ -6,8 +6,8 @@
 //   flags   1 the port, 2 segments are heap blocks of exactly their size, 4 time passes afterwards,
 //           8 MAC address and checksums are made right first: the fuzzer cannot
 //
-// What must hold after each input: every packet has one fate, every mbuf is back, and what was sent
-// is sound: a packet that came in with one hop less, or a message of our own.
+// Invariants after each input: every packet has one fate, every mbuf is back, and each sent packet
+// is sound: a received packet with its hop limit decremented, or an originated message.
 
 #include "exact_segment.hpp"
 #include "lib/path_lab.hpp"
@@ -75,7 +75,7 @@ class lab : public test::path_lab {
             data += 5 + bytes;
             size -= 5 + bytes;
         }
-        // Until nobody waits for an answer any more.
+        // Until no neighbour entry waits for a reply any more.
         for (int i = 0; i < 5; ++i) {
             now_ms_ += 1000;
             settle();
@@ -86,7 +86,7 @@ class lab : public test::path_lab {
     }
 
   private:
-    /// Both hosts have asked for the router, so it knows them.
+    /// Both hosts have sent a request to the router, which learns their entries from it.
     void send_gratuitous_arp_and_na() {
         for (uint16_t i = 0; i < ports; ++i) {
             const auto third = static_cast<uint32_t>(i + 1);
@@ -128,7 +128,8 @@ class lab : public test::path_lab {
         }
     }
 
-    /// A frame in segments of `first` and then `others` bytes (0: as long as fits).
+    /// A frame in a segment of `first` bytes and further ones of `others` bytes (0: as long as
+    /// fits).
     rte_mbuf* chain(std::span<const uint8_t> frame, uint8_t first, uint8_t others, bool exact) {
         rte_mbuf *head = nullptr, *tail = nullptr;
         size_t at = 0;
@@ -228,8 +229,9 @@ class lab : public test::path_lab {
             REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
             return;
         }
-        // Duplicate address detection asks from nobody's address (RFC 4862 section 5.4.2), and groups are
-        // reported from it until our own is ours (RFC 3810 section 5.2.13), behind a router alert.
+        // Duplicate address detection sends from the unspecified address (RFC 4862 section 5.4.2),
+        // and so do reports of groups until an address is valid (RFC 3810 section 5.2.13), behind a
+        // router alert.
         if (ip.source == packet::ipv6_unspecified) {
             constexpr size_t alert_bytes = 8;
             constexpr uint8_t mld1_report = 131, mld2_report = 143;

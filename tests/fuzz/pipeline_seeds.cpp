@@ -9,7 +9,7 @@
 using turnpike::test::be;
 using turnpike::test::byte_vector;
 
-/// As fuzz-pipeline reads it.
+/// A record in the format that fuzz-pipeline reads.
 static byte_vector framed(uint8_t flags, uint8_t first, uint8_t others, const byte_vector& frame) {
     byte_vector out{flags};
     for (const byte_vector& part :

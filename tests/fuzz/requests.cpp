@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes -> what a client sends, in parts -> the control socket's lines and a router's requests.
+// Bytes -> a client's stream, in parts -> the control socket's lines and a router's requests.
 //
 //   | part's length | all bytes, in parts of that ... |
 //
-// What must hold: the greeting, then one line of JSON for each that was sent, with a result or an error
-// that says what and which; the client is gone in the end. Whatever has changed then is a state that can be,
-// is read as the same when it was written, and can be changed back, with all tables as they were.
+// Invariants: the greeting, then one line of JSON for each line sent, with a result or an error
+// that has a code and a text; the client is disconnected in the end. A changed state is valid, is
+// read back as the same when it was written, and can be changed back, with all tables as they were.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -138,7 +138,7 @@ class asked {
     test::path_lab lab_;
     const std::shared_ptr<const state::desired> first_;
     const std::array<uint64_t, 3> books_;
-    std::optional<control::requests> requests_;  ///< those of an input
+    std::optional<control::requests> requests_;  ///< the requests of an input
     sources::line_socket socket_;
     size_t lines_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL for targets that run the real controller: memory of its own, no files, no devices.
+// EAL for targets that run the real controller: private memory, no files, no devices.
 #pragma once
 
 #include <rte_eal.h>
@@ -10,7 +10,7 @@
 
 namespace turnpike::test {
 
-/// Once a process, before the first input.
+/// Called once per process, before the first input.
 inline void start_eal() {
     static char words[][16] = {"fuzz", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry",
                                "-m",   "400",       "--lcores",    "(0-2)@0",  "--log-level=4"};

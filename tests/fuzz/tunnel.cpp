@@ -7,10 +7,10 @@
 //           32 to the tunnels' group, 64 a question who is in it: IGMP, or MLD; 128 control's clock goes on by a second
 //   bytes   UDP's header, whose port is made VXLAN's, and all behind it; or the question
 //
-// What must hold after each input: every packet has one fate, every mbuf is back, what leaves by the underlay is a sound
-// packet of a tunnel, and what leaves the bridge is a frame that was in a tunnel, or control's answer to a question that
-// came in just now, in the name of a station that said before that it has the address (neigh_suppress); such a question
-// goes into no tunnel.
+// Invariants after each input: every packet has one fate, every mbuf is back, packets sent by the
+// underlay are sound packets of a tunnel, and frames sent by the bridge are frames decapsulated
+// from a tunnel, or control's reply to a request of this input, on behalf of a station that
+// announced the address before (neigh_suppress); such a request goes into no tunnel.
 
 #include "exact_segment.hpp"
 #include "lib/path_lab.hpp"
@@ -174,7 +174,8 @@ class lab : public test::path_lab {
     static bool has(std::span<const uint8_t> in, std::span<const uint8_t> what) {
         return std::search(in.begin(), in.end(), what.begin(), what.end()) != in.end();
     }
-    /// Whoever is named said so, by a packet of this input, and is asked for by the last one, by who gets the answer.
+    /// The reply's MAC and IP address are from a packet of this input, and its target and
+    /// destination from the last one, the request.
     void check_answer(const byte_vector& frame) const {
         constexpr size_t l2 = 18;  // lan sends with tags
         const byte_vector& asked = given_.back();
@@ -203,7 +204,7 @@ class lab : public test::path_lab {
             return has(said, address) && has(said, mac);
         }));
     }
-    /// ARP, neighbour discovery, ICMP and reports of groups of ours aside.
+    /// Other than ARP, neighbour discovery, ICMP and originated group membership reports.
     static bool is_tunnelled(const byte_vector& frame) {
         REQUIRE(frame.size() >= 14);
         const auto type = load_be<uint16_t>(&frame[12]);
@@ -231,8 +232,8 @@ class lab : public test::path_lab {
     }
 
     std::vector<byte_vector>
-        given_;                      ///< of this input: frames of the bridge, and what is behind IP
-    bool from_lan_ = false;          ///< the last of them
+        given_;              ///< of this input: frames of the bridge, and inner packets behind IP
+    bool from_lan_ = false;  ///< the last of them
     uint64_t look_ms_ = 1ULL << 40;  ///< later than the lab's clock: each look is the next one
 };
 

@@ -70,14 +70,14 @@ std::vector<byte_vector> inputs() {
         in_tunnel(over_ipv6 | summed | exact, 100, hello6, 80) +
             step(from_lan | exact, in_vlan(6, question6), 50) +
             step(from_lan | exact, in_vlan(6, question6)),
-        // Of a trunk in a tunnel; and in another VLAN nobody knows him.
+        // A station of a trunk in a tunnel; in another VLAN it has no entry.
         in_tunnel(summed, 200, in_vlan(9, hello)) + step(from_lan, in_vlan(9, question)) + asks,
-        // What is no question; and one from a tunnel, for who is behind the port.
+        // An ARP request that is not suppressed; and one from a tunnel, for a host behind the port.
         in_tunnel(summed, 100, hello) + step(from_lan, in_vlan(4, says(1, here, 0, there4))) +
             step(from_lan, in_vlan(4, says(1, here, here4, here4))) +
             in_tunnel(summed, 100, says(1, there, there4, here4)),
         in_tunnel(over_ipv6 | summed, 100, hello6) + step(from_lan, in_vlan(6, probe6)),
-        // He is heard behind the port, which he then has moved to.
+        // The station is learnt behind the port, to which it then has moved.
         in_tunnel(summed, 100, hello) + step(from_lan, in_vlan(4, hello)) + asks,
     };
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `meson install` puts down is whole: a user builds our examples against it with pkg-config."""
+"""The files of `meson install` are complete: a user builds our examples against them with pkg-config."""
 import glob
 import json
 import os
@@ -31,7 +31,7 @@ def environment(**more):
 
 
 def flags(*names):
-    """Of ours, as they stand below another root, and of DPDK, which is where it says that it is."""
+    """Compiler flags of our libraries below another root, and of DPDK in its installed place."""
     ours = run("pkg-config", "--define-prefix", "--cflags", "--libs", *names, env=environment())
     return [*ours.split(), *run("pkg-config", "--cflags", "--libs", "libdpdk").split()]
 
@@ -80,7 +80,7 @@ def test_libraries_find_each_other():
 
 
 def test_pkg_config_follows_the_prefix_and_the_sysroot():
-    """A folder that somebody copied elsewhere, and the root of another machine's file system."""
+    """A copied installation folder, and the root of another machine's file system."""
     libraries = os.path.dirname(shared_libraries()[0])
     for room in os.listdir(f"{PREFIX}/include/turnpike"):
         for how, env in ((["--define-prefix"], environment()),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests name: tests_test.py BUILD_FOLDER [TEST...]"""
+"""Names that tests must contain: tests_test.py BUILD_FOLDER [TEST...]"""
 import collections
 import json
 import pathlib

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// With EAL: the C layer beside rte_acl: the same rules, the same headers, the same answers, for
-// layouts of every kind; and what rte_acl takes that keys cannot hold is refused.
+// With EAL: the C layer beside rte_acl: the same rules, the same headers, the same results, for
+// layouts of every kind; and rte_acl's rules that keys cannot hold are refused.
 #include <gtest/gtest.h>
 #include <rte_acl.h>
 #include <rte_eal.h>

@@ -35,7 +35,7 @@ class test_random {
     std::mt19937 engine_;
 };
 
-/// What a C caller can pass and C++ cannot say.
+/// An enum value outside of its range, as a C caller can pass it.
 template <class Enum>
 Enum from_int(int value) {
     Enum out;

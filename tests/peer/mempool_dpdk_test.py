@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's own tests of mempools and mbufs with our mempool handler, beside ring_mp_mc in the same run: what fails
-with ours alone is ours."""
+"""DPDK's own tests of mempools and mbufs with our mempool handler, beside ring_mp_mc in the same run: a failure with
+our handler alone is ours."""
 import os
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from lib import tap  # noqa: E402
 from lib.testpmd import peer_environment  # noqa: E402
 
 HANDLERS = ("ring_mp_mc", "cache_aware")
-# mempool_perf_autotest has 720 cells of 5 seconds by the TSC's rate; told a small one, it does them all.
+# mempool_perf_autotest has 720 cells of 5 seconds by the TSC's rate; with a small rate given, it runs them all.
 SHORT_SECONDS = "#include <stdint.h>\nuint64_t rte_get_tsc_hz(void) { return 1000000; }\n"
 
 
@@ -27,7 +27,7 @@ def command(handler):
 
 
 def run(handler, test, seconds, environment):
-    """All that it said, and whether it came to its end by itself."""
+    """Returns the whole output, and whether the program ended by itself."""
     process = subprocess.Popen(command(handler), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True,
                                env={**peer_environment(), **environment})

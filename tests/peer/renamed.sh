@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# DPDK's source INPUT with FROM renamed to TO, as a user would point a program at ours.
+# DPDK's source INPUT with FROM renamed to TO, as a user would port a program to our API.
 #   renamed.sh FROM TO INPUT OUTPUT
 set -eu
 upper() { printf %s "$1" | tr '[:lower:]' '[:upper:]'; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plug-in under a forwarding loop, with EAL: what the device counted is what lib/pcie models, and no
+// The plug-in under a forwarding loop, with EAL: the device's counts equal lib/pcie's model, and no
 // buffer is lost over restarts.
 #include "pcie/cost.hpp"
 #include "peer/simnic_port.hpp"
@@ -75,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 class restart : public ::testing::TestWithParam<const char*> {};
 
-/// What a restart leaks is no matter of addresses: with virtual ones a tenth, but with TURNPIKE_LONG.
+/// A leak does not depend on the IOVA mode: a tenth of the restarts in VA mode, unless
+/// TURNPIKE_LONG is set.
 int restarts() {
     const char* const mode = std::getenv("SIMNIC_TEST_IOVA");
     const bool again = mode != nullptr && std::string_view(mode) == "--iova-mode=va";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames longer than a buffer, what cannot be sent, and when frames came.
+// Frames longer than a buffer, frames that cannot be sent, and receive timestamps.
 #include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
 
@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(all, scattered,
 TEST(scattered, wait_for_all_the_buffers_they_take) {
     test::port b(jumbo("ixgbe", ",rate=50k"));
     b.start();
-    // The host keeps what it gets until the pool is empty: then frames are missed, none is cut.
+    // The host keeps received frames until the pool is empty: then frames are missed, none is
+    // truncated.
     std::vector<rte_mbuf*> kept;
     for (int idle = 0; idle < 10'000; ++idle) {
         rte_mbuf* m[burst];

@@ -15,7 +15,7 @@ TEST(offloads, sends_segments_and_inserts_checksums) {
                   .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
                                  RTE_ETH_TX_OFFLOAD_UDP_CKSUM});
     b.start();
-    // A generated frame, cut in three, its checksums destroyed.
+    // A generated frame in three segments, with wrong checksums.
     rte_mbuf* got[1];
     while (rte_eth_rx_burst(b.id(), 0, got, 1) == 0) {
     }
@@ -62,7 +62,7 @@ TEST(offloads, verifies_checksums_where_asked) {
     }
 }
 
-/// A generated frame goes out of one port, as `prepare` makes it, and comes in at another.
+/// Sends a generated frame, changed by `prepare`, by one port, and receives it at another.
 class over_a_cable {
   public:
     explicit over_a_cable(uint64_t rx_offloads, uint64_t tx_offloads = 0)
@@ -97,7 +97,7 @@ class over_a_cable {
     rte_mbuf* got_ = nullptr;
 };
 
-/// How the other end judges a frame with a byte hurt.
+/// The verdict of the receiver on a frame with a damaged byte.
 uint64_t judged(size_t hurt_at) {
     over_a_cable cable(RTE_ETH_RX_OFFLOAD_CHECKSUM);
     const rte_mbuf* got = cable.carry([hurt_at](rte_mbuf* m) {
@@ -112,7 +112,8 @@ TEST(offloads, tells_bad_checksums) {
     EXPECT_EQ(judged(100), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD) << "payload";
 }
 
-/// As a sender leaves it to the device: with the pseudo-header's sum in the field, and of any length.
+/// A frame prepared for checksum offload: with the pseudo-header's sum in the field, and of any
+/// length.
 TEST(offloads, inserts_udp_checksums_over_ipv6) {
     over_a_cable cable(RTE_ETH_RX_OFFLOAD_UDP_CKSUM, RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
     for (const uint16_t payload : {uint16_t{9}, uint16_t{40}, uint16_t{61}}) {
@@ -167,7 +168,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     };
     constexpr uint64_t good = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     constexpr uint64_t taken_out = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
-    // By the sender's device in, by the receiver's out.
+    // Inserted by the sender's device, stripped by the receiver's.
     const rte_mbuf* got = cable.carry([&](rte_mbuf* m) {
         keep(m);
         m->ol_flags |= RTE_MBUF_F_TX_VLAN;
@@ -179,7 +180,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     EXPECT_EQ(got->packet_type,
               uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP});
     EXPECT_TRUE(same(got));
-    // Of two tags the outer one goes.
+    // VLAN stripping removes the outer of two tags.
     got = cable.carry([&](rte_mbuf* m) {
         tag(m, RTE_ETHER_TYPE_VLAN, 7);
         keep(m);
@@ -200,7 +201,7 @@ TEST(vlan, is_taken_out_and_put_in) {
     EXPECT_EQ(got->ol_flags, taken_out);
     EXPECT_EQ(got->packet_type, uint32_t{RTE_PTYPE_L2_ETHER_ARP});
     EXPECT_TRUE(same(got));
-    // No tag, nothing to take out.
+    // A frame without a tag is not changed.
     got = cable.carry(keep);
     ASSERT_NE(got, nullptr);
     EXPECT_EQ(got->ol_flags, good);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open vSwitch with DPDK, started by hand in a folder of its own, switches between two simnics."""
+"""Open vSwitch with DPDK, started by hand in a separate folder, switches between two simnics."""
 import os
 import shutil
 import subprocess
@@ -81,7 +81,7 @@ class Switch:
         return [self.telemetry.ask(f"/ethdev/xstats,{port}") for port in range(2)]
 
     def wait_for_frames(self, frames):
-        """What each port counted while each got so many frames back."""
+        """The counts of each port while each received so many frames back."""
         before, after = self.counts(), []
 
         def enough():
@@ -112,7 +112,7 @@ class Switch:
 
 
 def check(switch):
-    # What came before there was a flow, or was flooded, is not this path's.
+    # Frames before the first flow, and flooded frames, did not take this path.
     switch.wait_for_frames(1_000)
     for port in switch.wait_for_frames(20_000):
         bad = unclean(port)

@@ -45,7 +45,7 @@ struct port_settings {
     bool promiscuous = true;
 };
 
-/// One simnic, received from and sent to.
+/// One simnic, with helpers to receive and send.
 class port {
   public:
     explicit port(const port_settings& s) : s_(s) {
@@ -72,7 +72,7 @@ class port {
         EXPECT_EQ(rte_vdev_uninit(s_.name.c_str()), 0);
     }
 
-    /// While stopped; queues that are there are released and set up anew.
+    /// Called while stopped; existing queues are released and set up anew.
     void configure(uint16_t queues) {
         rte_eth_conf conf{};
         conf.txmode.offloads = s_.tx_offloads;
@@ -132,7 +132,7 @@ class port {
     [[nodiscard]] rte_mempool* pool() const { return pool_; }
 
   private:
-    /// Buffers for the largest frames, each of which begins where a page does.
+    /// Buffers for the largest frames, each of which begins at a page boundary.
     rte_mempool* pool_of_pages() const {
         constexpr uint32_t before = 64 + sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM, object = 4 * 4096;
         constexpr uint32_t to_page = 4096 - before % 4096;

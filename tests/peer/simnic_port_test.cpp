@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ethdev asks of the plug-in: filters, thresholds, queues, RSS, statistics, settings.
+// ethdev's calls to the plug-in: filters, thresholds, queues, RSS, statistics, settings.
 #include <rte_thash.h>
 
 #include <cstring>
@@ -54,7 +54,7 @@ uint16_t link_of(const test::port& b) {
     return link.link_status;
 }
 
-/// What comes until nothing has come for a while, and at most one more burst than the ring has room.
+/// Receives until no frame has come for a while, and at most one more burst than the ring has room.
 std::vector<rte_mbuf*> take_left(const test::port& b) {
     std::vector<rte_mbuf*> left;
     for (uint32_t idle = 0; idle < 100'000 && left.size() <= ring; ++idle) {
@@ -163,8 +163,8 @@ TEST(queues, share_the_flows_and_lose_nothing) {
     }
     EXPECT_EQ(received, counts["rx_good_packets"]);
     EXPECT_EQ(counts["gen_received"], sent);
-    // Queues overtake each other, so frames come back out of order, and what still waits in one may
-    // seem lost.
+    // Queues overtake each other, so frames come back out of order, and frames still waiting in one
+    // may seem lost.
     EXPECT_LE(counts["gen_lost"], received - sent);
     for (const char* bad : {"gen_duplicated", "gen_damaged", "rx_missed_errors",
                             "fault_translation", "fault_descriptor", "fault_tail"})

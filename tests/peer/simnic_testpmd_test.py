@@ -36,7 +36,8 @@ def check_forwarded(counts):
     for here, there in (counts, reversed(counts)):
         check_clean(here, FAULTS + DIRTY)
         assert here["rx_good_packets"] > 10_000, here
-        # What testpmd had in hand when it stopped is not lost: it was sent; what it had not taken stays.
+        # Frames that testpmd had received when it stopped are not lost: it sent them; frames in its RX ring stay
+        # there.
         left = there["rx_good_packets"] - here["gen_received"]
         assert 0 <= left <= 1024, (left, here)
         assert here["tx_good_packets"] == here["gen_received"]
@@ -83,7 +84,7 @@ def test_several_queues():
     for here in forward("io", "l3flows=1000", options=["--rxq=4", "--txq=4"]):
         check_clean(here, FAULTS + ("gen_duplicated", "gen_damaged", "gen_foreign"))
         assert here["gen_received"] > 10_000, here
-        assert here["gen_lost"] <= 4 * 1024, here  # what still waits in a queue
+        assert here["gen_lost"] <= 4 * 1024, here  # frames that wait in a queue
         for queue in range(4):
             assert here[f"rx_q{queue}_packets"] > here["rx_good_packets"] / 8, here
             assert here[f"tx_q{queue}_packets"] > 0, here
@@ -115,7 +116,7 @@ def test_external_memory():
 
 
 def test_the_device_on_a_thread():
-    """The device's own thread, on a machine where others want the CPU too: a slow wire, big rings."""
+    """The device's own thread, on a machine with other busy processes: a slow wire, big rings."""
     devices = [f"net_simnic{i},wire=gen,rate=20k,engine=thread" for i in range(2)]
     with Testpmd(devices, "io", ["--rxd=4096", "--txd=4096"]) as pmd:
         pmd.say("start")
@@ -156,7 +157,7 @@ def test_txonly_and_flowgen_over_a_cable():
         for here, there in ((one, other), (other, one)):
             check_clean(here, ("fault_translation", "fault_descriptor", "fault_tail", "tx_errors"))
             assert here["tx_good_packets"] > 1000, here
-            # What was sent was received, waits in the cable, or was lost where the host did not take it.
+            # Each sent frame was received, waits in the cable, or was lost where the host did not receive it.
             assert there["rx_good_packets"] + there["wire_fifo_lost"] <= here["tx_good_packets"]
             # a FIFO of 1 MB holds at most 1 MB / 72 frames of 64 bytes
             assert here["tx_good_packets"] - there["rx_good_packets"] - there["wire_fifo_lost"] <= 15_000

@@ -13,7 +13,7 @@ namespace {
 
 using test::burst;
 
-/// Forwards until nothing more has come in a poll, so that nothing is on its way.
+/// Forwards until a poll receives nothing, so that no frame is in flight.
 void forward_all_due(const test::port& b) {
     rte_mbuf* m[burst];
     for (uint16_t n = burst; n == burst;) {

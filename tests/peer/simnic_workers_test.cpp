@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two workers, a queue each: the device deals out evenly, serves both, and two do what one cannot.
+// Two workers, a queue each: the device deals out evenly, serves both, and two workers forward a
+// rate that one cannot.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -37,7 +38,7 @@ std::map<std::string, double> forwarded(const job& j) {
                 sent += rte_eth_tx_burst(b.id(), queue, m + sent, static_cast<uint16_t>(n - sent));
             done[queue] += n;
             all += n;
-            // Busy without a CPU: what others do on this machine is not what is compared.
+            // Busy without a CPU: other processes of this machine must not affect the comparison.
             if (j.busy.count() != 0) std::this_thread::sleep_for(j.busy);
         }
     };
@@ -46,7 +47,7 @@ std::map<std::string, double> forwarded(const job& j) {
     work(0);
     for (auto& t : others) t.join();
     const std::chrono::duration<double> took = clock::now() - start;
-    b.stop();  // sends what was posted
+    b.stop();  // sends posted frames
     auto c = b.xstats();
     for (uint16_t q = 0; q < j.workers; ++q)
         c["worker_" + std::to_string(q)] = static_cast<double>(done[q]);
@@ -74,8 +75,8 @@ TEST(workers, on_two_queues_each_forward_half) {
         EXPECT_EQ(c[bad], 0) << bad;
 }
 
-/// A device of its own thread waits for nobody: 40k packets a second, of which a worker that is busy for at
-/// least a millisecond with every 32 can do less than 32k.
+/// A device with a thread does not wait for workers: 40k packets a second, of which a worker that
+/// is busy for at least a millisecond with every 32 can do less than 32k.
 TEST(workers, two_do_what_one_cannot) {
     constexpr uint64_t frames = 16'000;
     job j{.busy = std::chrono::milliseconds(1), .frames = frames, .rate = "40k,engine=thread"};

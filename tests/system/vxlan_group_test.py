@@ -199,7 +199,7 @@ def test_beside_the_kernel_s_own():
         wait_until(lambda: known() == {GROUP[4]}, "the kernel has left its group", LEFT_S)
         time.sleep(2)
         wait_until(lambda: known() == {GROUP[4]}, "we have not")
-        # The kernel's addresses are ours, too: a tunnel to one of them leads to ourselves.
+        # The kernel's addresses are also turnpike's: a tunnel to one of them leads back to turnpike.
         refused = lambda: f.operator.show("drops")["drops"].get("tunnel_to_self", 0)  # noqa: E731
         assert refused() == 0
         box.run("ip addr add 10.0.9.2/24 dev up")

@@ -17,7 +17,7 @@ enum { max_cpus = 4, kept_spans = 1 << 16 };
 typedef struct {
     uint64_t user, kernel;       // instructions
     uint64_t calls;              // of the kernel, by the instruction "syscall"; one that a signal broke off counts once
-    uint32_t spans[kept_spans];  // user's instructions from call to call: that which ends in call n at n % kept_spans
+    uint32_t spans[kept_spans];  // user instructions between syscalls: the span before syscall n is at n % kept_spans
 } count;
 static count* counts;
 static uint64_t last_call[max_cpus];
@@ -39,8 +39,8 @@ static void add_kernel(unsigned int cpu, void* instructions) {
     if (cpu < max_cpus) counts[cpu].kernel += (uintptr_t)instructions;
 }
 
-/// Ends a block in a call of the kernel? Linux begins one that a signal broke off again at its instruction, which is
-/// then a block of its own.
+/// Does the block end in a syscall? Linux restarts a syscall interrupted by a signal at its
+/// instruction, which then begins a separate block.
 static int is_call(const struct qemu_plugin_tb* block, size_t instructions) {
     static const unsigned char call[] = {0x0f, 0x05};
     if (instructions == 1) return 0;

@@ -17,8 +17,8 @@ TURNPIKE = os.path.abspath(dut.PROGRAM)
 CTL = os.path.abspath(os.path.join(dut.BUILD, "app/turnpikectl/turnpikectl"))
 WORKER_CPU = 1
 MEMORY_ACCESS = ("memory_region_ops_read", "memory_region_ops_write")
-# ioeventfd: without KVM it would only hide notifications from the trace. iommu_platform: the device asks the IOMMU, as
-# hardware does.
+# ioeventfd: without KVM it would only hide notifications from the trace. iommu_platform: the device's DMA goes
+# through the IOMMU, as in hardware.
 KINDS = {
     "e1000e": "e1000e",
     "vmxnet3": "vmxnet3",
@@ -65,7 +65,7 @@ class Guest:
         return self.machine.shell.run(command, seconds)
 
     def clear(self):
-        """What a test that failed left running, and what is on its way."""
+        """Kills the processes that a failed test left running, and drains frames in flight."""
         self.run("[ ! -s /tmp/pid ] || { kill -CONT $(cat /tmp/pid); kill -KILL $(cat /tmp/pid); wait; rm /tmp/pid; }")
         for cable in self.machine.cables:
             cable.receive(1 << 16, seconds=0)
@@ -88,7 +88,8 @@ class Guest:
         return self.run(f"cat /sys/bus/pci/devices/{nic.address}/resource")
 
     def traced(self):
-        """What is done within the block, as observer.accesses() has it, in a list that it fills at its end."""
+        """Records the accesses made within the block (observer.accesses()) in a list, which is filled at the block's
+        end."""
         return _Traced(self.machine)
 
 
@@ -157,7 +158,7 @@ class Turnpike:
         self.guest.run("kill -CONT $pid")
 
     def all_at_once(self, cable, frames):
-        """What is sent into a cable, found by the worker in one look."""
+        """Sends frames into a cable so that the worker receives them in one poll."""
         self.pause()
         cable.send(frames)
         self.guest.machine.monitor.ask("query-status")  # QEMU's loop has been round: the device has had them

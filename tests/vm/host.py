@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host at a NIC of the guest: it answers for its addresses, and knows what a router makes of its packets."""
+"""A host at a NIC of the guest: it answers for its addresses and computes the frames that a router must send for its
+packets."""
 import struct
 import time
 
@@ -68,7 +69,8 @@ class Host:
         assert reply[20] == 0 and reply[12:16] == frames.v4(self.router_v4), reply.hex()
 
     def sends_to(self, other, lengths=(18, 100, 1472)):
-        """Through the router, both families; returns how many packets. What comes out is compared byte for byte."""
+        """Sends through the router, both families; returns the number of packets. Received packets are compared byte
+        for byte."""
         for length in lengths:
             body = frames.udp(bytes(n % 251 for n in range(length)))
             self._sends_v4(other, body)

@@ -16,7 +16,7 @@ TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "
 
 
 def missing():
-    """What is not here, as a sentence; empty where a guest can be booted."""
+    """The missing tools and packages, as a sentence; empty where a guest can be booted."""
     lacking = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
     lacking += [str(part.relative_to(TOP)) for part in (PARTS / "vmlinuz", PARTS / "modules", PARTS / "include/qemu-plugin.h")
                 if not part.exists()]
@@ -54,7 +54,7 @@ def _copy_program(root, path):
 
 
 def _dpdk_drivers(program):
-    """Those of the DPDK that a program is linked with, from where its EAL looks for them."""
+    """Drivers of the DPDK that a program is linked with, from the folder where its EAL searches for them."""
     eal = next(path for path in _libraries_of(program) if "/librte_eal.so" in path)
     folder = max(glob.glob(f"{os.path.dirname(eal)}/dpdk/pmds-*"))
     return [max(glob.glob(f"{folder}/librte_{name}.so.*"), key=len) for name in DRIVERS]

@@ -18,8 +18,8 @@ BOOT_S = 90
 
 
 class Cable:
-    """What is plugged into a NIC of the guest: frames in, frames out (QEMU's netdev "stream": a length in four
-    bytes before each)."""
+    """The cable at a NIC of the guest: frames in, frames out (QEMU's netdev "stream": a length in four bytes before
+    each)."""
 
     def __init__(self, path):
         self.listener = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What QEMU saw of a driver at its NIC, and what turnpike's model says of the same packets. Plain functions of texts
-and numbers: observer_test.py holds them without a guest."""
+"""A driver's accesses to its NIC as QEMU traced them, beside turnpike's model of the same packets. Plain functions of
+texts and numbers: observer_test.py tests them without a guest."""
 import collections
 import math
 import re
@@ -10,7 +10,7 @@ import struct
 Access = collections.namedtuple("Access", "write cpu address bytes")
 _ACCESS = re.compile(r"memory_region_ops_(read|write) cpu (-?\d+) mr \S+ addr 0x([0-9a-f]+) value \S+ size (\d+)")
 
-# Registers by which a driver tells the device of new descriptors, by their place in a BAR.
+# Doorbell registers, by which a driver announces new descriptors, by their offset in a BAR.
 # e1000e: Intel 82574 data sheet, RDT (2818h) and TDT (3818h) of queue 0.
 # vmxnet3: TXPROD, RXPROD and RXPROD2 as Linux's drivers/net/vmxnet3/vmxnet3_defs.h lays BAR 0 out.
 # virtio: virtio 1.2 section 4.1.4.4; QEMU's device has its notification area at 3000h of BAR 4, four bytes a queue;
@@ -40,7 +40,7 @@ def bars(resource):
 
 
 def seen_at(kind, resource, seen, cpu):
-    """What one CPU did at a NIC: doorbells `rx` and `tx`, `other` writes, `reads`."""
+    """Accesses of one CPU to a NIC: doorbells `rx` and `tx`, `other` writes, `reads`."""
     ranges = bars(resource)
     doorbell_bar, doorbells = DOORBELLS[kind]
     count = dict.fromkeys(("rx", "tx", "other", "reads"), 0)
@@ -73,8 +73,8 @@ SUPPRESS = {"virtio"}
 
 
 def differences(row):
-    """What QEMU saw in a row of vm_observer_test.py's that the model does not have, in words. One port of the row has
-    receives alone, the other has sends."""
+    """Differences between QEMU's counts and the model in a row of vm_observer_test.py, in words. One port of the row
+    has receives alone, the other has sends."""
     out = []
     for way, other in (("rx", "tx"), ("tx", "rx")):
         seen, modelled = row[way], row[f"{way}_model"] * row["packets"]
@@ -90,8 +90,8 @@ _COUNTS = struct.Struct(f"=3Q{_KEPT_SPANS}I")
 
 
 def spans_of(file, cpu, since=None):
-    """What the plugin (count.c) counted of a CPU: the number of calls of the kernel, and the user's instructions from
-    call to call of those that came after the first `since` (None: of none)."""
+    """The counts of the plugin (count.c) for a CPU: the number of syscalls, and the user's instructions from syscall
+    to syscall after the first `since` (None: no spans)."""
     _user, _kernel, calls, *kept = _COUNTS.unpack_from(file, cpu * _COUNTS.size)
     since = calls if since is None else since
     assert calls - since <= _KEPT_SPANS, f"{calls - since} calls of the kernel are more than the plugin keeps"
@@ -99,8 +99,8 @@ def spans_of(file, cpu, since=None):
 
 
 def instructions_per_packet(spans, packets):
-    """Of a worker that sleeps when it finds nothing (`idle.sleep_us`): nearly all its spans are one empty round each,
-    and what the others have beyond one is the packets'."""
+    """For a worker that sleeps when it finds nothing (`idle.sleep_us`): nearly all its spans are one empty round
+    each, and the instructions of other spans beyond one round belong to packets."""
     empty = statistics.median_low(spans)
     return sum(span - empty for span in spans) / packets
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the observer makes of traces, counts and models, without a guest."""
+"""The observer's results for given traces, counts and models, without a guest."""
 import os
 import struct
 import sys

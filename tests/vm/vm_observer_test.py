@@ -78,8 +78,8 @@ def test_patch_virtio():
 
 @tap.limit(180)
 def test_jumbo():
-    """Longer than a buffer, where the device takes several; in one of QEMU's vmxnet3, whose driver tells it that there
-    are none to follow (maxNumRxSG 0)."""
+    """Frames longer than a buffer, where the device supports several buffers a frame; QEMU's vmxnet3 uses one, since
+    its driver announces no chained buffers (maxNumRxSG 0)."""
     vm = guest()
     for kind in KINDS:
         pool = {"buffers": 8192, "buffer_size": 9344} if kind == "vmxnet3" else {"buffers": 16384}
@@ -98,7 +98,7 @@ def test_a_device_goes_and_comes_back():
             running.reload({**whole, "ports": [whole["ports"][0] | {"addresses": ["10.0.0.1/24"]}], "patches": []})
             running.reload(whole)
             running.wait_for_links(["west", "east"])
-            west.cable.receive(1 << 16, 0), east.cable.receive(1 << 16, 0)  # what the router said meanwhile
+            west.cable.receive(1 << 16, 0), east.cable.receive(1 << 16, 0)  # messages that the router sent meanwhile
             check_frames(west, east, [frame_of(60, number) for number in range(8)])
         running.stop()
 
@@ -145,8 +145,8 @@ def test_route_without_iommu():
 
 
 BURSTS = (1, 4, 8, 16, 32, 64)
-# Whose doorbells QEMU's devices answer to. Its virtio asks for none of receive: what profile `virtio` says of one that
-# does is in doc/vm-observer.md.
+# Profiles whose doorbells QEMU's devices implement. Its virtio requests no receive notifications: doc/vm-observer.md
+# describes profile `virtio` for a device that does.
 PROFILES = {"e1000e": "e1000", "vmxnet3": "vmxnet3", "virtio": "virtio-qemu"}
 
 
@@ -158,12 +158,12 @@ def bursts_through(running, pair, sent, rounds):
 
 
 def look(vm, running, pair, burst):
-    """So many bursts that what waits for packets is seen to; a row of the table. None: QEMU had a burst's last frames in
-    the ring only when turnpike had looked, as it does where it waits for its CPU."""
+    """Sends enough bursts that deferred work is done; returns a row of the table. None: QEMU put a burst's last
+    frames into the ring only after turnpike's poll, as it does where it waits for its CPU."""
     west, east = pair
     rounds = max(4, -(-132 // burst))
     sent = [frame_of(60, number) for number in range(burst)]
-    # What a first burst brings into being is there; and virtio's driver, which ends a burst where a line of its ring ends
+    # The first burst's allocations are done; and virtio's driver, which ends a burst where a line of its ring ends
     # (four entries), finds the next ones at its beginning.
     bursts_through(running, pair, sent, 4)
     running.ask("clear counters")

@@ -65,7 +65,7 @@ TEST_P(acl_kernel, categories) {
         expect_right(*table, rules, make.keys<key4>(rules, 500), categories);
         if (HasFatalFailure()) return;
     }
-    // The same categories in every rule, and more of them asked for than rules have.
+    // The same categories in every rule, and lookups with more categories than rules have.
     rules_maker make(99);
     auto rules = make.many<key4>(200);
     for (rule& r : rules) r.categories = 0b0110;

@@ -21,7 +21,7 @@ constexpr char another_name[] = "another one, with a long name too";
 
 TPK_ACL_RULE_DEF(one_field, 1);
 
-/// All of them. (A number behind the last is no value of this type in C++: it cannot be tried.)
+/// All values. (A number beyond the last is no value of this type in C++: it cannot be tried.)
 constexpr enum tpk_acl_classify_alg algorithms[] = {
     TPK_ACL_CLASSIFY_DEFAULT,   TPK_ACL_CLASSIFY_SCALAR,   TPK_ACL_CLASSIFY_SSE,
     TPK_ACL_CLASSIFY_AVX2,      TPK_ACL_CLASSIFY_NEON,     TPK_ACL_CLASSIFY_ALTIVEC,

@@ -23,7 +23,7 @@ rule rule_of(uint8_t group, uint8_t number) {
     const std::array<uint8_t, 4> address{10, group, 0, number};
     r.source = prefix(address, number == 0 ? 16 : 32);
     if (number % 3 == 1) r.destination_port = {80, 90};
-    if (number == 5) r.source = {}, r.vlan = {group, 0x0fff};  // a field no other asks for
+    if (number == 5) r.source = {}, r.vlan = {group, 0x0fff};  // a field that no other rule matches
     r.priority = 1u + number;
     r.user_data = (group + 1u) << 8 | number;
     return r;
@@ -79,7 +79,7 @@ TEST_P(acl_churn, readers_see_what_was_there) {
     }
     stop = true;
     for (auto& r : readers) r.join();
-    table.reset();  // what it held goes by the hook too
+    table.reset();  // its memory is released through the hook too
     domain.reclaim();
     EXPECT_EQ(wrong.load(), 0U);
     EXPECT_EQ(domain.pending(), 0U);

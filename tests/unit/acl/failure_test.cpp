@@ -20,7 +20,7 @@ config failing_config() {
             .allocator = turnpike::test::failing_memory()};
 }
 
-/// What is answered for these keys in every category.
+/// The results for these keys in every category.
 template <class Key>
 std::vector<uint32_t> answers(const classifier<Key>& table, const std::vector<Key>& keys) {
     std::vector<uint32_t> out(keys.size() * 4);
@@ -98,7 +98,8 @@ TYPED_TEST(acl_failures, every_change_fails_whole) {
     EXPECT_EQ(table->size(), 200U);
 }
 
-// Where no new generation fits, rules can still be taken out or stay; nothing between.
+// Without memory for a new generation, a removal either succeeds or leaves the rule; nothing
+// between.
 TYPED_TEST(acl_failures, remove_without_memory_keeps_the_rule_or_takes_it) {
     rules_maker make(32);
     const auto rules = make.template many<TypeParam>(600);

@@ -20,7 +20,7 @@ void ends_before_the_guard(const std::string& kernel) {
         const sorted_rules oracle(rules);
         for (const size_t n : {1U, 7U, 8U, 16U, 63U, 64U, 65U}) {
             turnpike::test::guarded_memory pages;
-            // Each key ends at a guard of its own.
+            // Each key ends at a separate guard page.
             std::vector<const Key*> at;
             for (const Key& k : make.keys<Key>(rules, n))
                 at.push_back(new (pages.take(sizeof k, 1)) Key(k));

@@ -46,8 +46,8 @@ TEST(acl_sets, every_set_with_every_kernel) {
     EXPECT_EQ(sets.files.size(), 24U);
 }
 
-/// Firewalls have rules that would be copied into thousands of leaves: those have a tree of their own,
-/// so that taking one out does not cost building everything anew.
+/// Firewalls have rules that would be copied into thousands of leaves: such rules have a separate
+/// tree, so that a removal does not rebuild everything.
 TEST(acl_sets, any_rule_is_changed_by_itself) {
     const turnpike::test::classbench_sets sets;
     if (sets.files.empty()) GTEST_SKIP() << "no ClassBench sets in ../shared/data/classbench";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules come and go one by one: always as a linear scan says, within the memory that was allowed.
+// Rules are added and removed one by one: results always equal a linear scan's, within the memory
+// limit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,7 +11,7 @@
 namespace turnpike::acl::test {
 namespace {
 
-/// Counts what is taken, and refuses beyond a limit.
+/// Counts allocations, and refuses them beyond a limit.
 struct counting_memory {
     size_t live = 0, most = 0, limit = ~size_t{0};
     std::map<void*, size_t> blocks;
@@ -168,7 +169,7 @@ TEST(acl_updates, the_limit_on_memory_is_kept_and_the_set_with_it) {
     counting_memory pages;
     rules_maker make(21);
     auto table = *classifier4::create({.max_bytes = 90'000, .allocator = pages.hook()});
-    // What two generations of plain lists take, and a little.
+    // The memory of two generations of plain lists, and a little.
     const auto built = make.many<key4>(500);
     ASSERT_TRUE(table->build(built));
     std::map<rule_id, rule> rules;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pure parts of turnpike-bench-dma: which bytes are touched, what values become, what buffers hold.
+// The pure parts of turnpike-bench-dma: the bytes touched, the conversion of values, the contents
+// of buffers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

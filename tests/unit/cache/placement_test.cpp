@@ -26,7 +26,7 @@ const char* const geometries[] = {
     "1:256x4,2:2048x8",   // and 1 MB
 };
 
-/// What is touched of an object of this size: like an mbuf's where that fits.
+/// The hot offsets of an object of this size: like an mbuf's where that fits.
 std::vector<uint32_t> hot_of(uint32_t bytes) {
     if (bytes >= 448) return {64, 128, 320};
     if (bytes >= 128) return {64};

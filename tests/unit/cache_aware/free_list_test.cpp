@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list of free objects by itself: order, counts, nothing lost, nothing twice, whoever does what at
-// the same time. Run under TSan too.
+// The list of free objects by itself: order, counts, nothing lost, nothing twice, under any
+// concurrent calls. Run under TSan too.
 #include "free_list.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct aligned_delete {
     void operator()(char* p) const { std::free(p); }
 };
 
-/// A list in memory of exactly its size (ASan sees what leaves it), with objects 1 to n in it.
+/// A list in memory of exactly its size (ASan reports accesses beyond), with objects 1 to n in it.
 class list_of {
   public:
     list_of(uint32_t n, bool asymmetric, unsigned of_lcores = lcores) : n_(n) {
@@ -45,7 +45,7 @@ class list_of {
     bool there() const { return list_ != nullptr; }
     uint32_t size() const { return n_; }
 
-    /// All objects are in it, each once, for any caller; and still are afterwards.
+    /// Any caller gets all objects, each once, and the list is full again afterwards.
     void expect_whole(unsigned lcore) {
         ASSERT_EQ(list_->count(), n_);
         std::vector<void*> all(n_);
@@ -104,7 +104,8 @@ TEST_P(free_lists, give_the_latest_first) {
         }
 }
 
-/// What another lcore frees is recycled while it is warm, not when the whole pool has been round.
+/// Objects freed by another lcore are recycled while warm, not after a round through the whole
+/// pool.
 TEST_P(free_lists, give_another_lcores_latest_first_by_bundles) {
     list_of list(4096, GetParam());
     std::vector<void*> taken(1024), back(256);
@@ -178,7 +179,7 @@ void stress(list_of& list, unsigned most, unsigned threads, unsigned guests, uns
 TEST_P(free_lists, under_stress_lose_nothing_and_give_nothing_twice) {
     list_of large(4096, GetParam()), tight(200, GetParam());
     stress(large, 64, 4, 2, 20000);
-    stress(tight, 40, 4, 2, 20000);  // always nearly empty: everybody takes from everybody
+    stress(tight, 40, 4, 2, 20000);  // always nearly empty: threads steal from each other
 }
 
 /// Threads that together never want more than there is are never refused for long.
@@ -205,7 +206,7 @@ TEST_P(free_lists, give_to_all_who_want_no_more_than_their_share) {
     list.expect_whole(6);
 }
 
-/// One gets, the other puts, through a hand-over in between: no bundle may get stuck.
+/// One thread gets, another puts, through a ring between them: no bundle may get stuck.
 TEST_P(free_lists, flow_from_one_lcore_to_another) {
     list_of list(512, GetParam());
     std::atomic<void*> slot = nullptr;

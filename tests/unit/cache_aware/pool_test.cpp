@@ -71,7 +71,7 @@ unsigned memzones() {
     return n;
 }
 
-/// Whatever a test does, it gives back.
+/// Each test must release all its memory.
 class cache_aware_pools : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -268,7 +268,7 @@ TEST_F(cache_aware_pools, serve_registered_threads_and_others) {
     EXPECT_EQ(rte_mempool_avail_count(mp.get()), 1000u);
 }
 
-/// What is printed while `action` runs.
+/// The log output while `action` runs.
 template <class Action>
 std::string log_of(const Action& action) {
     char* text = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C layers where memory ends: every call with every one of its allocations failing says what it
-// would have said, or ENOMEM; no exception crosses into C.
+// The C layers where memory ends: every call with every one of its allocations failing returns its
+// usual result or ENOMEM; no exception crosses into C.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
 
@@ -19,8 +19,8 @@ using turnpike::test::with_allocations;
 constexpr char name[] = "a name too long for small strings";
 constexpr char another_name[] = "another one, with a long name too";
 
-/// Until it says what is expected, with its n-th allocation and all later ones failing. What needs
-/// no memory says it at once.
+/// Repeats the call, with its n-th allocation and all later ones failing, until it returns the
+/// expected value. A call that needs no memory returns it at once.
 void expect_or_enomem(int expected, const std::function<int()>& call) {
     for (int n = 0; n < 10'000; ++n) {
         const int result = with_allocations(n, call);

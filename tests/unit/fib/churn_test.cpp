@@ -98,7 +98,7 @@ void churn(uint32_t short_routes = 0) {
     for (unsigned id = 0; id < reader_count; ++id) readers.emplace_back(read, id);
     prefixes<Family> random(51);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    // In turns: parent, child, grandchild replaced; child and grandchild away and back.
+    // By turns: parent, child, grandchild replaced; child and grandchild removed and added again.
     while (std::chrono::steady_clock::now() < end || answers.load() < 1000) {
         if (random() % 2 == 0) change_together<Family>(*table, newest, random);
         const auto g = static_cast<uint32_t>(random() % groups);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many changes as one, against the oracle: whatever comes together, in whatever order, readers' answers are
-// those of the changes made one after the other, and what takes them back does.
+// Many changes as one, against the oracle: for any set of changes in any order, lookups give the
+// result of the changes made one after the other, and the reverse changes restore the table.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -38,7 +38,7 @@ class lab {
             routes.erase({a.high, a.low, length});
         }
     }
-    /// Answers what takes it back.
+    /// Returns the changes that revert it.
     std::vector<change_type> make() {
         const auto made = table->exchange(changes);
         EXPECT_TRUE(made) << made.error().message();
@@ -92,7 +92,7 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
                 const unsigned length = random.any_length();
                 known.emplace_back(random.any_address().masked(length), length);
             }
-            // At times the same several times, or one that is not there.
+            // At times the same prefix several times, or an absent one.
             const auto [a, length] =
                 random() % 2 == 0 ? known.back() : known[random() % known.size()];
             const bool there = random() % 3 != 0;
@@ -111,7 +111,8 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
         l.check_answers();
         if (::testing::Test::HasFatalFailure()) return;
         if (random() % 4 != 0) continue;
-        // Taken back, and made again: what takes that back is the changes themselves, each at its last.
+        // Reverted, and made again: reverting the reverse changes gives the changes themselves,
+        // each at its last.
         std::reverse(back.begin(), back.end());
         ASSERT_TRUE(l.table->exchange(back));
         l.check(before);
@@ -121,7 +122,8 @@ void random_batches(uint32_t seed, bool sorted, uint32_t next_hops, uint32_t sho
         l.check_answers();
         if (::testing::Test::HasFatalFailure()) return;
     }
-    // All at once away: no node and no next hop stays behind, but those that root slots share.
+    // All removed at once: no node and no next hop stays behind, except next hops shared by root
+    // slots.
     for (const auto& [k, hop] : std::map(l.routes))
         l.take({std::get<0>(k), std::get<1>(k)}, std::get<2>(k), std::nullopt);
     l.make();

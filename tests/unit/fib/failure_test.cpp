@@ -23,7 +23,7 @@ struct snapshot {
     bool operator==(const snapshot&) const = default;
 };
 
-/// What is there and what is answered, at every edge of the routes and of `more`.
+/// The routes, and the results of lookups, at every edge of the routes and of `more`.
 template <class Family>
 snapshot<Family> look(const typename Family::table_type& table, const std::vector<address>& at) {
     snapshot<Family> s;

@@ -86,8 +86,8 @@ constexpr hops_case hops_cases[] = {{"narrow", 200, 1},
 
 template <class Family>
 void random_changes(const std::string& kernel, const hops_case& hops, bool network_order = false) {
-    // Changes do not depend on the kernel, so each kernel gets a sequence of its own: more
-    // sequences, and no longer.
+    // Changes do not depend on the kernel, so each kernel gets a different sequence: more sequences
+    // in the same time.
     uint32_t seed = 1;
     for (const auto& row : Family::kernels()) {
         if (row.name == kernel) break;
@@ -389,14 +389,14 @@ void load_equals_adds() {
 TEST(fib4_load, equals_adds) { load_equals_adds<ipv4>(); }
 TEST(fib6_load, equals_adds) { load_equals_adds<ipv6>(); }
 
-/// In the order in which they were deferred.
+/// Releases nodes in the order in which they were deferred.
 void release_all(std::deque<rcu::deferred>& held) {
     for (; !held.empty(); held.pop_front())
         held.front().release(held.front().owner, held.front().what);
 }
 
 // Nothing is reused before quiescence: with a hook that holds back, readers of an old view still
-// find what was there.
+// find the old nodes.
 TEST(fib4_defer, old_nodes_live_until_the_hook_releases) {
     std::deque<rcu::deferred> held;
     auto t = *fib4::create(

@@ -33,7 +33,7 @@ void ends_before_the_guard(const std::string& kernel) {
     for (const uint64_t spread :
          {uint64_t{1}, uint64_t{300}, uint64_t{70'000}, uint64_t{1} << 40}) {
         guarded_memory pages;
-        // As little room as the routes need: they fill the arena to its end.
+        // The arena has the minimum size for the routes: they fill it to its end.
         auto table = *Family::table_type::create({.next_hop_bytes = 8,
                                                   .kernel = kernel,
                                                   .allocator = pages.hook(),

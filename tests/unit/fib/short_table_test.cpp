@@ -79,7 +79,7 @@ TEST_P(fib_short, random_changes) {
     }
 }
 
-/// One tree of each depth, above and below: networks, and hosts of one network.
+/// A tree of each depth, above and below: networks, and hosts of one network.
 TEST_P(fib_short, trees_of_every_depth) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, lookup6_kernels());
     for (const bool hosts : {false, true})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C layer beside rte_hash, call by call; and where memory ends: every call with every one of its
-// allocations failing says what it would have said, or ENOMEM. No exception crosses into C.
+// The C layer beside rte_hash, call by call; and where memory ends: every call with every one of
+// its allocations failing returns its usual result or ENOMEM. No exception crosses into C.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
 #include <rte_hash.h>
@@ -116,7 +116,7 @@ TEST(exact_c_layer, refuses_what_makes_no_sense) {
     tpk_hash_free(nullptr);
 }
 
-/// Random calls of both, of keys of so many bytes.
+/// Random calls of both tables, with keys of so many bytes.
 void beside_rte_hash(uint32_t key_len) {
     const auto p = parameters(512, key_len);
     tpk_hash* ours = tpk_hash_create(&p);
@@ -129,7 +129,7 @@ void beside_rte_hash(uint32_t key_len) {
     rte_hash* peer = rte_hash_create(&q);
     ASSERT_NE(peer, nullptr) << rte_strerror(rte_errno);
     std::mt19937 random(key_len);
-    // What is behind key_len must not matter.
+    // Bytes beyond key_len must not matter.
     const auto make = [&](uint8_t(&key)[48]) {
         const auto n = static_cast<uint32_t>(random() % 400);
         std::fill(std::begin(key), std::end(key), static_cast<uint8_t>(random()));

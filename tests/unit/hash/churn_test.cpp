@@ -117,7 +117,7 @@ class churn {
 
 constexpr std::chrono::milliseconds a_while{turnpike::test::sanitized ? 300 : 200};
 
-/// Four buckets, where every slot is somebody else's a moment later.
+/// Four buckets, where every slot is reused for another key a moment later.
 template <class Key, class Value>
 void few() {
     churn<Key, Value> c;
@@ -129,7 +129,7 @@ TEST(exact_churn, a_few_slots_change_hands) {
 #undef CALL
 }
 
-/// From nothing to several regions; erased ones come back meanwhile.
+/// Growth from an empty table to several regions; erased keys are added again meanwhile.
 template <class Key, class Value>
 void growing() {
     churn<Key, Value> c;
@@ -145,7 +145,7 @@ TEST(exact_churn, a_growing_table) {
 #undef CALL
 }
 
-/// As full as it may be, so that most additions move others.
+/// The table is filled to its limit, so that most insertions displace entries.
 template <class Key, class Value>
 void full() {
     churn<Key, Value> c;

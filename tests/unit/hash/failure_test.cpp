@@ -57,7 +57,7 @@ void every_addition_fails_whole() {
     }
     EXPECT_GT(failed, 0U);
     for (uint64_t n = 0; n < 20'000; ++n) ASSERT_EQ(t->find(numbered<Key>(n)), n + 1);
-    // No place left: said, and where not even a sentence has memory, by the code.
+    // A full table returns an error; where there is no memory for its text, the code alone.
     const auto full = with_allocations(0, [&] { return t->put(numbered<Key>(20'000), 1); });
     EXPECT_EQ(full.error().code, ENOSPC);
     EXPECT_EQ(t->put(numbered<Key>(20'000), 1).error().object, long_name);
@@ -68,7 +68,7 @@ TEST(exact_failures, every_addition_fails_whole){
 #undef CALL
 }
 
-// Without memory a table is filled far beyond where it wanted to grow, and grows when there is some.
+// Without memory a table fills far beyond its growth threshold, and grows once memory is available.
 TEST(exact_failures, it_fills_up_before_it_refuses) {
     auto t = *table<key8, uint32_t>::create({.max_entries = 100'000,
                                              .expected_entries = 20'000,

@@ -47,7 +47,7 @@ void spreads() {
     EXPECT_LT(worst_spread<Key>(100'000, [](uint32_t i) { return numbered<Key>(i); }), most);
     for (unsigned word = 0; word < sizeof(Key) / 8; ++word)
         for (const unsigned shift : {0U, 8U, 16U, 24U, 32U, 40U}) {
-            // As MAC addresses of one vendor in a row, wherever the changing bytes lie.
+            // Consecutive MAC addresses of one vendor, with the changing bytes at any offset.
             const auto in_a_row = [&](uint32_t i) {
                 Key k{};
                 for (auto& w : k.words) w = 0x0002'0000'5e00'0000;
@@ -63,7 +63,8 @@ TEST(exact_hash, keys_in_a_row_spread) {
     spreads<key40>();
 }
 
-// Of random keys and those with one bit changed: each bit of the result changes in half of the cases.
+// Random keys against the same keys with one bit changed: each bit of the result changes in half of
+// the cases.
 template <class Key>
 void one_bit_changes_half() {
     std::mt19937_64 random(5);
@@ -116,7 +117,7 @@ TEST(exact_hash, secrets_are_drawn_anew) {
     secret a, b;
     ASSERT_TRUE(secret::draw(a) && secret::draw(b));
     EXPECT_NE(std::memcmp(&a, &b, sizeof a), 0);
-    // And a table without one given draws it: two tables of the same keys lie differently.
+    // A table without a given secret draws one: two tables of the same keys have different layouts.
     auto first = *table<key8, uint32_t>::create({});
     auto second = *table<key8, uint32_t>::create({});
     EXPECT_NE(std::memcmp(&first->readers_view()->keys, &second->readers_view()->keys, sizeof a),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every shape of table against std::unordered_map, with every kernel; growth, limits, what is refused.
+// Every shape of table against std::unordered_map, with every kernel; growth, limits, refused
+// parameters.
 #include <set>
 
 #include "family.hpp"
@@ -17,7 +18,7 @@ std::unique_ptr<table<Key, Value>> made(config c) {
     return std::move(*t);
 }
 
-/// What the table has is what the oracle has, told by for_each and by find.
+/// The table has the oracle's entries, by for_each and by find.
 template <class Key, class Value>
 void expect_same(const table<Key, Value>& t,
                  const std::unordered_map<Key, Value, key_hash>& oracle) {
@@ -125,7 +126,8 @@ TEST(hash_table, is_full_before_it_grows) {
 #undef CALL
 }
 
-/// All of max_entries come in without a growth where they were expected, and in bounded memory where not.
+/// All max_entries fit: without growth where the table was created for them, else in bounded
+/// memory.
 template <class Key, class Value>
 void takes_max_entries(uint32_t max) {
     auto exact = made<Key, Value>({.max_entries = max, .expected_entries = max});
@@ -179,7 +181,7 @@ void between_generations(const std::string& kernel) {
             ASSERT_EQ(hits[i / 64] >> i % 64 & 1, i * 97 < n) << i;
         }
         if (adds % 500 != 0) continue;
-        // And changes: of what was moved and of what was not.
+        // Erase keys in moved buckets and in buckets not moved yet.
         for (uint64_t i = 0; i < 500; i += 97) ASSERT_TRUE(t->erase(numbered<Key>(i)));
         t->lookup_bulk(keys, values, hits);
         ASSERT_EQ(hits[0] & 0x3f, 0U);

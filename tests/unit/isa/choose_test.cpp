@@ -106,7 +106,7 @@ TEST(detect, a_masked_flag_takes_its_rows_away) {
     }
 }
 
-// The kernel's own list of what programs may use; devtools/avx512 goes by the same flags.
+// The instruction sets that the kernel lists as usable; devtools/avx512 goes by the same flags.
 TEST(detect, sse42_avx2_and_avx512_as_the_kernel_says) {
     std::ifstream cpuinfo("/proc/cpuinfo");
     std::string line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel said (recorded.txt, by record.py) is read as the commands that made it say it; what is cut or
-// wrong is refused by name, and never read beyond its end.
+// Recorded messages of a kernel (recorded.txt, by record.py) parse as the commands that caused
+// them; a truncated or wrong message is refused by name, and never read beyond its end.
 #include "netlink/parse.hpp"
 
 #include <gtest/gtest.h>
@@ -242,7 +242,7 @@ TEST_F(netlink_parse, nothing_is_read_beyond_the_end) {
     EXPECT_GT(refused, 1000U);
 }
 
-/// What stands in a message, changed.
+/// Messages with changed fields.
 TEST_F(netlink_parse, what_is_wrong_is_named) {
     const auto complaint = [](bytes b) {
         std::string said;
@@ -277,7 +277,7 @@ TEST_F(netlink_parse, what_is_wrong_is_named) {
     EXPECT_NE(complaint(b).find("NHA_GATEWAY is of family 0"), std::string::npos) << complaint(b);
 }
 
-/// What is refused keeps nobody behind it from being read.
+/// A refused message does not stop the parse of the messages behind it.
 TEST_F(netlink_parse, those_behind_a_wrong_one_are_read) {
     bytes two = all_["ip route add blackhole 192.0.2.0/24 proto static"].front();
     two[16 + 1] = 99;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records what the kernel says by rtnetlink: for each command a line "> COMMAND", and a line of hexadecimal bytes for
-each datagram that it made. Run in a network namespace of its own (devtools/alone):
+"""Records the kernel's rtnetlink messages: for each command a line "> COMMAND", and a line of hexadecimal bytes
+for each datagram that it caused. Run in a separate network namespace (devtools/alone):
 
     devtools/alone tests/unit/netlink/record.py > tests/unit/netlink/recorded.txt
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What makes a flow: packets of one have one hash, by each choice of fields, whole or in fragments, alone or in
-// tunnels; those of others mostly another.
+// The definition of a flow: packets of one flow have one hash, by each choice of fields, whole or
+// in fragments, alone or in tunnels; packets of different flows mostly have different hashes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 
 uint32_t hash_of(const byte_vector& ip, const flow_hashing& how) {
-    // What may be read ends where the memory does.
+    // The allocation ends with the packet, so that a sanitizer reports a read beyond it.
     const auto exact = std::make_unique<uint8_t[]>(ip.size());
     std::copy(ip.begin(), ip.end(), exact.get());
     return flow_hash(exact.get(), static_cast<uint32_t>(ip.size()), how);
@@ -77,7 +77,8 @@ TEST(flow_hash, what_is_a_part_of_it_does) {
     EXPECT_NE(hash_of(six, flow_fields::flow), hash_of(ipv6({}, ports(1, 3)), flow_fields::flow));
 }
 
-/// Whoever sends a chain of 1,400 bytes does not make us walk it: behind 256 bytes nothing is looked at.
+/// The walk along extension headers is bounded: a chain of 1,400 bytes is not read beyond 256
+/// bytes.
 TEST(flow_hash, a_chain_of_extension_headers_is_walked_to_a_bound) {
     const auto chain = [](size_t headers, uint16_t port) {
         byte_vector rest = ports(port, 80);

@@ -65,12 +65,12 @@ TEST(fragment, pieces_are_the_datagram_again) {
         const size_t header = view<ipv4_header>(whole.data()).header_bytes();
         ASSERT_EQ(r.total, whole.size() - header);
         ASSERT_EQ(r.data, byte_vector(whole.begin() + static_cast<ptrdiff_t>(header), whole.end()));
-        // As long as may be: one piece less would not hold it.
+        // The fragments have the maximum length: one fragment less would not hold the packet.
         ASSERT_GT(r.total, (pieces.size() - 1) * (mtu - header - 7));
     }
 }
 
-/// By a link, and by a narrower one behind it.
+/// Fragmentation by a link, and again by a link with a smaller MTU behind it.
 TEST(fragment, pieces_of_pieces) {
     const auto whole = ipv4({}, counted(5000));
     reassembled r;

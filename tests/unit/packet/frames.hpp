@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parser's fixtures: {what it is, what a router must say, the frame}. The fuzzer's corpus is
-// made of the same frames.
+// The parser's fixtures: {description, the expected result of a router, the frame}. The fuzzer's
+// corpus is made of the same frames.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ byte_vector eth6(const test::ipv6_fields& f, const byte_vector& payload) {
     return test::ethernet(0x86dd, test::ipv6(f, payload));
 }
 
-/// As a frame it parses and its checksums are right.
+/// The message parses as a frame, and its checksums are right.
 parsed expect_sound(const byte_vector& packet, bool four) {
     const byte_vector frame = test::ethernet(four ? 0x0800 : 0x86dd, packet);
     const parsed p = parse_whole(frame);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARP and neighbour discovery: tables of what must be believed and what must not, and what we write
-// passes our own checks.
+// ARP and neighbour discovery: tables of valid and invalid messages, and the messages that we write
+// pass our own checks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -235,7 +235,7 @@ TEST(nd, what_we_write_is_believed) {
     ASSERT_EQ(write_neighbour_probe(frame, a, b), nd_frame_bytes);
     EXPECT_EQ(check(frame), none);
 
-    // Nobody asks, so everybody hears it, and it is not solicited.
+    // An unsolicited advertisement goes to all nodes, without the solicited flag.
     ASSERT_EQ(write_neighbour_advertisement(frame, b, {}, nd_flag_solicited), nd_frame_bytes);
     EXPECT_EQ(check(frame), none);
     EXPECT_EQ(view<ethernet_header>(frame.data()).destination, multicast_mac(ipv6_all_nodes));

@@ -58,8 +58,8 @@ TEST(parse, each_fixture_equals_the_reference) {
         EXPECT_EQ(parsed_lead(f.bytes), test::reference_parse(f.bytes)) << f.description;
 }
 
-// Every first segment there can be: what it parses is what the whole frame parses, or it wants more
-// and is content with enough_bytes.
+// Every possible first segment: it parses as the whole frame does, or reports that it needs more,
+// and enough_bytes suffice.
 TEST(parse, a_split_at_every_offset_changes_nothing) {
     for (const auto& f : test::frame_fixtures()) {
         const parsed whole = parsed_lead(f.bytes);

@@ -110,7 +110,7 @@ TEST_P(plain_frames, of_random_headers_in_bursts_of_any_size) {
     EXPECT_GT(plain_, 1000U);
 }
 
-/// All 65,536 checksums, so that every carry of the update comes by.
+/// All 65,536 checksums, so that every carry of the update occurs.
 TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, plain_ipv4_kernels());
     std::array<uint8_t, 64> frame{};

@@ -17,7 +17,7 @@ bool asks(const byte_vector& packet, uint16_t type) {
     parsed p;
     EXPECT_EQ(parse(frame, bytes, p), parse_status::done);
     EXPECT_EQ(p.l3_drop, drop_reason::none);
-    // What is read ends where the upper layer begins: a sanitizer knows the end of a copy.
+    // Reads end where the upper layer begins: a sanitizer knows the end of a copy.
     const byte_vector headers(frame.begin() + p.l2_bytes, frame.begin() + p.upper_offset);
     return has_router_alert(headers.data(), p);
 }
@@ -46,7 +46,7 @@ TEST(router_alert, of_ipv6) {
     EXPECT_FALSE(v6(0, {1, 4, 5, 2, 0, 0})) << "padding's data";
     EXPECT_FALSE(v6(0, {0, 0, 0, 0, 0, 1})) << "cut";
     EXPECT_FALSE(v6(0, {1, 200, 5, 2, 0, 0})) << "longer than it can be";
-    // In another extension it is none (RFC 2711 section 2.1).
+    // In another extension header the option has no meaning (RFC 2711 section 2.1).
     EXPECT_FALSE(
         asks(ipv6({.next_header = 60}, byte_vector{17, 0, 5, 2, 0, 0, 1, 0} + udp({})), 0x86dd));
 }

@@ -200,7 +200,8 @@ TEST(cost, doorbell_policies) {
     EXPECT_EQ(rung({burst_end, 33, 4}, 10), 1 / 40.0);
 }
 
-/// What QEMU counted of DPDK 22.11's drivers at its devices, where packets end with a doorbell (doc/vm-observer.md).
+/// Doorbells that QEMU counted of DPDK 22.11's drivers at its devices, where packets end with a
+/// doorbell (doc/vm-observer.md).
 TEST(cost, doorbells_are_those_that_qemu_counted) {
     struct count {
         const char* profile;

@@ -67,14 +67,14 @@ def devices():
                                          (VPD, 0xE0))
                            .pcie(0xA0, gen=3, lanes=8, mps=256, mrrs=512)
                            .extended((AER, 0x100), (SERIAL, 0x140), (ARI, 0x150)))
-    yield "0000:5e:02.0", (Config(intel, 0x154C)  # a virtual function of it: no link of its own
+    yield "0000:5e:02.0", (Config(intel, 0x154C)  # a virtual function: no link attributes
                            .capabilities((MSIX, 0x70), (PCIE, 0xA0))
                            .pcie(0xA0, gen=0, lanes=0, mps=128, mrrs=128))
     yield "0000:af:00.0", (Config(nvidia, 0x1017)  # ConnectX-5
                            .capabilities((PCIE, 0x60), (VPD, 0x48), (MSIX, 0x9C), (PM, 0x40))
                            .pcie(0x60, gen=3, lanes=16, mps=512, mrrs=4096, rcb=128)
                            .extended((AER, 0x100), (ARI, 0x150)).ecrc(0x100))
-    yield "10000:01:00.0", (Config(nvidia, 0x1021)  # ConnectX-7, in a domain of its own
+    yield "10000:01:00.0", (Config(nvidia, 0x1021)  # ConnectX-7, in a separate domain
                             .capabilities((PCIE, 0x60), (PM, 0x40))
                             .pcie(0x60, gen=5, lanes=16, mps=512, mrrs=1024))
     yield "0000:00:03.0", (Config(red_hat, 0x1000, size=256)  # virtio-net of a virtual machine

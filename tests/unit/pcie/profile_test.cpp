@@ -45,7 +45,7 @@ TEST(profile, found_by_name_and_by_driver) {
               0U);
 }
 
-// doc/pcie.md has a line for each profile: what is known, what is assumed.
+// doc/pcie.md has a line for each profile: known and assumed values.
 TEST(profile, each_has_a_line_in_the_documentation) {
     std::ifstream page(test::source_path("doc/pcie.md"));
     std::ostringstream text;

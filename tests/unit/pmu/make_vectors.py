@@ -3,10 +3,10 @@
 """Write tests/data/pmu/vectors.yaml: make_vectors.py PERFMON, where PERFMON is a checkout of Intel's
 perfmon repository (github.com/intel/perfmon; the committed file is of its commit 6dadedf3aa48).
 
-Each vector has counts under the names that the CPU's maker gives them, and what the metrics of
-data/pmu must come to. The pipeline's metrics of Intel's CPUs are computed with the formulas of
-Intel's own files, as they stand there; the others with those of the papers and of Linux, below, in
-their words. Ours are written anew in data/pmu, over names of our own: two ways to one number.
+Each vector has counts under the names that the CPU's maker gives them, and the expected metrics of
+data/pmu. The pipeline's metrics of Intel's CPUs are computed with the formulas of Intel's files,
+unchanged; the others with the formulas of the papers and of Linux, below, with their names. The
+formulas in data/pmu are written anew, over different names: two computations of one number.
 """
 import json
 import os
@@ -36,7 +36,7 @@ INTEL = {
 }
 # Models that a table of another name serves: {theirs: the table's}.
 SERVED = {"emeraldrapids": "sapphirerapids"}
-# What says how an event is counted.
+# Fields that define how an event is counted.
 ENCODING = ("EventCode", "UMask", "UMaskExt", "CounterMask", "Counter", "PortMask", "FCMask", "MSRIndex", "MSRValue", "EdgeDetect",
             "Invert", "Unit", "FILTER_VALUE")
 

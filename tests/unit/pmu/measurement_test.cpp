@@ -107,7 +107,7 @@ TEST(measurement, of_a_device_without_a_stack_still_has_the_socket) {
     EXPECT_DOUBLE_EQ(io.value("dram_read_mb_s", {{"seconds", 1.0}})->value, 0.128);
 }
 
-/// The kernel itself, whatever it can count here: a count that is right, or a sentence.
+/// The kernel itself, with any set of counters: a count that is right, or a sentence.
 TEST(perf_source, counts_or_says_why_not) {
     recorded_machine m("amdzen4");
     perf_source kernel;
@@ -118,7 +118,7 @@ TEST(perf_source, counts_or_says_why_not) {
         EXPECT_GT(ipc->value, 0);
     else
         EXPECT_GT(why(ipc).size(), 30u) << why(ipc);
-    // What every kernel counts in software: the time this thread ran.
+    // A software event of every kernel: the time this thread ran.
     const device software{.name = "software", .type = 1};
     const coded_event clock{.name = "task_clock", .code = {{1, 0, 0}}};
     auto group = kernel.open(software, std::span(&clock, 1), {.thread = 0});

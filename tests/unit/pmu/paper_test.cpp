@@ -81,7 +81,7 @@ TEST(paper, tables_4_and_5_come_out_in_all_rows) {
         for (const paper_row& r : table_4) even += check(r, threads, 2.2);
         for (const paper_row& r : table_5) even += check(r, threads, 3.2);
     }
-    // Of the others, a throughput of one digit behind the point does not tell the last digit of CPP.
+    // In the other rows, a throughput of one decimal does not determine the last digit of CPP.
     EXPECT_EQ(even, 19);
 }
 

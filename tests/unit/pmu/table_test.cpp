@@ -84,7 +84,7 @@ TEST(table, has_no_event_that_no_metric_uses) {
     }
 }
 
-/// Each event can be said in the words that the kernel's PMU of that CPU has.
+/// Each event can be encoded in the format fields of that CPU's kernel PMU.
 TEST(table, speaks_the_formats_of_its_machine) {
     for (const std::string family : families) {
         const recorded_machine m(family);

@@ -10,7 +10,8 @@
 namespace turnpike::pmu {
 namespace {
 
-/// What the kernel writes for an event on counter 2, of 48 bits, that had 1000 when it was put there.
+/// The kernel's page for an event on counter 2, of 48 bits, that had 1000 when it was scheduled
+/// there.
 perf_event_mmap_page page_of_counter_2() {
     perf_event_mmap_page p{};
     p.index = 3;

@@ -85,7 +85,7 @@ TEST_F(ports, a_full_burst_is_sent_at_once_and_a_part_when_it_is_due) {
 
 TEST_F(ports, what_the_driver_refuses_twice_is_a_counted_drop) {
     const std::string alone = "net_memif0,role=server,socket=turnpike-" + std::to_string(getpid());
-    auto p = port::open(settings(alone.c_str()));  // nobody at the other end
+    auto p = port::open(settings(alone.c_str()));  // without a peer
     ASSERT_TRUE(p) << p.error().message();
     ASSERT_TRUE(p->start());
     counters::port_counters counted;

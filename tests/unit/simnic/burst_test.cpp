@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t most = 2 * 8 + 1;
 constexpr uint64_t fresh = 0x0007'0001'0001'0080;  // port 7, one segment, one owner, headroom 128
 
-/// `n` mbufs and `n` descriptors, each array exactly as long: ASan sees what lies beyond.
+/// `n` mbufs and `n` descriptors, each array exactly as long: ASan reports accesses beyond.
 struct ring_and_mbufs {
     std::unique_ptr<rte_mbuf[]> mbufs;
     std::vector<rte_mbuf*> posted;

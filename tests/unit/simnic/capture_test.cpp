@@ -140,7 +140,7 @@ TEST(simnic_capture, reads_pcapng) {
     EXPECT_EQ(take(*w), frame(61, 61));
     EXPECT_EQ(take(*w), frame(60, 60));
     EXPECT_EQ(take(*w), frame(61, 61));
-    // Cut off within the second frame: named, not played in part.
+    // A file truncated within the second frame is refused, and not replayed in part.
     std::ofstream(f / "cut.pcapng", std::ios::binary) << bytes.substr(0, bytes.size() - 20);
     EXPECT_FALSE(capture::open(f / "cut.pcapng", {}, {}).has_value());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// memory=cold: frames and answers are what they are with memory=warm, and have to be fetched from memory.
+// memory=cold: frames and completions equal memory=warm's, and have to be fetched from memory.
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
@@ -81,7 +81,7 @@ TEST(simnic_cold, every_way_to_evict_does) {
 
 class simnic_cold_device : public ::testing::TestWithParam<const char*> {
   protected:
-    /// Frames received; the median of what it takes to load the first byte of one, or of an answer.
+    /// Frames received; the median time to load the first byte of a frame, or of a completion.
     struct loads {
         uint64_t frame, answer;
     };
@@ -124,7 +124,7 @@ class simnic_cold_device : public ::testing::TestWithParam<const char*> {
         }
         return {median(first), median(answer)};
     }
-    /// Of several rounds: others use this machine too.
+    /// The quickest of several rounds: other processes use this machine too.
     static loads quickest(bool cold, bool scatter) {
         loads least{UINT64_MAX, UINT64_MAX};
         for (int round = 0; round < 8; ++round) {

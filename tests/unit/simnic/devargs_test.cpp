@@ -79,7 +79,7 @@ TEST(simnic_arguments, of_a_capture_on_a_bad_line) {
 struct refused {
     const char* text;
     const char* object;  ///< names the argument
-    const char* takes;   ///< part of what it says it takes
+    const char* takes;   ///< part of the error's list of accepted values
 };
 
 class simnic_refuses : public ::testing::TestWithParam<refused> {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device over memory of the test's own, and a host that speaks to it descriptor by descriptor.
+// A device over the test's memory, and a host that drives it descriptor by descriptor.
 #pragma once
 
 #include <cstdlib>
@@ -69,7 +69,7 @@ struct lab {
     static uint64_t buffer(uint32_t i) { return buffers_at + i % 1024 * 2048u; }
 };
 
-/// Keeps what the device sends; sends what it is given.
+/// Keeps frames that the device sends; returns the frames queued by the test.
 class loop final : public wire {
   public:
     std::vector<std::vector<uint8_t>> sent{}, to_host{};

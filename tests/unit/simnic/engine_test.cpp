@@ -86,7 +86,7 @@ TEST_P(simnic_engine, gathers_segments_and_pads) {
 }
 
 TEST_P(simnic_engine, counts_faults_and_goes_on) {
-    // RX: an address that is nobody's, then a good one.
+    // RX: an address outside of all memory, then a good one.
     l.rx(0) = {{0xdead'0000, 0}};
     for (uint32_t i = 1; i < 8; ++i) l.rx(i) = {{lab::buffer(i), 0}};
     l.rx_tail.mmio_write(8);
@@ -102,7 +102,8 @@ TEST_P(simnic_engine, counts_faults_and_goes_on) {
     l.device.poll(64);
     EXPECT_EQ(l.rx(2).word[1] & (rx_done | rx_error), rx_done | rx_error);
     EXPECT_EQ(l.device.rx(0).errors.read(), 2u);
-    // TX: no bytes, no such type, nobody's address, across the end of memory; then a good one.
+    // TX: no bytes, no such type, an address outside of all memory, across the end of memory; then
+    // a good one.
     const uint64_t last = test::iova_base + test::host_memory::bytes;
     l.tx(0) = {{lab::buffer(0), tx_end}};
     l.tx(1) = {{lab::buffer(0), tx_end | 7 | 60ull << tx_bytes_shift}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the generator sends is right by the packet room's own checksum, and what comes back is judged
-// exactly as it was hurt.
+// Generated frames are right by the packet library's own checksum, and returned frames are counted
+// by the exact fault injected.
 #include "wire/generator.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(generator, l2_flows_count_mac_addresses) {
     EXPECT_EQ(flows.size(), 3125u);
 }
 
-/// A tag comes on top: the frame is what it would be without, four bytes longer.
+/// A VLAN tag is added: the frame is otherwise the same, four bytes longer.
 TEST(generator, tags_frames) {
     generator tagged({.l2_flows = 3, .vlan = 0xabc}, pace(), 0, port_mac),
         plain({.l2_flows = 3}, pace(), 0, port_mac);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a bad line did is what the receiver sees, frame by frame.
+// The line's counts of impairments equal the receiver's observations, frame by frame.
 #include "wire/impaired.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::unique_ptr<wire> bad_line(const impairments& i, const pace& p = {}) {
     return std::make_unique<impaired>(std::make_unique<generator>(t, p, 1, senders_mac), i, hz);
 }
 
-/// All that is due goes back; nothing stays on the line.
+/// Sends back all frames that are due; none stays on the line.
 void reflect(wire& w, uint64_t now) {
     for (frame f = take(w, now); !f.empty(); f = take(w, now)) give(w, f);
 }
@@ -105,7 +105,7 @@ TEST(bad_line, delays_each_frame_alike) {
     EXPECT_EQ(w->skip_due(149'000), 50u) << "those of the microseconds from 50 on";
 }
 
-/// Numbered frames, as many as were asked for.
+/// The given number of numbered frames.
 class numbered final : public wire {
   public:
     uint32_t ready = 0;
@@ -132,7 +132,7 @@ class numbered final : public wire {
     std::array<std::array<uint8_t, 60>, frame_batch> frames_{};
 };
 
-/// As full as the line gets: with a frame held, 32 that all come twice are 65.
+/// The maximum on the line: with one frame held, 32 frames that are all duplicated make 65.
 TEST(bad_line, has_room_for_whatever_it_lets_on) {
     constexpr uint32_t almost_full = 4096 - 2 * frame_batch;
     auto* source = new numbered;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device on a thread of its own against a host on another: for TSan, and for what goes missing.
+// The device on one thread against a host on another: for TSan, and for lost frames.
 #include <gtest/gtest.h>
 
 #include "engine/thread.hpp"

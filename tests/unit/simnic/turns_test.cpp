@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two transmit queues of one device: who gets to send, and how long a poll and a drain last.
+// Two transmit queues of one device: the order of sending, and how long a poll and a drain last.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,8 @@ TEST(simnic_turns, a_queue_is_drained_beside_one_that_goes_on) {
     EXPECT_LT(counters::tsc() - start, t.l.device.settings().tsc_hz / 2);
 }
 
-/// How long, at most, another thread could not poll while a queue was drained: as a part of that time.
+/// The longest time that another thread could not poll while a queue was drained, as a fraction of
+/// the drain.
 double longest_without_a_poll() {
     two_queues t(0.005);  // 255 frames take 0.4 s
     t.second_tail.mmio_write(ring_size - 1);
@@ -138,14 +139,14 @@ double longest_without_a_poll() {
 }
 
 TEST(simnic_turns, others_poll_while_a_queue_is_drained) {
-    // On a busy machine a thread may not run for as long as a drain takes; one that kept the others out would
-    // each time.
+    // On a busy machine a thread may not run for as long as a drain takes; a drain that blocked
+    // other threads would block them in each attempt.
     bool seen = false;
     for (int attempt = 0; attempt < 10 && !seen; ++attempt) seen = longest_without_a_poll() < 0.5;
     EXPECT_TRUE(seen);
 }
 
-/// A fetch from nowhere never ends: the drain does.
+/// A fetch from an unmapped address never completes: the drain ends nevertheless.
 TEST(simnic_turns, a_drain_gives_up_on_a_ring_that_lies_nowhere) {
     two_queues t(0);
     t.l.device.exclusively([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames out of a wire, into it, and what it has counted.
+// Frames out of a wire, into it, and its counters.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cache of the last endpoints, with every kernel: against a map, whatever traffic comes; what it keeps,
-// when it is passed over, what it forgets.
+// The cache of the last endpoints, with every kernel: against a map, under any traffic; its
+// contents, when it is bypassed, and when it is cleared.
 #include "tunnel/endpoint_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -42,14 +42,14 @@ std::unique_ptr<endpoint_table<Key>> table_of(uint32_t endpoints, const std::str
     return std::move(*made);
 }
 
-/// A burst of endpoints by their numbers; what the cache answers must be what the numbers say.
+/// A burst of endpoints by their numbers; the cache's results must match the numbers.
 template <class Key>
 void expect_right(endpoint_cache<Key>& cache, const endpoint_table<Key>& table,
                   const std::vector<uint32_t>& numbers, uint32_t known) {
     const auto n = static_cast<uint32_t>(numbers.size());
     std::array<Key, burst_endpoints> key;
     std::array<uint64_t, burst_endpoints> value;
-    key.fill(numbered<Key>(0));  // what lies behind the last one is no answer of anybody's
+    key.fill(numbered<Key>(0));  // keys behind the last one have no result
     for (uint32_t i = 0; i < n; ++i) key[i] = numbered<Key>(numbers[i]);
     const uint32_t found = cache.lookup(table, key.data(), value.data(), n);
     uint32_t expected = 0;
@@ -95,7 +95,8 @@ TEST_P(endpoint_caches, say_what_a_map_says) {
     against_a_map<endpoint6>(GetParam());
 }
 
-/// What is in the cache is not asked of the table: a table that has lost it is not noticed until forget().
+/// A cached endpoint is not looked up in the table: its removal from the table has no effect until
+/// forget().
 template <class Key>
 void answers_from_the_cache(const std::string& kernel) {
     endpoint_cache<Key> cache(*choose_find(isa::any_simd_bitwidth, kernel));
@@ -124,7 +125,7 @@ void forgets_the_oldest(const std::string& kernel) {
     EXPECT_EQ(cache.lookup(*none, key.data(), value.data(), 1), 0U);
 }
 
-/// More than it has room for, by turns: it stands aside, and is back when there are few.
+/// More endpoints than entries, by turns: the cache is bypassed, and used again when there are few.
 template <class Key>
 void stands_aside(const std::string& kernel) {
     endpoint_cache<Key> cache(*choose_find(isa::any_simd_bitwidth, kernel));
@@ -178,7 +179,7 @@ TEST_P(endpoint_caches, tell_endpoints_of_one_mark) {
     }
 }
 
-/// Kernels read and write no more than whole blocks, whatever lies behind them.
+/// Kernels read and write no more than whole blocks, for any bytes behind them.
 TEST_P(endpoint_caches, kernels_stay_within_their_arrays) {
     TURNPIKE_KERNEL_OR_SKIP(kernel, find_kernels());
     last_endpoints last;

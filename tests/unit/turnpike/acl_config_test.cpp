@@ -225,7 +225,7 @@ TEST(acl_config, count_rules_that_meet_are_kept_apart) {
         complaint_about(counts(15, 1)).substr(0, 83),
         "f.yaml:19: access list 'a': this count rule may match the same packets as count rul");
     EXPECT_EQ(complaint_about(counts(15, 0)), "none");
-    // Of the other family: they never meet.
+    // Rules of the other family never match the same packets.
     std::string text = counts(15, 1);
     text.replace(text.find("source: 192.0.2.0/24"), 20, "family: ipv6");
     EXPECT_EQ(complaint_about(text), "none");

@@ -23,7 +23,7 @@ bool has_ports(uint8_t protocol) {
     return protocol == tcp_number || protocol == udp_number || protocol == sctp;
 }
 
-/// What a packet is made of.
+/// The fields of a generated packet.
 struct plain_packet {
     bool v6 = false;
     uint32_t source = 0, destination = 0;  ///< IPv6: the low bits
@@ -90,7 +90,7 @@ struct plain_range {
     bool operator==(const plain_range&) const = default;
 };
 
-/// What a rule says, and how it is written.
+/// The fields of a generated rule, and its text.
 struct plain_rule {
     std::string action = "permit";
     std::optional<bool> v6;
@@ -177,7 +177,7 @@ class random_things {
         return all[below(std::size(all))];
     }
 
-    /// Of west's interfaces one: without a tag, two VLANs, and a priority.
+    /// One of west's interfaces: untagged, two VLANs, and a priority tag.
     std::optional<uint16_t> vlan() {
         constexpr uint16_t some[] = {0, 100, 200};
         return one_in(4) ? std::nullopt : std::optional(some[below(3)]);
@@ -287,7 +287,8 @@ struct plain_list {
         count(rules.size());
         return default_permits;
     }
-    /// With what was counted where it is bound, all together.
+    /// Compares the packets' verdicts and the sums of the counters of all places where the list is
+    /// bound.
     void compare(const std::vector<observe::acl_report>& reports, const std::string& list) const {
         std::vector<uint64_t> all_packets(packets.size()), all_bytes(packets.size());
         for (const observe::acl_report& with : reports) {

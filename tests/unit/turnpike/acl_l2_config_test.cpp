@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:6: acl[0].rules[3].name is 'one' again"}),
     test_name);
 
-/// By single rules, and by the list: what it is of stays, unless its rules are said anew.
+/// By single rules, and by the list: its family stays unless its rules are replaced.
 TEST(l2_lists, are_edited) {
     auto m = load_text(l2_list, "f.yaml");
     ASSERT_TRUE(m);

@@ -58,8 +58,8 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
     EXPECT_EQ(l.learnt(), "p0 01, p0 09, p1 02") << "who is denied is not learnt";
 }
 
-/// Of frames that bridges do not forward, too; and what they flood is judged copy by copy on its
-/// way out.
+/// The list also applies to frames that bridges do not forward; flooded copies are classified one
+/// by one on egress.
 TEST(acl_l2, judges_reserved_frames_and_copies) {
     const std::string lists =
         "acl:\n  - {name: no-arp, layer: 2, default: permit, rules: [{action: deny, ethertype: "
@@ -79,7 +79,7 @@ TEST(acl_l2, judges_reserved_frames_and_copies) {
     EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
 }
 
-/// The L2 list first: a frame passes both, or goes no further.
+/// The L2 list comes first: a frame is forwarded only if both lists permit it.
 TEST(acl_l2, beside_a_list_of_ip_packets) {
     const byte_vector udp_frame =
         ethernet(type4, ipv4({}, udp(counted(18))), station(2), station(1));
@@ -141,7 +141,7 @@ TEST(acl_l2, knows_vlans_as_the_bridge_does) {
     }
 }
 
-/// What the router sends through a bridge leaves by members that have lists.
+/// Packets routed into a bridge leave by members that have egress lists.
 TEST(acl_l2, judges_what_is_routed_into_the_bridge) {
     lab l(
         "acl:\n  - {name: frames, layer: 2, rules: []}\n"
@@ -338,7 +338,7 @@ class acl_l2_differential : public ::testing::TestWithParam<std::pair<size_t, bo
 
 TEST_P(acl_l2_differential, random_lists) {
     const auto [rules, by_vlan] = GetParam();
-    // By VLAN: without a tag that p0 looks at, or with identifier 0, a frame is of VLAN 3.
+    // By VLAN: a frame without a tag of p0's type, or with VLAN identifier 0, belongs to VLAN 3.
     const flooding way =
         by_vlan ? flooding{"{port: p0, mode: native-untagged, vlan: 3, learning: false}, "
                            "{port: p1, mode: trunk}",

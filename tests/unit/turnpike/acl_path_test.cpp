@@ -97,7 +97,7 @@ byte_vector ping4(uint8_t type = 8, uint8_t code = 0, const ipv4_fields& f = {})
 byte_vector ping6(uint8_t type = 128, uint8_t code = 0) {
     return ethernet(type6, ipv6({.next_header = 58}, icmp6(type, code, counted(12))));
 }
-byte_vector with_dscp(byte_vector frame, uint8_t dscp) {  // and ECN bits that nobody asks for
+byte_vector with_dscp(byte_vector frame, uint8_t dscp) {  // and ECN bits that no rule matches
     if (frame[12] == 0x86) {
         frame[14] = static_cast<uint8_t>(0x60 | dscp >> 2);
         frame[15] = static_cast<uint8_t>((dscp & 3) << 6 | 0x30);
@@ -180,7 +180,7 @@ const row rows[] = {
     {"dscp: 46", with_dscp(tcp6(1, 2), 46), true},
     {"dscp: 46", with_dscp(tcp6(1, 2), 45), false},
     {"dscp: 0", tcp6(1, 2), true},
-    // Later fragments have no ports and no ICMP type: only rules that ask for none match them.
+    // Later fragments have no ports and no ICMP type: only rules without these fields match them.
     {"protocol: udp", part4(2, more, udp_protocol, counted(16)), true},
     {"protocol: udp, destination_ports: 0-65535", part4(2, more, udp_protocol, counted(16)), false},
     {"protocol: udp, source_ports: 0", part4(2, 0, udp_protocol, counted(16)), false},
@@ -247,7 +247,8 @@ INSTANTIATE_TEST_SUITE_P(acl, matching,
                                     (way.param.second ? "_out" : "_in");
                          });
 
-// RFC 1858 and RFC 3128: what hides its ports or overwrites them passes no list, whatever it says.
+// RFC 1858 and RFC 3128: a fragment that hides or overwrites ports passes no list, whatever its
+// rules.
 TEST(acl, tiny_and_overlapping_fragments_pass_no_list) {
     lab l(routed(list("{action: permit, name: all}"), "{in: a}"));
     EXPECT_EQ(l.fate(part4(0, more, tcp_protocol, with_ports(counted(16), 1, 80))), "acl_deny");
@@ -345,7 +346,7 @@ TEST(acl, what_is_for_us_is_judged_on_its_way_in) {
         ASSERT_TRUE(l.apply(routed(list("", "deny"), "{in: a}")));
         EXPECT_EQ(l.fate(ask), "acl_deny");
     }
-    // What turnpike says itself is not judged on its way out.
+    // Messages that turnpike originates are not classified on egress.
     lab l(routed(list("", "deny"), "{out: a}"));
     EXPECT_EQ(l.fate(ask), "answered");
     EXPECT_EQ(l.fate(ping4(8, 0, {.ttl = 1})), "ipv4_ttl, reported");
@@ -361,7 +362,7 @@ TEST(acl, on_the_way_out_only_what_would_leave_is_judged) {
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000109})), "answered")
         << "west, which has no list, is asked for its neighbour";
     EXPECT_EQ(l.rule("tcp").packets, 1U);
-    // Nobody is asked for because of a packet that may not leave.
+    // A packet that the egress list denies causes no neighbour solicitation.
     EXPECT_EQ(l.fate(tcp4(1, 2, 0x10, {.destination = 0x0a000209})), "acl_deny_out");
     EXPECT_TRUE(l.sent(1).empty());
     l.links(false);
@@ -411,7 +412,7 @@ TEST(acl, a_patch_judges_ip_inside_tags_and_lets_other_types_pass) {
     EXPECT_EQ(l.fate(tagged(tagged(tagged(tcp4(1, 2), 3), 2), 1)), "vlan_depth");
     EXPECT_EQ(l.fate(tagged(tcp4(1, 2), 0xfff)), "vlan_id_reserved");
     EXPECT_EQ(l.fate(counted(9)), "runt");
-    // The other way nobody looks.
+    // Ingress at the other port has no list.
     EXPECT_EQ(l.fate(ethernet(type4, ipv4({.version = 5}, udp(counted(4)))), 1), "forwarded");
 }
 
@@ -426,9 +427,9 @@ std::string routed_vlans(const std::string& lists, const std::string& bind,
     return out;
 }
 
-/// The verdict is the tag's with which a frame was received, whoever took it off: alone (stage
-/// ip_fast, or parse where the packet is not plain), and in a burst of several interfaces (stage
-/// ip_input).
+/// The verdict depends on the VLAN tag with which a frame was received, whichever stage popped it:
+/// alone (stage ip_fast, or parse where the packet is not plain), and in a burst of several
+/// interfaces (stage ip_input).
 class routed_tags : public ::testing::TestWithParam<std::pair<bool, bool>> {};
 
 TEST_P(routed_tags, match_alone_and_in_a_mixed_burst) {
@@ -506,7 +507,7 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
     EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
 }
 
-/// On the way in of a routed port stage ip_fast asks it, where the packet is plain.
+/// Stage ip_fast classifies plain packets at the ingress of a routed port.
 TEST(acl, stages_are_billed_where_a_list_is_bound_and_not_there_elsewhere) {
     using datapath::stage;
     const byte_vector gre = ethernet(0x0800, ipv4({.protocol = 47}, counted(4)));

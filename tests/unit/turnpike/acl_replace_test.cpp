@@ -119,7 +119,7 @@ TEST(acl_replace, what_cannot_be_changes_nothing) {
     l.worker().finish();
 }
 
-// One rule comes, goes or changes: the list stays what it is, and so do all other counters.
+// A change of one rule keeps the list, and so all other counters.
 TEST(acl_replace, one_rule_changes_in_place) {
     const std::string first = "{action: permit, protocol: udp, destination_ports: 80},",
                       second = "{action: permit, protocol: udp, destination_ports: 81},",

@@ -14,7 +14,7 @@ const std::string ports =
     "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n  - {name: c, device: d2}\n"
     "  - {name: up, device: d3}\n";
 
-/// Of everything that a bridge can be.
+/// A configuration with every option of a bridge.
 const std::string all = ports + R"(interfaces:
   - {port: up, vlan: 100, addresses: [10.0.100.1/24]}
 bridges:

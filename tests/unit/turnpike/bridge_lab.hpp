@@ -41,7 +41,7 @@ inline std::string bridge(const std::string& members, const std::string& more = 
 }
 inline const std::string three = ports(3) + bridge("{port: p0}, {port: p1}, {port: p2}");
 
-/// A running bridge: what comes out where, for each frame that goes in.
+/// A running bridge: the egress ports of each frame sent in.
 class bridge_lab : public running_lab {
   public:
     explicit bridge_lab(const std::string& configuration)
@@ -71,7 +71,8 @@ class bridge_lab : public running_lab {
             }
         return text;
     }
-    /// Of control's clock; of ours long enough for a worker to say again whom it met.
+    /// Advances control's clock by n seconds, and real time long enough for a worker to report its
+    /// stations again.
     void seconds(int n) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         for (int s = 0; s < n; ++s) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routing interfaces of bridges, ACLs of both, and bridges that change under traffic.
+// Routing interfaces of bridges, ACLs of bridges and of these interfaces, and bridges that change
+// under traffic.
 #include "bridge_lab.hpp"
 
 namespace turnpike {
@@ -66,8 +67,8 @@ TEST(routing, between_bridge_vlan_and_port) {
               (std::vector{frame(everybody, station(1), 5), frame(station(66), station(1), 6)}));
 }
 
-/// ARP by a bridge: the question is flooded, the answer is for us, and what waited goes where he
-/// is.
+/// ARP by a bridge: the request is flooded, the reply is ours, and pending packets go to the port
+/// of the host.
 TEST(routing, asks_through_the_bridge) {
     lab l(routers);
     const byte_vector in = ethernet(type4, ip(host2, 0x0a000109), p2_mac, station(2));
@@ -84,7 +85,7 @@ TEST(routing, asks_through_the_bridge) {
     const auto then = l.send(1, answer);
     EXPECT_TRUE(then[0].empty());
     EXPECT_EQ(then[1], one(ethernet(type4, ip(host2, 0x0a000109, 63), station(9), bridge_mac)));
-    // Who asks for us is answered, and others hear him, too.
+    // A request for our address is answered, and also flooded to other hosts.
     const byte_vector who =
         ethernet(0x0806,
                  byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + station(1) + byte_vector{10, 0, 1, 1} +
@@ -102,8 +103,8 @@ TEST(routing, our_own_address_is_nobody_elses) {
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
-/// An address has others of the same CRC (the difference of two is one whose CRC is 0): they do not
-/// stand for it.
+/// Several addresses have the same CRC (two addresses whose XOR has a CRC of 0): only the exact
+/// address is the router's.
 TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
     lab l(routers);
     byte_vector same_crc = bridge_mac;

@@ -31,7 +31,7 @@ TEST(bridge, floods_what_it_does_not_know_and_learns) {
     EXPECT_EQ(c.tx_packets, 9U);
 }
 
-/// Tags are bytes like others, and so are frames in several buffers.
+/// A bridge without VLANs forwards tagged frames unchanged, and also frames in several buffers.
 TEST(bridge, leaves_frames_as_they_are) {
     lab l(three);
     const byte_vector f = tagged(frame(station(2), station(1)), 0x2064);
@@ -60,8 +60,8 @@ TEST(bridge, floods_whole_bursts) {
     EXPECT_EQ(l.controller().report().total().originated, 32U * 7U);
 }
 
-/// Where there are fewer buffers than a burst wants, they go as far as they go; the last member
-/// needs none.
+/// Where the pool has fewer buffers than a flood needs, the frame goes to as many members as
+/// possible; the last member needs no copy.
 TEST(bridge, floods_without_buffers) {
     lab l(three);
     std::vector<rte_mbuf*> some, held;
@@ -115,12 +115,11 @@ TEST(bridge, knows_as_many_as_it_may) {
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
 
-/// A station that sends from elsewhere is noticed, also where an address of the same CRC was there
-/// before it.
+/// A station move is detected, also where an address of the same CRC was learnt at the port before.
 TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,
-                               0x0a, 0x02, 0x01};  // station(1), but for what has a CRC of 0
+                               0x0a, 0x02, 0x01};  // station(1) XOR a MAC address with a CRC of 0
     l.ways(0, frame(station(9), station(1)));
     for (int i = 0; i < 3; ++i) l.ways(1, frame(station(9), same_crc));
     EXPECT_EQ(l.learnt(), "p0 01, p1 01");
@@ -145,8 +144,8 @@ TEST(bridge, holds_who_moves_too_often) {
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
-/// Five hundred stations that are here and there by turns: each may move five times, then it is
-/// held; those that stay where they are do not notice.
+/// Five hundred stations alternate between two ports: each may move five times, then its entry is
+/// held; stations that do not move are not affected.
 TEST(bridge, a_storm_of_moves_is_held) {
     constexpr unsigned movers = 500, rounds = 12;
     lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
@@ -166,7 +165,7 @@ TEST(bridge, a_storm_of_moves_is_held) {
     }
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 6U * movers)
         << "the sixth is back to where it is held";
-    // The rest came from elsewhere than where it is held: half of what came later.
+    // The remaining frames came from another port than the held one: half of the later frames.
     EXPECT_EQ(l.dropped(drop_reason::bridge_moving), movers * (rounds - 6) / 2);
 }
 
@@ -248,8 +247,8 @@ TEST(bridge, counts_bytes_without_tags) {
     }
 }
 
-/// What a bridge that looks at VLANs does: p0 access, p1 trunk, p2 native-untagged, p3
-/// native-tagged, p4 dot1q-tunnel, p5 a trunk of service tags.
+/// The VLAN modes of a bridge: p0 access, p1 trunk, p2 native-untagged, p3 native-tagged, p4
+/// dot1q-tunnel, p5 a trunk of service tags.
 const std::string vlans =
     ports(6) +
     bridge(

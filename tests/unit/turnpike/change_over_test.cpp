@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// What neighbours take out of the tables is judged by the routes that come.
+/// A neighbour's host route is removed from the tables by comparison with the new routes.
 TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     lab l(router());
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
@@ -73,7 +73,8 @@ TEST(change_over, the_books_of_a_removed_port_are_kept_to_the_end) {
     EXPECT_TRUE(report.total().holds());
 }
 
-/// It was on its way to control when its route was led elsewhere: the route counts that is.
+/// A packet is on the ring to control when its route gets another next hop: control forwards it by
+/// the new route.
 TEST(change_over, a_packet_that_waits_for_control_goes_by_the_new_tables) {
     lab l(router("{to: 10.9.0.0/16, via: 10.0.2.9}"));
     ASSERT_TRUE(l.offer(0, datagram(0x0a09'0001)));

@@ -28,7 +28,7 @@ class change_requests : public request_lab {
     }
     std::string runs() { return ask({{"request", "configuration"}})["result"]["text"]; }
     json states() { return ask({{"request", "states"}})["result"]; }
-    /// A little of the clock that what waits is undone by.
+    /// Waits for a second of the clock by which unconfirmed changes are reverted.
     void wait_a_second() {
         const auto end = control::history::clock::now() + std::chrono::milliseconds(1050);
         while (control::history::clock::now() < end) l_.settle();
@@ -126,7 +126,7 @@ TEST_F(change_requests, wrong_lines_are_named_and_nothing_of_the_parts_stays) {
         EXPECT_EQ(lines("")["result"]["text"], "nothing") << "what came before is gone";
     }
     EXPECT_EQ(runs(), before);
-    // Another connection's parts are its own, and go with it.
+    // Parts of a request belong to their connection, and are released with it.
     lines("add 10.5.0.0/16 via 10.0.2.2\n", true);
     asked_.gone(client_);
     EXPECT_EQ(lines("")["result"]["text"], "nothing");
@@ -193,13 +193,13 @@ TEST_F(change_requests, confirmed_or_rolled_back_it_is_not) {
     EXPECT_EQ(ask({{"request", "rollback"}})["result"]["text"], "1 route");
     wait_a_second();
     EXPECT_EQ(runs(), after);
-    // What changes nothing has nothing to be undone.
+    // A request that changes nothing starts no timer to revert it.
     changed("[]", {{"confirm", 1}});
     EXPECT_EQ(states()["undone_in_s"], nullptr);
     EXPECT_EQ(change(six, {{"confirm", 0}})["error"]["where"], "confirm");
 }
 
-/// The next start would have what `confirm` is to prevent.
+/// A restart would otherwise load the change that `confirm` is to revert.
 TEST_F(change_requests, unconfirmed_it_is_not_saved) {
     const auto written = [this] {
         std::ifstream in(file_);

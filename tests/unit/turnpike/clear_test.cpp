@@ -23,7 +23,7 @@ const observe::port_report& port(const report& r, const std::string& name) {
     throw std::runtime_error("no port " + name);
 }
 
-/// Whatever came and went: what is shown of all is what was counted since then.
+/// After any traffic, the shown totals are the counts since `then`.
 void expect_since(const report& then, control::controller& c) {
     const observe::balance a = then.total(), b = c.report().total(), s = c.shown_report().total();
     EXPECT_EQ(s.rx, b.rx - a.rx);

@@ -40,7 +40,7 @@ inline std::string as_test_name(std::string name) {
 inline std::string test_name(const ::testing::TestParamInfo<complaint_row>& info) {
     return as_test_name(info.param.what);
 }
-/// Of rows with a `name`.
+/// The test name of a row with a `name`.
 template <class Row>
 std::string test_name_of(const ::testing::TestParamInfo<Row>& info) {
     return as_test_name(info.param.name);

@@ -45,7 +45,7 @@ TEST(config, a_whole_file) {
     }
 }
 
-/// Buffers hold what turnpike makes itself: headroom, Ethernet and the longest ICMP error.
+/// Buffers hold originated messages: headroom, Ethernet and the longest ICMP error.
 TEST(config, buffers_hold_our_own_messages) {
     const auto sized = [](int bytes, const char* address, const char* device) {
         return "mempool: {buffer_size: " + std::to_string(bytes) +
@@ -229,7 +229,7 @@ TEST_F(files, a_symbolic_link_is_followed) {
     EXPECT_EQ(said("link.yaml"), "none");
 }
 
-// Whatever is done to a good file: it is taken or it is refused with the file's name; nothing else.
+// Any mutation of a valid file is either accepted or refused with the file's name.
 TEST(config, five_thousand_random_mutations) {
     std::mt19937 random(20);
     const std::string alphabet = "[]{}:,&*!|>'\"%@#-? \n\t\\~0a9";

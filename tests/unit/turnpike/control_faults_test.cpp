@@ -121,7 +121,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
                 << nth;
             continue;
         }
-        // What failed could be done without; back, and on.
+        // The failed allocation was optional; change back, and go on.
         ASSERT_TRUE(l.apply(small(false))) << nth;
     }
     EXPECT_GT(refused, 50U);
@@ -151,7 +151,7 @@ TEST(control_faults, a_rule_is_changed_whole_or_not_at_all) {
                "    - {address: \"2001:db8:2::2\", mac: \"02:00:00:00:00:0d\"}\n";
     };
     running_lab l(config(false));
-    /// Of a UDP and a GRE packet of each family: which pass.
+    /// A UDP and a GRE packet of each family: the ones that pass.
     const auto passes = [&] {
         std::string seen;
         for (const uint8_t protocol : {uint8_t{17}, uint8_t{47}}) {
@@ -204,7 +204,9 @@ TEST(control_faults, every_allocation_behind_a_punted_packet_may_fail) {
     l.sent(0), l.sent(1);
     for (long nth = 1;; ++nth) {
         const auto third = static_cast<uint32_t>(nth % 200);
-        ASSERT_TRUE(l.offer(0, datagram(0x0a00'0220 + third)));  // somebody to be asked for
+        ASSERT_TRUE(l.offer(
+            0,
+            datagram(0x0a00'0220 + third)));  // a destination that needs a neighbour solicitation
         ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
         l.worker().poll();
         fail_at(nth);

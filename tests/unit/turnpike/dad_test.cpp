@@ -90,7 +90,7 @@ class own_addresses : public ::testing::Test {
         ASSERT_TRUE(l.offer(0, frame));
         l.settle();
     }
-    /// A packet from west to a host that nobody knows yet.
+    /// A packet from west to a host without a neighbour entry.
     void want_neighbour(const ipv6_address& to) {
         ASSERT_TRUE(l.offer(
             0, ethernet(0x86dd,
@@ -167,17 +167,18 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     echo_to(us);
     EXPECT_TRUE(said().empty());
     EXPECT_EQ(l.dropped(drop_reason::duplicate_address), 1U);
-    // A packet that no route takes: its sender is told, by another address of ours.
+    // A packet without a route: its sender gets an ICMP error from another of our addresses.
     want_neighbour(address("2001:db8:9::1"));
     const auto told = said(1);
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].from, us_east);
-    // A host on the network of the address that is not ours is asked for by the link-local one.
+    // The source of a solicitation for a host of the tentative address's network is the link-local
+    // address.
     want_neighbour(address("2001:db8:1::55"));
     const auto asked = said(solicitation);
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(asked[0].from, us_near);
-    // The link goes down and comes up: another try.
+    // The link goes down and up: duplicate address detection starts again.
     l.links(false);
     l.links(true);
     l.control(1001);
@@ -209,14 +210,15 @@ TEST_F(own_addresses, report_groups_from_no_address_before_they_are_ours) {
     EXPECT_EQ(again[0].from, us_near);
 }
 
-/// RFC 3810 section 6.2: at a random time, once, however many ask.
+/// RFC 3810 section 6.2: one report at a random time, for any number of queries.
 TEST_F(own_addresses, answer_queries_within_the_time_that_they_give) {
     l.control(1001);
     said();
     std::set<unsigned> when;
     for (int round = 0; round < 12; ++round) {
         for (int i = 0; i < 5; ++i) query(28, 1000);
-        // A time of nearly nothing is over before all five have asked: the rest get another.
+        // A random delay of nearly zero may expire before the fifth query: the later queries start
+        // another.
         const size_t early = said(mld2).size();
         size_t reports = 0;
         for (unsigned ms = 0; ms <= 1000; ms += 100) {

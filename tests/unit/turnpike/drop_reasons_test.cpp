@@ -61,7 +61,7 @@ TEST(drop_reasons, neighbour_discovery_in_two_segments) {
     EXPECT_EQ(l.sent(1).size(), 1U) << "where the segments can be put together it is answered";
 }
 
-/// RFC 6583 section 6: a flood on a link keeps no answer from being heard.
+/// RFC 6583 section 6: neighbour replies are processed during a flood on a link.
 TEST(drop_reasons, neighbour_messages_beyond_their_rate) {
     constexpr unsigned at_once = 20 / 10;
     lab l(router("", "  rate: 20\n"));
@@ -155,8 +155,8 @@ byte_vector numbered(unsigned n) {
     return {2, 0, 0, 5, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
 }
 
-/// A worker meets more stations than it can say between two rounds of control: they are counted,
-/// and said later.
+/// A worker learns more stations than its ring to control holds between two rounds: the excess is
+/// counted, and reported later.
 TEST(not_told, stations_beyond_the_ring) {
     bridge_lab l(ports(2) + bridge("{port: p0}, {port: p1}"));
     const auto& bridges = l.controller().bridges();

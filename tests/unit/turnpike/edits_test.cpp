@@ -86,7 +86,7 @@ void expect_same(const state::desired& a, const state::desired& b) {
     EXPECT_TRUE(differ->empty()) << differ->text();
 }
 
-/// All that it can say, so that something written wrongly differs.
+/// A configuration with all options, so that any error of the writer makes a difference.
 TEST(yaml_writer, what_is_written_is_read_as_the_same) {
     const state::desired d = loaded(whole_file);
     const std::string text = to_yaml(d);
@@ -99,7 +99,7 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
     EXPECT_EQ(again->interfaces.at("one").peer, "other");
 }
 
-/// What interfaces that route are asked for, of a port, a VLAN and a bridge.
+/// Options of routing interfaces of a port, a VLAN and a bridge survive writing and reading.
 TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
     const state::desired d = loaded(R"(special_purpose: drop
 resolve_via_default: true
@@ -187,7 +187,7 @@ ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789]}
               *parse_address("fe80::2"));
 }
 
-/// What stands in other files is taken in.
+/// The written text includes the contents of other files.
 TEST(yaml_writer, other_files_are_in_it) {
     const auto folder = std::filesystem::temp_directory_path() / "turnpike-writer-test";
     std::filesystem::create_directories(folder);
@@ -218,7 +218,7 @@ TEST(yaml_writer, any_text_is_quoted) {
 
 struct edit_row {
     std::string name, edits;
-    std::string as_if_before, as_if_after;  ///< what the edits come to, as text of the file
+    std::string as_if_before, as_if_after;  ///< the result of the edits, as text of the file
 };
 
 class edited : public ::testing::TestWithParam<edit_row> {};

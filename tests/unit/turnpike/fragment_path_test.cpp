@@ -32,7 +32,8 @@ byte_vector datagram(size_t data, uint32_t to = 0x0a090001, uint16_t fragment = 
     return ethernet(0x0800, ipv4({.fragment = fragment, .destination = to}, counted(data)));
 }
 
-/// What pieces carry, put together; fails where they overlap, leave a gap or are too long.
+/// The payload of the fragments, reassembled; fails where they overlap, leave a gap or are too
+/// long.
 byte_vector data_of(const std::vector<byte_vector>& pieces) {
     byte_vector out;
     for (size_t n = 0; n < pieces.size(); ++n) {
@@ -51,7 +52,7 @@ class fragments : public ::testing::Test {
   protected:
     explicit fragments(const std::string& configuration = thin()) : lab_(configuration) {}
     void TearDown() override {
-        (void)lab_.sent(0);  // what senders are told
+        (void)lab_.sent(0);  // ICMP errors to senders
         lab_.check_balance();
     }
     std::vector<byte_vector> sent_of(const byte_vector& frame) {
@@ -119,8 +120,8 @@ TEST_F(fragments, of_what_waited_for_its_neighbour) {
     EXPECT_EQ(data_of(lab_.sent(1)), counted(1500));
 }
 
-/// From control, as the kernel's stack gives frames: longer than the link takes, and not what they
-/// say.
+/// Injected by control, as the kernel's stack hands over frames: longer than the MTU, and not as
+/// long as their headers state.
 TEST_F(fragments, of_frames_that_lie) {
     const auto send = [&](byte_vector frame) {
         (void)lab_.sent(1);
@@ -137,7 +138,8 @@ TEST_F(fragments, of_frames_that_lie) {
     EXPECT_TRUE(lab_.sent(1).empty());
     send(ethernet(0x86dd, ipv6({}, counted(1000))));
     EXPECT_TRUE(lab_.sent(1).empty());
-    // Padding goes, and is no reason to cut or to drop what fits, down to a header without data.
+    // Padding is removed, and is no reason to fragment or drop a packet that fits, down to a header
+    // without data.
     for (const uint16_t flags : {uint16_t{0}, packet::ipv4_dont_fragment})
         for (const size_t data : {0, 1, 100, 580}) {
             const byte_vector fits = ethernet(0x0800, ipv4({.fragment = flags}, counted(data)));
@@ -162,7 +164,7 @@ TEST_F(fragments, no_buffers) {
     EXPECT_EQ(lab_.dropped(drop_reason::fragment_memory), 1U);
 }
 
-/// A list judges the datagram, once, and not its pieces.
+/// A list classifies the datagram, once, and not its fragments.
 class judged_fragments : public fragments {
   protected:
     judged_fragments()

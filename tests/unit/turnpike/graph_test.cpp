@@ -68,7 +68,7 @@ TEST(for_each, visits_a_mask_in_order) {
     }
 }
 
-/// In the place of stage ip_input: where packets are in another tunnel, it ends there.
+/// Replaces stage ip_input: decapsulates packets of nested tunnels, pass by pass.
 thread_local unsigned tunnels = 0;
 
 stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
@@ -127,7 +127,7 @@ TEST(walk, passes_are_bounded) {
     }
 }
 
-/// What is shorter than its Ethernet header goes no further, the others do.
+/// A frame shorter than its Ethernet header is dropped; the rest of the burst is forwarded.
 TEST(rx, drops_runts_alone) {
     path_lab l(patched);
     context c;

@@ -26,7 +26,7 @@ std::string patches(const char* which, const char* workers, const char* c_polled
            which + "]\n";
 }
 
-/// What a worker does with a queue leaves a trace that only one may write at a time.
+/// A worker's accesses to a queue, which are an error where two workers overlap.
 struct traces {
     std::array<uint64_t, 4> polled{}, sent{};
     std::array<std::atomic<int>, 4> pollers{}, senders{};

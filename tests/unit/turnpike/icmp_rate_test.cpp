@@ -21,7 +21,7 @@ const byte_vector echo6 = ethernet(
 const byte_vector expired4 = ethernet(0x0800, ipv4({.ttl = 1}, udp(counted(4))));
 const byte_vector too_big6 = ethernet(0x86dd, ipv6({}, udp(zeros(1500))));
 
-/// What a host at west got.
+/// Counts of the ICMP messages that a host at west received.
 struct answers {
     unsigned echo4 = 0, echo6 = 0, expired4 = 0, too_big6 = 0;
     bool operator==(const answers&) const = default;
@@ -43,7 +43,7 @@ class icmp_rate : public ::testing::Test {
         }
         return got;
     }
-    unsigned other = 0;  ///< ICMP that nobody asked for
+    unsigned other = 0;  ///< unsolicited ICMP
 
     running_lab l{
         "ports:\n"

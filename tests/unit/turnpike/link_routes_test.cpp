@@ -47,7 +47,7 @@ class link_routes : public neighbour_lab {
         return lab_.controller().neighbours().knows(
             lab_.controller().interfaces().indexes().at(interface), ip_address::from_v4(a));
     }
-    /// What workers find.
+    /// The next hop that a worker's lookup returns.
     uint32_t hop_of(uint16_t in, uint32_t to) {
         const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
         return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
@@ -55,7 +55,8 @@ class link_routes : public neighbour_lab {
     datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {
         return lab_.controller().hops()[hop_of(in, to)].kind;
     }
-    /// Asked for by `ours`, answers, and then the workers send there by themselves.
+    /// The first packet causes a solicitation from `ours`; after the reply the workers forward
+    /// without control.
     void goes(uint16_t in, uint16_t out, uint32_t to, uint32_t ours) {
         SCOPED_TRACE(out);
         offer(in, to);
@@ -79,7 +80,7 @@ class link_routes : public neighbour_lab {
 TEST_F(link_routes, destinations_are_asked_for) {
     goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
     goes(west_port, south_port, 0x0a060007, 0x0a0004fe);  // a host's own route
-    // A longer route by a gateway is not the link's.
+    // A longer prefix with a gateway does not use the link route.
     offer(west_port, 0x0a090502);
     EXPECT_FALSE(knows("south", 0x0a090502));
     EXPECT_TRUE(knows("south", 0x0a000402));
@@ -103,7 +104,7 @@ TEST_F(link_routes, of_ipv6) {
         lab_.controller().interfaces().indexes().at("south"), to));
 }
 
-/// Who is behind the link may ask for us, and is known by that.
+/// A host on the link may send an ARP request for our address, and is learnt from it.
 TEST_F(link_routes, hosts_there_are_learnt) {
     for (const uint32_t host : std::array<uint32_t, 3>{0x0a090102, 0x0a0a0102, 0x0a090502}) {
         lab_.offer(south_port, ethernet(0x0806, arp({.sender_ip = host, .target_ip = 0x0a0004fe}),
@@ -114,7 +115,8 @@ TEST_F(link_routes, hosts_there_are_learnt) {
     }
 }
 
-/// With the route its neighbours go; a gateway has a host route as long as a route to the link holds it.
+/// Neighbours are removed with their link route; a gateway has a host route as long as a link route
+/// covers it.
 TEST_F(link_routes, come_and_go) {
     goes(west_port, south_port, 0x0a090102, 0x0a0004fe);
     const std::string whole = linked;
@@ -147,7 +149,7 @@ TEST_F(link_routes, come_and_go) {
     EXPECT_EQ(reaches_gateway(), 0U);
 }
 
-/// A gateway that an operator named is found by that; when he does so no more it is as if he never had.
+/// A static entry resolves its gateway; without the entry the gateway is unresolved as before.
 TEST_F(link_routes, a_gateway_that_was_static) {
     constexpr uint32_t gateway = 0x0a000402, nobody = 0x0a00044d;
     const std::string plain = linked;

@@ -27,7 +27,7 @@ const log_line example{std::chrono::system_clock::time_point(std::chrono::micros
 
 TEST(log, as_people_read_it) {
     EXPECT_EQ(as_text(example), "turnpike: port 'a': link \"down\"");
-    // A name out of a request: no line of its own, and nothing that a terminal obeys.
+    // A name from a request starts no new line, and has no terminal control characters.
     log_line odd = example;
     odd.text = "apply a\nturnpike: uid 0 (process 1): confirmed\x1b[2K\xff \xc3\xa9";
     EXPECT_EQ(as_text(odd),
@@ -120,7 +120,7 @@ TEST_F(written, what_is_bad_enough) {
     const std::string lines = by(all);
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5);
     EXPECT_EQ(json::parse(lines.substr(0, lines.find('\n')))["level"], "error");
-    // By the console's thread, too.
+    // Written by the console's thread, too.
     EXPECT_EQ(by([&] {
                   set_log(log_format::text, log_level::warning);
                   the_console().start();
@@ -142,7 +142,7 @@ TEST_F(written, what_happens_often_is_said_ten_times) {
     EXPECT_EQ(by([&] { limit.look(6000); }), "turnpike: 15 more things not logged\n");
     EXPECT_EQ(by([&] { limit.look(9000); }), "") << "once";
     EXPECT_TRUE(limit.take(9000));
-    // Those left out are said before what comes behind them.
+    // The number of suppressed lines is logged before the next line.
     for (uint64_t ms = 9001; ms < 9020; ++ms) (void)limit.take(ms);
     EXPECT_EQ(by([&] { EXPECT_TRUE(limit.take(10'500)); }),
               "turnpike: 10 more things not logged\n");

@@ -26,7 +26,7 @@ observe::port_report port_that_did(uint64_t packets) {
     return p;
 }
 
-/// Of a device on that machine, 31 million packets in two seconds.
+/// Thirty-one million packets in two seconds at a device on that machine.
 observe::port_report billed(const char* tree_name, const char* address, counters_choice chosen) {
     const test::sysfs_tree tree(test::source_path("tests/data/pmu") / tree_name);
     chosen.sysfs = tree.root().string();

@@ -56,7 +56,7 @@ byte_vector advertisement_frame(uint8_t from, uint8_t to, uint32_t flags) {
                                                      {mac_of(to), ip6_of(to)}, flags));
     return out;
 }
-/// How many frames came out by each port.
+/// The number of frames sent by each port.
 std::string counted_out(const lab::outputs& out) {
     std::string text;
     for (const auto& port : out) text += std::to_string(port.size());
@@ -66,16 +66,16 @@ std::string counted_out(const lab::outputs& out) {
 TEST(neigh_suppress, who_is_known_is_answered_for) {
     lab l(spared);
     EXPECT_EQ(counted_out(l.send(0, question(1, 2))), "012") << "nobody knows";
-    // The answer goes its way, and is heard.
+    // The reply is forwarded, and its binding is learnt.
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(arp_answer(2, 1))))[0], one(arp_answer(2, 1)));
     for (int again = 0; again < 3; ++again) {
         const auto out = l.send(1, question(4, 2));
         EXPECT_EQ(out, (lab::outputs{one(question(4, 2)), one(arp_answer(2, 4)), {}}));
     }
     EXPECT_EQ(l.learnt(), "p0 01, p1 04, t2 02");
-    // Who is behind a port answers himself; tunnels are spared all the same.
+    // A host behind a port answers for itself; tunnels are suppressed nevertheless.
     EXPECT_EQ(counted_out(l.send(0, question(1, 4))), "010");
-    // What comes out of a tunnel is for those that are asked.
+    // Requests out of a tunnel are flooded to local ports only.
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 4))))), "110");
     EXPECT_EQ(counted_out(l.send(2, in_ipv4(vxlan(question(7, 2)), {.source = three4}))), "110");
 }
@@ -90,7 +90,7 @@ TEST(neigh_suppress, probes_and_announcements_go_to_all) {
     EXPECT_EQ(counted_out(l.send(0, solicitation_frame(1, 2, true))), "012");
 }
 
-/// All that was heard is shown, in order, by the page.
+/// The pages show all learnt bindings, in order.
 TEST(neigh_suppress, what_was_heard_is_shown) {
     using nlohmann::json;
     lab l(spared);
@@ -115,7 +115,8 @@ TEST(neigh_suppress, what_was_heard_is_shown) {
     EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["heard"][0], all["heard"][1]);
 }
 
-/// It is as long known as its station; and an address that is somebody else's now is his.
+/// An entry lasts as long as its station; an address that moved to another host belongs to that
+/// host.
 TEST(neigh_suppress, is_as_old_as_its_station) {
     lab l(spared);
     const byte_vector asks = question(1, 2);
@@ -164,13 +165,13 @@ TEST(neigh_suppress, over_ipv6) {
                             one(advertisement_frame(
                                 2, 4, packet::nd_flag_solicited | packet::nd_flag_router)),
                             {}}));
-    // It is no router any more.
+    // An advertisement without the R flag: the host is not a router any more.
     l.send(2, in_ipv4(vxlan(advertisement_frame(2, 1, packet::nd_flag_override))));
     EXPECT_EQ(l.send(1, solicitation_frame(4, 2))[1],
               one(advertisement_frame(2, 4, packet::nd_flag_solicited | packet::nd_flag_override)));
 }
 
-/// A domain knows its own addresses only; answers have the tag of the one that asked.
+/// Each domain has its own bindings; a reply has the VLAN tag of its request.
 TEST(neigh_suppress, in_vlans) {
     lab l(underlay() + spared_tunnels +
           bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "
@@ -188,8 +189,7 @@ TEST(neigh_suppress, in_vlans) {
               (lab::outputs{one(tagged(question(4, 2), 10)), one(arp_answer(2, 4)), {}}));
 }
 
-/// Whoever floods: what is too much for control is flooded as if nobody was spared, and nothing is
-/// lost.
+/// In a flood, requests beyond control's rate are flooded without suppression, and none is lost.
 TEST(neigh_suppress, in_a_flood) {
     lab l(spared);
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));

@@ -15,7 +15,7 @@ class neighbour_lab : public ::testing::Test {
     explicit neighbour_lab(const std::string& configuration) : lab_(configuration) {}
     void SetUp() override { forget(); }
     void TearDown() override {
-        for (int i = 0; i < 6; ++i) {  // until those that nobody answers for are given up
+        for (int i = 0; i < 6; ++i) {  // until unanswered entries are given up
             lab_.control(2'000);
             lab_.settle();
         }

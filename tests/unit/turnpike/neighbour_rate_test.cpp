@@ -14,7 +14,7 @@ using packet::drop_reason;
 class neighbour_rate : public ::testing::Test {
   protected:
     static constexpr unsigned rate = 100, burst = rate / 10;  ///< a tenth of a second's worth
-    /// How many requests from a host at west for `target` are answered.
+    /// The number of answered requests from a host at west for `target`.
     unsigned answered(uint32_t target, unsigned times = 1) {
         const byte_vector host{2, 0, 0, 0, 0, 0x0a};
         unsigned replies = 0;

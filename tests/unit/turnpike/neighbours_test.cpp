@@ -81,7 +81,7 @@ class machine : public ::testing::Test {
                                   }});
         ASSERT_TRUE(apply());
     }
-    /// Make `wanted` what runs, as the controller does.
+    /// Applies `wanted` as the running configuration, as the controller does.
     result<void> apply() {
         const state::desired before;
         const state::changes none;
@@ -156,7 +156,8 @@ class machine : public ::testing::Test {
     uint64_t now = 1000;
 };
 
-/// While duplicate address detection runs nobody may ask: that is no silence of the neighbour's.
+/// No solicitation may be sent during duplicate address detection: it does not count as an
+/// unanswered one.
 TEST_F(machine, a_try_that_may_not_be_made_is_none) {
     may_ask = false;
     packet_for(host);
@@ -170,7 +171,8 @@ TEST_F(machine, a_try_that_may_not_be_made_is_none) {
     EXPECT_EQ(n->held(), 0U);
 }
 
-/// What the log hears: that it is found, moves and is lost, and nothing of what goes on between.
+/// The log has a line when a neighbour is found, moves and is lost, and none for the states
+/// between.
 TEST_F(machine, what_happens_to_it_is_told_once) {
     packet_for(host);
     EXPECT_TRUE(told.empty());
@@ -292,7 +294,7 @@ TEST_F(machine, an_announcement_nobody_asked_for_makes_no_neighbour) {
     answer(mac_a);
     n->learn(here, host, mac_a, false, now);
     EXPECT_EQ(n->size(), 0U);
-    n->learn(here, host, mac_a, true, now);  // it asked for us
+    n->learn(here, host, mac_a, true, now);  // a solicitation for our address
     EXPECT_EQ(in(nstate::stale), 1U);
 }
 
@@ -307,8 +309,8 @@ TEST_F(machine, the_limit_holds_and_failed_ones_make_room) {
     EXPECT_EQ(in(nstate::incomplete), 1U);
 }
 
-// Whoever says who he is without being asked goes before whom we asked for, and those that are
-// reachable do not go at all.
+// An entry learnt from unsolicited messages is evicted before one that we solicited, and a
+// reachable entry is never evicted.
 TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
     packet_for(host);
     answer(mac_a);
@@ -421,7 +423,7 @@ TEST_F(machine, a_static_neighbour_is_never_asked_changed_or_forgotten) {
     EXPECT_EQ(n->size(), 0U);
 }
 
-/// The operator is told of it; what a routing daemon says of all else still counts.
+/// The log reports the gateway; other routes of the routing daemon remain valid.
 TEST_F(machine, a_gateway_that_is_our_own_link_local_address) {
     const ip_address self = *parse_address("fe80::ff:fe00:1"), other = *parse_address("fe80::2");
     wanted.routes.target_index(state::target_via(self, "here"));

@@ -97,7 +97,7 @@ TEST_F(kernel_mirror_test, what_is_no_route_of_ours_is_passed_over) {
     say({.to = "10.0.1.1/32", .type = RTN_LOCAL, .table = RT_TABLE_LOCAL});
     EXPECT_TRUE(mirror_.learned().routes.empty());
     EXPECT_EQ(mirror_.others(), 1U);
-    // One that leaves by another interface from now on is the kernel's own.
+    // A route that moves to an interface outside of turnpike becomes the kernel's.
     say({.to = "10.3.0.0/16", .via = "10.0.1.2"});
     say({.to = "10.3.0.0/16", .via = "192.0.2.1", .by = management});
     EXPECT_EQ(via("10.3.0.0/16"), "none");
@@ -111,12 +111,13 @@ TEST_F(kernel_mirror_test, routes_without_a_gateway_are_the_links) {
     say({.to = "2001:db8:9::/64", .by = east});
     EXPECT_EQ(via("10.9.0.0/24"), "link west");
     EXPECT_EQ(via("2001:db8:9::/64"), "link east");
-    // What follows from an address follows from ours, and some are no router's.
+    // Routes that the kernel derives from addresses are ignored, and so are multicast and
+    // link-local prefixes.
     say({.to = "10.0.1.0/24", .protocol = RTPROT_KERNEL});
     say({.to = "224.0.0.0/4"});
     say({.to = "fe80::/64"});
     EXPECT_EQ(mirror_.learned().routes.size(), 2U);
-    // Of several ways those with a gateway count.
+    // In a multipath route, only next hops with a gateway are used.
     auto several = route_of({.to = "10.8.0.0/24", .by = 0});
     std::get<netlink::route>(several.what).hops = {
         {.interface = west}, {.interface = east, .via = address_of("10.0.2.2")}};
@@ -141,7 +142,8 @@ TEST_F(kernel_mirror_test, tables_of_vrfs) {
     EXPECT_EQ(via("10.5.0.0/16"), "10.0.1.2 west");
     say({.to = "10.7.0.0/16", .via = "192.0.2.1", .by = management, .table = 10});
     EXPECT_EQ(mirror_.others(), 1U);
-    // With an interface they go out of all tables, and with a VRF out of its own.
+    // When an interface goes down, its routes are removed from all tables; when a VRF is removed,
+    // from its table.
     say({.to = "10.8.0.0/16", .via = "10.0.1.2", .table = 10});
     say({.what = netlink::link{.index = west, .up = false}});
     EXPECT_EQ(via("10.5.0.0/16"), "none");
@@ -162,7 +164,7 @@ TEST_F(kernel_mirror_test, types) {
     EXPECT_EQ(find("198.51.100.0/24")->type, route_type::prohibit);
 }
 
-/// Beside a plain list of what there is: the lowest metric counts.
+/// Against a plain list of all routes: the lowest metric wins.
 TEST_F(kernel_mirror_test, of_several_the_lowest_metric_counts) {
     std::minstd_rand random(7);
     std::map<std::string, std::map<uint32_t, std::string>> plain;
@@ -201,7 +203,7 @@ TEST_F(kernel_mirror_test, addresses_of_ours_and_of_loopbacks) {
     EXPECT_EQ(mirror_.learned().addresses.size(), 1U);
     EXPECT_EQ(mirror_.learned().routes.size(), 1U);
     EXPECT_EQ(find("10.255.0.1/32")->type, route_type::local);
-    // An interface that becomes ours brings its addresses along.
+    // An interface that turnpike adopts brings its addresses along.
     mirror_.set_ours({.interfaces = {{west, "west"}, {lo, "loop"}}, .vrfs = {{10, "red"}}});
     EXPECT_EQ(mirror_.learned().addresses.at("loop"), std::vector{prefix_of("10.255.0.1/32")});
     EXPECT_TRUE(mirror_.learned().routes.empty());
@@ -220,7 +222,7 @@ TEST_F(kernel_mirror_test, addresses_with_a_lifetime_are_not_followed) {
     EXPECT_FALSE(mirror_.take_changed());
     EXPECT_TRUE(mirror_.learned().addresses.empty());
     EXPECT_TRUE(mirror_.learned().routes.empty());
-    // One that gets a lifetime is followed no more, and one that loses it is.
+    // An address that gets a lifetime is no longer followed; one without lifetime is.
     say(address(west, "10.0.1.1/24"));
     say(address(west, "10.0.1.1/24", false, 0));
     EXPECT_TRUE(mirror_.learned().addresses.empty());
@@ -236,7 +238,7 @@ TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_follow
         const said hosts{.to = "::/0", .via = "fe80::bad", .metric = 1024, .protocol = protocol};
         say(hosts);
         EXPECT_EQ(via("::/0"), "none") << int{protocol};
-        // Beside a route of a daemon of the same prefix and metric.
+        // The same with a routing daemon's route of the same prefix and metric.
         say({.to = "::/0", .via = "fe80::1", .by = east, .metric = 1024});
         say(hosts);
         EXPECT_EQ(via("::/0"), "fe80::1 east") << int{protocol};
@@ -248,7 +250,7 @@ TEST_F(kernel_mirror_test, routes_of_advertisements_and_redirects_are_not_follow
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// The kernel says nothing of routes of IPv4 that go with their interface.
+/// The kernel sends no notification for IPv4 routes that are removed with their interface.
 TEST_F(kernel_mirror_test, a_link_that_goes_takes_its_routes_along) {
     say({.to = "10.1.0.0/16", .via = "10.0.1.2", .metric = 20});
     say({.to = "10.1.0.0/16", .via = "10.0.2.2", .by = east, .metric = 30});
@@ -307,10 +309,10 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
               {.interface = west, .via = address_of("10.0.1.2"), .flags = RTNH_F_LINKDOWN}};
     say({.what = r});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west, 10.0.2.2 east 5");
-    // With an interface its part goes.
+    // When an interface goes down, its next hops leave the group.
     say({.what = netlink::link{.index = east, .name = "east"}});
     EXPECT_EQ(via("10.7.0.0/16"), "10.0.1.2 west");
-    // Of IPv6 one way may go alone.
+    // A single next hop of an IPv6 route may be removed.
     netlink::route v6{.to = prefix_of("2001:db8:7::/48"),
                       .table = RT_TABLE_MAIN,
                       .type = RTN_UNICAST,
@@ -326,8 +328,8 @@ TEST_F(kernel_mirror_test, of_several_ways_those_that_are_ours_and_alive_share) 
     EXPECT_FALSE(mirror_.is_doubtful());
 }
 
-/// Of IPv4 a second one of the same metric waits until the first goes; of which the kernel says no
-/// word.
+/// A second IPv4 route of the same metric waits until the first is removed, for which the kernel
+/// sends no notification.
 TEST_F(kernel_mirror_test, appended_ones) {
     say({.to = "10.5.0.0/16", .via = "10.0.1.2"});
     auto second = route_of({.to = "10.5.0.0/16", .via = "10.0.1.3"});
@@ -365,11 +367,11 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
     EXPECT_FALSE(mirror_.take_changed());
     say(neighbour("10.0.1.5", NUD_PERMANENT, 0, west, "02:00:00:00:00:0f"));
     EXPECT_EQ(known.at({"west", address_of("10.0.1.5")}).text(), "02:00:00:00:00:0f");
-    // It is asked for from now on.
+    // From now on the entry is resolved by solicitation.
     say(neighbour("10.0.1.5", NUD_STALE));
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(mirror_.take_changed());
-    // With an interface they go, and come.
+    // Entries are removed and added with their interface.
     mirror_.set_ours({.interfaces = {{west, "west"}, {management, "far"}}, .vrfs = {}});
     EXPECT_EQ(known.size(), 1U);
     EXPECT_TRUE(known.contains({"far", address_of("10.0.1.5")}));

@@ -130,7 +130,7 @@ class shared_route : public ::testing::Test {
         f.source = 0x0a000101;
         f.destination = destination;
         for (uint16_t port = 1; port < 4; ++port)
-            (void)lab_.sent(port);  // what we said by ourselves
+            (void)lab_.sent(port);  // messages that we originate
         lab_.offer(0, ethernet(0x0800, ipv4(f, udp)));
         lab_.settle();
         uint16_t out = 0;
@@ -152,7 +152,7 @@ class shared_route : public ::testing::Test {
         const uint16_t ethdev = lab_.view().port[port].ethdev_id;
         ASSERT_EQ(up ? rte_eth_dev_set_link_up(ethdev) : rte_eth_dev_set_link_down(ethdev), 0);
         lab_.controller().look_at_links(++now_ms_);
-        lab_.settle();  // what we say by ourselves then
+        lab_.settle();  // messages that we originate then
     }
 
     running_lab lab_;
@@ -214,7 +214,7 @@ TEST_F(shared_route, another_seed_shares_anew) {
         ASSERT_EQ(by_addresses[flow], by_addresses[flow % 7]) << "seven pairs of addresses";
 }
 
-/// One outer flow: only who looks inside shares it, and only at ports that are named.
+/// One outer flow: only hashing of inner headers spreads it, and only for the configured UDP ports.
 TEST_F(shared_route, inner_looks_at_the_ports_that_are_named) {
     const auto ways_of = [&](uint16_t port, const std::string& ecmp) {
         EXPECT_TRUE(lab_.apply(box_with(shared) + ecmp));

@@ -37,9 +37,9 @@ state::desired wanted_of(const queues& of) {
     return wanted;
 }
 
-/// Most that can be out at a time: every descriptor of every queue (a worker has a TX queue at each
-/// port), what mempool caches of control and workers may keep before they give back, bursts under
-/// way, packets that wait to be sent together, and what lies between workers and control.
+/// The maximum of buffers in use: every descriptor of every queue (a worker has a TX queue at each
+/// port), the mempool caches of control and workers before they flush, bursts in progress, packets
+/// that wait to be sent together, and the rings between workers and control.
 uint64_t max_out(const queues& of, const rte_mempool& pool) {
     const uint64_t kept = pool.local_cache[rte_lcore_id()].flushthresh;
     EXPECT_GE(kept, pool.cache_size);
@@ -100,7 +100,7 @@ TEST(packet_pool, fewer_than_receive_rings_hold_are_refused_with_both_numbers) {
     rte_mempool_free(*made);
 }
 
-/// net_ring cannot be asked to free what it has sent. While this lives a port of it can.
+/// net_ring has no tx_done_cleanup. While an object of this class lives, its port has one.
 class keeping_driver {
   public:
     explicit keeping_driver(uint16_t ethdev)
@@ -121,9 +121,9 @@ class keeping_driver {
     keeping_driver(const keeping_driver&) = delete;
     keeping_driver& operator=(const keeping_driver&) = delete;
 
-    /// How often by now.
+    /// The number of calls so far.
     [[nodiscard]] unsigned times(uint16_t queue) const { return asked[ring(queue)]; }
-    /// As if it had sent them.
+    /// Holds these packets as sent ones that are not freed yet.
     void keep(uint16_t queue, std::vector<rte_mbuf*> packets) {
         kept[ring(queue)] = std::move(packets);
     }
@@ -141,7 +141,7 @@ class keeping_driver {
     eth_dev_ops ops_;
 };
 
-/// Two workers between two ports whose drivers can be asked.
+/// Two workers between two ports whose drivers have tx_done_cleanup.
 class dry_pool : public ::testing::Test {
   protected:
     static constexpr uint64_t until_next_look_ms = 10;
@@ -163,7 +163,7 @@ class dry_pool : public ::testing::Test {
         while (rte_mbuf* m = one()) all.push_back(m);
         return all;
     }
-    /// How often the first and the second worker's queues of both ports were asked.
+    /// The calls of tx_done_cleanup for the first and the second worker's queues of both ports.
     [[nodiscard]] std::vector<unsigned> asked() const {
         return {west.times(0), east.times(0), west.times(1), east.times(1)};
     }
@@ -206,7 +206,7 @@ TEST_F(dry_pool, as_long_as_it_is_dry_they_are_asked_once_a_look) {
     for (rte_mbuf* m : all) rte_pktmbuf_free(m);
 }
 
-/// What lies in an lcore's cache is that lcore's alone.
+/// Buffers in an lcore's cache are available to that lcore alone.
 TEST_F(dry_pool, a_full_cache_of_anothers_does_not_hide_it) {
     std::vector<rte_mbuf*> all = all_there_are();
     rte_mempool* pool = l.controller().pool();

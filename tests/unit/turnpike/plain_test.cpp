@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// How a packet ended: at which door, as what, and why.
+/// The fate of a packet: the exit, the frame, and the drop reason.
 struct ending {
     std::string_view door{};
     byte_vector bytes{};
@@ -166,13 +166,13 @@ class frames_at_random {
     uint32_t pick(uint32_t below) { return static_cast<uint32_t>(random_() % below); }
 
   private:
-    /// Mostly what goes through.
+    /// True for one of sixteen: most packets are forwardable.
     bool rare() { return pick(16) == 0; }
     uint8_t hops() {
         return rare() ? static_cast<uint8_t>(pick(3)) : static_cast<uint8_t>(2 + pick(254));
     }
     byte_vector payload() { return udp(counted(rare() ? 1200 + pick(400) : pick(40))); }
-    /// TCP in place of what is there, sometimes cut.
+    /// A TCP header in place of the payload, sometimes truncated.
     byte_vector segment() {
         byte_vector out = tcp(static_cast<uint8_t>(random_()), counted(pick(20)));
         out[3] = static_cast<uint8_t>(pick(100));  // port
@@ -234,12 +234,13 @@ TEST_F(plain_stage, agrees_on_bursts_at_random) {
                                                                       : 300'000;
     frames_at_random random;
     const uint64_t seen = compare_bursts(random, frames);
-    // The test would be of nothing where plain took nothing, or all.
+    // The test would prove nothing if stage ip_fast took no packet, or all.
     EXPECT_GT(by_plain_, seen / 5);
     EXPECT_LT(by_plain_, seen / 2 + seen / 4);
 }
 
-/// Whose hop is read once: what is wrong with single packets shows as in other bursts.
+/// Bursts with a single next hop, which is read once: defects of single packets give the same
+/// results as in other bursts.
 TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
     frames_at_random random(true);
     const uint64_t seen = compare_bursts(random, sanitized ? 10'000 : 100'000);
@@ -247,7 +248,8 @@ TEST_F(plain_stage, agrees_on_bursts_of_one_way) {
     EXPECT_LT(by_plain_, seen - seen / 4);
 }
 
-/// Sources that lie behind west, behind others, and nowhere: by one way, by several, and by none.
+/// Sources behind west, behind other ports, and without a route: by one path, by several, and by
+/// none.
 TEST_F(plain_stage, agrees_on_sources_that_are_looked_up) {
     for (const char* how : {"strict", "loose"}) {
         std::string asked = router;
@@ -298,7 +300,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
     }
 }
 
-/// What leaves by the way that it came is the careful stages', where they tell of it.
+/// Packets that leave by their ingress interface take the slow path, where it sends redirects.
 TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     std::string told = router;
     const std::string west = "device: d0", route = "{to: 10.8.0.0/16, via: 10.0.3.2}";
@@ -316,8 +318,8 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     }
 }
 
-/// What asks routers to look at it is the kernel's where that is chosen, and not to us; else nobody
-/// looks.
+/// A packet with a router alert and a foreign destination is punted to the kernel where configured;
+/// otherwise the option is ignored.
 TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     const byte_vector alert{148, 4, 0, 0};
     const auto v4 = [&](uint32_t to, const byte_vector& options) {
@@ -351,14 +353,14 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
             EXPECT_EQ(ends[5].door, asked ? "punt" : "drop") << "who looks says what becomes of it";
         }
     }
-    // A source that nobody would answer to is dropped before.
+    // A forged source (uRPF) is dropped before.
     const auto forged = ethernet(
         0x0800, ipv4({.source = 0x0b000001, .destination = 0x0a090001, .options = alert}, udp({})));
     EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::urpf);
     seen_ = nullptr;
 }
 
-/// As long as the way out permits, and a byte longer.
+/// Packets of exactly the egress MTU, and a byte longer.
 TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
     for (const size_t bytes : {1280, 1281, 1500, 1501})
         for (const uint32_t to : {0x0a080001U, 0x0a090001U}) {
@@ -368,8 +370,8 @@ TEST_F(plain_stage, knows_the_mtu_to_the_byte) {
         }
 }
 
-/// Of a burst that goes one way, and of one that goes two, only those that are too long stay
-/// behind.
+/// In a burst with one next hop, and in one with two, only packets that exceed the MTU leave the
+/// fast path.
 TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
     const auto frame = [](uint32_t to, size_t bytes) {
         return ethernet(0x0800, ipv4({.destination = to}, counted(bytes - 20)));
@@ -405,7 +407,8 @@ TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     for (uint32_t i = 0; i < 3; ++i) rte_pktmbuf_free(b.packet[i]);
 }
 
-/// A frame of no interface, or no frame, does not change what becomes of the others of its burst.
+/// A frame without an interface, or without data, does not change the verdicts of the rest of its
+/// burst.
 TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
     ASSERT_TRUE(lab_.apply(std::string(router) +
                            "interfaces: [{port: west, vlan: 100, addresses: [10.0.4.254/24]}]\n"));
@@ -439,7 +442,7 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
         EXPECT_TRUE(hop.used) << to;
     }
     EXPECT_EQ(by_plain_, 2U);
-    // Beside another way, which is marked.
+    // Together with another next hop, which is marked as used.
     next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
     hop.used = false;
     const byte_vector payload = udp(counted(4));
@@ -461,7 +464,7 @@ TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     EXPECT_TRUE(through(true, {frame})[0] == told) << told.door;
 }
 
-/// A list on the way out is asked by the careful stages.
+/// The slow path classifies by an egress list.
 TEST_F(plain_stage, leaves_what_a_list_judges_on_its_way_out) {
     const byte_vector good = ethernet(0x0800, ipv4({.destination = 0x0a090001}, udp(counted(20))));
     compare({good, good});
@@ -492,7 +495,7 @@ class plain_with_list : public plain_stage {
               "         destination_ports: 2222}\n"
               "      - {action: deny, destination: \"fd00::/8\", protocol: 6}\n");
     }
-    /// With list `in` bound to west.
+    /// Applies a configuration with list `in` bound to west.
     void apply(std::string bound) {
         const std::string west = "device: d0";
         bound.replace(bound.find(west), west.size(), "device: d0, acl: {in: in}");
@@ -510,8 +513,8 @@ class plain_with_list : public plain_stage {
     }
 };
 
-/// On the way in stage ip_fast asks it: the same verdicts, and every rule counts the same packets and
-/// bytes.
+/// Stage ip_fast classifies by an ingress list: the same verdicts, and every rule counts the same
+/// packets and bytes.
 TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     frames_at_random random;
     std::vector<uint64_t> with(counters().size()), without = with;
@@ -541,8 +544,8 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
     EXPECT_GT(denied, seen / 50);
 }
 
-/// On VLAN interfaces: alone, in a burst of its own VLAN and in one of several, each packet has the
-/// fate that it has without stage ip_fast.
+/// On VLAN interfaces: alone, in a burst of the same VLAN and in one of several, each packet has
+/// the same fate as without stage ip_fast.
 TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
     apply(std::string(router) +
           "interfaces:\n"

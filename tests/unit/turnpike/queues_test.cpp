@@ -94,7 +94,8 @@ TEST_F(queues, are_polled_by_whom_rx_workers_name) {
 
 TEST_F(queues, are_polled_on_the_node_of_their_port) {
     nodes_ = {0, 1, 1};
-    // c's node is not known, and on d's nobody forwards: whoever has the fewest.
+    // The NUMA node of c is unknown, and d's node has no worker: the worker with the fewest queues
+    // polls them.
     EXPECT_EQ(shared({true, true, true}, {{.name = "a", .rx_queues = 2, .node = 1},
                                           {.name = "b", .node = 0},
                                           {.name = "c", .rx_queues = 2},
@@ -121,8 +122,8 @@ TEST_F(queues, are_evened_out_when_workers_come_and_go) {
     EXPECT_EQ(shared({true, true, true}, ports), "1.1 2.0, 1.0, 0.0 0.1");
 }
 
-/// Whoever needs a queue that another still has polls nothing until it has it: what it would
-/// receive could not be sent.
+/// A worker that needs a TX queue still owned by another worker polls nothing until it owns the
+/// queue: received packets could not be sent.
 TEST_F(queues, to_send_by_are_waited_for) {
     reaches = [](uint16_t from, uint16_t to) { return to == from + 2 || to + 2 == from; };
     const std::vector<told> ports = {
@@ -142,8 +143,8 @@ TEST_F(queues, to_send_by_are_waited_for) {
     EXPECT_EQ(refused.error().code, EBUSY);
 }
 
-/// Whatever is wanted: no queue is polled by two, none is sent by by two, neither in a view nor
-/// over two views that workers may have at a time; all are polled in the end, and who polls may
+/// For any request: no queue has two pollers or two senders, neither in one snapshot nor over two
+/// snapshots that workers may have at a time; all queues are polled in the end, and each poller may
 /// send.
 TEST_F(queues, change_hands_over_nobodys) {
     std::mt19937 random(7);

@@ -221,7 +221,7 @@ class random_recursion : public ::testing::Test {
                 ASSERT_NEAR(h->second, w->second, 1e-3)
                     << step << " " << r.to.text() << " " << h->first;
             }
-            // Who has the same gateways has the same hop, before and after.
+            // Routes with the same gateways have the same next hop, before and after.
             const auto [there, fresh] = hops_.emplace(t.members, hop);
             ASSERT_TRUE(fresh || there->second == hop) << step;
             wanted_.insert(t.members);

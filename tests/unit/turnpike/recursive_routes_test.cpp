@@ -61,8 +61,8 @@ class recursive_routes : public neighbour_lab {
         lab_.settle();
         forget();
     }
-    /// Where a packet to an address leaves: the last byte of its neighbour's MAC address; 0:
-    /// nowhere.
+    /// The egress of a packet to an address, as the last byte of its neighbour's MAC address; 0:
+    /// dropped.
     unsigned way(const char* to, uint16_t in = 0, uint16_t flow = 1) {
         forget();
         const auto a = *parse_address(to);
@@ -98,8 +98,8 @@ class recursive_routes : public neighbour_lab {
     uint64_t looks_ = 1'000'000;
 };
 
-/// What is below a thousand routes changes: one route is written, one store made, and all of them
-/// go there.
+/// The route below a thousand recursive routes changes: one route is written, with one store, and
+/// all of them follow.
 TEST_F(recursive_routes, a_thousand_by_one_store) {
     lines all{"10.50.0.0/16 via 10.0.2.2"};
     for (unsigned n = 0; n < 1000; ++n)
@@ -132,12 +132,12 @@ TEST_F(recursive_routes, a_thousand_by_one_store) {
     becomes("blackhole 10.50.0.0/16", 0);
     EXPECT_GT(lab_.dropped(drop_reason::route_blackhole), 0U);
     becomes("10.50.0.0/16 via 10.0.2.3", 0x22);
-    // What other routes do does not concern them.
+    // Changes of unrelated routes store nothing.
     const uint64_t before = lab_.controller().groups().stores();
     all.push_back("10.51.0.0/16 via 10.0.2.2");
     apply(all);
     EXPECT_EQ(lab_.controller().groups().stores(), before);
-    // A longer prefix comes and goes.
+    // A longer prefix is added and removed.
     all.push_back("10.50.0.0/24 via 10.0.3.2");
     apply(all);
     each_goes(0x31);
@@ -154,11 +154,11 @@ TEST_F(recursive_routes, by_a_connected_network_a_link_and_ipv6) {
     EXPECT_EQ(way("10.9.0.1"), 0x21U);
     EXPECT_EQ(way("10.7.0.1"), 0x26U);
     EXPECT_EQ(way("2001:db8:9::1"), 0x26U);
-    // Of a link's route the gateway itself is the neighbour.
+    // With a link route below, the gateway itself is the neighbour.
     EXPECT_EQ(way("10.8.0.1"), 0xffU) << "asked for";
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x32});
     EXPECT_EQ(way("10.8.0.1"), 0x32U);
-    // It moves: a store in its own hop.
+    // The neighbour's MAC address changes: its adjacency is written, no next hop group.
     const uint64_t before = lab_.controller().groups().stores();
     answer(2, 0x0a3c0005, 0x0a0003fe, {2, 0, 0, 0, 0, 0x33});
     EXPECT_EQ(way("10.8.0.1"), 0x33U);
@@ -188,14 +188,15 @@ TEST_F(recursive_routes, several_ways_of_several_gateways) {
     EXPECT_EQ(shares(), (std::map<unsigned, unsigned>{{0x31, 400}}));
     link(1, true);
     EXPECT_EQ(shares(), all);
-    // One gateway that leads nowhere is left out.
+    // An unresolved gateway is left out of the group.
     apply({"10.9.0.0/16 nexthop via 10.50.0.1 nexthop via 10.51.0.1 recursive",
            "10.51.0.0/16 via 10.0.2.3"});
     EXPECT_EQ(shares(), (std::map<unsigned, unsigned>{{0x22, 400}}));
     EXPECT_EQ(why("10.50.0.1"), unresolved::no_route);
 }
 
-/// Dropped by a name, its sender told; and forwarded as soon as there is a way.
+/// An unresolved route drops with a reason and an ICMP error to the sender; it forwards as soon as
+/// it resolves.
 TEST_F(recursive_routes, what_leads_nowhere) {
     const lines alone{"10.9.0.0/16 via 10.50.0.1 recursive", "10.8.0.0/16 via 10.50.0.1 recursive"};
     apply(alone);
@@ -238,7 +239,7 @@ TEST_F(recursive_routes, default_routes_where_they_may) {
 }
 
 TEST_F(recursive_routes, circles_and_long_paths) {
-    // By itself; by another; and who leads there.
+    // A loop through itself; through another route; and a route that leads into a loop.
     apply({"10.9.0.0/16 via 10.9.0.1 recursive", "10.8.0.0/16 via 10.7.0.1 recursive",
            "10.7.0.0/16 via 10.8.0.1 recursive", "10.6.0.0/16 via 10.8.0.9 recursive",
            "10.5.0.0/16 nexthop via 10.7.0.9 nexthop via 10.0.2.2 recursive"});
@@ -279,7 +280,7 @@ TEST_F(recursive_routes, of_a_vrf) {
                  us(3)));
     lab_.settle();
     EXPECT_EQ(lab_.sent(3).size(), 1U) << "back by south";
-    // Red goes, and comes back with another way.
+    // VRF red is removed, and added with another route.
     const uint32_t in_use = lab_.controller().hops().in_use();
     std::string gone = far_away_with({"10.9.0.0/16 via 10.0.2.2 recursive"});
     for (const std::string part :

@@ -32,7 +32,7 @@ inline byte_vector datagram(uint32_t destination) {
 class lab : public running_lab {
   public:
     using running_lab::running_lab;
-    /// Where a packet to that address comes out; none: nowhere.
+    /// The egress port of a packet to that address; none: dropped.
     std::optional<uint16_t> way(const char* to, uint16_t from = 0) {
         EXPECT_TRUE(offer(from, datagram(parse_address(to)->v4())));
         settle();
@@ -43,7 +43,7 @@ class lab : public running_lab {
         }
         return out;
     }
-    /// And what is announced because of it is taken.
+    /// Applies a configuration, and discards the announcements that follow.
     result<state::changes> apply(const std::string& configuration) {
         auto applied = path_lab::apply(configuration);
         settle();

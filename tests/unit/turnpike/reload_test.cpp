@@ -25,7 +25,7 @@ TEST(reload, what_is_the_same_changes_nothing) {
     EXPECT_TRUE(same->empty());
     EXPECT_EQ(&l.view(), view);
     EXPECT_EQ(l.controller().report().routes, hops);
-    // And what runs is still known.
+    // The running configuration is unchanged.
     ASSERT_TRUE(
         l.apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 10.0.1.0/25, via: 10.0.2.2}")));
     EXPECT_EQ(l.way("10.9.0.1"), 1);
@@ -136,7 +136,7 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
         EXPECT_EQ(l.way("10.9.0.1"), std::nullopt);
         EXPECT_EQ(l.way("10.0.2.2"), 1);
     }
-    // What waits are errors to a sender that does not answer.
+    // Pending packets are ICMP errors to a sender that does not answer.
     EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()),
               before + l.controller().neighbours().held());
     const auto report = l.controller().report();
@@ -227,7 +227,7 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 
-/// A worker in a thread of its own forwards a stable route while others change 2,000 times.
+/// A worker on a separate thread forwards a stable route while other routes change 2,000 times.
 TEST(reload, under_traffic_a_stable_route_loses_nothing) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     l.links(true);
@@ -237,7 +237,7 @@ TEST(reload, under_traffic_a_stable_route_loses_nothing) {
         run_anywhere();
         l.worker().run(stop);
     });
-    // It runs before the first packet: all that waited would be more than a ring holds.
+    // The worker runs before the first packet: the backlog would exceed a ring.
     while (l.worker().meter().total_cycles.read() == 0) std::this_thread::yield();
     uint64_t offered = 0, left = 0, changes = 0;
     const auto take = [&] {

@@ -46,7 +46,7 @@ class null_lab : public lab {
         REQUIRE(false);
         std::abort();
     }
-    /// It is open as it is wanted, and all that there is of it is of this device.
+    /// The port is open as configured, and all its state belongs to this device.
     void expect_open(const std::string& name, const std::string& arguments, uint16_t rx_queues) {
         const control::open_port& p = port(name);
         EXPECT_FALSE(p.lost);

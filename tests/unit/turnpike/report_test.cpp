@@ -57,7 +57,7 @@ TEST(stage_clock, bills_only_when_on) {
     EXPECT_EQ(m.sampled[1].packets.read(), 0U);
 }
 
-/// A CPU that executes seven instructions for a look, and others when told.
+/// A CPU that executes seven instructions for a poll, or a number set by the test.
 class told_counter : public own_counter {
   public:
     [[nodiscard]] std::optional<uint64_t> read() const noexcept override {
@@ -81,7 +81,7 @@ TEST(stage_clock, counts_instructions_less_those_of_looking) {
     EXPECT_EQ(m.sampled[0].instructions.read(), 640U);
     EXPECT_EQ(m.sampled[1].instructions.read(), 320U);
     EXPECT_EQ(m.sampled[1].packets.read(), 16U);
-    // Another event is on the counter meanwhile: no number is made of that.
+    // The counter has another event meanwhile: the interval gives no number.
     cpu.here = false;
     clock.mark(0, 32);
     cpu.here = true;
@@ -143,7 +143,7 @@ TEST(groups, have_instructions_where_they_are_counted) {
     EXPECT_EQ(w.stages[2].instructions_per_packet(), std::nullopt);
     EXPECT_EQ(w.groups()[0].instructions, 58.0);
     EXPECT_EQ(w.groups()[1].instructions, 90.0);
-    EXPECT_FALSE(w.groups()[2].instructions);  // of all nobody knows
+    EXPECT_FALSE(w.groups()[2].instructions);  // the sum over all workers is unknown
     w.core.values["ipp"] = 158;
     EXPECT_EQ(w.groups()[2].instructions, 10.0);
     w.core.values["ipp"] = 100;

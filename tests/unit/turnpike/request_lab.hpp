@@ -30,7 +30,8 @@ class request_lab : public testing::Test {
     }
     ~request_lab() override { std::filesystem::remove(file_); }
 
-    /// As the lab's own state has it: what differs from what runs is what the test changes.
+    /// The text with the lab's device names: only the test's own edits then differ from the running
+    /// configuration.
     std::string named(std::string text) {
         const auto& ports = l_.controller().running().ports;
         for (const char* const name : {"west", "east"}) {

@@ -53,7 +53,8 @@ TEST_F(requests, routes_are_those_of_the_tables) {
     EXPECT_EQ(all["next"], nullptr);
     EXPECT_EQ(all["routes"].size(),
               r["routes"]["ipv4"].get<size_t>() + r["routes"]["ipv6"].get<size_t>());
-    // What each says is what a lookup of its first address gives, where no longer one is there.
+    // Each listed route is the result of a lookup of its first address, unless a longer prefix
+    // covers it.
     for (const json& route : all["routes"]) {
         const auto to = *parse_prefix(route["to"].get<std::string>());
         const json found = shown("route", {{"address", to.address.text()}});
@@ -255,7 +256,7 @@ TEST_F(requests, lines_that_are_no_requests) {
     EXPECT_EQ(told("{\"request\": " + std::string(100, '[') + std::string(100, ']') +
                    "}")["error"]["what"],
               "the JSON is nested too deep");
-    // Whatever it asked is said again, as a terminal can take it.
+    // The error repeats the request's name, with control characters escaped for a terminal.
     const std::string odd = told("{\"request\": \"\\u001b[31m\\n\"}")["error"]["what"];
     EXPECT_EQ(odd.find('\x1b'), std::string::npos);
 }

@@ -39,7 +39,7 @@ void expect_same(const route_set& got, const oracle& wanted) {
     EXPECT_EQ(at, got.end());
 }
 
-/// What diff says makes the one map of the other.
+/// The changes of diff() turn the first map into the second.
 void expect_diff(const route_set& before, const route_set& after, oracle from, const oracle& to) {
     const route_changes c = diff(before, after);
     for (const ip_prefix& p : c.removed) ASSERT_EQ(from.erase(p), 1U);
@@ -101,8 +101,8 @@ TEST(route_set, random_changes_and_copies) {
     EXPECT_EQ(set.size(), 1U);
 }
 
-/// As states are kept, gone back to, changed from there, and forgotten: each set stays what it was,
-/// and what differs between any two is what differs.
+/// Sets are copied, restored, changed and released as states are: each set keeps its contents, and
+/// diff() of any two is exact.
 TEST(route_set, copies_of_copies_each_stay_what_they_were) {
     std::mt19937 engine(11);
     const auto random = [&engine](size_t below) { return static_cast<uint32_t>(engine() % below); };
@@ -112,8 +112,8 @@ TEST(route_set, copies_of_copies_each_stay_what_they_were) {
     };
     std::vector<kept> all(1);
     for (int round = 0; round < (turnpike::test::sanitized ? 100 : 400); ++round) {
-        // From any of them, changed a little or, at times, nearly altogether; at times one is
-        // changed itself.
+        // A copy of any set, changed a little or, at times, nearly altogether; at times the
+        // original is changed.
         const uint32_t from = random(all.size());
         if (all.size() < 12 && random(4) != 0) all.push_back(kept(all[from]));
         kept& one = random(3) == 0 ? all[from] : all.back();

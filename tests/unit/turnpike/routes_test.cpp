@@ -401,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:7: recursive says where packets go, but a route of this type sends none"}),
     test_name);
 
-/// What several lines say alike is one target, whichever order they say it in.
+/// Equal next hops of several lines make one target, in any order.
 TEST(routes, of_several_next_hops) {
     const auto m = load_text(line("10.9.0.0/16 nexthop via 10.0.3.2 weight 3 nexthop via 10.0.2.2\n"
                                   "      10.10.0.0/16 nexthop via 10.0.2.2 dev east weight 1 "
@@ -499,7 +499,7 @@ TEST(prefix, contains_counts_bits) {
     EXPECT_FALSE(parse_prefix("::/0")->contains(*parse_address("0.0.0.0")));
 }
 
-/// Whatever is written of digits and dots, beside inet_pton.
+/// Any text of digits and dots parses as inet_pton parses it.
 TEST(addresses, of_ipv4_are_read_as_inet_pton_reads_them) {
     std::mt19937 random(5);
     size_t good = 0;
@@ -518,7 +518,7 @@ TEST(addresses, of_ipv4_are_read_as_inet_pton_reads_them) {
         for (int part = 0; part < 4; ++part)
             text += (part == 0 ? "" : ".") + std::to_string(random() % (part == 2 ? 300 : 256));
         compare(text);
-        // And one character of it another, gone, or more.
+        // The same with one character replaced, removed or inserted.
         const size_t at = random() % text.size();
         const char other = "0123456789.x /:"[random() % 15];
         if (random() % 3 == 0)

@@ -56,7 +56,7 @@ class choices : public ::testing::Test {
         auto applied = lab_.apply(configuration);
         ASSERT_TRUE(applied) << applied.error().message();
     }
-    /// What a frame made of it comes out as at west: what went on, and what was told.
+    /// Offers a frame at west; records the forwarded packets and the ICMP messages.
     void offer(uint16_t type, const byte_vector& packet) {
         (void)lab_.sent(0), (void)lab_.sent(1);
         rte_delay_us_block(1100);  // longer than from one redirect to the next
@@ -88,8 +88,8 @@ TEST_F(choices, nobody_is_redirected_without) {
     EXPECT_EQ(told_.size(), 0U);
 }
 
-/// RFC 1812 section 5.2.7.2: it goes on, and its sender is told, for the host (code 1), by our
-/// address of his network.
+/// RFC 1812 section 5.2.7.2: the packet is forwarded, and its sender gets a redirect for the host
+/// (code 1), from our address in its network.
 TEST_F(choices, a_host_is_redirected) {
     apply(choosing(", redirects: true"));
     v4("10.9.0.1");
@@ -135,8 +135,8 @@ TEST_F(choices, who_is_not_redirected) {
     EXPECT_LE(told, 2U) << "one a millisecond";
 }
 
-/// RFC 4861 section 4.5, from our link-local address, with the target's MAC address and what it is
-/// about.
+/// RFC 4861 section 4.5, from our link-local address, with the target's MAC address and the
+/// redirected packet.
 TEST_F(choices, a_host_is_redirected_by_neighbour_discovery) {
     apply(choosing(", redirects: true"));
     for (const auto& [to, target] :
@@ -188,7 +188,7 @@ TEST_F(choices, source_routes) {
     }
 }
 
-/// RFC 6890: not forwardable; but what is routed there is.
+/// RFC 6890: not forwardable; but a prefix with an explicit route is forwarded.
 TEST_F(choices, addresses_of_special_purpose) {
     const char* const blocked[] = {"192.0.2.1",   "198.51.100.9",   "203.0.113.1",
                                    "192.0.0.200", "2001:db8:77::1", "2001:10::1"};
@@ -203,7 +203,7 @@ TEST_F(choices, addresses_of_special_purpose) {
     for (const char* to : blocked) EXPECT_FALSE(goes(to)) << to;
     EXPECT_EQ(lab_.dropped(drop_reason::bogon_destination), std::size(blocked));
     for (const char* to : open) EXPECT_TRUE(goes(to)) << to;
-    // From there: whoever looks sources up finds no way.
+    // As a source: an interface with uRPF finds no route.
     v4("10.8.0.1", "192.0.2.9");
     EXPECT_EQ(on_.size(), 1U);
     apply(choosing(", urpf: loose", "special_purpose: drop\n"));

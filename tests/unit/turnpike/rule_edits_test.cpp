@@ -14,8 +14,8 @@ state::desired state_with(const std::string& text) {
     return d ? std::move(*d) : state::desired{};
 }
 
-/// Rules are taken out of their list once, whatever is edited between them: each edit finds what
-/// those before have left, and the list is whole for what is asked of it.
+/// Rules are extracted from their list once, and edits of other lists may come between: each edit
+/// applies to the result of the edits before it, and the list is complete when it is read.
 TEST(rule_edits, of_rules_and_lists_by_turns) {
     state::desired d = state_with(
         "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"
@@ -46,7 +46,7 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
     EXPECT_FALSE(d.acls.at("l")->default_permits);
     EXPECT_EQ(d.acls.at("l")->rules.size(), 4U) << "and turnpike's own";
     EXPECT_EQ(before.acls.at("l")->rules.size(), 2U) << "what shared it has it as it was";
-    // A list that is gone takes no rule; one that is new does.
+    // A deleted list takes no rule; a new list does.
     d = before;
     EXPECT_FALSE(edit(d, "[" + rule("add", "other", two) +
                              R"(, {"del": {"acl": {"name": "other"}}}, )" +
@@ -78,7 +78,7 @@ TEST(rule_edits, of_a_file_of_rules_are_refused) {
         }
 }
 
-/// Each goes through the whole list: control would do nothing else for minutes.
+/// Each edit walks the whole list: without a bound control would be busy for minutes.
 TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     std::string rules;
     constexpr unsigned there = 20'000;
@@ -88,7 +88,7 @@ TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     state::desired d =
         state_with("acl:\n  - name: l\n    rules:\n" + rules +
                    "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
-    // From the end: few rules move, and all of the list counts nevertheless.
+    // Deletions from the end move few rules, and the bound counts the whole list nevertheless.
     const auto edits = [](unsigned n) {
         std::string out = "[";
         for (unsigned i = 0; i < n; ++i)

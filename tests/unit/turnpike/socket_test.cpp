@@ -24,7 +24,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Whoever asks: it does not wait either.
+/// A client whose socket does not block either.
 class asker {
   public:
     explicit asker(owned_fd fd) : fd_(std::move(fd)) {}
@@ -301,7 +301,7 @@ TEST_F(socket_file, is_made_with_its_mode_and_group_and_goes_with_us) {
     EXPECT_TRUE(a.ended());
 }
 
-/// Those that are connected stay, whether they were heard yet or not.
+/// Connected clients stay, whether the socket has read from them yet or not.
 TEST_F(socket_file, moves_under_its_clients) {
     ASSERT_TRUE(socket_->listen(path_, ""));
     asker a{connect()};
@@ -318,7 +318,7 @@ TEST_F(socket_file, moves_under_its_clients) {
     asker b{connect()};
     rounds();
     EXPECT_EQ(b.received(), "hello\n");
-    // One that cannot be changes nothing.
+    // A failed listen() changes nothing.
     EXPECT_FALSE(socket_->listen(folder_ + "/none/socket", ""));
     asker c{connect()};
     rounds();
@@ -356,7 +356,7 @@ TEST_F(socket_file, is_not_taken_from_who_lives_and_is_from_who_is_gone) {
     rounds();
     EXPECT_EQ(a.received(), "hello\n") << "the first one still listens";
 
-    // One that is killed leaves its file.
+    // A killed process leaves its socket file.
     std::filesystem::remove(path_);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -405,7 +405,8 @@ TEST_F(socket_file, a_thousand_idle_clients) {
         ASSERT_GE(idle.back().get(), 0) << i;
         rounds(3);
         ASSERT_LE(socket_->clients(), 64U);
-        if (i % 200 == 0) {  // who has asked is not idle the longest, however many come meanwhile
+        if (i % 200 ==
+            0) {  // an active client is not the longest idle, however many clients connect meanwhile
             EXPECT_EQ(ask(busy, "one\n"), "<one>\n") << i;
         }
     }

@@ -33,7 +33,7 @@ struct data {
     data& operator=(const data&) = delete;
 };
 
-/// What is in containers is DPDK's to free, once it has sent them; nothing is sent here.
+/// DPDK frees containers once it has sent them; this test sends nothing, so it frees them itself.
 class freed_by_nobody {
   public:
 #ifdef TURNPIKE_LEAKS
@@ -55,7 +55,7 @@ int ask(const char* command, const char* thing = nullptr) {
 
 class telemetry_desk : public testing::Test {
   protected:
-    /// `f` on a thread of its own, while control makes rounds.
+    /// Runs `f` on a separate thread, while control makes rounds.
     template <class F>
     void beside_control(const F& f) {
         std::atomic<bool> done{false};
@@ -112,7 +112,7 @@ TEST_F(telemetry_desk, nobody_waits_for_ever) {
     const auto begun = std::chrono::steady_clock::now();
     EXPECT_EQ(ask("/turnpike/ports"), -EAGAIN) << "control is busy";
     EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100));
-    // Whose patience ended left nothing behind.
+    // A request that timed out leaves nothing behind.
     open(std::chrono::hours(1));
     beside_control([] { EXPECT_EQ(ask("/turnpike/ports"), 0); });
 }

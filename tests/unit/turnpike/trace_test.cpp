@@ -46,12 +46,12 @@ byte_vector to(uint32_t destination, uint8_t ttl = 64, uint8_t mac = 0x0b) {
         ipv4({.ttl = ttl, .source = 0x0a000005, .destination = destination}, udp(counted(20))),
         {2, 0, 0, 0, 0, mac}, {2, 0, 0, 0, 0, 5});
 }
-/// All that left is taken, and every packet is counted.
+/// Drains all ports, and checks the balance.
 void finish(path_lab& l) {
     for (uint16_t p = 0; p < l.controller().ports().open().size(); ++p) l.sent(p);
     l.check_balance();
 }
-/// One's trace is asked for, and it is offered.
+/// Requests a trace of one packet, and offers it.
 json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish = json::object()) {
     wish["request"] = "trace";
     result_of(l, wish);
@@ -146,7 +146,7 @@ TEST(trace, goes_by_the_page_and_in_bounds) {
     finish(l);
 }
 
-/// Both passes of what comes out of a tunnel, and of what goes into one; copies of a flood.
+/// Both passes of a decapsulated packet, and of an encapsulated one; copies of a flood.
 TEST(trace, goes_through_tunnels_and_floods) {
     tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
                  one_tunnel("t3", "10.0.9.3") +
@@ -161,7 +161,7 @@ TEST(trace, goes_through_tunnels_and_floods) {
     finish(l);
 }
 
-/// What is said of a frame is what becomes of it; and to ask changes nothing.
+/// The explanation of a frame matches its forwarding; and explain changes nothing.
 TEST(explain, says_what_happens_and_does_nothing) {
     running_lab l(router);
     const auto explained = [&](const byte_vector& frame) {
@@ -193,7 +193,7 @@ TEST(explain, says_what_happens_and_does_nothing) {
     finish(l);
 }
 
-/// To a group, as such packets are sent: by its Ethernet address.
+/// To a multicast group: by its Ethernet address.
 TEST(explain, knows_groups) {
     tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
                  one_tunnel("g", "239.1.2.3", ", interface: up") +

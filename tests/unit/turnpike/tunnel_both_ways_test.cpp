@@ -11,7 +11,7 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// A burst by a port; what leaves by each, in order.
+/// Offers a burst at a port; returns the frames that each port sends, in order.
 tunnel_lab::outputs send(tunnel_lab& l, uint16_t port, const std::vector<byte_vector>& frames) {
     for (const byte_vector& f : frames) EXPECT_TRUE(l.offer(port, f));
     l.settle();
@@ -23,8 +23,8 @@ tunnel_lab::outputs send(tunnel_lab& l, uint16_t port, const std::vector<byte_ve
     return out;
 }
 
-/// The same in two labs, one after the other, that differ in one thing: on the way in and out of
-/// the underlay a list is asked, which permits all.
+/// Runs the script in two labs, one after the other, with one difference: the second has a list
+/// that permits all at the underlay's ingress and egress.
 template <class Script>
 void both_ways(const std::string& tunnels, const Script& script) {
     tunnel_lab::outputs quick;
@@ -104,7 +104,7 @@ TEST(tunnel_both_ways, by_ways_that_are_shared) {
         });
 }
 
-/// By a VLAN, whose frames are tagged.
+/// The underlay is a VLAN interface with tagged frames.
 TEST(tunnel_both_ways, by_a_vlan) {
     both_ways(
         "interfaces:\n  - {port: up, vlan: 7, addresses: [10.0.7.1/24]}\n"
@@ -162,7 +162,7 @@ TEST(tunnel_both_ways, out_of_tunnels) {
     });
 }
 
-/// Tunnels that end at several addresses of ours, by turns.
+/// Tunnels with several local addresses, by turns.
 TEST(tunnel_both_ways, at_several_addresses) {
     const std::string two_ends =
         "tunnels:\n  - {name: t2, vni: 100, local: 10.0.9.1, remote: 10.0.9.2}\n"
@@ -188,7 +188,8 @@ TEST(tunnel_both_ways, at_several_addresses) {
     EXPECT_EQ(l.learnt(), "p0 01, t2 02, t3 03");
 }
 
-/// One address of ours, one endpoint, one VNI: the port tells them apart, in both directions.
+/// One local address, one endpoint, one VNI: the UDP port distinguishes the tunnels, in both
+/// directions.
 TEST(tunnel_both_ways, at_several_ports) {
     const std::string four_ports =
         "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
@@ -211,7 +212,8 @@ TEST(tunnel_both_ways, at_several_ports) {
         auto out = send(l, 2, burst);
         std::sort(expected.begin(), expected.end());
         EXPECT_EQ(out[0], expected);
-        // What is at no end of ours is for whom its port is: control says that it is nobody's.
+        // A datagram to a port without a tunnel goes to control, which drops it as an unknown local
+        // protocol.
         EXPECT_EQ(l.dropped(drop_reason::local_protocol), 16U);
         EXPECT_EQ(l.learnt(), "p0 01, t2 02, t6 05, u2 03, u6 07");
         for (const auto& [to, port] : {std::pair{2, 4789}, {3, 8472}, {5, 4789}, {7, 53}}) {
@@ -223,7 +225,7 @@ TEST(tunnel_both_ways, at_several_ports) {
     });
 }
 
-/// No tunnel has VXLAN's own port: then it is as any other one.
+/// No tunnel uses VXLAN's well-known port: it is then an ordinary UDP port.
 TEST(tunnel_both_ways, at_no_port_of_vxlans) {
     both_ways(
         "tunnels:\n" + one_tunnel("t2", "10.0.9.2", ", udp_port: 8472") +

@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// Devices that can, in a port that asks them to or does not.
+/// Devices with UDP checksum offload, in a port that enables it or does not.
 class device_sums_lab {
   public:
     device_sums_lab(const std::string& of_up, const std::string& rest) {
@@ -72,7 +72,8 @@ std::vector<byte_vector> frames_for_both() {
     return out;
 }
 
-/// Stations 3 and 6 are behind the tunnels of these names; what leaves by the underlay, sorted.
+/// Stations 3 and 6 are behind the tunnels of these names; returns the frames sent by the underlay,
+/// sorted.
 std::vector<byte_vector> into_tunnels(tunnel_lab& l, uint32_t& left) {
     l.send(0, frame(everybody, station(1)));
     l.send(2, in_ipv4(vxlan(frame(station(1), station(3))), {.source = three4}));
@@ -120,8 +121,8 @@ TEST(tunnel_device_sums, what_is_left_to_the_device_is_the_same_on_the_wire) {
     EXPECT_EQ(left, 0U) << "it cannot";
 }
 
-/// What goes round by the stages behind lookup, where it may be judged, tagged or cut, is summed
-/// before.
+/// Packets that pass the stages after lookup, which may classify, tag or fragment them, get their
+/// checksums in software first.
 TEST(tunnel_device_sums, what_is_not_sent_at_once_is_summed_here) {
     const std::string list = "acl:\n  - {name: all, default: permit, rules: [{action: permit}]}\n";
     uint32_t left = 0;
@@ -135,7 +136,7 @@ struct said {
     uint64_t flags;
     uint32_t type = RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP;
 };
-/// Answers whether the frame came out, by p0; what the device said is then forgotten.
+/// Returns whether p0 sent the frame; the device's checksum flags are then reset.
 bool comes_out(tunnel_lab& l, const byte_vector& packet, const said& by) {
     rte_mbuf* const m = l.packet_of(packet);
     m->ol_flags |= by.flags;
@@ -171,7 +172,7 @@ byte_vector with_wrong_sum(byte_vector udp_packet) {
     return udp_packet;
 }
 
-/// By stage vxlan_fast, and, where a list is asked first, by stage vxlan_input.
+/// By stage vxlan_fast, and, where a list is bound, by stage vxlan_input.
 TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
     const byte_vector f = frame(everybody, station(9)), f6 = frame(everybody, station(8)),
                       right4 = summed(vxlan(f), {10, 0, 9, 3}, {10, 0, 9, 1}),
@@ -197,7 +198,8 @@ TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
             EXPECT_FALSE(comes_out(*l, v6(wrong6), not_enough)) << not_enough.flags;
             EXPECT_EQ(l->dropped(drop_reason::vxlan_checksum), drops += 2);
         }
-        // A datagram that is shorter than its packet says; and one without a checksum, over IPv6.
+        // A datagram with a UDP length shorter than the packet; and one without a checksum, over
+        // IPv6.
         EXPECT_FALSE(comes_out(*l, v4(wrong4 + zeros(8)), good));
         EXPECT_FALSE(comes_out(*l, v6(wrong6 + zeros(8)), good));
         EXPECT_FALSE(comes_out(*l, v6(vxlan(f6)), good));

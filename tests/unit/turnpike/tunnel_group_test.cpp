@@ -36,7 +36,7 @@ TEST(tunnel_group, gets_what_is_flooded_once) {
         ASSERT_EQ(out[2].size(), 1U);
         EXPECT_EQ(out[2][0], sent_to(flooded, group4, group4_mac, out[2][0]));
     }
-    // Who answers is known to be behind his own tunnel, whichever way his answer came.
+    // A station that answers is learnt behind its own tunnel, whichever path its answer took.
     const byte_vector answer = frame(station(1), station(2)), next = frame(station(2), station(1));
     EXPECT_EQ(l.send(2, by_group(answer)), (lab::outputs{one(answer), {}, {}}));
     EXPECT_EQ(l.learnt(), "p0 01, t2 02");
@@ -130,14 +130,15 @@ TEST(tunnel_group, over_ipv6) {
     EXPECT_EQ(l.dropped(drop_reason::ipv6_source), 1U);
     EXPECT_EQ(l.send(2, of(answer, two6, not_joined)), (lab::outputs{{}, {}, {}}));
     EXPECT_EQ(l.dropped(drop_reason::ipv6_destination), 1U);
-    // What no tunnel ends is to us, who are in the group; nobody is told.
+    // A datagram to the group without a tunnel is for us, as a member of the group; no ICMP error
+    // is sent.
     const byte_vector elsewhere = in_ipv6(summed(vxlan(answer, {.to_port = 8472}), two6, group6),
                                           group6_mac, two_mac, two6, group6);
     EXPECT_EQ(l.send(2, elsewhere), (lab::outputs{{}, {}, {}}));
     EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
 }
 
-/// Lists and source checks of the underlay see its packets as they see others.
+/// ACLs and uRPF of the underlay apply to tunnel packets as to all packets.
 TEST(tunnel_group, is_judged_as_others_are) {
     const std::string rules =
         "acl:\n  - name: edge\n    rules: [{action: permit, source: 10.0.9.2/32}]\n";
@@ -156,7 +157,7 @@ TEST(tunnel_group, is_judged_as_others_are) {
     }
 }
 
-/// Where the group is in one VLAN, endpoints of others get what is flooded there themselves.
+/// Where the group is in one VLAN, endpoints of other VLANs get flooded frames as unicast copies.
 TEST(tunnel_group, spares_endpoints_where_it_is) {
     lab l(underlay() + endpoints + to_group() +
           bridge("{port: p0, mode: trunk}, {port: p1, mode: trunk}, {port: t2, mode: trunk}, "
@@ -171,7 +172,7 @@ TEST(tunnel_group, spares_endpoints_where_it_is) {
     EXPECT_EQ(destinations(20), (std::vector{two4, three4}));
 }
 
-/// By whatever reaches it: a bridge that is the underlay, a VLAN, and a list on the way out.
+/// The group is reached by a bridge, a VLAN interface, and an interface with an egress list.
 TEST(tunnel_group, is_reached_by_any_interface_that_routes) {
     const byte_vector f = frame(everybody, station(1));
     {

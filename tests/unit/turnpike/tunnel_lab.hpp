@@ -8,7 +8,8 @@
 
 namespace turnpike::test {
 
-/// A bridge with a tunnel has a way out from the first moment on: what routes there speaks before anybody counts.
+/// A bridge with a tunnel has an egress from the start: messages of routing interfaces leave before
+/// a test counts.
 class tunnel_lab : public bridge_lab {
   public:
     explicit tunnel_lab(const std::string& configuration) : bridge_lab(configuration) {
@@ -57,7 +58,8 @@ inline byte_vector vxlan(const byte_vector& inner, const outer_fields& f = {}) {
     const auto bytes = static_cast<uint16_t>(16 + inner.size());
     return be(f.port) + be(f.to_port) + be(bytes) + be(f.sum) + be(f.flags) + be(f.network) + inner;
 }
-/// To us, unless said otherwise. ipv4() knows no TOS: the byte and the checksum are put there.
+/// To our MAC address, unless given otherwise. ipv4() has no TOS parameter: the byte and the
+/// checksum are set here.
 inline byte_vector in_ipv4(const byte_vector& udp_packet, const outer_fields& f = {},
                            const byte_vector& to = up_mac, const byte_vector& from = two_mac) {
     byte_vector out = ethernet(type4,
@@ -91,7 +93,7 @@ inline byte_vector summed(byte_vector udp_packet, const byte_vector& source,
 }
 inline uint16_t source_port_of(const byte_vector& f) { return load_be<uint16_t>(&f.at(34)); }
 
-/// What a frame becomes on its way to an endpoint; its source port is taken from what was sent.
+/// A frame encapsulated for an endpoint; its source port is copied from the sent packet.
 inline byte_vector sent_to(const byte_vector& inner, uint32_t remote, const byte_vector& mac,
                            const byte_vector& sent, outer_fields f = {}) {
     f.source = us4;

@@ -40,7 +40,7 @@ class group_reports_lab : public tunnel_lab {
   public:
     using tunnel_lab::tunnel_lab;
 
-    /// What of IGMP left by the underlay, so much later.
+    /// The IGMP messages sent by the underlay after `later_ms`.
     std::vector<byte_vector> igmp(uint64_t later_ms = 0) {
         return said(later_ms, [](const byte_vector& f) { return f[12] == 8 && f[23] == 2; });
     }
@@ -117,7 +117,7 @@ TEST(tunnel_reports, groups_are_joined_and_left_twice_each) {
     EXPECT_EQ(l.igmp(999), (std::vector<byte_vector>{}));
     EXPECT_EQ(l.igmp(1), joined);
     EXPECT_EQ(l.igmp(10'000), (std::vector<byte_vector>{}));
-    // Of another: the first one is not said again.
+    // A report for another group: the first group is not reported again.
     ASSERT_TRUE(l.apply(with_groups(first_group + second_group + v6_group)));
     EXPECT_EQ(l.igmp(), one(report_3({group_b}, group_record::to_exclude)));
     ASSERT_TRUE(l.apply(with_groups(second_group)));
@@ -125,7 +125,7 @@ TEST(tunnel_reports, groups_are_joined_and_left_twice_each) {
     EXPECT_EQ(l.igmp(), one(left));
     EXPECT_EQ(l.igmp(1000), (std::vector{left, report_3({group_b}, group_record::to_exclude)}));
     EXPECT_TRUE(l.igmp(10'000).empty());
-    // One that is left is joined again before it was said twice.
+    // A group that was left is joined again before the second leave report.
     ASSERT_TRUE(l.apply(with_groups("")));
     EXPECT_EQ(l.igmp(), one(report_3({group_b}, group_record::to_include)));
     ASSERT_TRUE(l.apply(with_groups(second_group)));
@@ -177,8 +177,8 @@ TEST(tunnel_reports, answer_queries_within_the_time_that_they_give) {
     EXPECT_TRUE(l.igmp(1000).empty()) << "another host's report";
 }
 
-/// RFC 3376 section 7.2.1: the oldest version of the routers that were heard, for as long as one
-/// may be there.
+/// RFC 3376 section 7.2.1: reports use the oldest version of the queriers present, until the timer
+/// of the older version expires.
 TEST(tunnel_reports, answer_older_routers_in_their_version) {
     group_reports_lab l(with_groups(first_group));
     l.igmp(5000);

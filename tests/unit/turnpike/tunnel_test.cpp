@@ -32,7 +32,8 @@ TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
     EXPECT_EQ(n.tx_bytes, ask.size() + next.size());
 }
 
-/// What came from an endpoint goes to no other: each sends to all itself.
+/// A frame from one endpoint is not forwarded to another: each endpoint sends to all endpoints
+/// itself.
 TEST(tunnel, forwards_nothing_from_one_endpoint_to_another) {
     lab l(two_tunnels);
     const byte_vector f = frame(everybody, station(7));
@@ -88,12 +89,12 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     wrong[24] ^= 1;
     none(wrong, drop_reason::ipv4_checksum);
     none(in_ipv4(vxlan(f), {.fragment = 0x2000}), drop_reason::local_fragment);
-    // Congested on its way, and its sender cannot be told.
+    // Congestion experienced (CE) in the outer header, and the inner packet is not ECN-capable.
     const byte_vector ip = ethernet(type4, ipv4({}, udp(counted(20))), everybody, station(7));
     none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::ecn_decap);
 }
 
-/// What the quick look does not know takes the careful way, and comes out the same.
+/// Packets that the fast path does not handle take the slow path, with the same result.
 TEST(tunnel, takes_out_what_is_not_plain) {
     const byte_vector f = frame(everybody, station(7));
     {
@@ -160,7 +161,7 @@ TEST(tunnel, over_ipv6_with_checksums) {
     EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
     EXPECT_EQ(l.send(2, in_ipv6(summed(vxlan(f), v6_a, us6), up_mac, two_mac, v6_a))[0].size(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vtep), 1U);
-    // Behind an extension it takes the careful way.
+    // A packet with an extension header takes the slow path.
     const byte_vector hidden =
         ethernet(0x86dd,
                  ipv6({.next_header = 60, .source = two6, .destination = us6},
@@ -254,7 +255,8 @@ TEST(tunnel, takes_what_fits_alone) {
                   0U);
         EXPECT_EQ(l.dropped(drop_reason::tunnel_too_big), 2U);
     }
-    // What its tunnel takes and its way does not: nobody is told, since the packet is ours.
+    // A packet within the tunnel's MTU but above the underlay's: no ICMP error, since the packet is
+    // ours.
     lab narrow(two_tunnels.substr(0, two_tunnels.find("1600")) + "1500" +
                two_tunnels.substr(two_tunnels.find("1600") + 4));
     EXPECT_EQ(narrow.send(0, ethernet(type_test, counted(1500), everybody, station(1)))[2].size(),

@@ -49,7 +49,7 @@ TEST(tunnel, routes_between_networks) {
     const auto ip = [](uint32_t from, uint32_t to, uint8_t ttl) {
         return ipv4({.ttl = ttl, .source = from, .destination = to}, udp(counted(20)));
     };
-    // The neighbour behind t3 is asked for through t3.
+    // The solicitation for the neighbour behind t3 leaves through t3.
     const byte_vector in =
         in_ipv4(vxlan(ethernet(type4, ip(here, there, 64), one_mac, station(5))));
     const auto asked = l.send(2, in)[2];
@@ -74,7 +74,8 @@ TEST(tunnel, routes_between_networks) {
     ASSERT_EQ(next.size(), 1U);
     EXPECT_EQ(next[0], released[0]);
     EXPECT_EQ(l.dropped(drop_reason::too_many_passes), 0U);
-    // 1450 are the least of its members': the sender is told, by its tunnel, when it is known.
+    // The smallest MTU of its members is 1450: the sender gets an ICMP error, by its tunnel, once
+    // it is resolved.
     const byte_vector big = ethernet(
         type4, ipv4({.fragment = 0x4000, .source = here, .destination = there}, udp(counted(1430))),
         one_mac, station(5));
@@ -107,13 +108,14 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
         ASSERT_EQ(out[p].size(), 1U);
         EXPECT_EQ(byte_vector(out[p][0].begin() + 50, out[p][0].end()), f);
     }
-    // In pieces, which are flooded likewise.
+    // As fragments, which are flooded likewise.
     out = l.send(0, ethernet(type_test, counted(1500), everybody, station(1)));
     EXPECT_EQ(out[1].size(), 1U);
     for (const size_t p : {2U, 3U}) EXPECT_EQ(out[p].size(), 2U);
 }
 
-/// A tunnel whose packets go by the bridge that it is a member of comes to an end.
+/// A packet of a tunnel whose underlay is the bridge that it is a member of is dropped after a
+/// bounded number of passes.
 TEST(tunnel, in_itself_ends) {
     lab l(
         ports(1) + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
@@ -149,7 +151,8 @@ TEST(tunnel, without_a_way_is_dropped_and_nobody_is_told) {
     EXPECT_EQ(released[0], sent_to(f, 0x0a000904, mac, released[0]));
 }
 
-/// A bridge has no address to speak from: senders are told in the name of whom they sent to.
+/// A bridge has no source address: ICMP errors to senders carry the address of the packet's
+/// destination.
 TEST(tunnel, tells_senders_how_much_it_takes) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") + one_tunnel("t3", "10.0.9.3") +
           bridge("{port: p0, mode: access, vlan: 10}, {port: p1, mode: trunk}, {port: t2, mode: "
@@ -183,11 +186,12 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
     EXPECT_EQ(load_be<uint16_t>(&told6[0].at(54)), 0x0200);
     EXPECT_EQ(load_be<uint32_t>(&told6[0].at(58)), 1500U);
 
-    // What may be cut, a frame to several, and what is no IP: dropped, and that is all.
+    // A packet without DF, a multicast frame, and a frame that is not IP: dropped without an ICMP
+    // error.
     for (const byte_vector& f : {big(0, station(2)), big(0x4000, everybody),
                                  ethernet(type_test, counted(1501), station(2), station(1))})
         EXPECT_TRUE(l.send(0, f)[0].empty());
-    // In a VLAN, by the tag that it has in there.
+    // The ICMP error has the VLAN tag of the bridge.
     l.send(2, in_ipv4(vxlan(tagged(frame(station(4), station(3)), 20)), {.source = three4}));
     byte_vector from_trunk = tagged(big(0x4000, station(3)), 20);
     from_trunk[11] = station(4)[5];

@@ -75,7 +75,7 @@ TEST_F(unnumbered, answers_for_the_borrowed_address) {
         ASSERT_EQ(sent.size(), 1U) << port;
         EXPECT_EQ(byte_vector(sent[0].begin() + 6, sent[0].begin() + 12), us(port));
     }
-    // Whom nobody routes by is no neighbour there.
+    // A host that is the gateway of no route does not become a neighbour there.
     lab_.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0aff0009, .target_ip = ours}),
                            byte_vector(6, 0xff)));
     lab_.settle();
@@ -123,7 +123,7 @@ class addressless : public neighbour_lab {
 
 TEST_F(addressless, hosts_are_asked_for_by_another_address) {
     asks_by(0x0a0001fe);
-    // They may ask back, to answer.
+    // A host may send a request for our address before it replies.
     lab_.offer(1, ethernet(0x0806, arp({.sender_ip = 0x0a090008, .target_ip = 0x0a0001fe}),
                            byte_vector(6, 0xff)));
     lab_.settle();

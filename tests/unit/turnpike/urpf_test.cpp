@@ -13,8 +13,8 @@ namespace {
 using namespace test;
 using packet::drop_reason;
 
-/// West asks for `how`; its sources 10.1/16 are behind itself, 10.2/16 behind north, 10.3/16 behind
-/// both.
+/// A configuration with uRPF mode `how` at west; sources 10.1/16 are behind west, 10.2/16 behind
+/// north, 10.3/16 behind both.
 std::string asks(const std::string& how, const std::string& more = "") {
     return "ports:\n"
            "  - {name: west, device: d0, urpf: " +
@@ -55,7 +55,8 @@ class urpf : public ::testing::Test {
         auto applied = lab_.apply(configuration);
         ASSERT_TRUE(applied) << applied.error().message();
     }
-    /// By plain, and with the priority tag that it leaves to the careful stages. True: both go on.
+    /// Sends the packet by the fast path, and with a priority tag by the slow path. True: both are
+    /// forwarded.
     bool goes_on(uint16_t type, const byte_vector& packet, const char* text) {
         const uint64_t before = lab_.dropped(drop_reason::urpf);
         (void)lab_.sent(1);
@@ -107,7 +108,8 @@ TEST_F(urpf, loose_takes_what_is_anywhere) {
         EXPECT_FALSE(from(bad)) << bad;
 }
 
-/// What is for us is asked like what goes on; neighbours, who need no route, are not.
+/// uRPF applies to packets for us as to forwarded packets; packets from neighbours, which need no
+/// route, pass.
 TEST_F(urpf, packets_for_us) {
     apply(asks("strict"));
     const auto echo = [&](uint32_t source) {
@@ -134,7 +136,7 @@ TEST_F(urpf, packets_for_us) {
     EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
 }
 
-/// A list on the way in judges what the way back lets pass, by plain and by the careful stages.
+/// An ingress list classifies packets that pass uRPF, on the fast path and on the slow path.
 TEST_F(urpf, before_a_list) {
     apply(asks("strict", ", acl: {in: edge}") +
           "acl: [{name: edge, rules: [{name: first, action: permit, source: 10.1.0.0/16},"

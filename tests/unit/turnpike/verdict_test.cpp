@@ -92,7 +92,7 @@ TEST(verdict, a_full_wire_is_the_line_rate) {
     EXPECT_EQ(v.bound, "line_rate");
     EXPECT_EQ(v.says, "the wire of port east is 96 % utilised");
     EXPECT_NEAR(*of(v, "line_rate").more_pps, 10e6 * (7000 / 6720.0 - 1), 1);
-    // A device that carries more than it says has no wire.
+    // A device that exceeds its reported link speed has no limit by the wire.
     r.ports[0].link_mbps = 1000;
     EXPECT_EQ(verdict_of(r).bound, "core");
     EXPECT_EQ(of(verdict_of(r), "line_rate").why, "no port has a known link speed");

@@ -52,7 +52,7 @@ class vrf : public ::testing::Test {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
         lab_.check_balance();
     }
-    /// Port and last byte of the MAC address that a packet goes to; 0: nowhere.
+    /// Egress port and last byte of the destination MAC address of a packet; 0: dropped.
     using way = std::pair<uint16_t, uint8_t>;
     way way_of(uint16_t in, const byte_vector& packet, uint16_t type = 0x0800, uint16_t vlan = 0) {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
@@ -80,7 +80,7 @@ TEST_F(vrf, each_has_its_own_routes_and_neighbours) {
     EXPECT_EQ(v4(2, 0x0a000202), (way{3, 0x31}));
     EXPECT_EQ(way_of(0, ipv6({}, udp(counted(20))), 0x86dd), (way{1, 0x16}));
     EXPECT_EQ(way_of(2, ipv6({}, udp(counted(20))), 0x86dd), (way{3, 0x36}));
-    // Red has no route there; its sender is told by it.
+    // VRF red has no route there; the ICMP error to the sender comes from red.
     EXPECT_EQ(v4(0, 0x0a070001), (way{0, 0x0a}));
     EXPECT_EQ(lab_.dropped(drop_reason::no_route), 1U);
 }
@@ -104,7 +104,7 @@ TEST_F(vrf, a_burst_of_several) {
     EXPECT_EQ(lab_.sent(3).size(), 2U);
 }
 
-/// What is ours in one is anybody's in another.
+/// A local address of one VRF is an ordinary address in another.
 TEST_F(vrf, our_addresses_are_ours_in_theirs_only) {
     ASSERT_TRUE(lab_.apply(with("2001:db8:1::fe/64\"]}\n  - {name: east",
                                 "2001:db8:1::fe/64\", 10.0.77.1/24]}\n"
@@ -117,7 +117,7 @@ TEST_F(vrf, our_addresses_are_ours_in_theirs_only) {
 }
 
 TEST_F(vrf, changes_while_it_runs) {
-    // An interface goes to another VRF, with its neighbours.
+    // An interface moves to another VRF, with its neighbours.
     ASSERT_TRUE(lab_.apply(with("west, device: d0, vrf: red", "west, device: d0, vrf: blue")));
     EXPECT_EQ(v4(0, 0x0a090001).first, 0) << "blue has no route";
     EXPECT_EQ(v4(4, 0x0a090001, 0x0a000501, 10), (way{1, 0x11})) << "red is as it was";
@@ -131,7 +131,7 @@ TEST_F(vrf, changes_while_it_runs) {
     EXPECT_EQ(v4(2, 0x0a090001), (way{3, 0x39}));
     ASSERT_TRUE(lab_.apply(twice));
     EXPECT_EQ(v4(0, 0x0a090001), (way{1, 0x11}));
-    // Red goes, and comes again; its table's memory with it.
+    // VRF red is removed and added again, and the memory of its table with it.
     constexpr const char* without =
         "ports:\n"
         "  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
@@ -149,7 +149,7 @@ TEST_F(vrf, changes_while_it_runs) {
 }
 
 TEST_F(vrf, our_own_messages_stay_in_theirs) {
-    // An echo request to us comes back by the VRF it came by.
+    // An echo reply from our address leaves by the VRF of its request.
     const auto echo = ipv4({.protocol = 1, .source = 0x0a000101, .destination = 0x0a0001fe},
                            icmp4(8, 0, counted(8)));
     EXPECT_EQ(way_of(0, echo), (way{0, 0x0a}));

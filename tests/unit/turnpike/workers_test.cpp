@@ -65,7 +65,7 @@ TEST(workers, that_go_leave_their_queues_and_their_books) {
     EXPECT_TRUE(after.workers[0].forwards);
     EXPECT_FALSE(after.workers[1].forwards);
     EXPECT_EQ(after.total().rx, 4U);
-    // And back: the same one.
+    // The second worker forwards again: the same worker object.
     ASSERT_TRUE(l.apply(with_workers("[1, 2]")));
     const auto& queues = l.view().queues[1].rx;
     ASSERT_EQ(queues.size(), 2U) << "half of the four";
@@ -77,7 +77,7 @@ TEST(workers, that_go_leave_their_queues_and_their_books) {
     EXPECT_EQ(l.controller().report().workers[1].packets, 2U);
 }
 
-/// What a worker punted is ended by control, though it has gone.
+/// Cycles that the first worker has slept.
 uint64_t slept(path_lab& l) { return l.controller().report().workers[0].slept_cycles; }
 
 uint64_t cycles_of(uint64_t us) { return rte_get_tsc_hz() / 1'000'000 * us; }
@@ -90,8 +90,8 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
     l.worker(0).poll();
     for (int i = 0; i < 400; ++i) l.worker(0).poll();
     EXPECT_GE(slept(l), cycles_of(300 * 301 / 2 + 100 * 300));
-    // What comes is taken at once, and then it sleeps for a moment only; a busy machine may make
-    // any sleep long.
+    // A packet is received at once, and then the worker sleeps for a moment only; a busy machine
+    // may make any sleep long.
     uint64_t shortest = UINT64_MAX;
     for (int tries = 0; tries < 100 && shortest >= cycles_of(300); ++tries) {
         ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202)));
@@ -108,7 +108,8 @@ TEST(workers, that_find_nothing_sleep_longer_each_time_until_something_comes) {
 
 TEST(workers, that_go_leave_what_they_punted_to_control) {
     two_workers l(with_workers("[1, 2]"));
-    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209), 1));  // somebody to be asked for
+    ASSERT_TRUE(
+        l.offer(0, datagram(0x0a00'0209), 1));  // a destination that needs a neighbour solicitation
     l.worker(1).poll();
     ASSERT_TRUE(l.apply(with_workers("[1]")));
     l.control();
@@ -126,11 +127,11 @@ TEST(workers, that_go_send_what_control_gave_them) {
     l.control(1000);
     l.settle();
     for (const uint16_t p : both) l.sent(p);
-    ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));  // somebody to be asked for
+    ASSERT_TRUE(
+        l.offer(0, datagram(0x0a00'0209)));  // a destination that needs a neighbour solicitation
     l.worker().poll();
     l.control();
-    // Who asks the lab for its worker while control makes another one looks into what control
-    // changes.
+    // A call of l.worker() while control creates another worker would race with control's writes.
     datapath::worker& worker = l.worker();
     l.workers_have_threads();
     std::atomic<bool> done{false};
@@ -148,7 +149,7 @@ TEST(workers, that_go_send_what_control_gave_them) {
     EXPECT_EQ(l.dropped(packet::drop_reason::port_down), 0U);
 }
 
-/// A list that is not replaced goes on counting by every worker, also by one that comes.
+/// A list that is not replaced keeps its counters over all workers, also over a new one.
 TEST(workers, that_come_count_for_lists_too) {
     const auto listed = [](const char* workers) {
         return "workers: " + std::string(workers) +

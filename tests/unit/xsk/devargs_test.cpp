@@ -38,7 +38,7 @@ TEST(xsk_arguments, all) {
 struct refused {
     const char* text;
     const char* object;  ///< names the argument
-    const char* takes;   ///< part of what it says it takes
+    const char* takes;   ///< part of the error's list of accepted values
 };
 class xsk_refuses : public ::testing::TestWithParam<refused> {};
 
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                       refused{"iface=a,xskmap=m,filter=f", "filter", "excludes xskmap"},
                       refused{"iface=a,xskmap=m,replace=1", "replace", "excludes xskmap"}));
 
-/// Whatever is put in, it is taken whole or refused with the argument's name.
+/// Any mutated argument is accepted as a whole or refused with the argument's name.
 TEST(xsk_arguments, survive_mutations) {
     std::mt19937_64 random(9);
     const std::string letters = "=,:./-0123456789abcdefghijklmnopqrstuvwxyz\x01\xff";

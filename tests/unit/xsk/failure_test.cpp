@@ -66,7 +66,7 @@ class xsk_failures : public xsk_port {
 
 TEST_F(xsk_failures, auto_is_copy_where_the_program_is_generic) {
     {
-        port p("net_xsk0", "lo", pool);  // has no XDP of its own
+        port p("net_xsk0", "lo", pool);  // lo has no native XDP
         ASSERT_EQ(p.code, 0);
         p.start();
         EXPECT_NE(bind_flags & XDP_COPY, 0u) << "zero-copy would never send";
@@ -101,7 +101,8 @@ TEST_F(xsk_failures, calls_that_fail_are_counted_and_said_once) {
     EXPECT_EQ(p.xstats().at("tx_failed_calls"), 5u);
 }
 
-/// What the kernel drops without a word it must not be given. veth says nothing of zero-copy: two parts.
+/// The port must not hand the kernel frames that it drops silently. veth does not report its
+/// zero-copy limit: two parts.
 TEST_F(xsk_failures, zero_copy_sends_no_more_parts_than_the_driver_takes) {
     const cable wire("near", 3500);
     zero_copy = true;
@@ -124,7 +125,7 @@ TEST_F(xsk_failures, zero_copy_sends_no_more_parts_than_the_driver_takes) {
     EXPECT_EQ(p.xstats().at("tx_refused"), 1u);
 }
 
-/// Of EAL's interrupt thread.
+/// Beats on EAL's interrupt thread.
 struct heartbeat {
     static constexpr uint64_t period_us = 20'000;
     std::atomic<uint32_t> beats{0};

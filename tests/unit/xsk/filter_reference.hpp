@@ -18,7 +18,7 @@ struct prefix {
     unsigned length;
 };
 
-/// An entry as an operator writes it; what he leaves out is empty.
+/// An entry as an operator writes it; omitted fields are empty.
 struct reference_entry {
     std::optional<unsigned> protocol{};
     std::optional<unsigned> ether_type{};  ///< of arp and lldp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// filter=FILE: what its text becomes, and what is refused.
+// filter=FILE: how its text is parsed, and which texts are refused.
 #include "filter.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which pools a port takes, and which frames: chained, long, not its own.
+// Pools and frames that a port accepts: chained, long, from foreign pools.
 #include "unit/xsk/port.hpp"
 
 namespace turnpike::test {

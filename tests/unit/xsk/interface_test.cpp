@@ -7,7 +7,7 @@
 namespace turnpike::test {
 namespace {
 
-/// Sends back what it receives, on a thread of its own, until it is gone.
+/// Sends received frames back, on a separate thread, until it is destroyed.
 class echo {
   public:
     explicit echo(uint16_t id) : thread_([this, id] { run(id); }) {}
@@ -169,7 +169,7 @@ TEST_F(xsk_port, the_interface_is_left_as_it_was_found) {
     EXPECT_EQ(shown(), before);
 }
 
-/// What `ip link` shows of it.
+/// Does the output of `ip link` for the interface contain these words?
 bool shows(const std::string& interface, const std::string& words) {
     return run("ip link show dev " + interface + " | grep -q '" + words + "'");
 }

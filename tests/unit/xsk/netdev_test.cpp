@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Answers of the "netdev" family, whole and cut short.
+// Replies of the generic netlink family "netdev", whole and truncated.
 #include "netdev.hpp"
 
 #include <gtest/gtest.h>

@@ -217,7 +217,8 @@ class port {
     bool send(rte_mbuf* m, uint16_t queue = 0) const {
         return rte_eth_tx_burst(id, queue, &m, 1) == 1;
     }
-    /// What arrives at the far end while the port is polled, as an application would, and takes nothing.
+    /// The frame that arrives at the far end while the port is polled, as an application would, and
+    /// receives nothing.
     std::optional<frame> arrives(const cable& at, double seconds = 1) const {
         std::optional<frame> got;
         within(seconds, [&] {
@@ -250,7 +251,7 @@ class port {
     std::string device_;
 };
 
-/// A pool that is whole again at the test's end.
+/// A mempool that must be full again at the test's end.
 class xsk_port : public ::testing::Test {
   protected:
     void SetUp() override {

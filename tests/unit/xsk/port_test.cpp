@@ -9,7 +9,7 @@ namespace {
 
 const bool thorough = std::getenv("TURNPIKE_LONG") != nullptr;
 
-/// What goes in at either end comes out at the other.
+/// Frames sent at either end arrive at the other.
 void exchange(const cable& wire, const port& p, rte_mempool* pool, size_t least = 60,
               size_t most = 1514) {
     uint32_t number = 0;
@@ -224,7 +224,7 @@ TEST_F(xsk_port, a_full_ring_takes_no_more_and_goes_on) {
     EXPECT_EQ(taken, 256u);
     ASSERT_TRUE(run("ip link set near up"));
     ASSERT_TRUE(within(2, [&] { return p.link_up(); }));
-    // What waited is sent, though nobody calls.
+    // Pending frames are sent without another call.
     for (uint32_t i = 0; i < 256; ++i) ASSERT_EQ(wire.receive(), make_frame(64, i));
     exchange(wire, p, pool);
 }
@@ -260,7 +260,7 @@ TEST_F(xsk_port, a_doorbell_may_wait_but_not_for_ever) {
     port p("net_xsk0", wire, pool);
     p.start();
     for (uint32_t n = 0; n < 5; ++n) {
-        // The first is sent at once; the others follow within 50 us, and nobody calls again.
+        // The first is sent at once; the others follow within 50 us, without another call.
         rte_mbuf* none = nullptr;
         for (uint32_t i = 0; i < 3; ++i) {
             ASSERT_EQ(rte_eth_rx_burst(p.id, 0, &none, 1), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attaching: what was there before stays or comes back, what we attach goes with us, and what is
-// missing has a name.
+// Attaching: a program attached earlier stays or is restored, ours is detached with us, and an
+// error names the missing part.
 #include "program.hpp"
 
 #include <linux/capability.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rings against a model: two deques, one of what user space handed over and one of what the kernel did.
+// The rings against a model: two deques, one of entries submitted by user space and one of entries
+// completed by the kernel.
 #include "ring.hpp"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ class sandbox : public ::testing::Test {
   protected:
     static void SetUpTestSuite() {
         if (made_ || geteuid() != 0) return;
-        // Without IPv6 the kernel has nothing to say on the cable of its own.
+        // Without IPv6 the kernel sends no packets by itself on the cable.
         made_ = unshare(CLONE_NEWNET) == 0 &&
                 run("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 && ip link set lo up");
     }
@@ -37,7 +37,7 @@ class sandbox : public ::testing::Test {
         if (made_ && if_nametoindex("near") != 0) run("ip link del near");
     }
 
-    /// The id of what is attached; 0: nothing.
+    /// The id of the attached program; 0: none.
     uint32_t attached(int flags = 0) const {
         uint32_t id = 0;
         return bpf_xdp_query_id(static_cast<int>(near), flags, &id) == 0 ? id : 0;

@@ -60,13 +60,13 @@ TEST_F(sockets, share_the_umem_of_the_same_memory) {
     auto second = socket::open(on("far"));
     ASSERT_TRUE(second.has_value()) << second.error().message();
     EXPECT_TRUE((*second)->shares());
-    // The first may go: the second stands for its UMEM.
+    // The first socket may be closed: the second keeps the UMEM registered.
     first->reset();
     auto third = socket::open(on("near"));
     ASSERT_TRUE(third.has_value()) << third.error().message();
     EXPECT_TRUE((*third)->shares());
     third->reset();
-    // One that is no such kind has its own.
+    // A socket with other features gets a separate UMEM.
     auto other = on("near");
     other.multi_buffer = true;
     auto fourth = socket::open(other);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The BPF program as the kernel runs it (BPF_PROG_TEST_RUN): which frames go to the socket, which stay
-// with the kernel, and what is counted.
+// The BPF program as the kernel runs it (BPF_PROG_TEST_RUN): frames redirected to the socket,
+// frames passed to the kernel, and counters.
 #include <linux/if_xdp.h>
 #include <sys/socket.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// What the map takes: a socket with a receive ring.
+/// A valid value of the map: a socket with a receive ring.
 owned_fd open_socket() {
     owned_fd s(::socket(AF_XDP, SOCK_RAW, 0));
     const int entries = 64;
@@ -25,7 +25,7 @@ owned_fd open_socket() {
     return s;
 }
 
-/// A program on `near`, its filter, and a socket for queue 0, the one that test runs are on.
+/// A program on `near`, its filter, and a socket for queue 0, the queue of test runs.
 class running {
   public:
     running(unsigned ifindex, const std::string& filter_text, bool fragments = false) {
@@ -47,7 +47,7 @@ class running {
     }
 
     /// XDP_PASS, XDP_REDIRECT. linear_bytes: what the first buffer holds; 0: as the kernel likes.
-    /// A kernel that cannot do that gives nothing.
+    /// Returns no value where the kernel does not support it.
     std::optional<uint32_t> verdict(const byte_vector& frame, uint32_t linear_bytes = 0) {
         bpf_test_run_opts run{};
         run.sz = sizeof run;
@@ -92,7 +92,7 @@ TEST_F(xsk_verdict, without_a_filter_all_goes_to_the_socket_or_to_the_kernel) {
     EXPECT_EQ(r.p().kept_by_kernel().packets, 0u) << "no filter kept it";
 }
 
-/// {what it is, the entry, a frame that it keeps, one that it does not}
+/// {description, the entry, a frame that it keeps, a frame that it does not keep}
 struct kept_and_not {
     const char* description;
     const char* entry;

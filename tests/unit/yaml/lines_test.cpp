@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of plain and gzip files: the same, and what a stranger may have put there is refused.
+// Lines of plain and gzip files: both read the same, and hostile contents are refused.
 #include "yaml/lines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A YAML text as a tree and through a reader: what is where, and what a complaint names.
+// A YAML text as a tree and through a reader: positions of values, and the names in errors.
 #include "yaml/yaml_file.hpp"
 
 #include <gtest/gtest.h>
