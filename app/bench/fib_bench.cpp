@@ -186,7 +186,7 @@ void measure_table(harness& h, std::span<const uint16_t> widths, const std::stri
     if constexpr (Family::number == 4)
         if (full && width == 4 && distinct == 60'000 &&
             (only_traffic.empty() || only_traffic == "updates"))
-            measure_updates(h, c.routes());
+            measure_updates(h, c.table());
     if (only_traffic == "updates" || !c.load()) return;
     const std::string prefix = Family::number == 4 ? "v4_" : "v6_";
     if (full && width == 4 && distinct == 60'000) {
