@@ -231,7 +231,7 @@ def test_a_port_that_does_not_open_anew_is_opened_as_it_was():
         before = sent("c")
         said = to(rx_queues=9)
         assert "turnpike.yaml:" in said and "gives it 4 RX and 4 TX queues; 9 and 1" in said, said
-        assert "opened again" not in said and sent("c") > before
+        assert "reopened ports" not in said and sent("c") > before
         for wrong in ("profile=none", "queues=0", "wire=tap:" + "x" * 40):
             before = sent("c")
             said = to(rx_queues=1, device=f"net_simnic2,{wrong}")

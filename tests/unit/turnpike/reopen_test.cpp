@@ -115,7 +115,7 @@ TEST(reopen, as_it_was_where_the_new_form_cannot_be) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().text.find("bogus=1' cannot be opened"), std::string::npos)
         << refused.error().text;
-    EXPECT_NE(refused.error().text.find("opened again: 'north'"), std::string::npos)
+    EXPECT_NE(refused.error().text.find("with reopened ports: 'north'"), std::string::npos)
         << refused.error().text;
     EXPECT_EQ(l.controller().report().changes, changes);
     l.expect_open("north", "", 1);

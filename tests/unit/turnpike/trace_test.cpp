@@ -32,7 +32,7 @@ json result_of(path_lab& l, const json& request) {
     EXPECT_TRUE(answer.contains("result")) << answer.dump();
     return answer.value("result", json::object());
 }
-/// "rx interface plain tx"
+/// "rx iface_input ip_fast tx"
 std::string stages_of(const json& trace) {
     std::string out;
     for (const json& step : trace["way"])
@@ -70,7 +70,7 @@ TEST(trace, is_the_way_that_packets_went) {
     EXPECT_EQ(l.sent(1), untraced);
     ASSERT_EQ(all["traces"].size(), 1U) << all.dump(1);
     const json& one = all["traces"][0];
-    EXPECT_EQ(stages_of(one), "rx interface plain tx");
+    EXPECT_EQ(stages_of(one), "rx iface_input ip_fast tx");
     EXPECT_EQ(one["port"], "p0");
     EXPECT_EQ(one["came"]["destination"], "10.9.0.1");
     EXPECT_EQ(one["came"]["bytes"], frame.size());
@@ -152,10 +152,11 @@ TEST(trace, goes_through_tunnels_and_floods) {
                  one_tunnel("t3", "10.0.9.3") +
                  bridge("{port: p0}, {port: p1}, {port: t2}, {port: t3}"));
     const json out = traced(l, in_ipv4(vxlan(frame(everybody, station(9)))), 2)["traces"][0];
-    EXPECT_EQ(stages_of(out), "rx interface vtep bridge flood +tx tx") << out.dump(1);
+    EXPECT_EQ(stages_of(out), "rx iface_input vxlan_fast bridge flood +tx tx") << out.dump(1);
     EXPECT_EQ(out["way"].back()["by"], "p1");
     const json in = traced(l, frame(everybody, station(1)))["traces"][0];
-    EXPECT_EQ(stages_of(in), "rx interface bridge flood +tx +encap +tx encap tx") << in.dump(1);
+    EXPECT_EQ(stages_of(in), "rx iface_input bridge flood +tx +vxlan_output +tx vxlan_output tx")
+        << in.dump(1);
     EXPECT_EQ(in["way"].back()["by"], "up");
     EXPECT_GT(in["left"]["bytes"], in["came"]["bytes"]);
     finish(l);
@@ -172,7 +173,7 @@ TEST(explain, says_what_happens_and_does_nothing) {
     };
     const json before = result_of(l, {{"request", "show"}, {"what", "report"}});
     const json sent = explained(to(0x0a090001));
-    EXPECT_EQ(stages_of(sent), "rx interface plain parse lookup rewrite tx");
+    EXPECT_EQ(stages_of(sent), "rx iface_input ip_fast ip_input lookup ip_forward tx");
     EXPECT_EQ(sent["way"][4]["hop"]["via"], "10.1.0.2");
     EXPECT_EQ(sent["way"].back()["by"], "p1");
     EXPECT_EQ(explained(to(0x0a080001))["way"].back()["reason"], "route_blackhole");
@@ -261,7 +262,7 @@ TEST(explain, leaves_bridges_and_lists_as_they_are) {
         return result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex}});
     };
     const json flooded = explained("ffffffffffff0200000000050806" + std::string(92, '0'));
-    EXPECT_EQ(stages_of(flooded), "rx interface bridge flood +tx tx") << flooded.dump(1);
+    EXPECT_EQ(stages_of(flooded), "rx iface_input bridge flood +tx tx") << flooded.dump(1);
     EXPECT_EQ(flooded["way"][2]["bridge"], "lan");
     const json denied = explained("ffffffffffff02000000000588b5" + std::string(92, '0'));
     EXPECT_NE(denied.dump().find("acl_l2_deny_out"), std::string::npos) << denied.dump(1);
