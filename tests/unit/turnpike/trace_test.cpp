@@ -210,9 +210,9 @@ TEST(explain, knows_groups) {
         for (const json& step : said["way"]) stages += step["stage"].get<std::string>() + " ";
         return stages + said["way"].back()["reason"].get<std::string>();
     };
-    EXPECT_TRUE(way_of("239.1.2.3").ends_with("parse decap drop vxlan_flags"))
+    EXPECT_TRUE(way_of("239.1.2.3").ends_with("ip_input vxlan_input drop vxlan_flags"))
         << way_of("239.1.2.3");
-    EXPECT_TRUE(way_of("239.1.2.4").ends_with("parse drop ipv4_destination"))
+    EXPECT_TRUE(way_of("239.1.2.4").ends_with("ip_input drop ipv4_destination"))
         << way_of("239.1.2.4");
 }
 
