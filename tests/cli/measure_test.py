@@ -47,7 +47,7 @@ def test_what_the_root_of_a_device_counted():
         assert metrics["dram_utilisation"] is None and "dram_max_mb_s" in device["why"]["dram_utilisation"]
         assert "dram_bytes_per_packet" not in metrics  # the device has no packet counter here
         text = run("--sysfs", sysfs, "--counters", COUNTS, "--device", "0000:3b:00.0", "--dram-max", 1920).stdout
-        assert "0000:3b:00.0  behind uncore_iio_2 of die 0, with 0000:3b:00.1\n" in text, text
+        assert "0000:3b:00.0  below uncore_iio_2 of die 0, with 0000:3b:00.1\n" in text, text
         assert [line.split()[1] for line in text.splitlines() if "dram_utilisation" in line] == ["0.1"], text
 
 
