@@ -147,7 +147,7 @@ def test_what_an_engine_must_have_is_said():
         run = bench(eal=contrary(f"caps={caps}"))
         assert run.returncode == 1 and said in run.stderr, run.stderr
     run = bench(eal=("--vdev=net_null0",))
-    assert run.returncode == 1 and "EAL found none; give one to EAL" in run.stderr, run.stderr
+    assert run.returncode == 1 and "EAL found no dmadev; pass one to EAL" in run.stderr, run.stderr
     run = bench("--dev", "dma_other")
     assert run.returncode == 1 and "no dmadev 'dma_other'; EAL found dma_skeleton0" in run.stderr, run.stderr
 
@@ -171,12 +171,12 @@ def test_wrong_words_are_refused():
                         (["--frames"], "--frames")):
         run = bench(*words)
         assert run.returncode == 2 and said in run.stderr and run.stdout == "", (words, run.returncode, run.stderr)
-    for words, said in ((["--figures", "/nowhere"], "--figures: '/nowhere' is no folder"),
+    for words, said in ((["--figures", "/nowhere"], "--figures: '/nowhere' is not a folder"),
                         (["--against", "/nowhere"], "/nowhere: cannot be read")):
         run = bench(*words)
         assert run.returncode == 1 and said in run.stderr and run.stdout == "", (words, run.returncode, run.stderr)
     run = bench("--window", "512M")
-    assert run.returncode == 1 and "give EAL more" in run.stderr, run.stderr
+    assert run.returncode == 1 and "reserve more for EAL" in run.stderr, run.stderr
 
 
 def numbers_of(path):

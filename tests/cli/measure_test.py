@@ -57,7 +57,7 @@ def test_all_network_devices_and_a_program():
         assert done.returncode == 3, done.stderr
         assert done.stdout.startswith("meanwhile\n"), done.stdout
         for device in ("0000:3b:00.0", "0000:3b:00.1", "0000:d8:00.0"):
-            assert f"{device}  behind uncore_iio_" in done.stdout, done.stdout
+            assert f"{device}  below uncore_iio_" in done.stdout, done.stdout
         assert run("--sysfs", sysfs, "--counters", COUNTS, "--", "/nowhere").returncode == 127
 
 
