@@ -65,7 +65,7 @@ class Table:
 def ethernet_rows(t):
     good, good6 = ipv4(WEST, EAST, DATAGRAM), ipv6(WEST6, EAST6, DATAGRAM)
     for kind, name in ((IPV4, "ipv4"), (IPV6, "ipv6"), (ARP, "arp")):
-        t.add(f"only a header, type {kind:x}", name + "_cut", ethernet(t.to, t.me, kind, b""))
+        t.add(f"only a header, type {kind:x}", name + "_truncated", ethernet(t.to, t.me, kind, b""))
     t.add("no type we know", "ether_type_unknown", ethernet(t.to, t.me, 0x1234, DATA))
     t.add("IEEE 802.3 length", "ether_type_unknown", ethernet(t.to, t.me, 46, bytes(46)))
     group = b"\x33\x33\0\0\0\1"
