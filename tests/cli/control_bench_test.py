@@ -43,7 +43,7 @@ def test_a_turnpike_that_does_not_start_is_said():
     needs_a_machine()
     done, left = run("--rate", "fast")
     assert done.returncode == 1, done
-    assert "turnpike ended with" in done.stderr and "fast" in done.stderr, done.stderr
+    assert "turnpike exited with" in done.stderr and "fast" in done.stderr, done.stderr
     assert not left, left
 
 

@@ -176,7 +176,7 @@ def test_a_peer_that_is_missing_or_fails_is_named():
     assert why["patch/64/testpmd-mac"] == "no dpdk-testpmd (Debian's package dpdk)", why
     assert "pkg-config" in why["patch/64/l2fwd-mac"] or "dpdk-doc" in why["patch/64/l2fwd-mac"], why
     assert why["patch/64/vpp-patch"] == f"--vpp {prefix}: no {prefix}/bin/vpp", why
-    assert why["ip4_small/64/grout-routes"] == "ended with 3: no such device", why
+    assert why["ip4_small/64/grout-routes"] == "exited with 3: no such device", why
     for name, reason in why.items():
         assert any(line.startswith(name) and reason in line for line in said.splitlines()), said
 
