@@ -65,8 +65,8 @@ def test_show_diff_and_apply_under_traffic():
             assert refused["where"] == f"wrong.yaml:{line}" and refused["code"] == "EINVAL", refused
         assert operator.error("apply", file="/none.yaml")["code"] == "ENOENT"
         changes = 0
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
+        end = time.monotonic() + 60
+        while changes < 100 and (changes <= 50 or steady.poll() is None) and time.monotonic() < end:
             other = [{"to": f"10.{50 + changes % 7}.0.0/16", "via": EAST[0]}, {"to": "10.9.0.0/16", "via": EAST[0]}]
             operator.result("apply", text=with_routes(running, other), name="other.yaml")
             changes += 1
@@ -150,14 +150,15 @@ def test_counters_are_cleared():
             return {p["name"]: p["rx_packets"] for p in operator.show("ports")["ports"]}
 
         first, second = Operator(path), Operator(path)
-        ping(west, EAST[0])
+        ping(west, EAST[0], count=10)
         settle()
-        assert received(first)["west"] >= 3
+        assert received(first)["west"] >= 10
         books = first.show("report")["balance"]
         assert ctl("clear", "counters") == "cleared: counters\n"
-        assert received(second) == received(first) == {"west": 0, "east": 0}, received(first)
+        # A host's kernel may send a packet by itself at any time.
+        assert max((*received(second).values(), *received(first).values())) <= 2, received(first)
         assert "counters cleared " in ctl("show", "ports") and "cleared" in ctl("show", "drops")
-        assert first.show("report")["balance"]["rx"] >= books["rx"] >= 6
+        assert first.show("report")["balance"]["rx"] >= books["rx"] >= 20
         ping(west, EAST[0])
         assert 3 <= received(second)["west"] < books["rx"]
         rows = [line.split()[:2] for line in ctl("show", "pcie").splitlines()]

@@ -37,11 +37,15 @@ def irb(test):
         for host, name, network, number in WAYS:
             @case(test, f"ping_ipv{family}: {name}")
             def goes(t, host=host, network=network, number=number, family=family):
-                before = by_router_vni(t)
-                ping(t.hosts[host], f"10.1.{network}.{number}" if family == 4 else f"2001:db8:{network}::{number}")
-                if before is not None:  # packets routed to the other end, and no others
-                    sent = by_router_vni(t) - before
-                    assert sent == (3 if number == 102 and network != host else 0), sent
+                wanted = 3 if number == 102 and network != host else 0
+                # Packets routed to the other end, and no others. The routers' own reports (IGMP, MLD), which are repeated
+                # within ten seconds, go there, too: the case counts again where one of them came in between.
+                for _ in range(3):
+                    before = by_router_vni(t)
+                    ping(t.hosts[host], f"10.1.{network}.{number}" if family == 4 else f"2001:db8:{network}::{number}")
+                    if before is None or (sent := by_router_vni(t) - before) == wanted:
+                        return
+                raise AssertionError(sent)
 
 
 def asked(t):

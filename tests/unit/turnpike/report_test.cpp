@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace turnpike::observe {
@@ -95,17 +96,22 @@ TEST(stage_clock, counts_instructions_less_those_of_looking) {
 }
 
 TEST(stage_clock, takes_off_what_a_look_costs) {
-    meter m;
-    for (int i = 0; i < 1000; ++i) {
-        stage_clock clock(m, true);
-        clock.mark(0, 1);
+    // The minimum of short series: a busy machine interrupts most long ones.
+    uint64_t marked = UINT64_MAX, cost = UINT64_MAX;
+    for (int series = 0; series < 200; ++series) {
+        meter m;
+        for (int i = 0; i < 100; ++i) {
+            stage_clock clock(m, true);
+            clock.mark(0, 1);
+        }
+        marked = std::min(marked, m.sampled[0].cycles.read());
+        lap_clock looks(nullptr);
+        looks.begin();
+        uint64_t sum = 0;
+        for (int i = 0; i < 100; ++i) sum += looks.next().cycles;
+        cost = std::min(cost, sum);
     }
-    lap_clock looks(nullptr);
-    looks.begin();
-    uint64_t cost = 0;
-    for (int i = 0; i < 1000; ++i) cost += looks.next().cycles;
-    EXPECT_LT(m.sampled[0].cycles.read(),
-              cost + cost / 2);  // it is nearly nothing, but on a busy machine
+    EXPECT_LT(marked, cost + cost / 2);
 }
 
 worker_report sampled_worker(bool counted) {
