@@ -70,11 +70,11 @@ class pulse {
   public:
     explicit pulse(control::controller& c) : controller_(c), seen_(control::max_workers()) {}
     [[nodiscard]] bool beats() noexcept {
-        const auto& seats = controller_.workers().all();
+        const auto& slots = controller_.workers().all();
         bool all = true;
-        for (size_t w = 0; w < seats.size(); ++w) {
-            const uint64_t now = seats[w]->worker.meter().total_cycles.read();
-            all = all && (now != seen_[w] || !seats[w]->forwards);
+        for (size_t w = 0; w < slots.size(); ++w) {
+            const uint64_t now = slots[w]->worker.meter().total_cycles.read();
+            all = all && (now != seen_[w] || !slots[w]->forwards);
             seen_[w] = now;
         }
         return all;
@@ -148,14 +148,14 @@ class main_loop_tasks {
     control::telemetry telemetry_{controller_};
     observe::service service_;
     pulse pulse_;
-    const state::desired* said_of_ = nullptr;
+    const state::configuration* said_of_ = nullptr;
     clock::time_point start_{};
     double next_table_s_ = 0;
     std::unique_ptr<observe::report> last_;
 };
 
 /// Check at the end that every packet and mbuf is accounted for.
-int check_books(const observe::report& r) {
+int check_balance(const observe::report& r) {
     if (!r.total().holds()) {
         observe::log(observe::log_level::error,
                      "the balance does not hold: a packet was lost or counted twice");
@@ -179,7 +179,7 @@ control::counters_choice counters_of(const options& chosen) {
 }
 
 /// Start, forward, and shut down.
-int forward(state::desired wanted, const options& chosen) {
+int forward(state::configuration wanted, const options& chosen) {
     std::unique_ptr<control::requests> asked;
     // First: if another turnpike listens there, it may also use the same devices.
     auto socket = control::socket_owner::open(
@@ -187,7 +187,7 @@ int forward(state::desired wanted, const options& chosen) {
         [&](const auto& from) { asked->gone(from); });
     if (!socket) return complain(socket.error(), exit_failed);
     auto made = control::controller::create(
-        std::make_unique<const state::desired>(std::move(wanted)), counters_of(chosen));
+        std::make_unique<const state::configuration>(std::move(wanted)), counters_of(chosen));
     if (!made) return complain(made.error(), exit_failed);
     control::controller& c = **made;
     c.also(**socket);
@@ -202,7 +202,7 @@ int forward(state::desired wanted, const options& chosen) {
     const observe::report r = c.report();
     if (chosen.report != "-") observe::the_console().table(observe::to_table(r));
     if (!chosen.report.empty() && !write_report(r, chosen.report)) return exit_failed;
-    return check_books(r);
+    return check_balance(r);
 }
 
 void set_signals() {

@@ -11,8 +11,9 @@ namespace {
 uint32_t write_arp(std::span<uint8_t> frame, uint16_t operation, const mac_address destination,
                    const arp_host sender, const arp_host target) noexcept {
     if (frame.size() < arp_frame_bytes) return 0;
-    write_ethernet(view<ethernet_header>(frame.data()), destination, sender.mac, ether_type_arp);
-    auto& message = view<arp_message>(frame.data() + sizeof(ethernet_header));
+    write_ethernet(header_at<ethernet_header>(frame.data()), destination, sender.mac,
+                   ether_type_arp);
+    auto& message = header_at<arp_message>(frame.data() + sizeof(ethernet_header));
     message.hardware_type = arp_hardware_ethernet;
     message.protocol_type = ether_type_ipv4;
     message.hardware_bytes = sizeof(mac_address);

@@ -39,7 +39,7 @@ inline void set_ecn(uint8_t* l3, bool v4, uint8_t mark) noexcept {
         l3[1] = static_cast<uint8_t>((l3[1] & ~(ecn_mask << 4)) | mark << 4);
         return;
     }
-    auto& ip = view<ipv4_header>(l3);
+    auto& ip = header_at<ipv4_header>(l3);
     const auto before = load_be<uint16_t>(l3);
     ip.tos = static_cast<uint8_t>((ip.tos & ~ecn_mask) | mark);
     ip.checksum = update_checksum(ip.checksum, before, load_be<uint16_t>(l3));

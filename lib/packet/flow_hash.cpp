@@ -45,14 +45,14 @@ struct upper {
 };
 
 upper upper_of_ipv4(bytes l3) noexcept {
-    const auto& ip = view<ipv4_header>(l3.at);
+    const auto& ip = header_at<ipv4_header>(l3.at);
     return {.protocol = ip.protocol,
             .fragment = (ip.fragment & (ipv4_more_fragments | ipv4_fragment_offset)) != 0,
             .header = l3.from(ip.header_bytes())};
 }
 
 upper upper_of_ipv6(bytes l3) noexcept {
-    const auto& ip = view<ipv6_header>(l3.at);
+    const auto& ip = header_at<ipv6_header>(l3.at);
     upper out{.protocol = ip.next_header,
               .label = ip.version_class_flow & 0xf'ffffU,
               .header = l3.from(sizeof(ipv6_header))};
@@ -65,10 +65,10 @@ upper upper_of_ipv6(bytes l3) noexcept {
     };
     while (is_ipv6_extension(out.protocol)) {
         if (beyond(out.header)) return out.header.left = 0, out;
-        const auto& next = view<ipv6_extension>(out.header.at);
+        const auto& next = header_at<ipv6_extension>(out.header.at);
         uint32_t length = (next.length_units + 1U) * 8;
         if (out.protocol == protocol_fragment) {
-            const uint16_t place = view<ipv6_fragment>(out.header.at).offset_more;
+            const uint16_t place = header_at<ipv6_fragment>(out.header.at).offset_more;
             out.fragment |= (place & (ipv6_fragment_offset | ipv6_more_fragments)) != 0;
             length = sizeof(ipv6_fragment);
         } else if (out.protocol == protocol_authentication) {
@@ -190,7 +190,7 @@ __attribute__((noinline)) uint32_t hash_of(const uint8_t* l3, uint32_t readable,
 
 uint32_t flow_hash(const uint8_t* l3, uint32_t readable, const flow_hashing& how) noexcept {
     // The common case: unfragmented, no options, TCP or UDP ports. Same result as hash_of().
-    const auto& ip = view<ipv4_header>(l3);
+    const auto& ip = header_at<ipv4_header>(l3);
     const bool usual = how.fields == flow_fields::flow && ip.version_ihl == 0x45 &&
                        readable >= sizeof ip + sizeof(uint32_t) &&
                        (ip.fragment & (ipv4_more_fragments | ipv4_fragment_offset)) == 0 &&

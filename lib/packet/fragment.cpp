@@ -30,7 +30,7 @@ void clear_uncopied_options(uint8_t* option, const uint8_t* end) noexcept {
 }  // namespace
 
 void make_piece(uint8_t* header, uint32_t header_bytes, const piece& p) noexcept {
-    auto& ip = view<ipv4_header>(header);
+    auto& ip = header_at<ipv4_header>(header);
     const uint16_t was = ip.fragment;
     const bool more = !p.last || (was & ipv4_more_fragments) != 0;
     if (p.offset != 0) clear_uncopied_options(header + sizeof(ipv4_header), header + header_bytes);

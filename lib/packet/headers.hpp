@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Wire formats of the headers that turnpike reads and writes. Every member is a byte or a
-// big-endian field, so a header may have any alignment: view<ipv4_header>(bytes) is the header at
+// big-endian field, so a header may have any alignment: header_at<ipv4_header>(bytes) is the header at
 // that address.
 #pragma once
 
@@ -250,12 +250,12 @@ inline constexpr uint8_t nd_option_target_link = 2;
 
 /// The header at `bytes`; all sizeof(Header) bytes must be readable.
 template <class Header>
-inline const Header& view(const uint8_t* bytes) noexcept {
+inline const Header& header_at(const uint8_t* bytes) noexcept {
     static_assert(alignof(Header) == 1);
     return *reinterpret_cast<const Header*>(bytes);
 }
 template <class Header>
-inline Header& view(uint8_t* bytes) noexcept {
+inline Header& header_at(uint8_t* bytes) noexcept {
     static_assert(alignof(Header) == 1);
     return *reinterpret_cast<Header*>(bytes);
 }

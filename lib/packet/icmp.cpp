@@ -70,7 +70,7 @@ uint32_t quoted_bytes(const parsed& p, size_t lead_bytes, size_t room, uint32_t 
 
 void write_error(std::span<uint8_t> message, const icmp_error& error,
                  const uint8_t* quoted) noexcept {
-    auto& icmp = view<icmp_header>(message.data());
+    auto& icmp = header_at<icmp_header>(message.data());
     icmp = {error.type, error.code, {}, {}};
     icmp.rest = error.rest;
     std::memcpy(message.data() + sizeof icmp, quoted, message.size() - sizeof icmp);
@@ -93,7 +93,7 @@ drop_reason check_icmp(std::span<const uint8_t> lead, const parsed& p) noexcept 
     const auto message = lead.subspan(p.upper_offset, upper_bytes(p));
     if (p.is_ipv4())
         return fold(sum_bytes(message)) == 0xffff ? drop_reason::none : drop_reason::icmp_checksum;
-    const auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
+    const auto& header = header_at<ipv6_header>(&lead[p.l2_bytes]);
     return icmp6_sum(header.source, header.destination, message) == 0xffff
                ? drop_reason::none
                : drop_reason::icmp_checksum;
@@ -106,18 +106,18 @@ bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept {
     const uint8_t request = p.is_ipv4() ? uint8_t{icmp4_echo} : uint8_t{icmp6_echo};
     const uint8_t reply = p.is_ipv4() ? uint8_t{icmp4_echo_reply} : uint8_t{icmp6_echo_reply};
     if (p.icmp_type != request || p.icmp_code != 0) return false;
-    auto& icmp = view<icmp_header>(&lead[p.upper_offset]);
+    auto& icmp = header_at<icmp_header>(&lead[p.upper_offset]);
     icmp.type = reply;
     icmp.checksum = update_checksum(icmp.checksum, static_cast<uint16_t>(request << 8),
                                     static_cast<uint16_t>(reply << 8));
     if (p.is_ipv4()) {
-        auto& header = view<ipv4_header>(&lead[p.l2_bytes]);
+        auto& header = header_at<ipv4_header>(&lead[p.l2_bytes]);
         std::swap(header.source, header.destination);
         header.ttl = default_ttl;
         header.checksum = 0;
         header.checksum = checksum(lead.subspan(p.l2_bytes, sizeof header));
     } else {
-        auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
+        auto& header = header_at<ipv6_header>(&lead[p.l2_bytes]);
         std::swap(header.source, header.destination);  // their sum is unchanged
         header.hop_limit = default_ttl;
     }
@@ -126,10 +126,10 @@ bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept {
 
 bool may_report(std::span<const uint8_t> lead, const parsed& p, const icmp_error& error) noexcept {
     if (p.l3_drop != drop_reason::none || p.l3 == l3_kind::arp) return false;
-    const bool to_group = view<ethernet_header>(lead.data()).destination.is_group();
-    if (p.is_ipv4()) return !to_group && may_report4(view<ipv4_header>(&lead[p.l2_bytes]), p);
+    const bool to_group = header_at<ethernet_header>(lead.data()).destination.is_group();
+    if (p.is_ipv4()) return !to_group && may_report4(header_at<ipv4_header>(&lead[p.l2_bytes]), p);
     if (to_group && !multicast_may_cause(error)) return false;
-    return may_report6(view<ipv6_header>(&lead[p.l2_bytes]), p, error);
+    return may_report6(header_at<ipv6_header>(&lead[p.l2_bytes]), p, error);
 }
 
 uint32_t write_icmp4_error(std::span<uint8_t> packet, std::span<const uint8_t> lead,
@@ -143,7 +143,7 @@ uint32_t write_icmp4_error(std::span<uint8_t> packet, std::span<const uint8_t> l
     write_error(message, error, &lead[p.l2_bytes]);
     store_be(&message[offsetof(icmp_header, checksum)], checksum(message));
 
-    auto& header = view<ipv4_header>(packet.data());
+    auto& header = header_at<ipv4_header>(packet.data());
     header = {};
     header.version_ihl = 0x45;
     header.tos = error_tos;
@@ -152,7 +152,7 @@ uint32_t write_icmp4_error(std::span<uint8_t> packet, std::span<const uint8_t> l
     header.ttl = default_ttl;
     header.protocol = protocol_icmp;
     header.source = source;
-    header.destination = view<ipv4_header>(&lead[p.l2_bytes]).source;
+    header.destination = header_at<ipv4_header>(&lead[p.l2_bytes]).source;
     header.checksum = checksum(packet.first(sizeof header));
     return own_bytes + quoted;
 }
@@ -165,13 +165,13 @@ uint32_t write_icmp6_error(std::span<uint8_t> packet, std::span<const uint8_t> l
     const size_t room = std::min<size_t>(packet.size(), icmp6_error_max_bytes);
     const uint32_t quoted = quoted_bytes(p, lead.size(), room, own_bytes, sizeof(ipv6_header));
     if (quoted == 0) return 0;
-    auto& header = view<ipv6_header>(packet.data());
+    auto& header = header_at<ipv6_header>(packet.data());
     header.version_class_flow = 6U << 28;
     header.payload_bytes = static_cast<uint16_t>(sizeof(icmp_header) + quoted);
     header.next_header = protocol_icmpv6;
     header.hop_limit = default_ttl;
     header.source = source;
-    header.destination = view<ipv6_header>(&lead[p.l2_bytes]).source;
+    header.destination = header_at<ipv6_header>(&lead[p.l2_bytes]).source;
 
     const auto message = packet.subspan(sizeof header, sizeof(icmp_header) + quoted);
     write_error(message, error, &lead[p.l2_bytes]);

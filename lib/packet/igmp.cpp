@@ -22,12 +22,12 @@ constexpr uint8_t ipv4_router_alert[4] = {ipv4_option_router_alert, 4, 0, 0};
 /// Write the headers before the message; returns the message, zeroed except for its type.
 std::span<uint8_t> write_igmp_head(std::span<uint8_t> frame, const igmp_host& sender, uint32_t to,
                                    uint8_t type) noexcept {
-    write_ethernet(view<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
+    write_ethernet(header_at<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
                    ether_type_ipv4);
     const auto l3 = frame.subspan(sizeof(ethernet_header));
     constexpr size_t header_bytes = sizeof(ipv4_header) + sizeof ipv4_router_alert;
     std::memset(l3.data(), 0, l3.size());
-    auto& ip = view<ipv4_header>(l3.data());
+    auto& ip = header_at<ipv4_header>(l3.data());
     ip.version_ihl = 4 << 4 | header_bytes / 4;
     ip.tos = network_control;
     ip.total_bytes = static_cast<uint16_t>(l3.size());

@@ -19,9 +19,9 @@ constexpr size_t mld1_bytes = 24, mld2_query_bytes = 28, report_head_bytes = 8, 
 /// Write the headers before the message; returns the message, zeroed except for its type.
 std::span<uint8_t> write_head(std::span<uint8_t> frame, const nd_host& sender,
                               const ipv6_address& to, uint8_t type) noexcept {
-    write_ethernet(view<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
+    write_ethernet(header_at<ethernet_header>(frame.data()), multicast_mac(to), sender.mac,
                    ether_type_ipv6);
-    auto& header = view<ipv6_header>(&frame[sizeof(ethernet_header)]);
+    auto& header = header_at<ipv6_header>(&frame[sizeof(ethernet_header)]);
     const auto after = frame.subspan(sizeof(ethernet_header) + sizeof header);
     header.version_class_flow = 6U << 28;
     header.payload_bytes = static_cast<uint16_t>(after.size());
@@ -37,7 +37,7 @@ std::span<uint8_t> write_head(std::span<uint8_t> frame, const nd_host& sender,
 }
 
 void write_sum(std::span<uint8_t> frame, std::span<uint8_t> message) noexcept {
-    const auto& header = view<ipv6_header>(&frame[sizeof(ethernet_header)]);
+    const auto& header = header_at<ipv6_header>(&frame[sizeof(ethernet_header)]);
     const uint16_t sum = icmp6_sum(header.source, header.destination, message);
     store_be(&message[offsetof(icmp_header, checksum)], static_cast<uint16_t>(~sum));
 }
@@ -83,14 +83,14 @@ uint32_t write_mld1_done(std::span<uint8_t> frame, const nd_host& sender,
 
 std::optional<mld_query> read_mld_query(std::span<const uint8_t> lead, const parsed& p) noexcept {
     if (p.is_ipv4() || !p.is(flag_icmp) || p.icmp_type != query_type) return std::nullopt;
-    const auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
+    const auto& header = header_at<ipv6_header>(&lead[p.l2_bytes]);
     if (header.hop_limit != 1 || !is_link_local(header.source)) return std::nullopt;
     // RFC 3810 section 8.1: the message's length determines its version.
     const uint32_t bytes = p.l2_bytes + p.l3_bytes - p.upper_offset;
     if (bytes != mld1_bytes && bytes < mld2_query_bytes) return std::nullopt;
     if (lead.size() < p.upper_offset + mld1_bytes) return std::nullopt;
-    const uint32_t code = view<icmp_header>(&lead[p.upper_offset]).rest >> 16;
-    const auto& group = view<ipv6_address>(&lead[p.upper_offset + sizeof(icmp_header)]);
+    const uint32_t code = header_at<icmp_header>(&lead[p.upper_offset]).rest >> 16;
+    const auto& group = header_at<ipv6_address>(&lead[p.upper_offset + sizeof(icmp_header)]);
     if (bytes == mld1_bytes) return mld_query{1, code, group};
     const uint32_t ms = code < 0x8000 ? code : (0x1000 | (code & 0xfff)) << ((code >> 12 & 7) + 3);
     return mld_query{2, ms, group};

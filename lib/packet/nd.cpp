@@ -37,7 +37,7 @@ drop_reason find_link_address(std::span<const uint8_t> options, uint8_t wanted,
         if (bytes == 0) return drop_reason::nd_option_empty;
         if (bytes > options.size()) return drop_reason::nd_option_truncated;
         if (options[0] == wanted) {
-            const auto& option = view<nd_link_option>(options.data());
+            const auto& option = header_at<nd_link_option>(options.data());
             if (bytes != sizeof option || option.mac.is_group() || option.mac.is_zero())
                 return drop_reason::nd_link_address;
             link = &option.mac;
@@ -52,7 +52,7 @@ drop_reason check_addresses(const ipv6_header& header, std::span<const uint8_t> 
                             bool has_link) noexcept {
     const ipv6_address& source = header.source;
     const ipv6_address& destination = header.destination;
-    const auto& nd = view<nd_message>(message.data());  // only the fields that the type has
+    const auto& nd = header_at<nd_message>(message.data());  // only the fields that the type has
     switch (nd.icmp.type) {
         case icmp6_router_solicitation:
             if (source == ipv6_unspecified && has_link) return drop_reason::nd_option_source;
@@ -72,7 +72,7 @@ drop_reason check_addresses(const ipv6_header& header, std::span<const uint8_t> 
                 return drop_reason::nd_solicited;
             break;
         default: {  // redirect: the redirected destination follows the target
-            const auto& about = view<ipv6_address>(message.data() + sizeof(nd_message));
+            const auto& about = header_at<ipv6_address>(message.data() + sizeof(nd_message));
             if (!is_link_local(source)) return drop_reason::nd_source;
             if (is_multicast(about)) return drop_reason::nd_destination;
             if (!is_link_local(nd.target) && nd.target != about) return drop_reason::nd_target;
@@ -90,9 +90,9 @@ uint32_t write_nd(std::span<uint8_t> frame, const mac_address destination_mac,
     const size_t message_bytes = sizeof message + (link_option ? sizeof(nd_link_option) : 0);
     const size_t frame_bytes = sizeof(ethernet_header) + sizeof(ipv6_header) + message_bytes;
     if (frame.size() < frame_bytes) return 0;
-    write_ethernet(view<ethernet_header>(frame.data()), destination_mac, source_mac,
+    write_ethernet(header_at<ethernet_header>(frame.data()), destination_mac, source_mac,
                    ether_type_ipv6);
-    auto& header = view<ipv6_header>(&frame[sizeof(ethernet_header)]);
+    auto& header = header_at<ipv6_header>(&frame[sizeof(ethernet_header)]);
     header.version_class_flow = 6U << 28;
     header.payload_bytes = static_cast<uint16_t>(message_bytes);
     header.next_header = protocol_icmpv6;
@@ -100,8 +100,9 @@ uint32_t write_nd(std::span<uint8_t> frame, const mac_address destination_mac,
     header.source = source;
     header.destination = destination;
     const auto bytes = frame.subspan(sizeof(ethernet_header) + sizeof header, message_bytes);
-    view<nd_message>(bytes.data()) = message;
-    if (link_option) view<nd_link_option>(&bytes[sizeof message]) = {link_option, 1, source_mac};
+    header_at<nd_message>(bytes.data()) = message;
+    if (link_option)
+        header_at<nd_link_option>(&bytes[sizeof message]) = {link_option, 1, source_mac};
     const uint16_t sum = icmp6_sum(source, destination, bytes);
     store_be(&bytes[offsetof(icmp_header, checksum)], static_cast<uint16_t>(~sum));
     return static_cast<uint32_t>(frame_bytes);
@@ -127,7 +128,7 @@ drop_reason check_nd(std::span<const uint8_t> lead, const parsed& p,
     link = nullptr;
     if (!is_nd(p)) return drop_reason::nd_type;
     if (p.is(flag_fragment_header)) return drop_reason::nd_fragment;  // RFC 6980 section 5
-    const auto& header = view<ipv6_header>(&lead[p.l2_bytes]);
+    const auto& header = header_at<ipv6_header>(&lead[p.l2_bytes]);
     if (header.hop_limit != nd_hop_limit) return drop_reason::nd_hop_limit;
     const drop_reason icmp = check_icmp(lead, p);
     if (icmp != drop_reason::none) return icmp;
@@ -182,22 +183,23 @@ uint32_t write_redirect(std::span<uint8_t> packet, std::span<const uint8_t> lead
     const auto held = static_cast<uint32_t>(std::min<size_t>(lead.size() - p.l2_bytes, p.l3_bytes));
     // Options have lengths of multiples of 8: truncate the quote.
     const uint32_t quoted = std::min(held, room - own_bytes) & ~7U;
-    auto& header = view<ipv6_header>(packet.data());
+    auto& header = header_at<ipv6_header>(packet.data());
     header.version_class_flow = 6U << 28;
     header.payload_bytes = static_cast<uint16_t>(own_bytes - sizeof header + quoted);
     header.next_header = protocol_icmpv6;
     header.hop_limit = nd_hop_limit;
     header.source = source;
-    const auto& about = view<ipv6_header>(&lead[p.l2_bytes]);
+    const auto& about = header_at<ipv6_header>(&lead[p.l2_bytes]);
     header.destination = about.source;
     const auto message = packet.subspan(sizeof header, own_bytes - sizeof header + quoted);
-    view<redirect>(message.data()) = {{icmp6_redirect, 0, {}, {}}, says.target, about.destination};
+    header_at<redirect>(message.data()) = {
+        {icmp6_redirect, 0, {}, {}}, says.target, about.destination};
     uint8_t* option = &message[sizeof(redirect)];
     if (says.mac != nullptr) {
-        view<nd_link_option>(option) = {nd_option_target_link, 1, *says.mac};
+        header_at<nd_link_option>(option) = {nd_option_target_link, 1, *says.mac};
         option += sizeof(nd_link_option);
     }
-    view<redirected>(option) = {
+    header_at<redirected>(option) = {
         option_redirected, static_cast<uint8_t>((sizeof(redirected) + quoted) / 8), {}};
     std::memcpy(option + sizeof(redirected), &lead[p.l2_bytes], quoted);
     const uint16_t sum = icmp6_sum(header.source, header.destination, message);

@@ -56,16 +56,16 @@ parse_status parse_upper(const frame& f, uint32_t at, uint32_t end) noexcept {
     const uint8_t* header = f.lead + at;
     if (protocol == protocol_icmp || protocol == protocol_icmpv6) {
         f.out.flags |= flag_icmp;
-        f.out.icmp_type = view<icmp_header>(header).type;
-        f.out.icmp_code = view<icmp_header>(header).code;
+        f.out.icmp_type = header_at<icmp_header>(header).type;
+        f.out.icmp_code = header_at<icmp_header>(header).code;
         return parse_status::done;
     }
     f.out.flags |= flag_ports;
-    f.out.source_port = view<udp_header>(header).source_port;
-    f.out.destination_port = view<udp_header>(header).destination_port;
+    f.out.source_port = header_at<udp_header>(header).source_port;
+    f.out.destination_port = header_at<udp_header>(header).destination_port;
     if (protocol == protocol_tcp) {
         f.out.flags |= flag_tcp;
-        f.out.tcp_flags = view<tcp_header>(header).flags;
+        f.out.tcp_flags = header_at<tcp_header>(header).flags;
     }
     return parse_status::done;
 }
@@ -81,7 +81,7 @@ parse_status parse_ipv4(const frame& f) noexcept {
     //     length legal IP datagram (20 bytes)."
     if (room < sizeof(ipv4_header)) return f.drop(drop_reason::ipv4_truncated);
     if (f.must_gather(at + sizeof(ipv4_header))) return parse_status::need_more;
-    const auto& header = view<ipv4_header>(f.lead + at);
+    const auto& header = header_at<ipv4_header>(f.lead + at);
     // (2) "The IP checksum must be correct." For a burst at once: ipv4_sum_kernels().
     // (3) "The IP version number must be 4."
     if (header.version() != 4) return f.drop(drop_reason::ipv4_version);
@@ -136,7 +136,7 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
         case protocol_routing: {
             // RFC 5095 deprecates type 0; RFC 9288: transit routers should discard it.
             // With no segments left it is ignored (RFC 8200 section 4.4).
-            const auto& header = view<ipv6_extension>(bytes);
+            const auto& header = header_at<ipv6_extension>(bytes);
             if (header.routing_type == 0 && header.segments_left != 0)
                 return drop_reason::ipv6_routing_type_0;
             out.flags |= flag_routing;
@@ -145,7 +145,7 @@ drop_reason note_extension(parsed& out, uint8_t kind, bool first, const uint8_t*
         case protocol_fragment: {
             // RFC 8200 section 4.5: only unfragmented packets are fragmented, never fragments.
             if (out.is(flag_fragment_header)) return drop_reason::ipv6_fragment_twice;
-            const auto& header = view<ipv6_fragment>(bytes);
+            const auto& header = header_at<ipv6_fragment>(bytes);
             const uint16_t offset_more = header.offset_more;
             out.flags |= flag_fragment_header;
             out.fragment_id = header.id;
@@ -169,7 +169,7 @@ parse_status parse_chain(const frame& f, uint8_t next, uint32_t at, uint32_t end
         if (at + sizeof(ipv6_extension) > max_header_bytes)
             return f.drop(drop_reason::ipv6_chain_long);
         if (f.must_gather(at + sizeof(ipv6_extension))) return parse_status::need_more;
-        const auto& header = view<ipv6_extension>(f.lead + at);
+        const auto& header = header_at<ipv6_extension>(f.lead + at);
         const uint32_t header_bytes = extension_bytes(next, header);
         if (at + header_bytes > end) return f.drop(drop_reason::ipv6_chain_truncated);
         const drop_reason why = note_extension(f.out, next, first, f.lead + at);
@@ -190,7 +190,7 @@ parse_status parse_ipv6(const frame& f) noexcept {
     out.l3 = l3_kind::ipv6;
     if (room < sizeof(ipv6_header)) return f.drop(drop_reason::ipv6_truncated);
     if (f.must_gather(at + sizeof(ipv6_header))) return parse_status::need_more;
-    const auto& header = view<ipv6_header>(f.lead + at);
+    const auto& header = header_at<ipv6_header>(f.lead + at);
     if (header.version() != 6) return f.drop(drop_reason::ipv6_version);
     const uint32_t payload_bytes = header.payload_bytes;
     const uint8_t next = header.next_header;
@@ -228,7 +228,7 @@ parse_status parse_tags(const frame& f) noexcept {
         if (out.vlan_tags == max_vlan_tags) return f.drop(drop_reason::vlan_depth);
         if (end > f.bytes) return f.drop(drop_reason::vlan_truncated);
         if (f.must_gather(end)) return parse_status::need_more;
-        const auto& tag = view<vlan_tag>(f.lead + out.l2_bytes);
+        const auto& tag = header_at<vlan_tag>(f.lead + out.l2_bytes);
         (out.vlan_tags == 0 ? out.outer_tci : out.inner_tci) = tag.tci;
         if ((tag.tci & vlan_id_mask) == reserved_vlan_id) why = drop_reason::vlan_id_reserved;
         out.type = tag.type;
@@ -248,7 +248,7 @@ parse_status parse(std::span<const uint8_t> lead, uint32_t frame_bytes, parsed& 
         return parse_status::done;
     }
     if (f.must_gather(sizeof(ethernet_header))) return parse_status::need_more;
-    const auto& ethernet = view<ethernet_header>(f.lead);
+    const auto& ethernet = header_at<ethernet_header>(f.lead);
     out.type = ethernet.type;
     out.l2_bytes = sizeof(ethernet_header);
     if (is_tag(out.type)) [[unlikely]] {

@@ -29,12 +29,12 @@ void check_list(const state::acl_list& l) {
     }
 }
 
-void check_interface(const state::desired& m, const state::interface& i) {
+void check_interface(const state::configuration& m, const state::interface& i) {
     using enum state::interface_kind;
     const bool of_bridge = i.port.empty();
     REQUIRE(of_bridge || m.ports.find(i.port) != nullptr);
     REQUIRE(i.bridge.empty() || m.bridges.find(i.bridge) != nullptr);
-    for (const state::list_place& at : state::list_places) {
+    for (const state::acl_binding& at : state::acl_bindings) {
         if ((i.*at.list).empty()) continue;
         REQUIRE(m.acls.at(i.*at.list)->l2 == at.l2);
         REQUIRE(!at.l2 || i.kind == bridged);
@@ -51,7 +51,7 @@ void check_interface(const state::desired& m, const state::interface& i) {
     }
 }
 
-void check_routes(const state::desired& m, const state::route_set& routes) {
+void check_routes(const state::configuration& m, const state::route_set& routes) {
     for (const state::route& r : routes) {
         REQUIRE(r.to == r.to.network());
         const state::route_target& t = routes.targets()[r.target];
@@ -66,7 +66,7 @@ void check_routes(const state::desired& m, const state::route_set& routes) {
     }
 }
 
-void check_state(const state::desired& m) {
+void check_state(const state::configuration& m) {
     REQUIRE(!m.ports.empty());
     for (const auto& [name, l] : m.acls) check_list(*l);
     for (const auto& [name, p] : m.ports) {

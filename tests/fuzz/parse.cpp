@@ -75,7 +75,7 @@ void report_errors(std::span<const uint8_t> frame, const parsed& p, size_t room)
     REQUIRE(may_report(frame, p, error));
     // Originated ICMP errors are well-formed, and no ICMP error may be sent about them.
     block sent(sizeof(ethernet_header) + n);
-    write_ethernet(view<ethernet_header>(sent.bytes.data()), our_mac, our_mac,
+    write_ethernet(header_at<ethernet_header>(sent.bytes.data()), our_mac, our_mac,
                    p.is_ipv4() ? ether_type_ipv4 : ether_type_ipv6);
     std::copy_n(packet.bytes.begin(), n, sent.bytes.begin() + sizeof(ethernet_header));
     const parsed q = parse_whole(sent.bytes);
@@ -87,7 +87,7 @@ void report_errors(std::span<const uint8_t> frame, const parsed& p, size_t room)
 /// Let the fuzzer past the checksum: it finds out soon enough what a wrong one does.
 void repair_icmp6_checksum(std::span<uint8_t> frame, const parsed& p) {
     if (p.l3 != l3_kind::ipv6 || !p.is(flag_icmp)) return;
-    const auto& header = view<ipv6_header>(&frame[p.l2_bytes]);
+    const auto& header = header_at<ipv6_header>(&frame[p.l2_bytes]);
     const auto message = frame.subspan(p.upper_offset, p.l2_bytes + p.l3_bytes - p.upper_offset);
     store_be<uint16_t>(&message[2], 0);
     const uint16_t sum = icmp6_sum(header.source, header.destination, message);
@@ -97,7 +97,7 @@ void repair_icmp6_checksum(std::span<uint8_t> frame, const parsed& p) {
 void solve_neighbours(const block& frame, const parsed& p, size_t room) {
     const block out(room);
     if (p.l3 == l3_kind::arp && p.l3_drop == drop_reason::none) {
-        const auto& message = view<arp_message>(&frame.bytes[p.l2_bytes]);
+        const auto& message = header_at<arp_message>(&frame.bytes[p.l2_bytes]);
         if (check_arp(message, {&our_ip, 1}) != drop_reason::none) return;
         REQUIRE(!message.sender_mac.is_group());
         const arp_host asker{message.sender_mac, message.sender_ip};
@@ -109,7 +109,8 @@ void solve_neighbours(const block& frame, const parsed& p, size_t room) {
     REQUIRE(link == nullptr ||
             (link->bytes >= frame.bytes.data() && !link->is_group() &&
              link->bytes + sizeof *link <= frame.bytes.data() + frame.bytes.size()));
-    const nd_host asker{link ? *link : our_mac, view<ipv6_header>(&frame.bytes[p.l2_bytes]).source};
+    const nd_host asker{link ? *link : our_mac,
+                        header_at<ipv6_header>(&frame.bytes[p.l2_bytes]).source};
     const uint32_t n = write_neighbour_advertisement(out.bytes, {our_mac, our_ip6}, asker,
                                                      nd_flag_solicited | nd_flag_override);
     if (n == 0) return;
@@ -128,15 +129,16 @@ void answer_echo(const block& frame, const parsed& p) {
 void forward(const block& frame, const parsed& p) {
     uint8_t* header = &frame.bytes[p.l2_bytes];
     if (p.l3 == l3_kind::ipv6) {
-        const uint8_t limit = view<ipv6_header>(header).hop_limit;
-        const bool forwarded = decrement_hop_limit(view<ipv6_header>(header)) == drop_reason::none;
+        const uint8_t limit = header_at<ipv6_header>(header).hop_limit;
+        const bool forwarded =
+            decrement_hop_limit(header_at<ipv6_header>(header)) == drop_reason::none;
         REQUIRE(forwarded == (limit > 1));
         return;
     }
     const std::span<const uint8_t> whole(header, p.ipv4_header_bytes);
     const uint16_t before = fold(sum_bytes(whole));
-    const uint8_t ttl = view<ipv4_header>(header).ttl;
-    REQUIRE((decrement_ttl(view<ipv4_header>(header)) == drop_reason::none) == (ttl > 1));
+    const uint8_t ttl = header_at<ipv4_header>(header).ttl;
+    REQUIRE((decrement_ttl(header_at<ipv4_header>(header)) == drop_reason::none) == (ttl > 1));
     REQUIRE((fold(sum_bytes(whole)) == 0xffff) == (before == 0xffff));
 }
 

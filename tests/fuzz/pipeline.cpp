@@ -107,7 +107,7 @@ class lab : public test::path_lab {
 
     static void repair(uint16_t port, byte_vector& frame) {
         if (frame.size() < sizeof(packet::ethernet_header)) return;
-        packet::view<packet::ethernet_header>(frame.data()).destination = macs[port];
+        packet::header_at<packet::ethernet_header>(frame.data()).destination = macs[port];
         packet::parsed p;
         if (packet::parse(frame, static_cast<uint32_t>(frame.size()), p) !=
                 packet::parse_status::done ||
@@ -122,7 +122,7 @@ class lab : public test::path_lab {
             store_be(&l3[10], packet::checksum(l3.first(p.ipv4_header_bytes)));
             if (icmp) store_be(&upper[2], packet::checksum(upper));
         } else if (icmp) {
-            const auto& ip = packet::view<packet::ipv6_header>(l3.data());
+            const auto& ip = packet::header_at<packet::ipv6_header>(l3.data());
             const uint16_t sum = packet::icmp6_sum(ip.source, ip.destination, upper);
             store_be(&upper[2], static_cast<uint16_t>(~sum));
         }
@@ -178,10 +178,10 @@ class lab : public test::path_lab {
         REQUIRE(rte_mbuf_check(m, 1, nullptr) == 0);
         const byte_vector frame = bytes_of(m);
         REQUIRE(frame.size() >= sizeof(packet::ethernet_header));
-        const auto& ethernet = packet::view<packet::ethernet_header>(frame.data());
+        const auto& ethernet = packet::header_at<packet::ethernet_header>(frame.data());
         REQUIRE(ethernet.source == macs[port]);
         const std::span<const uint8_t> l3 = std::span(frame).subspan(sizeof ethernet);
-        REQUIRE(l3.size() <= view().interfaces[view().port[port].untagged].mtu);
+        REQUIRE(l3.size() <= snapshot().interfaces[snapshot().port[port].untagged].mtu);
         switch (uint16_t{ethernet.type}) {
             case packet::ether_type_arp:
                 REQUIRE(frame.size() == packet::arp_frame_bytes);
@@ -199,7 +199,7 @@ class lab : public test::path_lab {
 
     void check_ipv4(const byte_vector& frame, std::span<const uint8_t> l3) {
         REQUIRE(l3.size() >= sizeof(packet::ipv4_header));
-        const auto& ip = packet::view<packet::ipv4_header>(l3.data());
+        const auto& ip = packet::header_at<packet::ipv4_header>(l3.data());
         REQUIRE(ip.total_bytes == l3.size() && ip.header_bytes() <= l3.size());
         REQUIRE(packet::fold(packet::sum_bytes(l3.first(ip.header_bytes()))) == 0xffff);
         REQUIRE(ip.ttl > 0);
@@ -209,24 +209,25 @@ class lab : public test::path_lab {
                 ((destination & 0xff) != 0 && (destination & 0xff) != 0xff));
         REQUIRE((destination & 0xffffff00) != 0x0a000200 ||
                 ((destination & 0xff) != 0 && (destination & 0xff) != 0xff));
-        REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
+        REQUIRE(!packet::header_at<packet::ethernet_header>(frame.data()).destination.is_group());
         const bool ours = source == 0x0a0001fe || source == 0x0a0002fe;
         REQUIRE(came_in(l3, 8, 10) || (ours && ip.protocol == packet::protocol_icmp));
     }
 
     void check_ipv6(uint16_t port, const byte_vector& frame, std::span<const uint8_t> l3) {
         REQUIRE(l3.size() >= sizeof(packet::ipv6_header));
-        const auto& ip = packet::view<packet::ipv6_header>(l3.data());
+        const auto& ip = packet::header_at<packet::ipv6_header>(l3.data());
         REQUIRE(sizeof ip + ip.payload_bytes == l3.size() && ip.hop_limit > 0);
         bool ours = false;
-        for (const auto& i : view().interfaces)
+        for (const auto& i : snapshot().interfaces)
             if (i.addresses != nullptr)
                 ours = ours || std::find(i.addresses->v6.begin(), i.addresses->v6.end(),
                                          ip.source) != i.addresses->v6.end();
         if (came_in(l3, 7, 0)) {
             REQUIRE(packet::check_ipv6_addresses(ip.source, ip.destination) ==
                     packet::drop_reason::none);
-            REQUIRE(!packet::view<packet::ethernet_header>(frame.data()).destination.is_group());
+            REQUIRE(
+                !packet::header_at<packet::ethernet_header>(frame.data()).destination.is_group());
             return;
         }
         // Duplicate address detection sends from the unspecified address (RFC 4862 section 5.4.2),
@@ -242,7 +243,7 @@ class lab : public test::path_lab {
             return;
         }
         REQUIRE(ours && !packet::is_multicast(ip.source));
-        const auto& on = view().interfaces[view().port[port].untagged];
+        const auto& on = snapshot().interfaces[snapshot().port[port].untagged];
         REQUIRE(packet::is_link_local(ip.source) ? ip.source == on.addresses->v6.front() : true);
     }
 

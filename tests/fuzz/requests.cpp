@@ -37,7 +37,7 @@ class asked {
     asked()
         : lab_(configuration),
           first_(lab_.controller().running_state()),
-          books_(books()),
+          worker_state_(worker_state()),
           socket_({.greeting = control::requests::greeting(),
                    .answer =
                        [this](std::string_view line, const sources::socket_peer& from) {
@@ -91,7 +91,7 @@ class asked {
         return true;
     }
     /// Routes of both families, and next hops, of which each neighbour that is still known has one.
-    [[nodiscard]] std::array<uint64_t, 3> books() {
+    [[nodiscard]] std::array<uint64_t, 3> worker_state() {
         control::controller& c = lab_.controller();
         return {c.routes().v4().stats().routes, c.routes().v6().stats().routes,
                 c.hops().in_use() - c.neighbours().size()};
@@ -106,7 +106,7 @@ class asked {
         REQUIRE(differ.has_value() && differ->empty());
         REQUIRE(c.apply(first_).has_value());
         lab_.control();  // next hops that are gone are given back
-        REQUIRE(books() == books_);
+        REQUIRE(worker_state() == worker_state_);
     }
     static void hear(const owned_fd& client, std::string& heard) {
         char bytes[65536];
@@ -136,8 +136,8 @@ class asked {
     }
 
     test::path_lab lab_;
-    const std::shared_ptr<const state::desired> first_;
-    const std::array<uint64_t, 3> books_;
+    const std::shared_ptr<const state::configuration> first_;
+    const std::array<uint64_t, 3> worker_state_;
     std::optional<control::requests> requests_;  ///< the requests of an input
     sources::line_socket socket_;
     size_t lines_ = 0;

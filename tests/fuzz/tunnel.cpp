@@ -131,7 +131,7 @@ class lab : public test::path_lab {
                                         inner),
                                    mac, them);
         out[15] = traffic_class;
-        auto& ip = packet::view<packet::ipv4_header>(&out[14]);
+        auto& ip = packet::header_at<packet::ipv4_header>(&out[14]);
         ip.checksum = 0;
         ip.checksum = packet::checksum({&out[14], ip.header_bytes()});
         return out;

@@ -50,9 +50,9 @@ path_lab::~path_lab() {
     for (rte_ring* r : rings_) rte_ring_free(r);
 }
 
-std::unique_ptr<state::desired> path_lab::read(const std::string& configuration) {
-    auto wanted =
-        std::make_unique<state::desired>(taken(sources::load_text(configuration, "lab.yaml")));
+std::unique_ptr<state::configuration> path_lab::read(const std::string& configuration) {
+    auto wanted = std::make_unique<state::configuration>(
+        taken(sources::load_text(configuration, "lab.yaml")));
     for (const auto& [name, port] : wanted->ports) {
         state::port& p = *wanted->ports.find(name);
         p.device = "net_ring_" + name_ + name;
@@ -68,7 +68,7 @@ std::unique_ptr<state::desired> path_lab::read(const std::string& configuration)
 result<state::changes> path_lab::apply(const std::string& configuration) {
     auto wanted = read(configuration);
     for (const auto& [name, port] : wanted->ports)
-        if (place_of(name) == none) open_port(name);
+        if (ifindex_of(name) == none) open_port(name);
     if (!threads_)
         for (const auto& s : control_->workers().all()) s->worker.pause();
     auto applied = control_->apply(std::move(wanted));
@@ -154,7 +154,7 @@ void path_lab::check_balance() {
 
 std::vector<observe::acl_report> path_lab::acls() { return control_->report().acls; }
 
-size_t path_lab::place_of(const std::string& name) const {
+size_t path_lab::ifindex_of(const std::string& name) const {
     const auto at =
         std::find_if(ends_.begin(), ends_.end(), [&](const end& e) { return e.name == name; });
     return at == ends_.end() ? none : static_cast<size_t>(at - ends_.begin());

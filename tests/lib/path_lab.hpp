@@ -39,7 +39,7 @@ class path_lab {
     static inline bool devices_sum_udp = false;
 
     /// Parse a configuration, with its ports on our rings.
-    std::unique_ptr<state::desired> read(const std::string& configuration);
+    std::unique_ptr<state::configuration> read(const std::string& configuration);
     /// Apply another configuration; its new ports get rings.
     result<state::changes> apply(const std::string& configuration);
     /// From here on the test runs the workers in its own threads.
@@ -72,7 +72,7 @@ class path_lab {
     }
     [[nodiscard]] control::controller& controller() { return *control_; }
     [[nodiscard]] std::vector<observe::acl_report> acls();
-    [[nodiscard]] const datapath::view& view() const { return control_->view(); }
+    [[nodiscard]] const datapath::snapshot& snapshot() const { return control_->snapshot(); }
 
   protected:
     static constexpr size_t none = SIZE_MAX;
@@ -82,7 +82,7 @@ class path_lab {
         std::vector<rte_ring*> rx, tx;
     };
 
-    [[nodiscard]] size_t place_of(const std::string& name) const;
+    [[nodiscard]] size_t ifindex_of(const std::string& name) const;
     rte_ring* make_ring(const std::string& what);
     void open_port(const std::string& name);
 

@@ -20,14 +20,14 @@ std::map<std::string, uint32_t> ids_by_name(const datapath::acl_list& l) {
     return out;
 }
 
-const datapath::bound_acl*& bound_at(const state::list_place& where, datapath::interface& on) {
+const datapath::bound_acl*& bound_at(const state::acl_binding& where, datapath::interface& on) {
     if (where.l2) return where.out ? on.l2_out : on.l2_in;
     return where.out ? on.acl_out : on.acl_in;
 }
 
-bool denies(const state::acl_list& l, size_t place) {
-    return place < l.rules.size() ? l.rules[place].action == state::acl_action::deny
-                                  : !l.default_permits;
+bool denies(const state::acl_list& l, size_t ifindex) {
+    return ifindex < l.rules.size() ? l.rules[ifindex].action == state::acl_action::deny
+                                    : !l.default_permits;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ class acls::staged_acls : public staged {
 
     result<void> compile_lists(const change& c) {
         for (const auto& [name, i] : c.after.interfaces)
-            for (const state::list_place& at : state::list_places) {
+            for (const state::acl_binding& at : state::acl_bindings) {
                 const std::string& bound = i.*at.list;
                 if (bound.empty() || lists_.contains(bound)) continue;
                 auto ready = ready_list(c, *c.after.acls.at(bound));
@@ -88,12 +88,13 @@ class acls::staged_acls : public staged {
     }
     void bind(change& c) {
         for (const auto& [name, i] : c.after.interfaces)
-            for (const state::list_place& at : state::list_places) {
+            for (const state::acl_binding& at : state::acl_bindings) {
                 const std::string& bound = i.*at.list;
                 if (bound.empty()) continue;
-                const uint16_t place = c.interface_place.at(name);
-                bound_at(at, c.view->interfaces[place]) = bind(name, place, at, lists_.at(bound));
-                c.view->out_lists |= at.out;
+                const uint16_t ifindex = c.ifindex_of.at(name);
+                bound_at(at, c.snapshot->interfaces[ifindex]) =
+                    bind(name, ifindex, at, lists_.at(bound));
+                c.snapshot->out_lists |= at.out;
             }
     }
     void commit() noexcept override {
@@ -139,11 +140,11 @@ class acls::staged_acls : public staged {
         }
         return datapath::acl_list::compile(std::move(says), of_.rcu_.hook());
     }
-    const datapath::bound_acl* bind(const std::string& name, uint16_t place,
-                                    const state::list_place& where, const list& by) {
+    const datapath::bound_acl* bind(const std::string& name, uint16_t ifindex,
+                                    const state::acl_binding& where, const list& by) {
         const auto& now = of_.bindings_;
         const auto at = std::find_if(now.begin(), now.end(), [&](const auto& b) {
-            return b->interface == place && b->direction == where.name &&
+            return b->interface == ifindex && b->direction == where.name &&
                    b->says().name == by->says().name;
         });
         next_.reserve(next_.size() + 1);
@@ -153,7 +154,7 @@ class acls::staged_acls : public staged {
             return &(*at)->live;
         }
         auto fresh = make(by, workers_, at == now.end() ? nullptr : at->get());
-        fresh->interface = place;
+        fresh->interface = ifindex;
         fresh->interface_name = name;
         fresh->direction = where.name;
         next_.push_back(std::move(fresh));
@@ -225,18 +226,18 @@ observe::acl_report acls::report_of(const binding& b) const {
                             .permitted = sum.permitted,
                             .denied = sum.denied,
                             .bytes = b.live.list->bytes()};
-    for (size_t place = 0; place <= says.rules.size(); ++place) {
+    for (size_t ifindex = 0; ifindex <= says.rules.size(); ++ifindex) {
         observe::acl_rule_report r{.name = "default",
-                                   .action = denies(says, place) ? "deny" : "permit"};
-        if (place < says.rules.size()) {
-            const state::acl_rule& rule = says.rules[place];
+                                   .action = denies(says, ifindex) ? "deny" : "permit"};
+        if (ifindex < says.rules.size()) {
+            const state::acl_rule& rule = says.rules[ifindex];
             r.name = rule.name;
             r.action = state::acl_action_names[static_cast<size_t>(rule.action)];
             r.where = rule.where.text;
         }
-        r.life = b.rule_life[b.live.list->id_at(place)];
+        r.life = b.rule_life[b.live.list->id_at(ifindex)];
         for (size_t w = 0; w < b.live.counters.size(); ++w) {
-            const count c = b.counted(w, b.live.list->id_at(place));
+            const count c = b.counted(w, b.live.list->id_at(ifindex));
             r.packets += c.packets;
             r.bytes += c.bytes;
             r.by_worker.push_back(c.packets);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ACLs: compiled, bound to interfaces, updated under traffic, and their counters.
 //
-//   another list: compiled --> bound in the next view --> workers use it from their next iteration on
+//   another list: compiled --> bound in the next snapshot --> workers use it from their next iteration on
 //                 the old list is freed after a grace period; until then its counters are added
 //   one rule:     inserted into or removed from the running list (lib/acl), nothing else changes
 //
@@ -27,7 +27,7 @@ class acls : public owner {
     explicit acls(rcu::qsbr& rcu) : rcu_(rcu) {}
     ~acls() override;
 
-    /// Needs interface_place and workers; fills the lists of view.interfaces[]. A list that no
+    /// Needs ifindex_of and workers; fills the lists of snapshot.interfaces[]. A list that no
     /// interface refers to is not compiled.
     /// Errors  ENOMEM: a list exceeds its memory limit
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
@@ -50,7 +50,7 @@ class acls : public owner {
     /// A list bound to an interface and direction.
     struct binding {
         uint16_t interface = 0;
-        std::string_view direction{};  ///< name in state::list_places
+        std::string_view direction{};  ///< name in state::acl_bindings
         std::string interface_name{};
         datapath::bound_acl live{};
         /// the binding that this one replaced, until the end of the grace period

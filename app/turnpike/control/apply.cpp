@@ -11,7 +11,7 @@
 
 namespace turnpike::control {
 
-result<state::changes> controller::apply(std::shared_ptr<const state::desired> wanted,
+result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
                                          const lost_ports& lost) noexcept {
     auto came = attempt(wanted, lost);
     if (came) said_ = std::move(wanted);
@@ -32,7 +32,7 @@ result<void> controller::learn(const state::learned& now) noexcept {
     return tl::unexpected<error>(came.error());
 }
 
-result<state::changes> controller::attempt(std::shared_ptr<const state::desired> wanted,
+result<state::changes> controller::attempt(std::shared_ptr<const state::configuration> wanted,
                                            const lost_ports& lost) noexcept {
     try {
         return try_apply(std::move(wanted), lost);
@@ -45,7 +45,8 @@ result<state::changes> controller::attempt(std::shared_ptr<const state::desired>
 /// A transaction in progress. Uncommitted parts are rolled back in reverse order.
 struct controller::under_way {
     change c;
-    std::unique_ptr<datapath::view> before_exchange{};  ///< the view that the owners prepared with
+    std::unique_ptr<datapath::snapshot>
+        before_exchange{};  ///< the snapshot that the owners prepared with
     std::vector<std::unique_ptr<staged>> ready{};
 
     void undo_from(size_t owner) noexcept {
@@ -54,7 +55,7 @@ struct controller::under_way {
     ~under_way() { undo_from(0); }
 };
 
-result<void> controller::check_buffers(const state::desired& wanted) const {
+result<void> controller::check_buffers(const state::configuration& wanted) const {
     const uint32_t least = buffers_least(wanted);
     if (pool_facts_.buffers >= least) return {};
     return fail(ENOMEM, wanted.file,
@@ -65,24 +66,25 @@ result<void> controller::check_buffers(const state::desired& wanted) const {
 
 /// Empty: the current profiles stay.
 result<std::vector<pcie::nic_profile>> controller::pcie_profiles_for(
-    const state::changes& what, const state::desired& wanted) const {
+    const state::changes& what, const state::configuration& wanted) const {
     if (what.ports.empty() && running_->pcie_profiles == wanted.pcie_profiles)
         return std::vector<pcie::nic_profile>{};
     return pcie_profiles(wanted);
 }
 
-std::unique_ptr<datapath::view> controller::new_view(const state::desired& wanted) const {
+std::unique_ptr<datapath::snapshot> controller::new_snapshot(
+    const state::configuration& wanted) const {
     // Tunnels' interfaces have no link: their packets follow routes.
     static const datapath::port_state always_up{true};
-    auto view = std::make_unique<datapath::view>();
-    view->port[datapath::tunnel_port].state = &always_up;
-    view->hops = hops_->table();
-    view->ipv4_sum = ipv4_sum_->function;
-    view->plain_ipv4 = plain_ipv4_->function;
-    view->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
-    view->sleep_us = wanted.idle.sleep_us;
-    view->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
-    return view;
+    auto snapshot = std::make_unique<datapath::snapshot>();
+    snapshot->port[datapath::tunnel_port].state = &always_up;
+    snapshot->hops = hops_->table();
+    snapshot->ipv4_sum = ipv4_sum_->function;
+    snapshot->plain_ipv4 = plain_ipv4_->function;
+    snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
+    snapshot->sleep_us = wanted.idle.sleep_us;
+    snapshot->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
+    return snapshot;
 }
 
 /// Prepare the owners that have nothing prepared yet.
@@ -106,24 +108,24 @@ result<void> controller::exchange(under_way& u) {
     // Prepare again the owners that depend on a device's MAC address.
     const auto ports = std::find(owners_.begin(), owners_.end(), ports_.get());
     u.undo_from(static_cast<size_t>(ports - owners_.begin()) + 1);
-    auto view = new_view(u.c.after);
-    view->queues = u.c.view->queues;
-    for (size_t place = 0; place < datapath::max_ports; ++place) {
-        datapath::port_view& to = view->port[place];
-        to = u.c.view->port[place];
+    auto snapshot = new_snapshot(u.c.after);
+    snapshot->queues = u.c.snapshot->queues;
+    for (size_t port_index = 0; port_index < datapath::max_ports; ++port_index) {
+        datapath::port_snapshot& to = snapshot->port[port_index];
+        to = u.c.snapshot->port[port_index];
         // The interfaces owner sets the port's interfaces again.
         to.untagged = 0;
         to.by_vlan = nullptr;
         to.tag_type = packet::ether_type_vlan;
     }
-    u.c.view = std::move(view);
-    u.c.interface_place.clear();
+    u.c.snapshot = std::move(snapshot);
+    u.c.ifindex_of.clear();
     u.c.tables.clear();
-    u.c.vrf_place.clear();
+    u.c.vrf_index_of.clear();
     return prepare(u);
 }
 
-result<state::changes> controller::try_apply(std::shared_ptr<const state::desired> wanted,
+result<state::changes> controller::try_apply(std::shared_ptr<const state::configuration> wanted,
                                              const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
@@ -133,21 +135,21 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     ports_->add_lost(*what, *wanted, lost);
     // running_ stays the same object, which owners refer to, even if line numbers in the file
     // changed.
-    if (what->empty() && view_ != nullptr && !incomplete()) return what;
+    if (what->empty() && snapshot_ != nullptr && !incomplete()) return what;
     auto profiles = pcie_profiles_for(*what, *wanted);
     if (!profiles) return tl::unexpected<error>(profiles.error());
     if (auto good = check_buffers(*wanted); !good) return tl::unexpected<error>(good.error());
     under_way u{.c = {.before = *running_,
                       .after = *wanted,
                       .what = *what,
-                      .running = view_.get(),
-                      .view = new_view(*wanted)}};
+                      .running = snapshot_.get(),
+                      .snapshot = new_snapshot(*wanted)}};
     if (auto done = prepare(u); !done) return tl::unexpected<error>(done.error());
     if (u.c.open_rest)
         if (auto done = exchange(u); !done) return tl::unexpected<error>(done.error());
-    std::unique_ptr<datapath::view> between;
+    std::unique_ptr<datapath::snapshot> between;
     if (!u.c.hand_over.empty()) {
-        between = std::make_unique<datapath::view>(*u.c.view);
+        between = std::make_unique<datapath::snapshot>(*u.c.snapshot);
         between->queues = std::move(u.c.hand_over);
     }
     if (!profiles->empty()) pcie_profiles_.swap(*profiles);
@@ -157,32 +159,33 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::desire
     icmp_errors_->set_rate(wanted->messages.rate);
     local_->set_rate(wanted->messages.rate);
     redirects_->set_rate(wanted->messages.rate);
-    std::unique_ptr<datapath::view> before = std::move(view_);
+    std::unique_ptr<datapath::snapshot> before = std::move(snapshot_);
     if (between != nullptr) {
         published_.store(between.get(), std::memory_order_release);
         wait_for_grace_period();
     }
-    publish(std::move(u.c.view));
-    const std::shared_ptr<const state::desired> was = std::exchange(running_, std::move(wanted));
+    publish(std::move(u.c.snapshot));
+    const std::shared_ptr<const state::configuration> was =
+        std::exchange(running_, std::move(wanted));
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
-    ports_->listen(*view_);
+    ports_->listen(*snapshot_);
     introduce_changed(*what, *was);
     ++changes_;
     return what;
 }
 
-/// Remove ports from the workers' view, and close them.
-/// Answers  the previous view
-std::unique_ptr<datapath::view> controller::take_out(
+/// Remove ports from the workers' snapshot, and close them.
+/// Answers  the previous snapshot
+std::unique_ptr<datapath::snapshot> controller::take_out(
     const std::vector<std::shared_ptr<open_port>>& some) {
-    auto next = std::make_unique<datapath::view>(*view_);
+    auto next = std::make_unique<datapath::snapshot>(*snapshot_);
     for (datapath::worker_queues& q : next->queues)
         for (const auto& port : some) {
-            std::erase_if(q.rx, [&](const auto& rx) { return rx.port == port->place; });
-            q.tx[port->place] = -1;
+            std::erase_if(q.rx, [&](const auto& rx) { return rx.port == port->port_index; });
+            q.tx[port->port_index] = -1;
         }
-    std::unique_ptr<datapath::view> before = std::move(view_);
+    std::unique_ptr<datapath::snapshot> before = std::move(snapshot_);
     publish(std::move(next));
     wait_for_grace_period();
     for (const auto& port : some) port->lose();
@@ -204,7 +207,7 @@ void controller::bring_back(error& why) noexcept {
                 again += (again.empty() ? "'" : ", '") + port->name + "'";
                 continue;
             }
-            link_changed(port->place, false);
+            link_changed(port->port_index, false);
             lost += "; port '" + port->name +
                     "' has no device now, since it could not be reopened: " + came.error().text;
         }
@@ -217,7 +220,7 @@ void controller::bring_back(error& why) noexcept {
 
 /// A rollback ran out of memory: rebuild the tables of the running configuration.
 void controller::complete() {
-    const bool done = apply(std::make_unique<const state::desired>(*said_)).has_value();
+    const bool done = apply(std::make_unique<const state::configuration>(*said_)).has_value();
     observe::log(done ? observe::log_level::notice : observe::log_level::error,
                  done ? "routes and ACLs are restored after the refused change"
                       : "out of memory: a refused change is not rolled back completely; retrying");
@@ -227,13 +230,13 @@ bool controller::incomplete() const noexcept {
     return tables_->incomplete() || acls_->incomplete();
 }
 
-void controller::publish(std::unique_ptr<datapath::view> next) noexcept {
-    view_ = std::move(next);
-    published_.store(view_.get(), std::memory_order_release);
+void controller::publish(std::unique_ptr<datapath::snapshot> next) noexcept {
+    snapshot_ = std::move(next);
+    published_.store(snapshot_.get(), std::memory_order_release);
 }
 
-/// An iteration that began with the old view may end the first grace period; in its next iteration
-/// a worker adopts the new view and flushes packets for ports and queues that are removed.
+/// An iteration that began with the old snapshot may end the first grace period; in its next iteration
+/// a worker adopts the new snapshot and flushes packets for ports and queues that are removed.
 void controller::wait_for_grace_period() noexcept {
     rcu_->synchronize();
     rcu_->synchronize();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The FDB: learning, moves, dampening, ageing. bridge_view.cpp: transactions.
+// The FDB: learning, moves, dampening, ageing. bridge_snapshot.cpp: transactions.
 #include "control/bridges.hpp"
 
 #include <rte_ring_elem.h>
@@ -9,9 +9,9 @@
 
 namespace turnpike::control {
 
-using datapath::learnt_station;
-using datapath::station;
-using datapath::station_key;
+using datapath::fdb_entry;
+using datapath::fdb_key;
+using datapath::learnt_fdb_entry;
 
 namespace {
 
@@ -19,9 +19,9 @@ constexpr uint64_t exchange_ms = 1000;
 constexpr uint32_t swept_a_round = 8192;   ///< about 0.05 ms
 constexpr unsigned learnt_a_round = 1024;  ///< per worker: 5 million per second
 
-uint16_t domain_of(station_key key) noexcept { return static_cast<uint16_t>(key >> 48); }
+uint16_t domain_of(fdb_key key) noexcept { return static_cast<uint16_t>(key >> 48); }
 
-mac_address mac_of(station_key key) noexcept {
+mac_address mac_of(fdb_key key) noexcept {
     mac_address out;
     std::memcpy(out.bytes, &key, sizeof out.bytes);
     return out;
@@ -35,10 +35,10 @@ bridges::bridge_row* bridges::row_of(uint16_t domain) noexcept {
     return number < by_domain_.size() ? by_domain_[number] : nullptr;
 }
 
-std::optional<uint32_t> bridges::find(station_key key) const noexcept {
+std::optional<uint32_t> bridges::find(fdb_key key) const noexcept {
     const auto there = table_->find(key);
     if (!there) return std::nullopt;
-    return station(*there).number();
+    return fdb_entry(*there).number();
 }
 
 /// Publish an entry to workers. False: out of memory; the published entry stays.
@@ -46,7 +46,7 @@ bool bridges::put(uint32_t number) noexcept {
     const entry& e = entries_[number];
     const bool fixed = e.is != kind::learnt;
     try {
-        const auto fresh = table_->put(e.key, station(number, e.place, fixed, e.held).value());
+        const auto fresh = table_->put(e.key, fdb_entry(number, e.ifindex, fixed, e.held).value());
         if (fresh && !*fresh) say_changed();
         return fresh.has_value();
     } catch (const std::bad_alloc&) {
@@ -54,10 +54,10 @@ bool bridges::put(uint32_t number) noexcept {
     }
 }
 
-std::optional<uint32_t> bridges::add(station_key key, uint16_t place, kind is) noexcept {
+std::optional<uint32_t> bridges::add(fdb_key key, uint16_t ifindex, kind is) noexcept {
     try {
         if (free_.empty()) {
-            if (entries_.size() == datapath::max_stations) return std::nullopt;
+            if (entries_.size() == datapath::max_fdb_entries) return std::nullopt;
             // Reserve, so that freeing cannot fail.
             if (free_.capacity() <= entries_.size()) free_.reserve(2 * entries_.size() + 64);
             entries_.emplace_back();
@@ -68,8 +68,8 @@ std::optional<uint32_t> bridges::add(station_key key, uint16_t place, kind is) n
     }
     const uint32_t number = free_.back();
     entries_[number] = {.key = key,
-                        .place = place,
-                        .home = place,
+                        .ifindex = ifindex,
+                        .home = ifindex,
                         .is = is,
                         .heard_s = static_cast<uint32_t>(now_s_)};
     if (!put(number)) {
@@ -86,7 +86,7 @@ void bridges::remove(uint32_t number) noexcept {
     table_->erase(e.key);
     say_changed();
     if (e.is == kind::learnt) {
-        --learnt_at_[e.place];
+        --learnt_at_[e.ifindex];
         if (bridge_row* const row = row_of(domain_of(e.key))) --row->numbers.learnt;
     }
     e = {};
@@ -108,7 +108,7 @@ void bridges::tick(uint64_t now_ms) {
 }
 
 void bridges::take_learnt() {
-    std::array<learnt_station, 64> some;
+    std::array<learnt_fdb_entry, 64> some;
     for (const auto& s : workers_.all())
         for (unsigned taken = 0; taken < learnt_a_round;) {
             const unsigned n = rte_ring_sc_dequeue_burst_elem(s->learnt.get(), some.data(),
@@ -121,25 +121,25 @@ void bridges::take_learnt() {
 }
 
 /// A worker's message may be outdated: by a configuration change, or by another worker's message.
-void bridges::learn(const learnt_station& l) {
-    const auto place = static_cast<uint16_t>(l.place);
+void bridges::learn(const learnt_fdb_entry& l) {
+    const auto ifindex = static_cast<uint16_t>(l.ifindex);
     const uint16_t domain = domain_of(l.key);
     bridge_row* const row = row_of(domain);
-    if (row == nullptr || !shown_->is_member(domain, place)) return;
+    if (row == nullptr || !shown_->is_member(domain, ifindex)) return;
     if (const auto number = find(l.key)) {
-        if (entries_[*number].is == kind::learnt && entries_[*number].place != place)
-            move(*number, place);
+        if (entries_[*number].is == kind::learnt && entries_[*number].ifindex != ifindex)
+            move(*number, ifindex);
         return;
     }
-    const uint32_t max_here = shown_->members[place].max_addresses;
+    const uint32_t max_here = shown_->members[ifindex].max_addresses;
     if (row->numbers.learnt >= row->max_addresses ||
-        (max_here != 0 && learnt_at_[place] >= max_here) || !add(l.key, place, kind::learnt)) {
+        (max_here != 0 && learnt_at_[ifindex] >= max_here) || !add(l.key, ifindex, kind::learnt)) {
         ++row->numbers.refused;
         return;
     }
     ++row->numbers.learnt;
     ++row->numbers.learnt_ever;
-    ++learnt_at_[place];
+    ++learnt_at_[ifindex];
 }
 
 void bridges::move(uint32_t number, uint16_t to) {
@@ -151,17 +151,17 @@ void bridges::move(uint32_t number, uint16_t to) {
     if (e.moves == 0 || now - e.moves_since_s >= limit.within_s) {
         e.moves_since_s = now;
         e.moves = 0;
-        e.home = e.place;
+        e.home = e.ifindex;
     }
     ++e.moves;
     ++row.numbers.moves;
     const bool too_often = limit.moves != 0 && e.moves > limit.moves;
-    const uint16_t from = e.place;
-    e.place = too_often ? e.home : to;
+    const uint16_t from = e.ifindex;
+    e.ifindex = too_often ? e.home : to;
     e.held = too_often;
     e.heard_s = now;
     --learnt_at_[from];
-    ++learnt_at_[e.place];
+    ++learnt_at_[e.ifindex];
     put(number);  // the key exists: the update does not allocate
     if (!too_often) return;
     e.held_until_s = now + limit.hold_s;
@@ -176,28 +176,28 @@ void bridges::reconcile() noexcept {
         const entry& e = entries_[n];
         if (e.is != kind::fixed && e.is != kind::local) continue;
         const auto at = wanted_.find(e.key);
-        if (at == wanted_.end() || !(at->second == wanted_station{e.place, e.is})) remove(n);
+        if (at == wanted_.end() || !(at->second == wanted_fdb_entry{e.ifindex, e.is})) remove(n);
     }
     for (const auto& [key, w] : wanted_) {
         if (const auto there = find(key)) {
             if (entries_[*there].is != kind::learnt) continue;
             remove(*there);
         }
-        if (!add(key, w.place, w.is)) incomplete_ = true;
+        if (!add(key, w.ifindex, w.is)) incomplete_ = true;
     }
 }
 
 void bridges::drop_misplaced() noexcept {
     for (uint32_t n = 0; n < entries_.size(); ++n)
         if (entries_[n].is != kind::free &&
-            !shown_->is_member(domain_of(entries_[n].key), entries_[n].place))
+            !shown_->is_member(domain_of(entries_[n].key), entries_[n].ifindex))
             remove(n);
 }
 
 /// Switch each worker to another map; read the previous ones after a grace period.
 void bridges::exchange_maps() {
     maps_before_.reserve(workers_.all().size());
-    for (const auto& s : workers_.all()) maps_before_.push_back(s->books.exchange_talking());
+    for (const auto& s : workers_.all()) maps_before_.push_back(s->worker_state.exchange_talking());
     exchanging_ = true;
     say_changed();  // empties the source caches, so that active sources set their bits
     rcu_.hook()({[](void* self, uint64_t) { static_cast<bridges*>(self)->read_maps(); }, this, 0});
@@ -239,8 +239,8 @@ void bridges::look_at(uint32_t number) noexcept {
     }
 }
 
-bool bridges::fits(const known_station& s, const which& w) const noexcept {
-    if (w.place && s.place != *w.place) return false;
+bool bridges::fits(const known_fdb_entry& s, const which& w) const noexcept {
+    if (w.ifindex && s.ifindex != *w.ifindex) return false;
     if (w.mac && s.mac != *w.mac) return false;
     if (w.bridge.empty() && !w.vlan) return true;
     const auto [bridge, vlan] = name_of(s.domain);
@@ -257,17 +257,18 @@ uint32_t bridges::forget(const which& w) noexcept {
     return gone;
 }
 
-known_station bridges::shown(const entry& e) const noexcept {
+known_fdb_entry bridges::shown(const entry& e) const noexcept {
     return {.mac = mac_of(e.key),
             .domain = domain_of(e.key),
-            .place = e.place,
+            .ifindex = e.ifindex,
             .fixed = e.is != kind::learnt,
             .held = e.held,
             .age_s = e.is == kind::learnt ? now_s_ - e.heard_s : 0};
 }
 
 void bridges::for_each(
-    uint32_t from, const std::function<bool(uint32_t number, const known_station&)>& visit) const {
+    uint32_t from,
+    const std::function<bool(uint32_t number, const known_fdb_entry&)>& visit) const {
     for (uint32_t n = from; n < entries_.size(); ++n)
         if (entries_[n].is != kind::free && !visit(n, shown(entries_[n]))) return;
 }
@@ -290,7 +291,7 @@ std::pair<std::string, uint16_t> bridges::name_of(uint16_t domain) const {
 bridges::counts bridges::counted(uint16_t domain) const noexcept {
     counts out;
     for (const auto& s : workers_.all()) {
-        const datapath::domain_counters& one = std::as_const(s->books).domain(domain);
+        const datapath::domain_counters& one = std::as_const(s->worker_state).domain(domain);
         out.rx_packets += one.rx_packets.read();
         out.rx_bytes += one.rx_bytes.read();
         out.tx_packets += one.tx_packets.read();
@@ -301,7 +302,7 @@ bridges::counts bridges::counted(uint16_t domain) const noexcept {
 
 uint64_t bridges::not_told() const noexcept {
     uint64_t sum = 0;
-    for (const auto& s : workers_.all()) sum += s->books.not_told();
+    for (const auto& s : workers_.all()) sum += s->worker_state.not_told();
     return sum;
 }
 

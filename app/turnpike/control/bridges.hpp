@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bridges of the view, and the FDB: workers send new sources by rings; control inserts the entries into the
+// The bridges of the snapshot, and the FDB: workers send new sources by rings; control inserts the entries into the
 // table that all workers read, and removes them after the bridge's ageing time.
 //
 //   worker --ring--> learn --> station_table --> workers
@@ -24,10 +24,10 @@
 namespace turnpike::control {
 
 /// An FDB entry, for display.
-struct known_station {
+struct known_fdb_entry {
     mac_address mac{};
     uint16_t domain = 0,
-             place = 0;  ///< domain and interface index; a routed interface: our own address
+             ifindex = 0;  ///< domain and interface index; a routed interface: our own address
     bool fixed = false, held = false;
     uint64_t age_s = 0;  ///< of learned entries: since the last frame
 };
@@ -48,7 +48,7 @@ class bridges : public owner {
     bridges(workers& w, rcu::qsbr& rcu, hold_function tell)
         : workers_(w), rcu_(rcu), tell_(std::move(tell)) {}
 
-    /// Needs port_place, interface_place, view.interfaces and view.queues; fills view.bridges.
+    /// Needs port_index_of, ifindex_of, snapshot.interfaces and snapshot.queues; fills snapshot.bridges.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Process workers' messages, and ageing. Call every iteration.
@@ -57,7 +57,7 @@ class bridges : public owner {
     /// Filter of learned entries to delete; empty fields: any.
     struct which {
         std::string bridge{};
-        std::optional<uint16_t> place{};  ///< interface index of a member
+        std::optional<uint16_t> ifindex{};  ///< interface index of a member
         std::optional<uint16_t> vlan{};
         std::optional<mac_address> mac{};
     };
@@ -66,8 +66,8 @@ class bridges : public owner {
 
     /// Visit entries from a number on, until `visit` answers false.
     void for_each(uint32_t from,
-                  const std::function<bool(uint32_t number, const known_station&)>& visit) const;
-    [[nodiscard]] bool fits(const known_station& s, const which& w) const noexcept;
+                  const std::function<bool(uint32_t number, const known_fdb_entry&)>& visit) const;
+    [[nodiscard]] bool fits(const known_fdb_entry& s, const which& w) const noexcept;
 
     [[nodiscard]] const bridge_numbers& numbers_of(const std::string& bridge) const;
     [[nodiscard]] uint16_t first_domain_of(const std::string& bridge) const;
@@ -80,21 +80,22 @@ class bridges : public owner {
     [[nodiscard]] counts counted(uint16_t domain) const noexcept;
     /// Sources that workers could not send because the ring was full.
     [[nodiscard]] uint64_t not_told() const noexcept;
-    [[nodiscard]] uint32_t stations() const noexcept { return used_; }
-    [[nodiscard]] const datapath::station_table* table() const noexcept { return table_.get(); }
+    [[nodiscard]] uint32_t fdb_entries() const noexcept { return used_; }
+    [[nodiscard]] const datapath::fdb_table* table() const noexcept { return table_.get(); }
     /// Null: no member has had neigh_suppress yet.
     [[nodiscard]] neigh_binding_table* addresses() noexcept { return addresses_.get(); }
     /// Interface of an FDB entry; 0: no entry.
-    [[nodiscard]] uint16_t place_of(uint64_t mac, uint16_t domain) const noexcept {
-        return datapath::station(table_->find(mac | uint64_t{domain} << 48).value_or(0)).place();
+    [[nodiscard]] uint16_t ifindex_of(uint64_t mac, uint16_t domain) const noexcept {
+        return datapath::fdb_entry(table_->find(mac | uint64_t{domain} << 48).value_or(0))
+            .ifindex();
     }
 
   private:
     class staged_bridges;
     enum class kind : uint8_t { free, learnt, fixed, local };
     struct entry {
-        datapath::station_key key = 0;
-        uint16_t place = 0, home = 0;  ///< home: interface at the start of the current move count
+        datapath::fdb_key key = 0;
+        uint16_t ifindex = 0, home = 0;  ///< home: interface at the start of the current move count
         kind is = kind::free;
         bool held = false;
         uint16_t moves = 0;
@@ -108,22 +109,22 @@ class bridges : public owner {
         uint32_t max_addresses = 0, ageing_s = 0;
         state::move_damping damping{};
     };
-    struct wanted_station {
-        uint16_t place = 0;
+    struct wanted_fdb_entry {
+        uint16_t ifindex = 0;
         kind is = kind::fixed;
-        bool operator==(const wanted_station&) const = default;
+        bool operator==(const wanted_fdb_entry&) const = default;
     };
     using rows = std::map<std::string, bridge_row, std::less<>>;
-    using wanted = std::map<datapath::station_key, wanted_station>;
+    using wanted = std::map<datapath::fdb_key, wanted_fdb_entry>;
 
     result<void> ready_table();
     result<void> ready_addresses();
     void drop_misplaced() noexcept;
     void take_learnt();
-    void learn(const datapath::learnt_station& l);
+    void learn(const datapath::learnt_fdb_entry& l);
     void move(uint32_t number, uint16_t to);
     bool put(uint32_t number) noexcept;
-    std::optional<uint32_t> add(datapath::station_key key, uint16_t place, kind is) noexcept;
+    std::optional<uint32_t> add(datapath::fdb_key key, uint16_t ifindex, kind is) noexcept;
     void remove(uint32_t number) noexcept;
     void say_changed() noexcept {
         changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -133,18 +134,18 @@ class bridges : public owner {
     void read_maps() noexcept;
     void sweep(uint32_t most) noexcept;
     void look_at(uint32_t number) noexcept;
-    [[nodiscard]] std::optional<uint32_t> find(datapath::station_key key) const noexcept;
+    [[nodiscard]] std::optional<uint32_t> find(datapath::fdb_key key) const noexcept;
     [[nodiscard]] bridge_row* row_of(uint16_t domain) noexcept;
-    [[nodiscard]] known_station shown(const entry& e) const noexcept;
+    [[nodiscard]] known_fdb_entry shown(const entry& e) const noexcept;
 
     workers& workers_;
     rcu::qsbr& rcu_;
     hold_function tell_;
-    std::unique_ptr<datapath::station_table> table_;  ///< created with the first bridge
+    std::unique_ptr<datapath::fdb_table> table_;      ///< created with the first bridge
     std::unique_ptr<neigh_binding_table> addresses_;  ///< created with the first neigh_suppress
     std::unique_ptr<datapath::bridge_tables> shown_;  ///< published tables
     rows rows_;
-    std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_view.cpp); null: unused
+    std::vector<bridge_row*> by_domain_;  ///< by domain number (bridge_snapshot.cpp); null: unused
     wanted wanted_;                       ///< entries that are not learned: static and local ones
     std::vector<entry> entries_;
     std::vector<uint32_t> free_;

@@ -6,7 +6,7 @@
 //            reverse order, and nothing has changed
 //   exchange only where a port must be closed before another can be opened, after every owner has
 //            prepared. May fail; the closed ports are then opened again
-//   commit   cannot fail. The controller publishes the new view right after the last commit
+//   commit   cannot fail. The controller publishes the new snapshot right after the last commit
 //   retire   after a grace period: no worker has a reference to the replaced objects
 #pragma once
 
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 #include "state/changes.hpp"
 
 namespace turnpike::control {
@@ -28,12 +28,12 @@ namespace turnpike::control {
 struct open_port;
 
 struct change {
-    const state::desired& before;
-    const state::desired& after;
+    const state::configuration& before;
+    const state::configuration& after;
     const state::changes& what;
-    const datapath::view* running = nullptr;  ///< published view; null at the start
-    /// next view, filled by the owners
-    std::unique_ptr<datapath::view> view = std::make_unique<datapath::view>();
+    const datapath::snapshot* running = nullptr;  ///< published snapshot; null at the start
+    /// next snapshot, filled by the owners
+    std::unique_ptr<datapath::snapshot> snapshot = std::make_unique<datapath::snapshot>();
 
     // Results of an owner's prepare() for the owners after it.
     struct worker {
@@ -42,8 +42,8 @@ struct change {
         int node = -1;  ///< NUMA node; -1: unknown
     };
     std::vector<worker> workers{};  ///< by worker number
-    using places = std::map<std::string, uint16_t, std::less<>>;
-    places port_place{}, interface_place{};
+    using ifindexes = std::map<std::string, uint16_t, std::less<>>;
+    ifindexes port_index_of{}, ifindex_of{};
     /// A resolved next hop of a recursive route: a neighbour, or a fixed next hop of kind drop.
     struct way {
         state::route_member to{};
@@ -62,25 +62,25 @@ struct change {
     };
     /// The routes of a VRF, in progress.
     struct table {
-        uint8_t vrf = 0;  ///< index into view::vrf
+        uint8_t vrf = 0;  ///< index into snapshot::vrf
         leading operators{}, learned{};
         /// next hops of connected networks and local addresses
         std::map<ip_prefix, uint32_t> derived{};
     };
     std::vector<table> tables{};  ///< the main table first
-    std::map<std::string, uint8_t, std::less<>> vrf_place{};
+    std::map<std::string, uint8_t, std::less<>> vrf_index_of{};
     [[nodiscard]] table& table_of(uint8_t vrf) noexcept {
         return *std::find_if(tables.begin(), tables.end(),
                              [&](const table& t) { return t.vrf == vrf; });
     }
 
-    /// By worker: queues in a temporary view that is published before `view`, where queues move
+    /// By worker: queues in a temporary snapshot that is published before `snapshot`, where queues move
     /// (queues.hpp).
     std::vector<datapath::worker_queues> hand_over{};
 
-    /// Ports that exchange() removes from the view and closes before open_rest(). Empty: none.
+    /// Ports that exchange() removes from the snapshot and closes before open_rest(). Empty: none.
     std::vector<std::shared_ptr<open_port>> closes_first{};
-    /// Opens the remaining ports and completes the view's ports and queues. False: a port's MAC
+    /// Opens the remaining ports and completes the snapshot's ports and queues. False: a port's MAC
     /// address differs from the one that other owners have prepared with.
     std::function<result<bool>()> open_rest{};
 };

@@ -57,10 +57,10 @@ void taken(const result<void>& r) {
 }
 
 /// The configuration in a request: a text with a name, or a file on this machine.
-state::desired wanted_by(const request_fields& f, const sources::socket_peer& client) {
+state::configuration wanted_by(const request_fields& f, const sources::socket_peer& client) {
     if (f.has("file") == f.has("text"))
         throw error{EINVAL, {}, "either \"text\", with a \"name\" for messages, or \"file\""};
-    result<state::desired> out;
+    result<state::configuration> out;
     taken(sources::with_file_access_of(client, [&] {
         out = f.has("file") ? sources::load(f.text("file"))
                             : sources::load_text(f.text("text"), f.text("name"));
@@ -69,8 +69,8 @@ state::desired wanted_by(const request_fields& f, const sources::socket_peer& cl
 }
 
 /// A mutable copy of the running configuration; its parts are shared.
-std::shared_ptr<state::desired> copy_of(const state::desired& d) {
-    return std::make_shared<state::desired>(d);
+std::shared_ptr<state::configuration> copy_of(const state::configuration& d) {
+    return std::make_shared<state::configuration>(d);
 }
 
 std::optional<std::chrono::seconds> undo_time(const request_fields& f) {
@@ -106,7 +106,7 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
 
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm");
-    auto wanted = std::make_shared<const state::desired>(wanted_by(f, from));
+    auto wanted = std::make_shared<const state::configuration>(wanted_by(f, from));
     const std::string what = "apply " + wanted->file;
     return changes_json(
         taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
@@ -164,8 +164,8 @@ result<state::changes> change_requests::reload(const std::string& by) {
         log_change(refused, by, "reload", running()->file, file_);
         return refused;
     }
-    auto changed = history_.apply(std::make_shared<const state::desired>(std::move(*wanted)), by,
-                                  "reload " + file_, std::nullopt, {.all = true});
+    auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*wanted)),
+                                  by, "reload " + file_, std::nullopt, {.all = true});
     if (changed) history_.saved();
     return changed;
 }
@@ -196,7 +196,7 @@ json change_requests::states(const request_fields& f) const {
 
 namespace {
 
-std::string file_text(const state::desired& d) {
+std::string file_text(const state::configuration& d) {
     return fmt::format("# Written by turnpike {}.\n", version) + sources::to_yaml(d);
 }
 

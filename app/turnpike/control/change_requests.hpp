@@ -46,7 +46,7 @@ class change_requests {
     void forget(uint64_t connection) noexcept { streams_.erase(connection); }
 
   private:
-    [[nodiscard]] std::shared_ptr<const state::desired> running() const {
+    [[nodiscard]] std::shared_ptr<const state::configuration> running() const {
         return history_.states().front().state;
     }
 
@@ -54,7 +54,7 @@ class change_requests {
     std::string file_;
     std::map<uint64_t, sources::route_stream> streams_;  ///< by connection: routes received so far
     /// The configuration that a client reads by pages (not owned), and its text.
-    std::weak_ptr<const state::desired> written_{};
+    std::weak_ptr<const state::configuration> written_{};
     std::string text_{};
 };
 

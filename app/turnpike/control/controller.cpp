@@ -53,7 +53,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         look_for_vanished();
         if (now_ms >= next_link_look_ms_) {
             look_at_links(now_ms);
-            const bool prompt = host_->runs() || view_->groups;
+            const bool prompt = host_->runs() || snapshot_->groups;
             next_link_look_ms_ = now_ms + (prompt ? prompt_link_look_ms : link_look_ms);
         }
         if (now_ms >= next_pool_look_ms_) {
@@ -78,7 +78,7 @@ void controller::look_for_vanished() {
         if (!port->device.vanished()) continue;
         static_cast<void>(take_out({port}));
         events_.device_gone(port->name, port->wanted.device);
-        link_changed(port->place, false);
+        link_changed(port->port_index, false);
     }
 }
 
@@ -89,47 +89,47 @@ void controller::look_at_links(uint64_t now_ms) {
         const bool was = port->state.link_up.exchange(up, std::memory_order_relaxed);
         if (up == was) continue;
         events_.link(port->name, up, now_ms);
-        link_changed(port->place, up);
+        link_changed(port->port_index, up);
         host_->show_carriers();
     }
     groups_->look_at([this](const datapath::next_hop& hop) {
-        return link_of(view_->interfaces[hop.out.interface]);
+        return link_of(snapshot_->interfaces[hop.out.interface]);
     });
 }
 
 /// A bridge's routing interface is up if any member is.
 bool controller::link_of(const datapath::interface& i) const noexcept {
     const auto is_up = [&](uint16_t port) {
-        const auto* state = view_->port[port].state;
+        const auto* state = snapshot_->port[port].state;
         return state != nullptr && state->link_up.load(std::memory_order_relaxed);
     };
     if (i.bridge == 0) return is_up(i.port);
-    for (uint16_t place = 1; place < datapath::max_interfaces; ++place)
-        if (view_->interfaces[place].kind == datapath::interface_kind::bridged &&
-            view_->bridges->members[place].bridge == i.bridge &&
-            is_up(view_->interfaces[place].port))
+    for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
+        if (snapshot_->interfaces[ifindex].kind == datapath::interface_kind::bridged &&
+            snapshot_->bridges->members[ifindex].bridge == i.bridge &&
+            is_up(snapshot_->interfaces[ifindex].port))
             return true;
     return false;
 }
 
 void controller::link_changed(uint16_t port, bool up) {
     uint16_t bridge = 0;
-    if (const uint16_t member = view_->port[port].untagged;
-        view_->interfaces[member].kind == datapath::interface_kind::bridged) {
-        bridge = view_->bridges->members[member].bridge;
+    if (const uint16_t member = snapshot_->port[port].untagged;
+        snapshot_->interfaces[member].kind == datapath::interface_kind::bridged) {
+        bridge = snapshot_->bridges->members[member].bridge;
         // Its stations may be reachable by another member (IEEE 802.1Q-2018 section 8.8.3).
-        if (!up) bridges_->forget({.place = member});
+        if (!up) bridges_->forget({.ifindex = member});
     }
-    for (uint16_t place = 1; place < datapath::max_interfaces; ++place) {
-        const datapath::interface& i = view_->interfaces[place];
+    for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex) {
+        const datapath::interface& i = snapshot_->interfaces[ifindex];
         if (i.kind != datapath::interface_kind::routed) continue;
         if (i.bridge == 0 ? i.port != port : i.bridge != bridge) continue;
         if (up) {
-            send_gratuitous_arp_and_na(place);
+            send_gratuitous_arp_and_na(ifindex);
         } else if (!link_of(i)) {
-            dad_->forget(place);
-            igmp_->forget(place);
-            neighbours_->flush(place, packet::drop_reason::port_down, tools_->now_ms);
+            dad_->forget(ifindex);
+            igmp_->forget(ifindex);
+            neighbours_->flush(ifindex, packet::drop_reason::port_down, tools_->now_ms);
         }
     }
 }
@@ -143,7 +143,7 @@ void controller::send_gratuitous_arp_and_na(uint16_t interface) {
 
 /// After a change: interfaces with new addresses whose link is up.
 void controller::introduce_changed(const state::changes& what,
-                                   const state::desired& before) noexcept {
+                                   const state::configuration& before) noexcept {
     dad_->forget_gone();
     igmp_->forget_gone();
     try {
@@ -155,10 +155,10 @@ void controller::introduce_changed(const state::changes& what,
                 if (was != nullptr && was->kind == is.kind && was->port == is.port &&
                     was->bridge == is.bridge && was->addresses == is.addresses)
                     continue;
-                const uint16_t place = interfaces_->indexes().at(name);
-                const datapath::interface& i = view_->interfaces[place];
+                const uint16_t ifindex = interfaces_->indexes().at(name);
+                const datapath::interface& i = snapshot_->interfaces[ifindex];
                 if (i.kind == datapath::interface_kind::routed && link_of(i))
-                    send_gratuitous_arp_and_na(place);
+                    send_gratuitous_arp_and_na(ifindex);
             }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,
@@ -168,17 +168,17 @@ void controller::introduce_changed(const state::changes& what,
 
 /// After a change: report multicast groups that tunnels have joined or left, on interfaces whose
 /// link is up.
-void controller::follow_groups(const state::desired& before) {
+void controller::follow_groups(const state::configuration& before) {
     const auto was = state::groups_of(before), is = state::groups_of(*running_);
     const auto tell = [&](const auto& some, const auto& others, auto how) {
         for (const auto& one : some) {
             const auto& [name, group] = one;
-            const auto place = interfaces_->indexes().find(name);
-            if (others.contains(one) || place == interfaces_->indexes().end()) continue;
-            const datapath::interface& i = view_->interfaces[place->second];
+            const auto ifindex = interfaces_->indexes().find(name);
+            if (others.contains(one) || ifindex == interfaces_->indexes().end()) continue;
+            const datapath::interface& i = snapshot_->interfaces[ifindex->second];
             if (i.kind != datapath::interface_kind::routed || !link_of(i)) continue;
             slow_path::multicast_membership& reports = group.v6 ? dad_->reports() : *igmp_;
-            (reports.*how)(place->second, group);
+            (reports.*how)(ifindex->second, group);
         }
     };
     tell(was, is, &slow_path::multicast_membership::left);

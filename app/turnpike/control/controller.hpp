@@ -4,7 +4,7 @@
 //
 //   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
-//                                                                       commit, publish the view
+//                                                                       commit, publish the snapshot
 //   routes -> ... -> workers                                            retire, after a grace period
 #pragma once
 
@@ -57,7 +57,7 @@ class controller {
     /// polled.
     /// Errors  with the place in the configuration; everything is released
     [[nodiscard]] static result<std::unique_ptr<controller>> create(
-        std::unique_ptr<const state::desired> wanted, const counters_choice& counters = {});
+        std::unique_ptr<const state::configuration> wanted, const counters_choice& counters = {});
     ~controller();
     controller(const controller&) = delete;
     controller& operator=(const controller&) = delete;
@@ -66,18 +66,19 @@ class controller {
     /// Answers  the differences
     /// Errors   with the place; the running configuration stays. Ports that were closed for the change and
     ///          cannot be reopened are lost, and the error names them
-    [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::desired> wanted,
+    [[nodiscard]] result<state::changes> apply(std::shared_ptr<const state::configuration> wanted,
                                                const lost_ports& lost = {}) noexcept;
     /// Replace the routes and other state learned from the kernel, beside the operator's
     /// configuration, as apply() does. If that fails, the learned state before stays.
     [[nodiscard]] result<void> learn(const state::learned& now) noexcept;
-    [[nodiscard]] const state::desired& running() const noexcept { return *running_; }
+    [[nodiscard]] const state::configuration& running() const noexcept { return *running_; }
     /// running() with shared ownership.
-    [[nodiscard]] const std::shared_ptr<const state::desired>& running_state() const noexcept {
+    [[nodiscard]] const std::shared_ptr<const state::configuration>& running_state()
+        const noexcept {
         return running_;
     }
     /// The operator's configuration alone, without learned state.
-    [[nodiscard]] const std::shared_ptr<const state::desired>& said_state() const noexcept {
+    [[nodiscard]] const std::shared_ptr<const state::configuration>& said_state() const noexcept {
         return said_;
     }
 
@@ -115,7 +116,7 @@ class controller {
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
-    [[nodiscard]] const datapath::view& view() const noexcept { return *view_; }
+    [[nodiscard]] const datapath::snapshot& snapshot() const noexcept { return *snapshot_; }
     [[nodiscard]] outlet& egress() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
@@ -123,37 +124,39 @@ class controller {
 
   private:
     controller() = default;
-    result<void> make(std::unique_ptr<const state::desired> wanted);
+    result<void> make(std::unique_ptr<const state::configuration> wanted);
     struct under_way;
-    result<state::changes> attempt(std::shared_ptr<const state::desired> wanted,
+    result<state::changes> attempt(std::shared_ptr<const state::configuration> wanted,
                                    const lost_ports& lost) noexcept;
-    result<state::changes> try_apply(std::shared_ptr<const state::desired> wanted,
+    result<state::changes> try_apply(std::shared_ptr<const state::configuration> wanted,
                                      const lost_ports& lost);
     [[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles_for(
-        const state::changes& what, const state::desired& wanted) const;
-    [[nodiscard]] result<void> check_buffers(const state::desired& wanted) const;
-    [[nodiscard]] std::unique_ptr<datapath::view> new_view(const state::desired& wanted) const;
+        const state::changes& what, const state::configuration& wanted) const;
+    [[nodiscard]] result<void> check_buffers(const state::configuration& wanted) const;
+    [[nodiscard]] std::unique_ptr<datapath::snapshot> new_snapshot(
+        const state::configuration& wanted) const;
     result<void> prepare(under_way& u);
     result<void> exchange(under_way& u);
-    std::unique_ptr<datapath::view> take_out(const std::vector<std::shared_ptr<open_port>>& some);
+    std::unique_ptr<datapath::snapshot> take_out(
+        const std::vector<std::shared_ptr<open_port>>& some);
     void bring_back(error& why) noexcept;
     void look_for_vanished();
     [[nodiscard]] bool incomplete() const noexcept;
     void complete();
-    void publish(std::unique_ptr<datapath::view> next) noexcept;
+    void publish(std::unique_ptr<datapath::snapshot> next) noexcept;
     void wait_for_grace_period() noexcept;
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
     [[nodiscard]] bool link_of(const datapath::interface& i) const noexcept;
     void send_gratuitous_arp_and_na(uint16_t interface);
-    void introduce_changed(const state::changes& what, const state::desired& before) noexcept;
-    void follow_groups(const state::desired& before);
+    void introduce_changed(const state::changes& what, const state::configuration& before) noexcept;
+    void follow_groups(const state::configuration& before);
     void look_at_pool() noexcept;
     void look_at_ports();
     void drop_leftovers();
     void count_kept_buffers() noexcept;
-    [[nodiscard]] observe::port_totals counted(uint16_t place) const noexcept;
+    [[nodiscard]] observe::port_totals counted(uint16_t port_index) const noexcept;
     [[nodiscard]] observe::report report_since(const observe::baseline& then);
 
     rte_mempool* pool_ = nullptr;
@@ -162,11 +165,11 @@ class controller {
     const isa::kernel<packet::ipv4_sum_function>* ipv4_sum_ = nullptr;
     const isa::kernel<packet::plain_ipv4_function>* plain_ipv4_ = nullptr;
 
-    std::shared_ptr<const state::desired> running_;
-    std::shared_ptr<const state::desired> said_;  ///< without learned state
+    std::shared_ptr<const state::configuration> running_;
+    std::shared_ptr<const state::configuration> said_;  ///< without learned state
     state::learned learned_{};
-    std::atomic<const datapath::view*> published_{nullptr};
-    std::unique_ptr<datapath::view> view_;
+    std::atomic<const datapath::snapshot*> published_{nullptr};
+    std::unique_ptr<datapath::snapshot> snapshot_;
     // rcu_ is destroyed before the objects that its deferred frees refer to: declared last of these
     // members.
     std::unique_ptr<next_hops> hops_;
@@ -203,7 +206,7 @@ class controller {
         observe::port_report facts;
         std::string pci_address;
         state::pcie bill;
-        uint16_t place = 0;
+        uint16_t port_index = 0;
         uint16_t rx_queues = 0;
         observe::port_totals before{};
     };

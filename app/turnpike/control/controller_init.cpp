@@ -23,8 +23,8 @@ namespace turnpike::control {
 
 using packet::drop_reason;
 
-result<std::unique_ptr<controller>> controller::create(std::unique_ptr<const state::desired> wanted,
-                                                       const counters_choice& counters) {
+result<std::unique_ptr<controller>> controller::create(
+    std::unique_ptr<const state::configuration> wanted, const counters_choice& counters) {
     std::unique_ptr<controller> made(new controller());
     made->measuring_ = std::make_unique<measuring>(counters);
     if (auto done = made->make(std::move(wanted)); !done)
@@ -32,7 +32,7 @@ result<std::unique_ptr<controller>> controller::create(std::unique_ptr<const sta
     return made;
 }
 
-result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
+result<void> controller::make(std::unique_ptr<const state::configuration> wanted) {
     const auto sum =
         isa::choose(packet::ipv4_sum_kernels(), "ipv4_checksum", eal::max_simd_bitwidth());
     if (!sum) return tl::unexpected<error>(sum.error());
@@ -73,8 +73,8 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
     bridges_ = std::make_unique<control::bridges>(
         *workers_, *rcu_,
         [this](const mac_address& mac, uint16_t held_at, uint16_t other, uint32_t hold_s) {
-            events_.station_held(mac.text(), interfaces_->name_of(held_at),
-                                 interfaces_->name_of(other), hold_s, tools_->now_ms);
+            events_.fdb_entry_held(mac.text(), interfaces_->name_of(held_at),
+                                   interfaces_->name_of(other), hold_s, tools_->now_ms);
         });
     auto heard = std::make_unique<slow_path::neigh_suppress>(*tools_, *bridges_);
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
@@ -84,7 +84,7 @@ result<void> controller::make(std::unique_ptr<const state::desired> wanted) {
                host_.get(),      bridges_.get(),    tunnels_.get(), acls_.get(),
                recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
 
-    auto empty = std::make_unique<state::desired>();
+    auto empty = std::make_unique<state::configuration>();
     empty->fixed = wanted->fixed;
     empty->control = wanted->control;
     running_ = std::move(empty);
@@ -198,7 +198,7 @@ void controller::look_at_ports() {
         seen.pci_address = port->device.pci_address();
         seen.facts.pcie.counts = port->pcie_counts();
         seen.bill = port->wanted.bill;
-        seen.place = port->place;
+        seen.port_index = port->port_index;
         seen.rx_queues = port->wanted.rx_queues;
         seen.before = port->before;
         last_seen_.push_back(std::move(seen));
@@ -223,9 +223,9 @@ void controller::count_kept_buffers() noexcept {
             std::min(most, rte_mempool_in_use_count(pool_) - pool_facts_.in_use_at_start);
 }
 
-observe::port_totals controller::counted(uint16_t place) const noexcept {
-    observe::port_totals sum = workers_->counted(place);
-    sum.add(outlet_->port(place));
+observe::port_totals controller::counted(uint16_t port_index) const noexcept {
+    observe::port_totals sum = workers_->counted(port_index);
+    sum.add(outlet_->port(port_index));
     return sum;
 }
 
@@ -241,7 +241,7 @@ observe::report controller::report_since(const observe::baseline& then) {
     look_at_ports();
     for (const closed_port& p : last_seen_) {
         observe::port_report& out = r.ports.emplace_back(p.facts);
-        out.totals.add(counted(p.place), p.before);
+        out.totals.add(counted(p.port_index), p.before);
     }
     // After closing, all ports are removed; the report uses the last poll's counters.
     if (!ports_->open().empty()) removed_ = ports_->removed();
@@ -249,24 +249,26 @@ observe::report controller::report_since(const observe::baseline& then) {
         r.ports.push_back({.name = "(removed)", .driver = "-", .totals = removed_});
     std::vector<std::string_view> names;
     for (const auto& row : datapath::stage_table) names.push_back(row.name);
-    for (const auto& seat : workers_->all()) {
+    for (const auto& worker_slot : workers_->all()) {
         observe::worker_report& w = r.workers.emplace_back();
-        w.lcore = seat->worker.parts().lcore;
-        w.forwards = seat->forwards;
+        w.lcore = worker_slot->worker.parts().lcore;
+        w.forwards = worker_slot->forwards;
         w.node = static_cast<int>(rte_lcore_to_socket_id(w.lcore));
-        const auto number = seat->worker.parts().number;
+        const auto number = worker_slot->worker.parts().number;
         for (const closed_port& p : last_seen_)
-            if (view_ && number < view_->queues.size())
-                for (const datapath::rx_queue& q : view_->queues[number].rx)
-                    if (q.port == p.place && (w.polls.empty() || w.polls.back() != p.facts.name))
+            if (snapshot_ && number < snapshot_->queues.size())
+                for (const datapath::rx_queue& q : snapshot_->queues[number].rx)
+                    if (q.port == p.port_index &&
+                        (w.polls.empty() || w.polls.back() != p.facts.name))
                         w.polls.push_back(p.facts.name);
         w.tsc_hz = hz;
         w.duration_s = r.duration_s;
-        w.add(seat->worker.meter(), names);
+        w.add(worker_slot->worker.meter(), names);
     }
     measuring_->fill_workers(r);
-    for (const auto& seat : workers_->all())
-        seat->worker.count_instructions(measuring_->instructions_of(seat->worker.parts().lcore));
+    for (const auto& worker_slot : workers_->all())
+        worker_slot->worker.count_instructions(
+            measuring_->instructions_of(worker_slot->worker.parts().lcore));
     r.isa["ipv4_checksum"] = ipv4_sum_->name;
     r.isa["plain_ipv4"] = plain_ipv4_->name;
     const bool routed =

@@ -43,7 +43,7 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 /// Hugepage memory that turnpike needs: the mbuf pool, and EAL's and the drivers' own. A generous
 /// estimate: the check explains a shortage, and need not be exact.
-uint64_t bytes_needed(const state::desired& wanted, uint32_t workers) {
+uint64_t bytes_needed(const state::configuration& wanted, uint32_t workers) {
     constexpr uint64_t per_buffer_overhead = 128 + 128;  // rte_mbuf, mempool header, private area
     constexpr uint64_t of_eal_and_drivers = 32u << 20;
     constexpr uint64_t of_route_tables = 16u
@@ -103,7 +103,8 @@ std::vector<unsigned> cpu_mask(std::string_view text) {
     return out;
 }
 
-result<void> check_hugepages(const state::desired& wanted, std::vector<std::string>& options) {
+result<void> check_hugepages(const state::configuration& wanted,
+                             std::vector<std::string>& options) {
     if (given(options, "--no-huge")) return {};
     const std::vector<unsigned> lcores = lcores_named(options);
     const unsigned node = node_of_cpu("/", lcores.empty() ? 0 : lcores.front());
@@ -161,13 +162,14 @@ std::vector<unsigned> lcores_named(const std::vector<std::string>& options) {
     return {};
 }
 
-uint32_t workers_expected(const state::desired& wanted, const std::vector<unsigned>& lcores) {
+uint32_t workers_expected(const state::configuration& wanted, const std::vector<unsigned>& lcores) {
     if (!wanted.workers.empty()) return static_cast<uint32_t>(wanted.workers.size());
     const size_t all = lcores.empty() ? cpus_allowed() : lcores.size();
     return static_cast<uint32_t>(std::max<size_t>(all, 2) - 1);
 }
 
-result<void> start_eal(const state::desired& wanted, const std::vector<std::string>& command) {
+result<void> start_eal(const state::configuration& wanted,
+                       const std::vector<std::string>& command) {
     std::vector<std::string> options = merge_eal_options(wanted.fixed.eal_options.args, command);
     if (auto checked = check_hugepages(wanted, options); !checked) return checked;
     options.insert(options.begin(), "turnpike");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::control {
 
@@ -20,13 +20,13 @@ namespace turnpike::control {
 [[nodiscard]] std::vector<unsigned> lcores_named(const std::vector<std::string>& options);
 /// Expected number of workers: the lcores of the file, else `lcores` without the main one,
 /// else the process's CPUs; at least one.
-[[nodiscard]] uint32_t workers_expected(const state::desired& wanted,
+[[nodiscard]] uint32_t workers_expected(const state::configuration& wanted,
                                         const std::vector<unsigned>& lcores);
 
 /// rte_eal_init with the merged options. If hugepages are missing, fails with their number, the
 /// node and the command to reserve them, or, with `hugepages: optional`, starts
 /// without. Errors  ENOMEM: hugepages; else EAL's. Call once, from the main thread.
-[[nodiscard]] result<void> start_eal(const state::desired& wanted,
+[[nodiscard]] result<void> start_eal(const state::configuration& wanted,
                                      const std::vector<std::string>& command);
 
 /// rte_eal_cleanup. Requires that all ports and pools are freed.

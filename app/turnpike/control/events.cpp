@@ -45,9 +45,9 @@ void events::neighbour(const std::string& on, const neighbour_event& e, uint64_t
          {"to", to}});
 }
 
-void events::station_held(const std::string& mac, const std::string& held_at,
-                          const std::string& other, uint32_t hold_s, uint64_t now_ms) {
-    if (!observe::logs(log_level::warning) || !stations_.take(now_ms)) return;
+void events::fdb_entry_held(const std::string& mac, const std::string& held_at,
+                            const std::string& other, uint32_t hold_s, uint64_t now_ms) {
+    if (!observe::logs(log_level::warning) || !fdb_entries_.take(now_ms)) return;
     observe::log(log_level::warning,
                  fmt::format("station {} moves between '{}' and '{}' too often: there may be a "
                              "loop; it is held at '{}' for {} s",
@@ -56,7 +56,7 @@ void events::station_held(const std::string& mac, const std::string& held_at,
 }
 
 void events::look(uint64_t now_ms) noexcept {
-    stations_.look(now_ms);
+    fdb_entries_.look(now_ms);
     links_.look(now_ms);
     neighbours_.look(now_ms);
 }

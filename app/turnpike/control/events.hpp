@@ -18,14 +18,14 @@ class events {
     /// on  name of the interface
     void neighbour(const std::string& on, const neighbour_event& e, uint64_t now_ms);
     /// An FDB entry is dampened: it moved between two members of a bridge too often.
-    void station_held(const std::string& mac, const std::string& held_at, const std::string& other,
-                      uint32_t hold_s, uint64_t now_ms);
+    void fdb_entry_held(const std::string& mac, const std::string& held_at,
+                        const std::string& other, uint32_t hold_s, uint64_t now_ms);
     /// Call often.
     void look(uint64_t now_ms) noexcept;
 
   private:
     observe::log_limit links_{"changes of links"}, neighbours_{"changes of neighbours"},
-        stations_{"stations that move too often"};
+        fdb_entries_{"stations that move too often"};
 };
 
 }  // namespace turnpike::control

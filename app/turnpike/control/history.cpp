@@ -21,7 +21,7 @@ void log_change(const result<state::changes>& came, const std::string& by, const
 
 namespace {
 
-bool same(const state::desired& a, const state::desired& b) {
+bool same(const state::configuration& a, const state::configuration& b) {
     const auto differs = state::diff(a, b);
     return differs && differs->empty();
 }
@@ -33,7 +33,7 @@ history::history(controller& c) : controller_(c), saved_(c.running_state()) {
     states_.push_back({start, "the start", start->file, std::time(nullptr)});
 }
 
-result<state::changes> history::change_to(std::shared_ptr<const state::desired> wanted,
+result<state::changes> history::change_to(std::shared_ptr<const state::configuration> wanted,
                                           const std::string& by, const std::string& what,
                                           const lost_ports& lost) {
     const auto before = controller_.running_state(), said = controller_.said_state();
@@ -50,7 +50,7 @@ result<state::changes> history::change_to(std::shared_ptr<const state::desired> 
     return changed;
 }
 
-result<state::changes> history::apply(std::shared_ptr<const state::desired> wanted,
+result<state::changes> history::apply(std::shared_ptr<const state::configuration> wanted,
                                       const std::string& by, const std::string& what,
                                       std::optional<std::chrono::seconds> undo_after,
                                       const lost_ports& lost) {

@@ -16,7 +16,7 @@ namespace turnpike::control {
 
 /// A configuration that ran or runs.
 struct past_state {
-    std::shared_ptr<const state::desired> state{};
+    std::shared_ptr<const state::configuration> state{};
     std::string by{}, what{};  ///< origin and command: "uid 0 (process 7)", "apply a.yaml"
     std::time_t when = 0;
 };
@@ -39,7 +39,7 @@ class history {
     /// undo_after  rolls back after this time unless confirmed; no other change is possible meanwhile
     /// Errors      those of controller::apply; EBUSY: another change awaits confirmation
     [[nodiscard]] result<state::changes> apply(
-        std::shared_ptr<const state::desired> wanted, const std::string& by,
+        std::shared_ptr<const state::configuration> wanted, const std::string& by,
         const std::string& what, std::optional<std::chrono::seconds> undo_after = std::nullopt,
         const lost_ports& lost = {});
     /// Apply the configuration of `back` changes ago; 1: the previous one. Also ends a pending
@@ -64,14 +64,14 @@ class history {
     void saved() noexcept { saved_ = states_.front().state; }
 
   private:
-    result<state::changes> change_to(std::shared_ptr<const state::desired> wanted,
+    result<state::changes> change_to(std::shared_ptr<const state::configuration> wanted,
                                      const std::string& by, const std::string& what,
                                      const lost_ports& lost);
 
     controller& controller_;
     std::deque<past_state> states_;
     /// Not owned: the history need not keep the saved configuration.
-    std::weak_ptr<const state::desired> saved_;
+    std::weak_ptr<const state::configuration> saved_;
     std::optional<clock::time_point> undo_at_{};
     /// Retry interval of a failed rollback; it doubles.
     static constexpr std::chrono::seconds first_again{1}, last_again{64};

@@ -35,9 +35,9 @@ host_stack::host_stack(dependencies s)
 
 host_stack::~host_stack() = default;
 
-result<std::shared_ptr<host_stack::station>> host_stack::open(
+result<std::shared_ptr<host_stack::fdb_entry>> host_stack::open(
     const std::string& network_namespace) {
-    auto out = std::make_shared<station>();
+    auto out = std::make_shared<fdb_entry>();
     out->network_namespace = network_namespace;
     auto done = netlink::in_namespace(network_namespace, [&]() -> result<void> {
         auto asking = netlink::link_socket::open({}, 0);
@@ -60,19 +60,19 @@ class host_stack::staged_stack : public staged {
     result<void> get_ready(change& c) {
         const state::control_plane& wanted = after_.control_plane;
         if (!wanted.netlink) return {};
-        const bool stays =
-            of_.station_ != nullptr && of_.station_->network_namespace == wanted.network_namespace;
+        const bool stays = of_.fdb_entry_ != nullptr &&
+                           of_.fdb_entry_->network_namespace == wanted.network_namespace;
         if (stays) {
-            station_ = of_.station_;
+            fdb_entry_ = of_.fdb_entry_;
         } else {
             auto opened = open(wanted.network_namespace);
             if (!opened) return refuse(opened.error());
-            station_ = std::move(*opened);
+            fdb_entry_ = std::move(*opened);
         }
         for (const auto& [name, says] : after_.interfaces) {
             if (!says.kernel) continue;
-            const uint16_t place = c.interface_place.at(name);
-            datapath::interface& to = c.view->interfaces[place];
+            const uint16_t ifindex = c.ifindex_of.at(name);
+            datapath::interface& to = c.snapshot->interfaces[ifindex];
             to.to_host = true;
             auto there = stays ? of_.find(name) : nullptr;
             if (there == nullptr) {
@@ -80,18 +80,18 @@ class host_stack::staged_stack : public staged {
                 if (!made) return refuse(made.error());
                 there = std::move(*made);
             }
-            settings_[place] = {to.mac, to.mtu, true};
-            taps_.emplace(place, std::move(there));
+            settings_[ifindex] = {to.mac, to.mtu, true};
+            taps_.emplace(ifindex, std::move(there));
         }
         return {};
     }
 
     void commit() noexcept override {
         // Remove every fd from epoll: the index of an interface may have changed.
-        for (const auto& [place, a] : of_.taps_) of_.unwatch(a->device.fd());
+        for (const auto& [ifindex, a] : of_.taps_) of_.unwatch(a->device.fd());
         of_.taps_.swap(taps_);
-        of_.station_.swap(station_);
-        for (const auto& [place, a] : of_.taps_) of_.watch(a->device.fd(), place);
+        of_.fdb_entry_.swap(fdb_entry_);
+        for (const auto& [ifindex, a] : of_.taps_) of_.watch(a->device.fd(), ifindex);
         try {
             of_.settle(settings_, before_, after_);
         } catch (const std::bad_alloc&) {
@@ -109,7 +109,7 @@ class host_stack::staged_stack : public staged {
     result<std::shared_ptr<attached>> make(const std::string& name, const datapath::interface& i) {
         auto out = std::make_shared<attached>();
         out->name = name;
-        auto done = netlink::in_namespace(station_->network_namespace, [&]() -> result<void> {
+        auto done = netlink::in_namespace(fdb_entry_->network_namespace, [&]() -> result<void> {
             auto device = tap::create(name);
             if (!device) return tl::unexpected<error>(device.error());
             out->device = std::move(*device);
@@ -118,28 +118,28 @@ class host_stack::staged_stack : public staged {
         });
         if (!done) return tl::unexpected<error>(done.error());
         out->settings = {i.mac, i.mtu, false};
-        if (auto set = station_->asking.set_link(out->device.index(), out->settings); !set)
+        if (auto set = fdb_entry_->asking.set_link(out->device.index(), out->settings); !set)
             return tl::unexpected<error>(set.error());
         return out;
     }
 
     host_stack& of_;
-    const state::desired &before_, &after_;
-    std::shared_ptr<station> station_{};
+    const state::configuration &before_, &after_;
+    std::shared_ptr<fdb_entry> fdb_entry_{};
     all taps_{};
     std::map<uint16_t, netlink::link_socket::link_settings> settings_{};
 };
 
 std::shared_ptr<host_stack::attached> host_stack::find(const std::string& name) const {
-    for (const auto& [place, a] : taps_)
+    for (const auto& [ifindex, a] : taps_)
         if (a->name == name) return a;
     return nullptr;
 }
 
-void host_stack::watch(int fd, uint64_t place) noexcept {
+void host_stack::watch(int fd, uint64_t ifindex) noexcept {
     epoll_event e{};
     e.events = EPOLLIN;
-    e.data.u64 = place;
+    e.data.u64 = ifindex;
     static_cast<void>(::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, fd, &e));
 }
 
@@ -149,23 +149,23 @@ void host_stack::unwatch(int fd) noexcept {
 
 /// For existing TAPs: restore settings that the operator or a device has changed.
 void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                        const state::desired& before, const state::desired& after) {
+                        const state::configuration& before, const state::configuration& after) {
     running_ = &after;
-    for (const auto& [place, a] : taps_) {
+    for (const auto& [ifindex, a] : taps_) {
         if (before.control_plane.rate != after.control_plane.rate || a->due_ms == 0)
             a->rate = a->alert_rate = token_bucket(after.control_plane.rate);
         if (!a->settings.up) {
-            a->settings = settings.at(place);
+            a->settings = settings.at(ifindex);
             a->settings.up = false;
             continue;  // send_gratuitous_arp_and_na() does this for a new TAP
         }
-        change_link(*a, settings.at(place));
+        change_link(*a, settings.at(ifindex));
         const state::interface* was = before.interfaces.find(a->name);
         static const std::vector<ip_prefix> none;
         change_addresses(*a, was == nullptr ? none : was->addresses,
                          after.interfaces.at(a->name).addresses);
     }
-    if (station_ != nullptr) station_->follower->set_ours(ours());
+    if (fdb_entry_ != nullptr) fdb_entry_->follower->set_ours(ours());
     next_carrier_ms_ = 0;
 }
 
@@ -173,10 +173,10 @@ void host_stack::change_link(attached& a, const netlink::link_socket::link_setti
     if (a.settings.mac == wanted.mac && a.settings.mtu == wanted.mtu && a.settings.up == wanted.up)
         return;
     a.settings = wanted;
-    if (auto done = station_->asking.set_link(a.device.index(), wanted); !done)
+    if (auto done = fdb_entry_->asking.set_link(a.device.index(), wanted); !done)
         say(a.name, done.error());
     // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
-    if (auto done = netlink::in_namespace(station_->network_namespace,
+    if (auto done = netlink::in_namespace(fdb_entry_->network_namespace,
                                           [&] { return set_router_sysctls(a.name); });
         !done)
         say(a.name, done.error());
@@ -190,20 +190,20 @@ void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix
     const uint32_t index = a.device.index();
     for (const ip_prefix& p : had)
         if (lacks(wanted, p)) {
-            if (auto done = station_->asking.remove_address(index, p); !done)
+            if (auto done = fdb_entry_->asking.remove_address(index, p); !done)
                 say(a.name, done.error());
-            station_->follower->forget_address(index, p);
+            fdb_entry_->follower->forget_address(index, p);
         }
     for (const ip_prefix& p : wanted)
         if (lacks(had, p))
-            if (auto done = station_->asking.add_address(index, p); !done)
+            if (auto done = fdb_entry_->asking.add_address(index, p); !done)
                 say(a.name, done.error());
 }
 
 /// Adds addresses some time after the interface: a daemon that gets both notifications at once may
 /// not attach the addresses to the interface (zebra 8.4 under load, permanently).
 void host_stack::send_gratuitous_arp_and_na(uint64_t now_ms) {
-    for (const auto& [place, a] : taps_) {
+    for (const auto& [ifindex, a] : taps_) {
         if (a->settings.up) continue;
         if (a->due_ms == 0) a->due_ms = now_ms + introduce_ms;
         if (now_ms < a->due_ms) continue;
@@ -216,7 +216,7 @@ void host_stack::send_gratuitous_arp_and_na(uint64_t now_ms) {
 
 sources::netlink_rib::followed host_stack::ours() const {
     sources::netlink_rib::followed out;
-    for (const auto& [place, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
+    for (const auto& [ifindex, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
     for (const auto& [name, v] : running_->vrfs) out.vrfs.emplace(v.table, name);
     return out;
 }
@@ -252,8 +252,9 @@ void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
     p.consume();
 }
 
-void host_stack::take_frames(uint16_t place, attached& a) {
-    const datapath::interface& by = s_.published.load(std::memory_order_relaxed)->interfaces[place];
+void host_stack::take_frames(uint16_t ifindex, attached& a) {
+    const datapath::interface& by =
+        s_.published.load(std::memory_order_relaxed)->interfaces[ifindex];
     for (unsigned n = 0; n < max_frames; ++n) {
         const size_t bytes = a.device.take(frame_);
         if (bytes == 0) return;
@@ -270,19 +271,19 @@ void host_stack::take_frames(uint16_t place, attached& a) {
 }
 
 void host_stack::show_carriers() noexcept {
-    const datapath::view& v = *s_.published.load(std::memory_order_relaxed);
-    for (const auto& [place, a] : taps_)
-        if (const bool up = s_.link_of(v.interfaces[place]); up != a->device.carrier()) {
+    const datapath::snapshot& v = *s_.published.load(std::memory_order_relaxed);
+    for (const auto& [ifindex, a] : taps_)
+        if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a->device.carrier()) {
             a->device.set_carrier(up);
             // If this fails, the kernel's notification triggers it later.
-            static_cast<void>(station_->asking.tell_carrier(a->device.index(), up));
+            static_cast<void>(fdb_entry_->asking.tell_carrier(a->device.index(), up));
         }
 }
 
 void host_stack::learn(uint64_t now_ms) {
     to_learn_ = true;
     if (now_ms < next_learn_ms_) return;
-    const auto learnt = s_.learn(station_->follower->learned());
+    const auto learnt = s_.learn(fdb_entry_->follower->learned());
     to_learn_ = !learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
@@ -290,7 +291,7 @@ void host_stack::learn(uint64_t now_ms) {
 }
 
 void host_stack::tick(uint64_t now_ms) {
-    if (station_ == nullptr) return;
+    if (fdb_entry_ == nullptr) return;
     if (now_ms >= next_carrier_ms_) {
         next_carrier_ms_ = now_ms + carrier_ms;
         send_gratuitous_arp_and_na(now_ms);
@@ -299,23 +300,24 @@ void host_stack::tick(uint64_t now_ms) {
     std::array<epoll_event, 64> events;
     const int n = ::epoll_wait(ready_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < n; ++i) {
-        const auto place = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
-        if (const auto at = taps_.find(place); at != taps_.end()) take_frames(place, *at->second);
+        const auto ifindex = static_cast<uint16_t>(events[static_cast<size_t>(i)].data.u64);
+        if (const auto at = taps_.find(ifindex); at != taps_.end())
+            take_frames(ifindex, *at->second);
     }
     if (now_ms < next_follow_ms_) return;
     next_follow_ms_ = now_ms + follow_ms;
-    if (station_->follower->follow(now_ms) || to_learn_) learn(now_ms);
+    if (fdb_entry_->follower->follow(now_ms) || to_learn_) learn(now_ms);
 }
 
 std::vector<host_stack::shown_tap> host_stack::shown() const {
     std::vector<shown_tap> out;
-    for (const auto& [place, a] : taps_)
-        out.push_back({place, a->device.index(), a->device.carrier(), a->counted});
+    for (const auto& [ifindex, a] : taps_)
+        out.push_back({ifindex, a->device.index(), a->device.carrier(), a->counted});
     return out;
 }
 
 const netlink_monitor* host_stack::follower() const noexcept {
-    return station_ == nullptr ? nullptr : station_->follower.get();
+    return fdb_entry_ == nullptr ? nullptr : fdb_entry_->follower.get();
 }
 
 }  // namespace turnpike::control

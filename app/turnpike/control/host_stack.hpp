@@ -27,7 +27,7 @@ namespace turnpike::control {
 class host_stack : public owner {
   public:
     struct dependencies {
-        const std::atomic<const datapath::view*>& published;
+        const std::atomic<const datapath::snapshot*>& published;
         outlet& out;
         /// Whether an interface has a link.
         std::function<bool(const datapath::interface&)> link_of;
@@ -37,11 +37,11 @@ class host_stack : public owner {
     explicit host_stack(dependencies s);
     ~host_stack() override;
 
-    /// Needs interface_place and the interfaces of the view; sets to_host.
+    /// Needs ifindex_of and the interfaces of the snapshot; sets to_host.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Whether the kernel has the interface at an index.
-    [[nodiscard]] bool has(uint16_t place) const noexcept { return taps_.contains(place); }
+    [[nodiscard]] bool has(uint16_t ifindex) const noexcept { return taps_.contains(ifindex); }
     /// Write a packet to the TAP of its ingress interface.
     void give(owned_mbuf p, uint64_t now_ms) noexcept;
     /// The same for a packet in transit with Router Alert. Has a separate limit of the same rate,
@@ -51,14 +51,14 @@ class host_stack : public owner {
     void tick(uint64_t now_ms);
     /// Update the TAPs' carriers after link changes.
     void show_carriers() noexcept;
-    [[nodiscard]] bool runs() const noexcept { return station_ != nullptr; }
+    [[nodiscard]] bool runs() const noexcept { return fdb_entry_ != nullptr; }
 
     /// For operators.
     struct interface_numbers {
         uint64_t given = 0, taken = 0, not_taken = 0;
     };
     struct shown_tap {
-        uint16_t place = 0;
+        uint16_t ifindex = 0;
         uint32_t index = 0;
         bool carrier = false;
         interface_numbers counted{};
@@ -68,7 +68,7 @@ class host_stack : public owner {
 
   private:
     /// Sockets in a namespace.
-    struct station {
+    struct fdb_entry {
         std::string network_namespace;
         netlink::link_socket asking;
         std::unique_ptr<netlink_monitor> follower;
@@ -84,26 +84,26 @@ class host_stack : public owner {
     using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
     class staged_stack;
 
-    [[nodiscard]] static result<std::shared_ptr<station>> open(
+    [[nodiscard]] static result<std::shared_ptr<fdb_entry>> open(
         const std::string& network_namespace);
     [[nodiscard]] std::shared_ptr<attached> find(const std::string& name) const;
-    void watch(int fd, uint64_t place) noexcept;
+    void watch(int fd, uint64_t ifindex) noexcept;
     void unwatch(int fd) noexcept;
     void settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                const state::desired& before, const state::desired& after);
+                const state::configuration& before, const state::configuration& after);
     void change_link(attached& a, const netlink::link_socket::link_settings& wanted);
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
     void send_gratuitous_arp_and_na(uint64_t now_ms);
     static void give_to(attached& a, owned_mbuf p) noexcept;
-    void take_frames(uint16_t place, attached& a);
+    void take_frames(uint16_t ifindex, attached& a);
     void learn(uint64_t now_ms);
     [[nodiscard]] sources::netlink_rib::followed ours() const;
 
     dependencies s_;
-    std::shared_ptr<station> station_{};
+    std::shared_ptr<fdb_entry> fdb_entry_{};
     all taps_{};
-    const state::desired* running_ = nullptr;
+    const state::configuration* running_ = nullptr;
     owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
     uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0;
     bool to_learn_ = false;

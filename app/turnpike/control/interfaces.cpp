@@ -76,10 +76,10 @@ void add_derived(std::map<ip_prefix, uint32_t>& into, const interface_addresses&
 
 }  // namespace
 
-const std::string& interfaces::name_of(uint16_t place) const noexcept {
+const std::string& interfaces::name_of(uint16_t ifindex) const noexcept {
     static const std::string none;
-    for (const auto& [name, p] : places_)
-        if (p == place) return name;
+    for (const auto& [name, p] : ifindexes_)
+        if (p == ifindex) return name;
     return none;
 }
 
@@ -91,27 +91,27 @@ class interfaces::staged_interfaces : public staged {
     }
 
     /// An interface keeps its index as long as its port does, and its VRF.
-    result<void> assign_places(change& c) {
+    result<void> assign_indexes(change& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
-        for (const auto& [name, place] : of_.places_) used[place] = true;
-        for (const auto& [name, t] : c.after.tunnels) c.port_place[name] = datapath::tunnel_port;
+        for (const auto& [name, ifindex] : of_.ifindexes_) used[ifindex] = true;
+        for (const auto& [name, t] : c.after.tunnels) c.port_index_of[name] = datapath::tunnel_port;
         for (const auto& [name, wanted] : c.after.interfaces) {
-            const auto was = of_.places_.find(name);
-            const datapath::view* running = running_;
-            const bool same =
-                was != of_.places_.end() && running != nullptr &&
-                running->interfaces[was->second].port == c.port_place.at(c.after.port_of(wanted)) &&
-                running->interfaces[was->second].vrf == vrf_of(c, wanted);
+            const auto was = of_.ifindexes_.find(name);
+            const datapath::snapshot* running = running_;
+            const bool same = was != of_.ifindexes_.end() && running != nullptr &&
+                              running->interfaces[was->second].port ==
+                                  c.port_index_of.at(c.after.port_of(wanted)) &&
+                              running->interfaces[was->second].vrf == vrf_of(c, wanted);
             const auto free = static_cast<uint16_t>(
                 same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
                 return fail(ENOSPC, wanted.where.text,
                             fmt::format("more than {} interfaces", used.size() - 1));
             used[free] = true;
-            places_.emplace(name, free);
+            ifindexes_.emplace(name, free);
         }
-        c.interface_place = places_;
+        c.ifindex_of = ifindexes_;
         return {};
     }
 
@@ -119,11 +119,11 @@ class interfaces::staged_interfaces : public staged {
         std::map<std::string, std::vector<ip_address>, std::less<>> groups;
         for (const auto& [name, group] : state::groups_of(c.after)) groups[name].push_back(group);
         for (const auto& [name, wanted] : c.after.interfaces) {
-            const uint16_t place = places_.at(name);
-            datapath::interface& to = c.view->interfaces[place];
-            describe(c, wanted, place, to);
+            const uint16_t ifindex = ifindexes_.at(name);
+            datapath::interface& to = c.snapshot->interfaces[ifindex];
+            describe(c, wanted, ifindex, to);
             if (to.kind != datapath::interface_kind::routed) continue;
-            const auto glean = glean_of(place, to);
+            const auto glean = glean_of(ifindex, to);
             if (!glean)
                 return fail(ENOSPC, wanted.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
@@ -132,33 +132,33 @@ class interfaces::staged_interfaces : public staged {
             own->link_hop = *glean;
             to.addresses = own.get();
             addresses_.push_back(std::move(own));
-            add_own(c.view->vrf[to.vrf].own, *to.addresses);
+            add_own(c.snapshot->vrf[to.vrf].own, *to.addresses);
             add_derived(c.table_of(to.vrf).derived, *to.addresses, *glean);
         }
         if (c.after.drops_special) add_special_purpose(c);
         map_vlans(c);
-        for (const auto& [place, hop] : glean_)
-            if (c.view->interfaces[place].kind != datapath::interface_kind::routed)
+        for (const auto& [ifindex, hop] : glean_)
+            if (c.snapshot->interfaces[ifindex].kind != datapath::interface_kind::routed)
                 gone_.push_back(hop);
         std::erase_if(glean_, [&](const auto& g) {
-            return c.view->interfaces[g.first].kind != datapath::interface_kind::routed;
+            return c.snapshot->interfaces[g.first].kind != datapath::interface_kind::routed;
         });
-        view_ = c.view.get();
+        snapshot_ = c.snapshot.get();
         return {};
     }
 
     void commit() noexcept override {
         committed_ = true;
-        of_.places_.swap(places_);
+        of_.ifindexes_.swap(ifindexes_);
         of_.glean_.swap(glean_);
         // This object now owns the previous addresses, and is destroyed after a grace period.
         of_.addresses_.swap(addresses_);
         of_.vlan_maps_.swap(vlan_maps_);
-        for (const auto& [place, hop] : of_.glean_)
-            of_.hops_[hop].mtu.store(view_->interfaces[place].mtu, std::memory_order_relaxed);
+        for (const auto& [ifindex, hop] : of_.glean_)
+            of_.hops_[hop].mtu.store(snapshot_->interfaces[ifindex].mtu, std::memory_order_relaxed);
     }
 
-    const datapath::view* running_ = nullptr;
+    const datapath::snapshot* running_ = nullptr;
 
   private:
     static void add_special_purpose(change& c) {
@@ -168,11 +168,11 @@ class interfaces::staged_interfaces : public staged {
                                       datapath::fixed_nexthop::bogon_destination);
     }
     /// All fields except addresses.
-    void describe(const change& c, const state::interface& wanted, uint16_t place,
+    void describe(const change& c, const state::interface& wanted, uint16_t ifindex,
                   datapath::interface& to) const {
         using enum datapath::interface_kind;
         const std::string& port_name = c.after.port_of(wanted);
-        const uint16_t port = c.port_place.at(port_name);
+        const uint16_t port = c.port_index_of.at(port_name);
         switch (wanted.kind) {
             case state::interface_kind::patched:
                 to.kind = patched;
@@ -184,21 +184,21 @@ class interfaces::staged_interfaces : public staged {
                 to.kind = wanted.addresses.empty() && !wanted.kernel ? none : routed;
         }
         to.port = port;
-        to.place = place;
+        to.ifindex = ifindex;
         to.vrf = vrf_of(c, wanted);
         to.mtu = c.after.mtu_of(wanted);
-        to.mac = c.view->port[port].mac;
+        to.mac = c.snapshot->port[port].mac;
         to.urpf = wanted.urpf != state::reverse_path::off;
         to.redirects = wanted.redirects;
         to.source_routed = wanted.source_routed;
         to.router_alert = wanted.router_alert;
         to.more_macs = !wanted.macs.empty();
         to.urpf_strict = wanted.urpf == state::reverse_path::strict;
-        if (!wanted.peer.empty()) to.peer = places_.at(wanted.peer);
+        if (!wanted.peer.empty()) to.peer = ifindexes_.at(wanted.peer);
         if (wanted.port.empty()) {
             if (const auto& mac = c.after.bridges.at(wanted.bridge).mac) to.mac = *mac;
             to.judged_out = !wanted.acl_out.empty() || c.after.lists_behind(wanted.bridge);
-            c.view->bridge_routing = true;
+            c.snapshot->bridge_routing = true;
             return;
         }
         to.judged_out = !wanted.acl_out.empty();
@@ -208,18 +208,18 @@ class interfaces::staged_interfaces : public staged {
             // wants the same.
             const bool stays = wanted.vlan == 0 && !c.after.lists_look_into(wanted);
             to.tags = stays ? datapath::interface::known : datapath::interface::taken;
-            c.view->puts_tags = true;
+            c.snapshot->puts_tags = true;
         }
         if (port == datapath::tunnel_port) return;  // a tunnel has no untagged frames
-        if (wanted.vlan == 0) c.view->port[port].untagged = place;
+        if (wanted.vlan == 0) c.snapshot->port[port].untagged = ifindex;
     }
     /// A tunnel's VRF, in which its packets are routed.
     static uint8_t vrf_of(const change& c, const state::interface& i) {
         const state::tunnel* const t = c.after.tunnels.find(i.port);
-        return c.vrf_place.at(t != nullptr ? t->vrf : i.vrf);
+        return c.vrf_index_of.at(t != nullptr ? t->vrf : i.vrf);
     }
     /// Member of a VLAN-aware bridge.
-    static bool looks_at_tags(const state::desired& in, const state::interface& i) {
+    static bool looks_at_tags(const state::configuration& in, const state::interface& i) {
         if (i.kind != state::interface_kind::bridged) return false;
         const state::vlan_mode mode = in.bridges.at(i.bridge).member(i.port)->mode;
         return mode != state::vlan_mode::unaware && mode != state::vlan_mode::dot1q_tunnel;
@@ -233,8 +233,8 @@ class interfaces::staged_interfaces : public staged {
             if (map == nullptr) {
                 map = std::make_shared<uint16_t[]>(state::vlan_set().size());
                 // Other VLANs belong to the untagged interface, unless it is routed.
-                const uint16_t untagged = c.view->port[port].untagged;
-                const auto kind = c.view->interfaces[untagged].kind;
+                const uint16_t untagged = c.snapshot->port[port].untagged;
+                const auto kind = c.snapshot->interfaces[untagged].kind;
                 if (kind != datapath::interface_kind::routed)
                     std::fill_n(map.get(), state::vlan_set().size(), untagged);
             }
@@ -242,39 +242,39 @@ class interfaces::staged_interfaces : public staged {
         };
         for (const auto& [name, wanted] : c.after.interfaces) {
             if (wanted.port.empty()) continue;
-            const uint16_t place = places_.at(name);
-            const datapath::interface& i = c.view->interfaces[place];
+            const uint16_t ifindex = ifindexes_.at(name);
+            const datapath::interface& i = c.snapshot->interfaces[ifindex];
             if (i.tags == datapath::interface::unknown || i.port == datapath::tunnel_port) continue;
             uint16_t* const map = map_of(i.port);
-            if (wanted.vlan != 0) map[wanted.vlan] = place;
+            if (wanted.vlan != 0) map[wanted.vlan] = ifindex;
             if (wanted.kind == state::interface_kind::bridged &&
                 c.after.bridges.at(wanted.bridge).member(wanted.port)->service_tags)
-                c.view->port[i.port].tag_type = packet::ether_type_service;
+                c.snapshot->port[i.port].tag_type = packet::ether_type_service;
         }
         for (auto& [port, map] : maps) {
-            c.view->port[port].by_vlan = map.get();
+            c.snapshot->port[port].by_vlan = map.get();
             vlan_maps_.push_back(std::move(map));
         }
     }
 
     /// Glean next hop of an interface's connected networks and on-link routes.
-    std::optional<uint32_t> glean_of(uint16_t place, const datapath::interface& on) {
-        if (const auto there = glean_.find(place); there != glean_.end()) return there->second;
+    std::optional<uint32_t> glean_of(uint16_t ifindex, const datapath::interface& on) {
+        if (const auto there = glean_.find(ifindex); there != glean_.end()) return there->second;
         taken_.reserve(taken_.size() + 1);
         const auto hop = of_.hops_.take();
         if (!hop) return std::nullopt;
         taken_.push_back(*hop);
         datapath::next_hop& h = of_.hops_[*hop];
-        h.out = {.port = on.port, .interface = place};
+        h.out = {.port = on.port, .interface = ifindex};
         h.mtu.store(on.mtu, std::memory_order_relaxed);
         h.kind.store(datapath::nexthop_kind::glean, std::memory_order_release);
-        glean_.emplace(place, *hop);
+        glean_.emplace(ifindex, *hop);
         return hop;
     }
 
     interfaces& of_;
-    const datapath::view* view_ = nullptr;
-    change::places places_;
+    const datapath::snapshot* snapshot_ = nullptr;
+    change::ifindexes ifindexes_;
     std::map<uint16_t, uint32_t> glean_;
     std::vector<uint32_t> taken_, gone_;
     std::vector<std::unique_ptr<const interface_addresses>> addresses_;
@@ -285,7 +285,7 @@ class interfaces::staged_interfaces : public staged {
 result<std::unique_ptr<staged>> interfaces::prepare(change& c) {
     auto ready = std::make_unique<staged_interfaces>(*this);
     ready->running_ = c.running;
-    if (auto done = ready->assign_places(c); !done) return tl::unexpected<error>(done.error());
+    if (auto done = ready->assign_indexes(c); !done) return tl::unexpected<error>(done.error());
     if (auto done = ready->fill(c); !done) return tl::unexpected<error>(done.error());
     return ready;
 }

@@ -41,12 +41,12 @@ bound_address neigh_binding_table::find(const address_key& address) const noexce
     return bound_address(table_->find(address).value_or(0));
 }
 
-void neigh_binding_table::tick(uint64_t now_ms, const datapath::station_table& stations) {
+void neigh_binding_table::tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries) {
     if (now_ms < next_look_ms_) return;
     next_look_ms_ = now_ms + look_ms;
     std::vector<address_key> gone;
     table_->for_each([&](const address_key& k, uint64_t who) {
-        if (!stations.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))
+        if (!fdb_entries.find(bound_address(who).mac() | uint64_t{domain_of(k)} << 48))
             gone.push_back(k);
     });
     for (const address_key& k : gone) table_->erase(k);

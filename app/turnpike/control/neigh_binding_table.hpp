@@ -25,7 +25,7 @@ class neigh_binding_table {
     void hear(const datapath::address_key& address, const datapath::bound_address& who) noexcept;
     [[nodiscard]] datapath::bound_address find(const datapath::address_key& address) const noexcept;
     /// Periodically removes bindings without an FDB entry.
-    void tick(uint64_t now_ms, const datapath::station_table& stations);
+    void tick(uint64_t now_ms, const datapath::fdb_table& fdb_entries);
     [[nodiscard]] const datapath::address_table& table() const noexcept { return *table_; }
 
     static ip_address address_of(const datapath::address_key& k) noexcept {

@@ -13,7 +13,8 @@ using packet::drop_reason;
 
 class neighbours::staged_neighbours : public staged {
   public:
-    staged_neighbours(neighbours& of, change& c) : of_(of), after_(c.after), view_(*c.view) {}
+    staged_neighbours(neighbours& of, change& c)
+        : of_(of), after_(c.after), snapshot_(*c.snapshot) {}
     ~staged_neighbours() override {
         if (committed_) return;
         for (entry* e : touched_) of_.keep_rank(*e);  // may be deleted
@@ -38,7 +39,7 @@ class neighbours::staged_neighbours : public staged {
         }
         // The kernel's permanent entries: routes and networks decide which are used.
         for (const auto& [name, mac] : after_.learned_neighbours) {
-            if (is_own_link_local(c.interface_place.at(name.interface), name.address)) continue;
+            if (is_own_link_local(c.ifindex_of.at(name.interface), name.address)) continue;
             auto e = add(c, name, "the kernel's permanent ones");
             if (!e) return tl::unexpected<error>(e.error());
             fixed_.emplace(*e, mac);
@@ -47,12 +48,12 @@ class neighbours::staged_neighbours : public staged {
     }
     result<void> find_interfaces(const change& c) {
         interfaces_.resize(of_.interfaces_.size());
-        for (const auto& [name, place] : c.interface_place) {
-            const datapath::interface& on = view_.interfaces[place];
+        for (const auto& [name, ifindex] : c.ifindex_of) {
+            const datapath::interface& on = snapshot_.interfaces[ifindex];
             if (on.kind != datapath::interface_kind::routed) continue;
-            interfaces_[place].about = &on;
-            interfaces_[place].networks = after_.interfaces.at(name).addresses;
-            interfaces_[place].link_hop = on.addresses->link_hop;
+            interfaces_[ifindex].about = &on;
+            interfaces_[ifindex].networks = after_.interfaces.at(name).addresses;
+            interfaces_[ifindex].link_hop = on.addresses->link_hop;
         }
         for (const auto& [whose, e] : of_.entries_) known_.push_back(e.get());
         known_.reserve(known_.size() + made_.size());
@@ -86,9 +87,9 @@ class neighbours::staged_neighbours : public staged {
                 continue;
             }
             for (const state::route_member& m : targets[t].members) {
-                const uint16_t interface = c.interface_place.at(m.interface);
+                const uint16_t interface = c.ifindex_of.at(m.interface);
                 if (!m.via) {
-                    hops.push_back(view_.interfaces[interface].addresses->link_hop);
+                    hops.push_back(snapshot_.interfaces[interface].addresses->link_hop);
                     continue;
                 }
                 if (learned && is_own_link_local(interface, *m.via)) {
@@ -109,7 +110,7 @@ class neighbours::staged_neighbours : public staged {
                           std::vector<uint32_t>& hops) {
         for (const change::way& way : ways) {
             const state::route_member& to = way.to;
-            if (way.drops || is_own_link_local(c.interface_place.at(to.interface), *to.via)) {
+            if (way.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
                 hops.push_back(way.drops.value_or(datapath::fixed_nexthop::unreachable));
                 continue;
             }
@@ -124,7 +125,7 @@ class neighbours::staged_neighbours : public staged {
     /// The link-local address follows from the device's MAC address, which is known only here.
     [[nodiscard]] bool is_own_link_local(uint16_t interface, const ip_address& a) const noexcept {
         return a.is_link_local() &&
-               a.v6_bytes() == view_.interfaces[interface].addresses->v6.front();
+               a.v6_bytes() == snapshot_.interfaces[interface].addresses->v6.front();
     }
 
     struct of_one {
@@ -134,7 +135,7 @@ class neighbours::staged_neighbours : public staged {
     };
 
     result<entry*> add(const change& c, const state::neighbour_name& name, const char* whose) {
-        const uint16_t interface = c.interface_place.at(name.interface);
+        const uint16_t interface = c.ifindex_of.at(name.interface);
         const ip_address& a = name.address;
         if (is_own_link_local(interface, a))
             return turnpike::fail(EINVAL, after_.file,
@@ -148,7 +149,7 @@ class neighbours::staged_neighbours : public staged {
         }
         made_.reserve(made_.size() + 1);
         const bool room = of_.entries_.size() < after_.limits.limit || of_.evict(interface, 0);
-        entry* e = room ? of_.insert(interface, a, view_.interfaces[interface]) : nullptr;
+        entry* e = room ? of_.insert(interface, a, snapshot_.interfaces[interface]) : nullptr;
         if (e == nullptr)
             return turnpike::fail(ENOSPC, after_.file,
                                   fmt::format("neighbours.limit ({}) is too small for {}",
@@ -208,8 +209,8 @@ class neighbours::staged_neighbours : public staged {
     }
 
     neighbours& of_;
-    const state::desired& after_;
-    const datapath::view& view_;
+    const state::configuration& after_;
+    const datapath::snapshot& snapshot_;
     std::vector<of_one> interfaces_;
     std::vector<entry*> made_, touched_, known_;
     std::set<entry*> gateways_;

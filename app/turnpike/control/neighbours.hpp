@@ -168,7 +168,7 @@ class neighbours : public owner {
         std::array<lru, static_cast<size_t>(worth::count_)> takeable{};
         uint32_t entries = 0;
         bool routed = false;
-        const datapath::interface* about = nullptr;  ///< in the running view
+        const datapath::interface* about = nullptr;  ///< in the running snapshot
         std::vector<ip_prefix> networks{};
         uint32_t link_hop = 0;  ///< next hop of its on-link networks
     };

@@ -116,12 +116,12 @@ void nexthop_groups::give_back(group& g) noexcept {
     hops_.give_back(g.hop);
 }
 
-void nexthop_groups::look_at(const judge& can_send) {
+void nexthop_groups::look_at(const classify& can_send) {
     for (auto& [key, g] : groups_) look_at(*g, can_send);
     for (auto& [key, g] : recursive_) look_at(*g, can_send);
 }
 
-void nexthop_groups::look_at(group& g, const judge& can_send) {
+void nexthop_groups::look_at(group& g, const classify& can_send) {
     const auto is_able = [&](size_t m) {
         const datapath::next_hop& hop = hops_[g.members[m].hop];
         return sends(hop) && can_send(hop);
@@ -182,11 +182,11 @@ class nexthop_groups::staged_groups : public staged {
                     some->hop_of_target.push_back(*hop);
                 }
             }
-        c.view->groups = !after_.empty() || !recursive_.empty();
-        c.view->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
+        c.snapshot->groups = !after_.empty() || !recursive_.empty();
+        c.snapshot->sharing = {.fields = c.after.sharing.hash, .seed = seed_of(c)};
         const std::vector<uint16_t>& ports = c.after.sharing.vxlan_ports;
-        c.view->sharing.vxlan_ports.fill(ports.front());
-        std::ranges::copy(ports, c.view->sharing.vxlan_ports.begin());
+        c.snapshot->sharing.vxlan_ports.fill(ports.front());
+        std::ranges::copy(ports, c.snapshot->sharing.vxlan_ports.begin());
         return {};
     }
     void commit() noexcept override {
@@ -213,8 +213,8 @@ class nexthop_groups::staged_groups : public staged {
         if (c.after.sharing.seed) return mix(*c.after.sharing.seed);
         if (c.running != nullptr && !c.before.sharing.seed) return c.running->sharing.seed;
         uint64_t of_mac = 0;
-        const uint16_t first = c.port_place.at(c.after.ports.begin()->first);
-        for (const uint8_t byte : c.view->port[first].mac.bytes) of_mac = of_mac << 8 | byte;
+        const uint16_t first = c.port_index_of.at(c.after.ports.begin()->first);
+        for (const uint8_t byte : c.snapshot->port[first].mac.bytes) of_mac = of_mac << 8 | byte;
         return mix(of_mac);
     }
     result<uint32_t> hop_of(const change& c, const state::route_target& target,
@@ -297,8 +297,8 @@ class nexthop_groups::staged_groups : public staged {
     }
     /// A bridge checks its members' links itself.
     static bool can_send(const change& c, const datapath::next_hop& hop) noexcept {
-        const datapath::port_state* const port = c.view->port[hop.out.port].state;
-        return sends(hop) && (c.view->interfaces[hop.out.interface].bridge != 0 ||
+        const datapath::port_state* const port = c.snapshot->port[hop.out.port].state;
+        return sends(hop) && (c.snapshot->interfaces[hop.out.interface].bridge != 0 ||
                               (port != nullptr && port->link_up.load(std::memory_order_relaxed)));
     }
 

@@ -54,8 +54,8 @@ class nexthop_groups : public owner {
 
     /// Reassign buckets after link changes, before any neighbour fails to resolve.
     /// Throws std::bad_alloc: the groups not yet updated stay as they were
-    using judge = std::function<bool(const datapath::next_hop& of_member)>;
-    void look_at(const judge& can_send);
+    using classify = std::function<bool(const datapath::next_hop& of_member)>;
+    void look_at(const classify& can_send);
 
     struct shown_member {
         uint32_t hop = 0;
@@ -91,7 +91,7 @@ class nexthop_groups : public owner {
 
     void publish(group& g, datapath::nexthop_group::owned next) noexcept;
     void give_back(group& g) noexcept;
-    void look_at(group& g, const judge& can_send);
+    void look_at(group& g, const classify& can_send);
 
     next_hops& hops_;
     rcu::qsbr& rcu_;

@@ -44,7 +44,7 @@ void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
     const bool v4 = frame[sizeof(packet::ethernet_header)] >> 4 == 4;
     hop.write(frame);
-    packet::view<packet::ethernet_header>(frame).type =
+    packet::header_at<packet::ethernet_header>(frame).type =
         v4 ? packet::ether_type_ipv4 : packet::ether_type_ipv6;
     send(packet, hop.out);
 }

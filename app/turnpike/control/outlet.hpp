@@ -11,7 +11,7 @@
 
 #include "counters/port_counters.hpp"
 #include "datapath/burst.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 
 struct rte_mempool;
 struct rte_ring;
@@ -45,8 +45,8 @@ class outlet {
     /// Count a request that became its reply: consumed and originated.
     void reply_in_place(uint16_t port) noexcept;
 
-    [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
-        return counters_[place];
+    [[nodiscard]] const counters::port_counters& port(uint16_t port_index) const noexcept {
+        return counters_[port_index];
     }
 
   private:

@@ -51,13 +51,13 @@ result<void> check_handler(const std::string& name, const std::string& file) {
 
 }  // namespace
 
-uint32_t buffers_least(const state::desired& wanted) {
+uint32_t buffers_least(const state::configuration& wanted) {
     uint64_t receiving = 0;
     for (const auto& [name, p] : wanted.ports) receiving += uint64_t{p.rx_queues} * p.descriptors;
     return static_cast<uint32_t>(std::min<uint64_t>(receiving + lcore_cache, UINT32_MAX));
 }
 
-uint32_t buffers_for(const state::desired& wanted, uint32_t workers) {
+uint32_t buffers_for(const state::configuration& wanted, uint32_t workers) {
     constexpr uint64_t usual = 16384, largest = 1u << 27;
     if (wanted.fixed.pool.buffers != 0) return wanted.fixed.pool.buffers;
     uint64_t rings = 0;
@@ -68,7 +68,7 @@ uint32_t buffers_for(const state::desired& wanted, uint32_t workers) {
     return static_cast<uint32_t>(std::clamp(most + most / 2, usual, largest));
 }
 
-result<rte_mempool*> make_packet_pool(const state::desired& wanted, uint32_t workers) {
+result<rte_mempool*> make_packet_pool(const state::configuration& wanted, uint32_t workers) {
     const state::mempool& says = wanted.fixed.pool;
     const uint32_t buffers = buffers_for(wanted, workers);
     if (buffers < buffers_least(wanted))

@@ -165,7 +165,7 @@ result<void> check_bill(const std::string& name, const state::port& port,
 
 }  // namespace
 
-result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted) {
+result<std::vector<pcie::nic_profile>> pcie_profiles(const state::configuration& wanted) {
     std::vector<pcie::nic_profile> profiles;
     if (!wanted.pcie_profiles.file.empty()) {
         auto own = pcie::parse_profiles(wanted.pcie_profiles.text, wanted.pcie_profiles.file);

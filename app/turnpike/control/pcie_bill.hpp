@@ -9,14 +9,15 @@
 #include "control/measuring.hpp"
 #include "observe/report.hpp"
 #include "pcie/profile.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::control {
 
 /// The NIC profiles: the operator's, then the built-in ones; checks that every name
 /// and link in the configuration is known.
 /// Errors  of the profiles' file, or EINVAL with the port's place
-[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(const state::desired& wanted);
+[[nodiscard]] result<std::vector<pcie::nic_profile>> pcie_profiles(
+    const state::configuration& wanted);
 /// Fill port.pcie: modelled from the port's traffic, its driver's profile and its link; counted
 /// from the driver's counters (port.pcie.counts); measured by the counters of the PCIe root port
 /// above it; with the relative differences of numbers that two of them have.

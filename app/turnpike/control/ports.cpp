@@ -26,7 +26,7 @@ int node_of(const std::string& device) {
 }
 
 /// Whether a port needs promiscuous mode.
-bool takes_all(const state::desired& in, const std::string& port) {
+bool takes_all(const state::configuration& in, const std::string& port) {
     if (in.interfaces.at(port).kind != state::interface_kind::routed) return true;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
         return i.second.port == port && !i.second.macs.empty();
@@ -34,7 +34,7 @@ bool takes_all(const state::desired& in, const std::string& port) {
 }
 
 /// Whether a port processes the 802.1Q tags of every frame.
-bool takes_tags(const state::desired& in, const std::string& port) {
+bool takes_tags(const state::configuration& in, const std::string& port) {
     const state::interface& untagged = in.interfaces.at(port);
     if (untagged.kind == state::interface_kind::patched) return false;
     if (untagged.kind == state::interface_kind::bridged) {
@@ -47,7 +47,7 @@ bool takes_tags(const state::desired& in, const std::string& port) {
 }
 
 /// Whether an interface of the port, or its bridge, routes.
-bool is_routed(const state::desired& in, const std::string& port) {
+bool is_routed(const state::configuration& in, const std::string& port) {
     const std::string& bridge = in.interfaces.at(port).bridge;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
         return i.second.kind == state::interface_kind::routed &&
@@ -56,7 +56,7 @@ bool is_routed(const state::desired& in, const std::string& port) {
 }
 
 /// Whether a packet received by one port may leave by the other.
-bool reaches(const state::desired& in, const std::string& from, const std::string& to) {
+bool reaches(const state::configuration& in, const std::string& from, const std::string& to) {
     const state::interface &a = in.interfaces.at(from), &b = in.interfaces.at(to);
     return (is_routed(in, from) && is_routed(in, to)) ||
            (a.kind == state::interface_kind::patched && a.peer == to) ||
@@ -85,23 +85,23 @@ class ports::staged_ports : public staged {
     /// Unchanged ports keep their indices.
     result<void> plan() {
         std::vector<bool> used(max_ports);
-        for (const auto& p : of_.open_) used[p->place] = true;
+        for (const auto& p : of_.open_) used[p->port_index] = true;
         rows_.reserve(after_.ports.size());
         for (const auto& [name, wanted] : after_.ports) {
             row& r = rows_.emplace_back();
             r.name = name;
             r.wanted = &wanted;
             r.port = staying(name);
-            r.place = r.port != nullptr
-                          ? r.port->place
-                          : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
-                                                  used.begin());
-            if (r.place == max_ports)
+            r.port_index = r.port != nullptr
+                               ? r.port->port_index
+                               : static_cast<uint16_t>(std::find(used.begin(), used.end(), false) -
+                                                       used.begin());
+            if (r.port_index == max_ports)
                 return fail(ENOSPC, wanted.where.text,
                             fmt::format("more than {} ports at a time, with those being removed",
                                         max_ports));
-            used[r.place] = true;
-            c_.port_place.emplace(name, r.place);
+            used[r.port_index] = true;
+            c_.port_index_of.emplace(name, r.port_index);
         }
         std::vector<queue_plan::port> polled;
         for (row& r : rows_) {
@@ -117,14 +117,14 @@ class ports::staged_ports : public staged {
         open_.resize(rows_.size());
         for (const auto& [name, wanted] : after_.ports) wanted_.push_back(wanted);
         for (row& r : rows_) {
-            auto& to = c_.view->port[r.place];
+            auto& to = c_.snapshot->port[r.port_index];
             if (r.has_no_device()) {
-                to = {.state = &r.port->state, .mac = c_.running->port[r.place].mac};
+                to = {.state = &r.port->state, .mac = c_.running->port[r.port_index].mac};
                 continue;
             }
             if (r.waits_for != nullptr) {
                 if (auto good = check_ahead(r); !good) return good;
-                to.mac = c_.running->port[r.waits_for->place].mac;
+                to.mac = c_.running->port[r.waits_for->port_index].mac;
                 continue;
             }
             if (auto done = r.port == nullptr ? open(r) : keep(r); !done) return done;
@@ -157,14 +157,14 @@ class ports::staged_ports : public staged {
     /// A port of the new configuration.
     struct row {
         std::string_view name;
-        uint16_t place = 0;
+        uint16_t port_index = 0;
         const state::port* wanted = nullptr;
         std::shared_ptr<open_port> port{};       ///< null: not open yet
         std::shared_ptr<open_port> waits_for{};  ///< a port that must be closed first
 
         [[nodiscard]] bool has_no_device() const noexcept { return port != nullptr && port->lost; }
         [[nodiscard]] queue_plan::port in_plan() const {
-            return {name, place, wanted, node_of(wanted->device)};
+            return {name, port_index, wanted, node_of(wanted->device)};
         }
     };
 
@@ -192,9 +192,10 @@ class ports::staged_ports : public staged {
 
     /// The workers whose packets may leave by a port.
     std::vector<size_t> senders_to(std::string_view port) const {
-        return queues_.senders([&](uint16_t place) {
-            const auto from = std::find_if(rows_.begin(), rows_.end(),
-                                           [&](const row& r) { return r.place == place; });
+        return queues_.senders([&](uint16_t port_index) {
+            const auto from = std::find_if(rows_.begin(), rows_.end(), [&](const row& r) {
+                return r.port_index == port_index;
+            });
             return reaches(after_, std::string(from->name), std::string(port));
         });
     }
@@ -231,8 +232,8 @@ class ports::staged_ports : public staged {
         if (!device) return tl::unexpected<error>(device.error());
         auto port = std::make_shared<open_port>(std::move(*device));
         port->name = r.name;
-        port->place = r.place;
-        port->before = of_.counted_(r.place);
+        port->port_index = r.port_index;
+        port->before = of_.counted_(r.port_index);
         if (auto started = port->device.start(); !started) return started;
         r.port = std::move(port);
         return {};
@@ -241,7 +242,7 @@ class ports::staged_ports : public staged {
     /// Reconfigure an open port.
     result<void> keep(row& r) {
         open_port& port = *r.port;
-        // Disable VLAN strip before a view needs frames unmodified: find_tag() handles both.
+        // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
         if (!takes_tags(after_, port.name))
             if (auto done = port.device.take_tags_out(false); !done) return done;
         if (several_buffers_ && !port.device.sends_several_buffers())
@@ -257,14 +258,14 @@ class ports::staged_ports : public staged {
         return {};
     }
 
-    /// Fill the port's part of the view.
+    /// Fill the port's part of the snapshot.
     result<void> show(const row& r) {
         const rxtx::port& device = r.port->device;
         if (auto shared = queues_.share_tx(r.in_plan(), device.tx_queues(), senders_to(r.name));
             !shared)
             return shared;
         // Its interfaces may be set already, and stay.
-        datapath::port_view& to = c_.view->port[r.place];
+        datapath::port_snapshot& to = c_.snapshot->port[r.port_index];
         to.state = &r.port->state;
         to.ethdev_id = device.id();
         to.mac = device.mac();
@@ -276,7 +277,7 @@ class ports::staged_ports : public staged {
         return {};
     }
     void share_queues() {
-        c_.view->queues = queues_.after();
+        c_.snapshot->queues = queues_.after();
         c_.hand_over = queues_.hand_over();
     }
 
@@ -291,10 +292,10 @@ class ports::staged_ports : public staged {
         });
         bool same_addresses = true;
         for (row* r : rest) {
-            const mac_address expected = c_.view->port[r->place].mac;
+            const mac_address expected = c_.snapshot->port[r->port_index].mac;
             if (auto done = open(*r); !done) return tl::unexpected<error>(done.error());
             if (auto done = show(*r); !done) return tl::unexpected<error>(done.error());
-            same_addresses &= c_.view->port[r->place].mac == expected;
+            same_addresses &= c_.snapshot->port[r->port_index].mac == expected;
         }
         share_queues();
         return same_addresses;
@@ -302,7 +303,7 @@ class ports::staged_ports : public staged {
 
     ports& of_;
     change& c_;
-    const state::desired& after_;
+    const state::configuration& after_;
     std::vector<row> rows_;  ///< as after_.ports
     /// previous ports after commit(); room for the new ones is reserved
     std::vector<std::shared_ptr<open_port>> open_;
@@ -332,7 +333,7 @@ result<std::unique_ptr<staged>> ports::prepare(change& c) {
     return ready;
 }
 
-void ports::add_lost(state::changes& what, const state::desired& after,
+void ports::add_lost(state::changes& what, const state::configuration& after,
                      const lost_ports& open) const {
     const auto add = [](std::vector<std::string>& to, const std::string& name) {
         if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
@@ -366,10 +367,10 @@ std::vector<std::shared_ptr<open_port>> ports::give_up() {
 /// Counts at an index before its current port.
 observe::port_totals ports::removed() const {
     std::array<const open_port*, max_ports> at{};
-    for (const auto& port : open_) at[port->place] = port.get();
+    for (const auto& port : open_) at[port->port_index] = port.get();
     observe::port_totals sum;
-    for (uint16_t place = 0; place < max_ports; ++place)
-        sum.add(at[place] != nullptr ? at[place]->before : counted_(place), {});
+    for (uint16_t port_index = 0; port_index < max_ports; ++port_index)
+        sum.add(at[port_index] != nullptr ? at[port_index]->before : counted_(port_index), {});
     return sum;
 }
 
@@ -389,23 +390,23 @@ void add_groups_of_daemons(std::vector<mac_address>& groups) {
 
 }  // namespace
 
-void ports::listen(const datapath::view& v) noexcept {
+void ports::listen(const datapath::snapshot& v) noexcept {
     try {
         for (const auto& port : open_) {
-            const auto kind = v.interfaces[v.port[port->place].untagged].kind;
+            const auto kind = v.interfaces[v.port[port->port_index].untagged].kind;
             bool all = kind == datapath::interface_kind::patched ||
                        kind == datapath::interface_kind::bridged ||
-                       (v.port[port->place].strips_tags && port->device.filters_tags());
+                       (v.port[port->port_index].strips_tags && port->device.filters_tags());
             for (const datapath::interface& i : v.interfaces)
-                all |= i.more_macs && i.bridge == 0 && i.port == port->place;
+                all |= i.more_macs && i.bridge == 0 && i.port == port->port_index;
             if (auto set = port->device.set_promiscuous(all); !set)
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
             // If the device cannot strip tags, software reads them from the frame.
-            static_cast<void>(port->device.take_tags_out(v.port[port->place].strips_tags));
+            static_cast<void>(port->device.take_tags_out(v.port[port->port_index].strips_tags));
             std::vector<mac_address> groups;
             for (const datapath::interface& i : v.interfaces)
-                if (i.kind == datapath::interface_kind::routed && i.port == port->place &&
+                if (i.kind == datapath::interface_kind::routed && i.port == port->port_index &&
                     i.bridge == 0) {
                     for (const ipv6_address& g : i.addresses->v6_groups)
                         groups.push_back(packet::multicast_mac(g));

@@ -6,7 +6,7 @@
 //
 //   opens beside    the old port keeps running and is closed at retire()
 //   closes first    the device, or its interface, belongs to a port that is removed: exchange() removes that
-//                   port from the view and closes it after all owners have prepared, then opens the new one
+//                   port from the snapshot and closes it after all owners have prepared, then opens the new one
 //   lost            a port without a device: the device was unplugged, or could not be reopened. The port keeps
 //                   its index and counters; a change of its configuration, or a request, opens it again
 #pragma once
@@ -29,7 +29,7 @@ namespace turnpike::control {
 struct open_port {
     std::string name{};
     state::port wanted{};
-    uint16_t place = 0;
+    uint16_t port_index = 0;
     const uint64_t life = observe::new_life();  ///< counter epoch, for rates
     rxtx::port device;
     datapath::port_state state{};
@@ -65,11 +65,11 @@ struct lost_ports {
 class ports : public owner {
   public:
     /// counted  total counts at an index, of all workers and control
-    using count_function = std::function<observe::port_totals(uint16_t place)>;
+    using count_function = std::function<observe::port_totals(uint16_t port_index)>;
 
     ports(rte_mempool* pool, count_function counted) : pool_(pool), counted_(std::move(counted)) {}
 
-    /// Needs workers; fills port_place, view.port, view.queues, hand_over, closes_first and
+    /// Needs workers; fills port_index_of, snapshot.port, snapshot.queues, hand_over, closes_first and
     /// open_rest.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
@@ -79,7 +79,8 @@ class ports : public owner {
     }
     /// Mark lost ports as changed, so that the change opens them: ports whose configuration
     /// differs, ports with to_come_back, and requested ones.
-    void add_lost(state::changes& what, const state::desired& after, const lost_ports& open) const;
+    void add_lost(state::changes& what, const state::configuration& after,
+                  const lost_ports& open) const;
     /// Whether a port is closed for a change that failed.
     [[nodiscard]] bool any_to_come_back() const noexcept;
     /// Clear to_come_back; answers these ports, by ethdev id.
@@ -87,7 +88,7 @@ class ports : public owner {
     /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
     /// Set the devices' MAC filters: promiscuous, or the interfaces' unicast and group addresses.
-    void listen(const datapath::view& v) noexcept;
+    void listen(const datapath::snapshot& v) noexcept;
     /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }
 

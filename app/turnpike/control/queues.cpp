@@ -12,8 +12,8 @@ namespace turnpike::control {
 
 using datapath::max_ports, datapath::rx_queue, datapath::worker_queues;
 
-queue_plan::queue_plan(const std::vector<change::worker>& workers, const datapath::view* running,
-                       bool even_out)
+queue_plan::queue_plan(const std::vector<change::worker>& workers,
+                       const datapath::snapshot* running, bool even_out)
     : workers_(workers), running_(running), even_out_(even_out), after_(workers.size()) {
     for (worker_queues& q : after_) q.tx.fill(-1);
 }
@@ -30,10 +30,10 @@ bool queue_plan::polled_by_another(size_t worker, const rx_queue& q) const noexc
     return false;
 }
 
-int32_t queue_plan::sent_by(size_t worker, uint16_t place) const noexcept {
+int32_t queue_plan::sent_by(size_t worker, uint16_t port_index) const noexcept {
     const bool there = running_ != nullptr && worker < running_->queues.size() &&
-                       running_->port[place].state != nullptr;
-    return there ? running_->queues[worker].tx[place] : -1;
+                       running_->port[port_index].state != nullptr;
+    return there ? running_->queues[worker].tx[port_index] : -1;
 }
 
 /// -1: no worker is on the node.
@@ -74,7 +74,7 @@ result<void> queue_plan::share_rx(std::span<const port> ports) {
     for (const port& p : ports) {
         const int node = node_with_workers(p.node);
         for (uint16_t q = 0; q < p.wanted->rx_queues; ++q) {
-            const rx_queue queue{p.place, q};
+            const rx_queue queue{p.port_index, q};
             if (!p.wanted->rx_workers.empty()) {
                 const auto worker = named(p, q);
                 if (!worker) return tl::unexpected<error>(worker.error());
@@ -117,9 +117,9 @@ void queue_plan::even_out(std::vector<movable>& free, int node) {
             after_[home].rx.push_back(m.queue);
             m.worker = home;
         }
-    const auto of_port = [&](size_t worker, uint16_t place) {
+    const auto of_port = [&](size_t worker, uint16_t port_index) {
         return std::count_if(after_[worker].rx.begin(), after_[worker].rx.end(),
-                             [&](const rx_queue& q) { return q.port == place; });
+                             [&](const rx_queue& q) { return q.port == port_index; });
     };
     for (;;) {
         const size_t to = fewest(node);
@@ -152,7 +152,7 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
                                   const std::vector<size_t>& senders) {
     if (queues >= workers_.size()) {
         for (size_t w = 0; w < workers_.size(); ++w)
-            if (workers_[w].forwards) after_[w].tx[p.place] = static_cast<int32_t>(w);
+            if (workers_[w].forwards) after_[w].tx[p.port_index] = static_cast<int32_t>(w);
         return {};
     }
     if (senders.size() > queues)
@@ -162,20 +162,20 @@ result<void> queue_plan::share_tx(const port& p, uint16_t queues,
                                 p.name, queues, senders.size()));
     std::vector<bool> kept(queues), had(queues);
     for (size_t w = 0; w < workers_.size(); ++w)
-        if (const int32_t q = sent_by(w, p.place); q >= 0) had[static_cast<size_t>(q)] = true;
+        if (const int32_t q = sent_by(w, p.port_index); q >= 0) had[static_cast<size_t>(q)] = true;
     for (const size_t w : senders) {
-        const int32_t q = sent_by(w, p.place);
+        const int32_t q = sent_by(w, p.port_index);
         if (q < 0) continue;
-        after_[w].tx[p.place] = q;
+        after_[w].tx[p.port_index] = q;
         kept[static_cast<size_t>(q)] = true;
     }
     for (const size_t w : senders) {
-        if (after_[w].tx[p.place] >= 0) continue;
+        if (after_[w].tx[p.port_index] >= 0) continue;
         // Prefer a queue that no worker has to release first.
         auto q = std::find(had.begin(), had.end(), false) - had.begin();
         if (q == queues) q = std::find(kept.begin(), kept.end(), false) - kept.begin();
         had[static_cast<size_t>(q)] = kept[static_cast<size_t>(q)] = true;
-        after_[w].tx[p.place] = static_cast<int32_t>(q);
+        after_[w].tx[p.port_index] = static_cast<int32_t>(q);
     }
     return {};
 }
@@ -185,11 +185,11 @@ std::vector<worker_queues> queue_plan::hand_over() const {
     bool differs = false;
     for (size_t w = 0; w < out.size(); ++w) {
         bool waits = false;
-        for (uint16_t place = 0; place < max_ports; ++place) {
-            int32_t& queue = out[w].tx[place];
+        for (uint16_t port_index = 0; port_index < max_ports; ++port_index) {
+            int32_t& queue = out[w].tx[port_index];
             for (size_t other = 0; other < out.size() && queue >= 0; ++other)
-                if (other != w && sent_by(other, place) == queue) queue = -1;
-            waits = waits || queue != after_[w].tx[place];
+                if (other != w && sent_by(other, port_index) == queue) queue = -1;
+            waits = waits || queue != after_[w].tx[port_index];
         }
         const size_t all = out[w].rx.size();
         std::erase_if(out[w].rx,

@@ -20,24 +20,24 @@
 
 #include "base/result.hpp"
 #include "control/change.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 
 namespace turnpike::control {
 
 class queue_plan {
   public:
-    /// A port of the new configuration. If the running view has a port at its index, it is the
+    /// A port of the new configuration. If the running snapshot has a port at its index, it is the
     /// same.
     struct port {
         std::string_view name;
-        uint16_t place = 0;
+        uint16_t port_index = 0;
         const state::port* wanted = nullptr;
         int node = -1;  ///< NUMA node; -1: unknown
     };
 
     /// running   null at the start
     /// even_out  balance, because workers were added or removed
-    queue_plan(const std::vector<change::worker>& workers, const datapath::view* running,
+    queue_plan(const std::vector<change::worker>& workers, const datapath::snapshot* running,
                bool even_out);
 
     /// For all ports at once.
@@ -45,7 +45,7 @@ class queue_plan {
     [[nodiscard]] result<void> share_rx(std::span<const port> ports);
     /// Numbers of the workers that poll a port for which `reaches` is true. Call after share_rx().
     [[nodiscard]] std::vector<size_t> senders(
-        const std::function<bool(uint16_t place)>& reaches) const;
+        const std::function<bool(uint16_t port_index)>& reaches) const;
     /// For one port. senders  workers that need a TX queue there
     /// Errors  EBUSY: the device has too few queues
     [[nodiscard]] result<void> share_tx(const port& p, uint16_t queues,
@@ -67,14 +67,14 @@ class queue_plan {
     [[nodiscard]] bool polled(size_t worker, const datapath::rx_queue& q) const noexcept;
     [[nodiscard]] bool polled_by_another(size_t worker, const datapath::rx_queue& q) const noexcept;
     /// -1: no TX queue.
-    [[nodiscard]] int32_t sent_by(size_t worker, uint16_t place) const noexcept;
+    [[nodiscard]] int32_t sent_by(size_t worker, uint16_t port_index) const noexcept;
     [[nodiscard]] int node_with_workers(int node) const noexcept;
     [[nodiscard]] size_t fewest(int node) const noexcept;
     [[nodiscard]] result<size_t> named(const port& p, uint16_t queue) const;
     void even_out(std::vector<movable>& free, int node);
 
     const std::vector<change::worker>& workers_;
-    const datapath::view* const running_;
+    const datapath::snapshot* const running_;
     const bool even_out_;
     std::vector<datapath::worker_queues> after_;
 };

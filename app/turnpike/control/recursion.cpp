@@ -147,9 +147,9 @@ class match_finder {
   public:
     match_finder(const change& c, const change::table& t, const next_hops& hops)
         : c_(c), t_(t), hops_(hops) {
-        for (const auto& [name, place] : c.interface_place) names_.emplace(place, &name);
+        for (const auto& [name, ifindex] : c.ifindex_of) names_.emplace(ifindex, &name);
         for (const auto& [name, says] : c.after.neighbours)
-            if (c.view->interfaces[c.interface_place.at(name.interface)].vrf == t.vrf)
+            if (c.snapshot->interfaces[c.ifindex_of.at(name.interface)].vrf == t.vrf)
                 fixed_.emplace(name.address, &name.interface);
     }
 

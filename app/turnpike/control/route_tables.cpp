@@ -5,10 +5,10 @@
 
 namespace turnpike::control {
 
-const std::string& vrfs::name_of(uint8_t place) const noexcept {
+const std::string& vrfs::name_of(uint8_t index) const noexcept {
     static const std::string none;
-    for (const auto& [name, p] : places_)
-        if (p == place) return name;
+    for (const auto& [name, p] : indexes_)
+        if (p == index) return name;
     return none;
 }
 
@@ -16,30 +16,30 @@ class vrfs::staged_vrfs : public staged {
   public:
     staged_vrfs(vrfs& of, change& c) : of_(of) {
         std::array<bool, datapath::max_vrfs> used{true};
-        for (const auto& [name, place] : of_.places_) used[place] = true;
+        for (const auto& [name, index] : of_.indexes_) used[index] = true;
         after_.emplace("", uint8_t{0});
         for (const auto& [name, v] : c.after.vrfs) {
-            const auto was = of_.places_.find(name);
-            const auto place = static_cast<uint8_t>(
-                was != of_.places_.end()
+            const auto was = of_.indexes_.find(name);
+            const auto index = static_cast<uint8_t>(
+                was != of_.indexes_.end()
                     ? was->second
                     : std::find(used.begin(), used.end(), false) - used.begin());
-            used[place] = true;
-            after_.emplace(name, place);
+            used[index] = true;
+            after_.emplace(name, index);
         }
-        for (const auto& [name, place] : after_) {
+        for (const auto& [name, index] : after_) {
             const bool main = name.empty();
             c.tables.push_back(
-                {.vrf = place,
+                {.vrf = index,
                  .operators = {.set = &c.after.routes_of(name),
                                .what = main ? &c.what.routes : &c.what.vrf_routes.at(name)},
                  .learned = {.set = &c.after.learned_of(name),
                              .what = main ? &c.what.learned : &c.what.vrf_learned.at(name)}});
-            c.view->vrf.resize(std::max<size_t>(c.view->vrf.size(), place + size_t{1}));
+            c.snapshot->vrf.resize(std::max<size_t>(c.snapshot->vrf.size(), index + size_t{1}));
         }
-        c.vrf_place = after_;
+        c.vrf_index_of = after_;
     }
-    void commit() noexcept override { of_.places_.swap(after_); }
+    void commit() noexcept override { of_.indexes_.swap(after_); }
 
   private:
     vrfs& of_;
@@ -51,8 +51,8 @@ class vrfs::staged_vrfs : public staged {
 result<std::unique_ptr<staged>> vrfs::prepare(change& c) {
     const auto fresh = static_cast<size_t>(
         std::count_if(c.after.vrfs.begin(), c.after.vrfs.end(),
-                      [&](const auto& v) { return !places_.contains(v.first); }));
-    if (std::max<size_t>(places_.size(), 1) + fresh > datapath::max_vrfs)
+                      [&](const auto& v) { return !indexes_.contains(v.first); }));
+    if (std::max<size_t>(indexes_.size(), 1) + fresh > datapath::max_vrfs)
         return fail(ENOSPC, c.after.file,
                     "too many VRFs at a time, with those being removed: delete some first");
     return std::make_unique<staged_vrfs>(*this, c);
@@ -108,8 +108,8 @@ class route_tables::staged_tables : public staged {
                 table = std::move(*made);
             }
             after_[t.vrf] = table;
-            c.view->vrf[t.vrf].fib4 = &table->v4();
-            c.view->vrf[t.vrf].fib6 = &table->v6();
+            c.snapshot->vrf[t.vrf].fib4 = &table->v4();
+            c.snapshot->vrf[t.vrf].fib6 = &table->v6();
             auto ready = table->prepare(t);
             if (!ready) return tl::unexpected<error>(ready.error());
             ready_.push_back(std::move(*ready));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The VRFs: their indices in the view, and the routes of each. Two owners: `vrfs` assigns the indices before
+// The VRFs: their indices in the snapshot, and the routes of each. Two owners: `vrfs` assigns the indices before
 // interfaces are prepared; `route_tables` writes the routes, as the last owner.
 #pragma once
 
@@ -19,13 +19,13 @@ class vrfs : public owner {
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     [[nodiscard]] const std::map<std::string, uint8_t, std::less<>>& indexes() const noexcept {
-        return places_;
+        return indexes_;
     }
-    [[nodiscard]] const std::string& name_of(uint8_t place) const noexcept;
+    [[nodiscard]] const std::string& name_of(uint8_t index) const noexcept;
 
   private:
     class staged_vrfs;
-    std::map<std::string, uint8_t, std::less<>> places_{};
+    std::map<std::string, uint8_t, std::less<>> indexes_{};
 };
 
 /// Threads  control; workers look up in the FIBs meanwhile.

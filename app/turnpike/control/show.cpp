@@ -50,7 +50,7 @@ json show_ports(controller& c, const request_fields& f) {
         p["rx_queues"] = wanted.rx_queues;
         p["rx_workers"] = wanted.rx_workers;
         p["descriptors"] = wanted.descriptors;
-        const datapath::port_view& seen = c.view().port[(*at)->place];
+        const datapath::port_snapshot& seen = c.snapshot().port[(*at)->port_index];
         p["mac"] = seen.mac.text();
         const auto whose = [](bool device) { return device ? "device" : "software"; };
         p["udp_checksums"] = {{"sent", whose(seen.inserts_udp_sums)},
@@ -76,7 +76,7 @@ json show_interfaces(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
     for (const auto& [name, says] : c.running().interfaces) {
-        const datapath::interface& i = c.view().interfaces[c.interfaces().indexes().at(name)];
+        const datapath::interface& i = c.snapshot().interfaces[c.interfaces().indexes().at(name)];
         const bool tunnelled = c.running().is_tunnel(says);
         all.push_back({{"name", name},
                        {"kind", state::interface_kind_names[static_cast<size_t>(says.kind)]},
@@ -134,13 +134,13 @@ json show_isa(controller& c, const request_fields& f) {
 json show_workers(controller& c, const request_fields& f) {
     f.expect("");
     std::map<uint16_t, std::string> names;
-    for (const auto& p : c.ports().open()) names[p->place] = p->name;
+    for (const auto& p : c.ports().open()) names[p->port_index] = p->name;
     json all = json::array();
-    for (const auto& seat : c.workers().all()) {
-        if (!seat->forwards) continue;
-        const datapath::worker_parts& w = seat->worker.parts();
+    for (const auto& worker_slot : c.workers().all()) {
+        if (!worker_slot->forwards) continue;
+        const datapath::worker_parts& w = worker_slot->worker.parts();
         json queues = json::array();
-        for (const datapath::rx_queue& q : c.view().queues[w.number].rx)
+        for (const datapath::rx_queue& q : c.snapshot().queues[w.number].rx)
             queues.push_back({{"port", names[q.port]}, {"queue", q.queue_id}});
         all.push_back({{"lcore", w.lcore}, {"rx_queues", std::move(queues)}});
     }
@@ -149,7 +149,7 @@ json show_workers(controller& c, const request_fields& f) {
 
 json show_config(controller& c, const request_fields& f) {
     f.expect("");
-    const state::desired& d = c.running();
+    const state::configuration& d = c.running();
     return {{"file", d.file},
             {"changes", c.report().changes},
             {"ports", d.ports.size()},
@@ -169,9 +169,9 @@ json show_memory(controller& c, const request_fields& f) {
     };
     const auto fdb_json = [](const bridges& b) {
         return b.table() == nullptr ? json(nullptr)
-                                    : json{{"stations", b.stations()},
+                                    : json{{"stations", b.fdb_entries()},
                                            {"bytes", b.table()->stats().bytes},
-                                           {"limit", datapath::max_stations}};
+                                           {"limit", datapath::max_fdb_entries}};
     };
     uint64_t acl_bytes = 0;
     const observe::report r = c.report();
@@ -193,7 +193,7 @@ json show_control_plane(controller& c, const request_fields& f) {
     const netlink_monitor* follower = c.host_interfaces().follower();
     json all = json::array();
     for (const auto& t : c.host_interfaces().shown())
-        all.push_back({{"name", c.interfaces().name_of(t.place)},
+        all.push_back({{"name", c.interfaces().name_of(t.ifindex)},
                        {"index", t.index},
                        {"carrier", t.carrier},
                        {"given", t.counted.given},

@@ -63,6 +63,6 @@ template <class T>
 [[nodiscard]] nlohmann::json show_bridges(controller& c, const request_fields& f);
 /// Delete learned FDB entries, filtered by `bridge`, `port`, `vlan` and `mac`.
 /// Answers  how many
-uint32_t forget_stations(controller& c, const request_fields& f);
+uint32_t flush_fdb_entries(controller& c, const request_fields& f);
 
 }  // namespace turnpike::control

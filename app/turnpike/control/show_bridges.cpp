@@ -52,7 +52,7 @@ bridges::which which_of(controller& c, const request_fields& f) {
     if (f.has("port")) {
         const auto at = c.interfaces().indexes().find(f.text("port"));
         if (at == c.interfaces().indexes().end()) throw error{EINVAL, "port", "is not a port"};
-        w.place = at->second;
+        w.ifindex = at->second;
     }
     if (f.has("vlan")) w.vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, state::last_vlan));
     if (f.has("mac")) {
@@ -63,13 +63,13 @@ bridges::which which_of(controller& c, const request_fields& f) {
     return w;
 }
 
-json station_json(controller& c, const known_station& s) {
+json fdb_entry_json(controller& c, const known_fdb_entry& s) {
     const auto [bridge, vlan] = c.bridges().name_of(s.domain);
-    const bool ours = c.view().interfaces[s.place].kind == datapath::interface_kind::routed;
+    const bool ours = c.snapshot().interfaces[s.ifindex].kind == datapath::interface_kind::routed;
     return {{"bridge", bridge},
             {"vlan", name_of_vlan(vlan)},
             {"mac", s.mac.text()},
-            {"port", c.interfaces().name_of(s.place)},
+            {"port", c.interfaces().name_of(s.ifindex)},
             {"kind", ours      ? "local"
                      : s.fixed ? "static"
                      : s.held  ? "held"
@@ -97,16 +97,17 @@ std::vector<heard> all_heard(bridges& of) {
 json heard_json(controller& c, const heard& h) {
     const uint16_t domain = neigh_binding_table::domain_of(h.first);
     const auto [bridge, vlan] = c.bridges().name_of(domain);
-    const auto station = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
+    const auto fdb_entry = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
     mac_address mac;
     const uint64_t bytes = h.second.mac();
     std::memcpy(mac.bytes, &bytes, sizeof mac.bytes);
-    return {{"bridge", bridge},
-            {"vlan", name_of_vlan(vlan)},
-            {"address", neigh_binding_table::address_of(h.first).text()},
-            {"mac", mac.text()},
-            {"port", station ? json(c.interfaces().name_of(datapath::station(*station).place()))
-                             : json(nullptr)}};
+    return {
+        {"bridge", bridge},
+        {"vlan", name_of_vlan(vlan)},
+        {"address", neigh_binding_table::address_of(h.first).text()},
+        {"mac", mac.text()},
+        {"port", fdb_entry ? json(c.interfaces().name_of(datapath::fdb_entry(*fdb_entry).ifindex()))
+                           : json(nullptr)}};
 }
 
 }  // namespace
@@ -161,22 +162,22 @@ json show_bridges(controller& c, const request_fields& f) {
 json show_fdb(controller& c, const request_fields& f) {
     f.expect("bridge port vlan mac from most");
     const bridges::which wanted = which_of(c, f);
-    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::max_stations));
+    const auto from = static_cast<uint32_t>(f.number_or("from", 0, 0, datapath::max_fdb_entries));
     const uint64_t most = page_of(f);
     json list = json::array(), next = nullptr;
-    c.bridges().for_each(from, [&](uint32_t number, const known_station& s) {
+    c.bridges().for_each(from, [&](uint32_t number, const known_fdb_entry& s) {
         if (!c.bridges().fits(s, wanted)) return true;
         if (list.size() == most) {
             next = number;
             return false;
         }
-        list.push_back(station_json(c, s));
+        list.push_back(fdb_entry_json(c, s));
         return true;
     });
     return {{"fdb", std::move(list)}, {"next", std::move(next)}};
 }
 
-uint32_t forget_stations(controller& c, const request_fields& f) {
+uint32_t flush_fdb_entries(controller& c, const request_fields& f) {
     return c.bridges().forget(which_of(c, f));
 }
 

@@ -191,12 +191,12 @@ json show_routes(controller& c, const request_fields& f) {
 json show_vrfs(controller& c, const request_fields& f) {
     f.expect("");
     json all = json::array();
-    for (const auto& [name, place] : c.vrfs().indexes()) {
+    for (const auto& [name, index] : c.vrfs().indexes()) {
         json interfaces = json::array();
         for (const auto& [interface, says] : c.running().interfaces)
             if (says.vrf == name && says.kind == state::interface_kind::routed)
                 interfaces.push_back(interface);
-        const routes& table = c.tables().of(place);
+        const routes& table = c.tables().of(index);
         all.push_back(
             {{"name", name.empty() ? "main" : name},
              {"table", name.empty() ? state::main_table : c.running().vrfs.at(name).table},
@@ -214,10 +214,10 @@ json show_neighbours(controller& c, const request_fields& f) {
     if (f.has("from")) {
         const std::string from = f.text("from");
         const size_t blank = std::min(from.find(' '), from.size());
-        const auto place = c.interfaces().indexes().find(from.substr(0, blank));
-        if (place == c.interfaces().indexes().end())
+        const auto ifindex = c.interfaces().indexes().find(from.substr(0, blank));
+        if (ifindex == c.interfaces().indexes().end())
             throw error{EINVAL, "from", "should be the value of \"next\": INTERFACE ADDRESS"};
-        interface = place->second;
+        interface = ifindex->second;
         address = parsed(
             parse_address(std::string_view(from).substr(std::min(blank + 1, from.size()))), "from");
     }

@@ -28,12 +28,12 @@ std::string hex(std::span<const uint8_t> bytes) {
 uint16_t port_of(controller& c, const request_fields& f) {
     const std::string name = f.text("port");
     for (const auto& p : c.ports().open())
-        if (p->name == name) return p->place;
+        if (p->name == name) return p->port_index;
     throw error{ENOENT, "port", "names '" + name.substr(0, 80) + "', which is not a port"};
 }
-std::string name_of_port(controller& c, uint16_t place) {
+std::string name_of_port(controller& c, uint16_t port_index) {
     for (const auto& p : c.ports().open())
-        if (p->place == place) return p->name;
+        if (p->port_index == port_index) return p->name;
     return {};  // the port was removed
 }
 
@@ -42,7 +42,7 @@ json lead_json(const packet_trace::lead& lead) {
     const auto bytes = lead.span();
     json out = {{"bytes", lead.frame_bytes}, {"lead", hex(bytes)}};
     if (bytes.size() < packet::ethernet_bytes) return out;
-    const auto& ethernet = packet::view<packet::ethernet_header>(bytes.data());
+    const auto& ethernet = packet::header_at<packet::ethernet_header>(bytes.data());
     out["destination_mac"] = ethernet.destination.text();
     out["source_mac"] = ethernet.source.text();
     out["ethertype"] = fmt::format("0x{:04x}", uint16_t{ethernet.type});
@@ -109,16 +109,16 @@ bytes from_hex(const std::string& text) {
 template <class Header>
 Header& grow(bytes& frame) {
     frame.resize(frame.size() + sizeof(Header));
-    return packet::view<Header>(frame.data() + frame.size() - sizeof(Header));
+    return packet::header_at<Header>(frame.data() + frame.size() - sizeof(Header));
 }
 
 /// Destination MAC address: of the interface, or of its bridge's routing interface.
-mac_address router_of(const datapath::view& v, uint16_t port, uint16_t vlan) {
-    const datapath::port_view& p = v.port[port];
-    const uint16_t place = vlan != 0 && p.by_vlan != nullptr ? p.by_vlan[vlan] : p.untagged;
-    const datapath::interface& in = v.interfaces[place];
-    if (in.kind != datapath::interface_kind::bridged) return place != 0 ? in.mac : p.mac;
-    const uint16_t domain = v.bridges->members[place].domain_of(vlan != 0, vlan);
+mac_address router_of(const datapath::snapshot& v, uint16_t port, uint16_t vlan) {
+    const datapath::port_snapshot& p = v.port[port];
+    const uint16_t ifindex = vlan != 0 && p.by_vlan != nullptr ? p.by_vlan[vlan] : p.untagged;
+    const datapath::interface& in = v.interfaces[ifindex];
+    if (in.kind != datapath::interface_kind::bridged) return ifindex != 0 ? in.mac : p.mac;
+    const uint16_t domain = v.bridges->members[ifindex].domain_of(vlan != 0, vlan);
     const uint16_t routing = v.bridges->domains[domain].routing;
     return routing != 0 ? v.interfaces[routing].mac : p.mac;
 }
@@ -175,12 +175,12 @@ void sum_transport(bytes& frame, size_t ip, size_t transport, uint8_t protocol,
     const auto value = static_cast<uint16_t>(~packet::fold(sum));
     store_be(&all[field], value == 0 ? uint16_t{0xffff} : value);
     if (!from.v6)
-        packet::view<packet::ipv4_header>(&frame[ip]).checksum =
+        packet::header_at<packet::ipv4_header>(&frame[ip]).checksum =
             packet::checksum({&frame[ip], sizeof(packet::ipv4_header)});
 }
 
 /// An IP packet in an Ethernet frame of minimum length.
-bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) {
+bytes frame_of(const datapath::snapshot& v, uint16_t port, const request_fields& f) {
     constexpr uint64_t least = 60;  // IEEE 802.3 section 3.2.8, without FCS
     const ip_address from = parsed(parse_address(f.text("from")), "from"),
                      to = parsed(parse_address(f.text("to")), "to");
@@ -210,10 +210,10 @@ bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) 
     frame.resize(wanted);
     const auto l3_bytes = static_cast<uint16_t>(frame.size() - ip);
     if (protocol == packet::protocol_udp)
-        packet::view<packet::udp_header>(&frame[transport]).bytes =
+        packet::header_at<packet::udp_header>(&frame[transport]).bytes =
             static_cast<uint16_t>(frame.size() - transport);
     if (to.v6) {
-        auto& h = packet::view<packet::ipv6_header>(&frame[ip]);
+        auto& h = packet::header_at<packet::ipv6_header>(&frame[ip]);
         h.version_class_flow = 0x6000'0000;
         h.payload_bytes = static_cast<uint16_t>(l3_bytes - sizeof h);
         h.next_header = protocol;
@@ -221,7 +221,7 @@ bytes frame_of(const datapath::view& v, uint16_t port, const request_fields& f) 
         h.source = from.v6_bytes();
         h.destination = to.v6_bytes();
     } else {
-        auto& h = packet::view<packet::ipv4_header>(&frame[ip]);
+        auto& h = packet::header_at<packet::ipv4_header>(&frame[ip]);
         h.version_ihl = 0x45;
         h.total_bytes = l3_bytes;
         h.ttl = ttl;
@@ -273,7 +273,7 @@ json explain_request(controller& c, const request_fields& f) {
                    : "port from to protocol source_port destination_port ttl vlan bytes source_mac "
                      "destination_mac");
     const uint16_t port = port_of(c, f);
-    const bytes frame = whole ? from_hex(f.text("frame")) : frame_of(c.view(), port, f);
+    const bytes frame = whole ? from_hex(f.text("frame")) : frame_of(c.snapshot(), port, f);
     return trace_json(c, parsed(explain(c, port, frame), "frame"));
 }
 

@@ -28,7 +28,7 @@ result<sources::listener> listen_as(const state::control_socket& says) {
 }  // namespace
 
 result<std::unique_ptr<socket_owner>> socket_owner::open(
-    const state::desired& wanted, sources::line_socket::answer_function answer,
+    const state::configuration& wanted, sources::line_socket::answer_function answer,
     std::function<void(const sources::socket_peer&)> gone) {
     std::unique_ptr<socket_owner> out(new socket_owner(
         {.greeting = requests::greeting(),

@@ -17,21 +17,21 @@ namespace turnpike::control {
 using datapath::packet_trace;
 
 void traces::begin(const datapath::trace_wish& wish) {
-    std::vector<std::unique_ptr<datapath::trace_book>> next;
+    std::vector<std::unique_ptr<datapath::trace_buffer>> next;
     if (wish.packets != 0)
         for (size_t w = 0; w < workers_.all().size(); ++w)
-            next.push_back(std::make_unique<datapath::trace_book>(wish));
+            next.push_back(std::make_unique<datapath::trace_buffer>(wish));
     for (size_t w = 0; w < workers_.all().size(); ++w)
         workers_.all()[w]->worker.trace_in(w < next.size() ? next[w].get() : nullptr);
     rcu_.synchronize();
-    books_ = std::move(next);
+    buffers_ = std::move(next);
     wanted_ = wish.packets;
 }
 
 std::vector<traces::found> traces::written() const {
     std::vector<found> all;
-    for (size_t w = 0; w < books_.size(); ++w)
-        for (const packet_trace& t : books_[w]->written())
+    for (size_t w = 0; w < buffers_.size(); ++w)
+        for (const packet_trace& t : buffers_[w]->written())
             all.push_back({workers_.all()[w]->worker.parts().lcore, &t});
     std::stable_sort(all.begin(), all.end(),
                      [](const found& a, const found& b) { return a.trace->tsc < b.trace->tsc; });
@@ -46,8 +46,8 @@ namespace {
 class nobody {
   public:
     /// Errors  ENOMEM
-    [[nodiscard]] static result<std::unique_ptr<nobody>> of(const datapath::view& now) {
-        rte_ring* learnt = create_ring_of("explain", sizeof(datapath::learnt_station), 8,
+    [[nodiscard]] static result<std::unique_ptr<nobody>> of(const datapath::snapshot& now) {
+        rte_ring* learnt = create_ring_of("explain", sizeof(datapath::learnt_fdb_entry), 8,
                                           SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
         if (learnt == nullptr) return fail(rte_errno, "explain", "no memory for the ring");
         std::unique_ptr<rte_ring, workers::free_ring> ring(learnt);
@@ -68,13 +68,13 @@ class nobody {
     }
 
   private:
-    nobody(const datapath::view& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
+    nobody(const datapath::snapshot& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
            const tunnel::finder* find)
-        : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), view_(now) {
-        for (datapath::interface& i : view_.interfaces)
+        : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), snapshot_(now) {
+        for (datapath::interface& i : snapshot_.interfaces)
             for (const datapath::bound_acl** list : {&i.acl_in, &i.acl_out, &i.l2_in, &i.l2_out})
                 if (*list != nullptr) *list = without_counting(**list);
-        context_.view = &view_;
+        context_.snapshot = &snapshot_;
         context_.bridging = &bridging_;
         context_.tunnelling = &tunnelling_;
     }
@@ -88,9 +88,9 @@ class nobody {
     }
 
     std::unique_ptr<rte_ring, workers::free_ring> learnt_;
-    datapath::bridge_books bridging_;
-    datapath::tunnel_books tunnelling_;
-    datapath::view view_;
+    datapath::bridge_worker_state bridging_;
+    datapath::tunnel_worker_state tunnelling_;
+    datapath::snapshot snapshot_;
     std::vector<std::unique_ptr<datapath::bound_acl>> lists_;
     datapath::context context_;
     datapath::burst burst_;
@@ -99,7 +99,7 @@ class nobody {
 }  // namespace
 
 result<packet_trace> explain(controller& c, uint16_t port, std::span<const uint8_t> frame) {
-    auto one = nobody::of(c.view());
+    auto one = nobody::of(c.snapshot());
     if (!one) return tl::unexpected<error>(one.error());
     rte_mbuf* const m = rte_pktmbuf_alloc(c.pool());
     if (m == nullptr) return fail(ENOMEM, "explain", "the packet pool is empty");
@@ -114,7 +114,7 @@ result<packet_trace> explain(controller& c, uint16_t port, std::span<const uint8
             "the frame is longer than a packet's buffer, " + std::to_string(most) + " bytes");
     }
     std::memcpy(room, frame.data(), frame.size());
-    m->port = c.view().port[port].ethdev_id;
+    m->port = c.snapshot().port[port].ethdev_id;
     packet_trace trace;
     (*one)->walk(m, {.port = port, .queue_id = 0}, trace);
     return trace;

@@ -36,7 +36,7 @@ class traces {
   private:
     workers& workers_;
     rcu::qsbr& rcu_;
-    std::vector<std::unique_ptr<datapath::trace_book>> books_;  ///< by worker
+    std::vector<std::unique_ptr<datapath::trace_buffer>> buffers_;  ///< by worker
     uint32_t wanted_ = 0;
 };
 

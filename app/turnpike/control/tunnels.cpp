@@ -26,7 +26,7 @@ void write_headers(tunnel_end& to, const state::tunnel& t) {
     uint8_t* upper = nullptr;
     packet::native_sum addresses;
     if (t.local.v6) {
-        auto& ip = packet::view<packet::ipv6_header>(l3);
+        auto& ip = packet::header_at<packet::ipv6_header>(l3);
         ip.next_header = packet::protocol_udp;
         ip.hop_limit = t.ttl;
         ip.source = t.local.v6_bytes();
@@ -34,7 +34,7 @@ void write_headers(tunnel_end& to, const state::tunnel& t) {
         upper = l3 + sizeof ip;
         addresses.add(ip.source.bytes, sizeof ip.source + sizeof ip.destination);
     } else {
-        auto& ip = packet::view<packet::ipv4_header>(l3);
+        auto& ip = packet::header_at<packet::ipv4_header>(l3);
         ip.version_ihl = 0x45;
         ip.fragment = t.dont_fragment ? packet::ipv4_dont_fragment : uint16_t{0};
         ip.ttl = t.ttl;
@@ -51,15 +51,15 @@ void write_headers(tunnel_end& to, const state::tunnel& t) {
              static_cast<uint16_t>(t.local.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4));
     addresses.add(uint64_t{rte_cpu_to_be_16(packet::protocol_udp)});
     to.address_sum = addresses.folded();
-    packet::view<packet::udp_header>(upper).destination_port = t.udp_port;
-    auto& vxlan = packet::view<packet::vxlan_header>(upper + sizeof(packet::udp_header));
+    packet::header_at<packet::udp_header>(upper).destination_port = t.udp_port;
+    auto& vxlan = packet::header_at<packet::vxlan_header>(upper + sizeof(packet::udp_header));
     vxlan.flags = packet::vxlan_has_vni;
     vxlan.vni = t.vni << 8;
     to.header_bytes = static_cast<uint16_t>(t.local.v6 ? tunnel_end::ipv6_header_bytes
                                                        : tunnel_end::ipv4_header_bytes);
 }
 
-tunnel_end end_of(const change& c, const std::string& name, uint16_t place,
+tunnel_end end_of(const change& c, const std::string& name, uint16_t ifindex,
                   const state::tunnel& t) {
     tunnel_end to;
     to.mtu = t.mtu;
@@ -72,7 +72,7 @@ tunnel_end end_of(const change& c, const std::string& name, uint16_t place,
     const state::interface& on_it = c.after.interfaces.at(name);
     if (!on_it.bridge.empty() && c.after.bridges.at(on_it.bridge).member(name)->service_tags)
         to.tag_type = packet::ether_type_service;
-    const datapath::interface& in = c.view->interfaces[place];
+    const datapath::interface& in = c.snapshot->interfaces[ifindex];
     to.simple = in.kind == datapath::interface_kind::bridged &&
                 in.tags == datapath::interface::unknown && on_it.l2_in.empty() &&
                 !c.after.lists_look_into(on_it) && !(to.v6 && to.sums);
@@ -103,21 +103,21 @@ result<std::unique_ptr<tunnel::endpoint_table<Key>>> make_table(size_t tunnels) 
 /// from  null: no endpoint yet
 /// Error  ENOMEM
 result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
-                     const ip_address& at, const ip_address* from, uint16_t place) {
-    const uint8_t vrf = c.vrf_place.at(t.vrf);
+                     const ip_address& at, const ip_address* from, uint16_t ifindex) {
+    const uint8_t vrf = c.vrf_index_of.at(t.vrf);
     result<bool> put = true;
     if (at.v6) {
         const ipv6_address local = at.v6_bytes();
         const uint16_t end = number_of(to.ends6, local, vrf, t.udp_port);
         to.networks6.push_back(tunnel_tables::network_of(end, t.vni));
         if (from != nullptr)
-            put =
-                to.from6->put({from->v6_bytes().bytes, local.bytes, t.vni, vrf, t.udp_port}, place);
+            put = to.from6->put({from->v6_bytes().bytes, local.bytes, t.vni, vrf, t.udp_port},
+                                ifindex);
     } else {
         const uint16_t end = number_of(to.ends4, at.v4(), vrf, t.udp_port);
         to.networks4.push_back(tunnel_tables::network_of(end, t.vni));
         if (from != nullptr)
-            put = to.from4->put({from->v4(), t.vni, static_cast<uint8_t>(end)}, place);
+            put = to.from4->put({from->v4(), t.vni, static_cast<uint8_t>(end)}, ifindex);
     }
     if (!put) return tl::unexpected<error>(put.error());
     return {};
@@ -126,15 +126,15 @@ result<void> add_end(tunnel_tables& to, const change& c, const state::tunnel& t,
 /// Error  ENOMEM
 result<void> add(tunnel_tables& to, const change& c, const std::string& name,
                  const state::tunnel& t) {
-    const uint16_t place = c.interface_place.at(name);
-    to.by_place[place] = end_of(c, name, place, t);
+    const uint16_t ifindex = c.ifindex_of.at(name);
+    to.by_ifindex[ifindex] = end_of(c, name, ifindex, t);
     if (!to.has_port(t.udp_port)) to.ports.push_back(t.udp_port);
-    auto done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, place);
+    auto done = add_end(to, c, t, t.local, t.to_group() ? nullptr : &t.remote, ifindex);
     if (!done || !t.to_group()) return done;
-    done = add_end(to, c, t, t.remote, nullptr, place);
+    done = add_end(to, c, t, t.remote, nullptr, ifindex);
     for (const auto& [other, o] : c.after.tunnels)
         if (done && o.is_behind(t))
-            done = add_end(to, c, t, t.remote, &o.remote, c.interface_place.at(other));
+            done = add_end(to, c, t, t.remote, &o.remote, c.ifindex_of.at(other));
     return done;
 }
 
@@ -146,7 +146,7 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
     if (!from6) return tl::unexpected<error>(from6.error());
     made->from4 = std::move(*from4);
     made->from6 = std::move(*from6);
-    made->by_place.resize(datapath::max_interfaces);
+    made->by_ifindex.resize(datapath::max_interfaces);
     for (const auto& [name, t] : c.after.tunnels)
         if (auto done = add(*made, c, name, t); !done) return tl::unexpected<error>(done.error());
     for (auto* networks : {&made->networks4, &made->networks6}) {
@@ -159,11 +159,11 @@ result<std::unique_ptr<tunnel_tables>> make_tables(const change& c) {
 /// Set ends_tunnels on interfaces that may receive VXLAN packets.
 void mark_interfaces(change& c) {
     for (const auto& [name, i] : c.after.interfaces) {
-        datapath::interface& on = c.view->interfaces[c.interface_place.at(name)];
+        datapath::interface& on = c.snapshot->interfaces[c.ifindex_of.at(name)];
         if (on.kind != datapath::interface_kind::routed || !i.acl_in.empty() || on.urpf) continue;
         on.ends_tunnels =
             std::any_of(c.after.tunnels.begin(), c.after.tunnels.end(),
-                        [&](const auto& t) { return c.vrf_place.at(t.second.vrf) == on.vrf; });
+                        [&](const auto& t) { return c.vrf_index_of.at(t.second.vrf) == on.vrf; });
     }
 }
 
@@ -183,10 +183,10 @@ class tunnels::staged_tunnels : public staged {
     result<void> lead_to_groups(change& c) {
         for (const auto& [name, t] : c.after.tunnels) {
             if (!t.to_group()) continue;
-            const uint8_t vrf = c.vrf_place.at(t.vrf);
+            const uint8_t vrf = c.vrf_index_of.at(t.vrf);
             const std::pair to(vrf, t.remote);
             if (ways_.contains(to)) continue;
-            const datapath::interface& by = c.view->interfaces[c.interface_place.at(t.interface)];
+            const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
             way_to_group way{.hop = 0, .out = by.out(), .mac = by.mac, .mtu = by.mtu};
             const auto was = of_.ways_.find(to);
             if (was != of_.ways_.end() && was->second.leads_as(way)) {
@@ -242,15 +242,15 @@ result<std::unique_ptr<staged>> tunnels::prepare(change& c) {
         made->generation = ++generation_;
         mark_interfaces(c);
     }
-    c.view->tunnels = made.get();
+    c.snapshot->tunnels = made.get();
     ready->show(std::move(made));
     return ready;
 }
 
-tunnels::counts tunnels::counted(uint16_t place) const noexcept {
+tunnels::counts tunnels::counted(uint16_t ifindex) const noexcept {
     counts out;
     for (const auto& s : workers_.all()) {
-        const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(place);
+        const datapath::tunnel_counters& one = std::as_const(s->tunnels).of(ifindex);
         out.rx_packets += one.rx_packets.read();
         out.rx_bytes += one.rx_bytes.read();
         out.tx_packets += one.tx_packets.read();

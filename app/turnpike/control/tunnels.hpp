@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tunnels of the view: VTEPs, their prebuilt headers, and the routes to multicast groups. There are few; a
+// The tunnels of the snapshot: VTEPs, their prebuilt headers, and the routes to multicast groups. There are few; a
 // change rebuilds them all.
 #pragma once
 
@@ -18,7 +18,7 @@ class tunnels : public owner {
   public:
     tunnels(workers& w, next_hops& hops) : workers_(w), hops_(hops) {}
 
-    /// Needs interface_place, vrf_place and view.interfaces; fills view.tunnels and the derived
+    /// Needs ifindex_of, vrf_index_of and snapshot.interfaces; fills snapshot.tunnels and the derived
     /// routes to groups, and sets interfaces' ends_tunnels.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
@@ -26,7 +26,7 @@ class tunnels : public owner {
     struct counts {
         uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
     };
-    [[nodiscard]] counts counted(uint16_t place) const noexcept;
+    [[nodiscard]] counts counted(uint16_t ifindex) const noexcept;
 
   private:
     class staged_tunnels;

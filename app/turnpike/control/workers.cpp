@@ -24,7 +24,7 @@ namespace {
 constexpr long nap_ns = 200'000;
 
 int run_worker(void* argument) {
-    auto& s = *static_cast<workers::seat*>(argument);
+    auto& s = *static_cast<workers::worker_slot*>(argument);
     s.worker.run(s.stop);
     // Return the mbufs in this lcore's mempool cache.
     if (rte_mempool_cache* cache = rte_mempool_default_cache(s.pool, rte_lcore_id()))
@@ -45,7 +45,7 @@ result<rte_ring*> make_ring(const char* what, size_t worker) {
 result<rte_ring*> make_learnt_ring(size_t worker) {
     constexpr unsigned most = 4096;
     const std::string name = fmt::format("learnt{}", worker);
-    rte_ring* ring = create_ring_of(name.c_str(), sizeof(datapath::learnt_station), most,
+    rte_ring* ring = create_ring_of(name.c_str(), sizeof(datapath::learnt_fdb_entry), most,
                                     SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     return ring;
@@ -84,9 +84,9 @@ result<std::vector<unsigned>> choose_lcores(const std::vector<unsigned>& named,
 uint32_t max_workers() noexcept { return std::max(rte_lcore_count(), 2U) - 1; }
 
 /// A worker without queues.
-result<void> workers::make_seat(unsigned lcore) {
+result<void> workers::make_slot(unsigned lcore) {
     datapath::worker_parts parts{.lcore = lcore,
-                                 .number = static_cast<uint32_t>(seats_.size()),
+                                 .number = static_cast<uint32_t>(slots_.size()),
                                  .published = &published_,
                                  .dry = &dry_,
                                  .rcu = &rcu_};
@@ -111,27 +111,27 @@ result<void> workers::make_seat(unsigned lcore) {
     std::unique_ptr<rte_ring, free_ring> learnt_ring(*learnt);
     const auto find = tunnel::choose_find(eal::max_simd_bitwidth());
     if (!find) return tl::unexpected<error>(find.error());
-    seats_.push_back(std::make_unique<seat>(parts, std::move(learnt_ring), *find, pool_));
+    slots_.push_back(std::make_unique<worker_slot>(parts, std::move(learnt_ring), *find, pool_));
     at_the_end.done = true;
     return {};
 }
 
-void workers::drop_seats_from(size_t number) noexcept {
-    while (seats_.size() > number) {
-        free_rings(seats_.back()->worker.parts());
-        seats_.pop_back();
+void workers::drop_slots_from(size_t number) noexcept {
+    while (slots_.size() > number) {
+        free_rings(slots_.back()->worker.parts());
+        slots_.pop_back();
     }
 }
 
 void workers::free_ring::operator()(rte_ring* r) const noexcept { rte_ring_free(r); }
 
-workers::~workers() { drop_seats_from(0); }
+workers::~workers() { drop_slots_from(0); }
 
 class workers::staged_workers : public staged {
   public:
-    explicit staged_workers(workers& of) : of_(of), were_(of.seats_.size()) {}
+    explicit staged_workers(workers& of) : of_(of), were_(of.slots_.size()) {}
     ~staged_workers() override {
-        if (!committed_) of_.drop_seats_from(were_);
+        if (!committed_) of_.drop_slots_from(were_);
     }
 
     result<void> choose(change& c) {
@@ -141,37 +141,37 @@ class workers::staged_workers : public staged {
             if (auto good = check_main(*lcores, c.after.file); !good) return good;
         forward_.assign(were_, false);
         for (const unsigned lcore : *lcores) {
-            const auto at = std::find_if(of_.seats_.begin(), of_.seats_.end(), [&](const auto& s) {
+            const auto at = std::find_if(of_.slots_.begin(), of_.slots_.end(), [&](const auto& s) {
                 return s->worker.parts().lcore == lcore;
             });
-            const auto number = static_cast<size_t>(at - of_.seats_.begin());
-            if (at == of_.seats_.end()) {
-                if (auto made = of_.make_seat(lcore); !made) return made;
+            const auto number = static_cast<size_t>(at - of_.slots_.begin());
+            if (at == of_.slots_.end()) {
+                if (auto made = of_.make_slot(lcore); !made) return made;
                 forward_.push_back(false);
             }
             forward_[number] = true;
-            if (of_.running_ && !of_.seats_[number]->launched &&
+            if (of_.running_ && !of_.slots_[number]->launched &&
                 rte_eal_get_lcore_state(lcore) != WAIT)
                 return fail(EBUSY, c.after.file,
                             fmt::format("workers: lcore {} does something else already", lcore));
         }
         for (size_t w = 0; w < forward_.size(); ++w)
             c.workers.push_back(
-                {of_.seats_[w]->worker.parts().lcore, forward_[w],
-                 static_cast<int>(rte_lcore_to_socket_id(of_.seats_[w]->worker.parts().lcore))});
+                {of_.slots_[w]->worker.parts().lcore, forward_[w],
+                 static_cast<int>(rte_lcore_to_socket_id(of_.slots_[w]->worker.parts().lcore))});
         return {};
     }
 
     void commit() noexcept override {
         committed_ = true;
         for (size_t w = 0; w < forward_.size(); ++w) {
-            seat& s = *of_.seats_[w];
+            worker_slot& s = *of_.slots_[w];
             s.forwards = forward_[w];
             if (s.forwards && of_.running_) of_.launch(s);
         }
     }
     void retire() noexcept override {
-        for (const auto& s : of_.seats_)
+        for (const auto& s : of_.slots_)
             if (!s->forwards) end(*s);
     }
 
@@ -179,7 +179,7 @@ class workers::staged_workers : public staged {
     /// A worker on the main lcore runs in turns with control: no other worker may run beside it.
     result<void> check_main(const std::vector<unsigned>& lcores, const std::string& file) const {
         const unsigned main = rte_get_main_lcore();
-        const bool was = of_.seats_[0]->worker.parts().lcore == main, is = lcores[0] == main;
+        const bool was = of_.slots_[0]->worker.parts().lcore == main, is = lcores[0] == main;
         if (was == is) return {};
         return fail(EBUSY, file,
                     fmt::format("workers: lcore {} {} control; only a restart can change that",
@@ -198,13 +198,13 @@ result<std::unique_ptr<staged>> workers::prepare(change& c) {
     return ready;
 }
 
-void workers::launch(seat& s) noexcept {
+void workers::launch(worker_slot& s) noexcept {
     if (s.launched) return;
     s.stop.store(false, std::memory_order_relaxed);
     s.launched = rte_eal_remote_launch(run_worker, &s, s.worker.parts().lcore) == 0;
 }
 
-void workers::end(seat& s) noexcept {
+void workers::end(worker_slot& s) noexcept {
     if (!s.launched) return;
     s.stop.store(true, std::memory_order_relaxed);
     rte_eal_wait_lcore(s.worker.parts().lcore);
@@ -212,9 +212,9 @@ void workers::end(seat& s) noexcept {
 }
 
 void workers::run(const std::function<bool()>& done, const std::function<void()>& between) {
-    if (seats_[0]->worker.parts().lcore == rte_get_main_lcore()) {
+    if (slots_[0]->worker.parts().lcore == rte_get_main_lcore()) {
         // One lcore: control runs between iterations, when the worker holds no reference.
-        datapath::worker& only = seats_[0]->worker;
+        datapath::worker& only = slots_[0]->worker;
         const uint64_t nap = rte_get_tsc_hz() / 1'000'000 * (nap_ns / 1000);
         uint64_t next = 0;
         only.start();
@@ -235,12 +235,12 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
         workers& all;
         ~stopper() {
             all.running_ = false;
-            for (const auto& s : all.seats_) s->stop.store(true, std::memory_order_relaxed);
-            for (const auto& s : all.seats_) end(*s);
+            for (const auto& s : all.slots_) s->stop.store(true, std::memory_order_relaxed);
+            for (const auto& s : all.slots_) end(*s);
         }
     } at_the_end{*this};
     running_ = true;
-    for (const auto& s : seats_)
+    for (const auto& s : slots_)
         if (s->forwards) launch(*s);
     while (!done()) {
         between();
@@ -250,17 +250,17 @@ void workers::run(const std::function<bool()>& done, const std::function<void()>
 }
 
 rte_ring* workers::ring_to(uint16_t port) const noexcept {
-    const datapath::view* v = published_.load(std::memory_order_relaxed);
+    const datapath::snapshot* v = published_.load(std::memory_order_relaxed);
     if (v == nullptr) return nullptr;
     for (size_t w = 0; w < v->queues.size(); ++w)
-        if (v->queues[w].tx[port] >= 0) return seats_[w]->worker.parts().from_control;
+        if (v->queues[w].tx[port] >= 0) return slots_[w]->worker.parts().from_control;
     return nullptr;
 }
 
 void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
-    for (const auto& s : seats_)
+    for (const auto& s : slots_)
         for (rte_ring* ring :
              {s->worker.parts().neighbours_to_control, s->worker.parts().to_control}) {
             const unsigned n = rte_ring_sc_dequeue_burst(
@@ -271,9 +271,9 @@ void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
 
 void workers::empty(const std::function<void(rte_mbuf*)>& punted,
                     const std::function<void(rte_mbuf*)>& unsent) {
-    for (const auto& s : seats_)
+    for (const auto& s : slots_)
         if (s->forwards) s->worker.empty_receive_rings();
-    for (const auto& s : seats_) {
+    for (const auto& s : slots_) {
         const datapath::worker_parts& parts = s->worker.parts();
         void* m = nullptr;
         for (rte_ring* ring : {parts.neighbours_to_control, parts.to_control})
@@ -282,9 +282,9 @@ void workers::empty(const std::function<void(rte_mbuf*)>& punted,
     }
 }
 
-observe::port_totals workers::counted(uint16_t place) const noexcept {
+observe::port_totals workers::counted(uint16_t port_index) const noexcept {
     observe::port_totals sum;
-    for (const auto& s : seats_) sum.add(s->worker.port(place));
+    for (const auto& s : slots_) sum.add(s->worker.port(port_index));
     return sum;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The workers: their rings and lcores; workers start and stop while others forward.
 //
-//   added    created and launched without queues; gets its queues with the view (queues.hpp)
-//   removed  loses its queues with the view and sends its waiting packets; then it ends, and its mempool
+//   added    created and launched without queues; gets its queues with the snapshot (queues.hpp)
+//   removed  loses its queues with the snapshot and sends its waiting packets; then it ends, and its mempool
 //            cache is flushed. Punted packets in its rings are still handled
 //
 // A worker's number is assigned when its lcore first forwards, and indexes counters, rings and RCU
@@ -42,18 +42,18 @@ class workers : public owner {
         void operator()(rte_ring* r) const noexcept;
     };
     /// A worker, running or removed.
-    struct seat {
+    struct worker_slot {
         /// learnt  ring of learnt stations, owned here
-        seat(datapath::worker_parts parts, std::unique_ptr<rte_ring, free_ring> learnt_by_it,
-             const tunnel::finder* find, rte_mempool* p)
+        worker_slot(datapath::worker_parts parts, std::unique_ptr<rte_ring, free_ring> learnt_by_it,
+                    const tunnel::finder* find, rte_mempool* p)
             : learnt(std::move(learnt_by_it)),
-              books(learnt.get()),
+              worker_state(learnt.get()),
               tunnels(find),
               worker(with(parts, *this)),
               pool(p) {}
         std::unique_ptr<rte_ring, free_ring> learnt;
-        datapath::bridge_books books;
-        datapath::tunnel_books tunnels;
+        datapath::bridge_worker_state worker_state;
+        datapath::tunnel_worker_state tunnels;
         datapath::worker worker;
         rte_mempool* const pool;
         bool forwards = false;
@@ -61,15 +61,16 @@ class workers : public owner {
         std::atomic<bool> stop{false};
 
       private:
-        static datapath::worker_parts& with(datapath::worker_parts& parts, seat& s) {
-            parts.bridging = &s.books;
+        static datapath::worker_parts& with(datapath::worker_parts& parts, worker_slot& s) {
+            parts.bridging = &s.worker_state;
             parts.tunnelling = &s.tunnels;
             return parts;
         }
     };
 
     /// pool  mempool whose cache is flushed when an lcore stops forwarding
-    workers(const std::atomic<const datapath::view*>& published, rcu::qsbr& rcu, rte_mempool* pool)
+    workers(const std::atomic<const datapath::snapshot*>& published, rcu::qsbr& rcu,
+            rte_mempool* pool)
         : published_(published), rcu_(rcu), pool_(pool) {}
     ~workers() override;
 
@@ -92,21 +93,23 @@ class workers : public owner {
     void pool_is_dry() noexcept { dry_.fetch_add(1, std::memory_order_relaxed); }
 
     /// By number, with removed workers.
-    [[nodiscard]] const std::vector<std::unique_ptr<seat>>& all() const noexcept { return seats_; }
-    [[nodiscard]] observe::port_totals counted(uint16_t place) const noexcept;
+    [[nodiscard]] const std::vector<std::unique_ptr<worker_slot>>& all() const noexcept {
+        return slots_;
+    }
+    [[nodiscard]] observe::port_totals counted(uint16_t port_index) const noexcept;
 
   private:
     class staged_workers;
 
-    result<void> make_seat(unsigned lcore);
-    void drop_seats_from(size_t number) noexcept;
-    void launch(seat& s) noexcept;
-    static void end(seat& s) noexcept;
+    result<void> make_slot(unsigned lcore);
+    void drop_slots_from(size_t number) noexcept;
+    void launch(worker_slot& s) noexcept;
+    static void end(worker_slot& s) noexcept;
 
-    const std::atomic<const datapath::view*>& published_;
+    const std::atomic<const datapath::snapshot*>& published_;
     rcu::qsbr& rcu_;
     rte_mempool* const pool_;
-    std::vector<std::unique_ptr<seat>> seats_;
+    std::vector<std::unique_ptr<worker_slot>> slots_;
     bool running_ = false;  ///< lcores other than the main one forward
     std::atomic<uint32_t> dry_{0};
 };

@@ -29,11 +29,11 @@ result<void> acl_list::build(std::unique_ptr<Classifier>& to, std::vector<acl::r
                              bool v6, uint64_t max_bytes, rcu::defer_free defer_free) {
     std::vector<acl::rule> rules;
     ids.assign(priority_.size(), no_id);
-    for (size_t place = 0; place < ids_.size(); ++place) {
-        const state::acl_rule& r = says_->rules[place];
+    for (size_t index = 0; index < ids_.size(); ++index) {
+        const state::acl_rule& r = says_->rules[index];
         if (!(v6 ? r.ipv6 : r.ipv4)) continue;
-        ids[ids_[place]] = static_cast<acl::rule_id>(rules.size());
-        rules.push_back(rule_of(r, ids_[place]));
+        ids[ids_[index]] = static_cast<acl::rule_id>(rules.size());
+        rules.push_back(rule_of(r, ids_[index]));
     }
     acl::config c = acl::eal_config("access list '" + says_->name + "'", any_socket);
     c.max_bytes = max_bytes;
@@ -57,10 +57,10 @@ result<std::shared_ptr<acl_list>> acl_list::compile(std::shared_ptr<const state:
     made->actions_[default_id] =
         l.default_permits ? state::acl_action::permit : state::acl_action::deny;
     const uint32_t step = acl::max_priority / (rules + 1);
-    for (uint32_t place = 0; place < rules; ++place) {
+    for (uint32_t index = 0; index < rules; ++index) {
         made->ids_.push_back(made->next_id_);
-        made->actions_[made->next_id_] = l.rules[place].action;
-        made->priority_[made->next_id_++] = (rules - place) * step;
+        made->actions_[made->next_id_] = l.rules[index].action;
+        made->priority_[made->next_id_++] = (rules - index) * step;
     }
     const uint64_t limit = uint64_t{l.memory_mb} << 20;
     auto built = made->build(made->v4_, made->known_as_.v4, false, limit, defer_free);

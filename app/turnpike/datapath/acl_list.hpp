@@ -43,8 +43,8 @@ class acl_list {
 
     [[nodiscard]] const state::acl_list& says() const noexcept { return *says_; }
     /// Id of the rule at an index in the list; behind the last rule: of the default action.
-    [[nodiscard]] uint32_t id_at(size_t place) const noexcept {
-        return place < ids_.size() ? ids_[place] : default_id;
+    [[nodiscard]] uint32_t id_at(size_t index) const noexcept {
+        return index < ids_.size() ? ids_[index] : default_id;
     }
     /// Upper bound of ids, for the lifetime of the list.
     [[nodiscard]] uint32_t id_limit() const noexcept {

@@ -6,7 +6,7 @@
 //   member ---> domain by the frame's VLAN; egress tag by domain
 //   stations: (MAC address, domain) ---> member
 //
-// These tables are immutable, like the view that points to them; only the FDB is updated in place.
+// These tables are immutable, like the snapshot that points to them; only the FDB is updated in place.
 // A worker that sees an unknown source address sends it to control by a ring, and control inserts
 // the FDB entry for all workers. Use of an entry (for ageing) is a bit in a per-worker map.
 #pragma once
@@ -36,13 +36,13 @@ namespace turnpike::datapath {
 inline constexpr uint32_t domains_of_bridge = 4096;
 inline constexpr uint32_t max_domains = 65536;
 inline constexpr uint32_t vlan_bridges_max = max_domains / domains_of_bridge - 1;
-inline constexpr uint32_t max_stations = 1u << 20;
+inline constexpr uint32_t max_fdb_entries = 1u << 20;
 
 /// FDB key: MAC address in the low 48 bits, first byte lowest, and domain in the high 16.
-using station_key = uint64_t;
+using fdb_key = uint64_t;
 
 /// mac  eight bytes must be readable there
-inline station_key station_key_of(const uint8_t* mac, uint16_t domain) noexcept {
+inline fdb_key fdb_key_of(const uint8_t* mac, uint16_t domain) noexcept {
     static_assert(std::endian::native == std::endian::little);
     uint64_t bytes;
     std::memcpy(&bytes, mac, sizeof bytes);
@@ -50,32 +50,32 @@ inline station_key station_key_of(const uint8_t* mac, uint16_t domain) noexcept 
 }
 /// FDB keys of a frame's destination and source. Reads the frame's first 14 bytes and no more:
 /// behind a tunnel's headers the next bytes are in another cache line.
-inline void station_keys_of(const uint8_t* frame, uint16_t domain, station_key& to,
-                            station_key& from) noexcept {
+inline void fdb_keys_of(const uint8_t* frame, uint16_t domain, fdb_key& to,
+                        fdb_key& from) noexcept {
     const __m128 first = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(frame)));
     const __m128i addresses =
         _mm_castps_si128(_mm_loadh_pi(first, reinterpret_cast<const __m64*>(frame + 6)));
     const __m128i keys = _mm_insert_epi16(_mm_insert_epi16(addresses, domain, 3), domain, 7);
-    to = static_cast<station_key>(_mm_cvtsi128_si64(keys));
-    from = static_cast<station_key>(_mm_extract_epi64(keys, 1));
+    to = static_cast<fdb_key>(_mm_cvtsi128_si64(keys));
+    from = static_cast<fdb_key>(_mm_extract_epi64(keys, 1));
 }
-inline station_key station_key_of(const mac_address& mac, uint16_t domain) noexcept {
+inline fdb_key fdb_key_of(const mac_address& mac, uint16_t domain) noexcept {
     uint8_t bytes[8] = {};
     std::memcpy(bytes, mac.bytes, sizeof mac.bytes);
-    return station_key_of(bytes, domain);
+    return fdb_key_of(bytes, domain);
 }
 
-/// FDB entry: | number 20 | held 1 | fixed 1 | place 10 |
-class station {
+/// FDB entry: | number 20 | held 1 | fixed 1 | ifindex 10 |
+class fdb_entry {
   public:
-    constexpr station() = default;
-    constexpr explicit station(uint32_t value) : value_(value) {}
-    constexpr station(uint32_t number, uint16_t place, bool fixed, bool held)
-        : value_(number << 12 | uint32_t{held} << 11 | uint32_t{fixed} << 10 | place) {}
+    constexpr fdb_entry() = default;
+    constexpr explicit fdb_entry(uint32_t value) : value_(value) {}
+    constexpr fdb_entry(uint32_t number, uint16_t ifindex, bool fixed, bool held)
+        : value_(number << 12 | uint32_t{held} << 11 | uint32_t{fixed} << 10 | ifindex) {}
 
     [[nodiscard]] constexpr uint32_t value() const noexcept { return value_; }
     /// Interface that the station is behind; a routed interface: our own address. 0: no entry.
-    [[nodiscard]] constexpr uint16_t place() const noexcept { return value_ & 0x3ff; }
+    [[nodiscard]] constexpr uint16_t ifindex() const noexcept { return value_ & 0x3ff; }
     /// Static entry from the configuration: does not move.
     [[nodiscard]] constexpr bool fixed() const noexcept { return (value_ >> 10 & 1) != 0; }
     /// Dampened after too many moves: frames from this source on other interfaces are dropped.
@@ -88,7 +88,7 @@ class station {
 };
 static_assert(max_interfaces == 1024);
 
-using station_table = hash::table<station_key, uint32_t>;
+using fdb_table = hash::table<fdb_key, uint32_t>;
 
 /// Key of a neighbour binding: IP address and domain.
 struct address_key {
@@ -111,7 +111,7 @@ class bound_address {
     constexpr explicit bound_address(uint64_t value) : value_(value) {}
     /// flags  packet::nd_flag_* of the neighbour advertisement
     bound_address(const mac_address& mac, uint32_t flags)
-        : value_(station_key_of(mac, 0) | uint64_t{1} << 63 |
+        : value_(fdb_key_of(mac, 0) | uint64_t{1} << 63 |
                  uint64_t{(flags & packet::nd_flag_router) != 0} << 62 |
                  uint64_t{(flags & packet::nd_flag_override) != 0} << 61) {}
     [[nodiscard]] constexpr uint64_t value() const noexcept { return value_; }
@@ -209,18 +209,18 @@ struct bridge_tables {
     std::vector<bridge_domain> domains{};
     std::vector<uint16_t> flooded{};       ///< interface indices
     std::vector<bridge_policy> bridges{};  ///< index 0 is unused
-    const station_table* stations = nullptr;
+    const fdb_table* fdb_entries = nullptr;
     /// Incremented when an entry moves or is removed, and every second: invalidates the workers'
     /// source caches.
-    const std::atomic<uint32_t>* station_changes = nullptr;
+    const std::atomic<uint32_t>* fdb_changes = nullptr;
     bool any_locked = false;
     /// neighbour bindings; null: no member has neigh_suppress
     const address_table* addresses = nullptr;
     /// Whether an FDB entry of this domain may point to this interface.
-    [[nodiscard]] bool is_member(uint16_t domain, uint16_t place) const noexcept {
+    [[nodiscard]] bool is_member(uint16_t domain, uint16_t ifindex) const noexcept {
         if (domain >= domains.size() || domains[domain].bridge == 0) return false;
-        if (exits[place].is == bridge_exit::local) return domains[domain].routing == place;
-        const bridge_member& m = members[place];
+        if (exits[ifindex].is == bridge_exit::local) return domains[domain].routing == ifindex;
+        const bridge_member& m = members[ifindex];
         return m.bridge == domains[domain].bridge &&
                (m.tag_out == nullptr ||
                 m.tag_out[domain - m.first_domain] != bridge_member::not_here);
@@ -233,9 +233,9 @@ struct bridge_tables {
 
 /// Message from a worker to control: a source address without an FDB entry, or one on another
 /// interface.
-struct learnt_station {
-    station_key key = 0;
-    uint64_t place = 0;
+struct learnt_fdb_entry {
+    fdb_key key = 0;
+    uint64_t ifindex = 0;
 };
 
 /// Threads  written by one worker, read by anyone.
@@ -245,10 +245,10 @@ struct domain_counters {
 
 /// Per-worker bridge state.
 /// Threads  the worker's, except where noted.
-class bridge_books {
+class bridge_worker_state {
   public:
     /// learnt  ring of learnt_station to control
-    explicit bridge_books(rte_ring* learnt);
+    explicit bridge_worker_state(rte_ring* learnt);
 
     /// Mark an FDB entry active.
     void seen(uint32_t number) noexcept {
@@ -262,8 +262,8 @@ class bridge_books {
     /// collision. Sources of one slot evict each other, at the cost of further lookups.
     class source {
       public:
-        source(station_key key, uint16_t place, uint32_t changes) noexcept
-            : key_(key), seen_(uint64_t{changes} << 16 | place) {}
+        source(fdb_key key, uint16_t ifindex, uint32_t changes) noexcept
+            : key_(key), seen_(uint64_t{changes} << 16 | ifindex) {}
         [[nodiscard]] size_t slot() const noexcept {
             return _mm_crc32_u64(0, key_) & (found_slots - 1);
         }
@@ -273,8 +273,8 @@ class bridge_books {
         }
 
       private:
-        station_key key_;
-        uint64_t seen_;  ///< | changes 32 | place 16 |; 0 in an empty slot (place 0 is unused)
+        fdb_key key_;
+        uint64_t seen_;  ///< | changes 32 | ifindex 16 |; 0 in an empty slot (ifindex 0 is unused)
     };
     [[nodiscard]] bool was_found(const source& s) const noexcept { return not_found(s) == 0; }
     /// 0: the source is in the cache.
@@ -291,10 +291,10 @@ class bridge_books {
         return true;
     }
     /// Send a source address to control, at most once per period.
-    void learn(station_key key, uint16_t place, uint64_t now) noexcept;
+    void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
     /// Storm control: whether one more packet of this class from this member may be flooded.
-    bool take(uint16_t place, flood_kind kind, const storm_limit& limit, uint64_t now) noexcept {
-        uint64_t& until = storm_[place * flood_kinds + static_cast<size_t>(kind)];
+    bool take(uint16_t ifindex, flood_kind kind, const storm_limit& limit, uint64_t now) noexcept {
+        uint64_t& until = storm_[ifindex * flood_kinds + static_cast<size_t>(kind)];
         // The bucket is full at `until - max_cycles` and empty at `until`.
         const uint64_t from = until > now ? until : now;
         if (from - now > limit.max_cycles) return false;
@@ -310,12 +310,12 @@ class bridge_books {
     [[nodiscard]] const domain_counters& domain(uint16_t d) const noexcept { return domains_[d]; }
     [[nodiscard]] uint64_t not_told() const noexcept { return not_told_.read(); }
 
-    static constexpr size_t map_words = max_stations / 64;
+    static constexpr size_t map_words = max_fdb_entries / 64;
 
   private:
-    static constexpr size_t told_places = 1024, found_slots = 32768;
+    static constexpr size_t told_ifindexes = 1024, found_slots = 32768;
     struct told {
-        station_key key = 0;
+        fdb_key key = 0;
         uint64_t place_until = 0;  ///< interface, and the period in which it was sent
     };
     template <class T>

@@ -91,7 +91,7 @@ struct burst {
     std::array<rte_mbuf*, burst_max> packet;
     /// Length of the frame as received, where it is in one segment; 0: several segments.
     alignas(16) std::array<uint32_t, burst_max> single_segment_bytes;
-    std::array<uint16_t, burst_max> in;      ///< ingress interface: index into view::interfaces
+    std::array<uint16_t, burst_max> in;      ///< ingress interface: index into snapshot::interfaces
     std::array<uint16_t, burst_max> tag;     ///< of `tagged`: TCI (PCP, DEI, VID)
     std::array<uint16_t, burst_max> domain;  ///< broadcast domain; valid behind stage bridge
     std::array<uint32_t, burst_max> hop;     ///< index of the next hop; valid behind stage lookup

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stages' context beside the burst: the view of this iteration, and the worker's queues and state.
+// The stages' context beside the burst: the snapshot of this iteration, and the worker's queues and state.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 #include "counters/port_counters.hpp"
 #include "datapath/bridge.hpp"
 #include "datapath/burst.hpp"
+#include "datapath/snapshot.hpp"
 #include "datapath/tunnel.hpp"
-#include "datapath/view.hpp"
 #include "rxtx/tx_queue.hpp"
 
 struct rte_ring;
@@ -25,7 +25,7 @@ extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
 
 /// Threads  one worker's.
 struct context {
-    const datapath::view* view = nullptr;
+    const datapath::snapshot* snapshot = nullptr;
     uint32_t worker = 0;  ///< worker number: index of ACLs' per-worker counters
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
@@ -34,9 +34,9 @@ struct context {
     /// them.
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
     std::array<counters::port_counters, max_ports> counters;
-    bridge_books* bridging = nullptr;    ///< per-worker bridge state
-    uint64_t redirected = 0;             ///< TSC of the last packet punted as redirect
-    tunnel_books* tunnelling = nullptr;  ///< per-worker tunnel state
+    bridge_worker_state* bridging = nullptr;    ///< per-worker bridge state
+    uint64_t redirected = 0;                    ///< TSC of the last packet punted as redirect
+    tunnel_worker_state* tunnelling = nullptr;  ///< per-worker tunnel state
     /// Bursts for copies and fragments; each walks the graph while the burst that it was made from
     /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
     /// at most four nest. The masks of unused bursts are 0.

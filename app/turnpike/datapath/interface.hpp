@@ -3,7 +3,7 @@
 // mode, addresses, VRF and ACLs belong to the interface.
 //
 // One cache line: the packets of a burst mostly share the interface, and the first stages read
-// nothing else. Control fills it before it publishes the view; it never changes after that.
+// nothing else. Control fills it before it publishes the snapshot; it never changes after that.
 #pragma once
 
 #include <algorithm>
@@ -64,13 +64,13 @@ struct alignas(64) interface {
     bool router_alert : 1 = false;   ///< packets with Router Alert go to the kernel
     /// Routed, no ingress ACL: packets may be in VXLAN tunnels that end here (stage vxlan_fast).
     bool ends_tunnels : 1 = false;
-    /// index into view::port: packets leave by it and count there; or tunnel_port
+    /// index into snapshot::port: packets leave by it and count there; or tunnel_port
     uint16_t port = 0;
-    uint16_t place = 0;   ///< own index into view::interfaces
-    uint16_t vlan = 0;    ///< VLAN ID on its port; 0: untagged
-    uint16_t bridge = 0;  ///< routed: bridge whose routing interface (IRB) it is; 0: none
-    uint16_t peer = 0;    ///< patched: the other interface of the cross-connect
-    uint16_t mtu = 0;     ///< in bytes of layer 3
+    uint16_t ifindex = 0;  ///< own index into snapshot::interfaces
+    uint16_t vlan = 0;     ///< VLAN ID on its port; 0: untagged
+    uint16_t bridge = 0;   ///< routed: bridge whose routing interface (IRB) it is; 0: none
+    uint16_t peer = 0;     ///< patched: the other interface of the cross-connect
+    uint16_t mtu = 0;      ///< in bytes of layer 3
     mac_address mac{};
     const interface_addresses* addresses = nullptr;  ///< routed
     const bound_acl* acl_in = nullptr;               ///< ingress ACL; null: none
@@ -84,7 +84,7 @@ struct alignas(64) interface {
         return more_macs && std::find(addresses->macs.begin(), addresses->macs.end(), to) !=
                                 addresses->macs.end();
     }
-    [[nodiscard]] egress out() const noexcept { return {.port = port, .interface = place}; }
+    [[nodiscard]] egress out() const noexcept { return {.port = port, .interface = ifindex}; }
 };
 static_assert(sizeof(interface) == 64);
 

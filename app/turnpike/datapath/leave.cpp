@@ -5,7 +5,7 @@
 
 namespace turnpike::datapath {
 
-stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
+stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept {
     if (!v.bridge_routing) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     packet_mask bridged = 0;
     for_each(packets, [&](uint32_t i) {
@@ -24,7 +24,7 @@ stage_mask leave(const view& v, burst& b, packet_mask packets) noexcept {
            move(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
 }
 
-stage_mask send_by(const view& v, burst& b, packet_mask packets) noexcept {
+stage_mask send_by(const snapshot& v, burst& b, packet_mask packets) noexcept {
     if (v.puts_tags) return move(b, packets, stage::vlan_push);
     if (v.tunnels == nullptr) [[likely]]
         return move(b, packets, stage::tx);

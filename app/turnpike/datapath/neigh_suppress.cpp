@@ -23,11 +23,11 @@ struct address_talk {
 };
 
 address_talk read_arp(const uint8_t* frame, const uint8_t* l3, uint16_t domain) noexcept {
-    const auto& arp = packet::view<packet::arp_message>(l3);
+    const auto& arp = packet::header_at<packet::arp_message>(l3);
     const uint32_t sender = arp.sender_ip, target = arp.target_ip;
     address_talk is;
     if (sender == 0) return is;
-    is.says = arp.sender_mac == packet::view<packet::ethernet_header>(frame).source;
+    is.says = arp.sender_mac == packet::header_at<packet::ethernet_header>(frame).source;
     is.said = address_key_of(sender, domain);
     is.asks = arp.operation == packet::arp_request && sender != target;
     is.asked = address_key_of(target, domain);
@@ -35,8 +35,8 @@ address_talk read_arp(const uint8_t* frame, const uint8_t* l3, uint16_t domain) 
 }
 
 address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
-    const auto& ip = packet::view<packet::ipv6_header>(l3);
-    const auto& nd = packet::view<packet::nd_message>(l3 + sizeof ip);
+    const auto& ip = packet::header_at<packet::ipv6_header>(l3);
+    const auto& nd = packet::header_at<packet::nd_message>(l3 + sizeof ip);
     address_talk is;
     if (ip.next_header != packet::protocol_icmpv6 || ip.hop_limit != 255) return is;
     is.says = nd.icmp.type == packet::icmp6_neighbour_advertisement;
@@ -49,14 +49,16 @@ address_talk read_nd(const uint8_t* l3, uint16_t domain) noexcept {
 
 class binding_listener {
   public:
-    binding_listener(context& c, const burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    binding_listener(context& c, const burst& b) noexcept
+        : c_(c), b_(b), t_(*c.snapshot->bridges) {}
 
     /// Answers  whether packet i is not flooded to members with neigh_suppress
     bool hear(uint32_t i, bool flooded) noexcept {
         const address_talk talk = read(i);
         if (!talk.says && !talk.asks) return false;
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
-        const bound_address who(packet::view<packet::ethernet_header>(frame).source, talk.flags);
+        const bound_address who(packet::header_at<packet::ethernet_header>(frame).source,
+                                talk.flags);
         const bool news = talk.says && find(talk.said).value() != who.value();
         const bool spared = talk.asks && flooded && (*frame & 1) != 0 &&
                             t_.exits[b_.in[i]].is == bridge_exit::member && is_known(talk.asked, i);
@@ -90,12 +92,12 @@ class binding_listener {
         answered_ = false;
         const bound_address has = find(asked);
         if (!has) return false;
-        const station_key key = has.mac() | uint64_t{b_.domain[i]} << 48;
+        const fdb_key key = has.mac() | uint64_t{b_.domain[i]} << 48;
         uint32_t value;
-        static_cast<void>(t_.stations->lookup({&key, 1}, {&value, 1}));
-        const uint16_t place = station(value).place();
-        answered_ = t_.members[place].neigh_suppress;
-        return place != 0;
+        static_cast<void>(t_.fdb_entries->lookup({&key, 1}, {&value, 1}));
+        const uint16_t ifindex = fdb_entry(value).ifindex();
+        answered_ = t_.members[ifindex].neigh_suppress;
+        return ifindex != 0;
     }
     /// Send a copy to control. False: rate limit, or no buffer.
     bool tell(uint32_t i) noexcept {

@@ -49,8 +49,8 @@ enum class nexthop_kind : uint8_t { drop, local, group, glean, adjacency };
 
 /// Egress port and interface.
 struct egress {
-    uint16_t port = 0;       ///< index into view::port
-    uint16_t interface = 0;  ///< index into view::interfaces
+    uint16_t port = 0;       ///< index into snapshot::port
+    uint16_t interface = 0;  ///< index into snapshot::interfaces
     bool operator==(const egress&) const = default;
 };
 

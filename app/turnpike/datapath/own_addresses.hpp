@@ -19,29 +19,29 @@ class own_addresses {
   public:
     void add(uint32_t v4) {
         v4_.insert(std::lower_bound(v4_.begin(), v4_.end(), v4), v4);
-        filter_[place_of(v4)] = 1;
+        filter_[ifindex_of(v4)] = 1;
     }
     void add(const ipv6_address& v6) {
         v6_.insert(std::lower_bound(v6_.begin(), v6_.end(), v6), v6);
-        filter_[place_of(v6)] = 1;
+        filter_[ifindex_of(v6)] = 1;
     }
     [[nodiscard]] bool has(uint32_t v4) const noexcept {
         return may_have(v4) != 0 && std::binary_search(v4_.begin(), v4_.end(), v4);
     }
     [[nodiscard]] bool has(const ipv6_address& v6) const noexcept {
-        return filter_[place_of(v6)] != 0 && std::binary_search(v6_.begin(), v6_.end(), v6);
+        return filter_[ifindex_of(v6)] != 0 && std::binary_search(v6_.begin(), v6_.end(), v6);
     }
     /// 0: certainly not in the set.
-    [[nodiscard]] uint8_t may_have(uint32_t v4) const noexcept { return filter_[place_of(v4)]; }
+    [[nodiscard]] uint8_t may_have(uint32_t v4) const noexcept { return filter_[ifindex_of(v4)]; }
 
   private:
     static constexpr unsigned log_places = 11;  // 2 KB: a byte each, tested without a shift
 
     /// Fibonacci hashing: the high bits of a product with 2^32 / phi, 2^64 / phi.
-    static uint32_t place_of(uint32_t v4) noexcept {
+    static uint32_t ifindex_of(uint32_t v4) noexcept {
         return v4 * 0x9e37'79b1U >> (32 - log_places);
     }
-    static uint64_t place_of(const ipv6_address& v6) noexcept {
+    static uint64_t ifindex_of(const ipv6_address& v6) noexcept {
         uint64_t host;  // byte order does not matter
         std::memcpy(&host, v6.bytes + 8, sizeof host);
         return host * 0x9e37'79b9'7f4a'7c15ULL >> (64 - log_places);

@@ -5,15 +5,16 @@
 #pragma once
 
 #include "datapath/nexthop_group.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 
 namespace turnpike::datapath {
 
 /// hop  next hop of the source address
-[[nodiscard]] inline bool leads_back(const view& v, uint32_t hop, const interface& in) noexcept {
+[[nodiscard]] inline bool leads_back(const snapshot& v, uint32_t hop,
+                                     const interface& in) noexcept {
     const next_hop& by = v.hops[hop];
     const auto is_way = [&](nexthop_kind kind, const next_hop& h) {
-        return kind >= nexthop_kind::glean && (!in.urpf_strict || h.out.interface == in.place);
+        return kind >= nexthop_kind::glean && (!in.urpf_strict || h.out.interface == in.ifindex);
     };
     const nexthop_kind kind = by.kind.load(std::memory_order_acquire);
     if (kind == nexthop_kind::group) {

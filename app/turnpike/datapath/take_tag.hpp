@@ -27,10 +27,10 @@ inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
     if (m->data_len < tagged_bytes) [[unlikely]]
         if (!pull_up(m, m->pkt_len < tagged_bytes ? m->pkt_len : tagged_bytes)) return {};
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
-    if (packet::view<packet::ethernet_header>(frame).type != type) return {};
+    if (packet::header_at<packet::ethernet_header>(frame).type != type) return {};
     if (m->data_len < tagged_bytes) return {found_tag::by_device, packet::reserved_vlan_id};
     return {found_tag::in_frame,
-            packet::view<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
+            packet::header_at<packet::vlan_tag>(frame + sizeof(packet::ethernet_header)).tci};
 }
 
 /// Move a frame's two MAC addresses; regions may overlap, so both are read before the first write.

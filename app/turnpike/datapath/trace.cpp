@@ -79,7 +79,7 @@ stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
 stage_mask would_send(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
-        const port_state* to = c.view->port[b.out[i].port].state;
+        const port_state* to = c.snapshot->port[b.out[i].port].state;
         if (to == nullptr || !to->link_up.load(std::memory_order_relaxed))
             return drop_packet(b, i, packet::drop_reason::port_down, drops);
         rte_pktmbuf_free(b.packet[i]);
@@ -157,14 +157,14 @@ std::optional<ip_ends> ip_ends_of(std::span<const uint8_t> frame) noexcept {
         const auto type = load_be<uint16_t>(&frame[at - sizeof(uint16_t)]);
         const auto ip = frame.subspan(at);
         if (type == packet::ether_type_ipv4 && ip.size() >= sizeof(packet::ipv4_header)) {
-            const auto& h = packet::view<packet::ipv4_header>(ip.data());
+            const auto& h = packet::header_at<packet::ipv4_header>(ip.data());
             return ip_ends{.source = ip_address::from_v4(h.source),
                            .destination = ip_address::from_v4(h.destination),
                            .protocol = h.protocol,
                            .rest = ip.subspan(std::min<size_t>(h.header_bytes(), ip.size()))};
         }
         if (type == packet::ether_type_ipv6 && ip.size() >= sizeof(packet::ipv6_header)) {
-            const auto& h = packet::view<packet::ipv6_header>(ip.data());
+            const auto& h = packet::header_at<packet::ipv6_header>(ip.data());
             return ip_ends{.source = ip_address::from_v6(h.source),
                            .destination = ip_address::from_v6(h.destination),
                            .protocol = h.next_header,

@@ -3,7 +3,7 @@
 // trace is requested, packets walk one at a time through traced_table, the same stages with recording;
 // otherwise a trace costs one comparison per burst.
 //
-//   control: trace_book --> worker::trace_in() --> traced_table --> packet_trace --> control, by the book
+//   control: trace_buffer --> worker::trace_in() --> traced_table --> packet_trace --> control, by the book
 //   control: a synthetic frame --> explain() --> explained_table --> packet_trace
 #pragma once
 
@@ -85,9 +85,9 @@ struct ip_ends {
 
 /// The traces of one worker.
 /// Threads  the worker writes, control reads.
-class trace_book {
+class trace_buffer {
   public:
-    explicit trace_book(const trace_wish& wish) : wish_(wish), pages_(wish.packets + 1) {}
+    explicit trace_buffer(const trace_wish& wish) : wish_(wish), pages_(wish.packets + 1) {}
 
     // For the worker.
     [[nodiscard]] bool wants(uint16_t port) const noexcept {

@@ -3,7 +3,7 @@
 
 namespace turnpike::datapath {
 
-tunnel_books::tunnel_books(const tunnel::finder* find)
+tunnel_worker_state::tunnel_worker_state(const tunnel::finder* find)
     : from4(find),
       from6(find),
       counters_(std::make_unique<tunnel_counters[]>(max_interfaces)),

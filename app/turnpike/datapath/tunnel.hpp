@@ -7,7 +7,7 @@
 //
 // A multicast group of VTEPs is one more remote endpoint, and one more local address.
 //
-// These tables are immutable, like the view that points to them (doc/design/0019-vxlan.md).
+// These tables are immutable, like the snapshot that points to them (doc/design/0019-vxlan.md).
 #pragma once
 
 #include <algorithm>
@@ -73,8 +73,8 @@ struct tunnel_tables {
     std::vector<uint16_t> ports{};  ///< UDP ports of all local VTEPs; not empty
     /// Known (local end, VNI) pairs, by index into ends4 or ends6; sorted.
     std::vector<uint64_t> networks4{}, networks6{};
-    std::vector<tunnel_end> by_place{};  ///< [max_interfaces]
-    uint64_t generation = 0;             ///< differs between any two versions of these tables
+    std::vector<tunnel_end> by_ifindex{};  ///< [max_interfaces]
+    uint64_t generation = 0;               ///< differs between any two versions of these tables
 
     static constexpr uint16_t no_end = 0xffff;
     [[nodiscard]] uint16_t end_of(uint32_t address, uint8_t vrf, uint16_t port) const noexcept {
@@ -94,9 +94,9 @@ struct tunnel_tables {
             p.is(packet::flag_fragment) || !has_port(p.destination_port))
             return false;
         const uint16_t at =
-            p.is_ipv4() ? end_of(uint32_t{packet::view<packet::ipv4_header>(l3).destination}, vrf,
-                                 p.destination_port)
-                        : end_of(packet::view<packet::ipv6_header>(l3).destination, vrf,
+            p.is_ipv4() ? end_of(uint32_t{packet::header_at<packet::ipv4_header>(l3).destination},
+                                 vrf, p.destination_port)
+                        : end_of(packet::header_at<packet::ipv6_header>(l3).destination, vrf,
                                  p.destination_port);
         return at != no_end;
     }
@@ -121,9 +121,9 @@ struct tunnel_counters {
 
 /// Per-worker tunnel state.
 /// Threads  the worker's; counters are read by any thread.
-class tunnel_books {
+class tunnel_worker_state {
   public:
-    explicit tunnel_books(const tunnel::finder* find);
+    explicit tunnel_worker_state(const tunnel::finder* find);
 
     /// Empty the caches if they are of other tables.
     void know(const tunnel_tables& t) noexcept {
@@ -137,9 +137,9 @@ class tunnel_books {
 
     /// [max_interfaces] scratch for stage vxlan_output: the first packet of the burst to that endpoint.
     [[nodiscard]] uint8_t* first_seen() noexcept { return first_seen_.get(); }
-    [[nodiscard]] tunnel_counters& of(uint16_t place) noexcept { return counters_[place]; }
-    [[nodiscard]] const tunnel_counters& of(uint16_t place) const noexcept {
-        return counters_[place];
+    [[nodiscard]] tunnel_counters& of(uint16_t ifindex) noexcept { return counters_[ifindex]; }
+    [[nodiscard]] const tunnel_counters& of(uint16_t ifindex) const noexcept {
+        return counters_[ifindex];
     }
 
     tunnel::endpoint_cache<tunnel::endpoint4> from4;

@@ -39,10 +39,10 @@ void worker::start() noexcept {
     adopt(parts_.published->load(std::memory_order_acquire));
 }
 
-/// Switch to a new view. A worker that takes over one of our queues must not overtake our packets:
+/// Switch to a new snapshot. A worker that takes over one of our queues must not overtake our packets:
 /// send control's packets by the old queues, and flush.
-void worker::adopt(const view* now) noexcept {
-    if (context_.view != nullptr)
+void worker::adopt(const snapshot* now) noexcept {
+    if (context_.snapshot != nullptr)
         while (take_from_control() != 0) {
         }
     flush();
@@ -66,7 +66,7 @@ void worker::adopt(const view* now) noexcept {
         called_ = here && now->port[p].needs_periodic_tx ? called_ | one : called_ & ~one;
     }
     call_at_ = called_ == 0 ? UINT64_MAX : 0;
-    context_.view = now;
+    context_.snapshot = now;
 }
 
 /// Free sent mbufs that drivers still hold: they can be the whole pool, and then no packet is
@@ -78,12 +78,12 @@ void worker::give_back_sent() noexcept {
 /// Drivers send LACP PDUs every second, whether or not the worker has packets.
 void worker::flush_drivers() noexcept {
     for_each(called_, [&](uint32_t p) { context_.tx[p].call(); });
-    call_at_ = last_ + context_.view->call_cycles;
+    call_at_ = last_ + context_.snapshot->call_cycles;
 }
 
 void worker::poll() noexcept {
-    if (const view* now = parts_.published->load(std::memory_order_acquire); now != context_.view)
-        [[unlikely]]
+    if (const snapshot* now = parts_.published->load(std::memory_order_acquire);
+        now != context_.snapshot) [[unlikely]]
         adopt(now);
     if (const uint32_t dry = parts_.dry->load(std::memory_order_relaxed); dry != dry_seen_)
         [[unlikely]] {
@@ -97,7 +97,7 @@ void worker::poll() noexcept {
     for (const rx_queue& from : queues_->rx) received += take_burst(from);
     const uint32_t from_control = take_from_control();
     // An idle iteration has nothing to coalesce with: flush at once.
-    const uint64_t drain = received + from_control == 0 ? 0 : context_.view->drain_cycles;
+    const uint64_t drain = received + from_control == 0 ? 0 : context_.snapshot->drain_cycles;
     for_each(ports_, [&](uint32_t p) { context_.tx[p].drain(last_, drain); });
     parts_.rcu->quiescent(parts_.number);
     const uint64_t now = counters::tsc();
@@ -105,7 +105,7 @@ void worker::poll() noexcept {
     last_ = now;
     if (received + from_control != 0)
         nap_us_ = 0;
-    else if (context_.view->sleep_us != 0)
+    else if (context_.snapshot->sleep_us != 0)
         nap();
 }
 
@@ -113,7 +113,7 @@ void worker::poll() noexcept {
 /// sleep (as Open vSwitch's pmd-sleep-max). The worker is offline in lib/rcu meanwhile, so control
 /// does not wait for it.
 void worker::nap() noexcept {
-    nap_us_ = std::min(nap_us_ + 1, context_.view->sleep_us);
+    nap_us_ = std::min(nap_us_ + 1, context_.snapshot->sleep_us);
     const timespec how_long{0, long{nap_us_} * 1000};
     pause();
     nanosleep(&how_long, nullptr);
@@ -127,14 +127,14 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     burst& b = burst_;
     context_.sampled = meter_.sample_next();
     counters::stage_clock clock(meter_, context_.sampled);
-    const uint32_t received = rte_eth_rx_burst(context_.view->port[from.port].ethdev_id,
+    const uint32_t received = rte_eth_rx_burst(context_.snapshot->port[from.port].ethdev_id,
                                                from.queue_id, b.packet.data(), burst_max);
     if (received == 0) return 0;
     b.begin(received, from.port);
     meter_.burst(received);
-    if (trace_book* book = trace_.load(std::memory_order_acquire);
-        book != nullptr && book->wants(from.port)) [[unlikely]] {
-        take_traced(*book, from);
+    if (trace_buffer* buffer = trace_.load(std::memory_order_acquire);
+        buffer != nullptr && buffer->wants(from.port)) [[unlikely]] {
+        take_traced(*buffer, from);
         return received;
     }
     walk(stage_table, context_, b, move(b, all_of(received), stage::rx),
@@ -145,20 +145,20 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
 }
 
 /// Run the burst one packet at a time, so that every recorded step belongs to the traced packet.
-void worker::take_traced(trace_book& book, const rx_queue& from) noexcept {
+void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     const uint32_t received = b.count;
     context_.sampled = false;
     context_.table = traced_table.data();
     for (uint32_t i = 0; i < received; ++i) {
-        packet_trace& trace = book.next();
+        packet_trace& trace = buffer.next();
         trace.begin(context_.now, from, packets[i]);
         context_.traced = &trace;
         b.begin(1, from.port);
         b.packet[0] = packets[i];
         walk(context_.table, context_, b, move(b, 1, stage::rx), [](size_t, packet_mask) {});
-        book.end();
+        buffer.end();
     }
     context_.traced = nullptr;
     context_.table = all_stages;
@@ -195,7 +195,7 @@ void worker::send_by_ports(uint32_t taken) noexcept {
 }
 
 void worker::send_own(burst& b) noexcept {
-    const view& v = *context_.view;
+    const snapshot& v = *context_.snapshot;
     packet_mask bridged = 0, gone = 0;
     for (uint32_t i = 0; i < b.count; ++i) {
         b.out[i] = punted_of(b.packet[i]).out;
@@ -230,7 +230,7 @@ void worker::send_own(burst& b) noexcept {
     packet_mask drops = 0;
     for_each(gone, [&](uint32_t i) { drop_packet(b, i, drop_reason::interface_gone, drops); });
     if (bridged != 0 && v.out_lists) {
-        const packet_mask denied = judge_out(v, b, bridged, context_.worker);
+        const packet_mask denied = classify_out(v, b, bridged, context_.worker);
         bridged &= ~denied;
         drops |= denied;
     }
@@ -243,7 +243,7 @@ void worker::empty_receive_rings() noexcept {
     constexpr uint32_t most = 65536;  // at least one full ring; bounds the loop under load
     std::array<rte_mbuf*, burst_max> packets;
     if (queues_ == nullptr) return;  // never started
-    const view& v = *parts_.published->load(std::memory_order_acquire);
+    const snapshot& v = *parts_.published->load(std::memory_order_acquire);
     for (const rx_queue& from : queues_->rx)
         for (uint32_t taken = 0; taken < most;) {
             const uint16_t n = rte_eth_rx_burst(v.port[from.port].ethdev_id, from.queue_id,

@@ -19,14 +19,14 @@ namespace turnpike::datapath {
 /// The parts of a worker, constant for its lifetime.
 struct worker_parts {
     unsigned lcore = 0;
-    /// Worker number: reader index of rcu, index into view::queues and into ACLs' counters.
+    /// Worker number: reader index of rcu, index into snapshot::queues and into ACLs' counters.
     uint32_t number = 0;
     /// Packets to send, from control; mbuf->port is the index of the port.
     rte_ring* from_control = nullptr;
     rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
-    bridge_books* bridging = nullptr;
-    tunnel_books* tunnelling = nullptr;
-    const std::atomic<const view*>* published = nullptr;
+    bridge_worker_state* bridging = nullptr;
+    tunnel_worker_state* tunnelling = nullptr;
+    const std::atomic<const snapshot*>* published = nullptr;
     const std::atomic<uint32_t>* dry = nullptr;  ///< incremented when the mbuf pool is exhausted
     rcu::qsbr* rcu = nullptr;
 };
@@ -53,20 +53,22 @@ class worker {
     void empty_receive_rings() noexcept;
 
     /// For control on the worker's own lcore, between iterations: release every reference to the
-    /// view.
+    /// snapshot.
     void pause() noexcept {
         if (!running_) return;
         flush();
         parts_.rcu->offline(parts_.number);
-        context_.view = nullptr;  // may be freed meanwhile
+        context_.snapshot = nullptr;  // may be freed meanwhile
     }
     void resume() noexcept {
         if (running_) parts_.rcu->online(parts_.number);
     }
 
-    /// Any thread: trace packets into this book from the next burst on; null: stop. The previous
-    /// book belongs to the caller again after a grace period.
-    void trace_in(trace_book* book) noexcept { trace_.store(book, std::memory_order_release); }
+    /// Any thread: trace packets into this buffer from the next burst on; null: stop. The previous
+    /// buffer belongs to the caller again after a grace period.
+    void trace_in(trace_buffer* buffer) noexcept {
+        trace_.store(buffer, std::memory_order_release);
+    }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
     [[nodiscard]] const counters::meter& meter() const noexcept { return meter_; }
@@ -74,19 +76,19 @@ class worker {
     void count_instructions(const counters::own_counter* by) noexcept {
         meter_.count_instructions(by);
     }
-    [[nodiscard]] const counters::port_counters& port(uint16_t place) const noexcept {
-        return context_.counters[place];
+    [[nodiscard]] const counters::port_counters& port(uint16_t port_index) const noexcept {
+        return context_.counters[port_index];
     }
 
   private:
-    void adopt(const view* now) noexcept;
+    void adopt(const snapshot* now) noexcept;
     void flush() noexcept {
         for_each(ports_, [&](uint32_t p) { context_.tx[p].flush(); });
     }
     void give_back_sent() noexcept;
     void flush_drivers() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
-    [[gnu::noinline]] void take_traced(trace_book& book, const rx_queue& from) noexcept;
+    [[gnu::noinline]] void take_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
     void nap() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
@@ -95,9 +97,9 @@ class worker {
 
     worker_parts parts_;
     context context_;
-    const worker_queues* queues_ = nullptr;  ///< own queues in context_.view
+    const worker_queues* queues_ = nullptr;  ///< own queues in context_.snapshot
     burst burst_;                            ///< current burst; between bursts its masks are 0
-    std::atomic<trace_book*> trace_{nullptr};
+    std::atomic<trace_buffer*> trace_{nullptr};
     counters::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;

@@ -22,7 +22,7 @@
 namespace turnpike::sources {
 namespace {
 
-using state::desired;
+using state::configuration;
 using yaml::complaint;
 using yaml::reader;
 
@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, verbs> verb_names = {"add", "replace", "d
 /// A configuration being edited. The first edit of an ACL extracts its rules; they are put back, and count rules
 /// divided into categories, once at the end.
 struct editing {
-    desired& into;
+    configuration& into;
     std::map<std::string, std::vector<state::acl_rule>, std::less<>> rules{};
 
     /// Current number of rules of an ACL.
@@ -61,7 +61,7 @@ struct editing {
     }
 };
 
-void edit_route(desired& into, verb v, const reader& from) {
+void edit_route(configuration& into, verb v, const reader& from) {
     if (v == del) {
         from.expect_map({"to", "vrf"});
         const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
@@ -77,7 +77,7 @@ void edit_route(desired& into, verb v, const reader& from) {
     routes.set(to, target);
 }
 
-void edit_neighbour(desired& into, verb v, const reader& from) {
+void edit_neighbour(configuration& into, verb v, const reader& from) {
     if (v == del) {
         from.expect_map({"address", "port"});
         const state::neighbour_name name = read_neighbour_name(from, into);
@@ -91,7 +91,7 @@ void edit_neighbour(desired& into, verb v, const reader& from) {
     read_neighbour(from, into, v == replace);
 }
 
-state::interface& interface_of(desired& in, const reader& from) {
+state::interface& interface_of(configuration& in, const reader& from) {
     const std::string name = from.text();
     state::interface* const i = in.interfaces.find(name);
     if (i == nullptr)
@@ -100,7 +100,7 @@ state::interface& interface_of(desired& in, const reader& from) {
 }
 
 /// replace: replaces all addresses of a port.
-void edit_address(desired& into, verb v, const reader& from) {
+void edit_address(configuration& into, verb v, const reader& from) {
     if (v == replace) {
         from.expect_map({"port", "addresses"});
         interface_of(into, from.at("port")).addresses = read_addresses(from.at("addresses"));
@@ -120,7 +120,7 @@ void edit_address(desired& into, verb v, const reader& from) {
         all.erase(there);
 }
 
-void edit_port(desired& into, verb v, const reader& from) {
+void edit_port(configuration& into, verb v, const reader& from) {
     if (v == replace) return read_port_changes(from, into);
     const std::string name = from.at("name").text();
     const bool there = into.ports.find(name) != nullptr;
@@ -151,7 +151,7 @@ void edit_port(desired& into, verb v, const reader& from) {
 }
 
 /// replace: removes the two ports from their current patches.
-void edit_patch(desired& into, verb v, const reader& from) {
+void edit_patch(configuration& into, verb v, const reader& from) {
     const auto take_apart = [&](const reader& end) {
         state::interface& i = interface_of(into, end);
         if (i.kind != state::interface_kind::patched) return;  // also for bridge ports
@@ -174,7 +174,7 @@ void edit_patch(desired& into, verb v, const reader& from) {
     read_patch(from, into);
 }
 
-state::bridge& bridge_of(desired& in, const reader& from) {
+state::bridge& bridge_of(configuration& in, const reader& from) {
     const std::string name = from.text();
     state::bridge* const b = in.bridges.find(name);
     if (b == nullptr)
@@ -183,7 +183,7 @@ state::bridge& bridge_of(desired& in, const reader& from) {
 }
 
 /// replace: replaces the bridge with its routed interfaces.
-void edit_bridge(desired& into, verb v, const reader& from) {
+void edit_bridge(configuration& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
     const bool there = into.bridges.find(name) != nullptr;
     if (v == add && there) is_there(from, "bridge '" + name + "'");
@@ -195,7 +195,7 @@ void edit_bridge(desired& into, verb v, const reader& from) {
     if (v != del) read_bridge(from, into);
 }
 
-void edit_member(desired& into, verb v, const reader& from) {
+void edit_member(configuration& into, verb v, const reader& from) {
     const state::bridge& b = bridge_of(into, from.at("bridge"));
     const std::string port = from.at("port").text(), bridge = from.at("bridge").text();
     const std::string what = fmt::format("member '{}' of bridge '{}'", port.substr(0, 80), bridge);
@@ -208,24 +208,24 @@ void edit_member(desired& into, verb v, const reader& from) {
 }
 
 /// A static FDB entry.
-void edit_fdb(desired& into, verb v, const reader& from) {
+void edit_fdb(configuration& into, verb v, const reader& from) {
     state::bridge& b = bridge_of(into, from.at("bridge"));
     if (v == del)
         from.expect_map({"bridge", "mac", "vlan"});
     else
         from.expect_map({"bridge", "mac", "vlan", "port"});
-    const auto [station, port] = read_fixed_station(from);
+    const auto [fdb_entry, port] = read_static_fdb_entry(from);
     const std::string what =
-        fmt::format("station {} of bridge '{}'", station.mac.text(), from.at("bridge").text());
-    if (v == add && b.fixed.contains(station)) is_there(from, what);
+        fmt::format("station {} of bridge '{}'", fdb_entry.mac.text(), from.at("bridge").text());
+    if (v == add && b.fixed.contains(fdb_entry)) is_there(from, what);
     if (v != del && port.empty()) (void)from.at("port");  // reports the missing member
     if (v != del)
-        b.fixed[station] = port;
-    else if (b.fixed.erase(station) == 0)
+        b.fixed[fdb_entry] = port;
+    else if (b.fixed.erase(fdb_entry) == 0)
         is_missing(from, what);
 }
 
-void edit_vrf(desired& into, verb v, const reader& from) {
+void edit_vrf(configuration& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
     const bool there = into.vrfs.find(name) != nullptr;
     if (v == add && there) is_there(from, "VRF '" + name + "'");
@@ -240,7 +240,7 @@ void edit_vrf(desired& into, verb v, const reader& from) {
     into.vrfs.remove(name);
 }
 
-void edit_tunnel(desired& into, verb v, const reader& from) {
+void edit_tunnel(configuration& into, verb v, const reader& from) {
     const std::string name = from.at("name").text(), what = "tunnel '" + name.substr(0, 80) + "'";
     const bool there = into.tunnels.find(name) != nullptr;
     if (v == add && there) is_there(from, what);
@@ -254,7 +254,7 @@ void edit_tunnel(desired& into, verb v, const reader& from) {
 }
 
 /// A VLAN sub-interface of a port.
-void edit_interface(desired& into, verb v, const reader& from) {
+void edit_interface(configuration& into, verb v, const reader& from) {
     if (v == del) from.expect_map({"port", "vlan"});
     const std::string port = from.at("port").text();
     const auto vlan = static_cast<uint16_t>(from.at("vlan").number(1, state::last_vlan));
@@ -268,7 +268,7 @@ void edit_interface(desired& into, verb v, const reader& from) {
 }
 
 /// Bindings refer to ACLs by name, so validate() finds a deleted ACL.
-void edit_acl(desired& into, verb v, const reader& from) {
+void edit_acl(configuration& into, verb v, const reader& from) {
     const std::string name = from.at("name").text();
     const bool there = into.acls.find(name) != nullptr;
     if (v == add && there) is_there(from, "access list '" + name + "'");
@@ -276,7 +276,7 @@ void edit_acl(desired& into, verb v, const reader& from) {
         from.expect_map({"name"});
         if (!there) is_missing(from, "access list '" + name.substr(0, 80) + "'");
         for (const auto& [port, i] : into.interfaces)
-            for (const state::list_place& at : state::list_places)
+            for (const state::acl_binding& at : state::acl_bindings)
                 if (i.*at.list == name)
                     refuse(from, EBUSY,
                            fmt::format("access list '{}' is bound to port '{}'; replace that first",
@@ -309,7 +309,7 @@ void edit_rule(editing& now, verb v, const reader& from) {
                (*list)->l2);
 }
 
-void edit_settings(desired& into, std::string_view kind, const reader& from) {
+void edit_settings(configuration& into, std::string_view kind, const reader& from) {
     if (kind == "tx")
         into.sending = read_tx(from, into.sending);
     else if (kind == "idle")
@@ -326,7 +326,7 @@ void edit_settings(desired& into, std::string_view kind, const reader& from) {
 
 struct kind {
     std::string_view name;
-    void (*make)(desired&, verb, const reader&);
+    void (*make)(configuration&, verb, const reader&);
 };
 constexpr kind kinds[] = {{"route", edit_route},     {"neighbour", edit_neighbour},
                           {"address", edit_address}, {"port", edit_port},
@@ -370,7 +370,7 @@ size_t rules_of(const editing& now, const reader& from) {
 
 }  // namespace
 
-result<void> edit(desired& into, std::string_view list) {
+result<void> edit(configuration& into, std::string_view list) {
     constexpr size_t most = 65536;
     // Sum of all edits: 40 million block the control thread for 0.4 s.
     constexpr size_t max_rules = 50'000'000;

@@ -11,13 +11,13 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::sources {
 
 /// add: the object must not exist; del: it must; replace: sets the given members.
 /// list    JSON, or YAML, of a list of edits
 /// Errors  EINVAL, EEXIST, ENOENT with the edit's position in the list; `into` is then unusable
-[[nodiscard]] result<void> edit(state::desired& into, std::string_view list);
+[[nodiscard]] result<void> edit(state::configuration& into, std::string_view list);
 
 }  // namespace turnpike::sources

@@ -43,7 +43,7 @@ result<route_stream::change> route_stream::read(std::string_view line,
     return out;
 }
 
-result<void> route_stream::take(std::string_view lines, const state::desired& in,
+result<void> route_stream::take(std::string_view lines, const state::configuration& in,
                                 const std::string& vrf) {
     if (!vrf.empty() && in.vrfs.find(vrf) == nullptr)
         return fail(ENOENT, "vrf",
@@ -90,7 +90,7 @@ std::vector<uint32_t> route_stream::in_order() const {
     return order;
 }
 
-result<void> route_stream::make(state::desired& into) {
+result<void> route_stream::make(state::configuration& into) {
     if (!vrf_.empty() && into.vrfs.find(vrf_) == nullptr)
         return fail(ENOENT, "vrf", fmt::format("'{}' went meanwhile", vrf_));
     state::route_set& routes = into.routes_of(vrf_);

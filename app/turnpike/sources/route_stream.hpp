@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::sources {
 
@@ -24,12 +24,12 @@ class route_stream {
     /// in      configuration with the connected networks
     /// vrf     VRF of the routes, the same in all parts; "": main
     /// Errors  EINVAL with "line N", counted from the first part; ENOENT: no such VRF; ENOSPC
-    [[nodiscard]] result<void> take(std::string_view lines, const state::desired& in,
+    [[nodiscard]] result<void> take(std::string_view lines, const state::configuration& in,
                                     const std::string& vrf = {});
     /// Applies the changes in the order received, and discards them, also on an error.
     /// Errors  EEXIST, ENOENT with "line N", the first one; EINVAL: the result is invalid; `into` is then
     ///         unusable
-    [[nodiscard]] result<void> make(state::desired& into);
+    [[nodiscard]] result<void> make(state::configuration& into);
 
     [[nodiscard]] size_t size() const noexcept { return changes_.size(); }
 

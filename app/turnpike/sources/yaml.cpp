@@ -19,7 +19,7 @@
 namespace turnpike::sources {
 namespace {
 
-using state::desired;
+using state::configuration;
 using yaml::complaint;
 using yaml::reader;
 
@@ -110,7 +110,7 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
     return out;
 }
 
-desired read_all(const reader& from, const std::string& name) {
+configuration read_all(const reader& from, const std::string& name) {
     from.expect_map({"eal",
                      "workers",
                      "mempool",
@@ -132,7 +132,7 @@ desired read_all(const reader& from, const std::string& name) {
                      "neighbours",
                      "control",
                      "control_plane"});
-    desired out;
+    configuration out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
     if (from.has("workers")) out.workers = read_workers(from.at("workers"));
@@ -175,11 +175,11 @@ desired read_all(const reader& from, const std::string& name) {
 
 }  // namespace
 
-result<desired> load_text(std::string_view text, const std::string& name) {
+result<configuration> load_text(std::string_view text, const std::string& name) {
     const auto root = yaml::parse_yaml(text, name);
     if (!root) return tl::unexpected<error>(root.error());
     try {
-        desired all = read_all(reader(*root), name);
+        configuration all = read_all(reader(*root), name);
         if (auto good = state::validate(all); !good) return tl::unexpected<error>(good.error());
         return all;
     } catch (const complaint& c) {
@@ -187,7 +187,7 @@ result<desired> load_text(std::string_view text, const std::string& name) {
     }
 }
 
-result<desired> load(const std::filesystem::path& path) {
+result<configuration> load(const std::filesystem::path& path) {
     const auto text = yaml::read_file(path);
     if (!text) return tl::unexpected<error>(text.error());
     return load_text(*text, path.string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The configuration file: YAML to a validated state::desired.
+// The configuration file: YAML to a validated state::configuration.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::sources {
 
 /// Reads and validates a file, and the files that it names. Errors: ENOENT..., or EINVAL with
 /// "file:line" and a sentence.
-[[nodiscard]] result<state::desired> load(const std::filesystem::path& path);
+[[nodiscard]] result<state::configuration> load(const std::filesystem::path& path);
 
 /// Reads a text; messages refer to it as `name`.
-[[nodiscard]] result<state::desired> load_text(std::string_view text, const std::string& name);
+[[nodiscard]] result<state::configuration> load_text(std::string_view text,
+                                                     const std::string& name);
 
 /// Split "-l 0-1 --no-pci" at blanks; quotes ('..' or "..") protect blanks.
 [[nodiscard]] result<std::vector<std::string>> split_arguments(std::string_view line);

@@ -124,7 +124,7 @@ acl_rule read_one_rule(const reader& from, const std::vector<acl_rule>& others, 
     return r;
 }
 
-std::string list_name(const desired& in, const reader& from) {
+std::string list_name(const configuration& in, const reader& from) {
     if (from.is_nothing()) return {};
     const std::string name = from.text();
     if (in.acls.find(name) == nullptr)
@@ -135,7 +135,7 @@ std::string list_name(const desired& in, const reader& from) {
 
 }  // namespace
 
-void read_lists(const reader& from, desired& into) {
+void read_lists(const reader& from, configuration& into) {
     for (const reader& element : from.list("access lists")) {
         if (into.acls.find(element.at("name").text()) != nullptr)
             element.at("name").refuse(fmt::format("is '{}' again; names of access lists are unique",
@@ -144,7 +144,7 @@ void read_lists(const reader& from, desired& into) {
     }
 }
 
-void read_acl(const reader& from, desired& into) {
+void read_acl(const reader& from, configuration& into) {
     constexpr size_t max_lists = 1024;
     shared<acl_list>* const there = into.acls.find(from.at("name").text());
     acl_list list = read_list(from, into.file, there == nullptr ? nullptr : &**there);
@@ -184,10 +184,10 @@ void edit_rules(std::vector<acl_rule>& rules, const reader& from, list_edit how,
     }
 }
 
-void read_bindings(const desired& in, const reader& from, interface& into) {
+void read_bindings(const configuration& in, const reader& from, interface& into) {
     from.expect_map(
-        {list_places[0].name, list_places[1].name, list_places[2].name, list_places[3].name});
-    for (const list_place& at : list_places)
+        {acl_bindings[0].name, acl_bindings[1].name, acl_bindings[2].name, acl_bindings[3].name});
+    for (const acl_binding& at : acl_bindings)
         if (from.has(at.name)) into.*at.list = list_name(in, from.at(at.name));
 }
 

@@ -4,15 +4,15 @@
 
 #include <vector>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 #include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 
 /// acl: all ACLs, with the rule files that they name.
-void read_lists(const yaml::reader& from, state::desired& into);
+void read_lists(const yaml::reader& from, state::configuration& into);
 /// acl[]: one ACL; the given members replace members of an existing ACL with the same name.
-void read_acl(const yaml::reader& from, state::desired& into);
+void read_acl(const yaml::reader& from, state::configuration& into);
 /// Extracts the configured rules of an ACL for editing; the ACL is empty until they are put back.
 [[nodiscard]] std::vector<state::acl_rule> take_rules(state::acl_list& list);
 void put_rules(state::acl_list& list, std::vector<state::acl_rule> rules);
@@ -22,6 +22,7 @@ enum class list_edit { insert, exchange, erase };
 void edit_rules(std::vector<state::acl_rule>& rules, const yaml::reader& from, list_edit how,
                 bool l2);
 /// ports[].acl: bindings by direction; null: none. Requires the ACLs to be read already.
-void read_bindings(const state::desired& in, const yaml::reader& from, state::interface& into);
+void read_bindings(const state::configuration& in, const yaml::reader& from,
+                   state::interface& into);
 
 }  // namespace turnpike::sources

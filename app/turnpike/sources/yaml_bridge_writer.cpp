@@ -33,9 +33,9 @@ class writer {
         for (const bridge_member& m : b.members) add_member(m);
         if (b.fixed.empty()) return;
         add("    fdb:\n");
-        for (const auto& [station, port] : b.fixed) {
-            add("      - {{mac: {}, ", quoted(station.mac.text()));
-            if (station.vlan != 0) add("vlan: {}, ", station.vlan);
+        for (const auto& [fdb_entry, port] : b.fixed) {
+            add("      - {{mac: {}, ", quoted(fdb_entry.mac.text()));
+            if (fdb_entry.vlan != 0) add("vlan: {}, ", fdb_entry.vlan);
             add("port: {}}}\n", quoted(port));
         }
     }

@@ -14,7 +14,7 @@ namespace {
 
 using state::bridge;
 using state::bridge_member;
-using state::desired;
+using state::configuration;
 using state::last_vlan;
 using state::vlan_mode;
 using yaml::reader;
@@ -37,7 +37,7 @@ std::pair<uint16_t, uint16_t> read_range(const reader& from) {
 }
 
 /// Members of a routed interface.
-void read_routed(const reader& from, const desired& in, state::interface& into) {
+void read_routed(const reader& from, const configuration& in, state::interface& into) {
     into.kind = state::interface_kind::routed;
     read_routing(from, into);
     if (into.addresses.empty() && !into.kernel) from.refuse("has no addresses");
@@ -45,7 +45,8 @@ void read_routed(const reader& from, const desired& in, state::interface& into) 
     into.where.text = from.where();
 }
 
-void add_interface(const reader& from, desired& into, const std::string& name, state::interface i) {
+void add_interface(const reader& from, configuration& into, const std::string& name,
+                   state::interface i) {
     if (!into.interfaces.add(name, std::move(i)))
         from.refuse(fmt::format("makes the interface '{}', which is there already", name));
 }
@@ -142,7 +143,8 @@ bridge_member read_member(const reader& from) {
     return m;
 }
 
-void join(const reader& at, const std::string& port, const std::string& bridge, desired& into) {
+void join(const reader& at, const std::string& port, const std::string& bridge,
+          configuration& into) {
     state::interface* const i = into.interfaces.find(port);
     if (i == nullptr || i->port != port)
         at.refuse(fmt::format("names '{}', which is not a port or a tunnel", port.substr(0, 80)));
@@ -154,14 +156,14 @@ void join(const reader& at, const std::string& port, const std::string& bridge, 
     i->bridge = bridge;
 }
 
-void leave(const std::string& port, desired& in) {
+void leave(const std::string& port, configuration& in) {
     if (state::interface* const i = in.interfaces.find(port); i != nullptr) {
         i->kind = state::interface_kind::routed;
         i->bridge.clear();
     }
 }
 
-void read_members(const reader& from, const std::string& name, bridge& b, desired& into) {
+void read_members(const reader& from, const std::string& name, bridge& b, configuration& into) {
     for (const reader& one : from.list("members")) {
         if (one.is_map() && one.has("bridge"))
             one.at("bridge").refuse(
@@ -214,14 +216,14 @@ std::string vlans_text(const state::vlan_set& vlans) {
     return out;
 }
 
-std::pair<state::fixed_station, std::string> read_fixed_station(const reader& from) {
-    state::fixed_station station;
-    station.mac = read_station_mac(from.at("mac"));
-    if (from.has("vlan")) station.vlan = read_vlan(from.at("vlan"));
-    return {station, from.has("port") ? from.at("port").text() : std::string()};
+std::pair<state::static_fdb_entry, std::string> read_static_fdb_entry(const reader& from) {
+    state::static_fdb_entry fdb_entry;
+    fdb_entry.mac = read_station_mac(from.at("mac"));
+    if (from.has("vlan")) fdb_entry.vlan = read_vlan(from.at("vlan"));
+    return {fdb_entry, from.has("port") ? from.at("port").text() : std::string()};
 }
 
-void read_vlan_interface(const reader& from, desired& into) {
+void read_vlan_interface(const reader& from, configuration& into) {
     from.expect_map({"port", "vlan", "acl", "addresses"}, routing_keys);
     state::interface i;
     i.port = from.at("port").text();
@@ -234,7 +236,7 @@ void read_vlan_interface(const reader& from, desired& into) {
     add_interface(from, into, name, std::move(i));
 }
 
-void read_bridge(const reader& from, desired& into) {
+void read_bridge(const reader& from, configuration& into) {
     from.expect_map({"name", "members", "ageing_s", "max_addresses", "mac", "reserved", "damping",
                      "fdb", "interfaces", "acl", "addresses"},
                     routing_keys);
@@ -255,7 +257,7 @@ void read_bridge(const reader& from, desired& into) {
         for (const reader& one : from.at("fdb").list("stations")) {
             one.expect_map({"mac", "vlan", "port"});
             (void)one.at("port");
-            if (!b.fixed.insert(read_fixed_station(one)).second)
+            if (!b.fixed.insert(read_static_fdb_entry(one)).second)
                 one.refuse("is a second place for one station");
         }
     into.bridges.add(name, std::move(b));
@@ -281,7 +283,7 @@ void read_bridge(const reader& from, desired& into) {
         }
 }
 
-void remove_bridge(const std::string& name, desired& from) {
+void remove_bridge(const std::string& name, configuration& from) {
     std::vector<std::string> routing;
     for (const auto& [interface, i] : from.interfaces)
         if (i.bridge == name && i.port.empty()) routing.push_back(interface);
@@ -290,7 +292,7 @@ void remove_bridge(const std::string& name, desired& from) {
     from.bridges.remove(name);
 }
 
-void read_member(const reader& from, const std::string& bridge, desired& into, bool replace) {
+void read_member(const reader& from, const std::string& bridge, configuration& into, bool replace) {
     bridge_member m = read_member(from);
     auto& members = into.bridges.find(bridge)->members;
     const auto there =
@@ -304,7 +306,7 @@ void read_member(const reader& from, const std::string& bridge, desired& into, b
     members.push_back(std::move(m));
 }
 
-void remove_member(const std::string& port, const std::string& bridge, desired& from) {
+void remove_member(const std::string& port, const std::string& bridge, configuration& from) {
     std::erase_if(from.bridges.find(bridge)->members,
                   [&](const bridge_member& m) { return m.port == port; });
     leave(port, from);

@@ -3,26 +3,26 @@
 // throwing yaml::complaint.
 #pragma once
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 #include "yaml/reader.hpp"
 
 namespace turnpike::sources {
 
 /// interfaces[]: a VLAN sub-interface of a port. Requires the ports.
-void read_vlan_interface(const yaml::reader& from, state::desired& into);
+void read_vlan_interface(const yaml::reader& from, state::configuration& into);
 /// bridges[]: a bridge with its routed interfaces. Requires the ports.
-void read_bridge(const yaml::reader& from, state::desired& into);
+void read_bridge(const yaml::reader& from, state::configuration& into);
 /// Removes a bridge and its routed interfaces; its ports become unconfigured.
-void remove_bridge(const std::string& name, state::desired& from);
+void remove_bridge(const std::string& name, state::configuration& from);
 
 /// One port of an existing bridge; `replace`: an existing port of it.
-void read_member(const yaml::reader& from, const std::string& bridge, state::desired& into,
+void read_member(const yaml::reader& from, const std::string& bridge, state::configuration& into,
                  bool replace);
 /// Removes a bridge port; the port becomes unconfigured.
-void remove_member(const std::string& port, const std::string& bridge, state::desired& from);
+void remove_member(const std::string& port, const std::string& bridge, state::configuration& from);
 
 /// bridges[].fdb[]: a static FDB entry and its port; the port is empty if not given.
-std::pair<state::fixed_station, std::string> read_fixed_station(const yaml::reader& from);
+std::pair<state::static_fdb_entry, std::string> read_static_fdb_entry(const yaml::reader& from);
 
 /// "10, 20-29" as a list: [10, 20-29].
 state::vlan_set read_vlans(const yaml::reader& from);

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 #include "yaml/reader.hpp"
 
 namespace turnpike::sources {

@@ -11,7 +11,7 @@
 namespace turnpike::sources {
 namespace {
 
-using state::desired;
+using state::configuration;
 using yaml::reader;
 
 state::pcie read_pcie(const reader& from) {
@@ -43,7 +43,7 @@ std::string one_spelling(const std::string& device) {
 }
 
 /// Members of a port and of its interface.
-void read_members(const reader& from, const desired& in, state::port& port,
+void read_members(const reader& from, const configuration& in, state::port& port,
                   state::interface& on_it) {
     from.expect_map({"name", "device", "mtu", "rx_queues", "rx_workers", "descriptors",
                      "udp_checksums", "pcie", "acl", "addresses"},
@@ -71,7 +71,7 @@ void read_members(const reader& from, const desired& in, state::port& port,
 
 }  // namespace
 
-void read_port(const reader& from, desired& into) {
+void read_port(const reader& from, configuration& into) {
     if (into.ports.size() == state::max_ports)
         from.refuse(fmt::format("is one more than {}", state::max_ports));
     state::port port;
@@ -90,7 +90,7 @@ void read_port(const reader& from, desired& into) {
     into.interfaces.add(name, std::move(on_it));
 }
 
-void read_port_changes(const reader& from, desired& into) {
+void read_port_changes(const reader& from, configuration& into) {
     const std::string name = from.at("name").text();
     state::port* port = into.ports.find(name);
     if (port == nullptr)
@@ -98,7 +98,7 @@ void read_port_changes(const reader& from, desired& into) {
     read_members(from, into, *port, *into.interfaces.find(name));
 }
 
-void read_patch(const reader& from, desired& into) {
+void read_patch(const reader& from, configuration& into) {
     const auto ends = from.list("two ports");
     if (ends.size() != 2) from.refuse("should name two ports");
     std::string name[2];

@@ -14,14 +14,14 @@ namespace turnpike::sources {
 namespace {
 
 using state::check_routed_prefix;
-using state::desired;
+using state::configuration;
 using state::is_network_or_broadcast;
 using state::neighbour_finder;
 using state::route_type;
 using yaml::complaint;
 using yaml::reader;
 
-std::string read_interface(const desired& in, neighbour_finder& find, const reader& from,
+std::string read_interface(const configuration& in, neighbour_finder& find, const reader& from,
                            std::string_view key, const ip_address& neighbour, bool onlink = false) {
     std::string named;
     if (from.has("port")) {
@@ -46,7 +46,7 @@ struct placed_route {
 /// Reads all forms of `routes`; stores the position of each route until all are read.
 class route_reader {
   public:
-    explicit route_reader(desired& into) : into_(into) { files_.push_back(into.file); }
+    explicit route_reader(configuration& into) : into_(into) { files_.push_back(into.file); }
 
     void read(const reader& from) {
         if (from.is_map()) return read_many(from);
@@ -136,7 +136,7 @@ class route_reader {
                               fmt::format("routes{}: {} {}", of, r.to.text(), why)}};
     }
 
-    desired& into_;
+    configuration& into_;
     std::map<std::string, of_vrf> by_vrf_;
     std::vector<std::string> files_;  ///< the configuration itself first
 };
@@ -186,7 +186,7 @@ ip_prefix read_network(const reader& from) {
 namespace {
 
 /// A next hop: a map with `via`, or an address.
-state::route_member read_member(const reader& from, const ip_prefix& to, const desired& in,
+state::route_member read_member(const reader& from, const ip_prefix& to, const configuration& in,
                                 neighbour_finder& find) {
     const reader via = from.is_map() ? from.at("via") : from;
     state::route_member out{.via = via.taken(parse_address(via.text()))};
@@ -224,7 +224,7 @@ std::string read_vrf_of(const reader& from) {
     return name == "main" ? std::string() : name;
 }
 
-void read_vrf(const reader& from, desired& into, bool replace) {
+void read_vrf(const reader& from, configuration& into, bool replace) {
     from.expect_map({"name", "table"});
     const std::string name = from.at("name").name();
     if (name == "main") from.at("name").refuse("is 'main', which is where routes of no VRF are");
@@ -246,7 +246,7 @@ void read_vrf(const reader& from, desired& into, bool replace) {
         into.vrfs.add(name, {.table = table, .where = {from.where()}});
 }
 
-std::string read_vrf_of_routes(const reader& from, const desired& in) {
+std::string read_vrf_of_routes(const reader& from, const configuration& in) {
     if (!from.is_map() || !from.has("vrf")) return {};
     std::string name = read_vrf_of(from.at("vrf"));
     if (!name.empty() && in.vrfs.find(name) == nullptr)
@@ -254,13 +254,13 @@ std::string read_vrf_of_routes(const reader& from, const desired& in) {
     return name;
 }
 
-void read_routes(const reader& from, desired& into) {
+void read_routes(const reader& from, configuration& into) {
     route_reader routes(into);
     routes.read(from);
     routes.finish();
 }
 
-std::pair<ip_prefix, state::route_target> read_route(const reader& from, const desired& in,
+std::pair<ip_prefix, state::route_target> read_route(const reader& from, const configuration& in,
                                                      neighbour_finder& find) {
     from.expect_map({"to", "via", "port", "type", "vrf", "onlink", "recursive"});
     const ip_prefix to = from.at("to").taken(parse_prefix(from.at("to").text()));
@@ -302,13 +302,13 @@ std::pair<ip_prefix, state::route_target> read_route(const reader& from, const d
     return {to, target};
 }
 
-state::neighbour_name read_neighbour_name(const reader& from, const desired& in) {
+state::neighbour_name read_neighbour_name(const reader& from, const configuration& in) {
     const auto address = from.at("address").taken(parse_address(from.at("address").text()));
     neighbour_finder find(in);
     return {read_interface(in, find, from, "address", address), address};
 }
 
-void read_neighbour(const reader& from, desired& into, bool replace) {
+void read_neighbour(const reader& from, configuration& into, bool replace) {
     from.expect_map({"address", "port", "mac"});
     const state::neighbour_name name = read_neighbour_name(from, into);
     state::neighbour says{read_mac(from.at("mac")), {from.where()}};

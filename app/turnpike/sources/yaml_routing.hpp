@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 #include "state/next_hop_rules.hpp"
 #include "yaml/reader.hpp"
 
@@ -23,19 +23,19 @@ std::vector<ip_prefix> read_addresses(const yaml::reader& from);
 /// The VRF name of an interface; "main" is the empty name.
 std::string read_vrf_of(const yaml::reader& from);
 /// vrfs[]
-void read_vrf(const yaml::reader& from, state::desired& into, bool replace = false);
+void read_vrf(const yaml::reader& from, state::configuration& into, bool replace = false);
 
 // The following require the interfaces.
-void read_routes(const yaml::reader& from, state::desired& into);
+void read_routes(const yaml::reader& from, state::configuration& into);
 /// The VRF name of routes; "": main.
-std::string read_vrf_of_routes(const yaml::reader& from, const state::desired& in);
+std::string read_vrf_of_routes(const yaml::reader& from, const state::configuration& in);
 /// routes[]: a single route; the VRF is a separate parameter
 std::pair<ip_prefix, state::route_target> read_route(const yaml::reader& from,
-                                                     const state::desired& in,
+                                                     const state::configuration& in,
                                                      state::neighbour_finder& find);
 /// neighbours.static[]
-void read_neighbour(const yaml::reader& from, state::desired& into, bool replace = false);
+void read_neighbour(const yaml::reader& from, state::configuration& into, bool replace = false);
 /// Address and, if the address does not determine it, port of a static neighbour.
-state::neighbour_name read_neighbour_name(const yaml::reader& from, const state::desired& in);
+state::neighbour_name read_neighbour_name(const yaml::reader& from, const state::configuration& in);
 
 }  // namespace turnpike::sources

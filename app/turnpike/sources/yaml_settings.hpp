@@ -3,7 +3,7 @@
 // functions report errors by throwing yaml::complaint.
 #pragma once
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 #include "yaml/reader.hpp"
 
 namespace turnpike::sources {

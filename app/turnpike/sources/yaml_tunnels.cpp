@@ -12,7 +12,7 @@
 namespace turnpike::sources {
 namespace {
 
-using state::desired;
+using state::configuration;
 using yaml::reader;
 
 /// A unicast address that is not link-local.
@@ -50,7 +50,7 @@ ip_address read_remote(const reader& from, bool by_interface) {
 
 }  // namespace
 
-void read_tunnel(const reader& from, desired& into, bool replace) {
+void read_tunnel(const reader& from, configuration& into, bool replace) {
     constexpr uint64_t least_mtu = 68, max_mtu = 65'000;
     constexpr uint16_t usual_mtu = 1500;
     from.expect_map({"name", "vni", "local", "remote", "interface", "udp_port", "vrf", "mtu", "ttl",

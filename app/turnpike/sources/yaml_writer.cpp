@@ -13,7 +13,7 @@ namespace turnpike::sources {
 namespace {
 
 using fmt::format_to;
-using state::desired;
+using state::configuration;
 using state::interface_kind;
 
 /// Joins EAL arguments; the inverse of split_arguments().
@@ -40,7 +40,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 class writer {
   public:
-    explicit writer(const desired& d) : d_(d) {}
+    explicit writer(const configuration& d) : d_(d) {}
 
     std::string text() && {
         process();
@@ -152,7 +152,7 @@ class writer {
             for (const mac_address& m : i.macs) add("{}  - {}\n", indent, quoted(m.text()));
         }
         std::vector<std::string> lists;
-        for (const state::list_place& at : state::list_places)
+        for (const state::acl_binding& at : state::acl_bindings)
             if (const std::string& list = i.*at.list; !list.empty())
                 lists.push_back(fmt::format("{}: {}", at.name, quoted(list)));
         if (!lists.empty()) add("{}acl: {{{}}}\n", indent, fmt::join(lists, ", "));
@@ -257,12 +257,12 @@ class writer {
         if (!vrf.empty()) add("    vrf: {}\n", quoted(vrf));
     }
 
-    const desired& d_;
+    const configuration& d_;
     std::string out_;
 };
 
 }  // namespace
 
-std::string to_yaml(const desired& d) { return writer(d).text(); }
+std::string to_yaml(const configuration& d) { return writer(d).text(); }
 
 }  // namespace turnpike::sources

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::sources {
 
 /// YAML, from "eal:" to the routes; ends with a newline.
-[[nodiscard]] std::string to_yaml(const state::desired& d);
+[[nodiscard]] std::string to_yaml(const state::configuration& d);
 
 }  // namespace turnpike::sources

@@ -78,10 +78,10 @@ struct move_damping {
     bool operator==(const move_damping&) const = default;
 };
 
-struct fixed_station {
+struct static_fdb_entry {
     mac_address mac{};
     uint16_t vlan = 0;  ///< 0: the bridge is VLAN-transparent
-    auto operator<=>(const fixed_station&) const = default;
+    auto operator<=>(const static_fdb_entry&) const = default;
 };
 
 struct bridge {
@@ -91,7 +91,7 @@ struct bridge {
     std::optional<mac_address> mac{};  ///< of its routed interfaces; none: the first port's
     reserved_groups reserved{};
     move_damping damping{};
-    std::map<fixed_station, std::string>
+    std::map<static_fdb_entry, std::string>
         fixed{};  ///< static FDB entries: port by MAC address and VLAN
     origin where{};
     bool operator==(const bridge&) const = default;

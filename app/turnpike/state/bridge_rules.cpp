@@ -15,7 +15,7 @@ result<void> refuse(const bridge& b, std::string text) {
     return fail(EINVAL, b.where.text, std::move(text));
 }
 
-result<void> check_member(const desired& in, const std::string& name, const bridge& b,
+result<void> check_member(const configuration& in, const std::string& name, const bridge& b,
                           const bridge_member& m) {
     const interface* const i = in.interfaces.find(m.port);
     if (i == nullptr || i->kind != interface_kind::bridged || i->bridge != name)
@@ -54,7 +54,7 @@ result<void> check_member(const desired& in, const std::string& name, const brid
 }
 
 /// A VTEP that receives flooded frames through a group must be isolated from the group, or it would receive its own frames.
-result<void> check_groups(const desired& in, const std::string& name, const bridge& b) {
+result<void> check_groups(const configuration& in, const std::string& name, const bridge& b) {
     for (const bridge_member& group : b.members) {
         const tunnel* const to = in.tunnels.find(group.port);
         if (to == nullptr || !to->to_group()) continue;
@@ -69,28 +69,28 @@ result<void> check_groups(const desired& in, const std::string& name, const brid
     return {};
 }
 
-result<void> check_bridge(const desired& in, const std::string& name, const bridge& b) {
+result<void> check_bridge(const configuration& in, const std::string& name, const bridge& b) {
     if (b.members.empty()) return refuse(b, fmt::format("bridge '{}' has no members", name));
     for (const bridge_member& m : b.members)
         if (auto good = check_member(in, name, b, m); !good) return good;
     if (auto good = check_groups(in, name, b); !good) return good;
-    for (const auto& [station, port] : b.fixed) {
+    for (const auto& [fdb_entry, port] : b.fixed) {
         if (b.member(port) == nullptr)
             return refuse(b, fmt::format("bridge '{}': station {} is behind '{}', which is not a "
                                          "member",
-                                         name, station.mac.text(), port));
+                                         name, fdb_entry.mac.text(), port));
         const bridge_member& m = *b.member(port);
-        if (station.vlan != 0 && station.vlan != m.vlan && !m.vlans.test(station.vlan))
+        if (fdb_entry.vlan != 0 && fdb_entry.vlan != m.vlan && !m.vlans.test(fdb_entry.vlan))
             return refuse(b,
                           fmt::format("bridge '{}': station {} is behind '{}', which has no VLAN "
                                       "{}",
-                                      name, station.mac.text(), port, station.vlan));
-        if ((station.vlan != 0) != b.looks_at_vlans())
-            return refuse(
-                b, fmt::format("bridge '{}': station {} {} a VLAN, and the bridge {} at "
-                               "them",
-                               name, station.mac.text(), station.vlan != 0 ? "has" : "should have",
-                               b.looks_at_vlans() ? "looks" : "does not look"));
+                                      name, fdb_entry.mac.text(), port, fdb_entry.vlan));
+        if ((fdb_entry.vlan != 0) != b.looks_at_vlans())
+            return refuse(b, fmt::format("bridge '{}': station {} {} a VLAN, and the bridge {} at "
+                                         "them",
+                                         name, fdb_entry.mac.text(),
+                                         fdb_entry.vlan != 0 ? "has" : "should have",
+                                         b.looks_at_vlans() ? "looks" : "does not look"));
     }
     for (const auto& [routing, i] : in.interfaces)
         if (i.port.empty() && i.bridge == name && (i.vlan != 0) != b.looks_at_vlans())
@@ -103,7 +103,7 @@ result<void> check_bridge(const desired& in, const std::string& name, const brid
 
 }  // namespace
 
-result<void> check_bridges(const desired& in) {
+result<void> check_bridges(const configuration& in) {
     size_t with = 0, without = 0;
     for (const auto& [name, b] : in.bridges) {
         if (auto good = check_bridge(in, name, b); !good) return good;

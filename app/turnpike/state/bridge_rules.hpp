@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
 /// Errors  EINVAL with the location
-[[nodiscard]] result<void> check_bridges(const desired& in);
+[[nodiscard]] result<void> check_bridges(const configuration& in);
 
 }  // namespace turnpike::state

@@ -41,7 +41,7 @@ change_list<neighbour_name> diff_neighbours(const std::map<neighbour_name, T>& b
 }
 
 /// Ports whose devices must be reopened: their settings are fixed at open.
-std::vector<std::string> find_reopened(const desired& before, const desired& after) {
+std::vector<std::string> find_reopened(const configuration& before, const configuration& after) {
     std::vector<std::string> out;
     for (const auto& [name, b] : before.ports)
         if (const port* a = after.ports.find(name); a != nullptr && !a->opens_like(b))
@@ -51,7 +51,7 @@ std::vector<std::string> find_reopened(const desired& before, const desired& aft
 
 }  // namespace
 
-result<changes> diff(const desired& before, const desired& after) {
+result<changes> diff(const configuration& before, const configuration& after) {
     if (!(before.fixed == after.fixed))
         return fail(
             EBUSY, after.file,

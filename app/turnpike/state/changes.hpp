@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
@@ -47,6 +47,6 @@ struct changes {
 };
 
 /// Errors  EBUSY with the location: a difference that needs a restart
-[[nodiscard]] result<changes> diff(const desired& before, const desired& after);
+[[nodiscard]] result<changes> diff(const configuration& before, const configuration& after);
 
 }  // namespace turnpike::state

@@ -8,7 +8,7 @@
 namespace turnpike::state {
 namespace {
 
-bool overlaps(const desired& in, const std::string& name, const ip_prefix& a) {
+bool overlaps(const configuration& in, const std::string& name, const ip_prefix& a) {
     const std::string& vrf = in.interfaces.at(name).vrf;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& other) {
         if (other.second.vrf != vrf) return false;
@@ -20,7 +20,7 @@ bool overlaps(const desired& in, const std::string& name, const ip_prefix& a) {
     });
 }
 
-void add_addresses(desired& to, const learned& l) {
+void add_addresses(configuration& to, const learned& l) {
     for (const auto& [name, addresses] : l.addresses) {
         interface* on = to.interfaces.find(name);
         if (on == nullptr || !on->kernel || on->kind != interface_kind::routed) continue;
@@ -30,14 +30,14 @@ void add_addresses(desired& to, const learned& l) {
 }
 
 /// Whether a next hop is via a mirrored interface and not a local address.
-bool can_be(const desired& in, const route_member& m) {
+bool can_be(const configuration& in, const route_member& m) {
     const interface* by = in.interfaces.find(m.interface);
     if (by == nullptr || !by->kernel || by->kind != interface_kind::routed) return false;
     return std::none_of(by->addresses.begin(), by->addresses.end(),
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
 
-void add_neighbours(desired& to, const learned& l) {
+void add_neighbours(configuration& to, const learned& l) {
     const size_t most = to.limits.limit / 2;
     for (const auto& [name, mac] : l.neighbours) {
         if (to.neighbours.size() + to.learned_neighbours.size() >= most) return;
@@ -48,7 +48,8 @@ void add_neighbours(desired& to, const learned& l) {
 }
 
 /// An on-link route must be in the VRF of its interface (neighbour_finder::check_link).
-void add_routes(desired& to, const std::string& vrf, route_set& into, const route_set& routes) {
+void add_routes(configuration& to, const std::string& vrf, route_set& into,
+                const route_set& routes) {
     into = routes;
     change_members(into, [&](const route_member& m) {
         return can_be(to, m) && (m.via || to.interfaces.at(m.interface).vrf == vrf);
@@ -77,7 +78,7 @@ bool change_members(route_set& in, const std::function<bool(const route_member&)
     return true;
 }
 
-void take_back(learned& l, const desired& said_before, const desired& says) noexcept {
+void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept {
     for (auto& [name, addresses] : l.addresses) {
         const interface *was = said_before.interfaces.find(name), *is = says.interfaces.find(name);
         if (was == nullptr || !was->kernel) continue;
@@ -89,9 +90,10 @@ void take_back(learned& l, const desired& said_before, const desired& says) noex
     }
 }
 
-std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said, const learned& l) {
+std::shared_ptr<const configuration> with_learned(std::shared_ptr<const configuration> said,
+                                                  const learned& l) {
     if (!said->control_plane.netlink || l.empty()) return said;
-    auto both = std::make_shared<desired>(*said);
+    auto both = std::make_shared<configuration>(*said);
     add_addresses(*both, l);
     add_routes(*both, {}, both->learned, l.routes);
     for (const auto& [name, routes] : l.vrf_routes)

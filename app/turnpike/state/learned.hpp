@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
@@ -28,14 +28,14 @@ struct learned {
 bool change_members(route_set& in, const std::function<bool(const route_member&)>& stays);
 
 /// Removes addresses that the operator deleted and that the kernel only had from the configuration.
-void take_back(learned& l, const desired& said_before, const desired& says) noexcept;
+void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept;
 
 /// The operator's configuration with the learned objects: addresses of mirrored interfaces, after the configured ones,
 /// and routes and static neighbours via these interfaces. Conflicting objects are omitted: an address on another interface's
 /// network, a route via an absent interface or to a local address, a neighbour that the
 /// operator configured, or neighbours beyond half of neighbours.limit.
 /// Returns  `said` itself if there is nothing to add
-[[nodiscard]] std::shared_ptr<const desired> with_learned(std::shared_ptr<const desired> said,
-                                                          const learned& l);
+[[nodiscard]] std::shared_ptr<const configuration> with_learned(
+    std::shared_ptr<const configuration> said, const learned& l);
 
 }  // namespace turnpike::state

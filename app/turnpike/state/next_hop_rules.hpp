@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
@@ -23,7 +23,7 @@ namespace turnpike::state {
 class neighbour_finder {
   public:
     /// vrf  VRF of neighbours without a named interface
-    explicit neighbour_finder(const desired& in, std::string vrf = {})
+    explicit neighbour_finder(const configuration& in, std::string vrf = {})
         : in_(in), vrf_(std::move(vrf)) {}
 
     /// named   an interface, or empty
@@ -41,7 +41,7 @@ class neighbour_finder {
     [[nodiscard]] result<std::string> find(const ip_address& neighbour, std::string_view named,
                                            bool onlink) const;
 
-    const desired& in_;
+    const configuration& in_;
     const std::string vrf_;
     std::map<std::pair<ip_address, std::string>, std::string, std::less<>> found_;
 };

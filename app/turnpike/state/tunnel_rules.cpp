@@ -18,7 +18,7 @@ result<void> refuse(const tunnel& t, std::string text) {
 }
 
 /// Rules of a single tunnel to a multicast group.
-result<void> check_group(const desired& in, const std::string& name, const tunnel& t) {
+result<void> check_group(const configuration& in, const std::string& name, const tunnel& t) {
     const auto wrong = [&](std::string_view what) {
         return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', which {}", name,
                                      t.remote.text(), t.interface, what));
@@ -70,7 +70,7 @@ class group_users {
 };
 
 /// The interface of a VRF that has a local address, or null.
-const std::string* owner_of(const desired& in, const std::string& vrf, const ip_address& a) {
+const std::string* owner_of(const configuration& in, const std::string& vrf, const ip_address& a) {
     for (const auto& [name, i] : in.interfaces) {
         if (i.vrf != vrf) continue;
         for (const ip_prefix& p : i.addresses)
@@ -79,7 +79,7 @@ const std::string* owner_of(const desired& in, const std::string& vrf, const ip_
     return nullptr;
 }
 
-result<void> check_tunnel(const desired& in, const std::string& name, const tunnel& t) {
+result<void> check_tunnel(const configuration& in, const std::string& name, const tunnel& t) {
     if (t.local.v6 != t.remote.v6)
         return refuse(t, fmt::format("tunnel '{}' is from {} to {}: both should be of one family",
                                      name, t.local.text(), t.remote.text()));
@@ -97,14 +97,14 @@ result<void> check_tunnel(const desired& in, const std::string& name, const tunn
 
 }  // namespace
 
-joined_groups groups_of(const desired& in) {
+joined_groups groups_of(const configuration& in) {
     joined_groups out;
     for (const auto& [name, t] : in.tunnels)
         if (t.to_group()) out.emplace(t.interface, t.remote);
     return out;
 }
 
-result<void> check_tunnels(const desired& in) {
+result<void> check_tunnels(const configuration& in) {
     std::map<std::tuple<std::string, ip_address, uint16_t, ip_address, uint32_t>, std::string>
         whose;
     std::set<std::tuple<std::string, ip_address, uint16_t>> ends[2];

@@ -6,15 +6,15 @@
 #include <string>
 #include <utility>
 
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
 /// Multicast groups to join, by interface.
 using joined_groups = std::set<std::pair<std::string, ip_address>>;
-[[nodiscard]] joined_groups groups_of(const desired& in);
+[[nodiscard]] joined_groups groups_of(const configuration& in);
 
 /// Errors  EINVAL with location and reason
-[[nodiscard]] result<void> check_tunnels(const desired& in);
+[[nodiscard]] result<void> check_tunnels(const configuration& in);
 
 }  // namespace turnpike::state

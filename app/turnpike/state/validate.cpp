@@ -19,7 +19,7 @@ result<void> refuse(const origin& where, std::string text) {
 
 /// An lcore may poll several queues of a port. Without `workers`, the lcores are EAL's, and cannot be
 /// checked here.
-result<void> check_rx_workers(const desired& in, const std::string& name, const port& p) {
+result<void> check_rx_workers(const configuration& in, const std::string& name, const port& p) {
     if (p.rx_workers.size() > p.rx_queues)
         return refuse(p.where, fmt::format("port '{}': rx_workers names {} lcores for {} queues",
                                            name, p.rx_workers.size(), p.rx_queues));
@@ -33,7 +33,7 @@ result<void> check_rx_workers(const desired& in, const std::string& name, const 
     return {};
 }
 
-result<void> check_ports(const desired& in) {
+result<void> check_ports(const configuration& in) {
     if (in.ports.empty())
         return fail(EINVAL, in.file, "ports is empty; there is nothing to forward");
     for (const auto& [name, p] : in.ports)
@@ -48,12 +48,12 @@ result<void> check_ports(const desired& in) {
 }
 
 /// Whether a port has VLAN sub-interfaces.
-bool has_vlans(const desired& in, const std::string& port) {
+bool has_vlans(const configuration& in, const std::string& port) {
     return std::any_of(in.interfaces.begin(), in.interfaces.end(),
                        [&](const auto& i) { return i.second.port == port && i.second.vlan != 0; });
 }
 
-result<void> check_patch(const desired& in, const std::string& name, const interface& i) {
+result<void> check_patch(const configuration& in, const std::string& name, const interface& i) {
     if (!i.addresses.empty())
         return refuse(i.where,
                       fmt::format("port '{}' has addresses and is in a patch: it can route "
@@ -70,7 +70,7 @@ result<void> check_patch(const desired& in, const std::string& name, const inter
 }
 
 /// Checks an interface mirrored to the kernel.
-result<void> check_kernel(const desired& in, const std::string& name, const interface& i) {
+result<void> check_kernel(const configuration& in, const std::string& name, const interface& i) {
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has kernel: true, and is in a patch or a "
@@ -90,8 +90,8 @@ result<void> check_kernel(const desired& in, const std::string& name, const inte
     return {};
 }
 
-result<void> check_lists(const desired& in, const std::string& name, const interface& i) {
-    for (const list_place& at : list_places) {
+result<void> check_lists(const configuration& in, const std::string& name, const interface& i) {
+    for (const acl_binding& at : acl_bindings) {
         const std::string& bound = i.*at.list;
         if (bound.empty()) continue;
         const shared<acl_list>* const list = in.acls.find(bound);
@@ -112,7 +112,7 @@ result<void> check_lists(const desired& in, const std::string& name, const inter
     return {};
 }
 
-result<void> check_vrfs(const desired& in) {
+result<void> check_vrfs(const configuration& in) {
     constexpr size_t most = 255;
     if (in.vrfs.size() > most) return fail(EINVAL, in.file, fmt::format("more than {} VRFs", most));
     std::map<uint32_t, std::string> whose;
@@ -125,7 +125,7 @@ result<void> check_vrfs(const desired& in) {
 }
 
 /// Checks the use of a port: routed, patched or bridged.
-result<void> check_use(const desired& in, const std::string& name, const interface& i) {
+result<void> check_use(const configuration& in, const std::string& name, const interface& i) {
     if (in.is_tunnel(i) && (!i.addresses.empty() || i.kernel))
         return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
                                            "instead",
@@ -173,7 +173,7 @@ result<void> check_use(const desired& in, const std::string& name, const interfa
 }
 
 /// Interfaces must not overlap: a neighbour could be on either link.
-result<void> check_networks(const desired& in) {
+result<void> check_networks(const configuration& in) {
     for (auto i = in.interfaces.begin(); i != in.interfaces.end(); ++i)
         for (auto k = in.interfaces.begin(); k != i; ++k)
             for (const ip_prefix& a : i->second.addresses) {
@@ -188,7 +188,7 @@ result<void> check_networks(const desired& in) {
     return {};
 }
 
-result<void> check_interfaces(const desired& in) {
+result<void> check_interfaces(const configuration& in) {
     std::map<std::pair<std::string, ip_address>, std::pair<std::string, ip_prefix>> owners;
     for (const auto& [name, i] : in.interfaces) {
         if (auto good = check_use(in, name, i); !good) return good;
@@ -204,7 +204,7 @@ result<void> check_interfaces(const desired& in) {
 }
 
 /// Buffers must hold originated packets, and meet the drivers' minimum.
-result<void> check_buffers(const desired& in) {
+result<void> check_buffers(const configuration& in) {
     constexpr uint32_t headroom = 128, ethernet = 14;
     uint32_t least = 0;
     std::string why;
@@ -226,14 +226,14 @@ result<void> check_buffers(const desired& in) {
                               in.fixed.pool.buffer_size, least, why));
 }
 
-result<void> check_routes(const desired& in) {
+result<void> check_routes(const configuration& in) {
     const auto wrong = find_wrong_route(in);
     if (!wrong) return {};
     const std::string of = wrong->vrf.empty() ? "" : " of VRF '" + wrong->vrf + "'";
     return fail(EINVAL, in.file, fmt::format("routes{}: {} {}", of, wrong->to.text(), wrong->why));
 }
 
-result<void> check_neighbours(const desired& in) {
+result<void> check_neighbours(const configuration& in) {
     neighbour_finder find(in);
     for (const auto& [name, n] : in.neighbours)
         if (const auto found = find.interface_of(name.address, name.interface); !found)
@@ -248,7 +248,7 @@ result<void> check_neighbours(const desired& in) {
 
 namespace {
 
-std::optional<wrong_route> find_wrong_route_of(const desired& in, const std::string& vrf) {
+std::optional<wrong_route> find_wrong_route_of(const configuration& in, const std::string& vrf) {
     const route_set& routes = in.routes_of(vrf);
     neighbour_finder find(in, vrf);
     std::vector<std::string> why(routes.targets().size());
@@ -291,14 +291,14 @@ std::optional<wrong_route> find_wrong_route_of(const desired& in, const std::str
 
 }  // namespace
 
-std::optional<wrong_route> find_wrong_route(const desired& in) {
+std::optional<wrong_route> find_wrong_route(const configuration& in) {
     auto wrong = find_wrong_route_of(in, {});
     for (const auto& [name, v] : in.vrfs)
         if (!wrong) wrong = find_wrong_route_of(in, name);
     return wrong;
 }
 
-result<void> validate(const desired& in) {
+result<void> validate(const configuration& in) {
     for (const auto check : {check_ports, check_vrfs, check_bridges, check_interfaces,
                              check_tunnels, check_buffers, check_routes, check_neighbours})
         if (auto good = check(in); !good) return good;

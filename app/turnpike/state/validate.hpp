@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "state/desired.hpp"
+#include "state/configuration.hpp"
 
 namespace turnpike::state {
 
@@ -16,11 +16,11 @@ struct wrong_route {
     ip_prefix to{};
     std::string why{};
 };
-[[nodiscard]] std::optional<wrong_route> find_wrong_route(const desired& in);
+[[nodiscard]] std::optional<wrong_route> find_wrong_route(const configuration& in);
 
 /// Checks that every port has one use; devices, addresses and networks are unique; objects referenced by routes,
 /// neighbours and bindings exist; buffers are large enough for originated packets.
 /// Errors  EINVAL, with the location
-[[nodiscard]] result<void> validate(const desired& in);
+[[nodiscard]] result<void> validate(const configuration& in);
 
 }  // namespace turnpike::state

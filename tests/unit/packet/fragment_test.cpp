@@ -17,7 +17,7 @@ using namespace test;
 
 /// A datagram in pieces, as stage fragment makes them.
 std::vector<byte_vector> pieces_of(const byte_vector& whole, uint32_t mtu) {
-    const auto& ip = view<ipv4_header>(whole.data());
+    const auto& ip = header_at<ipv4_header>(whole.data());
     const uint32_t header = ip.header_bytes(), data = ip.total_bytes - header;
     const uint32_t most = bytes_of_piece(header, mtu);
     std::vector<byte_vector> out;
@@ -36,7 +36,7 @@ struct reassembled {
     byte_vector data{};
     uint32_t total = 0;  ///< 0: the last is not there
     void put(const byte_vector& one) {
-        const auto& ip = view<ipv4_header>(one.data());
+        const auto& ip = header_at<ipv4_header>(one.data());
         const uint32_t header = ip.header_bytes(), bytes = ip.total_bytes - header;
         const uint32_t at = (ip.fragment & ipv4_fragment_offset) * 8U;
         ASSERT_EQ(one.size(), ip.total_bytes);
@@ -62,7 +62,7 @@ TEST(fragment, pieces_are_the_datagram_again) {
             ASSERT_LE(one.size(), mtu);
             r.put(one);
         }
-        const size_t header = view<ipv4_header>(whole.data()).header_bytes();
+        const size_t header = header_at<ipv4_header>(whole.data()).header_bytes();
         ASSERT_EQ(r.total, whole.size() - header);
         ASSERT_EQ(r.data, byte_vector(whole.begin() + static_cast<ptrdiff_t>(header), whole.end()));
         // The fragments have the maximum length: one fragment less would not hold the packet.

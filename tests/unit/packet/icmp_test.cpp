@@ -61,8 +61,8 @@ TEST(icmp_error, quotes_what_fits_in_576_bytes) {
         EXPECT_EQ(0, memcmp(&packet[28], &frame[14], quoted));
         const parsed p = expect_sound(packet, true);
         EXPECT_EQ(p.icmp_type, icmp4_time_exceeded);
-        EXPECT_EQ(view<ipv4_header>(packet.data()).source, our_ip);
-        EXPECT_EQ(view<ipv4_header>(packet.data()).destination, 0x0a000101u);
+        EXPECT_EQ(header_at<ipv4_header>(packet.data()).source, our_ip);
+        EXPECT_EQ(header_at<ipv4_header>(packet.data()).destination, 0x0a000101u);
     }
 }
 
@@ -75,7 +75,7 @@ TEST(icmp_error, quotes_what_fits_in_1280_bytes) {
         EXPECT_EQ(0, memcmp(&packet[48], &frame[14], quoted));
         const parsed p = expect_sound(packet, false);
         EXPECT_EQ(p.icmp_type, icmp6_too_big);
-        EXPECT_EQ(view<icmp_header>(&packet[40]).rest, 1400u);
+        EXPECT_EQ(header_at<icmp_header>(&packet[40]).rest, 1400u);
     }
 }
 

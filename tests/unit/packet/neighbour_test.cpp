@@ -21,8 +21,8 @@ using enum drop_reason;
 using test::byte_vector;
 using test::operator+;
 
-mac_address mac(const byte_vector& bytes) { return view<mac_address>(bytes.data()); }
-ipv6_address address(const byte_vector& bytes) { return view<ipv6_address>(bytes.data()); }
+mac_address mac(const byte_vector& bytes) { return header_at<mac_address>(bytes.data()); }
+ipv6_address address(const byte_vector& bytes) { return header_at<ipv6_address>(bytes.data()); }
 
 constexpr uint32_t ours[] = {0xc0000201, our_ip};
 
@@ -54,7 +54,7 @@ TEST(arp, table) {
         {"our own address", arp_sender_is_us, {.sender_ip = our_ip}},
     };
     for (const auto& row : rows)
-        EXPECT_EQ(name(check_arp(view<arp_message>(test::arp(row.fields).data()), ours)),
+        EXPECT_EQ(name(check_arp(header_at<arp_message>(test::arp(row.fields).data()), ours)),
                   name(row.expected))
             << row.description;
 }
@@ -72,7 +72,7 @@ TEST(arp, what_we_write_is_what_the_rfc_draws) {
 
     // A reply in place of the request it answers.
     frame = test::ethernet(0x0806, test::arp({}), byte_vector(6, 0xff));
-    const auto& asked = view<arp_message>(&frame[sizeof(ethernet_header)]);
+    const auto& asked = header_at<arp_message>(&frame[sizeof(ethernet_header)]);
     ASSERT_EQ(write_arp_reply(frame, us, {asked.sender_mac, asked.sender_ip}), arp_frame_bytes);
     EXPECT_EQ(frame, test::ethernet(0x0806,
                                     test::arp({.operation = 2,
@@ -120,7 +120,7 @@ drop_reason check(const byte_vector& frame, const mac_address** link = nullptr) 
     const mac_address* found = nullptr;
     const drop_reason why = check_nd(exact, parse_whole(exact), found);
     if (link != nullptr && found != nullptr)
-        *link = &view<mac_address>(frame.data() + (found->bytes - exact.data()));
+        *link = &header_at<mac_address>(frame.data() + (found->bytes - exact.data()));
     return why;
 }
 
@@ -225,12 +225,12 @@ TEST(nd, what_we_write_is_believed) {
             {0x33, 0x33, 0xff, 0, 0, 2}));
 
     // The answer in the question's place.
-    const nd_host asker{view<ethernet_header>(frame.data()).source, a.address};
+    const nd_host asker{header_at<ethernet_header>(frame.data()).source, a.address};
     ASSERT_EQ(write_neighbour_advertisement(frame, b, asker, nd_flag_solicited | nd_flag_override),
               nd_frame_bytes);
     EXPECT_EQ(check(frame, &link), none);
     EXPECT_EQ(*link, b.mac);
-    EXPECT_EQ(view<ethernet_header>(frame.data()).destination, a.mac);
+    EXPECT_EQ(header_at<ethernet_header>(frame.data()).destination, a.mac);
 
     ASSERT_EQ(write_neighbour_probe(frame, a, b), nd_frame_bytes);
     EXPECT_EQ(check(frame), none);
@@ -238,7 +238,7 @@ TEST(nd, what_we_write_is_believed) {
     // An unsolicited advertisement goes to all nodes, without the solicited flag.
     ASSERT_EQ(write_neighbour_advertisement(frame, b, {}, nd_flag_solicited), nd_frame_bytes);
     EXPECT_EQ(check(frame), none);
-    EXPECT_EQ(view<ethernet_header>(frame.data()).destination, multicast_mac(ipv6_all_nodes));
+    EXPECT_EQ(header_at<ethernet_header>(frame.data()).destination, multicast_mac(ipv6_all_nodes));
 
     const uint32_t bytes = write_neighbour_solicitation(frame, {a.mac, {}}, b.address);
     ASSERT_EQ(bytes, nd_frame_bytes - sizeof(nd_link_option));
@@ -267,7 +267,7 @@ TEST(mld, a_report_is_what_routers_expect) {
     EXPECT_EQ(load_be<uint16_t>(&frame[68]), 2) << "records";
     for (size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(frame[70 + 20 * i], 4);
-        EXPECT_EQ(view<ipv6_address>(&frame[74 + 20 * i]), groups[i]);
+        EXPECT_EQ(header_at<ipv6_address>(&frame[74 + 20 * i]), groups[i]);
     }
     EXPECT_EQ(write_mld_report(frame, {}, {}, group_record::is_exclude), 0U) << "no groups";
     frame.pop_back();
@@ -286,18 +286,18 @@ TEST(mld, a_version_1_report_goes_to_its_group) {
     EXPECT_EQ(p.icmp_type, 131);
     EXPECT_EQ(check_icmp(frame, p), none);
     EXPECT_EQ(p.l2_bytes + p.l3_bytes - p.upper_offset, 24U);
-    EXPECT_EQ(view<ipv6_header>(&frame[14]).destination, group);
-    EXPECT_EQ(view<ipv6_header>(&frame[14]).hop_limit, 1);
-    EXPECT_EQ(view<ipv6_address>(&frame[70]), group);
+    EXPECT_EQ(header_at<ipv6_header>(&frame[14]).destination, group);
+    EXPECT_EQ(header_at<ipv6_header>(&frame[14]).hop_limit, 1);
+    EXPECT_EQ(header_at<ipv6_address>(&frame[70]), group);
     // Section 3.7: to all routers, of one that is left.
     ASSERT_EQ(write_mld1_done(frame, {{{2, 0, 0, 0, 0, 1}}, own}, group), frame.size());
     const parsed done = parse_whole(frame);
     EXPECT_EQ(done.icmp_type, 132);
     EXPECT_EQ(check_icmp(frame, done), none);
     EXPECT_EQ(frame[5], 2);
-    EXPECT_EQ(view<ipv6_header>(&frame[14]).destination,
+    EXPECT_EQ(header_at<ipv6_header>(&frame[14]).destination,
               (ipv6_address{{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}));
-    EXPECT_EQ(view<ipv6_address>(&frame[70]), group);
+    EXPECT_EQ(header_at<ipv6_address>(&frame[70]), group);
     frame.pop_back();
     EXPECT_EQ(write_mld1_report(frame, {}, group), 0U) << "no room";
 }

@@ -27,8 +27,8 @@ bool is_plain(const byte_vector& frame) {
     parsed p;
     if (parse(frame, static_cast<uint32_t>(frame.size()), p) != parse_status::done) return false;
     if (p.l3_drop != drop_reason::none || !p.is_ipv4() || p.vlan_tags != 0) return false;
-    const auto& ip = view<ipv4_header>(frame.data() + 14);
-    return view<ethernet_header>(frame.data()).destination == us && !p.is(flag_ipv4_options) &&
+    const auto& ip = header_at<ipv4_header>(frame.data() + 14);
+    return header_at<ethernet_header>(frame.data()).destination == us && !p.is(flag_ipv4_options) &&
            checksum({frame.data() + 14, 20}) == 0 && ip.ttl > 1 &&
            check_ipv4_addresses(ip.source, ip.destination) == drop_reason::none;
 }
@@ -61,7 +61,7 @@ class plain_frames : public ::testing::TestWithParam<std::string> {
                 EXPECT_EQ(out.l3_bytes[i], 0U);
                 continue;
             }
-            auto& ip = view<ipv4_header>(copies[i] + 14);
+            auto& ip = header_at<ipv4_header>(copies[i] + 14);
             EXPECT_EQ(out.source[i], uint32_t{ip.source});
             EXPECT_EQ(out.destination[i], uint32_t{ip.destination});
             EXPECT_EQ(out.l3_bytes[i], uint32_t{ip.total_bytes});
@@ -121,7 +121,7 @@ TEST_P(plain_frames, have_a_right_checksum_one_hop_further) {
     std::array<uint32_t, 16> sizes;
     sizes.fill(static_cast<uint32_t>(bytes.size()));
     for (uint32_t id = 0; id <= 0xffff; ++id) {
-        auto& ip = view<ipv4_header>(frame.data() + 14);
+        auto& ip = header_at<ipv4_header>(frame.data() + 14);
         ip.id = static_cast<uint16_t>(id);
         ip.ttl = 64;
         ip.checksum = 0;

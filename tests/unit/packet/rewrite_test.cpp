@@ -20,7 +20,7 @@ TEST(rewrite, ttl_of_every_value_and_protocol_keeps_the_checksum_right) {
                                              .protocol = static_cast<uint8_t>(protocol)},
                                             {});
             const byte_vector before = packet;
-            auto& header = view<ipv4_header>(packet.data());
+            auto& header = header_at<ipv4_header>(packet.data());
             const drop_reason why = decrement_ttl(header);
             if (ttl <= 1) {
                 EXPECT_EQ(why, drop_reason::ipv4_ttl);
@@ -36,14 +36,14 @@ TEST(rewrite, ttl_of_every_value_and_protocol_keeps_the_checksum_right) {
 // A wrong checksum must not become a right one on the way.
 TEST(rewrite, a_wrong_checksum_stays_wrong) {
     byte_vector packet = test::ipv4({.checksum = uint16_t{0x1234}}, {});
-    ASSERT_EQ(decrement_ttl(view<ipv4_header>(packet.data())), drop_reason::none);
+    ASSERT_EQ(decrement_ttl(header_at<ipv4_header>(packet.data())), drop_reason::none);
     EXPECT_NE(fold(sum_bytes(packet)), 0xffff);
 }
 
 TEST(rewrite, hop_limit) {
     for (int limit = 0; limit < 256; ++limit) {
         byte_vector packet = test::ipv6({.hop_limit = static_cast<uint8_t>(limit)}, {});
-        auto& header = view<ipv6_header>(packet.data());
+        auto& header = header_at<ipv6_header>(packet.data());
         const bool forwarded = decrement_hop_limit(header) == drop_reason::none;
         EXPECT_EQ(forwarded, limit > 1);
         EXPECT_EQ(header.hop_limit, forwarded ? limit - 1 : limit);

@@ -240,7 +240,7 @@ class acl_files : public ::testing::Test {
     }
     void TearDown() override { std::filesystem::remove_all(folder); }
     /// A list of these rules; `entry` is on line 4.
-    [[nodiscard]] result<state::desired> loaded(
+    [[nodiscard]] result<state::configuration> loaded(
         const std::string& rules, const std::string& entry = "{action: deny, file: r}") const {
         std::ofstream(folder / "r") << rules;
         std::ofstream(folder / "f.yaml")

@@ -33,16 +33,17 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
                "{action: deny, destination_mac: 01:00:00:00:00:00/01:00:00:00:00:00, "
                "ethertype: 0x88b5}, {action: deny, ethertype: arp}, {action: deny, ethertype: llc}",
                "l2_in: frames"));
-    EXPECT_EQ(l.ways(0, frame(station(9), station(1))), "1");
-    EXPECT_EQ(l.ways(0, frame(station(9), station(5))), "");
-    EXPECT_EQ(l.ways(0, frame(station(9), {6, 0x11, 0x22, 9, 9, 9})), "");
-    EXPECT_EQ(l.ways(0, frame(station(9), {6, 0x11, 0x23, 9, 9, 9})), "1");
-    EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "") << "a group";
-    EXPECT_EQ(l.ways(0, frame(everybody, station(1), 0, type4)), "1");
-    EXPECT_EQ(l.ways(0, arp_frame(station(1))), "");
-    EXPECT_EQ(l.ways(0, frame(station(9), station(1), 0, 46)), "") << "a length";
-    EXPECT_EQ(l.ways(0, tagged(frame(station(9), station(1), 0, 0x0806), 7)), "") << "behind a tag";
-    EXPECT_EQ(l.ways(1, arp_frame(station(2))), "0") << "the other member has no list";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1))), "1");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(5))), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {6, 0x11, 0x22, 9, 9, 9})), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {6, 0x11, 0x23, 9, 9, 9})), "1");
+    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "") << "a group";
+    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1), 0, type4)), "1");
+    EXPECT_EQ(l.ways(0, arp_frame(fdb_entry(1))), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1), 0, 46)), "") << "a length";
+    EXPECT_EQ(l.ways(0, tagged(frame(fdb_entry(9), fdb_entry(1), 0, 0x0806), 7)), "")
+        << "behind a tag";
+    EXPECT_EQ(l.ways(1, arp_frame(fdb_entry(2))), "0") << "the other member has no list";
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny), 6U);
     const auto report = l.acls();
     ASSERT_EQ(report.size(), 1U);
@@ -68,21 +69,22 @@ TEST(acl_l2, judges_reserved_frames_and_copies) {
         "ports:\n  - {name: p0, device: d0, acl: {l2_in: no-lldp}}\n"
         "  - {name: p1, device: d1, acl: {l2_out: no-arp}}\n  - {name: p2, device: d2}\n";
     lab l(lists + bridge("{port: p0}, {port: p1}, {port: p2}"));
-    EXPECT_EQ(l.ways(0, frame({1, 0x80, 0xc2, 0, 0, 0x0e}, station(1), 0, 0x88cc)), "");
+    EXPECT_EQ(l.ways(0, frame({1, 0x80, 0xc2, 0, 0, 0x0e}, fdb_entry(1), 0, 0x88cc)), "");
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny), 1U);
     EXPECT_EQ(l.dropped(drop_reason::bridge_reserved), 0U);
-    EXPECT_EQ(l.ways(0, arp_frame(station(1))), "2");
+    EXPECT_EQ(l.ways(0, arp_frame(fdb_entry(1))), "2");
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 1U);
-    l.ways(1, frame(station(9), station(2)));
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1), 0, 0x0806)), "") << "nor where it is known";
+    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1), 0, 0x0806)), "")
+        << "nor where it is known";
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 2U);
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
 }
 
 /// The L2 list comes first: a frame is forwarded only if both lists permit it.
 TEST(acl_l2, beside_a_list_of_ip_packets) {
     const byte_vector udp_frame =
-        ethernet(type4, ipv4({}, udp(counted(18))), station(2), station(1));
+        ethernet(type4, ipv4({}, udp(counted(18))), fdb_entry(2), fdb_entry(1));
     const std::string lists =
         "acl:\n  - {name: no-udp, default: permit, rules: [{action: deny, protocol: udp}]}\n"
         "  - {name: no-five, layer: 2, default: permit, rules: [{action: deny, source_mac: "
@@ -102,15 +104,15 @@ TEST(acl_l2, beside_a_list_of_ip_packets) {
         EXPECT_EQ(l.ways(0, from_five), "");
         EXPECT_EQ(l.dropped(l2), 1U);
         EXPECT_EQ(l.dropped(l3), 1U);
-        EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
-        EXPECT_EQ(l.ways(0, frame(station(2), station(5))), "");
+        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(5))), "");
         EXPECT_EQ(l.dropped(l2), 2U);
     }
 }
 
 TEST(acl_l2, knows_vlans_as_the_bridge_does) {
     const std::string deny = "{action: deny, vlan: 20}";
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     {
         lab l(listed(deny, "l2_in: frames"));
         EXPECT_EQ(l.ways(0, tagged(f, 0xe014)), "") << "its own tag, whatever its priority";
@@ -149,9 +151,9 @@ TEST(acl_l2, judges_what_is_routed_into_the_bridge) {
         "  - {name: p2, device: d2, addresses: [10.0.2.254/24]}\n" +
         bridge("{port: p0}, {port: p1}", "    addresses: [10.0.1.254/24]\n") +
         "neighbours: {static: [{address: 10.0.1.1, mac: \"02:00:00:01:00:01\"}]}\n");
-    const byte_vector in =
-        ethernet(type4, ipv4({.source = 0x0a000202, .destination = 0x0a000101}, udp(counted(18))),
-                 {l.view().port[2].mac.bytes, l.view().port[2].mac.bytes + 6}, station(2));
+    const byte_vector in = ethernet(
+        type4, ipv4({.source = 0x0a000202, .destination = 0x0a000101}, udp(counted(18))),
+        {l.snapshot().port[2].mac.bytes, l.snapshot().port[2].mac.bytes + 6}, fdb_entry(2));
     ASSERT_TRUE(l.offer(2, in));
     l.settle();
     EXPECT_EQ(l.sent(1).size(), 1U);
@@ -162,7 +164,7 @@ TEST(acl_l2, judges_what_is_routed_into_the_bridge) {
 /// Frames that are as short as can be, or lie in several buffers.
 TEST(acl_l2, reads_what_is_there) {
     lab l(listed("{action: deny, ethertype: 0x88b5}", "l2_in: frames"));
-    const byte_vector f = tagged(tagged(frame(station(9), station(1)), 3), 2, type_service);
+    const byte_vector f = tagged(tagged(frame(fdb_entry(9), fdb_entry(1)), 3), 2, type_service);
     const auto cut = [&](size_t bytes) { return byte_vector(f.begin(), f.begin() + bytes); };
     for (const size_t bytes : {14U, 15U, 17U, 18U, 21U})
         EXPECT_EQ(l.ways(0, cut(bytes)), "1") << bytes;
@@ -253,11 +255,11 @@ class random_things {
     bool one_in(uint32_t n) { return below(n) == 0; }
 
     /// Few of each, so that rules and frames meet.
-    mac_bits mac(bool station) {
+    mac_bits mac(bool fdb_entry) {
         constexpr mac_bits vendors[] = {0x02'00'00'000000, 0x06'aa'bb'000000, 0x0a'aa'bb'000000,
                                         0x01'00'5e'000000, 0x33'33'00'000000};
-        return vendors[below(station ? 3 : 5)] | (one_in(3) ? below(4) << 16 : 0) | below(5) << 8 |
-               below(16);
+        return vendors[below(fdb_entry ? 3 : 5)] | (one_in(3) ? below(4) << 16 : 0) |
+               below(5) << 8 | below(16);
     }
     uint16_t type() {
         constexpr uint16_t types[] = {0x0806, 0x88b5, 0x88cc, 0x8847, 46, 1500, 1535, 1536};
@@ -265,12 +267,12 @@ class random_things {
     }
     plain_rule rule() {
         plain_rule r{.action = one_in(2) ? "permit" : "deny"};
-        const auto masked = [&](bool station) -> plain_mac {
+        const auto masked = [&](bool fdb_entry) -> plain_mac {
             constexpr mac_bits masks[] = {0xffffffffffff, 0xffffffffffff, 0xffffffffffff,
                                           0xffffff000000, 0x00000000000f, 0x0100000000ff,
                                           0xffff0000ff00, 0x040000000001};
             const mac_bits mask = masks[below(std::size(masks))];
-            return {mac(station) & mask, mask};
+            return {mac(fdb_entry) & mask, mask};
         };
         do {
             if (one_in(2)) r.source = masked(true);

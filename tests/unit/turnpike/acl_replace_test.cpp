@@ -134,7 +134,7 @@ TEST(acl_replace, one_rule_changes_in_place) {
         l.worker().poll();
     };
     const auto list_of = [&] {
-        return l.view().interfaces[l.view().port[0].untagged].acl_in->list;
+        return l.snapshot().interfaces[l.snapshot().port[0].untagged].acl_in->list;
     };
     const auto before = list_of();
     pass();
@@ -143,7 +143,7 @@ TEST(acl_replace, one_rule_changes_in_place) {
     EXPECT_EQ(list_of(), before) << "compiled anew";
     pass();
     EXPECT_EQ(l.sent(1).size(), 1U);
-    const auto packets = [&](size_t place) { return l.acls()[0].rules.at(place).packets; };
+    const auto packets = [&](size_t ifindex) { return l.acls()[0].rules.at(ifindex).packets; };
     EXPECT_EQ(packets(1), 1U);
     EXPECT_EQ(packets(2), 1U) << "its counter goes on though it has no name";
     EXPECT_EQ(packets(3), 2U);

@@ -44,8 +44,8 @@ TEST(acl_threads, while_two_workers_judge) {
         const datapath::worker_parts& parts = l.worker(number).parts();
         parts.rcu->online(number);
         while (!stop.load(std::memory_order_relaxed)) {
-            c.view = parts.published->load(std::memory_order_acquire);
-            b.in[0] = b.common_iface = c.view->port[0].untagged;
+            c.snapshot = parts.published->load(std::memory_order_acquire);
+            b.in[0] = b.common_iface = c.snapshot->port[0].untagged;
             const auto next = datapath::run_acl_in(c, b, 1);
             b.at = {};
             judged.fetch_add(1, std::memory_order_relaxed);

@@ -16,7 +16,7 @@ namespace turnpike::test {
 inline constexpr uint16_t type4 = 0x0800, type_vlan = 0x8100, type_service = 0x88a8,
                           type_test = 0x88b5;
 
-inline byte_vector station(uint8_t n) { return {2, 0, 0, 1, 0, n}; }
+inline byte_vector fdb_entry(uint8_t n) { return {2, 0, 0, 1, 0, n}; }
 inline const byte_vector everybody(6, 0xff);
 
 /// A frame of 60 bytes that says which one it is.
@@ -82,8 +82,8 @@ class bridge_lab : public running_lab {
     }
     std::string learnt() {
         std::vector<std::string> all;
-        controller().bridges().for_each(0, [&](uint32_t, const control::known_station& s) {
-            const std::string& at = controller().interfaces().name_of(s.place);
+        controller().bridges().for_each(0, [&](uint32_t, const control::known_fdb_entry& s) {
+            const std::string& at = controller().interfaces().name_of(s.ifindex);
             if (!s.fixed || s.held)
                 all.push_back(at + " " + s.mac.text().substr(15) + (s.held ? "!" : ""));
             return true;

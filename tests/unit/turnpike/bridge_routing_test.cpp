@@ -33,45 +33,46 @@ byte_vector ip(uint32_t from, uint32_t to, uint8_t ttl = 64) {
 TEST(routing, between_bridge_vlan_and_port) {
     lab l(routers);
     // p2 -> bridge: its host is not known yet, then it is.
-    const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, station(2));
-    const byte_vector out = ethernet(type4, ip(host2, host1, 63), station(1), bridge_mac);
+    const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
+    const byte_vector out = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
     EXPECT_EQ(l.ways(2, in, &out), "0 1");
-    l.send(1, frame(station(77), station(1)));
+    l.send(1, frame(fdb_entry(77), fdb_entry(1)));
     EXPECT_EQ(l.ways(2, in, &out), "1");
     // bridge -> p2
-    const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, station(1));
-    const byte_vector down = ethernet(type4, ip(host1, host2, 63), station(2), p2_mac);
+    const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, fdb_entry(1));
+    const byte_vector down = ethernet(type4, ip(host1, host2, 63), fdb_entry(2), p2_mac);
     EXPECT_EQ(l.ways(1, up, &down), "2");
     // The same to a router's virtual address.
     const byte_vector virtual_mac{0, 0, 0x5e, 0, 1, 7};
-    EXPECT_EQ(l.ways(1, ethernet(type4, ip(host1, host2), virtual_mac, station(1)), &down), "2");
+    EXPECT_EQ(l.ways(1, ethernet(type4, ip(host1, host2), virtual_mac, fdb_entry(1)), &down), "2");
     // bridge -> VLAN 100 of p3, and back; a plain frame is not for the VLAN's interface
-    const byte_vector to3 = ethernet(type4, ip(host1, host3), bridge_mac, station(1));
-    const byte_vector at3 = tagged(ethernet(type4, ip(host1, host3, 63), station(3), p3_mac), 100);
+    const byte_vector to3 = ethernet(type4, ip(host1, host3), bridge_mac, fdb_entry(1));
+    const byte_vector at3 =
+        tagged(ethernet(type4, ip(host1, host3, 63), fdb_entry(3), p3_mac), 100);
     EXPECT_EQ(l.ways(1, to3, &at3), "3");
-    const byte_vector from3 = ethernet(type4, ip(host3, host1), p3_mac, station(3));
-    const byte_vector back = ethernet(type4, ip(host3, host1, 63), station(1), bridge_mac);
+    const byte_vector from3 = ethernet(type4, ip(host3, host1), p3_mac, fdb_entry(3));
+    const byte_vector back = ethernet(type4, ip(host3, host1, 63), fdb_entry(1), bridge_mac);
     EXPECT_EQ(l.ways(3, tagged(from3, 0xe064), &back), "1");
     EXPECT_EQ(l.ways(3, from3), "");
     EXPECT_EQ(l.ways(3, tagged(from3, 101)), "");
     EXPECT_EQ(l.dropped(drop_reason::no_interface), 2U);
     // both at once, in one burst
     ASSERT_TRUE(l.offer(1, up));
-    ASSERT_TRUE(l.offer(1, frame(everybody, station(1), 5)));
+    ASSERT_TRUE(l.offer(1, frame(everybody, fdb_entry(1), 5)));
     ASSERT_TRUE(l.offer(1, to3));
-    ASSERT_TRUE(l.offer(1, frame(station(66), station(1), 6)));
+    ASSERT_TRUE(l.offer(1, frame(fdb_entry(66), fdb_entry(1), 6)));
     l.settle();
     EXPECT_EQ(l.sent(2), one(down));
     EXPECT_EQ(l.sent(3), one(at3));
-    EXPECT_EQ(l.sent(0),
-              (std::vector{frame(everybody, station(1), 5), frame(station(66), station(1), 6)}));
+    EXPECT_EQ(l.sent(0), (std::vector{frame(everybody, fdb_entry(1), 5),
+                                      frame(fdb_entry(66), fdb_entry(1), 6)}));
 }
 
 /// ARP by a bridge: the request is flooded, the reply is ours, and pending packets go to the port
 /// of the host.
 TEST(routing, asks_through_the_bridge) {
     lab l(routers);
-    const byte_vector in = ethernet(type4, ip(host2, 0x0a000109), p2_mac, station(2));
+    const byte_vector in = ethernet(type4, ip(host2, 0x0a000109), p2_mac, fdb_entry(2));
     const auto asked = l.send(2, in);
     ASSERT_EQ(asked[0].size(), 1U);
     EXPECT_EQ(asked[0], asked[1]);
@@ -79,27 +80,27 @@ TEST(routing, asks_through_the_bridge) {
     EXPECT_EQ(byte_vector(question.begin(), question.begin() + 12), everybody + bridge_mac);
     const byte_vector answer =
         ethernet(0x0806,
-                 byte_vector{0, 1, 8, 0, 6, 4, 0, 2} + station(9) + byte_vector{10, 0, 1, 9} +
+                 byte_vector{0, 1, 8, 0, 6, 4, 0, 2} + fdb_entry(9) + byte_vector{10, 0, 1, 9} +
                      bridge_mac + byte_vector{10, 0, 1, 254},
-                 bridge_mac, station(9));
+                 bridge_mac, fdb_entry(9));
     const auto then = l.send(1, answer);
     EXPECT_TRUE(then[0].empty());
-    EXPECT_EQ(then[1], one(ethernet(type4, ip(host2, 0x0a000109, 63), station(9), bridge_mac)));
+    EXPECT_EQ(then[1], one(ethernet(type4, ip(host2, 0x0a000109, 63), fdb_entry(9), bridge_mac)));
     // A request for our address is answered, and also flooded to other hosts.
     const byte_vector who =
         ethernet(0x0806,
-                 byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + station(1) + byte_vector{10, 0, 1, 1} +
+                 byte_vector{0, 1, 8, 0, 6, 4, 0, 1} + fdb_entry(1) + byte_vector{10, 0, 1, 1} +
                      zeros(6) + byte_vector{10, 0, 1, 254},
-                 everybody, station(1));
+                 everybody, fdb_entry(1));
     const auto told = l.send(0, who);
     EXPECT_EQ(told[1], one(who));
     ASSERT_EQ(told[0].size(), 1U);
-    EXPECT_EQ(byte_vector(told[0][0].begin(), told[0][0].begin() + 12), station(1) + bridge_mac);
+    EXPECT_EQ(byte_vector(told[0][0].begin(), told[0][0].begin() + 12), fdb_entry(1) + bridge_mac);
 }
 
 TEST(routing, our_own_address_is_nobody_elses) {
     lab l(routers);
-    EXPECT_EQ(l.ways(0, frame(station(1), bridge_mac)), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(1), bridge_mac)), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
@@ -110,8 +111,8 @@ TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
     byte_vector same_crc = bridge_mac;
     constexpr uint8_t difference[] = {0xe2, 0xed, 0xd8, 0x0b, 0x02, 0x00};
     for (size_t i = 0; i < same_crc.size(); ++i) same_crc[i] ^= difference[i];
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.ways(0, frame(station(9), same_crc)), "1");
-    EXPECT_EQ(l.ways(0, frame(station(9), bridge_mac)), "");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.ways(0, frame(fdb_entry(9), same_crc)), "1");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), bridge_mac)), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
@@ -123,20 +124,21 @@ TEST(routing, between_vlans_of_one_bridge) {
                  "{vlan: 20, addresses: [10.0.2.254/24]}]\n") +
           "neighbours: {static: [{address: 10.0.1.1, mac: \"02:00:00:01:00:01\"}, "
           "{address: 10.0.2.2, mac: \"02:00:00:01:00:02\"}]}\n");
-    const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, station(1));
+    const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, fdb_entry(1));
     const byte_vector down =
-        tagged(ethernet(type4, ip(host1, host2, 63), station(2), bridge_mac), 20);
+        tagged(ethernet(type4, ip(host1, host2, 63), fdb_entry(2), bridge_mac), 20);
     EXPECT_EQ(l.ways(0, up, &down), "1");
-    const byte_vector from = tagged(ethernet(type4, ip(host2, host1), bridge_mac, station(2)), 20);
-    const byte_vector back = ethernet(type4, ip(host2, host1, 63), station(1), bridge_mac);
+    const byte_vector from =
+        tagged(ethernet(type4, ip(host2, host1), bridge_mac, fdb_entry(2)), 20);
+    const byte_vector back = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
     EXPECT_EQ(l.ways(1, from, &back), "0");
 }
 
 /// IEEE 802.1Q section 9.6: identifier 0 is no VLAN.
 TEST(routing, a_priority_tag_is_taken_off) {
     lab l(routers);
-    const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, station(2));
-    const byte_vector out = ethernet(type4, ip(host2, host1, 63), station(1), bridge_mac);
+    const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
+    const byte_vector out = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
     EXPECT_EQ(l.ways(2, tagged(in, 0xe000), &out), "0 1");
     EXPECT_EQ(l.ways(2, tagged(in, 5)), "");
     EXPECT_EQ(l.dropped(drop_reason::vlan_on_routed_port), 1U);
@@ -147,7 +149,7 @@ TEST(lists, judge_members_and_routing_interfaces) {
         "acl:\n"
         "  - {name: no-udp, default: permit, rules: [{action: deny, protocol: udp}]}\n"
         "  - {name: no-ten, default: permit, rules: [{action: deny, vlan: 10}]}\n";
-    const byte_vector f = ethernet(type4, ip(host1, host2), everybody, station(1));
+    const byte_vector f = ethernet(type4, ip(host1, host2), everybody, fdb_entry(1));
     {
         lab l(deny +
               "ports:\n  - {name: p0, device: d0}\n"
@@ -155,8 +157,8 @@ TEST(lists, judge_members_and_routing_interfaces) {
               bridge("{port: p0}, {port: p1}, {port: p2}"));
         EXPECT_EQ(l.ways(0, f), "2");
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 1U);
-        l.ways(1, frame(station(77), station(2)));
-        EXPECT_EQ(l.ways(0, ethernet(type4, ip(host1, host2), station(2), station(1))), "");
+        l.ways(1, frame(fdb_entry(77), fdb_entry(2)));
+        EXPECT_EQ(l.ways(0, ethernet(type4, ip(host1, host2), fdb_entry(2), fdb_entry(1))), "");
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 2U);
     }
     {
@@ -175,9 +177,9 @@ TEST(lists, judge_members_and_routing_interfaces) {
               "  - {name: p2, device: d2, addresses: [10.0.2.254/24]}\n" +
               bridge("{port: p0}, {port: p1}", "    addresses: [10.0.1.254/24]\n") +
               "neighbours: {static: [{address: 10.0.1.1, mac: \"02:00:00:01:00:01\"}]}\n");
-        const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, station(2));
+        const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
         const byte_vector out =
-            ethernet(type4, ip(host2, host1, 63), station(1), {2, 0, 0, 0, 0, 0x0b});
+            ethernet(type4, ip(host2, host1, 63), fdb_entry(1), {2, 0, 0, 0, 0, 0x0b});
         EXPECT_EQ(l.ways(2, in, &out), "1") << "flooded, and p0's list says no";
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 1U);
     }
@@ -185,20 +187,20 @@ TEST(lists, judge_members_and_routing_interfaces) {
 
 TEST(changes, keep_the_stations_that_still_are_where_they_were) {
     lab l(three);
-    l.ways(0, frame(station(9), station(1)));
-    l.ways(1, frame(station(9), station(2)));
+    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
     ASSERT_TRUE(l.apply(three + "    ageing_s: 20\n").has_value());
     EXPECT_EQ(l.learnt(), "p0 01, p1 02");
     ASSERT_TRUE(l.apply(ports(3) + bridge("{port: p0}, {port: p2}") +
                         "  - {name: other, members: [{port: p1}]}\n")
                     .has_value());
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(2, frame(station(2), station(3))), "0");
-    EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "") << "a bridge of its own";
+    EXPECT_EQ(l.ways(2, frame(fdb_entry(2), fdb_entry(3))), "0");
+    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "") << "a bridge of its own";
     ASSERT_TRUE(l.apply(ports(3) + "patches: [[p0, p1]]\n" + bridge("{port: p2}")).has_value());
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
     ASSERT_TRUE(l.apply(three).has_value());
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
 }
 
 }  // namespace

@@ -11,17 +11,18 @@ using lab = bridge_lab;
 
 TEST(bridge, floods_what_it_does_not_know_and_learns) {
     lab l(three);
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "0");
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
-    EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "1 2");
-    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, station(1))), "1 2");
+    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "0");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1 2");
     EXPECT_EQ(l.learnt(), "p0 01, p1 02");
-    EXPECT_EQ(l.ways(2, frame(station(1), station(1))), "0") << "he moved, and sends to himself";
-    EXPECT_EQ(l.ways(2, frame(station(1), station(3))), "");
+    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(1))), "0")
+        << "he moved, and sends to himself";
+    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(3))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_same_port), 1U);
-    EXPECT_EQ(l.ways(0, frame(station(9), {3, 0, 0, 0, 0, 1})), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {3, 0, 0, 0, 0, 1})), "");
     EXPECT_EQ(l.dropped(drop_reason::ether_source_group), 1U);
     const auto c =
         l.controller().bridges().counted(l.controller().bridges().first_domain_of("lan"));
@@ -34,7 +35,7 @@ TEST(bridge, floods_what_it_does_not_know_and_learns) {
 /// A bridge without VLANs forwards tagged frames unchanged, and also frames in several buffers.
 TEST(bridge, leaves_frames_as_they_are) {
     lab l(three);
-    const byte_vector f = tagged(frame(station(2), station(1)), 0x2064);
+    const byte_vector f = tagged(frame(fdb_entry(2), fdb_entry(1)), 0x2064);
     EXPECT_EQ(l.ways(0, f), "1 2");
     rte_mbuf *head = l.packet_of(byte_vector(f.begin(), f.begin() + 20)),
              *tail = l.packet_of(byte_vector(f.begin() + 20, f.end()));
@@ -50,12 +51,12 @@ TEST(bridge, floods_whole_bursts) {
     lab l(ports(9) +
           bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}, {port: p4}, {port: p5}, "
                  "{port: p6}, {port: p7}, {port: p8}"));
-    for (uint8_t i = 0; i < 32; ++i) ASSERT_TRUE(l.offer(0, frame(everybody, station(1), i)));
+    for (uint8_t i = 0; i < 32; ++i) ASSERT_TRUE(l.offer(0, frame(everybody, fdb_entry(1), i)));
     l.settle();
     for (uint16_t p = 1; p < 9; ++p) {
         const auto out = l.sent(p);
         ASSERT_EQ(out.size(), 32U) << p;
-        for (uint8_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], frame(everybody, station(1), i));
+        for (uint8_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], frame(everybody, fdb_entry(1), i));
     }
     EXPECT_EQ(l.controller().report().total().originated, 32U * 7U);
 }
@@ -65,8 +66,8 @@ TEST(bridge, floods_whole_bursts) {
 TEST(bridge, floods_without_buffers) {
     lab l(three);
     std::vector<rte_mbuf*> some, held;
-    for (uint8_t i = 0; i < 4; ++i) some.push_back(l.packet_of(frame(everybody, station(1), i)));
-    while (rte_mbuf* const m = l.packet_of(frame(station(9), station(1)))) held.push_back(m);
+    for (uint8_t i = 0; i < 4; ++i) some.push_back(l.packet_of(frame(everybody, fdb_entry(1), i)));
+    while (rte_mbuf* const m = l.packet_of(frame(fdb_entry(9), fdb_entry(1)))) held.push_back(m);
     for (int i = 0; i < 3; ++i) {
         rte_pktmbuf_free(held.back());
         held.pop_back();
@@ -82,10 +83,10 @@ TEST(bridge, floods_without_buffers) {
 
 TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
     lab l(three + "    ageing_s: 10\n");
-    l.ways(0, frame(station(9), station(1)));
-    l.ways(1, frame(station(9), station(2)));
+    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
     for (int s = 0; s < 12; ++s) {
-        l.ways(1, frame(station(9), station(2)));
+        l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
         l.control(1000);
     }
     EXPECT_EQ(l.learnt(), "p1 02");
@@ -94,23 +95,23 @@ TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
 
 TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
     lab l(three);
-    l.ways(1, frame(station(9), station(2)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[1]->device.id()), 0);
     l.controller().look_at_links(5000);
     EXPECT_EQ(l.learnt(), "");
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "2");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "2");
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[2]->device.id()), 0);
     l.controller().look_at_links(6000);
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
 }
 
 TEST(bridge, knows_as_many_as_it_may) {
     lab l(ports(2) + bridge("{port: p0, max_addresses: 2}, {port: p1}", "    max_addresses: 3\n"));
-    for (uint8_t n = 1; n < 6; ++n) l.ways(0, frame(station(99), station(n)));
+    for (uint8_t n = 1; n < 6; ++n) l.ways(0, frame(fdb_entry(99), fdb_entry(n)));
     EXPECT_EQ(l.learnt(), "p0 01, p0 02");
-    l.ways(1, frame(station(99), station(20)));
-    l.ways(1, frame(station(99), station(21)));
+    l.ways(1, frame(fdb_entry(99), fdb_entry(20)));
+    l.ways(1, frame(fdb_entry(99), fdb_entry(21)));
     EXPECT_EQ(l.learnt(), "p0 01, p0 02, p1 14");
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
@@ -120,27 +121,27 @@ TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,
                                0x0a, 0x02, 0x01};  // station(1) XOR a MAC address with a CRC of 0
-    l.ways(0, frame(station(9), station(1)));
-    for (int i = 0; i < 3; ++i) l.ways(1, frame(station(9), same_crc));
+    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
+    for (int i = 0; i < 3; ++i) l.ways(1, frame(fdb_entry(9), same_crc));
     EXPECT_EQ(l.learnt(), "p0 01, p1 01");
-    l.ways(1, frame(station(9), station(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p1 01, p1 01");
 }
 
 TEST(bridge, holds_who_moves_too_often) {
     lab l(three + "    damping: {moves: 2, within_s: 5, hold_s: 20}\n");
-    l.ways(0, frame(station(9), station(1)));
-    l.ways(1, frame(station(9), station(1)));
+    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p1 01");
-    l.ways(2, frame(station(9), station(1)));
-    l.ways(1, frame(station(9), station(1)));
+    l.ways(2, frame(fdb_entry(9), fdb_entry(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p0 01!") << "where it was at first";
-    EXPECT_EQ(l.ways(1, frame(station(9), station(1))), "");
+    EXPECT_EQ(l.ways(1, frame(fdb_entry(9), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_moving), 1U);
-    EXPECT_EQ(l.ways(0, frame(station(9), station(1))), "1 2") << "there it may send";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1))), "1 2") << "there it may send";
     l.seconds(22);
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(1, frame(station(9), station(1))), "0 2");
+    EXPECT_EQ(l.ways(1, frame(fdb_entry(9), fdb_entry(1))), "0 2");
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
@@ -149,19 +150,19 @@ TEST(bridge, holds_who_moves_too_often) {
 TEST(bridge, a_storm_of_moves_is_held) {
     constexpr unsigned movers = 500, rounds = 12;
     lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
-    l.ways(0, frame(station(9), station(1)));
-    l.ways(1, frame(station(9), station(2)));
+    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
     for (unsigned round = 0; round < rounds; ++round) {
         for (unsigned n = 0; n < movers; ++n) {
             const byte_vector mover{
                 2, 0, 0, 2, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)};
-            ASSERT_TRUE(l.offer(round % 2 == 0 ? 2 : 3, frame(station(1), mover)));
+            ASSERT_TRUE(l.offer(round % 2 == 0 ? 2 : 3, frame(fdb_entry(1), mover)));
             if (n % 32 == 31) l.settle();
         }
         l.settle();
         l.sent(0);
-        EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "1");
-        EXPECT_EQ(l.ways(1, frame(station(1), station(2))), "0");
+        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+        EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "0");
     }
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 6U * movers)
         << "the sixth is back to where it is held";
@@ -171,36 +172,37 @@ TEST(bridge, a_storm_of_moves_is_held) {
 
 TEST(bridge, an_operators_word_counts_more) {
     lab l(three + "    fdb: [{mac: \"02:00:00:01:00:05\", port: p2}]\n");
-    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2");
-    EXPECT_EQ(l.ways(1, frame(station(1), station(5))), "0") << "from elsewhere, and forwarded";
-    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2") << "he did not move";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2");
+    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(5))), "0") << "from elsewhere, and forwarded";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he did not move";
     l.seconds(400);
-    EXPECT_EQ(l.ways(0, frame(station(5), station(1))), "2") << "he does not age";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he does not age";
 }
 
 TEST(bridge, isolates_and_locks) {
     lab l(ports(4) + bridge("{port: p0, isolation: 1}, {port: p1, isolation: 1}, {port: p2}, "
                             "{port: p3, locked: true, flood_unknown: false}",
                             "    fdb: [{mac: \"02:00:00:01:00:04\", port: p3}]\n"));
-    EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "2 3");
-    l.ways(1, frame(everybody, station(2)));
-    EXPECT_EQ(l.ways(0, frame(station(2), station(1))), "");
+    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "2 3");
+    l.ways(1, frame(everybody, fdb_entry(2)));
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_isolated), 1U);
-    EXPECT_EQ(l.ways(2, frame(station(1), station(3))), "0");
-    EXPECT_EQ(l.ways(2, frame(station(77), station(3))), "0 1") << "unknown ones stay out of p3";
-    EXPECT_EQ(l.ways(3, frame(everybody, station(4))), "0 1 2");
-    EXPECT_EQ(l.ways(3, frame(everybody, station(6))), "");
+    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(3))), "0");
+    EXPECT_EQ(l.ways(2, frame(fdb_entry(77), fdb_entry(3))), "0 1")
+        << "unknown ones stay out of p3";
+    EXPECT_EQ(l.ways(3, frame(everybody, fdb_entry(4))), "0 1 2");
+    EXPECT_EQ(l.ways(3, frame(everybody, fdb_entry(6))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_locked), 1U);
 }
 
 TEST(bridge, reserved_groups_by_choice) {
     const auto group = [](uint8_t last) { return byte_vector{1, 0x80, 0xc2, 0, 0, last}; };
     lab l(three + "    reserved: {stp: drop, lacp: flood, lldp: punt}\n");
-    EXPECT_EQ(l.ways(0, frame(group(0), station(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(2), station(1))), "1 2");
-    EXPECT_EQ(l.ways(0, frame(group(0x0e), station(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(3), station(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(0x10), station(1))), "1 2") << "is no reserved one";
+    EXPECT_EQ(l.ways(0, frame(group(0), fdb_entry(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(2), fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.ways(0, frame(group(0x0e), fdb_entry(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(3), fdb_entry(1))), "");
+    EXPECT_EQ(l.ways(0, frame(group(0x10), fdb_entry(1))), "1 2") << "is no reserved one";
     EXPECT_EQ(l.dropped(drop_reason::bridge_reserved), 2U);
     EXPECT_EQ(l.controller().report().total().consumed, 1U);
 }
@@ -208,13 +210,13 @@ TEST(bridge, reserved_groups_by_choice) {
 TEST(bridge, storms_are_limited_by_kind) {
     lab l(ports(2) + bridge("{port: p0, storm: {broadcast: 1, unknown: 1}}, {port: p1}"));
     size_t out = 0;
-    for (uint8_t i = 0; i < 64; ++i) out += l.send(0, frame(everybody, station(1)))[1].size();
+    for (uint8_t i = 0; i < 64; ++i) out += l.send(0, frame(everybody, fdb_entry(1)))[1].size();
     EXPECT_LE(out, 34U) << "a burst, and no more within a moment";
     EXPECT_GE(out, 32U);
     EXPECT_EQ(l.dropped(drop_reason::bridge_storm_broadcast), 64 - out);
-    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, station(1))), "1")
+    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1")
         << "multicast is not limited";
-    EXPECT_EQ(l.ways(0, frame(station(50), station(1))), "1") << "another kind, another limit";
+    EXPECT_EQ(l.ways(0, frame(fdb_entry(50), fdb_entry(1))), "1") << "another kind, another limit";
 }
 
 /// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it
@@ -225,7 +227,7 @@ TEST(bridge, counts_bytes_without_tags) {
                           "  - {name: p0, device: d0") +
               list + "}\n  - {name: p1, device: d1}\n" +
               bridge("{port: p0, mode: trunk}, {port: p1, mode: native-untagged, vlan: 10}"));
-        const byte_vector f = frame(station(9), station(1)), same = tagged(f, 11);
+        const byte_vector f = frame(fdb_entry(9), fdb_entry(1)), same = tagged(f, 11);
         EXPECT_EQ(l.ways(0, tagged(f, 0xa00a), &f), "1") << "the tag goes";
         EXPECT_EQ(l.ways(0, same), "1") << "it stays";
         for (const uint16_t vlan : std::initializer_list<uint16_t>{11, 11, 10, 4095})
@@ -261,7 +263,7 @@ const std::string vlans =
 
 TEST(vlans, each_mode_tags_as_it_should) {
     lab l(vlans);
-    const byte_vector plain = frame(everybody, station(1));
+    const byte_vector plain = frame(everybody, fdb_entry(1));
     const auto check = [&](uint16_t from, const byte_vector& in,
                            const std::map<size_t, byte_vector>& wanted, const char* what) {
         const auto out = l.send(from, in);
@@ -299,7 +301,7 @@ TEST(vlans, each_mode_tags_as_it_should) {
 
 TEST(vlans, have_stations_of_their_own) {
     lab l(vlans);
-    const auto to = [](uint8_t a, uint8_t b) { return frame(station(a), station(b)); };
+    const auto to = [](uint8_t a, uint8_t b) { return frame(fdb_entry(a), fdb_entry(b)); };
     l.send(1, tagged(to(9, 1), 10));
     l.send(2, tagged(to(9, 1), 20));
     EXPECT_EQ(l.learnt(), "p1 01, p2 01");
@@ -311,7 +313,7 @@ TEST(vlans, have_stations_of_their_own) {
 
 TEST(vlans, cut_tags_go_nowhere) {
     lab l(vlans);
-    const byte_vector whole = tagged(frame(everybody, station(1)), 10);
+    const byte_vector whole = tagged(frame(everybody, fdb_entry(1)), 10);
     for (const ptrdiff_t bytes : {14, 15, 17})
         EXPECT_EQ(l.ways(1, byte_vector(whole.begin(), whole.begin() + bytes)), "") << bytes;
     EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 3U);
@@ -319,7 +321,7 @@ TEST(vlans, cut_tags_go_nowhere) {
 
 TEST(vlans, tags_that_a_device_took_out) {
     lab l(vlans);
-    const byte_vector plain = frame(everybody, station(1));
+    const byte_vector plain = frame(everybody, fdb_entry(1));
     rte_mbuf* m = l.packet_of(plain);
     m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
     m->vlan_tci = 0x600a;

@@ -22,19 +22,19 @@ TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {
     const auto hop = [&](const char* to = "10.0.1.1") {
         return l.controller().routes().lookup(*parse_address(to));
     };
-    ASSERT_EQ(l.view().hops[hop()].kind, datapath::nexthop_kind::adjacency) << "it is known";
+    ASSERT_EQ(l.snapshot().hops[hop()].kind, datapath::nexthop_kind::adjacency) << "it is known";
     ASSERT_TRUE(l.apply(router("{to: 10.0.1.1/32, via: 10.0.2.2}", "", "10.0.5.254/24")));
     EXPECT_EQ(hop(), hop("10.0.2.2"));
 }
 
-/// A worker's round that began with the old view may end the first grace period: it still sends
+/// A worker's round that began with the old snapshot may end the first grace period: it still sends
 /// then.
 TEST(change_over, takes_nothing_away_before_the_second_round_of_a_worker) {
     path_lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     l.worker().start();
     l.workers_have_threads();
     const auto& published = *l.worker().parts().published;
-    const datapath::view* const before = published.load();
+    const datapath::snapshot* const before = published.load();
     std::atomic<bool> done{false};
     std::thread change([&] {
         EXPECT_TRUE(l.apply(router()));
@@ -54,7 +54,7 @@ TEST(change_over, takes_nothing_away_before_the_second_round_of_a_worker) {
     l.worker().finish();
 }
 
-TEST(change_over, the_books_of_a_removed_port_are_kept_to_the_end) {
+TEST(change_over, the_counters_of_a_removed_port_are_kept_to_the_end) {
     lab l(router("", "", "10.0.1.254/24",
                  "  - {name: north, device: d2, addresses: [10.0.3.254/24]}\n"));
     byte_vector frame = datagram(0x0a00'0202);

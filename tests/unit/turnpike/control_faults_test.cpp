@@ -102,7 +102,7 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     };
     unsigned refused = 0;
     for (long nth = 1;; ++nth) {
-        std::shared_ptr<const state::desired> wanted = l.read(small(true));
+        std::shared_ptr<const state::configuration> wanted = l.read(small(true));
         l.worker().pause();
         fail_at(nth);
         const auto applied = l.controller().apply(std::move(wanted));
@@ -126,8 +126,8 @@ TEST(control_faults, every_allocation_of_a_change_may_fail) {
     }
     EXPECT_GT(refused, 50U);
     EXPECT_EQ(l.controller().workers().all().size(), 2U);
-    EXPECT_EQ(l.view().queues[1].rx.size(), 2U) << "east's";
-    EXPECT_EQ(l.view().hops[l.controller().routes().lookup(*parse_address("10.8.0.1"))].kind,
+    EXPECT_EQ(l.snapshot().queues[1].rx.size(), 2U) << "east's";
+    EXPECT_EQ(l.snapshot().hops[l.controller().routes().lookup(*parse_address("10.8.0.1"))].kind,
               datapath::nexthop_kind::adjacency);
     l.worker().finish();
 }
@@ -172,7 +172,7 @@ TEST(control_faults, a_rule_is_changed_whole_or_not_at_all) {
     ASSERT_EQ(passes(), before);
     unsigned refused = 0, completed = 0;
     for (long n = 1;; ++n) {
-        std::shared_ptr<const state::desired> wanted = l.read(config(true));
+        std::shared_ptr<const state::configuration> wanted = l.read(config(true));
         l.worker().pause();
         has_failed = fails_once = false;
         allocations_until_failure = n;

@@ -52,7 +52,7 @@ class own_addresses : public ::testing::Test {
         for (byte_vector& f : l.sent(port)) {
             if (f[12] != 0x86) continue;
             const size_t at = f[20] == 0 ? 62 : 54;  // behind the router alert
-            const auto& ip = packet::view<packet::ipv6_header>(&f[14]);
+            const auto& ip = packet::header_at<packet::ipv6_header>(&f[14]);
             if (f[20] == 0 || f[20] == 58) out.push_back({f[at], ip.source, ip.destination, f, at});
         }
         return out;
@@ -116,7 +116,7 @@ class own_addresses : public ::testing::Test {
 TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_override) {
     std::set<ipv6_address> probed, announced;
     for (const message& m : said()) {
-        const auto& nd = packet::view<packet::nd_message>(&m.frame[m.at]);
+        const auto& nd = packet::header_at<packet::nd_message>(&m.frame[m.at]);
         if (m.type == solicitation) {
             EXPECT_EQ(m.from, unspecified);
             probed.insert(nd.target);
@@ -131,7 +131,7 @@ TEST_F(own_addresses, are_probed_for_from_no_address_and_announced_without_overr
     EXPECT_TRUE(said(advertisement).empty());
     l.control(1);
     for (const message& m : said(advertisement)) {
-        const auto& nd = packet::view<packet::nd_message>(&m.frame[m.at]);
+        const auto& nd = packet::header_at<packet::nd_message>(&m.frame[m.at]);
         EXPECT_NE(nd.icmp.rest & packet::nd_flag_override, 0U) << "ours alone from here on";
         announced.erase(nd.target);
     }
@@ -160,7 +160,7 @@ TEST_F(own_addresses, of_somebody_else_are_not_used) {
     claim(us);
     l.control(1001);
     for (const message& m : said(advertisement))
-        EXPECT_EQ(packet::view<packet::nd_message>(&m.frame[m.at]).target, us_near)
+        EXPECT_EQ(packet::header_at<packet::nd_message>(&m.frame[m.at]).target, us_near)
             << "only the other is ours";
     nd_from_stranger(packet::write_neighbour_solicitation, host_near, us);
     EXPECT_TRUE(said(advertisement).empty()) << "not answered for";
@@ -247,7 +247,7 @@ TEST_F(own_addresses, answer_an_older_router_in_its_version) {
     for (const message& m : all) {
         EXPECT_EQ(m.type, mld1);
         EXPECT_EQ(m.from, us_near);
-        EXPECT_EQ(packet::view<ipv6_address>(&m.frame[m.at + 8]), m.to);
+        EXPECT_EQ(packet::header_at<ipv6_address>(&m.frame[m.at + 8]), m.to);
         groups.insert(m.to);
     }
     EXPECT_EQ(groups, (std::set{address("ff02::2"), packet::solicited_node(us),

@@ -92,22 +92,22 @@ TEST(drop_reasons, storms_of_multicast_and_of_unknown_stations) {
         byte_vector to;
         drop_reason why;
     } rows[] = {{"multicast", {1, 0, 0x5e, 0, 0, 9}, drop_reason::bridge_storm_multicast},
-                {"unknown", station(50), drop_reason::bridge_storm_unknown}};
+                {"unknown", fdb_entry(50), drop_reason::bridge_storm_unknown}};
     for (const auto& row : rows) {
         bridge_lab l(ports(2) +
                      bridge("{port: p0, storm: {" + std::string(row.kind) + ": 1}}, {port: p1}"));
         size_t out = 0;
-        for (int i = 0; i < 64; ++i) out += l.send(0, frame(row.to, station(1)))[1].size();
+        for (int i = 0; i < 64; ++i) out += l.send(0, frame(row.to, fdb_entry(1)))[1].size();
         EXPECT_GE(out, 32U) << row.kind;
         EXPECT_LE(out, 34U) << row.kind << ": a burst, and no more within a moment";
         EXPECT_EQ(l.dropped(row.why), 64 - out) << row.kind;
-        EXPECT_EQ(l.ways(0, frame(everybody, station(1))), "1") << "another kind, another limit";
+        EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "1") << "another kind, another limit";
     }
 }
 
 TEST(drop_reasons, a_frame_without_room_for_a_tag) {
     bridge_lab l(ports(2) + bridge("{port: p0, mode: access, vlan: 5}, {port: p1, mode: trunk}"));
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     rte_mbuf* const m = l.packet_of(f);
     m->data_off = 0;
     std::copy(f.begin(), f.end(), rte_pktmbuf_mtod(m, uint8_t*));

@@ -71,13 +71,13 @@ neighbours:
 idle: {sleep_us: 7}
 )";
 
-state::desired loaded(const std::string& text) {
+state::configuration loaded(const std::string& text) {
     auto d = load_text(text, "f.yaml");
     EXPECT_TRUE(d) << d.error().message();
-    return d ? std::move(*d) : state::desired{};
+    return d ? std::move(*d) : state::configuration{};
 }
 
-void expect_same(const state::desired& a, const state::desired& b) {
+void expect_same(const state::configuration& a, const state::configuration& b) {
     EXPECT_EQ(a.pcie_profiles.file, b.pcie_profiles.file);
     EXPECT_EQ(a.fixed.eal_options.args, b.fixed.eal_options.args);
     EXPECT_TRUE(a.fixed == b.fixed);
@@ -88,7 +88,7 @@ void expect_same(const state::desired& a, const state::desired& b) {
 
 /// A configuration with all options, so that any error of the writer makes a difference.
 TEST(yaml_writer, what_is_written_is_read_as_the_same) {
-    const state::desired d = loaded(whole_file);
+    const state::configuration d = loaded(whole_file);
     const std::string text = to_yaml(d);
     const auto again = load_text(text, "saved.yaml");
     ASSERT_TRUE(again) << again.error().message() << "\n" << text;
@@ -101,7 +101,7 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
 
 /// Options of routing interfaces of a port, a VLAN and a bridge survive writing and reading.
 TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
-    const state::desired d = loaded(R"(special_purpose: drop
+    const state::configuration d = loaded(R"(special_purpose: drop
 resolve_via_default: true
 control_plane: {netlink: true}
 ports:
@@ -112,7 +112,7 @@ ports:
 interfaces: [{port: east, vlan: 5, urpf: loose, addresses: [10.0.3.1/24]}]
 bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/24]}]
 )");
-    const state::desired again = loaded(to_yaml(d));
+    const state::configuration again = loaded(to_yaml(d));
     expect_same(d, again);
     EXPECT_EQ(again.interfaces.at("west").urpf, state::reverse_path::strict);
     EXPECT_TRUE(again.drops_special && again.default_resolves);
@@ -128,7 +128,7 @@ bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/2
 }
 
 TEST(yaml_writer, vrfs_come_back) {
-    const state::desired d = loaded(R"(vrfs: [{name: red, table: 10}, {name: blue}]
+    const state::configuration d = loaded(R"(vrfs: [{name: red, table: 10}, {name: blue}]
 ports:
   - {name: west, device: net_ring0, vrf: red, addresses: [10.0.1.1/24]}
   - {name: east, device: net_ring1, addresses: [10.0.1.1/24]}
@@ -138,7 +138,7 @@ routes:
   - {to: 10.9.0.0/16, via: 10.0.1.2, vrf: red}
   - {to: 10.9.0.0/16, type: blackhole, vrf: blue}
 )");
-    const state::desired again = loaded(to_yaml(d));
+    const state::configuration again = loaded(to_yaml(d));
     expect_same(d, again);
     EXPECT_EQ(again.vrfs.at("red").table, 10U);
     EXPECT_EQ(again.vrfs.at("blue").table, 1U);
@@ -147,7 +147,7 @@ routes:
 }
 
 TEST(yaml_writer, shared_routes_come_back) {
-    const state::desired d = loaded(R"(ports:
+    const state::configuration d = loaded(R"(ports:
   - {name: west, device: net_ring0, addresses: [10.0.1.1/24, "2001:db8:1::1/64"]}
   - {name: east, device: net_ring1, addresses: [10.0.2.1/24]}
 routes:
@@ -164,7 +164,7 @@ routes:
       default via inet6 fe80::2 dev west
 ecmp: {hash: inner, seed: 5, vxlan_ports: [8472, 4789]}
 )");
-    const state::desired again = loaded(to_yaml(d));
+    const state::configuration again = loaded(to_yaml(d));
     expect_same(d, again);
     const auto members = again.routes.find(*parse_prefix("10.13.0.0/16"))->members;
     EXPECT_FALSE(members[0].onlink) << "its network says the link";
@@ -208,7 +208,8 @@ TEST(yaml_writer, other_files_are_in_it) {
 }
 
 TEST(yaml_writer, any_text_is_quoted) {
-    state::desired d = loaded("ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]");
+    state::configuration d =
+        loaded("ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]");
     d.fixed.eal_options.args = {
         "plain",       "",          "two words", "it's",       "say \"so\"", "both ' and \"",
         "back\\slash", "tab\there", "ä: {}",     "#no comment"};
@@ -225,7 +226,7 @@ class edited : public ::testing::TestWithParam<edit_row> {};
 
 TEST_P(edited, is_as_if_the_file_said_so) {
     const edit_row& r = GetParam();
-    state::desired d = loaded(whole_file);
+    state::configuration d = loaded(whole_file);
     const auto done = edit(d, r.edits);
     ASSERT_TRUE(done) << done.error().message();
     const std::string text = replaced(whole_file, r.as_if_before, r.as_if_after);
@@ -364,7 +365,7 @@ struct refusal_row {
 class edits_refused : public ::testing::TestWithParam<refusal_row> {};
 
 TEST_P(edits_refused, where_and_why) {
-    state::desired d = loaded(whole_file);
+    state::configuration d = loaded(whole_file);
     const auto done = edit(d, GetParam().edits);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, GetParam().code) << done.error().message();

@@ -37,7 +37,7 @@ byte_vector datagram(size_t data, uint32_t to = 0x0a090001, uint16_t fragment = 
 byte_vector data_of(const std::vector<byte_vector>& pieces) {
     byte_vector out;
     for (size_t n = 0; n < pieces.size(); ++n) {
-        const auto& ip = packet::view<packet::ipv4_header>(pieces[n].data() + 14);
+        const auto& ip = packet::header_at<packet::ipv4_header>(pieces[n].data() + 14);
         EXPECT_LE(ip.total_bytes, 600);
         EXPECT_EQ(pieces[n].size(), 14U + ip.total_bytes);
         EXPECT_EQ((ip.fragment & packet::ipv4_fragment_offset) * 8U, out.size());
@@ -89,7 +89,7 @@ TEST_F(fragments, never_begin_again_at_the_start) {
     const auto pieces = sent_of(datagram(1131, 0x0a090001, 0x1f70));
     ASSERT_EQ(pieces.size(), 2U);
     for (size_t n = 0; n < 2; ++n)
-        EXPECT_EQ(packet::view<packet::ipv4_header>(pieces[n].data() + 14).fragment,
+        EXPECT_EQ(packet::header_at<packet::ipv4_header>(pieces[n].data() + 14).fragment,
                   n == 0 ? 0x3f70 : 0x1fb8);
 }
 
@@ -112,7 +112,7 @@ TEST_F(fragments, of_what_waited_for_its_neighbour) {
     byte_vector answer =
         ethernet(0x0806, be(uint16_t{1}) + be(uint16_t{0x0800}) + byte_vector{6, 4, 0, 2} + mac_a +
                              byte_vector{10, 0, 2, 7});
-    const auto& mac = lab_.view().port[1].mac;
+    const auto& mac = lab_.snapshot().port[1].mac;
     answer = answer + byte_vector(mac.bytes, mac.bytes + 6) + byte_vector{10, 0, 2, 254};
     std::copy_n(mac.bytes, 6, answer.begin());
     lab_.offer(1, answer);
@@ -128,7 +128,7 @@ TEST_F(fragments, of_frames_that_lie) {
         const uint16_t east = lab_.controller().interfaces().indexes().at("east");
         rte_mbuf* m = lab_.controller().egress().originate(1, frame);
         ASSERT_NE(m, nullptr);
-        lab_.controller().egress().send(m, lab_.view().interfaces[east].out());
+        lab_.controller().egress().send(m, lab_.snapshot().interfaces[east].out());
         lab_.settle();
     };
     send(ethernet(0x0800, ipv4({.total_bytes = 60000}, counted(1000))));

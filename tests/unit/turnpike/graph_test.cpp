@@ -96,7 +96,7 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
     };
     table[static_cast<size_t>(stage::ip_input)].run = run_tunnel_end;
     context c;
-    c.view = &l.view();
+    c.snapshot = &l.snapshot();
     burst b;
     b.count = 2;
     for (uint32_t i = 0; i < b.count; ++i) {
@@ -131,7 +131,7 @@ TEST(walk, passes_are_bounded) {
 TEST(rx, drops_runts_alone) {
     path_lab l(patched);
     context c;
-    c.view = &l.view();
+    c.snapshot = &l.snapshot();
     burst b;
     b.count = 3;
     for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = l.packet_of(byte_vector(12 + i));
@@ -149,13 +149,13 @@ TEST(interface, is_reached_by_port_and_vlan) {
     path_lab l(
         "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n  - {name: c, device: d2}\n"
         "  - {name: d, device: d3}\npatches: [[a, b], [c, d]]\n");
-    view v = l.view();
+    snapshot v = l.snapshot();
     std::array<uint16_t, 4096> by_vlan{};
     const uint16_t untagged = v.port[0].untagged, seven = v.port[2].untagged;
     by_vlan[7] = seven;
     v.port[0].by_vlan = by_vlan.data();
     context c;
-    c.view = &v;
+    c.snapshot = &v;
     burst b;
     const auto frame = [](std::initializer_list<uint8_t> tag) {
         byte_vector f(60, 2);

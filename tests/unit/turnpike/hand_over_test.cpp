@@ -43,7 +43,7 @@ TEST(hand_over, a_queue_is_one_workers) {
         run_anywhere();
         const datapath::worker_parts& parts = l.worker(number).parts();
         parts.rcu->online(number);
-        const datapath::view* view = nullptr;
+        const datapath::snapshot* snapshot = nullptr;
         datapath::worker_queues mine;
         mine.tx.fill(-1);
         const auto send = [&] {
@@ -65,12 +65,13 @@ TEST(hand_over, a_queue_is_one_workers) {
                 }
         };
         while (!stop.load(std::memory_order_relaxed)) {
-            if (const auto* now = parts.published->load(std::memory_order_acquire); now != view) {
+            if (const auto* now = parts.published->load(std::memory_order_acquire);
+                now != snapshot) {
                 send();  // what waited for others
                 take(-1);
                 mine = now->queues[number];
                 take(1);
-                view = now;
+                snapshot = now;
             }
             for (const auto& q : mine.rx) {
                 ++seen.polled[q.port];

@@ -49,7 +49,7 @@ class link_routes : public neighbour_lab {
     }
     /// The next hop that a worker's lookup returns.
     uint32_t hop_of(uint16_t in, uint32_t to) {
-        const uint8_t vrf = lab_.view().interfaces[lab_.view().port[in].untagged].vrf;
+        const uint8_t vrf = lab_.snapshot().interfaces[lab_.snapshot().port[in].untagged].vrf;
         return lab_.controller().tables().lookup(vrf, ip_address::from_v4(to));
     }
     datapath::nexthop_kind kind_of(uint16_t in, uint32_t to) {

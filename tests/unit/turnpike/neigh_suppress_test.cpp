@@ -32,17 +32,17 @@ byte_vector arp_frame(uint16_t operation, uint8_t from, uint32_t sender, uint32_
                       const byte_vector& to = everybody, const byte_vector& named = zeros(6)) {
     return ethernet(0x0806,
                     arp({.operation = operation,
-                         .sender_mac = station(from),
+                         .sender_mac = fdb_entry(from),
                          .sender_ip = sender,
                          .target_mac = named,
                          .target_ip = target}),
-                    to, station(from));
+                    to, fdb_entry(from));
 }
 byte_vector question(uint8_t from, uint8_t whom) {
     return arp_frame(1, from, ip_of(from), ip_of(whom));
 }
 byte_vector arp_answer(uint8_t from, uint8_t to) {
-    return arp_frame(2, from, ip_of(from), ip_of(to), station(to), station(to));
+    return arp_frame(2, from, ip_of(from), ip_of(to), fdb_entry(to), fdb_entry(to));
 }
 byte_vector solicitation_frame(uint8_t from, uint8_t whom, bool probe = false) {
     byte_vector out(packet::nd_frame_bytes);
@@ -123,7 +123,8 @@ TEST(neigh_suppress, is_as_old_as_its_station) {
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     EXPECT_EQ(counted_out(l.send(0, asks)), "110");
     l.send(2, in_ipv4(vxlan(arp_frame(1, 9, ip_of(2), ip_of(2)))));
-    EXPECT_EQ(l.send(0, asks)[0], one(arp_frame(2, 9, ip_of(2), ip_of(1), station(1), station(1))));
+    EXPECT_EQ(l.send(0, asks)[0],
+              one(arp_frame(2, 9, ip_of(2), ip_of(1), fdb_entry(1), fdb_entry(1))));
     l.controller().bridges().forget({.mac = mac_of(9)});
     EXPECT_EQ(counted_out(l.send(0, asks)), "012");
     l.seconds(1);

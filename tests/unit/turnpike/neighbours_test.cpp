@@ -83,33 +83,33 @@ class machine : public ::testing::Test {
     }
     /// Applies `wanted` as the running configuration, as the controller does.
     result<void> apply() {
-        const state::desired before;
+        const state::configuration before;
         const state::changes none;
         change c{.before = before, .after = wanted, .what = none};
         c.tables.push_back(
             {.operators = {.set = &wanted.routes}, .learned = {.set = &wanted.learned}});
-        uint16_t place = here;
+        uint16_t ifindex = here;
         for (const char* name : {"here", "elsewhere"}) {
             if (wanted.interfaces.find(name) == nullptr)
                 wanted.interfaces.add(name, {.addresses = {*parse_prefix("10.0.0.1/16"),
                                                            *parse_prefix("2001:db8::ff/64")}});
-            datapath::interface& i = c.view->interfaces[place];
+            datapath::interface& i = c.snapshot->interfaces[ifindex];
             i.kind = datapath::interface_kind::routed;
             i.mac = {{2, 0, 0, 0, 0, 1}};
             i.addresses = &ours;
-            c.interface_place[name] = place++;
+            c.ifindex_of[name] = ifindex++;
         }
         auto staged = n->prepare(c);
         if (!staged) return tl::unexpected<error>(staged.error());
         (*staged)->commit();
-        view = std::move(c.view);
+        snapshot = std::move(c.snapshot);
         learned_hops = c.tables.front().learned.hops_of_members;
         return {};
     }
     static mac_address mac_in(const datapath::next_hop& hop) {
         uint8_t frame[datapath::next_hop::rewrite_bytes];
         hop.write(frame);
-        return packet::view<mac_address>(frame);
+        return packet::header_at<mac_address>(frame);
     }
     /// A route by way of the host.
     result<void> add_gateway(const ip_address& a) {
@@ -139,13 +139,13 @@ class machine : public ::testing::Test {
     }
 
     rte_mempool* pool = nullptr;
-    state::desired wanted;
+    state::configuration wanted;
     std::unique_ptr<rcu::qsbr> domain;
     std::unique_ptr<next_hops> hops;
     std::unique_ptr<route_tables> table;
     std::vector<std::vector<uint32_t>> learned_hops;
     const datapath::interface_addresses ours{.v6 = {parse_address("fe80::ff:fe00:1")->v6_bytes()}};
-    std::unique_ptr<datapath::view> view;
+    std::unique_ptr<datapath::snapshot> snapshot;
     std::unique_ptr<neighbours> n;
     known_neighbour last_told;
     bool may_ask = true;

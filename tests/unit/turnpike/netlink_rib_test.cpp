@@ -393,7 +393,7 @@ TEST(learned, the_operators_word_counts) {
                       "neighbours: {static: [{address: 10.0.1.3, mac: \"02:00:00:00:00:03\"}]}\n",
                   "a.yaml");
     ASSERT_TRUE(read) << read.error().message();
-    const auto says = std::make_shared<const state::desired>(std::move(*read));
+    const auto says = std::make_shared<const state::configuration>(std::move(*read));
     state::learned l;
     EXPECT_EQ(with_learned(says, l), says);
     const auto lead = [](const char* by, const char* via) {
@@ -433,7 +433,7 @@ TEST(learned, routes_go_to_their_vrfs) {
                               replaced(operators, "[10.0.1.1/24]", "[10.0.1.1/24], vrf: red"),
                           "a.yaml");
     ASSERT_TRUE(read) << read.error().message();
-    const auto says = std::make_shared<const state::desired>(std::move(*read));
+    const auto says = std::make_shared<const state::configuration>(std::move(*read));
     state::learned l;
     auto& red = l.vrf_routes["red"];
     red.set(prefix_of("10.5.0.0/16"), state::target_via(address_of("10.0.1.2"), "west"));

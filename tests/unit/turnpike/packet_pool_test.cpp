@@ -23,7 +23,7 @@ using namespace test;
 struct queues {
     unsigned ports = 1, rx_queues = 1, descriptors = 1024, workers = 1;
 };
-state::desired wanted_of(const queues& of) {
+state::configuration wanted_of(const queues& of) {
     std::string text = "ports:\n";
     for (unsigned p = 0; p < of.ports; ++p) {
         const std::string n = std::to_string(p);
@@ -31,7 +31,7 @@ state::desired wanted_of(const queues& of) {
                 ".1/24], rx_queues: " + std::to_string(of.rx_queues) +
                 ", descriptors: " + std::to_string(of.descriptors) + "}\n";
     }
-    state::desired wanted = taken(sources::load_text(text, "pool.yaml"));
+    state::configuration wanted = taken(sources::load_text(text, "pool.yaml"));
     wanted.fixed.pool.ops = "ring_mp_mc";
     wanted.fixed.pool.buffer_size = 256;  // so many of them take little memory
     return wanted;
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(packet_pool, as_many_as_the_configuration_says) {
-    state::desired wanted = wanted_of({});
+    state::configuration wanted = wanted_of({});
     wanted.fixed.pool.buffers = 3000;
     const auto made = control::make_packet_pool(wanted, 1);
     ASSERT_TRUE(made) << made.error().message();
@@ -82,11 +82,11 @@ TEST(packet_pool, as_many_as_the_configuration_says) {
 }
 
 TEST(packet_pool, fewer_than_receive_rings_hold_are_refused_with_both_numbers) {
-    state::desired wanted = wanted_of({.ports = 4, .rx_queues = 4, .descriptors = 2048});
+    state::configuration wanted = wanted_of({.ports = 4, .rx_queues = 4, .descriptors = 2048});
     constexpr uint32_t least = 4 * 4 * 2048 + 256;  // and one mempool cache
     wanted.fixed.pool.buffers = least - 1;
     const auto refused =
-        control::controller::create(std::make_unique<const state::desired>(wanted));
+        control::controller::create(std::make_unique<const state::configuration>(wanted));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EINVAL);
     const std::string said = refused.error().message();
@@ -173,7 +173,7 @@ class dry_pool : public ::testing::Test {
         "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
         "patches: [[west, east]]\n",
         2};
-    keeping_driver west{l.view().port[0].ethdev_id}, east{l.view().port[1].ethdev_id};
+    keeping_driver west{l.snapshot().port[0].ethdev_id}, east{l.snapshot().port[1].ethdev_id};
 };
 
 TEST_F(dry_pool, each_worker_has_its_drivers_free_what_they_sent) {

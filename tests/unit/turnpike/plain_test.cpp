@@ -94,7 +94,7 @@ class plain_stage : public ::testing::Test {
         std::array<ending, burst_max> out;
         endings = &out;
         context c;
-        c.view = seen_ != nullptr ? seen_ : &lab_.view();
+        c.snapshot = seen_ != nullptr ? seen_ : &lab_.snapshot();
         burst b;
         b.count = static_cast<uint32_t>(frames.size());
         for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = lab_.packet_of(frames[i]);
@@ -117,7 +117,7 @@ class plain_stage : public ::testing::Test {
     }
 
     path_lab lab_{router};
-    const view* seen_ = nullptr;  ///< in place of the one that is published
+    const snapshot* seen_ = nullptr;  ///< in place of the one that is published
     /// Bursts of 1 to 32. Answers how many frames that were.
     template <class Random>
     uint64_t compare_bursts(Random& random, uint64_t frames) {
@@ -335,7 +335,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
                       byte_vector{17, 0, 5, 2, 0, 0, 1, 0} + udp(counted(20)))),
         v4(0x0a0001fe, alert),
         v4(0x0a060001, alert)};
-    view chosen = lab_.view();
+    snapshot chosen = lab_.snapshot();
     interface& west = chosen.interfaces[chosen.port[0].untagged];
     for (const bool urpf : {false, true}) {
         west.urpf = urpf;
@@ -391,7 +391,7 @@ TEST_F(plain_stage, knows_the_mtu_of_each_packet_of_a_burst) {
 TEST_F(plain_stage, leaves_packets_in_several_buffers_alone) {
     const byte_vector whole = ethernet(0x0800, ipv4({.destination = 0x0a090001}, counted(100)));
     context c;
-    c.view = &lab_.view();
+    c.snapshot = &lab_.snapshot();
     burst b;
     b.begin(3, 0);
     b.packet[0] = lab_.packet_of(whole);
@@ -430,7 +430,7 @@ TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
 TEST_F(plain_stage, marks_the_next_hop_as_used) {
     for (const char* to : {"10.9.0.1", "2001:db8:9::1"}) {
         const ip_address destination = *parse_address(to);
-        next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(destination)];
+        next_hop& hop = lab_.snapshot().hops[lab_.controller().routes().lookup(destination)];
         hop.used = false;
         if (destination.v6)
             through(true, {ethernet(0x86dd, ipv6({.destination = {destination.bytes.begin(),
@@ -443,7 +443,8 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
     }
     EXPECT_EQ(by_plain_, 2U);
     // Together with another next hop, which is marked as used.
-    next_hop& hop = lab_.view().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
+    next_hop& hop =
+        lab_.snapshot().hops[lab_.controller().routes().lookup(*parse_address("10.9.0.1"))];
     hop.used = false;
     const byte_vector payload = udp(counted(4));
     through(true, {ethernet(0x0800, ipv4({.destination = 0x0a080001}, payload)),
@@ -451,13 +452,13 @@ TEST_F(plain_stage, marks_the_next_hop_as_used) {
     EXPECT_TRUE(hop.used);
 }
 
-/// Routes lead to a first group before workers have the view that tells of it: nothing is lost
+/// Routes lead to a first group before workers have the snapshot that tells of it: nothing is lost
 /// meanwhile.
 TEST_F(plain_stage, a_group_that_the_view_does_not_know_yet) {
     const byte_vector frame =
         ethernet(0x0800, ipv4({.destination = 0x0a09'8001}, udp(counted(20))));
     const ending told = through(true, {frame})[0];
-    view before = lab_.view();
+    snapshot before = lab_.snapshot();
     ASSERT_TRUE(before.groups);
     before.groups = false;
     seen_ = &before;

@@ -13,7 +13,7 @@ namespace {
 using datapath::rx_queue, datapath::worker_queues;
 using testing::Test;
 
-/// Plans one after the other, each from the view that the one before made.
+/// Plans one after the other, each from the snapshot that the one before made.
 class queues : public Test {
   protected:
     struct told {
@@ -44,7 +44,7 @@ class queues : public Test {
                 !done)
                 return tl::unexpected<error>(done.error());
         between_ = q.hand_over();
-        auto next = std::make_unique<datapath::view>();
+        auto next = std::make_unique<datapath::snapshot>();
         next->queues = q.after();
         for (uint16_t p = 0; p < ports.size(); ++p) next->port[p].state = &state_;
         if (running_ != nullptr) before_ = running_->queues;
@@ -69,7 +69,7 @@ class queues : public Test {
     }
 
     std::function<bool(uint16_t, uint16_t)> reaches = [](uint16_t, uint16_t) { return true; };
-    std::unique_ptr<datapath::view> running_;
+    std::unique_ptr<datapath::snapshot> running_;
     std::vector<worker_queues> before_, between_;
     std::vector<bool> forward_;
     std::vector<int> nodes_{};  ///< of workers; none: unknown

@@ -22,7 +22,7 @@ using plain_ways = std::map<std::string, double>;
 /// How a gateway is found, by reading the state.
 class reference {
   public:
-    explicit reference(const state::desired& of) : of_(of) {}
+    explicit reference(const state::configuration& of) : of_(of) {}
 
     /// None: it is not resolved.
     [[nodiscard]] std::optional<plain_ways> of_target(const state::route_target& t) const {
@@ -118,7 +118,7 @@ class reference {
         return best;
     }
 
-    const state::desired& of_;
+    const state::configuration& of_;
 };
 
 constexpr const char* oracle_box =
@@ -199,7 +199,7 @@ class random_recursion : public ::testing::Test {
         }
         return out;
     }
-    void compare(const state::desired& is, unsigned step) {
+    void compare(const state::configuration& is, unsigned step) {
         const reference expected(is);
         for (const state::route& r : is.routes) {
             const state::route_target& t = is.routes.targets()[r.target];
@@ -239,7 +239,7 @@ class random_recursion : public ::testing::Test {
 
 TEST_F(random_recursion, as_the_reference_has_it) {
     const unsigned steps = sanitized ? 300 : 3000;
-    auto last = std::make_unique<state::desired>(*lab_.read(box_of(false)));
+    auto last = std::make_unique<state::configuration>(*lab_.read(box_of(false)));
     const uint32_t hops = lab_.controller().hops().in_use();
     bool more = false;
     for (unsigned step = 0; step < steps; ++step) {

@@ -90,7 +90,7 @@ class recursive_routes : public neighbour_lab {
         return g == nullptr ? unresolved::none : g->why;
     }
     void link(uint16_t port, bool up) {
-        const uint16_t ethdev = lab_.view().port[port].ethdev_id;
+        const uint16_t ethdev = lab_.snapshot().port[port].ethdev_id;
         ASSERT_EQ(up ? rte_eth_dev_set_link_up(ethdev) : rte_eth_dev_set_link_down(ethdev), 0);
         lab_.controller().look_at_links(++looks_);
         lab_.settle();
@@ -271,9 +271,9 @@ TEST_F(recursive_routes, of_a_vrf) {
     const lines red{"10.9.0.0/16 via 10.50.0.1 recursive", "10.50.0.0/16 via 10.0.4.2"};
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(way("10.9.0.1"), 0U) << "red's routes are red's";
-    const uint8_t place = lab_.controller().vrfs().indexes().at("red");
-    EXPECT_EQ(why("10.50.0.1", place), unresolved::none);
-    EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", place)) << "nor is the target shared";
+    const uint8_t ifindex = lab_.controller().vrfs().indexes().at("red");
+    EXPECT_EQ(why("10.50.0.1", ifindex), unresolved::none);
+    EXPECT_NE(hop_of("10.9.0.1"), hop_of("10.9.0.1", ifindex)) << "nor is the target shared";
     lab_.offer(
         3,
         ethernet(0x0800, ipv4({.source = 0x0a000401, .destination = 0x0a090001}, udp(counted(20))),
@@ -289,7 +289,7 @@ TEST_F(recursive_routes, of_a_vrf) {
     auto applied = lab_.apply(gone);
     ASSERT_TRUE(applied) << applied.error().message();
     EXPECT_EQ(way("10.9.0.1"), 0x21U);
-    EXPECT_EQ(lab_.controller().recursive().find(place, *parse_address("10.50.0.1")), nullptr);
+    EXPECT_EQ(lab_.controller().recursive().find(ifindex, *parse_address("10.50.0.1")), nullptr);
     apply({"10.9.0.0/16 via 10.50.0.1 recursive"}, "", red);
     EXPECT_EQ(way("10.9.0.1"), 0U);
     lab_.settle();

@@ -18,12 +18,12 @@ using packet::drop_reason;
 
 TEST(reload, what_is_the_same_changes_nothing) {
     lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
-    const auto* view = &l.view();
+    const auto* snapshot = &l.snapshot();
     const auto hops = l.controller().report().routes;
     const auto same = l.apply("# another line\n" + router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
     ASSERT_TRUE(same);
     EXPECT_TRUE(same->empty());
-    EXPECT_EQ(&l.view(), view);
+    EXPECT_EQ(&l.snapshot(), snapshot);
     EXPECT_EQ(l.controller().report().routes, hops);
     // The running configuration is unchanged.
     ASSERT_TRUE(
@@ -43,16 +43,16 @@ TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {
         "  - {name: north, device: d2, mtu: 9000, addresses: [10.0.3.254/24]}\n";
     {
         lab l(router());
-        for (const size_t p : {0, 1}) EXPECT_FALSE(asked(l.view().port[p].ethdev_id));
-        const auto* before = &l.view();
+        for (const size_t p : {0, 1}) EXPECT_FALSE(asked(l.snapshot().port[p].ethdev_id));
+        const auto* before = &l.snapshot();
         const auto refused = l.apply(router("", "", "10.0.1.254/24", jumbo));
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code, EBUSY);
         EXPECT_NE(refused.error().text.find("every frame fitted one buffer"), std::string::npos);
-        EXPECT_EQ(&l.view(), before);
+        EXPECT_EQ(&l.snapshot(), before);
     }
     lab large(router("", "", "10.0.1.254/24", jumbo));
-    for (const size_t p : {0, 1, 2}) EXPECT_TRUE(asked(large.view().port[p].ethdev_id));
+    for (const size_t p : {0, 1, 2}) EXPECT_TRUE(asked(large.snapshot().port[p].ethdev_id));
 }
 
 /// A device that runs is not taken from under its workers by another name.

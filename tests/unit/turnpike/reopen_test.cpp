@@ -22,15 +22,15 @@ class null_lab : public lab {
         settle();
     }
 
-    std::shared_ptr<state::desired> with(const std::string& arguments, uint16_t rx_queues = 1,
-                                         const std::string& name = "north") {
+    std::shared_ptr<state::configuration> with(const std::string& arguments, uint16_t rx_queues = 1,
+                                               const std::string& name = "north") {
         auto wanted = read(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));
         wanted->ports.add(name,
                           {.device = "net_null_n,no-rx=1" + arguments, .rx_queues = rx_queues});
         wanted->interfaces.add(name, {.port = name, .addresses = {*parse_prefix("10.0.3.254/24")}});
         return wanted;
     }
-    result<state::changes> become(std::shared_ptr<const state::desired> wanted,
+    result<state::changes> become(std::shared_ptr<const state::configuration> wanted,
                                   const control::lost_ports& lost = {}) {
         worker().pause();
         auto done = controller().apply(std::move(wanted), lost);
@@ -52,23 +52,23 @@ class null_lab : public lab {
         EXPECT_FALSE(p.lost);
         EXPECT_EQ(p.wanted.device, "net_null_n,no-rx=1" + arguments);
         EXPECT_TRUE(p.state.link_up.load());
-        const auto& shown = view().port[p.place];
+        const auto& shown = snapshot().port[p.port_index];
         EXPECT_EQ(shown.ethdev_id, p.device.id());
         EXPECT_EQ(shown.mac, p.device.mac());
-        const auto& on = view().interfaces[shown.untagged];
-        EXPECT_EQ(on.port, p.place);
+        const auto& on = snapshot().interfaces[shown.untagged];
+        EXPECT_EQ(on.port, p.port_index);
         EXPECT_EQ(on.mac, p.device.mac());
         ASSERT_NE(on.addresses, nullptr);
         EXPECT_EQ(on.addresses->v6.front(), packet::link_local(p.device.mac()));
         size_t polled = 0;
-        for (const auto& q : view().queues)
+        for (const auto& q : snapshot().queues)
             polled += static_cast<size_t>(std::count_if(
-                q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.place; }));
+                q.rx.begin(), q.rx.end(), [&](const auto& rx) { return rx.port == p.port_index; }));
         EXPECT_EQ(polled, rx_queues);
         EXPECT_EQ(controller().routes().lookup(*parse_address("10.0.3.254")),
                   datapath::fixed_nexthop::local);
         const auto glean = controller().routes().lookup(*parse_address("10.0.3.9"));
-        EXPECT_EQ(view().hops[glean].out.port, p.place);
+        EXPECT_EQ(snapshot().hops[glean].out.port, p.port_index);
         EXPECT_EQ(way("10.9.0.1"), 1) << "and others forward";
     }
 };

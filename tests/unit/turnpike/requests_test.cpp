@@ -187,7 +187,7 @@ TEST_F(requests, clear_counters) {
     EXPECT_EQ(shown("pcie")["ports"][0]["rx_packets"], 0);
     EXPECT_EQ(shown("pcie")["ports"][0]["why"]["modelled"], "no packets, no cost");
     EXPECT_EQ(shown("cost")["workers"][0]["packets"], 0);
-    EXPECT_EQ(shown("report")["balance"], before["balance"]) << "the books go on";
+    EXPECT_EQ(shown("report")["balance"], before["balance"]) << "the balance continues";
     EXPECT_EQ(refused({{"request", "clear"}, {"what", "everything"}})["where"], "what");
     EXPECT_EQ(refused({{"request", "clear"}})["where"], "what");
     EXPECT_EQ(refused({{"request", "clear"}, {"what", "counters"}, {"port", "west"}})["where"],

@@ -8,20 +8,20 @@
 namespace turnpike::sources {
 namespace {
 
-state::desired state_with(const std::string& text) {
+state::configuration state_with(const std::string& text) {
     auto d = load_text(text, "f.yaml");
     EXPECT_TRUE(d) << d.error().message();
-    return d ? std::move(*d) : state::desired{};
+    return d ? std::move(*d) : state::configuration{};
 }
 
 /// Rules are extracted from their list once, and edits of other lists may come between: each edit
 /// applies to the result of the edits before it, and the list is complete when it is read.
 TEST(rule_edits, of_rules_and_lists_by_turns) {
-    state::desired d = state_with(
+    state::configuration d = state_with(
         "acl:\n  - {name: l, default: permit, rules: [{action: deny, name: one}]}\n"
         "  - {name: other, rules: []}\n"
         "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
-    const state::desired before = d;
+    const state::configuration before = d;
     const auto names = [&](const char* list) {
         std::string out;
         for (const auto& r : d.acls.at(list)->rules)
@@ -60,12 +60,12 @@ TEST(rule_edits, of_rules_and_lists_by_turns) {
 /// A file, or a block of lines, makes many rules; an edit that dropped the key would add a rule
 /// that matches every packet.
 TEST(rule_edits, of_a_file_of_rules_are_refused) {
-    const state::desired d = state_with(
+    const state::configuration d = state_with(
         "acl:\n  - {name: l, rules: [{action: deny, name: one}]}\n"
         "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
     for (const std::string key : {"file", "lines"})
         for (const std::string verb : {"add", "replace"}) {
-            state::desired edited = d;
+            state::configuration edited = d;
             const std::string at = verb == "replace" ? R"("at": 1, )" : "";
             const auto done = edit(edited, "[{\"" + verb + R"(": {"rule": {"list": "l", )" + at +
                                                R"("rule": {"action": "permit", ")" + key +
@@ -85,7 +85,7 @@ TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
     for (unsigned i = 0; i < there; ++i)
         rules += "      - {action: deny, source: 11." + std::to_string(i >> 8) + "." +
                  std::to_string(i & 255) + ".0/24}\n";
-    state::desired d =
+    state::configuration d =
         state_with("acl:\n  - name: l\n    rules:\n" + rules +
                    "ports: [{name: a, device: net_ring0, addresses: [10.0.1.1/24]}]\n");
     // Deletions from the end move few rules, and the bound counts the whole list nevertheless.
@@ -96,7 +96,7 @@ TEST(rule_edits, of_single_rules_are_bounded_by_the_length_of_the_list) {
                    std::to_string(there - i) + "}}}";
         return out + "]";
     };
-    state::desired few = d;
+    state::configuration few = d;
     EXPECT_TRUE(edit(few, edits(100)));
     EXPECT_EQ(few.acls.at("l")->rules.size(), d.acls.at("l")->rules.size() - 100);
     const auto many = edit(d, edits(5000));

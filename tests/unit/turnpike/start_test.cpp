@@ -49,7 +49,7 @@ TEST(lcores_named, none_in_other_words) {
 }
 
 TEST(workers_expected, are_all_lcores_but_the_main_one) {
-    state::desired wanted;
+    state::configuration wanted;
     EXPECT_EQ(workers_expected(wanted, {0, 1, 2, 3}), 3U);
     EXPECT_EQ(workers_expected(wanted, {5}), 1U) << "the only one is both";
     cpu_set_t set;

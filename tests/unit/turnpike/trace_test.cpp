@@ -151,10 +151,10 @@ TEST(trace, goes_through_tunnels_and_floods) {
     tunnel_lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
                  one_tunnel("t3", "10.0.9.3") +
                  bridge("{port: p0}, {port: p1}, {port: t2}, {port: t3}"));
-    const json out = traced(l, in_ipv4(vxlan(frame(everybody, station(9)))), 2)["traces"][0];
+    const json out = traced(l, in_ipv4(vxlan(frame(everybody, fdb_entry(9)))), 2)["traces"][0];
     EXPECT_EQ(stages_of(out), "rx iface_input vxlan_fast bridge flood +tx tx") << out.dump(1);
     EXPECT_EQ(out["way"].back()["by"], "p1");
-    const json in = traced(l, frame(everybody, station(1)))["traces"][0];
+    const json in = traced(l, frame(everybody, fdb_entry(1)))["traces"][0];
     EXPECT_EQ(stages_of(in), "rx iface_input bridge flood +tx +vxlan_output +tx vxlan_output tx")
         << in.dump(1);
     EXPECT_EQ(in["way"].back()["by"], "up");

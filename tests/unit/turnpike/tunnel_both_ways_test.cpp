@@ -41,7 +41,7 @@ byte_vector ip_frame(uint8_t to, uint16_t port, size_t bytes = 20) {
     return ethernet(type4,
                     ipv4({}, be(port) + be(uint16_t{53}) + be(static_cast<uint16_t>(8 + bytes)) +
                                  be(uint16_t{0}) + counted(bytes)),
-                    station(to), station(1));
+                    fdb_entry(to), fdb_entry(1));
 }
 byte_vector marked(byte_vector f, uint8_t mark) {
     packet::set_ecn(f.data() + 14, true, mark);
@@ -56,14 +56,14 @@ const std::string three_tunnels =
 
 /// Stations 2, 3 and 6 are behind the tunnels of these names.
 std::vector<byte_vector> they_speak() {
-    return {in_ipv4(vxlan(frame(station(1), station(2)))),
-            in_ipv4(vxlan(frame(station(1), station(3))), {.source = three4}),
-            in_ipv6(summed(vxlan(frame(station(1), station(6))), two6, us6))};
+    return {in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(2)))),
+            in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(3))), {.source = three4}),
+            in_ipv6(summed(vxlan(frame(fdb_entry(1), fdb_entry(6))), two6, us6))};
 }
 
 TEST(tunnel_both_ways, into_tunnels) {
     both_ways(three_tunnels, [](tunnel_lab& l) {
-        send(l, 0, {frame(everybody, station(1))});
+        send(l, 0, {frame(everybody, fdb_entry(1))});
         EXPECT_EQ(send(l, 2, they_speak())[0].size(), 3U);
         std::vector<byte_vector> burst;
         for (uint16_t n = 0; n < 24; ++n) {
@@ -71,8 +71,8 @@ TEST(tunnel_both_ways, into_tunnels) {
             burst.push_back(
                 marked(ip_frame(to[n % 4], n, 20 + n * 60), static_cast<uint8_t>(n % 3)));
         }
-        burst.push_back(ethernet(0x86dd, ipv6({}, udp(counted(20))), station(2), station(1)));
-        burst.push_back(frame(station(6), station(1)));
+        burst.push_back(ethernet(0x86dd, ipv6({}, udp(counted(20))), fdb_entry(2), fdb_entry(1)));
+        burst.push_back(frame(fdb_entry(6), fdb_entry(1)));
         burst.push_back(tagged(ip_frame(3, 7), 5));
         burst.push_back(ip_frame(2, 7, 1500 - 28));  // all that its tunnel takes
         const auto out = send(l, 0, burst);
@@ -88,8 +88,9 @@ TEST(tunnel_both_ways, by_ways_that_are_shared) {
         "tunnels:\n  - {name: t2, vni: 100, local: 10.0.9.1, remote: 10.77.0.2}\n" +
             bridge("{port: p0}, {port: p1}, {port: t2}"),
         [](tunnel_lab& l) {
-            send(l, 0, {frame(everybody, station(1))});
-            send(l, 2, {in_ipv4(vxlan(frame(station(1), station(2))), {.source = 0x0a4d'0002})});
+            send(l, 0, {frame(everybody, fdb_entry(1))});
+            send(l, 2,
+                 {in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(2))), {.source = 0x0a4d'0002})});
             std::vector<byte_vector> burst;
             for (uint16_t n = 0; n < 32; ++n) burst.push_back(ip_frame(2, n));
             const auto out = send(l, 0, burst);
@@ -111,7 +112,7 @@ TEST(tunnel_both_ways, by_a_vlan) {
         "tunnels:\n  - {name: t2, vni: 100, local: 10.0.7.1, remote: 10.0.7.2}\n" +
             bridge("{port: p0}, {port: p1}, {port: t2}"),
         [](tunnel_lab& l) {
-            const byte_vector asked = send(l, 0, {frame(everybody, station(1))})[2].at(0);
+            const byte_vector asked = send(l, 0, {frame(everybody, fdb_entry(1))})[2].at(0);
             EXPECT_EQ(load_be<uint32_t>(&asked.at(12)), 0x8100'0007U);
             EXPECT_EQ(load_be<uint16_t>(&asked.at(16)), 0x0806U);
             const byte_vector answer = ethernet(0x8100,
@@ -123,17 +124,17 @@ TEST(tunnel_both_ways, by_a_vlan) {
                                                          .target_ip = 0x0a000701})),
                                                 up_mac, two_mac);
             EXPECT_EQ(send(l, 2, {answer})[2].size(), 1U);
-            const auto out = send(l, 0, {frame(station(9), station(1))});
+            const auto out = send(l, 0, {frame(fdb_entry(9), fdb_entry(1))});
             const byte_vector& is = out[2].at(0);
             EXPECT_EQ(load_be<uint32_t>(&is.at(12)), 0x8100'0007U);
-            EXPECT_EQ(byte_vector(is.begin() + 54, is.end()), frame(station(9), station(1)));
+            EXPECT_EQ(byte_vector(is.begin() + 54, is.end()), frame(fdb_entry(9), fdb_entry(1)));
             return out;
         });
 }
 
 TEST(tunnel_both_ways, out_of_tunnels) {
     both_ways(three_tunnels, [](tunnel_lab& l) {
-        send(l, 0, {frame(everybody, station(1))});
+        send(l, 0, {frame(everybody, fdb_entry(1))});
         std::vector<byte_vector> burst = they_speak();
         for (uint16_t n = 0; n < 24; ++n) {
             const byte_vector inside =
@@ -172,10 +173,10 @@ TEST(tunnel_both_ways, at_several_addresses) {
                  "  - {name: up, device: d2, mtu: 1600, addresses: [10.0.9.1/24, 10.0.9.9/24]}\n"
                  "neighbours:\n  static: [{address: 10.0.9.2, mac: \"02:00:00:00:09:02\"}]\n" +
                  two_ends);
-    send(l, 0, {frame(everybody, station(1))});
+    send(l, 0, {frame(everybody, fdb_entry(1))});
     std::vector<byte_vector> expected;
     for (uint8_t n = 0; n < 20; ++n) {
-        const byte_vector f = frame(station(1), station(static_cast<uint8_t>(2 + n % 2)), n);
+        const byte_vector f = frame(fdb_entry(1), fdb_entry(static_cast<uint8_t>(2 + n % 2)), n);
         ASSERT_TRUE(l.offer(
             2, in_ipv4(vxlan(f), {.destination = n % 2 == 0 ? us4 : uint32_t{0x0a000909}})));
         expected.push_back(f);
@@ -197,13 +198,15 @@ TEST(tunnel_both_ways, at_several_ports) {
         one_tunnel("t6", "2001:db8:9::2") + one_tunnel("u6", "2001:db8:9::2", ", udp_port: 53") +
         bridge("{port: p0}, {port: p1}, {port: t2}, {port: u2}, {port: t6}, {port: u6}");
     both_ways(four_ports, [](tunnel_lab& l) {
-        send(l, 0, {frame(everybody, station(1))});
+        send(l, 0, {frame(everybody, fdb_entry(1))});
         std::vector<byte_vector> burst, expected;
         for (uint8_t n = 0; n < 24; ++n) {
             constexpr uint16_t to[] = {4789, 8472, 53};  // the third is one of IPv6's only
             const outer_fields f{.to_port = to[n % 3]};
-            const byte_vector by4 = frame(station(1), station(static_cast<uint8_t>(2 + n % 3)), n),
-                              by6 = frame(station(1), station(static_cast<uint8_t>(5 + n % 3)), n);
+            const byte_vector by4 = frame(fdb_entry(1), fdb_entry(static_cast<uint8_t>(2 + n % 3)),
+                                          n),
+                              by6 = frame(fdb_entry(1), fdb_entry(static_cast<uint8_t>(5 + n % 3)),
+                                          n);
             burst.push_back(in_ipv4(vxlan(by4, f)));
             burst.push_back(in_ipv6(summed(vxlan(by6, f), two6, us6)));
             if (n % 3 != 2) expected.push_back(by4);
@@ -217,7 +220,8 @@ TEST(tunnel_both_ways, at_several_ports) {
         EXPECT_EQ(l.dropped(drop_reason::local_protocol), 16U);
         EXPECT_EQ(l.learnt(), "p0 01, t2 02, t6 05, u2 03, u6 07");
         for (const auto& [to, port] : {std::pair{2, 4789}, {3, 8472}, {5, 4789}, {7, 53}}) {
-            const auto by = send(l, 0, {frame(station(static_cast<uint8_t>(to)), station(1))})[2];
+            const auto by =
+                send(l, 0, {frame(fdb_entry(static_cast<uint8_t>(to)), fdb_entry(1))})[2];
             EXPECT_EQ(load_be<uint16_t>(&by.at(0).at(to < 5 ? 36 : 56)), port);
             out[2].insert(out[2].end(), by.begin(), by.end());
         }
@@ -231,7 +235,7 @@ TEST(tunnel_both_ways, at_no_port_of_vxlans) {
         "tunnels:\n" + one_tunnel("t2", "10.0.9.2", ", udp_port: 8472") +
             bridge("{port: p0}, {port: p1}, {port: t2}"),
         [](tunnel_lab& l) {
-            const byte_vector f = frame(everybody, station(7));
+            const byte_vector f = frame(everybody, fdb_entry(7));
             EXPECT_EQ(send(l, 2, {in_ipv4(vxlan(f))})[0].size(), 0U);
             EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
             EXPECT_EQ(

@@ -68,16 +68,16 @@ std::vector<byte_vector> frames_for_both() {
         out.push_back(ethernet(type4,
                                ipv4({}, be(n) + be(uint16_t{53}) + be(uint16_t(28 + n * 50)) +
                                             be(uint16_t{0}) + counted(20 + n * 50U)),
-                               station(n % 2 == 0 ? 3 : 6), station(1)));
+                               fdb_entry(n % 2 == 0 ? 3 : 6), fdb_entry(1)));
     return out;
 }
 
 /// Stations 3 and 6 are behind the tunnels of these names; returns the frames sent by the underlay,
 /// sorted.
 std::vector<byte_vector> into_tunnels(tunnel_lab& l, uint32_t& left) {
-    l.send(0, frame(everybody, station(1)));
-    l.send(2, in_ipv4(vxlan(frame(station(1), station(3))), {.source = three4}));
-    l.send(2, in_ipv6(summed(vxlan(frame(station(1), station(6))), two6, us6)));
+    l.send(0, frame(everybody, fdb_entry(1)));
+    l.send(2, in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(3))), {.source = three4}));
+    l.send(2, in_ipv6(summed(vxlan(frame(fdb_entry(1), fdb_entry(6))), two6, us6)));
     for (const byte_vector& f : frames_for_both()) EXPECT_TRUE(l.offer(0, f));
     // In several buffers.
     const byte_vector whole = frames_for_both().back();
@@ -174,7 +174,7 @@ byte_vector with_wrong_sum(byte_vector udp_packet) {
 
 /// By stage vxlan_fast, and, where a list is bound, by stage vxlan_input.
 TEST(tunnel_device_sums, what_it_says_of_the_outer_datagram_is_believed) {
-    const byte_vector f = frame(everybody, station(9)), f6 = frame(everybody, station(8)),
+    const byte_vector f = frame(everybody, fdb_entry(9)), f6 = frame(everybody, fdb_entry(8)),
                       right4 = summed(vxlan(f), {10, 0, 9, 3}, {10, 0, 9, 1}),
                       right6 = summed(vxlan(f6), two6, us6), wrong4 = with_wrong_sum(right4),
                       wrong6 = with_wrong_sum(right6);

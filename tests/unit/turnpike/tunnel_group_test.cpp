@@ -29,7 +29,8 @@ byte_vector by_group(const byte_vector& inner, outer_fields f = {}) {
 
 TEST(tunnel_group, gets_what_is_flooded_once) {
     lab l(group_beside);
-    const byte_vector ask = frame(everybody, station(1)), to_nobody = frame(station(9), station(1));
+    const byte_vector ask = frame(everybody, fdb_entry(1)),
+                      to_nobody = frame(fdb_entry(9), fdb_entry(1));
     for (const byte_vector& flooded : {ask, to_nobody}) {
         const auto out = l.send(0, flooded);
         EXPECT_EQ(out[1], one(flooded));
@@ -37,7 +38,8 @@ TEST(tunnel_group, gets_what_is_flooded_once) {
         EXPECT_EQ(out[2][0], sent_to(flooded, group4, group4_mac, out[2][0]));
     }
     // A station that answers is learnt behind its own tunnel, whichever path its answer took.
-    const byte_vector answer = frame(station(1), station(2)), next = frame(station(2), station(1));
+    const byte_vector answer = frame(fdb_entry(1), fdb_entry(2)),
+                      next = frame(fdb_entry(2), fdb_entry(1));
     EXPECT_EQ(l.send(2, by_group(answer)), (lab::outputs{one(answer), {}, {}}));
     EXPECT_EQ(l.learnt(), "p0 01, t2 02");
     const auto to_two = l.send(0, next)[2];
@@ -55,7 +57,7 @@ TEST(tunnel_group, says_of_its_packets_what_its_tunnel_says) {
     lab l(underlay() + "tunnels:\n" +
           to_group(", ttl: 3, dscp: 10, dont_fragment: false, checksum: true") +
           bridge("{port: p0}, {port: p1}, {port: g}"));
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     const auto out = l.send(0, f)[2];
     ASSERT_EQ(out.size(), 1U);
     outer_fields is{.source = us4,
@@ -71,7 +73,7 @@ TEST(tunnel_group, says_of_its_packets_what_its_tunnel_says) {
 
 TEST(tunnel_group, lets_nothing_of_strangers_in) {
     lab l(group_beside);
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     const auto none = [&](const byte_vector& in, drop_reason why, uint64_t count = 1) {
         EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
         EXPECT_EQ(l.dropped(why), count) << packet::name(why);
@@ -99,7 +101,7 @@ TEST(tunnel_group, is_joined_on_its_interface_alone) {
           "neighbours:\n  static: [{address: 10.0.9.2, mac: \"02:00:00:00:09:02\"}]\n"
           "tunnels:\n" +
           one_tunnel("t2", "10.0.9.2") + to_group() + bridge("{port: p0}, {port: t2}, {port: g}"));
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     EXPECT_EQ(l.send(1, by_group(f)), (lab::outputs{{}, {}, {}}));
     EXPECT_EQ(l.dropped(drop_reason::ipv4_destination), 1U);
     EXPECT_EQ(l.send(2, by_group(f)), (lab::outputs{one(f), {}, {}}));
@@ -109,7 +111,8 @@ TEST(tunnel_group, over_ipv6) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "2001:db8:9::2") +
           one_tunnel("g", "ff05::1234", ", interface: up") +
           bridge("{port: p0}, {port: p1}, {port: t2}, {port: g}"));
-    const byte_vector f = frame(everybody, station(1)), answer = frame(station(1), station(2));
+    const byte_vector f = frame(everybody, fdb_entry(1)),
+                      answer = frame(fdb_entry(1), fdb_entry(2));
     const auto out = l.send(0, f)[2];
     ASSERT_EQ(out.size(), 1U);
     const uint16_t port = load_be<uint16_t>(&out[0].at(54));
@@ -142,7 +145,7 @@ TEST(tunnel_group, over_ipv6) {
 TEST(tunnel_group, is_judged_as_others_are) {
     const std::string rules =
         "acl:\n  - name: edge\n    rules: [{action: permit, source: 10.0.9.2/32}]\n";
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     for (const char* const more :
          {", acl: {in: edge}", ", urpf: strict", ", acl: {in: edge}, urpf: strict"}) {
         const bool listed = std::string_view(more).find("acl") != std::string_view::npos;
@@ -164,7 +167,7 @@ TEST(tunnel_group, spares_endpoints_where_it_is) {
                  "{port: t3, mode: trunk, trunks: [20]}, {port: g, mode: trunk, trunks: [10]}"));
     const auto destinations = [&](uint16_t vlan) {
         std::vector<uint32_t> to;
-        const auto out = l.send(0, tagged(frame(everybody, station(1)), vlan));
+        const auto out = l.send(0, tagged(frame(everybody, fdb_entry(1)), vlan));
         for (const byte_vector& f : out[2]) to.push_back(load_be<uint32_t>(&f.at(30)));
         return to;
     };
@@ -174,7 +177,7 @@ TEST(tunnel_group, spares_endpoints_where_it_is) {
 
 /// The group is reached by a bridge, a VLAN interface, and an interface with an egress list.
 TEST(tunnel_group, is_reached_by_any_interface_that_routes) {
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     {
         lab l(ports(3) + "tunnels:\n" + one_tunnel("g", "239.1.2.3", ", interface: under") +
               "bridges:\n  - {name: lan, members: [{port: p0}, {port: g}]}\n"
@@ -207,7 +210,7 @@ TEST(tunnel_group, comes_and_goes) {
     const std::string without =
         underlay() + endpoints + bridge("{port: p0}, {port: p1}, {port: t2}, {port: t3}");
     lab l(without);
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     const auto sent = [&] {
         std::vector<uint32_t> to;
         const auto out = l.send(0, f);

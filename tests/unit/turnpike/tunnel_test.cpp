@@ -11,14 +11,15 @@ using lab = tunnel_lab;
 
 TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
     lab l(two_tunnels);
-    const byte_vector ask = frame(everybody, station(1));
+    const byte_vector ask = frame(everybody, fdb_entry(1));
     const auto out = l.send(0, ask);
     EXPECT_EQ(out[1], one(ask));
     ASSERT_EQ(out[2].size(), 2U);
     EXPECT_EQ(out[2][0], sent_to(ask, two4, two_mac, out[2][0]));
     EXPECT_EQ(out[2][1], sent_to(ask, three4, three_mac, out[2][1]));
     // An answer from behind the second; then it is known to be there.
-    const byte_vector answer = frame(station(1), station(2)), next = frame(station(2), station(1));
+    const byte_vector answer = frame(fdb_entry(1), fdb_entry(2)),
+                      next = frame(fdb_entry(2), fdb_entry(1));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(answer))), (lab::outputs{one(answer), {}, {}}));
     EXPECT_EQ(l.learnt(), "p0 01, t2 02");
     const auto to_two = l.send(0, next);
@@ -36,20 +37,20 @@ TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
 /// itself.
 TEST(tunnel, forwards_nothing_from_one_endpoint_to_another) {
     lab l(two_tunnels);
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(f))), (lab::outputs{one(f), one(f), {}}));
-    l.send(2, in_ipv4(vxlan(frame(everybody, station(8))), {.source = three4}));
-    l.send(2, in_ipv4(vxlan(frame(station(8), station(7)))));
+    l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(8))), {.source = three4}));
+    l.send(2, in_ipv4(vxlan(frame(fdb_entry(8), fdb_entry(7)))));
     EXPECT_EQ(l.dropped(drop_reason::bridge_isolated), 1U);
 }
 
 /// A whole burst of several endpoints, with packets between that are in none.
 TEST(tunnel, takes_bursts_apart) {
     lab l(two_tunnels);
-    l.send(0, frame(everybody, station(1)));
+    l.send(0, frame(everybody, fdb_entry(1)));
     std::vector<byte_vector> expected;
     for (uint8_t i = 0; i < 30; ++i) {
-        const byte_vector f = frame(station(1), station(static_cast<uint8_t>(40 + i % 2)), i);
+        const byte_vector f = frame(fdb_entry(1), fdb_entry(static_cast<uint8_t>(40 + i % 2)), i);
         ASSERT_TRUE(l.offer(2, in_ipv4(vxlan(f), {.source = i % 2 == 0 ? two4 : three4})));
         expected.push_back(f);
     }
@@ -63,7 +64,7 @@ TEST(tunnel, takes_bursts_apart) {
 
 TEST(tunnel, tells_why_it_takes_nothing_out) {
     lab l(two_tunnels);
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     const auto none = [&](const byte_vector& in, drop_reason why, uint64_t count = 1) {
         EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
         EXPECT_EQ(l.dropped(why), count) << packet::name(why);
@@ -90,13 +91,13 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     none(wrong, drop_reason::ipv4_checksum);
     none(in_ipv4(vxlan(f), {.fragment = 0x2000}), drop_reason::local_fragment);
     // Congestion experienced (CE) in the outer header, and the inner packet is not ECN-capable.
-    const byte_vector ip = ethernet(type4, ipv4({}, udp(counted(20))), everybody, station(7));
+    const byte_vector ip = ethernet(type4, ipv4({}, udp(counted(20))), everybody, fdb_entry(7));
     none(in_ipv4(vxlan(ip), {.tos = packet::ecn_congested}), drop_reason::ecn_decap);
 }
 
 /// Packets that the fast path does not handle take the slow path, with the same result.
 TEST(tunnel, takes_out_what_is_not_plain) {
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     {
         lab l(two_tunnels);
         EXPECT_EQ(l.send(2, in_ipv4(vxlan(f), {.options = byte_vector(4, 1)}))[0], one(f));
@@ -128,18 +129,18 @@ const std::string over_ipv6 = underlay() + "tunnels:\n" + one_tunnel("t2", "2001
 TEST(tunnel, over_ipv6_with_checksums) {
     lab l(over_ipv6);
     for (const size_t bytes : {46U, 47U, 1000U}) {
-        const byte_vector f = ethernet(type_test, counted(bytes), everybody, station(1));
+        const byte_vector f = ethernet(type_test, counted(bytes), everybody, fdb_entry(1));
         const auto out = l.send(0, f)[2];
         ASSERT_EQ(out.size(), 1U);
         const uint16_t port = load_be<uint16_t>(&out[0].at(54));
         EXPECT_EQ(out[0],
                   in_ipv6(summed(vxlan(f, {.port = port}), us6, two6), two_mac, up_mac, us6, two6));
     }
-    const byte_vector f = frame(everybody, station(7));
+    const byte_vector f = frame(everybody, fdb_entry(7));
     EXPECT_EQ(l.send(2, in_ipv6(summed(vxlan(f), two6, us6)))[0], one(f));
     // In several buffers that begin at odd bytes, both ways.
     const byte_vector in = in_ipv6(summed(vxlan(f), two6, us6)),
-                      back = frame(everybody, station(1));
+                      back = frame(everybody, fdb_entry(1));
     for (const auto& [port, whole] : {std::pair{uint16_t{2}, in}, {uint16_t{0}, back}}) {
         const long at = static_cast<long>(whole.size()) - 23;
         rte_mbuf *head = l.packet_of(byte_vector(whole.begin(), whole.begin() + at)),
@@ -173,11 +174,11 @@ TEST(tunnel, over_ipv6_with_checksums) {
 TEST(tunnel, over_ipv6_without_checksums_where_that_is_agreed_on) {
     lab l(underlay() + "tunnels:\n" + one_tunnel("t2", "2001:db8:9::2", ", checksum: false") +
           bridge("{port: p0}, {port: p1}, {port: t2}"));
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     const auto out = l.send(0, f)[2];
     ASSERT_EQ(out.size(), 1U);
     EXPECT_EQ(load_be<uint16_t>(&out[0].at(60)), 0U);
-    EXPECT_EQ(l.send(2, in_ipv6(vxlan(frame(everybody, station(7)))))[0].size(), 1U);
+    EXPECT_EQ(l.send(2, in_ipv6(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 1U);
 }
 
 /// RFC 6040, with the list of its figure 4, of IPv4 and IPv6 inside.
@@ -186,15 +187,15 @@ TEST(tunnel, carries_congestion_marks) {
           one_tunnel("t2", "10.0.9.2", ", dscp: inherit, ttl: 9, dont_fragment: false") +
           bridge("{port: p0}, {port: p1}, {port: t2}"));
     const auto inner4 = [](uint8_t tos) {
-        byte_vector f = ethernet(type4, ipv4({}, udp(counted(20))), everybody, station(1));
-        auto& ip = packet::view<packet::ipv4_header>(f.data() + 14);
+        byte_vector f = ethernet(type4, ipv4({}, udp(counted(20))), everybody, fdb_entry(1));
+        auto& ip = packet::header_at<packet::ipv4_header>(f.data() + 14);
         ip.checksum =
             packet::update_checksum(ip.checksum, 0x4500, static_cast<uint16_t>(0x4500 | tos));
         ip.tos = tos;
         return f;
     };
     const auto inner6 = [](uint8_t mark) {
-        byte_vector f = ethernet(0x86dd, ipv6({}, udp(counted(20))), everybody, station(1));
+        byte_vector f = ethernet(0x86dd, ipv6({}, udp(counted(20))), everybody, fdb_entry(1));
         packet::set_ecn(f.data() + 14, false, mark);
         return f;
     };
@@ -237,7 +238,7 @@ TEST(tunnel, tells_flows_apart_by_source_port) {
         const byte_vector f = ethernet(
             type4,
             ipv4({}, be(port) + be(uint16_t{53}) + be(uint16_t{20}) + be(uint16_t{0}) + zeros(12)),
-            everybody, station(1));
+            everybody, fdb_entry(1));
         const auto out = l.send(0, f)[2];
         ASSERT_EQ(out.size(), 2U);
         seen.push_back(source_port_of(out[0]));
@@ -249,9 +250,9 @@ TEST(tunnel, tells_flows_apart_by_source_port) {
 TEST(tunnel, takes_what_fits_alone) {
     {
         lab l(two_tunnels);
-        EXPECT_EQ(l.send(0, ethernet(type_test, counted(1500), everybody, station(1)))[2].size(),
+        EXPECT_EQ(l.send(0, ethernet(type_test, counted(1500), everybody, fdb_entry(1)))[2].size(),
                   2U);
-        EXPECT_EQ(l.send(0, ethernet(type_test, counted(1501), everybody, station(1)))[2].size(),
+        EXPECT_EQ(l.send(0, ethernet(type_test, counted(1501), everybody, fdb_entry(1)))[2].size(),
                   0U);
         EXPECT_EQ(l.dropped(drop_reason::tunnel_too_big), 2U);
     }
@@ -259,7 +260,7 @@ TEST(tunnel, takes_what_fits_alone) {
     // ours.
     lab narrow(two_tunnels.substr(0, two_tunnels.find("1600")) + "1500" +
                two_tunnels.substr(two_tunnels.find("1600") + 4));
-    EXPECT_EQ(narrow.send(0, ethernet(type_test, counted(1500), everybody, station(1)))[2].size(),
+    EXPECT_EQ(narrow.send(0, ethernet(type_test, counted(1500), everybody, fdb_entry(1)))[2].size(),
               0U);
     EXPECT_EQ(narrow.dropped(drop_reason::ipv4_too_big), 2U);
 }

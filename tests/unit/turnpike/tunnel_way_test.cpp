@@ -16,7 +16,7 @@ TEST(tunnel, is_a_vlan_of_its_bridge) {
           bridge("{port: p0, mode: trunk}, {port: p1, mode: access, vlan: 10}, {port: t2, mode: "
                  "access, vlan: 10}, "
                  "{port: t3, mode: trunk, trunks: [20]}"));
-    const byte_vector f = frame(everybody, station(1)), tagged10 = tagged(f, 10),
+    const byte_vector f = frame(everybody, fdb_entry(1)), tagged10 = tagged(f, 10),
                       tagged20 = tagged(f, 20);
     const auto out = l.send(0, tagged10);
     EXPECT_EQ(out[1], one(f));
@@ -25,7 +25,7 @@ TEST(tunnel, is_a_vlan_of_its_bridge) {
     const auto by_trunk = l.send(0, tagged20)[2];
     ASSERT_EQ(by_trunk.size(), 1U);
     EXPECT_EQ(by_trunk[0], sent_to(tagged20, three4, three_mac, by_trunk[0]));
-    const byte_vector back = frame(everybody, station(9)), back20 = tagged(back, 20);
+    const byte_vector back = frame(everybody, fdb_entry(9)), back20 = tagged(back, 20);
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(back))),
               (lab::outputs{one(tagged(back, 10)), one(back), {}}));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(back20), {.source = three4})),
@@ -51,22 +51,22 @@ TEST(tunnel, routes_between_networks) {
     };
     // The solicitation for the neighbour behind t3 leaves through t3.
     const byte_vector in =
-        in_ipv4(vxlan(ethernet(type4, ip(here, there, 64), one_mac, station(5))));
+        in_ipv4(vxlan(ethernet(type4, ip(here, there, 64), one_mac, fdb_entry(5))));
     const auto asked = l.send(2, in)[2];
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(load_be<uint32_t>(&asked[0].at(30)), three4);
     EXPECT_EQ(load_be<uint32_t>(&asked[0].at(46)), 200U << 8);
     const byte_vector answer = ethernet(0x0806,
                                         arp({.operation = 2,
-                                             .sender_mac = station(6),
+                                             .sender_mac = fdb_entry(6),
                                              .sender_ip = there,
                                              .target_mac = two_mac_of_bridge,
                                              .target_ip = 0x0a0200fe}),
-                                        two_mac_of_bridge, station(6));
+                                        two_mac_of_bridge, fdb_entry(6));
     const auto released =
         l.send(2, in_ipv4(vxlan(answer, {.network = 200 << 8}), {.source = three4}))[2];
     const byte_vector expected =
-        ethernet(type4, ip(here, there, 63), station(6), two_mac_of_bridge);
+        ethernet(type4, ip(here, there, 63), fdb_entry(6), two_mac_of_bridge);
     ASSERT_EQ(released.size(), 1U);
     EXPECT_EQ(released[0],
               sent_to(expected, three4, three_mac, released[0], {.network = 200 << 8}));
@@ -78,16 +78,16 @@ TEST(tunnel, routes_between_networks) {
     // it is resolved.
     const byte_vector big = ethernet(
         type4, ipv4({.fragment = 0x4000, .source = here, .destination = there}, udp(counted(1430))),
-        one_mac, station(5));
+        one_mac, fdb_entry(5));
     EXPECT_EQ(l.send(2, in_ipv4(vxlan(big)))[2].size(), 1U) << "who is it?";
     EXPECT_EQ(l.dropped(drop_reason::ipv4_too_big), 1U);
     const auto told = l.send(2, in_ipv4(vxlan(ethernet(0x0806,
                                                        arp({.operation = 2,
-                                                            .sender_mac = station(5),
+                                                            .sender_mac = fdb_entry(5),
                                                             .sender_ip = here,
                                                             .target_mac = one_mac,
                                                             .target_ip = 0x0a0100fe}),
-                                                       one_mac, station(5)))))[2];
+                                                       one_mac, fdb_entry(5)))))[2];
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(load_be<uint32_t>(&told[0].at(50 + 34)) >> 16, 0x0304U);
     EXPECT_EQ(load_be<uint32_t>(&told[0].at(50 + 38)), 1450U);
@@ -101,7 +101,7 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
           one_tunnel("t2", "10.0.9.2", ", dont_fragment: false") +
           "bridges:\n  - {name: lan, members: [{port: p0}, {port: p1}, {port: t2}]}\n"
           "  - {name: under, members: [{port: p2}, {port: p3}], addresses: [10.0.9.1/24]}\n");
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     auto out = l.send(0, f);
     EXPECT_EQ(out[1], one(f));
     for (const size_t p : {2U, 3U}) {
@@ -109,7 +109,7 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
         EXPECT_EQ(byte_vector(out[p][0].begin() + 50, out[p][0].end()), f);
     }
     // As fragments, which are flooded likewise.
-    out = l.send(0, ethernet(type_test, counted(1500), everybody, station(1)));
+    out = l.send(0, ethernet(type_test, counted(1500), everybody, fdb_entry(1)));
     EXPECT_EQ(out[1].size(), 1U);
     for (const size_t p : {2U, 3U}) EXPECT_EQ(out[p].size(), 2U);
 }
@@ -121,8 +121,8 @@ TEST(tunnel, in_itself_ends) {
         ports(1) + "tunnels:\n" + one_tunnel("t2", "10.0.9.2") +
         "neighbours:\n  static: [{address: 10.0.9.2, mac: \"02:00:00:00:09:02\"}]\n"
         "bridges:\n  - {name: lan, members: [{port: p0}, {port: t2}], addresses: [10.0.9.1/24]}\n");
-    l.send(0, frame(everybody, station(1)));
-    l.send(0, frame(station(9), station(1)));
+    l.send(0, frame(everybody, fdb_entry(1)));
+    l.send(0, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_GE(l.dropped(drop_reason::too_many_passes) + l.dropped(drop_reason::tunnel_too_big) +
                   l.dropped(drop_reason::tunnel_no_headroom) + l.dropped(drop_reason::clone_depth),
               2U);
@@ -132,7 +132,7 @@ TEST(tunnel, without_a_way_is_dropped_and_nobody_is_told) {
     lab l(underlay() + "tunnels:\n" +
           "  - {name: t2, vni: 100, local: 10.0.9.1, remote: 10.77.0.2}\n" +
           one_tunnel("t4", "10.0.9.4") + bridge("{port: p0}, {port: p1}, {port: t2}, {port: t4}"));
-    const byte_vector f = frame(everybody, station(1));
+    const byte_vector f = frame(everybody, fdb_entry(1));
     const auto out = l.send(0, f);
     EXPECT_EQ(out[1], one(f));
     EXPECT_EQ(l.dropped(drop_reason::no_route), 1U);
@@ -158,20 +158,20 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
           bridge("{port: p0, mode: access, vlan: 10}, {port: p1, mode: trunk}, {port: t2, mode: "
                  "access, vlan: 10}, {port: t3, mode: trunk}"));
     constexpr uint32_t here = 0x0a010005, there = 0x0a010006;
-    l.send(0, frame(everybody, station(1)));
-    l.send(2, in_ipv4(vxlan(frame(station(1), station(2)))));
+    l.send(0, frame(everybody, fdb_entry(1)));
+    l.send(2, in_ipv4(vxlan(frame(fdb_entry(1), fdb_entry(2)))));
     const auto big = [&](uint16_t fragment, const byte_vector& to) {
         return ethernet(
             type4,
             ipv4({.fragment = fragment, .source = here, .destination = there}, udp(counted(1473))),
-            to, station(1));
+            to, fdb_entry(1));
     };
-    const auto told = l.send(0, big(0x4000, station(2)));
+    const auto told = l.send(0, big(0x4000, fdb_entry(2)));
     ASSERT_EQ(told[0].size(), 1U);
     EXPECT_TRUE(told[1].empty() && told[2].empty());
     const byte_vector& error = told[0][0];
     EXPECT_EQ(byte_vector(error.begin(), error.begin() + 14),
-              byte_vector(station(1) + station(2) + be(type4)));
+              byte_vector(fdb_entry(1) + fdb_entry(2) + be(type4)));
     EXPECT_EQ(load_be<uint32_t>(&error.at(26)), there);
     EXPECT_EQ(load_be<uint32_t>(&error.at(30)), here);
     EXPECT_EQ(load_be<uint16_t>(&error.at(34)), 0x0304);
@@ -180,7 +180,8 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
     EXPECT_EQ(packet::checksum({&error.at(34), error.size() - 34}), 0U);
     EXPECT_EQ(l.dropped(drop_reason::tunnel_too_big), 1U);
 
-    const byte_vector six = ethernet(0x86dd, ipv6({}, udp(counted(1453))), station(2), station(1));
+    const byte_vector six =
+        ethernet(0x86dd, ipv6({}, udp(counted(1453))), fdb_entry(2), fdb_entry(1));
     const auto told6 = l.send(0, six)[0];
     ASSERT_EQ(told6.size(), 1U);
     EXPECT_EQ(load_be<uint16_t>(&told6[0].at(54)), 0x0200);
@@ -188,14 +189,14 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
 
     // A packet without DF, a multicast frame, and a frame that is not IP: dropped without an ICMP
     // error.
-    for (const byte_vector& f : {big(0, station(2)), big(0x4000, everybody),
-                                 ethernet(type_test, counted(1501), station(2), station(1))})
+    for (const byte_vector& f : {big(0, fdb_entry(2)), big(0x4000, everybody),
+                                 ethernet(type_test, counted(1501), fdb_entry(2), fdb_entry(1))})
         EXPECT_TRUE(l.send(0, f)[0].empty());
     // The ICMP error has the VLAN tag of the bridge.
-    l.send(2, in_ipv4(vxlan(tagged(frame(station(4), station(3)), 20)), {.source = three4}));
-    byte_vector from_trunk = tagged(big(0x4000, station(3)), 20);
-    from_trunk[11] = station(4)[5];
-    l.send(1, tagged(frame(station(3), station(4)), 20));
+    l.send(2, in_ipv4(vxlan(tagged(frame(fdb_entry(4), fdb_entry(3)), 20)), {.source = three4}));
+    byte_vector from_trunk = tagged(big(0x4000, fdb_entry(3)), 20);
+    from_trunk[11] = fdb_entry(4)[5];
+    l.send(1, tagged(frame(fdb_entry(3), fdb_entry(4)), 20));
     const auto in_vlan = l.send(1, from_trunk)[1];
     ASSERT_EQ(in_vlan.size(), 1U);
     EXPECT_EQ(load_be<uint32_t>(&in_vlan[0].at(12)), 0x8100'0014U);
@@ -206,20 +207,20 @@ TEST(tunnel, tells_senders_how_much_it_takes) {
 TEST(tunnel, changes_while_it_runs) {
     const std::string without = underlay() + bridge("{port: p0}, {port: p1}");
     lab l(without);
-    const byte_vector f = frame(everybody, station(1));
-    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)))))[0].size(), 0U);
+    const byte_vector f = frame(everybody, fdb_entry(1));
+    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
     ASSERT_TRUE(l.apply(two_tunnels));
     EXPECT_EQ(l.send(0, f)[2].size(), 2U);
-    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)))))[0].size(), 1U);
+    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 1U);
     const std::string other =
         underlay() + "tunnels:\n" +
         "  - {name: t2, vni: 300, local: 10.0.9.1, remote: 10.0.9.2, ignore_reserved: true}\n" +
         bridge("{port: p0}, {port: p1}, {port: t2}");
     ASSERT_TRUE(l.apply(other));
-    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)))))[0].size(), 0U);
+    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::vxlan_unknown_vni), 1U);
-    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, station(7)),
+    EXPECT_EQ(l.send(2, in_ipv4(vxlan(frame(everybody, fdb_entry(7)),
                                       {.flags = 0xffff'ffff, .network = 300 << 8 | 0xff})))[0]
                   .size(),
               1U);

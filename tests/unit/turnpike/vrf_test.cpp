@@ -56,7 +56,7 @@ class vrf : public ::testing::Test {
     using way = std::pair<uint16_t, uint8_t>;
     way way_of(uint16_t in, const byte_vector& packet, uint16_t type = 0x0800, uint16_t vlan = 0) {
         for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
-        const auto& mac = lab_.view().port[in].mac;
+        const auto& mac = lab_.snapshot().port[in].mac;
         const byte_vector us(mac.bytes, mac.bytes + 6);
         const byte_vector rest = vlan == 0 ? packet : tag(vlan, type, packet);
         lab_.offer(in, ethernet(vlan == 0 ? type : 0x8100, rest, us));
@@ -89,7 +89,7 @@ TEST_F(vrf, a_next_hop_in_another_is_a_way_out) { EXPECT_EQ(v4(0, 0x0a080001), (
 
 /// Frames of both in one burst: by tags of one port.
 TEST_F(vrf, a_burst_of_several) {
-    const auto& mac = lab_.view().port[4].mac;
+    const auto& mac = lab_.snapshot().port[4].mac;
     const byte_vector us(mac.bytes, mac.bytes + 6);
     for (uint16_t p = 0; p < 5; ++p) (void)lab_.sent(p);
     for (const uint16_t vlan : std::array<uint16_t, 5>{10, 20, 20, 10, 10})
@@ -170,7 +170,7 @@ TEST(vrf_of_a_bridge, routes_and_bridges) {
         "neighbours:\n  static:\n"
         "    - {address: 10.0.3.2, port: north, mac: \"02:00:00:00:00:32\"}\n"
         "    - {address: 10.0.3.2, port: south, mac: \"02:00:00:00:00:33\"}\n");
-    const auto& mac = l.view().port[0].mac;
+    const auto& mac = l.snapshot().port[0].mac;
     const auto packet = ipv4({.destination = 0x0a000302}, udp(counted(20)));
     for (uint16_t p = 0; p < 4; ++p) (void)l.sent(p);
     l.offer(0, ethernet(0x0800, packet, byte_vector(mac.bytes, mac.bytes + 6)));

@@ -45,7 +45,7 @@ class two_workers : public path_lab {
     }
 };
 
-TEST(workers, that_go_leave_their_queues_and_their_books) {
+TEST(workers, that_go_leave_their_queues_and_their_counters) {
     two_workers l(with_workers("[1, 2]"));
     for (const uint16_t q : both) ASSERT_TRUE(l.offer(0, datagram(0x0a00'0202), q));
     l.turn();
@@ -67,7 +67,7 @@ TEST(workers, that_go_leave_their_queues_and_their_books) {
     EXPECT_EQ(after.total().rx, 4U);
     // The second worker forwards again: the same worker object.
     ASSERT_TRUE(l.apply(with_workers("[1, 2]")));
-    const auto& queues = l.view().queues[1].rx;
+    const auto& queues = l.snapshot().queues[1].rx;
     ASSERT_EQ(queues.size(), 2U) << "half of the four";
     byte_vector frame = datagram(0x0a00'0202);
     frame[5] = static_cast<uint8_t>(0x0b + queues[0].port);
@@ -234,8 +234,8 @@ TEST(workers, come_and_go_under_traffic) {
             ASSERT_TRUE(done) << done.error().message();
             ASSERT_FALSE(done->empty());
             ++applied;
-            const auto& seats = l.controller().workers().all();
-            for (const auto& s : seats) {
+            const auto& slots = l.controller().workers().all();
+            for (const auto& s : slots) {
                 if (s->forwards) continue;
                 const unsigned lcore = s->worker.parts().lcore;
                 EXPECT_EQ(rte_eal_get_lcore_state(lcore), WAIT);

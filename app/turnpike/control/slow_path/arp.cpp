@@ -14,7 +14,7 @@ void arp::take(owned_mbuf p) {
     const uint16_t in = p.about().in_interface;
     const datapath::interface& on = interface_of(p);
     const packet::arp_message message =
-        packet::view<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
+        packet::header_at<packet::arp_message>(p.lead().data() + p.about().parsed.l2_bytes);
     std::vector<uint32_t> ours;
     for (const auto& own : on.addresses->v4) ours.push_back(own.address);
     // The source address of its ARP requests where the interface has no address.

@@ -19,24 +19,26 @@ constexpr uint64_t retransmit_ms =
 
 }  // namespace
 
-void dad::begin(uint16_t place) {
-    forget(place);
-    const interface& on = tools_.interface(place);
+void dad::begin(uint16_t ifindex) {
+    forget(ifindex);
+    const interface& on = tools_.interface(ifindex);
     if (on.addresses == nullptr) return;
     for (const ipv6_address& a : on.addresses->v6)
-        tentative_[{place, a}] = tools_.now_ms + retransmit_ms;
-    reports_.begin(place);  // before the first probe: RFC 4862 section 5.4.2
-    for (const ipv6_address& a : on.addresses->v6) probe(place, a);
+        tentative_[{ifindex, a}] = tools_.now_ms + retransmit_ms;
+    reports_.begin(ifindex);  // before the first probe: RFC 4862 section 5.4.2
+    for (const ipv6_address& a : on.addresses->v6) probe(ifindex, a);
 }
 
-void dad::forget(uint16_t place) noexcept {
-    std::erase_if(tentative_, [&](const auto& t) { return t.first.first == place; });
-    std::erase_if(duplicates_, [&](const key& k) { return k.first == place; });
-    reports_.forget(place);
+void dad::forget(uint16_t ifindex) noexcept {
+    std::erase_if(tentative_, [&](const auto& t) { return t.first.first == ifindex; });
+    std::erase_if(duplicates_, [&](const key& k) { return k.first == ifindex; });
+    reports_.forget(ifindex);
 }
 
 void dad::forget_gone() noexcept {
-    const auto gone = [&](uint16_t place) { return tools_.interface(place).addresses == nullptr; };
+    const auto gone = [&](uint16_t ifindex) {
+        return tools_.interface(ifindex).addresses == nullptr;
+    };
     std::erase_if(tentative_, [&](const auto& t) { return gone(t.first.first); });
     std::erase_if(duplicates_, [&](const key& k) { return gone(k.first); });
     reports_.forget_gone();
@@ -54,17 +56,17 @@ void dad::tick() {
     reports_.tick();
 }
 
-bool dad::is_tentative(uint16_t place, const ipv6_address& a) const noexcept {
-    return tentative_.contains({place, a});
+bool dad::is_tentative(uint16_t ifindex, const ipv6_address& a) const noexcept {
+    return tentative_.contains({ifindex, a});
 }
 
-bool dad::any_tentative(uint16_t place) const noexcept {
+bool dad::any_tentative(uint16_t ifindex) const noexcept {
     return std::any_of(tentative_.begin(), tentative_.end(),
-                       [&](const auto& t) { return t.first.first == place; });
+                       [&](const auto& t) { return t.first.first == ifindex; });
 }
 
-bool dad::is_duplicate(uint16_t place, const ipv6_address& a) const noexcept {
-    return duplicates_.contains({place, a});
+bool dad::is_duplicate(uint16_t ifindex, const ipv6_address& a) const noexcept {
+    return duplicates_.contains({ifindex, a});
 }
 
 bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
@@ -73,9 +75,9 @@ bool dad::is_duplicate(const ipv6_address& a, uint16_t in) const noexcept {
                        [&](const key& k) { return k.second == a; });
 }
 
-void dad::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) {
-    if (by == tools_.interface(place).mac || tentative_.erase({place, a}) == 0) return;
-    duplicates_.insert({place, a});
+void dad::claimed(uint16_t ifindex, const ipv6_address& a, const mac_address& by) {
+    if (by == tools_.interface(ifindex).mac || tentative_.erase({ifindex, a}) == 0) return;
+    duplicates_.insert({ifindex, a});
     const std::string address = ip_address::from_v6(a).text();
     observe::log(observe::log_level::error,
                  "address " + address + " is used by " + by.text() +
@@ -83,15 +85,15 @@ void dad::claimed(uint16_t place, const ipv6_address& a, const mac_address& by) 
                  {{"what", "duplicate"}, {"address", address}, {"mac", by.text()}});
 }
 
-void dad::queried(uint16_t place, const packet::mld_query& query) {
+void dad::queried(uint16_t ifindex, const packet::mld_query& query) {
     const auto group = query.group == packet::ipv6_unspecified
                            ? std::nullopt
                            : std::optional(ip_address::from_v6(query.group));
-    reports_.queried(place, {query.version, query.max_response_ms, group});
+    reports_.queried(ifindex, {query.version, query.max_response_ms, group});
 }
 
-void dad::probe(uint16_t place, const ipv6_address& a) {
-    const interface& on = tools_.interface(place);
+void dad::probe(uint16_t ifindex, const ipv6_address& a) {
+    const interface& on = tools_.interface(ifindex);
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes =
         packet::write_neighbour_solicitation(frame, {on.mac, packet::ipv6_unspecified}, a);
@@ -99,8 +101,8 @@ void dad::probe(uint16_t place, const ipv6_address& a) {
 }
 
 /// The address is ours: update the caches of other nodes (RFC 4429 section 3.3).
-void dad::advertise(uint16_t place, const ipv6_address& a) {
-    const interface& on = tools_.interface(place);
+void dad::advertise(uint16_t ifindex, const ipv6_address& a) {
+    const interface& on = tools_.interface(ifindex);
     if (on.addresses == nullptr) return;
     std::array<uint8_t, packet::nd_frame_bytes> frame;
     const uint32_t bytes = packet::write_neighbour_advertisement(

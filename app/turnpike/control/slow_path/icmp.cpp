@@ -43,8 +43,8 @@ bool has_ports(uint8_t protocol) noexcept {
 /// change.
 void set_source(std::span<uint8_t> lead, const packet::parsed& p,
                 const ipv6_address& from) noexcept {
-    auto& ip = packet::view<packet::ipv6_header>(&lead[p.l2_bytes]);
-    auto& icmp = packet::view<packet::icmp_header>(&lead[p.upper_offset]);
+    auto& ip = packet::header_at<packet::ipv6_header>(&lead[p.l2_bytes]);
+    auto& icmp = packet::header_at<packet::icmp_header>(&lead[p.upper_offset]);
     for (size_t i = 0; i < sizeof from; i += 2)
         icmp.checksum =
             packet::update_checksum(icmp.checksum, load_be<uint16_t>(&ip.source.bytes[i]),
@@ -60,7 +60,7 @@ drop_reason check_scattered_icmp(const owned_mbuf& in_hand) noexcept {
         return drop_reason::icmp_truncated;
     uint32_t sum = rte_be_to_cpu_16(datapath::sum_of(in_hand.get(), p.upper_offset, bytes));
     if (!p.is_ipv4()) {
-        const auto& ip = packet::view<packet::ipv6_header>(in_hand.lead().data() + p.l2_bytes);
+        const auto& ip = packet::header_at<packet::ipv6_header>(in_hand.lead().data() + p.l2_bytes);
         sum = packet::sum_bytes(ip.source.bytes, sum);
         sum = packet::sum_bytes(ip.destination.bytes, sum);
         sum += (bytes >> 16) + (bytes & 0xffff) + packet::protocol_icmpv6;
@@ -150,13 +150,14 @@ void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error,
 void too_big::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t by = about.out.interface;
-    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
     if (v.interfaces[by].port == datapath::tunnel_port)
-        errors_.tell_as_receiver(p,
-                                 icmp_error_of(about.parsed.is_ipv4() ? drop_reason::ipv4_too_big
-                                                                      : drop_reason::ipv6_too_big,
-                                               about.parsed.is_ipv4(), v.tunnels->by_place[by].mtu),
-                                 by);
+        errors_.tell_as_receiver(
+            p,
+            icmp_error_of(
+                about.parsed.is_ipv4() ? drop_reason::ipv4_too_big : drop_reason::ipv6_too_big,
+                about.parsed.is_ipv4(), v.tunnels->by_ifindex[by].mtu),
+            by);
     p.drop(about.drop);
 }
 
@@ -175,7 +176,7 @@ void local::take(owned_mbuf p) {
         whole && h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6);
     if (!v4 && whole &&
         own_.is_duplicate(
-            packet::view<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
+            packet::header_at<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
             p.about().in_interface))
         return p.drop(drop_reason::duplicate_address);
     if (is_icmp) {
@@ -211,7 +212,8 @@ void local::echo(owned_mbuf p) {
         from = v6_answerer(tools_, own_, p);
         // A link-local destination is the source of the reply.
         const auto& to =
-            packet::view<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes).destination;
+            packet::header_at<packet::ipv6_header>(p.lead().data() + about.parsed.l2_bytes)
+                .destination;
         if (packet::is_link_local(to)) from = to;
         if (!from) return p.consume();
     }

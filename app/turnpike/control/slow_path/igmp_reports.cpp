@@ -11,12 +11,12 @@ namespace turnpike::control::slow_path {
 using packet::group_record;
 
 bool igmp_reports::hear(const owned_mbuf& p) {
-    const uint16_t place = p.about().in_interface;
-    if (tools_.interface(place).addresses->v4_groups.empty()) return false;
+    const uint16_t ifindex = p.about().in_interface;
+    if (tools_.interface(ifindex).addresses->v4_groups.empty()) return false;
     if (const auto query = packet::read_igmp_query(p.lead(), p.about().parsed)) {
         const auto group =
             query->group == 0 ? std::nullopt : std::optional(ip_address::from_v4(query->group));
-        queried(place, {query->version, query->max_response_ms, group});
+        queried(ifindex, {query->version, query->max_response_ms, group});
     }
     return true;
 }
@@ -27,9 +27,9 @@ std::vector<ip_address> igmp_reports::groups_of(const datapath::interface& on) c
     return out;
 }
 
-void igmp_reports::send(uint16_t place, unsigned version, std::span<const ip_address> groups,
+void igmp_reports::send(uint16_t ifindex, unsigned version, std::span<const ip_address> groups,
                         group_record kind) {
-    const datapath::interface& on = tools_.interface(place);
+    const datapath::interface& on = tools_.interface(ifindex);
     const auto& ours = on.addresses->v4;
     const packet::igmp_host us{on.mac, ours.empty() ? 0 : ours.front().address};
     std::array<uint8_t, packet::igmp_report_bytes(packet::igmp_groups_max)> frame;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "control/token_bucket.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 
 namespace turnpike::control::slow_path {
 

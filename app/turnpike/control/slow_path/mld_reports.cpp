@@ -20,13 +20,13 @@ std::vector<ip_address> mld_reports::groups_of(const datapath::interface& on) co
     return out;
 }
 
-void mld_reports::send(uint16_t place, unsigned version, std::span<const ip_address> groups,
+void mld_reports::send(uint16_t ifindex, unsigned version, std::span<const ip_address> groups,
                        group_record kind) {
-    const datapath::interface& on = tools_.interface(place);
+    const datapath::interface& on = tools_.interface(ifindex);
     // RFC 3810 section 5.2.13, RFC 3590: from the unspecified address while the link-local one is
     // tentative.
     const ipv6_address& near = on.addresses->v6.front();
-    const bool ours = !own_.is_tentative(place, near) && !own_.is_duplicate(place, near);
+    const bool ours = !own_.is_tentative(ifindex, near) && !own_.is_duplicate(ifindex, near);
     const packet::nd_host us{on.mac, ours ? near : packet::ipv6_unspecified};
     std::array<uint8_t, packet::mld_report_bytes(packet::mld_groups_max)> frame;
     const auto out = [&](uint32_t bytes) {

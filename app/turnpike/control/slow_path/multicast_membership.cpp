@@ -17,14 +17,14 @@ constexpr uint64_t older_version_ms = 260'000;
 
 }  // namespace
 
-void multicast_membership::begin(uint16_t place) {
-    report(place, group_record::to_exclude);
-    due_[{place, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
+void multicast_membership::begin(uint16_t ifindex) {
+    report(ifindex, group_record::to_exclude);
+    due_[{ifindex, std::nullopt}] = {tools_.now_ms + report_again_ms, group_record::to_exclude};
 }
 
-void multicast_membership::forget(uint16_t place) noexcept {
-    std::erase_if(due_, [&](const auto& d) { return d.first.first == place; });
-    std::erase_if(older_, [&](const auto& o) { return o.first.first == place; });
+void multicast_membership::forget(uint16_t ifindex) noexcept {
+    std::erase_if(due_, [&](const auto& d) { return d.first.first == ifindex; });
+    std::erase_if(older_, [&](const auto& o) { return o.first.first == ifindex; });
 }
 
 void multicast_membership::forget_gone() noexcept {
@@ -37,68 +37,68 @@ void multicast_membership::forget_gone() noexcept {
 
 void multicast_membership::tick() {
     for (auto at = due_.begin(); at != due_.end();) {
-        const auto& [place, group] = at->first;
+        const auto& [ifindex, group] = at->first;
         const due_report& due = at->second;
         if (due.at_ms > tools_.now_ms) {
             ++at;
             continue;
         }
         if (!group)
-            report(place, due.kind);
-        else if (is_in(place, *group) == (due.kind != group_record::to_include))
-            send(place, version_of(place), {&*group, 1}, due.kind);
+            report(ifindex, due.kind);
+        else if (is_in(ifindex, *group) == (due.kind != group_record::to_include))
+            send(ifindex, version_of(ifindex), {&*group, 1}, due.kind);
         at = due_.erase(at);
     }
 }
 
-void multicast_membership::joined(uint16_t place, const ip_address& group) {
-    if (is_in(place, group)) say_twice(place, group, group_record::to_exclude);
+void multicast_membership::joined(uint16_t ifindex, const ip_address& group) {
+    if (is_in(ifindex, group)) say_twice(ifindex, group, group_record::to_exclude);
 }
 
-void multicast_membership::left(uint16_t place, const ip_address& group) {
-    if (tools_.interface(place).addresses != nullptr && !is_in(place, group))
-        say_twice(place, group, group_record::to_include);
+void multicast_membership::left(uint16_t ifindex, const ip_address& group) {
+    if (tools_.interface(ifindex).addresses != nullptr && !is_in(ifindex, group))
+        say_twice(ifindex, group, group_record::to_include);
 }
 
-void multicast_membership::say_twice(uint16_t place, const ip_address& group, group_record kind) {
-    send(place, version_of(place), {&group, 1}, kind);
-    due_[{place, group}] = {tools_.now_ms + report_again_ms, kind};
+void multicast_membership::say_twice(uint16_t ifindex, const ip_address& group, group_record kind) {
+    send(ifindex, version_of(ifindex), {&group, 1}, kind);
+    due_[{ifindex, group}] = {tools_.now_ms + report_again_ms, kind};
 }
 
 /// RFC 3376 section 5.2, RFC 3810 section 6.2: report at a random time within the maximum response
 /// time, unless a report is due earlier. A group-and-source query is answered for the group, which
 /// includes its sources.
-void multicast_membership::queried(uint16_t place, const group_query& q) {
+void multicast_membership::queried(uint16_t ifindex, const group_query& q) {
     if (!q.group && q.version < newest_)
-        older_[{place, q.version}] = tools_.now_ms + older_version_ms;
-    if (q.group && !is_in(place, *q.group)) return;
+        older_[{ifindex, q.version}] = tools_.now_ms + older_version_ms;
+    if (q.group && !is_in(ifindex, *q.group)) return;
     const uint64_t at =
         tools_.now_ms + std::uniform_int_distribution<uint32_t>{0, q.max_response_ms}(random_);
-    due_report& due =
-        due_.try_emplace({place, q.group}, due_report{at, group_record::is_exclude}).first->second;
+    due_report& due = due_.try_emplace({ifindex, q.group}, due_report{at, group_record::is_exclude})
+                          .first->second;
     due.at_ms = std::min(due.at_ms, at);
 }
 
-bool multicast_membership::is_in(uint16_t place, const ip_address& group) const {
-    const datapath::interface& on = tools_.interface(place);
+bool multicast_membership::is_in(uint16_t ifindex, const ip_address& group) const {
+    const datapath::interface& on = tools_.interface(ifindex);
     if (on.addresses == nullptr) return false;
     const auto groups = groups_of(on);
     return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-unsigned multicast_membership::version_of(uint16_t place) const noexcept {
+unsigned multicast_membership::version_of(uint16_t ifindex) const noexcept {
     for (unsigned version = 1; version < newest_; ++version) {
-        const auto older = older_.find({place, version});
+        const auto older = older_.find({ifindex, version});
         if (older != older_.end() && older->second > tools_.now_ms) return version;
     }
     return newest_;
 }
 
-void multicast_membership::report(uint16_t place, group_record kind) {
-    const datapath::interface& on = tools_.interface(place);
+void multicast_membership::report(uint16_t ifindex, group_record kind) {
+    const datapath::interface& on = tools_.interface(ifindex);
     if (on.addresses == nullptr) return;
     if (const auto groups = groups_of(on); !groups.empty())
-        send(place, version_of(place), groups, kind);
+        send(ifindex, version_of(ifindex), groups, kind);
 }
 
 }  // namespace turnpike::control::slow_path

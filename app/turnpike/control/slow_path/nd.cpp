@@ -44,14 +44,15 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const interface& on = interface_of(p);
     const uint8_t* frame = p.lead().data();
-    const auto source = packet::view<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
+    const auto source =
+        packet::header_at<packet::ipv6_header>(frame + p.about().parsed.l2_bytes).source;
     const auto target =
-        packet::view<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
+        packet::header_at<packet::nd_message>(frame + p.about().parsed.upper_offset).target;
     if (!is_ours(on, target)) return tools_.give_or_consume(std::move(p));
     if (own_.is_duplicate(in, target)) return p.consume();
     if (!rate_.take(in, tools_.now_ms)) return p.drop(drop_reason::neighbour_rate);
     const bool probe = source == packet::ipv6_unspecified;  // duplicate address detection
-    mac_address asker = packet::view<packet::ethernet_header>(frame).source;
+    mac_address asker = packet::header_at<packet::ethernet_header>(frame).source;
     if (link != nullptr) asker = *link;
     if (probe && own_.is_tentative(
                      in, target)) {  // RFC 4862 section 5.4.3: the other node probes for it, too
@@ -73,11 +74,11 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
 void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
     const uint16_t in = p.about().in_interface;
     const auto& message =
-        packet::view<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
+        packet::header_at<packet::nd_message>(p.lead().data() + p.about().parsed.upper_offset);
     const ip_address target = ip_address::from_v6(message.target);
     if (is_ours(interface_of(p), message.target)) {
         own_.claimed(in, message.target,
-                     packet::view<packet::ethernet_header>(p.lead().data()).source);
+                     packet::header_at<packet::ethernet_header>(p.lead().data()).source);
         return p.consume();
     }
     if (!tools_.may_be_neighbour(in, target)) return p.consume();
@@ -92,29 +93,29 @@ void nd::take_advertisement(owned_mbuf p, const mac_address* link) {
     tools_.give_or_consume(std::move(p));
 }
 
-bool solicit(tools& t, const dad& own, uint16_t place, const ip_address& a,
+bool solicit(tools& t, const dad& own, uint16_t ifindex, const ip_address& a,
              const mac_address* known) {
-    const interface& on = t.interface(place);
+    const interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return true;
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     uint32_t bytes = 0;
     if (a.v6) {
-        const auto from = v6_asker(t, own, place, a);
-        if (!from) return !own.any_tentative(place);
+        const auto from = v6_asker(t, own, ifindex, a);
+        if (!from) return !own.any_tentative(ifindex);
         const packet::nd_host us{on.mac, *from};
         const ipv6_address target = a.v6_bytes();
         bytes = known != nullptr ? packet::write_neighbour_probe(frame, us, {*known, target})
                                  : packet::write_neighbour_solicitation(frame, us, target);
     } else {
-        bytes = packet::write_arp_request(frame, {on.mac, v4_asker(t, place, a)}, a.v4(),
+        bytes = packet::write_arp_request(frame, {on.mac, v4_asker(t, ifindex, a)}, a.v4(),
                                           known != nullptr ? *known : broadcast_mac);
     }
     t.out.originate_and_send(on.out(), std::span(frame).first(bytes));
     return true;
 }
 
-void announce(tools& t, uint16_t place) {
-    const interface& on = t.interface(place);
+void announce(tools& t, uint16_t ifindex) {
+    const interface& on = t.interface(ifindex);
     std::array<uint8_t, std::max(packet::nd_frame_bytes, packet::arp_frame_bytes)> frame;
     for (const auto& own : on.addresses->v4) {
         const uint32_t bytes = packet::write_arp_request(frame, {on.mac, own.address}, own.address);

@@ -19,7 +19,7 @@ using packet::drop_reason;
 namespace {
 
 const packet::ethernet_header& ethernet_of(const owned_mbuf& p) noexcept {
-    return packet::view<packet::ethernet_header>(p.lead().data());
+    return packet::header_at<packet::ethernet_header>(p.lead().data());
 }
 
 mac_address mac_of_bound(const bound_address& who) noexcept {
@@ -45,7 +45,7 @@ void neigh_suppress::take(owned_mbuf p) {
 }
 
 void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
-    const auto& arp = packet::view<packet::arp_message>(p.lead().data() + h.l2_bytes);
+    const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
     if (packet::check_arp(arp, {}) != drop_reason::none) return;
     const uint16_t domain = p.about().domain;
     const uint32_t sender = arp.sender_ip, target = arp.target_ip;
@@ -66,8 +66,8 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
     const mac_address* link = nullptr;
     if (packet::check_nd(p.lead(), h, link) != drop_reason::none) return;
     const uint8_t* const frame = p.lead().data();
-    const auto source = packet::view<packet::ipv6_header>(frame + h.l2_bytes).source;
-    const auto& nd = packet::view<packet::nd_message>(frame + h.upper_offset);
+    const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
+    const auto& nd = packet::header_at<packet::nd_message>(frame + h.upper_offset);
     const auto key = address_key_of(nd.target, p.about().domain);
     const mac_address from = ethernet_of(p).source;
     if (h.icmp_type == packet::icmp6_neighbour_advertisement) {
@@ -91,14 +91,14 @@ void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
 bound_address neigh_suppress::to_be_named(const owned_mbuf& p,
                                           const datapath::address_key& asked) const {
     constexpr bound_address nobody(0);
-    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
     const bool group = (ethernet_of(p).destination.bytes[0] & 1) != 0;
     if (v.bridges == nullptr || v.bridges->addresses == nullptr || !group ||
         v.bridges->exits[p.about().in_interface].is != datapath::bridge_exit::member)
         return nobody;
     const bound_address who = bridges_.addresses()->find(asked);
-    const uint16_t place = who ? bridges_.place_of(who.mac(), p.about().domain) : uint16_t{0};
-    return v.bridges->members[place].neigh_suppress ? who : nobody;
+    const uint16_t ifindex = who ? bridges_.ifindex_of(who.mac(), p.about().domain) : uint16_t{0};
+    return v.bridges->members[ifindex].neigh_suppress ? who : nobody;
 }
 
 void neigh_suppress::answer(const owned_mbuf& p, std::span<const uint8_t> frame) {

@@ -9,21 +9,21 @@ namespace turnpike::control::slow_path {
 namespace {
 
 /// The first global address of an interface that is neither tentative nor duplicate.
-std::optional<ipv6_address> global_of(const tools& t, const dad& own, uint16_t place) {
-    const datapath::interface& on = t.interface(place);
+std::optional<ipv6_address> global_of(const tools& t, const dad& own, uint16_t ifindex) {
+    const datapath::interface& on = t.interface(ifindex);
     if (on.addresses == nullptr) return std::nullopt;
     for (const ipv6_address& a : on.addresses->v6)
-        if (!packet::is_link_local(a) && !own.is_duplicate(place, a)) return a;
+        if (!packet::is_link_local(a) && !own.is_duplicate(ifindex, a)) return a;
     return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t place,
+std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t ifindex,
                                      const ip_address& target) {
-    const auto& addresses = *t.interface(place).addresses;
+    const auto& addresses = *t.interface(ifindex).addresses;
     const auto good = [&](const ipv6_address& a) {
-        return !own.is_tentative(place, a) && !own.is_duplicate(place, a);
+        return !own.is_tentative(ifindex, a) && !own.is_duplicate(ifindex, a);
     };
     if (!target.is_link_local())
         for (const ip_prefix& p : addresses.prefixes)
@@ -32,16 +32,17 @@ std::optional<ipv6_address> v6_asker(const tools& t, const dad& own, uint16_t pl
     return any == addresses.v6.end() ? std::nullopt : std::optional(*any);
 }
 
-uint32_t v4_asker(const tools& t, uint16_t place, const ip_address& target) {
-    for (const ip_prefix& p : t.interface(place).addresses->prefixes)
+uint32_t v4_asker(const tools& t, uint16_t ifindex, const ip_address& target) {
+    for (const ip_prefix& p : t.interface(ifindex).addresses->prefixes)
         if (p.contains(target)) return p.address.v4();
-    return v4_answerer(t, place).value_or(0);
+    return v4_answerer(t, ifindex).value_or(0);
 }
 
 std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const owned_mbuf& p) {
-    const datapath::view& v = *t.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *t.published.load(std::memory_order_relaxed);
     const uint16_t in = p.about().in_interface;
-    const auto& ip = packet::view<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
+    const auto& ip =
+        packet::header_at<packet::ipv6_header>(p.lead().data() + p.about().parsed.l2_bytes);
     if (!packet::is_link_local(ip.destination) &&
         v.vrf[v.interfaces[in].vrf].own.has(ip.destination))
         return ip.destination;
@@ -50,14 +51,14 @@ std::optional<ipv6_address> v6_answerer(const tools& t, const dad& own, const ow
         return own.is_duplicate(in, near) ? std::nullopt : std::optional(near);
     }
     if (const auto here = global_of(t, own, in)) return here;
-    for (uint16_t place = 1; place < datapath::max_interfaces; ++place)
-        if (v.interfaces[place].vrf == v.interfaces[in].vrf)
-            if (const auto there = global_of(t, own, place)) return there;
+    for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
+        if (v.interfaces[ifindex].vrf == v.interfaces[in].vrf)
+            if (const auto there = global_of(t, own, ifindex)) return there;
     return std::nullopt;
 }
 
 std::optional<uint32_t> v4_answerer(const tools& t, uint16_t in) {
-    const datapath::view& v = *t.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *t.published.load(std::memory_order_relaxed);
     const auto& own = v.interfaces[in].addresses->v4;
     if (!own.empty()) return own.front().address;
     for (const datapath::interface& other : v.interfaces)

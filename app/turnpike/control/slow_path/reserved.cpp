@@ -6,7 +6,7 @@
 namespace turnpike::control::slow_path {
 
 void reserved::take(owned_mbuf p) {
-    const auto& frame = packet::view<packet::ethernet_header>(p.lead().data());
+    const auto& frame = packet::header_at<packet::ethernet_header>(p.lead().data());
     heard& h = known_[{p.about().in_interface, frame.destination.bytes[5]}];
     h.from = frame.source;
     ++h.frames;

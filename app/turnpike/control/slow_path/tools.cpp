@@ -9,9 +9,9 @@ namespace turnpike::control::slow_path {
 
 using packet::drop_reason;
 
-bool tools::on_link(uint16_t place, const ip_address& a) const noexcept {
+bool tools::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
     if (a.is_link_local()) return true;
-    const datapath::interface& on = interface(place);
+    const datapath::interface& on = interface(ifindex);
     const auto& prefixes = on.addresses->prefixes;
     return std::any_of(prefixes.begin(), prefixes.end(),
                        [&](const ip_prefix& p) { return p.contains(a); }) ||

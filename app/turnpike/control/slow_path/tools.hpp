@@ -15,7 +15,7 @@ namespace turnpike::control::slow_path {
 
 /// Threads  control.
 struct tools {
-    const std::atomic<const datapath::view*>& published;
+    const std::atomic<const datapath::snapshot*>& published;
     outlet& out;
     neighbours& known;
     route_tables& tables;
@@ -24,14 +24,14 @@ struct tools {
     uint64_t now_ms = 0;
 
     /// The current interface at an index: kind none if it was removed meanwhile.
-    [[nodiscard]] const datapath::interface& interface(uint16_t place) const noexcept {
-        return published.load(std::memory_order_relaxed)->interfaces[place];
+    [[nodiscard]] const datapath::interface& interface(uint16_t ifindex) const noexcept {
+        return published.load(std::memory_order_relaxed)->interfaces[ifindex];
     }
     /// By the interface's networks, or by on-link routes.
-    [[nodiscard]] bool on_link(uint16_t place, const ip_address& a) const noexcept;
+    [[nodiscard]] bool on_link(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Or a gateway outside of the interface's networks (routes with onlink).
-    [[nodiscard]] bool may_be_neighbour(uint16_t place, const ip_address& a) const noexcept {
-        return on_link(place, a) || known.knows(place, a);
+    [[nodiscard]] bool may_be_neighbour(uint16_t ifindex, const ip_address& a) const noexcept {
+        return on_link(ifindex, a) || known.knows(ifindex, a);
     }
     /// The next hop of a destination in the VRF of an interface; for a group, the member that a
     /// worker chose, as long as it is a member.

@@ -7,7 +7,7 @@ using packet::drop_reason;
 
 void unresolved::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
-    const datapath::view& v = *tools_.published.load(std::memory_order_relaxed);
+    const datapath::snapshot& v = *tools_.published.load(std::memory_order_relaxed);
     if (v.interfaces[about.out.interface].kind != datapath::interface_kind::routed)
         return p.drop(drop_reason::interface_gone);
     const datapath::port_state* port = v.port[about.out.port].state;

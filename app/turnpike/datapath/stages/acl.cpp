@@ -41,7 +41,7 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
         if (p.fragment_offset_bytes == 8 && p.upper_protocol == packet::protocol_tcp)
             out |= key::tiny_fragment;
     }
-    if (packet::is_nd(p) && packet::view<packet::ipv6_header>(l3).hop_limit == 255)
+    if (packet::is_nd(p) && packet::header_at<packet::ipv6_header>(l3).hop_limit == 255)
         out |= key::neighbour_discovery;
     return static_cast<uint16_t>(out);
 }
@@ -85,7 +85,7 @@ struct questions {
         if (v4 && (load_be<uint16_t>(l3 + 6) & 0x3fff) != 0) return false;
         if (protocol == packet::protocol_tcp &&
             l3_bytes >= header_bytes + sizeof(packet::tcp_header))
-            flags |= key::has_tcp_flags | packet::view<packet::tcp_header>(header).flags;
+            flags |= key::has_tcp_flags | packet::header_at<packet::tcp_header>(header).flags;
         else if (protocol != packet::protocol_udp ||
                  l3_bytes < header_bytes + sizeof(packet::udp_header))
             return false;
@@ -110,8 +110,8 @@ struct questions {
 };
 
 template <class Key>
-packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by,
-                  uint32_t worker) noexcept {
+packet_mask classify(burst& b, const questions<Key>& q, const bound_acl& by,
+                     uint32_t worker) noexcept {
     if (q.n == 0) return 0;
     const acl_list& list = *by.list;
     const uint32_t categories = list.categories();
@@ -137,8 +137,8 @@ packet_mask judge(burst& b, const questions<Key>& q, const bound_acl& by,
 }
 
 /// Answers  the denied packets; non-IP packets are not classified
-packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by,
-                      uint32_t worker) noexcept {
+packet_mask classify_all_lists(burst& b, packet_mask packets, const bound_acl& by,
+                               uint32_t worker) noexcept {
     questions<acl::key4> v4;
     questions<acl::key6> v6;
     for_each(packets, [&](uint32_t i) {
@@ -147,12 +147,12 @@ packet_mask judge_all(burst& b, packet_mask packets, const bound_acl& by,
         else if (b.parsed[i].l3 == packet::l3_kind::ipv6)
             v6.add(b, i);
     });
-    return judge(b, v4, by, worker) | judge(b, v6, by, worker);
+    return classify(b, v4, by, worker) | classify(b, v6, by, worker);
 }
 
 template <class Key>
-judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const uint32_t* l3_bytes,
-                   const bound_acl& by, uint32_t worker) noexcept {
+judged classify_fast(burst& b, packet_mask packets, uint8_t* const* frame, const uint32_t* l3_bytes,
+                     const bound_acl& by, uint32_t worker) noexcept {
     questions<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
@@ -160,7 +160,7 @@ judged judge_plain(burst& b, packet_mask packets, uint8_t* const* frame, const u
             q.add_plain(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
         asked |= packet_mask{plain} << i;
     });
-    const packet_mask denied = judge(b, q, by, worker);
+    const packet_mask denied = classify(b, q, by, worker);
     return {.permitted = asked & ~denied, .denied = denied};
 }
 
@@ -195,9 +195,9 @@ frame_type type_of(const burst& b, uint32_t i) noexcept {
 
 /// domain_of(packet)  its domain in a VLAN-aware bridge
 template <class DomainOf>
-packet_mask judge_frames(burst& b, packet_mask packets, const bound_acl& by,
-                         const bridge_member& member, uint32_t worker,
-                         const DomainOf& domain_of) noexcept {
+packet_mask classify_frames(burst& b, packet_mask packets, const bound_acl& by,
+                            const bridge_member& member, uint32_t worker,
+                            const DomainOf& domain_of) noexcept {
     questions<acl::key4> q;
     for_each(packets, [&](uint32_t i) {
         frame_type is = type_of(b, i);
@@ -208,14 +208,14 @@ packet_mask judge_frames(burst& b, packet_mask packets, const bound_acl& by,
         q.keys[q.n] = &q.of_packet[q.n];
         q.packet[q.n++] = static_cast<uint8_t>(i);
     });
-    return judge(b, q, by, worker);
+    return classify(b, q, by, worker);
 }
 
 /// Classify packets by the lists of their interfaces, one list at a time.
 /// judged_by(packets, list)  answers the denied packets
 template <class ListOf, class JudgedBy>
-packet_mask judge_by_interface(packet_mask packets, const ListOf& list_of,
-                               const JudgedBy& judged_by) noexcept {
+packet_mask classify_by_interface(packet_mask packets, const ListOf& list_of,
+                                  const JudgedBy& judged_by) noexcept {
     packet_mask denied = 0;
     while (packets != 0) {
         const bound_acl* by = list_of(static_cast<uint32_t>(std::countr_zero(packets)));
@@ -230,21 +230,23 @@ packet_mask judge_by_interface(packet_mask packets, const ListOf& list_of,
 
 }  // namespace
 
-judged judge_plain_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
-                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
-    return judge_plain<acl::key4>(b, packets, frame, l3_bytes, by, worker);
+judged classify_fast_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+    return classify_fast<acl::key4>(b, packets, frame, l3_bytes, by, worker);
 }
 
-judged judge_plain_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
-                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
-    return judge_plain<acl::key6>(b, packets, frame, l3_bytes, by, worker);
+judged classify_fast_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
+    return classify_fast<acl::key6>(b, packets, frame, l3_bytes, by, worker);
 }
 
 stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
-    const auto& interfaces = c.view->interfaces;
-    const packet_mask denied = judge_by_interface(
+    const auto& interfaces = c.snapshot->interfaces;
+    const packet_mask denied = classify_by_interface(
         packets, [&](uint32_t i) { return interfaces[b.in[i]].acl_in; },
-        [&](packet_mask some, const bound_acl& by) { return judge_all(b, some, by, c.worker); });
+        [&](packet_mask some, const bound_acl& by) {
+            return classify_all_lists(b, some, by, c.worker);
+        });
     for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
     packets &= ~denied;
     packet_mask patched = 0, out_list = 0, bridged = 0;
@@ -263,33 +265,36 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
            move(b, denied, stage::drop);
 }
 
-packet_mask judge_out(const view& v, burst& b, packet_mask packets, uint32_t worker) noexcept {
+packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
+                         uint32_t worker) noexcept {
     const auto out = [&](uint32_t i) -> const interface& {
         return v.interfaces[b.out[i].interface];
     };
-    const packet_mask l2_denied = judge_by_interface(
+    const packet_mask l2_denied = classify_by_interface(
         packets, [&](uint32_t i) { return out(i).l2_out; },
         [&](packet_mask some, const bound_acl& by) {
-            const uint16_t place = b.out[static_cast<uint32_t>(std::countr_zero(some))].interface;
-            return judge_frames(b, some, by, v.bridges->members[place], worker,
-                                [&](uint32_t i) { return b.domain[i]; });
+            const uint16_t ifindex = b.out[static_cast<uint32_t>(std::countr_zero(some))].interface;
+            return classify_frames(b, some, by, v.bridges->members[ifindex], worker,
+                                   [&](uint32_t i) { return b.domain[i]; });
         });
     for_each(l2_denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_l2_deny_out; });
-    const packet_mask denied = judge_by_interface(
+    const packet_mask denied = classify_by_interface(
         packets & ~l2_denied, [&](uint32_t i) { return out(i).acl_out; },
-        [&](packet_mask some, const bound_acl& by) { return judge_all(b, some, by, worker); });
+        [&](packet_mask some, const bound_acl& by) {
+            return classify_all_lists(b, some, by, worker);
+        });
     for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny_out; });
     return l2_denied | denied;
 }
 
 stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
-    const packet_mask denied = judge_by_interface(
+    const snapshot& v = *c.snapshot;
+    const packet_mask denied = classify_by_interface(
         packets, [&](uint32_t i) { return v.interfaces[b.in[i]].l2_in; },
         [&](packet_mask some, const bound_acl& by) {
-            const uint16_t place = b.in[static_cast<uint32_t>(std::countr_zero(some))];
-            const bridge_member& member = v.bridges->members[place];
-            return judge_frames(b, some, by, member, c.worker, [&](uint32_t i) {
+            const uint16_t ifindex = b.in[static_cast<uint32_t>(std::countr_zero(some))];
+            const bridge_member& member = v.bridges->members[ifindex];
+            return classify_frames(b, some, by, member, c.worker, [&](uint32_t i) {
                 return member.domain_of((b.tagged >> i & 1) != 0, b.tag[i]);
             });
         });
@@ -303,11 +308,11 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
 }
 
 stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
-    const packet_mask denied = judge_out(*c.view, b, packets, c.worker);
+    const packet_mask denied = classify_out(*c.snapshot, b, packets, c.worker);
     packets &= ~denied;
     const packet_mask sent = packets & ~b.punted;
     return move(b, packets & b.punted, stage::punt) | move(b, sent & b.longer, stage::fragment) |
-           leave(*c.view, b, sent & ~b.longer) | move(b, denied, stage::drop);
+           leave(*c.snapshot, b, sent & ~b.longer) | move(b, denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

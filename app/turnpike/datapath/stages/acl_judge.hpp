@@ -4,7 +4,7 @@
 
 #include "datapath/acl_list.hpp"
 #include "datapath/burst.hpp"
-#include "datapath/view.hpp"
+#include "datapath/snapshot.hpp"
 
 namespace turnpike::datapath {
 
@@ -17,13 +17,14 @@ struct judged {
 ///           options or an IPv6 header without extension headers
 /// l3_bytes  [i] length of its IP packet, which is complete
 /// Updates the list's counters for classified packets.
-judged judge_plain_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
-                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
-judged judge_plain_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
-                        const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+judged classify_fast_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
+judged classify_fast_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+                          const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
 
 /// Classify by the egress ACLs of out[]. Answers the denied packets, with drop[] set.
 /// Requires  parsed, where an interface has an ACL for IP packets
-packet_mask judge_out(const view& v, burst& b, packet_mask packets, uint32_t worker) noexcept;
+packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
+                         uint32_t worker) noexcept;
 
 }  // namespace turnpike::datapath

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage bridge: forwards each frame to the member that its destination's FDB entry names, to the bridge's
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
-//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, routed; view.bridges
-//   Writes  domain, spared; out of frames to send; in of frames to the router; the worker's books
+//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, routed; snapshot.bridges
+//   Writes  domain, spared; out of frames to send; in of frames to the router; the bridge's worker state
 // Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
 // on the expected interface: the others are handled by mask, after the loop.
 #include <rte_mbuf.h>
@@ -48,7 +48,8 @@ packet_mask going_back(const burst& b) noexcept {
 }
 
 /// Count received frames, by domain.
-void count(bridge_books& books, const burst& b, packet_mask packets, bool one_domain) noexcept {
+void count(bridge_worker_state& worker_state, const burst& b, packet_mask packets,
+           bool one_domain) noexcept {
     if (one_domain && packets != 0) {
         uint64_t bytes = 0;
         if (packets == all_of(b.count) && b.tagged == 0 && b.bytes != 0)
@@ -56,13 +57,13 @@ void count(bridge_books& books, const burst& b, packet_mask packets, bool one_do
         else
             for_each(packets, [&](uint32_t i) { bytes += bytes_of(b, i); });
         domain_counters& all =
-            books.domain(b.domain[static_cast<size_t>(std::countr_zero(packets))]);
+            worker_state.domain(b.domain[static_cast<size_t>(std::countr_zero(packets))]);
         all.rx_packets.add(static_cast<uint64_t>(std::popcount(packets)));
         all.rx_bytes.add(bytes);
         return;
     }
     for_each(packets, [&](uint32_t i) {
-        domain_counters& its = books.domain(b.domain[i]);
+        domain_counters& its = worker_state.domain(b.domain[i]);
         its.rx_packets.add(1);
         its.rx_bytes.add(bytes_of(b, i));
     });
@@ -71,54 +72,56 @@ void count(bridge_books& books, const burst& b, packet_mask packets, bool one_do
 /// FDB lookup of a burst: its destinations, and the sources that are not in the cache.
 class lookup {
   public:
-    lookup(const bridge_tables& t, bridge_books& books, const burst& b,
+    lookup(const bridge_tables& t, bridge_worker_state& worker_state, const burst& b,
            packet_mask packets) noexcept {
-        changes_ = t.station_changes->load(std::memory_order_acquire);
+        changes_ = t.fdb_changes->load(std::memory_order_acquire);
         uint32_t k = 0;
         uint64_t not_found = 0;
         for_each(packets, [&](uint32_t i) {
-            station_key to, from;
-            station_keys_of(frame_of(b, i), b.domain[i], to, from);
+            fdb_key to, from;
+            fdb_keys_of(frame_of(b, i), b.domain[i], to, from);
             key_[k++] = to;
             source_[i] = from;
-            not_found |= books.not_found(bridge_books::source(from, b.in[i], changes_));
+            not_found |=
+                worker_state.not_found(bridge_worker_state::source(from, b.in[i], changes_));
         });
         if (t.any_locked) [[unlikely]]
             asked_ = packets;
         else if (not_found != 0)
             for_each(packets, [&](uint32_t i) {
-                const bridge_books::source from(source_[i], b.in[i], changes_);
-                asked_ |= packet_mask{!books.was_found(from)} << i;
+                const bridge_worker_state::source from(source_[i], b.in[i], changes_);
+                asked_ |= packet_mask{!worker_state.was_found(from)} << i;
             });
         destinations_ = k;
         for_each(asked_, [&](uint32_t i) { key_[k++] = source_[i]; });
-        static_cast<void>(t.stations->lookup({key_.data(), k}, {found_.data(), k}));
+        static_cast<void>(t.fdb_entries->lookup({key_.data(), k}, {found_.data(), k}));
     }
     /// FDB entry of the k-th packet's destination.
-    [[nodiscard]] station to(uint32_t k) const noexcept { return station(found_[k]); }
+    [[nodiscard]] fdb_entry to(uint32_t k) const noexcept { return fdb_entry(found_[k]); }
     /// meet(packet, station)  called for each source whose FDB entry is missing or on another interface
     template <class Meet>
-    void sources(bridge_books& books, const burst& b, const Meet& meet) const noexcept {
+    void sources(bridge_worker_state& worker_state, const burst& b,
+                 const Meet& meet) const noexcept {
         uint32_t k = destinations_;
         for_each(asked_, [&](uint32_t i) {
-            const station from(found_[k++]);
-            if (from.place() != b.in[i]) return meet(i, from);
-            books.seen(from.number());
-            books.remember(bridge_books::source(source_[i], b.in[i], changes_));
+            const fdb_entry from(found_[k++]);
+            if (from.ifindex() != b.in[i]) return meet(i, from);
+            worker_state.seen(from.number());
+            worker_state.remember(bridge_worker_state::source(source_[i], b.in[i], changes_));
         });
     }
 
   private:
-    std::array<station_key, 2 * burst_max> key_;
+    std::array<fdb_key, 2 * burst_max> key_;
     std::array<uint32_t, 2 * burst_max> found_;
-    std::array<station_key, burst_max> source_;
+    std::array<fdb_key, burst_max> source_;
     uint32_t changes_, destinations_;
     packet_mask asked_ = 0;
 };
 
 class bridge_stage {
   public:
-    bridge_stage(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    bridge_stage(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.snapshot->bridges) {}
 
     stage_mask run(packet_mask packets) noexcept {
         const packet_mask here = find_domains(packets);
@@ -129,7 +132,7 @@ class bridge_stage {
         uint32_t any = 0;
         uint32_t k = 0;
         for_each(here, [&](uint32_t i) {
-            const uint16_t out = found.to(k++).place();
+            const uint16_t out = found.to(k++).ifindex();
             const bridge_exit exit = t_.exits[out];
             any |= exit.word();
             b_.out[i] = {.port = exit.port, .interface = out};
@@ -141,7 +144,7 @@ class bridge_stage {
                 const bool tunnelled = t_.exits[b_.out[i].interface].is == bridge_exit::tunnel;
                 tunnelled_ |= packet_mask{tunnelled} << i;
             });
-        found.sources(*c_.bridging, b_, [&](uint32_t i, station from) {
+        found.sources(*c_.bridging, b_, [&](uint32_t i, fdb_entry from) {
             if ((b_.routed >> i & 1) == 0) meet(i, from);
         });
         flooded_ = nowhere_ & ~drops_;
@@ -205,16 +208,16 @@ class bridge_stage {
     }
 
     /// A source without an FDB entry, or with one on another interface.
-    void meet(uint32_t i, station known) noexcept {
+    void meet(uint32_t i, fdb_entry known) noexcept {
         const uint8_t* source = frame_of(b_, i) + source_offset;
         if ((*source & 1) != 0) return drop(i, drop_reason::ether_source_group);
         const bridge_member& in = t_.members[b_.in[i]];
-        if (t_.exits[known.place()].is == bridge_exit::local)
+        if (t_.exits[known.ifindex()].is == bridge_exit::local)
             return drop(i, drop_reason::bridge_source_own);
         if (known.held()) return drop(i, drop_reason::bridge_moving);
         if (in.locked) return drop(i, drop_reason::bridge_locked);
         if (in.learns && !known.fixed())
-            c_.bridging->learn(station_key_of(source, b_.domain[i]), b_.in[i], c_.now);
+            c_.bridging->learn(fdb_key_of(source, b_.domain[i]), b_.in[i], c_.now);
     }
 
     /// Frames to be flooded: handle reserved addresses, then storm control.
@@ -222,7 +225,7 @@ class bridge_stage {
         flood_kind kind = flood_kind::unknown;
         if (is_group(b_, i)) {
             const mac_address& to =
-                packet::view<packet::ethernet_header>(frame_of(b_, i)).destination;
+                packet::header_at<packet::ethernet_header>(frame_of(b_, i)).destination;
             kind = to == broadcast_mac ? flood_kind::broadcast : flood_kind::multicast;
             if (const auto choice = reserved(i, to); choice != reserved_choice::flood) {
                 flooded_ &= ~(packet_mask{1} << i);
@@ -257,8 +260,8 @@ class bridge_stage {
         for_each(ours, [&](uint32_t i) { b_.in[i] = b_.out[i].interface; });
         b_.again |= ours;
         packet_mask sent = here & ~drops_ & ~ours & ~flooded_ & ~punts_;
-        if (c_.view->out_lists) [[unlikely]] {
-            const packet_mask denied = judge_out(*c_.view, b_, sent, c_.worker);
+        if (c_.snapshot->out_lists) [[unlikely]] {
+            const packet_mask denied = classify_out(*c_.snapshot, b_, sent, c_.worker);
             sent &= ~denied;
             drops_ |= denied;
         }
@@ -274,7 +277,7 @@ class bridge_stage {
     }
 
     stage_mask send(packet_mask packets) noexcept {
-        if (c_.view->puts_tags) return move(b_, packets, stage::vlan_push);
+        if (c_.snapshot->puts_tags) return move(b_, packets, stage::vlan_push);
         const packet_mask tunnelled = packets & tunnelled_;
         return move(b_, tunnelled, stage::vxlan_output) | move(b_, packets & ~tunnelled, stage::tx);
     }

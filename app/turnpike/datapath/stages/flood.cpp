@@ -2,7 +2,7 @@
 // Stage flood: sends a frame to every other member of its domain. All members but the last get copies, as one
 // burst for all frames with the same flood list; the last member, or the bridge's routing interface, gets the
 // frames themselves.
-//   Reads   packet, in, domain, spared, tagged, tag_in_frame, tag, parsed; view.bridges, ports' links
+//   Reads   packet, in, domain, spared, tagged, tag_in_frame, tag, parsed; snapshot.bridges, ports' links
 //   Writes  out; in of frames to the router; context.made
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -50,7 +50,7 @@ class empty_packets {
 
 class flooder {
   public:
-    flooder(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.view->bridges) {}
+    flooder(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.snapshot->bridges) {}
 
     stage_mask run(packet_mask packets) noexcept {
         if (c_.walking == c_.made.size()) [[unlikely]] {
@@ -116,7 +116,7 @@ class flooder {
         if (to == in || (!group && !t_.members[to].floods_unknown)) return false;
         const bridge_exit exit = t_.exits[to];
         if (exit.isolation != 0 && exit.isolation == t_.exits[in].isolation) return false;
-        return c_.view->port[exit.port].state->link_up.load(std::memory_order_relaxed);
+        return c_.snapshot->port[exit.port].state->link_up.load(std::memory_order_relaxed);
     }
     void count_sent(uint32_t first, packet_mask packets) noexcept {
         c_.bridging->domain(b_.domain[first])
@@ -143,7 +143,7 @@ class flooder {
             out.tagged |= (b_.tagged >> i & 1) << k;
             out.tag_in_frame |= (b_.tag_in_frame >> i & 1) << k;
             out.tag[k] = b_.tag[i];
-            if (c_.view->out_lists) out.parsed[k] = b_.parsed[i];
+            if (c_.snapshot->out_lists) out.parsed[k] = b_.parsed[i];
         });
         if (out.count == 0) return;
         count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
@@ -153,9 +153,9 @@ class flooder {
     }
     stage_mask send(burst& b, packet_mask packets) noexcept {
         packet_mask denied = 0;
-        if (c_.view->out_lists) [[unlikely]]
-            denied = judge_out(*c_.view, b, packets, c_.worker);
-        return send_by(*c_.view, b, packets & ~denied) | move(b, denied, stage::drop);
+        if (c_.snapshot->out_lists) [[unlikely]]
+            denied = classify_out(*c_.snapshot, b, packets, c_.worker);
+        return send_by(*c_.snapshot, b, packets & ~denied) | move(b, denied, stage::drop);
     }
 
     context& c_;

@@ -28,8 +28,8 @@ struct fragment_layout {
     uint32_t header_bytes = 0, data_bytes = 0, of_piece = 0, pieces = 0;
 
     fragment_layout(rte_mbuf* m, uint32_t mtu) noexcept {
-        const auto& ip =
-            packet::view<packet::ipv4_header>(rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes));
+        const auto& ip = packet::header_at<packet::ipv4_header>(
+            rte_pktmbuf_mtod_offset(m, uint8_t*, ethernet_bytes));
         header_bytes = ip.header_bytes();
         data_bytes = ip.total_bytes - header_bytes;
         // A fragment fits in one mbuf.
@@ -76,14 +76,14 @@ class fragmenter {
         if (!read_headers(m, p)) return drop_reason::headers_not_contiguous;
         if (p.l3_drop != drop_reason::none) return p.l3_drop;
         // The frame's length led it here; without padding the packet may fit.
-        const uint32_t mtu = c_.view->interfaces[b_.out[i].interface].mtu;
+        const uint32_t mtu = c_.snapshot->interfaces[b_.out[i].interface].mtu;
         if (p.padding_bytes != 0) trim(m, p.padding_bytes);
         if (p.l3_bytes <= mtu) {
             add(i, m);
             return drop_reason::none;
         }
         if (p.l2_bytes != ethernet_bytes || !p.is_ipv4()) return drop_reason::ipv6_too_big;
-        const auto& ip = packet::view<packet::ipv4_header>(
+        const auto& ip = packet::header_at<packet::ipv4_header>(
             rte_pktmbuf_mtod_offset(m, const uint8_t*, ethernet_bytes));
         if ((ip.fragment & packet::ipv4_dont_fragment) != 0) return drop_reason::ipv4_too_big;
         const fragment_layout cut(m, mtu);
@@ -123,13 +123,13 @@ class fragmenter {
         out.out[k] = b_.out[i];
         // ACLs of a bridge's members apply to fragments.
 
-        if (c_.view->bridge_routing && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
+        if (c_.snapshot->bridge_routing && !read_headers(m, out.parsed[k])) out.parsed[k] = {};
         if (out.count == burst_max) send_pieces();
     }
     void send_pieces() noexcept {
         burst& out = pieces_;
         if (out.count == 0) return;
-        walk(c_.table, c_, out, leave(*c_.view, out, all_of(out.count)),
+        walk(c_.table, c_, out, leave(*c_.snapshot, out, all_of(out.count)),
              [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
     }

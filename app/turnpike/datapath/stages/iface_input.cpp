@@ -19,15 +19,15 @@ using packet::drop_reason;
 struct sorter {
     packet_mask patched = 0, bridged = 0, looked_into = 0, judged = 0, nowhere = 0;
 
-    void add(const view& v, uint16_t place, packet_mask some) noexcept {
-        switch (v.interfaces[place].kind) {
+    void add(const snapshot& v, uint16_t ifindex, packet_mask some) noexcept {
+        switch (v.interfaces[ifindex].kind) {
             case interface_kind::routed:
                 return;
             case interface_kind::patched:
                 patched |= some;
                 return;
             case interface_kind::bridged: {
-                const bridge_member& member = v.bridges->members[place];
+                const bridge_member& member = v.bridges->members[ifindex];
                 (member.judged_l2 ? judged : member.looked_into ? looked_into : bridged) |= some;
                 return;
             }
@@ -47,25 +47,25 @@ struct sorter {
 /// The interface of a frame on a port with VLANs. Its tag is recorded, or popped, where the
 /// interface is VLAN-aware. VID 0 is a priority tag (section 9.6); 4095 is reserved, and a later
 /// stage drops it with a reason.
-uint16_t classify(const view& v, const port_view& port, burst& b, uint32_t i) noexcept {
+uint16_t classify(const snapshot& v, const port_snapshot& port, burst& b, uint32_t i) noexcept {
     rte_mbuf* const m = b.packet[i];
     const found_tag found = find_tag(m, port.tag_type);
     if (found.is == found_tag::none) return port.untagged;
     const uint16_t id = found.tci & packet::vlan_id_mask;
-    const uint16_t place = id == 0 ? port.untagged : port.by_vlan[id];
-    const interface& in = v.interfaces[place];
+    const uint16_t ifindex = id == 0 ? port.untagged : port.by_vlan[id];
+    const interface& in = v.interfaces[ifindex];
     // A priority tag that the device stripped is treated as one that stage ip_input pops.
     if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
-        return place;
+        return ifindex;
     const packet_mask one = packet_mask{1} << i;
     b.tagged |= one;
     b.tag[i] = found.tci;
-    if (found.is != found_tag::in_frame) return place;
+    if (found.is != found_tag::in_frame) return ifindex;
     if (in.tags == interface::known)
         b.tag_in_frame |= one;
     else
         vlan_pop(b, i);
-    return place;
+    return ifindex;
 }
 
 /// Requires  packets is not empty
@@ -77,7 +77,7 @@ bool of_one_interface(const burst& b, packet_mask packets) noexcept {
 }
 
 /// Frames without an interface; the others of the burst stay on the common path.
-__attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst& b,
+__attribute__((noinline)) packet_mask of_no_interface(const snapshot& v, const burst& b,
                                                       packet_mask packets) noexcept {
     packet_mask none = 0;
     for_each(packets, [&](uint32_t i) {
@@ -88,22 +88,22 @@ __attribute__((noinline)) packet_mask of_no_interface(const view& v, const burst
 }
 
 /// For a burst whose remaining packets all have one ingress interface.
-inline __attribute__((always_inline)) stage_mask go_one_way(const view& v, burst& b,
+inline __attribute__((always_inline)) stage_mask go_one_way(const snapshot& v, burst& b,
                                                             packet_mask packets,
-                                                            uint16_t place) noexcept {
-    b.common_iface = place;
+                                                            uint16_t ifindex) noexcept {
+    b.common_iface = ifindex;
     sorter sorted;
-    sorted.add(v, place, packets);
+    sorted.add(v, ifindex, packets);
     // With an ingress ACL, stage ip_input and acl_in come first, and stage vxlan_input finds the tunnels.
     return sorted.move_on(b, packets,
-                          v.interfaces[place].ends_tunnels ? stage::vxlan_fast : stage::ip_fast);
+                          v.interfaces[ifindex].ends_tunnels ? stage::vxlan_fast : stage::ip_fast);
 }
 
 }  // namespace
 
 stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
-    const port_view& port = v.port[b.in_port];
+    const snapshot& v = *c.snapshot;
+    const port_snapshot& port = v.port[b.in_port];
     if (b.pass == 1 && port.by_vlan == nullptr) [[likely]] {
         for (uint16_t& in : b.in) in = port.untagged;
         return go_one_way(v, b, packets, port.untagged);

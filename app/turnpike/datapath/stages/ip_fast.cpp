@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_fast: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
-//   Reads   packet, single_segment_bytes, in; interface.{mac, addresses, acl_in, urpf, redirects}, view.{vrf, hops}
+//   Reads   packet, single_segment_bytes, in; interface.{mac, addresses, acl_in, urpf, redirects}, snapshot.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
 //           packets that the ingress ACL denies, and its counters
 // A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
@@ -186,15 +186,15 @@ struct fate {
 
 /// Ingress context, the same for all packets of an interface.
 struct way_in {
-    const view& v;
+    const snapshot& v;
     const interface& in;
     const mac_address& us;  ///< one of the interface's MAC addresses
-    const vrf_view& routing;
+    const vrf_snapshot& routing;
     uint32_t worker;
 };
 
 /// ECMP: replace the hops of groups by their members'.
-void choose_members(const view& v, const frames& f, packet_mask packets, hop_indices& hop,
+void choose_members(const snapshot& v, const frames& f, packet_mask packets, hop_indices& hop,
                     const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const next_hop& by = v.hops[hop[i]];
@@ -210,7 +210,7 @@ void choose_members(const view& v, const frames& f, packet_mask packets, hop_ind
 /// l3_bytes  0 for packets not to be sent
 template <class Ways, class Forward>
 fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, packet_mask packets,
-             uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
+             uint32_t n, const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
              const Forward& forward) noexcept {
     const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
@@ -224,13 +224,13 @@ fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, pack
         });
     if (from.in.redirects) [[unlikely]]
         for_each(open, [&](uint32_t i) {
-            if (way.out(i).interface == from.in.place) open &= ~(packet_mask{1} << i);
+            if (way.out(i).interface == from.in.ifindex) open &= ~(packet_mask{1} << i);
         });
     if (bytes.padded) cut_padding(b, open, l3_bytes);
     packet_mask denied = 0;
     if (from.in.acl_in != nullptr) {
         const judged by_list =
-            judge(b, open, f.first.data(), l3_bytes, *from.in.acl_in, from.worker);
+            classify(b, open, f.first.data(), l3_bytes, *from.in.acl_in, from.worker);
         open = by_list.permitted;
         denied = by_list.denied;
     }
@@ -245,14 +245,15 @@ fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, pack
 
 template <class Forward>
 fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, hop_indices& hop,
-          uint32_t n, const uint32_t* l3_bytes, decltype(judge_plain_ipv4)& judge,
+          uint32_t n, const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
           const Forward& forward) noexcept {
-    const view& v = from.v;
+    const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, hop, l3_bytes);
     if (all_alike(hop, n))
-        return send_by(one_way(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, judge, forward);
-    return send_by(ways(v.hops, hop, n), from, b, f, packets, n, l3_bytes, judge, forward);
+        return send_by(one_way(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, classify,
+                       forward);
+    return send_by(ways(v.hops, hop, n), from, b, f, packets, n, l3_bytes, classify, forward);
 }
 
 /// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
@@ -273,7 +274,7 @@ __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib&
 }
 
 fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
-    const view& v = from.v;
+    const snapshot& v = from.v;
     packet::plain_ipv4 plain;
     packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes.data(), b.count, from.us, plain);
     packets = from_others(from.routing.own, packets, plain.source, b.count);
@@ -282,7 +283,7 @@ fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frame
     if (packets == 0) return {};
     hop_indices hop;
     const uint32_t n = look_up(*from.routing.fib4, packets, plain.destination, hop);
-    return send(from, b, f, packets, hop, n, plain.l3_bytes, judge_plain_ipv4,
+    return send(from, b, f, packets, hop, n, plain.l3_bytes, classify_fast_ipv4,
                 [&](uint8_t* frame, uint32_t i) noexcept {
                     store_be(frame + l2_bytes + offsetof(packet::ipv4_header, ttl),
                              plain.forwarded[i]);
@@ -295,7 +296,7 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
     packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
     packet_mask not_plain = 0;
     const auto ip_of = [&](uint32_t i) -> const packet::ipv6_header& {
-        return packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
+        return packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
     };
     // A source address of our own is spoofed: the slow path drops it with a reason.
     for_each(plain, [&](uint32_t i) {
@@ -312,16 +313,16 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
     if (plain == 0) return {};
     hop_indices hop;
     const uint32_t n = look_up(*from.routing.fib6, plain, destination.data(), hop);
-    return send(from, b, f, plain, hop, n, l3_bytes.data(), judge_plain_ipv6,
+    return send(from, b, f, plain, hop, n, l3_bytes.data(), classify_fast_ipv6,
                 [](uint8_t* frame, uint32_t) noexcept {
-                    --packet::view<packet::ipv6_header>(frame + l2_bytes).hop_limit;
+                    --packet::header_at<packet::ipv6_header>(frame + l2_bytes).hop_limit;
                 });
 }
 
 /// Both families, the first frame's first: most bursts have one family.
 fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
     const bool six =
-        packet::view<packet::ethernet_header>(f.first[0]).type == packet::ether_type_ipv6;
+        packet::header_at<packet::ethernet_header>(f.first[0]).type == packet::ether_type_ipv6;
     fate all = six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
     const packet_mask left = packets & ~all.sent & ~all.denied;
     if (left != 0) all += six ? forward_ipv4(from, b, left, f) : forward_ipv6(from, b, left, f);
@@ -341,8 +342,9 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
             b, left, f);
     };
     const auto& macs = from.in.addresses->macs;
-    const auto first = std::find(macs.begin(), macs.end(),
-                                 packet::view<packet::ethernet_header>(f.first[0]).destination);
+    const auto first =
+        std::find(macs.begin(), macs.end(),
+                  packet::header_at<packet::ethernet_header>(f.first[0]).destination);
     if (first != macs.end()) take(*first);
     take(from.in.mac);
     for (auto mac = macs.begin(); mac != macs.end(); ++mac)
@@ -355,9 +357,13 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
 stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     // All packets have one ingress interface; common_iface is 0 where stage vxlan_fast decapsulated others of
     // the burst.
-    const interface& in = c.view->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
-    const way_in from{
-        .v = *c.view, .in = in, .us = in.mac, .routing = c.view->vrf[in.vrf], .worker = c.worker};
+    const interface& in =
+        c.snapshot->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
+    const way_in from{.v = *c.snapshot,
+                      .in = in,
+                      .us = in.mac,
+                      .routing = c.snapshot->vrf[in.vrf],
+                      .worker = c.worker};
     const frames f(b);
     const fate all =
         in.more_macs ? forward_to_each(from, b, packets, f) : forward(from, b, packets, f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_forward: applies the next hop to each packet: drop, punt, or new headers.
-//   Reads   packet, parsed, hop; view.hops
+//   Reads   packet, parsed, hop; snapshot.hops
 //           interface.redirects
 //   Writes  hop: a group's member; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
 // The TTL of a packet that waits for its neighbour is decremented here; resolution adds only the
@@ -25,7 +25,7 @@ uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
 }
 
 /// ECMP: replace a group by one of its members.
-void choose_member(const view& v, burst& b, uint32_t i) noexcept {
+void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
     const next_hop& by = v.hops[b.hop[i]];
     if (by.kind.load(std::memory_order_acquire) != nexthop_kind::group) return;
     const uint32_t in_first = rte_pktmbuf_data_len(b.packet[i]) - b.parsed[i].l2_bytes;
@@ -49,12 +49,12 @@ struct outcome {
 };
 
 /// Whether a packet to one of our addresses is VXLAN for a local VTEP.
-bool is_tunnelled(const view& v, const burst& b, uint32_t i) noexcept {
+bool is_tunnelled(const snapshot& v, const burst& b, uint32_t i) noexcept {
     return v.tunnels->end(b.parsed[i], l3_of(b, i), v.interfaces[b.in[i]].vrf);
 }
 
 /// Next hops of kind drop and local.
-void end_here(const view& v, burst& b, uint32_t i, nexthop_kind kind, const next_hop& hop,
+void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, const next_hop& hop,
               outcome& o) noexcept {
     if ((b.outer >> i & 1) != 0) [[unlikely]]
         return drop_packet(
@@ -72,7 +72,7 @@ void end_here(const view& v, burst& b, uint32_t i, nexthop_kind kind, const next
 /// Answers  the drop reason; count_: none
 drop_reason check_ipv4(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     const packet::parsed& p = b.parsed[i];
-    if (packet::view<packet::ipv4_header>(l3_of(b, i)).ttl <= 1) [[unlikely]]
+    if (packet::header_at<packet::ipv4_header>(l3_of(b, i)).ttl <= 1) [[unlikely]]
         return drop_reason::ipv4_ttl;
     if (p.l3_bytes > mtu && p.is(packet::flag_dont_fragment)) [[unlikely]]
         return drop_reason::ipv4_too_big;
@@ -80,7 +80,7 @@ drop_reason check_ipv4(const burst& b, uint32_t i, uint16_t mtu) noexcept {
 }
 
 drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
-    const auto& ip = packet::view<packet::ipv6_header>(l3_of(b, i));
+    const auto& ip = packet::header_at<packet::ipv6_header>(l3_of(b, i));
     // RFC 4291 section 2.5.6: routers must not forward packets with link-local sources.
     if (packet::is_link_local(ip.source)) [[unlikely]]
         return drop_reason::link_local_source;
@@ -119,10 +119,10 @@ bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_loca
 }  // namespace
 
 stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
+    const snapshot& v = *c.snapshot;
     outcome o;
     packet_mask judged = 0;
-    // Regardless of view.groups: a route may already use a group before workers have the view that
+    // Regardless of snapshot.groups: a route may already use a group before workers have the snapshot that
     // sets it.
     for_each(packets, [&](uint32_t i) { choose_member(v, b, i); });
     for_each(packets, [&](uint32_t i) {
@@ -144,10 +144,10 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
         // Cannot fail: checked above.
         if (v4)
             static_cast<void>(
-                packet::decrement_ttl(packet::view<packet::ipv4_header>(l3_of(b, i))));
+                packet::decrement_ttl(packet::header_at<packet::ipv4_header>(l3_of(b, i))));
         else
             static_cast<void>(
-                packet::decrement_hop_limit(packet::view<packet::ipv6_header>(l3_of(b, i))));
+                packet::decrement_hop_limit(packet::header_at<packet::ipv6_header>(l3_of(b, i))));
         if (v.out_lists && v.interfaces[hop.out.interface].acl_out != nullptr)
             judged |= packet_mask{1} << i;
         if (kind == nexthop_kind::glean) [[unlikely]]

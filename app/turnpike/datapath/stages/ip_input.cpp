@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_input: parses and validates each packet, and selects the packets to punt.
 //   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
-//           view.own
+//           snapshot.own
 //   Writes  parsed; tunnelled; punt, hop and out of punted packets; tagged and tag, where a priority tag is
 //           removed. Headers are contiguous afterwards; padding behind a routed IP packet is trimmed
 // Routed interfaces: all checks that a router must make (RFC 1812 section 5.2.2, RFC 8200) except
@@ -61,13 +61,13 @@ struct verdict {
 /// may send with source address 0.0.0.0 (RFC 4541 section 2.1.1).
 /// otherwise  drop reason of all other packets
 __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, const packet::parsed& p,
-                                                      const interface& in, const view& v,
+                                                      const interface& in, const snapshot& v,
                                                       drop_reason otherwise) noexcept {
-    const auto& ip = packet::view<packet::ipv4_header>(frame + p.l2_bytes);
+    const auto& ip = packet::header_at<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
     const auto& groups = in.addresses->v4_groups;
     if (groups.empty() || !packet::is_ipv4_multicast(destination) ||
-        !packet::view<packet::ethernet_header>(frame).destination.is_group())
+        !packet::header_at<packet::ethernet_header>(frame).destination.is_group())
         return {otherwise};
     const bool asks = p.upper_protocol == packet::protocol_igmp;
     const bool joined = std::find(groups.begin(), groups.end(), destination) != groups.end();
@@ -81,9 +81,9 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
 }
 
 verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const interface& in,
-                      const view& v) noexcept {
+                      const snapshot& v) noexcept {
     const own_addresses& own = v.vrf[in.vrf].own;
-    const auto& ip = packet::view<packet::ipv4_header>(frame + p.l2_bytes);
+    const auto& ip = packet::header_at<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
     if (packet::is_ipv4_local_group(destination) && in.to_host) [[unlikely]] {
         if (packet::is_ipv4_martian(source) || own.has(source))
@@ -100,15 +100,15 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
     // packet in one must be to an IP broadcast or multicast address.
-    if (packet::view<packet::ethernet_header>(frame).destination.is_group())
+    if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
         return {drop_reason::l2_multicast};
     return {};
 }
 
 verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const interface& in,
-                      const view& v) noexcept {
+                      const snapshot& v) noexcept {
     const own_addresses& own = v.vrf[in.vrf].own;
-    const auto& ip = packet::view<packet::ipv6_header>(frame + p.l2_bytes);
+    const auto& ip = packet::header_at<packet::ipv6_header>(frame + p.l2_bytes);
     if (packet::is_nd(p)) return {.punted = true, .punt = punt_reason::nd};
     if (packet::is_ipv6_martian(ip.source) && !packet::is_link_local(ip.source))
         return {drop_reason::ipv6_source};
@@ -125,7 +125,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
             return {.punted = true, .punt = punt_reason::local};
         return {drop_reason::ipv6_destination};
     }
-    if (packet::view<packet::ethernet_header>(frame).destination.is_group())
+    if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
         return {drop_reason::l2_multicast};
     if (packet::is_link_local(ip.destination)) {
         if (ip.destination == in.addresses->v6.front())
@@ -137,7 +137,7 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
 }
 
 /// RFC 1812 section 5.2.2 (2), for the whole burst at once. Answers packets with a wrong checksum.
-packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view& v) noexcept {
+packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const snapshot& v) noexcept {
     std::array<const uint8_t*, burst_max> header;
     std::array<uint8_t, burst_max> bytes;
     std::array<uint16_t, burst_max> sum;
@@ -161,12 +161,12 @@ packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const view
 bool is_alert(const uint8_t* frame, const packet::parsed& p, const own_addresses& own) noexcept {
     const uint8_t* const l3 = frame + p.l2_bytes;
     if (!packet::has_router_alert(l3, p)) return false;
-    return p.is_ipv4() ? !own.has(packet::view<packet::ipv4_header>(l3).destination)
-                       : !own.has(packet::view<packet::ipv6_header>(l3).destination);
+    return p.is_ipv4() ? !own.has(packet::header_at<packet::ipv4_header>(l3).destination)
+                       : !own.has(packet::header_at<packet::ipv6_header>(l3).destination);
 }
 
 verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
-                 const view& v) noexcept {
+                 const snapshot& v) noexcept {
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
     if (p.padding_bytes != 0) trim(m, p.padding_bytes);
     switch (p.l3) {
@@ -183,14 +183,14 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
 }
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
+    const snapshot& v = *c.snapshot;
     packet_mask drops = 0, punts = 0, judged = 0, asked = 0, tunnelled = 0;
     for_each(packets, [&](uint32_t i) {
         take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
             return drop_packet(b, i, drop_reason::headers_not_contiguous, drops);
         const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
-        const drop_reason why = check_ethernet(packet::view<packet::ethernet_header>(frame),
+        const drop_reason why = check_ethernet(packet::header_at<packet::ethernet_header>(frame),
                                                b.parsed[i], v.interfaces[b.in[i]]);
         if (why != drop_reason::none) [[unlikely]]
             drop_packet(b, i, why, drops);
@@ -248,7 +248,7 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
         if (p.l3_drop != drop_reason::none && p.l3_drop != drop_reason::ether_type_unknown &&
             p.l3 != l3_kind::arp) [[unlikely]]
             return drop_packet(b, i, p.l3_drop, drops);
-        const interface& in = c.view->interfaces[b.in[i]];
+        const interface& in = c.snapshot->interfaces[b.in[i]];
         if (in.acl_in != nullptr) in_list |= packet_mask{1} << i;
         if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
     });
@@ -260,7 +260,7 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
 }  // namespace
 
 stage_mask run_ip_input(context& c, burst& b, packet_mask packets) noexcept {
-    const auto& interfaces = c.view->interfaces;
+    const auto& interfaces = c.snapshot->interfaces;
     packet_mask routed = 0;
     if (b.common_iface != 0) [[likely]] {
         if (interfaces[b.common_iface].kind == interface_kind::routed) routed = packets;

@@ -13,7 +13,7 @@ namespace turnpike::datapath {
 /// address_of(i, v4)  pointer to the address, and its family
 /// found(i, hop)      called for each packet
 template <class AddressOf, class Found>
-void look_up_in(const vrf_view& routing, packet_mask packets, const AddressOf& address_of,
+void look_up_in(const vrf_snapshot& routing, packet_mask packets, const AddressOf& address_of,
                 const Found& found) noexcept {
     std::array<uint32_t, burst_max> v4;
     std::array<ipv6_address, burst_max> v6;
@@ -43,7 +43,7 @@ void look_up_in(const vrf_view& routing, packet_mask packets, const AddressOf& a
 
 /// One bulk lookup for each VRF of in[].
 template <class AddressOf, class Found>
-void look_up(const view& v, const burst& b, packet_mask packets, const AddressOf& address_of,
+void look_up(const snapshot& v, const burst& b, packet_mask packets, const AddressOf& address_of,
              const Found& found) noexcept {
     while (packets != 0) {
         const uint8_t vrf = v.interfaces[b.in[std::countr_zero(packets)]].vrf;

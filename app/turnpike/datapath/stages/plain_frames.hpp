@@ -109,7 +109,7 @@ class plain_ipv6 {
         plain &= packets;
         packet_mask not_plain = 0;
         for_each(plain & doubt, [&](uint32_t i) {
-            const auto& ip = packet::view<packet::ipv6_header>(f.first[i] + l2_bytes);
+            const auto& ip = packet::header_at<packet::ipv6_header>(f.first[i] + l2_bytes);
             if (!is_plain_upper(ip.next_header) || ip.source == ip.destination)
                 not_plain |= packet_mask{1} << i;
         });

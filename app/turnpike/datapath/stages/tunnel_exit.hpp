@@ -77,9 +77,9 @@ inline bool ecn_decap_frame(uint8_t* frame, uint32_t there, uint8_t outer) noexc
 
 /// Apply the tunnel interface's tag mode to a decapsulated frame, as stage iface_input does for
 /// received ones.
-inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t place) noexcept {
-    if (v.interfaces[place].tags == interface::unknown) return;
-    const found_tag found = find_tag(b.packet[i], v.tunnels->by_place[place].tag_type);
+inline void take_tag_of_tunnel(const snapshot& v, burst& b, uint32_t i, uint16_t ifindex) noexcept {
+    if (v.interfaces[ifindex].tags == interface::unknown) return;
+    const found_tag found = find_tag(b.packet[i], v.tunnels->by_ifindex[ifindex].tag_type);
     if (found.is == found_tag::none) return;
     b.tagged |= packet_mask{1} << i;
     b.tag[i] = found.tci;
@@ -90,11 +90,11 @@ inline void take_tag_of_tunnel(const view& v, burst& b, uint32_t i, uint16_t pla
 class tunnel_exit {
   public:
     tunnel_exit(context& c, burst& b) noexcept
-        : v_(*c.view),
+        : v_(*c.snapshot),
           b_(b),
-          books_(*c.tunnelling),
+          worker_state_(*c.tunnelling),
           device_sums_(v_.port[b.in_port].checks_udp_sums) {
-        books_.know(*v_.tunnels);
+        worker_state_.know(*v_.tunnels);
         b_.bytes = 0;
     }
 
@@ -110,34 +110,34 @@ class tunnel_exit {
     }
 
     /// Replace a packet by its inner frame: `bytes` after `headers`. The first segment holds the
-    /// headers and the inner Ethernet header. The new ingress interface is `place`.
-    void take_out(uint32_t i, uint16_t place, uint32_t headers, uint32_t bytes) noexcept {
+    /// headers and the inner Ethernet header. The new ingress interface is `ifindex`.
+    void take_out(uint32_t i, uint16_t ifindex, uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b_.packet[i];
         if (m->pkt_len > headers + bytes) trim(m, m->pkt_len - headers - bytes);
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(m->data_len - headers);
         b_.single_segment_bytes[i] = m->nb_segs == 1 ? bytes : 0;
-        arrive(b_, books_.of(place), i, place, bytes);
+        arrive(b_, worker_state_.of(ifindex), i, ifindex, bytes);
         const packet_mask one = packet_mask{1} << i;
         b_.tagged &= ~one;
         b_.tag_in_frame &= ~one;
-        const interface& in = v_.interfaces[place];
-        take_tag_of_tunnel(v_, b_, i, place);
+        const interface& in = v_.interfaces[ifindex];
+        take_tag_of_tunnel(v_, b_, i, ifindex);
         const bool bridged = in.kind == interface_kind::bridged &&
-                             !v_.bridges->members[place].judged_l2 &&
-                             !v_.bridges->members[place].looked_into;
+                             !v_.bridges->members[ifindex].judged_l2 &&
+                             !v_.bridges->members[ifindex].looked_into;
         (bridged ? bridged_ : b_.again) |= one;
     }
 
     /// The same for one segment and a tunnel that is `simple`; they_are_simple() sets the fields
     /// that are common to all of them afterwards.
-    static void take_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t place,
+    static void take_simple(burst& b, tunnel_counters* counters, uint32_t i, uint16_t ifindex,
                             uint32_t headers, uint32_t bytes) noexcept {
         rte_mbuf* const m = b.packet[i];
         begin_at(m, headers, bytes);
         m->data_len = static_cast<uint16_t>(bytes);
         b.single_segment_bytes[i] = bytes;
-        arrive(b, counters[place], i, place, bytes);
+        arrive(b, counters[ifindex], i, ifindex, bytes);
     }
     /// bytes  total of the inner frames
     void they_are_simple(packet_mask packets, uint64_t bytes) noexcept {
@@ -161,15 +161,15 @@ class tunnel_exit {
         m->pkt_len = bytes;
         m->ol_flags &= ~said_of_headers;
     }
-    static void arrive(burst& b, tunnel_counters& counted, uint32_t i, uint16_t place,
+    static void arrive(burst& b, tunnel_counters& counted, uint32_t i, uint16_t ifindex,
                        uint32_t bytes) noexcept {
-        b.in[i] = place;
+        b.in[i] = ifindex;
         counted.rx_packets.add(1);
         counted.rx_bytes.add(bytes);
     }
-    const view& v_;
+    const snapshot& v_;
     burst& b_;
-    tunnel_books& books_;
+    tunnel_worker_state& worker_state_;
     const bool device_sums_;
     packet_mask bridged_ = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 using packet::drop_reason;
 
 bool link_is_up(const context& c, uint16_t port) noexcept {
-    const port_state* state = c.view->port[port].state;
+    const port_state* state = c.snapshot->port[port].state;
     return state != nullptr && state->link_up.load(std::memory_order_relaxed) &&
            c.tx[port].usable();
 }

@@ -2,7 +2,7 @@
 // Stage urpf: on interfaces with uRPF, drops packets whose source address has no route back (RFC 3704): by any
 // interface (loose), or by the ingress interface (strict). Applies to packets to the router, too, but not to packets
 // punted before a lookup (ARP, ND, link-scope multicast): their sources need no route.
-//   Reads   packet, in, parsed, punted, tunnelled; interface.{urpf, urpf_strict, acl_in}, view.{vrf, hops}
+//   Reads   packet, in, parsed, punted, tunnelled; interface.{urpf, urpf_strict, acl_in}, snapshot.{vrf, hops}
 //   Writes  drop
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/look_up.hpp"
@@ -11,7 +11,7 @@
 namespace turnpike::datapath {
 
 stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
+    const snapshot& v = *c.snapshot;
     packet_mask drops = 0, judged = 0;
     const auto is_on_link = [&](uint32_t i) noexcept {
         const packet::parsed& p = b.parsed[i];

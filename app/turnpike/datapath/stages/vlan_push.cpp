@@ -17,7 +17,7 @@ using packet::drop_reason;
 constexpr uint16_t priority_mask = 0xf000;  ///< PCP and DEI
 
 /// TPID and TCI of the packet's egress tag; 0: untagged.
-uint32_t tag_of(const view& v, const burst& b, uint32_t i) noexcept {
+uint32_t tag_of(const snapshot& v, const burst& b, uint32_t i) noexcept {
     const interface& out = v.interfaces[b.out[i].interface];
     if (out.kind == interface_kind::routed)
         return out.vlan == 0 ? 0 : uint32_t{packet::ether_type_vlan} << 16 | out.vlan;
@@ -32,7 +32,7 @@ uint32_t tag_of(const view& v, const burst& b, uint32_t i) noexcept {
 }  // namespace
 
 stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
-    const view& v = *c.view;
+    const snapshot& v = *c.snapshot;
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
         const uint32_t tag = tag_of(v, b, i);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage vxlan_fast: fast path for VXLAN packets that end here (RFC 7348): decapsulates them; other packets go on
 // unchanged.
-//   Reads   packet, single_segment_bytes, common_iface; interface.{mac, vrf}, view.{tunnels, vrf}
+//   Reads   packet, single_segment_bytes, common_iface; interface.{mac, vrf}, snapshot.{tunnels, vrf}
 //   Writes  of decapsulated packets: the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the
-//           worker's tunnel books
+//           tunnels' worker state
 // Takes packets that are plain (plain_frames.hpp), not a fragment, not from one of our own
 // addresses, UDP to a local VTEP's address and port, from a known remote VTEP, and without an
 // error. All other VXLAN packets take the path of packets to the router and reach stage vxlan_input after
@@ -69,10 +69,10 @@ void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uin
 class unwrapper {
   public:
     unwrapper(context& c, burst& b) noexcept
-        : v_(*c.view),
+        : v_(*c.snapshot),
           in_(v_.interfaces[b.common_iface]),
           t_(*v_.tunnels),
-          books_(*c.tunnelling),
+          worker_state_(*c.tunnelling),
           b_(b),
           f_(b),
           exit_(c, b) {}
@@ -81,7 +81,7 @@ class unwrapper {
     packet_mask run(packet_mask packets) noexcept {
         // The first frame's family first: most bursts have one family.
         const bool six =
-            packet::view<packet::ethernet_header>(f_.first[0]).type == packet::ether_type_ipv6;
+            packet::header_at<packet::ethernet_header>(f_.first[0]).type == packet::ether_type_ipv6;
         packet_mask out = six ? take_ipv6(packets) : take_ipv4(packets);
         if (const packet_mask rest = packets & ~out; rest != 0)
             out |= six ? take_ipv4(rest) : take_ipv6(rest);
@@ -131,7 +131,7 @@ class unwrapper {
                 for_each(same, [&](uint32_t i) { key[k++] = key[i]; });
             }
             if (end != tunnel_tables::no_end)
-                out |= take_all<ipv4_bytes>(same, key.data(), *t_.from4, books_.from4, says);
+                out |= take_all<ipv4_bytes>(same, key.data(), *t_.from4, worker_state_.from4, says);
         }
         return out;
     }
@@ -149,7 +149,7 @@ class unwrapper {
         packet_mask known = 0;
         uint32_t n = 0;
         for_each(packets & says.vxlan, [&](uint32_t i) {
-            const auto& ip = packet::view<packet::ipv6_header>(f_.first[i] + in_front);
+            const auto& ip = packet::header_at<packet::ipv6_header>(f_.first[i] + in_front);
             const uint16_t port = port_of(i, ipv6_bytes);
             if (t_.end_of(ip.destination, in_.vrf, port) == tunnel_tables::no_end ||
                 v_.vrf[in_.vrf].own.has(ip.source))
@@ -157,13 +157,14 @@ class unwrapper {
             key[n++] = {ip.source.bytes, ip.destination.bytes, says.vni[i], in_.vrf, port};
             known |= packet_mask{1} << i;
         });
-        return take_all<ipv6_bytes>(known, key.data(), *t_.from6, books_.from6, says);
+        return take_all<ipv6_bytes>(known, key.data(), *t_.from6, worker_state_.from6, says);
     }
 
     /// UDP destination port.
     /// header  length of the IP header
     [[nodiscard]] uint16_t port_of(uint32_t i, uint32_t header) const noexcept {
-        return packet::view<packet::udp_header>(f_.first[i] + in_front + header).destination_port;
+        return packet::header_at<packet::udp_header>(f_.first[i] + in_front + header)
+            .destination_port;
     }
     __attribute__((noinline)) packet_mask to_port(packet_mask ipv4, uint16_t port) const noexcept {
         packet_mask same = 0;
@@ -195,14 +196,14 @@ class unwrapper {
                          tunnel::endpoint_cache<Key>& cache, const outer_headers& says) noexcept {
         static_assert(burst_max == tunnel::burst_endpoints);
         if (packets == 0) return 0;
-        alignas(64) std::array<uint64_t, burst_max> place;
-        cache.lookup(table, key, place.data(), static_cast<uint32_t>(std::popcount(packets)));
+        alignas(64) std::array<uint64_t, burst_max> ifindex;
+        cache.lookup(table, key, ifindex.data(), static_cast<uint32_t>(std::popcount(packets)));
         packet_mask simple = 0, others = 0;
         uint64_t bytes = 0;
-        const tunnel_end* const ends = t_.by_place.data();
-        tunnel_counters* const counters = &books_.of(0);
+        const tunnel_end* const ends = t_.by_ifindex.data();
+        tunnel_counters* const counters = &worker_state_.of(0);
         burst& b = b_;
-        const uint64_t* from = place.data();
+        const uint64_t* from = ifindex.data();
         for (packet_mask rest = packets; rest != 0; rest &= rest - 1, ++from) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             const packet_mask one = rest & -rest;
@@ -224,22 +225,23 @@ class unwrapper {
 
     /// IP payload length; there are no options and no extension headers.
     static uint32_t left_in(const uint8_t* l3, bool v6) noexcept {
-        return v6 ? uint32_t{packet::view<packet::ipv6_header>(l3).payload_bytes}
-                  : packet::view<packet::ipv4_header>(l3).total_bytes - ipv4_bytes;
+        return v6 ? uint32_t{packet::header_at<packet::ipv6_header>(l3).payload_bytes}
+                  : packet::header_at<packet::ipv4_header>(l3).total_bytes - ipv4_bytes;
     }
     /// False: an error in the packet; nothing is changed.
-    __attribute__((noinline)) bool take_out(uint32_t i, uint16_t place, uint32_t header,
+    __attribute__((noinline)) bool take_out(uint32_t i, uint16_t ifindex, uint32_t header,
                                             const outer_headers& says) noexcept {
-        if (place == 0) return false;
-        const tunnel_end& end = t_.by_place[place];
+        if (ifindex == 0) return false;
+        const tunnel_end& end = t_.by_ifindex[ifindex];
         uint8_t* const l3 = f_.first[i] + in_front;
         uint8_t* const udp = l3 + header;
-        const auto& vxlan = packet::view<packet::vxlan_header>(udp + sizeof(packet::udp_header));
+        const auto& vxlan =
+            packet::header_at<packet::vxlan_header>(udp + sizeof(packet::udp_header));
         const bool reserved =
             vxlan.flags != packet::vxlan_has_vni || (uint32_t{vxlan.vni} & 0xff) != 0;
         if (reserved && !end.ignores_reserved) return false;
         const uint32_t inner_bytes = says.udp_bytes[i] - tunnel_bytes;
-        if (packet::view<packet::udp_header>(udp).checksum == 0) {
+        if (packet::header_at<packet::udp_header>(udp).checksum == 0) {
             if (end.v6 && end.sums) return false;
         } else if (!exit_.sum_is_right(i, in_front + header, says.udp_bytes[i], left_in(l3, end.v6),
                                        in_front + (end.v6 ? 8 : 12), end.v6 ? 32 : 8)) {
@@ -249,14 +251,14 @@ class unwrapper {
             !ecn_decap_frame(udp + tunnel_bytes, inner_bytes,
                              packet::traffic_class(l3, !end.v6) & packet::ecn_mask))
             return false;
-        exit_.take_out(i, place, in_front + header + tunnel_bytes, inner_bytes);
+        exit_.take_out(i, ifindex, in_front + header + tunnel_bytes, inner_bytes);
         return true;
     }
 
-    const view& v_;
+    const snapshot& v_;
     const interface& in_;
     const tunnel_tables& t_;
-    tunnel_books& books_;
+    tunnel_worker_state& worker_state_;
     burst& b_;
     const frames f_;
     std::array<uint8_t*, burst_max> roomy_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage vxlan_input: decapsulates VXLAN packets that end here (RFC 7348) and that stage vxlan_fast did not take, or drops them with
 // a reason.
-//   Reads   packet, in, parsed.{l3, l2_bytes, l3_bytes, upper_offset}; view.tunnels
-//   Writes  the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the worker's tunnel books
+//   Reads   packet, in, parsed.{l3, l2_bytes, l3_bytes, upper_offset}; snapshot.tunnels
+//   Writes  the packet, which becomes the inner frame; in, single_segment_bytes, common_iface, tagged, tag; the tunnels' worker state
 // Endpoints of a burst take one bulk lookup per family.
 #include <rte_mbuf.h>
 
@@ -19,7 +19,7 @@ using packet::drop_reason;
 class decapsulator {
   public:
     decapsulator(context& c, burst& b) noexcept
-        : c_(c), b_(b), t_(*c.view->tunnels), books_(*c.tunnelling), exit_(c, b) {}
+        : c_(c), b_(b), t_(*c.snapshot->tunnels), worker_state_(*c.tunnelling), exit_(c, b) {}
 
     stage_mask run(packet_mask packets) noexcept {
         for_each(packets, [&](uint32_t i) {
@@ -28,12 +28,14 @@ class decapsulator {
                 drop_packet(b_, i, why, drops_);
         });
         if (n4_ != 0) {
-            books_.from4.lookup(*t_.from4, key4_.data(), place_.data(), n4_);
-            for (uint32_t k = 0; k < n4_; ++k) take_out(of4_[k], static_cast<uint16_t>(place_[k]));
+            worker_state_.from4.lookup(*t_.from4, key4_.data(), ifindex_.data(), n4_);
+            for (uint32_t k = 0; k < n4_; ++k)
+                take_out(of4_[k], static_cast<uint16_t>(ifindex_[k]));
         }
         if (n6_ != 0) {
-            books_.from6.lookup(*t_.from6, key6_.data(), place_.data(), n6_);
-            for (uint32_t k = 0; k < n6_; ++k) take_out(of6_[k], static_cast<uint16_t>(place_[k]));
+            worker_state_.from6.lookup(*t_.from6, key6_.data(), ifindex_.data(), n6_);
+            for (uint32_t k = 0; k < n6_; ++k)
+                take_out(of6_[k], static_cast<uint16_t>(ifindex_[k]));
         }
         return exit_.go_on() | move(b_, drops_, stage::drop);
     }
@@ -53,21 +55,21 @@ class decapsulator {
             std::min(p.upper_offset + tunnel_bytes + packet::ethernet_bytes, m->pkt_len);
         if (m->data_len < contiguous && !pull_up(m, contiguous))
             return drop_reason::vxlan_truncated;
-        const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
+        const auto& udp = packet::header_at<packet::udp_header>(at(i, p.upper_offset));
         if (udp.bytes < tunnel_bytes || udp.bytes > left) return drop_reason::vxlan_truncated;
-        const auto& vxlan = packet::view<packet::vxlan_header>(
+        const auto& vxlan = packet::header_at<packet::vxlan_header>(
             at(i, p.upper_offset + uint32_t{sizeof(packet::udp_header)}));
         if ((vxlan.flags & packet::vxlan_has_vni) == 0) return drop_reason::vxlan_flags;
         const uint32_t vni = vxlan.vni >> 8;
-        const uint8_t vrf = c_.view->interfaces[b_.in[i]].vrf;
+        const uint8_t vrf = c_.snapshot->interfaces[b_.in[i]].vrf;
         if (p.is_ipv4()) {
-            const auto& ip = packet::view<packet::ipv4_header>(at(i, p.l2_bytes));
+            const auto& ip = packet::header_at<packet::ipv4_header>(at(i, p.l2_bytes));
             const uint16_t end = t_.end_of(uint32_t{ip.destination}, vrf, p.destination_port);
             key4_[n4_] = {ip.source, vni, static_cast<uint8_t>(end)};
             network_[i] = tunnel_tables::network_of(end, vni);
             of4_[n4_++] = static_cast<uint8_t>(i);
         } else {
-            const auto& ip = packet::view<packet::ipv6_header>(at(i, p.l2_bytes));
+            const auto& ip = packet::header_at<packet::ipv6_header>(at(i, p.l2_bytes));
             const uint16_t end = t_.end_of(ip.destination, vrf, p.destination_port);
             key6_[n6_] = {ip.source.bytes, ip.destination.bytes, vni, vrf, p.destination_port};
             network_[i] = tunnel_tables::network_of(end, vni);
@@ -77,17 +79,17 @@ class decapsulator {
     }
 
     /// Answers  why a packet of an endpoint is dropped; changes nothing
-    [[nodiscard]] drop_reason check(uint32_t i, uint16_t place) const noexcept {
+    [[nodiscard]] drop_reason check(uint32_t i, uint16_t ifindex) const noexcept {
         const packet::parsed& p = b_.parsed[i];
-        if (place == 0) [[unlikely]] {
+        if (ifindex == 0) [[unlikely]] {
             const auto& known = p.is_ipv4() ? t_.networks4 : t_.networks6;
             return std::binary_search(known.begin(), known.end(), network_[i])
                        ? drop_reason::vxlan_unknown_vtep
                        : drop_reason::vxlan_unknown_vni;
         }
-        const tunnel_end& end = t_.by_place[place];
-        const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
-        const auto& vxlan = packet::view<packet::vxlan_header>(
+        const tunnel_end& end = t_.by_ifindex[ifindex];
+        const auto& udp = packet::header_at<packet::udp_header>(at(i, p.upper_offset));
+        const auto& vxlan = packet::header_at<packet::vxlan_header>(
             at(i, p.upper_offset + uint32_t{sizeof(packet::udp_header)}));
         const bool reserved =
             ((vxlan.flags ^ packet::vxlan_has_vni) | (uint32_t{vxlan.vni} & 0xff)) != 0;
@@ -106,13 +108,13 @@ class decapsulator {
         return drop_reason::none;
     }
 
-    void take_out(uint32_t i, uint16_t place) noexcept {
-        if (const drop_reason why = check(i, place); why != drop_reason::none) [[unlikely]]
+    void take_out(uint32_t i, uint16_t ifindex) noexcept {
+        if (const drop_reason why = check(i, ifindex); why != drop_reason::none) [[unlikely]]
             return drop_packet(b_, i, why, drops_);
         rte_mbuf* const m = b_.packet[i];
         const packet::parsed& p = b_.parsed[i];
         const uint32_t headers = p.upper_offset + tunnel_bytes;
-        const auto& udp = packet::view<packet::udp_header>(at(i, p.upper_offset));
+        const auto& udp = packet::header_at<packet::udp_header>(at(i, p.upper_offset));
         const uint8_t outer =
             packet::traffic_class(at(i, p.l2_bytes), p.is_ipv4()) & packet::ecn_mask;
         const uint32_t bytes = udp.bytes - tunnel_bytes;
@@ -120,19 +122,19 @@ class decapsulator {
             !ecn_decap_frame(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),
                              std::min(m->data_len - headers, bytes), outer)) [[unlikely]]
             return drop_packet(b_, i, drop_reason::ecn_decap, drops_);
-        exit_.take_out(i, place, headers, bytes);
+        exit_.take_out(i, ifindex, headers, bytes);
     }
 
     context& c_;
     burst& b_;
     const tunnel_tables& t_;
-    tunnel_books& books_;
+    tunnel_worker_state& worker_state_;
     tunnel_exit exit_;
     packet_mask drops_ = 0;
     uint32_t n4_ = 0, n6_ = 0;
     std::array<tunnel::endpoint4, burst_max> key4_;
     std::array<tunnel::endpoint6, burst_max> key6_;
-    alignas(64) std::array<uint64_t, burst_max> place_;
+    alignas(64) std::array<uint64_t, burst_max> ifindex_;
     std::array<uint64_t, burst_max> network_;  ///< [packet]
     std::array<uint8_t, burst_max> of4_, of6_;
 };

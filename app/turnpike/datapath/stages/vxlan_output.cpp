@@ -2,8 +2,8 @@
 // Stage vxlan_output: encapsulates frames in VXLAN (RFC 7348). The result is a packet of the router's own, routed in the VRF of
 // its tunnel. In the simple case, one resolved neighbour on a port, it is sent from here; otherwise it recirculates from
 // stage lookup on.
-//   Reads   packet, out; view.{tunnels, vrf, hops, interfaces}
-//   Writes  headers in front of the frame; out, tagged; the worker's tunnel books; of packets too big for their tunnel
+//   Reads   packet, out; snapshot.{tunnels, vrf, hops, interfaces}
+//   Writes  headers in front of the frame; out, tagged; the tunnels' worker state; of packets too big for their tunnel
 //           parsed, drop, punt
 //           of recirculated packets: again and outer, in, single_segment_bytes, parsed; TTL and hop limit are one more than on the
 //           wire, because stage ip_forward decrements them
@@ -79,7 +79,7 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
 /// header_sum  sum of the prebuilt header
 void finish_ipv4(uint8_t* l3, uint32_t header_sum, uint16_t bytes, uint8_t traffic_class,
                  uint16_t id) noexcept {
-    auto& ip = packet::view<packet::ipv4_header>(l3);
+    auto& ip = packet::header_at<packet::ipv4_header>(l3);
     ip.tos = traffic_class;
     ip.total_bytes = bytes;
     ip.id = id;
@@ -92,7 +92,7 @@ void finish_ipv4(uint8_t* l3, uint32_t header_sum, uint16_t bytes, uint8_t traff
 }
 
 void finish_ipv6(uint8_t* l3, uint16_t payload, uint8_t traffic_class) noexcept {
-    auto& ip = packet::view<packet::ipv6_header>(l3);
+    auto& ip = packet::header_at<packet::ipv6_header>(l3);
     ip.version_class_flow = 6u << 28 | uint32_t{traffic_class} << 20;
     ip.payload_bytes = payload;
 }
@@ -136,7 +136,7 @@ struct way {
 class encapsulator {
   public:
     encapsulator(context& c, burst& b) noexcept
-        : c_(c), v_(*c.view), b_(b), t_(*v_.tunnels), books_(*c.tunnelling) {}
+        : c_(c), v_(*c.snapshot), b_(b), t_(*v_.tunnels), worker_state_(*c.tunnelling) {}
 
     stage_mask run(packet_mask packets) noexcept {
         const packet_mask wrapped = wrap(packets);
@@ -154,7 +154,7 @@ class encapsulator {
 
   private:
     [[nodiscard]] const tunnel_end& end_of(uint32_t i) const noexcept {
-        return t_.by_place[b_.in[i]];
+        return t_.by_ifindex[b_.in[i]];
     }
     [[nodiscard]] uint8_t* l3_of(uint32_t i) const noexcept {
         return rte_pktmbuf_mtod_offset(b_.packet[i], uint8_t*, ethernet_bytes);
@@ -162,16 +162,16 @@ class encapsulator {
 
     /// Prepend the headers. Answers the packets that have them.
     packet_mask wrap(packet_mask packets) noexcept {
-        const tunnel_end* const ends = t_.by_place.data();
-        uint8_t* const first_seen = books_.first_seen();
-        tunnel_counters* const counters = &books_.of(0);
+        const tunnel_end* const ends = t_.by_ifindex.data();
+        uint8_t* const first_seen = worker_state_.first_seen();
+        tunnel_counters* const counters = &worker_state_.of(0);
         burst& b = b_;
         packet_mask firsts = 0;
         for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             rte_mbuf* const m = b.packet[i];
-            const uint16_t place = b.out[i].interface;
-            const tunnel_end& end = ends[place];
+            const uint16_t ifindex = b.out[i].interface;
+            const tunnel_end& end = ends[ifindex];
             const uint32_t inner_bytes = m->pkt_len;
             const inside is = look_into(m, v_.sharing);
             const bool fits = inner_bytes <= is.l2_bytes + end.mtu;
@@ -185,14 +185,14 @@ class encapsulator {
             m->ol_flags &= ~said_of_headers;
             write(m, to, end, is);
             if (end.sums) to_sum_ |= packet_mask{1} << i;
-            counters[place].tx_packets.add(1);
-            counters[place].tx_bytes.add(inner_bytes);
-            b.in[i] = place;  // selects the VRF
+            counters[ifindex].tx_packets.add(1);
+            counters[ifindex].tx_bytes.add(inner_bytes);
+            b.in[i] = ifindex;  // selects the VRF
             // The element may be left over from another burst.
-            uint32_t first = first_seen[place];
-            if ((firsts >> first & 1) == 0 || b.in[first] != place) {
+            uint32_t first = first_seen[ifindex];
+            if ((firsts >> first & 1) == 0 || b.in[first] != ifindex) {
                 first = i;
-                first_seen[place] = static_cast<uint8_t>(i);
+                first_seen[ifindex] = static_cast<uint8_t>(i);
                 firsts |= packet_mask{1} << i;
             }
             first_[i] = first;
@@ -229,10 +229,10 @@ class encapsulator {
             ip_bytes = sizeof(packet::ipv4_header);
             std::memcpy(to, end.header.data(), tunnel_end::ipv4_header_bytes);
             finish_ipv4(l3, end.header_sum, static_cast<uint16_t>(l3_bytes), traffic_class,
-                        end.fragments ? books_.next_identifier() : uint16_t{0});
+                        end.fragments ? worker_state_.next_identifier() : uint16_t{0});
         }
         const auto udp_bytes = static_cast<uint16_t>(l3_bytes - ip_bytes);
-        auto& udp = packet::view<packet::udp_header>(l3 + ip_bytes);
+        auto& udp = packet::header_at<packet::udp_header>(l3 + ip_bytes);
         udp.source_port = is.source_port;
         udp.bytes = udp_bytes;
     }
@@ -314,11 +314,11 @@ class encapsulator {
         p = {};
         uint32_t ip_bytes = sizeof(packet::ipv6_header);
         if (end.v6) {
-            ++packet::view<packet::ipv6_header>(l3).hop_limit;
+            ++packet::header_at<packet::ipv6_header>(l3).hop_limit;
             p.l3 = packet::l3_kind::ipv6;
             p.type = packet::ether_type_ipv6;
         } else {
-            auto& ip = packet::view<packet::ipv4_header>(l3);
+            auto& ip = packet::header_at<packet::ipv4_header>(l3);
             const auto before = load_be<uint16_t>(&ip.ttl);
             ++ip.ttl;
             ip.checksum = packet::update_checksum(ip.checksum, before, load_be<uint16_t>(&ip.ttl));
@@ -333,16 +333,16 @@ class encapsulator {
         p.upper_protocol = packet::protocol_udp;
         p.upper_offset = static_cast<uint16_t>(ethernet_bytes + ip_bytes);
         p.l3_bytes = l3_bytes;
-        const auto& udp = packet::view<packet::udp_header>(l3 + ip_bytes);
+        const auto& udp = packet::header_at<packet::udp_header>(l3 + ip_bytes);
         p.source_port = udp.source_port;
         p.destination_port = udp.destination_port;
     }
 
     const context& c_;
-    const view& v_;
+    const snapshot& v_;
     burst& b_;
     const tunnel_tables& t_;
-    tunnel_books& books_;
+    tunnel_worker_state& worker_state_;
     packet_mask drops_ = 0, told_ = 0;
     packet_mask to_sum_ = 0;  ///< packets with a UDP checksum
     packet_mask firsts_ = 0;  ///< first packet of each endpoint

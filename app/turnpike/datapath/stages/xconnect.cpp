@@ -9,7 +9,7 @@
 namespace turnpike::datapath {
 
 stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
-    const auto& interfaces = c.view->interfaces;
+    const auto& interfaces = c.snapshot->interfaces;
     const auto end_of = [&](const interface& in) {
         return egress{.port = interfaces[in.peer].port, .interface = in.peer};
     };

@@ -149,15 +149,15 @@ struct interface {
 };
 
 /// A place where an ACL can be bound.
-struct list_place {
+struct acl_binding {
     std::string_view name;  ///< key in the configuration
     std::string interface::*list;
     bool out, l2;
 };
-inline constexpr list_place list_places[] = {{"in", &interface::acl_in, false, false},
-                                             {"out", &interface::acl_out, true, false},
-                                             {"l2_in", &interface::l2_in, false, true},
-                                             {"l2_out", &interface::l2_out, true, true}};
+inline constexpr acl_binding acl_bindings[] = {{"in", &interface::acl_in, false, false},
+                                               {"out", &interface::acl_out, true, false},
+                                               {"l2_in", &interface::l2_in, false, true},
+                                               {"l2_out", &interface::l2_out, true, true}};
 
 /// A static neighbour.
 struct neighbour_name {
@@ -215,7 +215,7 @@ struct neighbour_limits {
     return vlan == 0 ? of : of + '.' + std::to_string(vlan);
 }
 
-struct desired {
+struct configuration {
     std::string file{};
     process fixed{};
     control_socket control{};

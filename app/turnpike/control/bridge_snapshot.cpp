@@ -44,7 +44,7 @@ datapath::storm_limit limit_of(uint32_t packets_per_s, size_t workers) {
 }
 
 /// The workers that poll a port share its limit.
-size_t pollers_of(const datapath::view& v, uint16_t port) {
+size_t pollers_of(const datapath::snapshot& v, uint16_t port) {
     const bool any = port == datapath::tunnel_port;  // decapsulated frames arrive by any port
     const auto n = std::count_if(v.queues.begin(), v.queues.end(), [&](const auto& q) {
         return std::any_of(q.rx.begin(), q.rx.end(),
@@ -77,9 +77,9 @@ class table_maker {
 
   private:
     void add_member(const state::bridge_member& m, uint16_t number, uint16_t first) {
-        const uint16_t place = c_.interface_place.at(m.port);
+        const uint16_t ifindex = c_.ifindex_of.at(m.port);
         const state::interface& on = c_.after.interfaces.at(m.port);
-        bridge_member& to = to_.members[place];
+        bridge_member& to = to_.members[ifindex];
         to.bridge = number;
         to.first_domain = first;
         to.learns = m.learning;
@@ -89,26 +89,26 @@ class table_maker {
         to.max_addresses = m.max_addresses;
         to.judged_l2 = !on.l2_in.empty();
         to.looked_into = c_.after.lists_look_into(on);
-        to_.exits[place] = {.port = c_.port_place.at(m.port),
-                            .isolation = m.isolation,
-                            .is = datapath::bridge_exit::member};
+        to_.exits[ifindex] = {.port = c_.port_index_of.at(m.port),
+                              .isolation = m.isolation,
+                              .is = datapath::bridge_exit::member};
         if (c_.after.is_tunnel(on)) {
             // Remote VTEPs replicate to each other themselves (RFC 7348 section 4.2): split
             // horizon.
             constexpr uint8_t tunnels_of_all = 255;
-            to_.exits[place].is = datapath::bridge_exit::tunnel;
-            if (m.isolation == 0) to_.exits[place].isolation = tunnels_of_all;
+            to_.exits[ifindex].is = datapath::bridge_exit::tunnel;
+            if (m.isolation == 0) to_.exits[ifindex].isolation = tunnels_of_all;
         }
         to_.any_locked |= m.locked;
-        add_storm(m, place, to);
+        add_storm(m, ifindex, to);
         if (m.mode == vlan_mode::unaware)
             to.untagged = first;
         else
             add_vlans(m, first, to);
     }
-    void add_storm(const state::bridge_member& m, uint16_t place, bridge_member& to) {
+    void add_storm(const state::bridge_member& m, uint16_t ifindex, bridge_member& to) {
         if (m.storm == state::storm_rates{}) return;
-        const size_t workers = pollers_of(*c_.view, to_.exits[place].port);
+        const size_t workers = pollers_of(*c_.snapshot, to_.exits[ifindex].port);
         auto limits = std::make_unique<datapath::storm_limit[]>(datapath::flood_kinds);
         limits[static_cast<size_t>(flood_kind::broadcast)] = limit_of(m.storm.broadcast, workers);
         limits[static_cast<size_t>(flood_kind::multicast)] = limit_of(m.storm.multicast, workers);
@@ -149,16 +149,16 @@ class table_maker {
     void add_routing(const std::string& name, uint16_t number, uint16_t first) {
         for (const auto& [interface, i] : c_.after.interfaces) {
             if (!i.port.empty() || i.bridge != name) continue;
-            const uint16_t place = c_.interface_place.at(interface);
+            const uint16_t ifindex = c_.ifindex_of.at(interface);
             const auto domain = static_cast<uint16_t>(first + i.vlan);
-            to_.domains[domain].routing = place;
-            bridge_member& to = to_.members[place];
+            to_.domains[domain].routing = ifindex;
+            bridge_member& to = to_.members[ifindex];
             to.bridge = number;
             to.first_domain = first;
             to.untagged = domain;
-            to_.exits[place] = {.port = c_.view->interfaces[place].port,
-                                .is = datapath::bridge_exit::local};
-            c_.view->interfaces[place].bridge = number;
+            to_.exits[ifindex] = {.port = c_.snapshot->interfaces[ifindex].port,
+                                  .is = datapath::bridge_exit::local};
+            c_.snapshot->interfaces[ifindex].bridge = number;
         }
     }
 
@@ -168,16 +168,16 @@ class table_maker {
         for (const state::bridge_member& m : b.members)
             if (const state::tunnel* const t = c_.after.tunnels.find(m.port);
                 t != nullptr && t->to_group())
-                groups.emplace_back(t, c_.interface_place.at(m.port));
+                groups.emplace_back(t, c_.ifindex_of.at(m.port));
         std::vector<uint16_t> out(b.members.size());
         for (size_t m = 0; !groups.empty() && m < out.size(); ++m)
             if (const state::tunnel* const t = c_.after.tunnels.find(b.members[m].port))
-                for (const auto& [group, place] : groups)
-                    if (t->is_behind(*group)) out[m] = place;
+                for (const auto& [group, ifindex] : groups)
+                    if (t->is_behind(*group)) out[m] = ifindex;
         return out;
     }
-    [[nodiscard]] bool is_in(uint16_t place, uint16_t domain) const {
-        const bridge_member& member = to_.members[place];
+    [[nodiscard]] bool is_in(uint16_t ifindex, uint16_t domain) const {
+        const bridge_member& member = to_.members[ifindex];
         return member.tag_out == nullptr ||
                member.tag_out[domain - member.first_domain] != bridge_member::not_here;
     }
@@ -187,9 +187,9 @@ class table_maker {
         bridge_domain& d = to_.domains[domain];
         d.first_flooded = static_cast<uint32_t>(to_.flooded.size());
         for (size_t m = 0; m < group.size(); ++m) {
-            const uint16_t place = c_.interface_place.at(b.members[m].port);
-            if (is_in(place, domain) && (group[m] == 0 || !is_in(group[m], domain)))
-                to_.flooded.push_back(place);
+            const uint16_t ifindex = c_.ifindex_of.at(b.members[m].port);
+            if (is_in(ifindex, domain) && (group[m] == 0 || !is_in(group[m], domain)))
+                to_.flooded.push_back(ifindex);
         }
         d.flooded = static_cast<uint16_t>(to_.flooded.size() - d.first_flooded);
     }
@@ -217,8 +217,8 @@ class bridges::staged_bridges : public staged {
         if (auto good = of_.ready_table(); !good) return good;
         if (auto good = number(c); !good) return good;
         tables_ = std::make_unique<bridge_tables>();
-        tables_->stations = of_.table_.get();
-        tables_->station_changes = &of_.changes_;
+        tables_->fdb_entries = of_.table_.get();
+        tables_->fdb_changes = &of_.changes_;
         table_maker maker(c, *tables_);
         for (const auto& [name, b] : c.after.bridges) {
             const bridge_row& row = rows_.at(name);
@@ -230,19 +230,19 @@ class bridges::staged_bridges : public staged {
             tables_->addresses = &of_.addresses_->table();
         }
         find_wanted(c);
-        c.view->bridges = tables_.get();
+        c.snapshot->bridges = tables_.get();
         changes_ = true;
         return {};
     }
     void keep(change& c) {
-        c.view->bridges = of_.shown_.get();
+        c.snapshot->bridges = of_.shown_.get();
         for (const auto& [name, i] : c.after.interfaces)
             if (i.port.empty())
-                c.view->interfaces[c.interface_place.at(name)].bridge =
+                c.snapshot->interfaces[c.ifindex_of.at(name)].bridge =
                     of_.rows_.at(i.bridge).number;
     }
 
-    /// Delete FDB entries before the new view, in which they would be on another interface.
+    /// Delete FDB entries before the new snapshot, in which they would be on another interface.
     void commit() noexcept override {
         if (!changes_) return;
         of_.rows_.swap(rows_);
@@ -297,19 +297,19 @@ class bridges::staged_bridges : public staged {
     void find_wanted(const change& c) {
         for (const auto& [name, b] : c.after.bridges) {
             const uint16_t first = rows_.at(name).first_domain;
-            for (const auto& [station, port] : b.fixed)
-                wanted_[datapath::station_key_of(station.mac,
-                                                 static_cast<uint16_t>(first + station.vlan))] = {
-                    c.interface_place.at(port), kind::fixed};
+            for (const auto& [fdb_entry, port] : b.fixed)
+                wanted_[datapath::fdb_key_of(fdb_entry.mac,
+                                             static_cast<uint16_t>(first + fdb_entry.vlan))] = {
+                    c.ifindex_of.at(port), kind::fixed};
         }
         for (const auto& [name, i] : c.after.interfaces) {
             if (!i.port.empty()) continue;
-            const uint16_t place = c.interface_place.at(name);
+            const uint16_t ifindex = c.ifindex_of.at(name);
             const auto domain = static_cast<uint16_t>(rows_.at(i.bridge).first_domain + i.vlan);
-            wanted_[datapath::station_key_of(c.view->interfaces[place].mac, domain)] = {
-                place, kind::local};
+            wanted_[datapath::fdb_key_of(c.snapshot->interfaces[ifindex].mac, domain)] = {
+                ifindex, kind::local};
             for (const mac_address& mac : i.macs)
-                wanted_[datapath::station_key_of(mac, domain)] = {place, kind::local};
+                wanted_[datapath::fdb_key_of(mac, domain)] = {ifindex, kind::local};
         }
     }
 
@@ -324,12 +324,12 @@ class bridges::staged_bridges : public staged {
 result<void> bridges::ready_table() {
     if (table_ != nullptr) return {};
     hash::config c = hash::eal_config("fdb", SOCKET_ID_ANY);
-    c.max_entries = datapath::max_stations;
+    c.max_entries = datapath::max_fdb_entries;
     c.defer_free = rcu_.hook();
-    auto made = datapath::station_table::create(c);
+    auto made = datapath::fdb_table::create(c);
     if (!made) return tl::unexpected<error>(made.error());
     table_ = std::move(*made);
-    talked_.resize(datapath::bridge_books::map_words);
+    talked_.resize(datapath::bridge_worker_state::map_words);
     return {};
 }
 

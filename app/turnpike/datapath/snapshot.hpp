@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The view: an immutable snapshot of the configuration for workers (ports, interfaces, addresses,
-// ACLs). Control publishes a new view by one store; each worker loads it at the start of its next
+// The snapshot: the published, immutable configuration of the workers (ports, interfaces, addresses,
+// ACLs). Control publishes a new snapshot by one store; each worker loads it at the start of its next
 // iteration, and lib/rcu tells control when the old one is unused. A transaction of many changes thus
 // takes effect at once.
 //
-//   view ---> port[place] ---> interfaces[place] ---> ACLs, addresses
+//   snapshot ---> port[index] ---> interfaces[index] ---> ACLs, addresses
 //        \--> queues[worker]
-//        \--> vrf[place]: fib4, fib6 ---> next_hops[index] ---> (port, interface)
+//        \--> vrf[index]: fib4, fib6 ---> next_hops[index] ---> (port, interface)
 //
-// Routes and next hops change too often for a new view each time: the view points to tables that
+// Routes and next hops change too often for a new snapshot each time: the snapshot points to tables that
 // control updates in place. A next hop is written before a route refers to it.
 #pragma once
 
@@ -43,7 +43,7 @@ struct port_state {
     std::atomic<bool> link_up{false};
 };
 
-struct port_view {
+struct port_snapshot {
     const port_state* state = nullptr;  ///< null: unused index
     uint16_t ethdev_id = 0;
     mac_address mac{};
@@ -61,7 +61,7 @@ struct port_view {
 };
 
 struct rx_queue {
-    uint16_t port;  ///< index into view::port
+    uint16_t port;  ///< index into snapshot::port
     uint16_t queue_id;
     bool operator==(const rx_queue&) const = default;
 };
@@ -73,20 +73,20 @@ struct worker_queues {
 };
 
 /// The routing state of a VRF: its FIBs and the router's own addresses.
-struct vrf_view {
+struct vrf_snapshot {
     const fib::fib4* fib4 = nullptr;
     const fib::fib6* fib6 = nullptr;
     own_addresses own{};
 };
 inline constexpr size_t max_vrfs = 256;  ///< interface::vrf is the index; 0 is the main table
 
-struct view {
-    std::array<port_view, max_ports + 1> port{};
+struct snapshot {
+    std::array<port_snapshot, max_ports + 1> port{};
     std::array<interface, max_interfaces> interfaces{};
     std::vector<worker_queues> queues{};  ///< by worker
-    std::vector<vrf_view> vrf{1};         ///< by interface::vrf; elements in between may be unused
+    std::vector<vrf_snapshot> vrf{1};     ///< by interface::vrf; elements in between may be unused
     uint64_t drain_cycles = 0;    ///< maximum time that a packet waits in a TX queue for others
-    uint64_t call_cycles = 0;     ///< interval for drivers with port_view::needs_periodic_tx
+    uint64_t call_cycles = 0;     ///< interval for drivers with port_snapshot::needs_periodic_tx
     uint32_t sleep_us = 0;        ///< maximum sleep of an idle worker; 0: busy polling
     bool out_lists = false;       ///< some interface has acl_out or l2_out
     bool puts_tags = false;       ///< some interface sends tagged frames
