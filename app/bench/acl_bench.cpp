@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <rte_acl.h>
 #include <rte_cycles.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>

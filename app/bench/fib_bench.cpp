@@ -3,6 +3,7 @@
 // addresses in the same order; described in doc/bench-fib.md.
 #include <fmt/format.h>
 #include <rte_memory.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -140,8 +141,8 @@ nlohmann::json& harness::add_cell(nlohmann::json cell) {
     const bool both =
         ours != cell.end() && peer != cell.end() && ours->is_number() && peer->is_number();
     cell["ratio"] = both ? nlohmann::json(peer->get<double>() / ours->get<double>()) : nullptr;
-    cells_.push_back(std::move(cell));
-    return cells_.back();
+    cells_->push_back(std::move(cell));
+    return cells_->back();
 }
 
 int harness::finish() {
@@ -155,12 +156,12 @@ int harness::finish() {
                                     {"tsc_hz", rte_get_tsc_hz()},
                                     {"max_simd_bitwidth", max_simd_bitwidth()},
                                     {"isas", isas}}},
-                                  {"cells", cells_},
-                                  {"summary", summary_}};
+                                  {"cells", *cells_},
+                                  {"summary", *summary_}};
     if (json_)
         fmt::print("{}\n", envelope.dump(1));
     else
-        fmt::print("{}\n", summary_.dump(1));
+        fmt::print("{}\n", summary_->dump(1));
     return 0;
 }
 

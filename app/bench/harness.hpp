@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,8 +73,8 @@ class harness {
     void say(const std::string& line) const;
     /// Add a cell; {cycles, peer, peer_cycles} also yield their ratio.
     nlohmann::json& add_cell(nlohmann::json cell);
-    nlohmann::json& cells() { return cells_; }
-    nlohmann::json& summary() { return summary_; }
+    nlohmann::json& cells() { return *cells_; }
+    nlohmann::json& summary() { return *summary_; }
     /// Print the envelope (--json) or the summary. Returns the program's exit code.
     int finish();
 
@@ -85,8 +85,7 @@ class harness {
     std::unique_ptr<CLI::App> app_;
     bool json_ = false;
     bool quick_ = false;
-    nlohmann::json cells_ = nlohmann::json::array();
-    nlohmann::json summary_ = nlohmann::json::object();
+    std::unique_ptr<nlohmann::json> cells_, summary_;
 };
 
 /// Move the calling thread off the main thread's CPU, to which EAL pinned it: new threads start on

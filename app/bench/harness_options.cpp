@@ -3,13 +3,17 @@
 // optimization.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "harness.hpp"
 
 namespace turnpike::bench {
 
 harness::harness(std::string name, std::string what)
-    : name_(std::move(name)), app_(std::make_unique<CLI::App>(std::move(what))) {
+    : name_(std::move(name)),
+      app_(std::make_unique<CLI::App>(std::move(what))),
+      cells_(std::make_unique<nlohmann::json>(nlohmann::json::array())),
+      summary_(std::make_unique<nlohmann::json>(nlohmann::json::object())) {
     app_->name("turnpike-bench-" + name_);
     app_->footer("Usage: turnpike-bench-" + name_ + " [EAL options --] [options]");
     app_->add_flag("--json", json_, "print one JSON object (turnpike.bench/1) on standard output");

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_memory.h>
 #include <time.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

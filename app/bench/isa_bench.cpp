@@ -5,6 +5,7 @@
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
 #include <rte_ip.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <random>

@@ -2,6 +2,7 @@
 // turnpike-bench-mempool: the mempool handler cache_aware beside DPDK's, in one process; described
 // in doc/bench-mempool.md.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

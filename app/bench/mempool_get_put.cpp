@@ -5,6 +5,7 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 #include <rte_ring.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 #include <rte_lcore.h>
 #include <rte_memzone.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <span>

@@ -6,6 +6,7 @@
 #include <rte_lcore.h>
 #include <sched.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <optional>

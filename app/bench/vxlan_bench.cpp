@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <rte_memory.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,7 @@
 #include "widths.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace turnpike::bench {
 

@@ -3,7 +3,7 @@
 // and each width is judged by the best peer and the kernel that it permits.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "interleave.hpp"

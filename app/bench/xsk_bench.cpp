@@ -3,6 +3,7 @@
 // doc/bench-xsk.md.
 #include <fmt/format.h>
 #include <sched.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

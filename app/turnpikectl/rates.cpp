@@ -2,6 +2,7 @@
 #include "rates.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -97,27 +98,31 @@ const columns& columns_of(std::string_view what) {
 
 }  // namespace
 
+rates::rates(std::string_view what)
+    : what_(what), now_(std::make_unique<json>()), before_(std::make_unique<json>()) {}
+rates::~rates() = default;
+
 void rates::look(json shown) {
-    before_ = std::exchange(now_, std::move(shown));
-    const double since = number(now_, "since_s"), was = number(before_, "since_s");
-    first_ = !before_.is_object() || since < was;  // cleared since the last update
-    if (first_) before_ = json::object();
+    *before_ = std::exchange(*now_, std::move(shown));
+    const double since = number(*now_, "since_s"), was = number(*before_, "since_s");
+    first_ = !before_->is_object() || since < was;  // cleared since the last update
+    if (first_) *before_ = json::object();
     seconds_ = first_ ? since : since - was;
 }
 
 std::string rates::title() const {
     return fmt::format("{}  {:.1f} s{}", what_, seconds_,
-                       !first_                                 ? ""
-                       : now_.value("cleared", json()) == true ? " since the last clear"
-                                                               : " since the start");
+                       !first_                                  ? ""
+                       : now_->value("cleared", json()) == true ? " since the last clear"
+                                                                : " since the start");
 }
 
 std::vector<rates::row> rates::drops() const {
     std::vector<row> out;
-    for (const auto& [port, reasons] : member(now_, "ports").items())
+    for (const auto& [port, reasons] : member(*now_, "ports").items())
         for (const auto& [reason, n] : reasons.items()) {
             const double rate =
-                over(grown(reasons, member(member(before_, "ports"), port), reason.c_str()));
+                over(grown(reasons, member(member(*before_, "ports"), port), reason.c_str()));
             const double total = number(reasons, reason.c_str());
             out.push_back(
                 {rate + total * 1e-12,
@@ -128,9 +133,9 @@ std::vector<rates::row> rates::drops() const {
 
 std::vector<rates::row> rates::cost() const {
     std::vector<row> out;
-    const double hz = number(now_, "tsc_hz");
-    for (const json& w : member(now_, "workers")) {
-        const json& was = same(member(before_, "workers"), "lcore", w);
+    const double hz = number(*now_, "tsc_hz");
+    for (const json& w : member(*now_, "workers")) {
+        const json& was = same(member(*before_, "workers"), "lcore", w);
         const double packets = grown(w, was, "packets"), busy = grown(w, was, "busy_cycles"),
                      total = grown(w, was, "total_cycles");
         const double cpp = packets > 0 ? busy / packets : 0, share = total > 0 ? busy / total : 0;
@@ -145,8 +150,8 @@ std::vector<rates::row> rates::cost() const {
 
 std::vector<rates::row> rates::ports() const {
     std::vector<row> out;
-    for (const json& p : member(now_, "ports")) {
-        const json& was = same(member(before_, "ports"), "name", p);
+    for (const json& p : member(*now_, "ports")) {
+        const json& was = same(member(*before_, "ports"), "name", p);
         const auto rate = [&](const char* name) { return over(grown(p, was, name)); };
         const double drops = all_drops(p), dropped = drops - all_drops(was);
         out.push_back({rate("rx_packets") + rate("tx_packets"),

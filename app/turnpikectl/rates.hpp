@@ -2,7 +2,8 @@
 // Rates of drops, cost or ports between two updates, as sorted lines of a table.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@ namespace turnpike::ctl {
 class rates {
   public:
     /// what  a subject of `show`: drops, cost or ports
-    explicit rates(std::string_view what) : what_(what) {}
+    explicit rates(std::string_view what);
+    ~rates();
 
     /// Takes the next result of `show`. The first rates are the mean since the start.
     void look(nlohmann::json shown);
@@ -33,7 +35,7 @@ class rates {
     [[nodiscard]] std::vector<row> ports() const;
 
     std::string_view what_;
-    nlohmann::json now_{}, before_{};
+    std::unique_ptr<nlohmann::json> now_, before_;
     double seconds_ = 0;
     bool first_ = true;
 };

@@ -40,10 +40,12 @@ class size_samples {
 struct port_counters {
     counter rx_packets, rx_bytes, tx_packets, tx_bytes, originated, consumed;
     counter rx_bursts, tx_bursts;  ///< calls that moved a packet
-    std::array<counter, packet::drop_reasons> drops;
+    std::array<counter, packet::max_drop_reasons> drops;
     size_samples rx_sizes, tx_sizes;
 
-    void drop(packet::drop_reason reason, uint64_t n = 1) noexcept {
+    /// `reason`: of lib/packet, or of an application whose list continues its numbers.
+    template <class Reason>
+    void drop(Reason reason, uint64_t n = 1) noexcept {
         drops[static_cast<size_t>(reason)].add(n);
     }
 };

@@ -43,7 +43,7 @@ path_lab::path_lab(const std::string& configuration, uint16_t workers, bool thin
 }
 
 path_lab::~path_lab() {
-    control_->neighbours().give_up_all(packet::drop_reason::stopping);
+    control_->neighbours().give_up_all(datapath::drop_reason::stopping);
     for (uint16_t p = 0; p < ends_.size(); ++p) sent(p);  // packets that the test has not taken
     check_balance();
     control_.reset();
@@ -139,7 +139,7 @@ void path_lab::settle() {
     worker().poll();
 }
 
-uint64_t path_lab::dropped(packet::drop_reason why) {
+uint64_t path_lab::dropped(datapath::drop_reason why) {
     uint64_t n = 0;
     for (const auto& p : control_->report().ports) n += p.totals.drops[static_cast<size_t>(why)];
     return n;

@@ -64,7 +64,7 @@ class path_lab {
     /// Poll the first worker and control until no packet is queued.
     void settle();
 
-    [[nodiscard]] uint64_t dropped(packet::drop_reason why);
+    [[nodiscard]] uint64_t dropped(datapath::drop_reason why);
     void check_balance();
 
     [[nodiscard]] datapath::worker& worker(size_t w = 0) {

@@ -2,7 +2,7 @@
 // The paper's figures 4 to 9 from a run's results, with the paper's values.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

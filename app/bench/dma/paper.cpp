@@ -2,6 +2,7 @@
 #include "paper.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "pcie/access.hpp"
 

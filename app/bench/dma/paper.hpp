@@ -2,7 +2,7 @@
 // The paper's model as curves, and the values in its text (data/pcie-bench/paper.json).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "pcie/link.hpp"

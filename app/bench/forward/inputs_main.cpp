@@ -2,6 +2,7 @@
 // The C++ part of turnpike-bench-forward: writes the files of inputs.hpp to a folder, and describes
 // the machine.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <stdexcept>

@@ -37,7 +37,7 @@ datapath::bridge_policy policy_of(const state::reserved_groups& wanted) {
 }
 
 /// Burst size: a twentieth of a second, at least one RX burst.
-datapath::storm_limit limit_of(uint32_t packets_per_s, size_t workers) {
+token_rate limit_of(uint32_t packets_per_s, size_t workers) {
     if (packets_per_s == 0) return {};
     const uint64_t hz = rte_get_tsc_hz(), cycles = hz * workers / packets_per_s;
     return {cycles, std::max(hz / 20, cycles * datapath::burst_max)};
@@ -109,7 +109,7 @@ class table_maker {
     void add_storm(const state::bridge_member& m, uint16_t ifindex, bridge_member& to) {
         if (m.storm == state::storm_rates{}) return;
         const size_t workers = pollers_of(*c_.snapshot, to_.exits[ifindex].port);
-        auto limits = std::make_unique<datapath::storm_limit[]>(datapath::flood_kinds);
+        auto limits = std::make_unique<token_rate[]>(datapath::flood_kinds);
         limits[static_cast<size_t>(flood_kind::broadcast)] = limit_of(m.storm.broadcast, workers);
         limits[static_cast<size_t>(flood_kind::multicast)] = limit_of(m.storm.multicast, workers);
         limits[static_cast<size_t>(flood_kind::unknown)] = limit_of(m.storm.unknown, workers);

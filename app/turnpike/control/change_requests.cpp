@@ -2,6 +2,7 @@
 #include "control/change_requests.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "observe/console.hpp"
 #include "sources/edits.hpp"

@@ -129,7 +129,7 @@ void controller::link_changed(uint16_t port, bool up) {
         } else if (!link_of(i)) {
             dad_->forget(ifindex);
             igmp_->forget(ifindex);
-            neighbours_->flush(ifindex, packet::drop_reason::port_down, tools_->now_ms);
+            neighbours_->flush(ifindex, datapath::drop_reason::port_down, tools_->now_ms);
         }
     }
 }

@@ -21,7 +21,7 @@
 
 namespace turnpike::control {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 result<std::unique_ptr<controller>> controller::create(
     std::unique_ptr<const state::configuration> wanted, const counters_choice& counters) {

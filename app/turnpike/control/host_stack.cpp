@@ -14,7 +14,7 @@
 namespace turnpike::control {
 namespace {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 constexpr unsigned max_frames = 64;  ///< per TAP and iteration
 constexpr size_t longest_frame = 65536;
@@ -153,7 +153,7 @@ void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_sett
     running_ = &after;
     for (const auto& [ifindex, a] : taps_) {
         if (before.control_plane.rate != after.control_plane.rate || a->due_ms == 0)
-            a->rate = a->alert_rate = token_bucket(after.control_plane.rate);
+            a->rate = a->alert_rate = rate_limit(after.control_plane.rate);
         if (!a->settings.up) {
             a->settings = settings.at(ifindex);
             a->settings.up = false;

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "base/token_bucket.hpp"
 #include "control/change.hpp"
 #include "control/netlink_monitor.hpp"
 #include "control/outlet.hpp"
 #include "control/tap.hpp"
-#include "control/token_bucket.hpp"
 
 namespace turnpike::control {
 
@@ -77,7 +77,7 @@ class host_stack : public owner {
         std::string name;
         tap device;
         netlink::link_socket::link_settings settings{};
-        token_bucket rate{0}, alert_rate{0};
+        rate_limit rate{0}, alert_rate{0};
         interface_numbers counted{};
         uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
     };

@@ -8,8 +8,8 @@
 
 namespace turnpike::control {
 
+using datapath::drop_reason;
 using datapath::nexthop_kind;
-using packet::drop_reason;
 
 class neighbours::staged_neighbours : public staged {
   public:

@@ -7,8 +7,8 @@
 
 namespace turnpike::control {
 
+using datapath::drop_reason;
 using datapath::nexthop_kind;
-using packet::drop_reason;
 using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addresses are tentative

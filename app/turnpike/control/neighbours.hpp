@@ -33,8 +33,8 @@
 #include "control/change.hpp"
 #include "control/next_hops.hpp"
 #include "control/route_tables.hpp"
+#include "datapath/drop_reason.hpp"
 #include "net/ip.hpp"
-#include "packet/drop_reason.hpp"
 
 struct rte_mbuf;
 
@@ -68,7 +68,7 @@ struct neighbour_actions {
     /// Send a waiting packet: its next hop is an adjacency now.
     std::function<void(rte_mbuf*, const datapath::next_hop&)> send;
     /// Drop a packet under a reason.
-    std::function<void(rte_mbuf*, packet::drop_reason)> give_up;
+    std::function<void(rte_mbuf*, datapath::drop_reason)> give_up;
     /// Log a change.
     std::function<void(const neighbour_event&)> tell = [](const neighbour_event&) {};
 };
@@ -105,11 +105,11 @@ class neighbours : public owner {
     void confirm(uint16_t interface, const ip_address& a, const neighbour_claim& claim,
                  uint64_t now_ms);
     /// The link went down: delete the interface's dynamic entries.
-    void flush(uint16_t interface, packet::drop_reason why, uint64_t now_ms);
+    void flush(uint16_t interface, datapath::drop_reason why, uint64_t now_ms);
     /// Run expired timers. Call every few milliseconds.
     void tick(uint64_t now_ms);
     /// Drop all waiting packets, for shutdown.
-    void give_up_all(packet::drop_reason why);
+    void give_up_all(datapath::drop_reason why);
 
     /// Visit entries in order of (interface, address), from the given key on, until `visit` answers
     /// false.
@@ -180,7 +180,7 @@ class neighbours : public owner {
     entry* insert(uint16_t interface, const ip_address& a, const datapath::interface& on);
     bool evict(uint16_t interface, uint64_t now_ms);
     entry* victim(of_interface& i);
-    void forget(entry& e, packet::drop_reason why, uint64_t now_ms);
+    void forget(entry& e, datapath::drop_reason why, uint64_t now_ms);
     [[nodiscard]] lru* list_of(const entry& e);
     void rank(entry& e);
     void keep_rank(entry& e);
@@ -195,7 +195,7 @@ class neighbours : public owner {
     [[nodiscard]] bool is_on_network(const entry& e) const noexcept;
     void lose_mac(entry& e);
     void release(entry& e);
-    void give_up_held(entry& e, packet::drop_reason why);
+    void give_up_held(entry& e, datapath::drop_reason why);
     void set_timer(entry& e, uint64_t at_ms);
     void stop_timer(entry& e);
     void on_time(entry& e, uint64_t now_ms);

@@ -8,9 +8,9 @@
 
 namespace turnpike::control {
 
+using datapath::drop_reason;
 using datapath::next_hop;
 using datapath::nexthop_kind;
-using packet::drop_reason;
 
 void next_hops::free_table::operator()(next_hop* t) const noexcept { rte_free(t); }
 

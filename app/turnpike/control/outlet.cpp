@@ -10,7 +10,7 @@
 
 namespace turnpike::control {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
     rte_mbuf* m = rte_pktmbuf_alloc(pool_);

@@ -39,7 +39,7 @@ class outlet {
     void send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept;
 
     /// Free a packet under a drop reason, at the port where it was received or originated.
-    void drop(rte_mbuf* packet, uint16_t port, packet::drop_reason why) noexcept;
+    void drop(rte_mbuf* packet, uint16_t port, datapath::drop_reason why) noexcept;
     /// Free a packet to us after it was handled.
     void consume(rte_mbuf* packet, uint16_t port) noexcept;
     /// Count a request that became its reply: consumed and originated.
@@ -61,7 +61,7 @@ class owned_mbuf {
   public:
     owned_mbuf(rte_mbuf* m, outlet& out) noexcept : m_(m), out_(out) {}
     ~owned_mbuf() {
-        if (m_ != nullptr) drop(packet::drop_reason::control_memory);
+        if (m_ != nullptr) drop(datapath::drop_reason::control_memory);
     }
     owned_mbuf(owned_mbuf&& other) noexcept
         : m_(std::exchange(other.m_, nullptr)), out_(other.out_) {}
@@ -73,7 +73,7 @@ class owned_mbuf {
     [[nodiscard]] std::span<uint8_t> lead() const noexcept {
         return {rte_pktmbuf_mtod(m_, uint8_t*), m_->data_len};
     }
-    void drop(packet::drop_reason why) noexcept {
+    void drop(datapath::drop_reason why) noexcept {
         const uint16_t port = about().in_port;
         out_.drop(release(), port, why);
     }

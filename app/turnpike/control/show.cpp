@@ -3,6 +3,7 @@
 #include "control/traces.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace turnpike::control {
 namespace {
@@ -252,6 +253,8 @@ constexpr subject subjects[] = {
 }
 
 }  // namespace
+
+bool request_fields::has(std::string_view name) const { return all_.contains(name); }
 
 std::string request_fields::text(std::string_view name) const {
     const auto at = all_.find(name);

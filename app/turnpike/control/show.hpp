@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -17,7 +17,7 @@ class request_fields {
   public:
     /// all  an object
     explicit request_fields(const nlohmann::json& all) : all_(all) {}
-    [[nodiscard]] bool has(std::string_view name) const { return all_.contains(name); }
+    [[nodiscard]] bool has(std::string_view name) const;
     [[nodiscard]] std::string text(std::string_view name) const;
     /// A member of any type, as JSON.
     [[nodiscard]] std::string json_text(std::string_view name) const;

@@ -2,6 +2,7 @@
 // Routes, neighbours and next hops: up to a million, so shown by the page, each page from a key on. A page takes a
 // part of one iteration of control.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -35,7 +36,7 @@ json hop_json(controller& c, uint32_t index) {
     switch (hop.kind.load(std::memory_order_relaxed)) {
         case datapath::nexthop_kind::drop:
             out["type"] = "drop";
-            out["reason"] = packet::name(hop.reason);
+            out["reason"] = datapath::name(hop.reason);
             return out;
         case datapath::nexthop_kind::local:
             out["type"] = "local";

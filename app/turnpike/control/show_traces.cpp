@@ -2,6 +2,7 @@
 // Trace requests and their display; and the synthetic frame of `explain`.
 #include <fmt/format.h>
 #include <rte_cycles.h>
+#include <nlohmann/json.hpp>
 
 #include <optional>
 
@@ -73,7 +74,7 @@ json step_json(controller& c, const trace_step& s) {
     }
     if (s.ran == stage::lookup) out["hop"] = hop_json(c, s.hop);
     if (s.out) out["by"] = c.interfaces().name_of(s.out->interface);
-    if (s.drop != packet::drop_reason::none) out["reason"] = packet::name(s.drop);
+    if (s.drop != datapath::drop_reason::none) out["reason"] = datapath::name(s.drop);
     if (s.ran == stage::punt) out["why"] = name(s.punt);
     return out;
 }

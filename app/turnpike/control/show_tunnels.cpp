@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tunnels, and their counters by VTEP and by VNI.
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "control/show.hpp"
 

@@ -2,6 +2,7 @@
 #include "control/telemetry.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,6 +4,7 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>

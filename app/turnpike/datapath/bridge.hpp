@@ -22,6 +22,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/token_bucket.hpp"
 #include "counters/counter.hpp"
 #include "datapath/interface.hpp"
 #include "hash/table.hpp"
@@ -134,12 +135,6 @@ inline constexpr size_t flood_kinds = static_cast<size_t>(flood_kind::count_);
 /// Action for frames to a reserved address, 01-80-c2-00-00-0x (IEEE 802.1Q-2018 table 8-1).
 enum class reserved_choice : uint8_t { drop, flood, punt };
 
-/// Storm control per worker and class: a token bucket in TSC cycles.
-struct storm_limit {
-    uint64_t cycles_per_packet = 0;  ///< 0: no limit
-    uint64_t max_cycles = 0;         ///< burst size
-};
-
 struct alignas(64) bridge_member {
     uint16_t bridge = 0;    ///< index into bridge_tables::bridges; 0: not a member
     uint16_t untagged = 0;  ///< domain of untagged frames; 0: they are dropped
@@ -158,7 +153,8 @@ struct alignas(64) bridge_member {
     const uint16_t* by_vlan = nullptr;
     /// [domain - first_domain] egress TPID and VLAN ID; 0: untagged; null: always untagged
     const uint32_t* tag_out = nullptr;
-    const storm_limit* storm = nullptr;  ///< [flood_kinds] where `limits` is set
+    const token_rate* storm =
+        nullptr;  ///< [flood_kinds] where `limits` is set: storm control, in TSC cycles
 
     /// value of tag_out: not a member of that domain
     static constexpr uint32_t not_here = ~uint32_t{0};
@@ -228,7 +224,7 @@ struct bridge_tables {
     // Storage for members' pointers.
     std::vector<std::unique_ptr<uint16_t[]>> vlans{};
     std::vector<std::unique_ptr<uint32_t[]>> tags{};
-    std::vector<std::unique_ptr<storm_limit[]>> storms{};
+    std::vector<std::unique_ptr<token_rate[]>> storms{};
 };
 
 /// Message from a worker to control: a source address without an FDB entry, or one on another
@@ -285,21 +281,13 @@ class bridge_worker_state {
 
     /// Rate limit for copies of ARP and ND to control: about 2,000 per second, bursts of 64.
     bool may_tell(uint64_t now) noexcept {
-        const uint64_t from = telling_until_ > now ? telling_until_ : now;
-        if (from - now > 64 * again_cycles_) return false;
-        telling_until_ = from + again_cycles_;
-        return true;
+        return telling_.take({.interval = again_cycles_, .depth = 64 * again_cycles_}, now);
     }
     /// Send a source address to control, at most once per period.
     void learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept;
     /// Storm control: whether one more packet of this class from this member may be flooded.
-    bool take(uint16_t ifindex, flood_kind kind, const storm_limit& limit, uint64_t now) noexcept {
-        uint64_t& until = storm_[ifindex * flood_kinds + static_cast<size_t>(kind)];
-        // The bucket is full at `until - max_cycles` and empty at `until`.
-        const uint64_t from = until > now ? until : now;
-        if (from - now > limit.max_cycles) return false;
-        until = from + limit.cycles_per_packet;
-        return true;
+    bool take(uint16_t ifindex, flood_kind kind, const token_rate& limit, uint64_t now) noexcept {
+        return storm_[ifindex * flood_kinds + static_cast<size_t>(kind)].take(limit, now);
     }
     [[nodiscard]] domain_counters& domain(uint16_t d) noexcept { return domains_[d]; }
 
@@ -327,10 +315,12 @@ class bridge_worker_state {
 
     rte_ring* learnt_;
     std::atomic<uint64_t*> talking_;
-    uint64_t again_cycles_, telling_until_ = 0;
+    uint64_t again_cycles_;
+    token_bucket telling_{};
     counters::counter not_told_;  ///< messages lost because the ring was full
     // The kernel zeroes these pages on first write: without bridges they take no memory.
-    pages<uint64_t> maps_, storm_;
+    pages<uint64_t> maps_;
+    pages<token_bucket> storm_;
     pages<told> told_;
     pages<source> found_;
     pages<domain_counters> domains_;

@@ -10,8 +10,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "datapath/drop_reason.hpp"
 #include "datapath/next_hop.hpp"
-#include "packet/drop_reason.hpp"
+#include "datapath/punt_reason.hpp"
 #include "packet/parse.hpp"
 
 namespace turnpike::datapath {
@@ -23,23 +24,6 @@ using stage_mask = uint32_t;   ///< bit s is stage s
 constexpr packet_mask all_of(uint32_t count) noexcept {
     return count >= burst_max ? ~packet_mask{0} : (packet_mask{1} << count) - 1;
 }
-
-/// Why a packet is punted to control.
-enum class punt_reason : uint8_t {
-    arp,         ///< a complete ARP message
-    nd,          ///< a neighbour discovery message (RFC 4861)
-    local,       ///< any other packet to one of the router's own addresses or groups
-    resolve,     ///< routed, but the neighbour's MAC address is unknown (next hop kind glean)
-    icmp_error,  ///< dropped under burst::drop; its source gets an ICMP error
-    reserved,    ///< to a group address that bridges do not forward (IEEE 802.1Q-2018 table 8-1)
-    /// a copy of a packet that left by its ingress interface: its source may get a redirect
-    redirect,
-    router_alert,  ///< in transit, with the Router Alert option (RFC 2113, RFC 2711)
-    /// dropped: exceeds the tunnel's MTU; its source gets an error from the remote endpoint's side
-    too_big,
-    neigh_suppress,  ///< a copy of ARP or ND that arrived at a bridge with neigh_suppress
-    count_
-};
 
 /// Call f(i) for each packet of a mask; a mask without gaps takes a loop without a bit scan.
 template <class F>
@@ -98,7 +82,7 @@ struct burst {
     /// egress port and interface; valid for packets to send or to resolve
     std::array<egress, burst_max> out;
     /// valid for packets to drop, and to punt as icmp_error
-    std::array<packet::drop_reason, burst_max> drop;
+    std::array<drop_reason, burst_max> drop;
     std::array<punt_reason, burst_max> punt;       ///< valid for packets to punt
     std::array<packet::parsed, burst_max> parsed;  ///< valid behind stage ip_input
 };
@@ -113,7 +97,7 @@ struct punted {
     /// broadcast domain, where the packet arrived at a bridge or leaves by one; else 0
     uint16_t domain = 0;
     punt_reason why = punt_reason::local;
-    packet::drop_reason drop = packet::drop_reason::none;
+    drop_reason drop = drop_reason::none;
 };
 
 /// Private area of turnpike's mbufs, a multiple of the cache line size: the data buffer follows it,

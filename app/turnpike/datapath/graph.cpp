@@ -13,7 +13,7 @@ struct stages_of {
 };
 
 namespace row {
-using enum packet::drop_reason;
+using enum datapath::drop_reason;
 // A `using enum` scope for each list: some stages and handlers share a name with a drop reason or a
 // C++ entity.
 #define NEXT(...)                                                         \
@@ -23,11 +23,11 @@ using enum packet::drop_reason;
     }()
 #define DROPS(...) __VA_ARGS__
 #define TURNPIKE_STAGE(name, next, drops) \
-    constexpr std::initializer_list<packet::drop_reason> drops_of_##name{drops};
+    constexpr std::initializer_list<drop_reason> drops_of_##name{drops};
 TURNPIKE_STAGES(TURNPIKE_STAGE)
 #undef TURNPIKE_STAGE
 #define TURNPIKE_HANDLER(name, drops) \
-    constexpr std::initializer_list<packet::drop_reason> ends_of_##name{drops};
+    constexpr std::initializer_list<drop_reason> ends_of_##name{drops};
 TURNPIKE_HANDLERS(TURNPIKE_HANDLER)
 #undef TURNPIKE_HANDLER
 }  // namespace row

@@ -101,11 +101,11 @@ struct stage_row {
     std::string_view name;
     stage_function* run;
     stage_mask next;
-    std::initializer_list<packet::drop_reason> drops;
+    std::initializer_list<drop_reason> drops;
 };
 struct handler_row {
     std::string_view name;
-    std::initializer_list<packet::drop_reason> drops;
+    std::initializer_list<drop_reason> drops;
 };
 
 extern const std::array<stage_row, stages> stage_table;
@@ -151,7 +151,7 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
             live = move(b, again & ~b.outer, stage::iface_input) |
                    move(b, again & b.outer, stage::lookup);
         } else {
-            for_each(again, [&](uint32_t i) { b.drop[i] = packet::drop_reason::too_many_passes; });
+            for_each(again, [&](uint32_t i) { b.drop[i] = drop_reason::too_many_passes; });
             live = move(b, again, stage::drop);
         }
     }
@@ -159,8 +159,7 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
 
 /// Drop one packet; the caller moves `drops` to stage drop.
 
-inline void drop_packet(burst& b, uint32_t i, packet::drop_reason why,
-                        packet_mask& drops) noexcept {
+inline void drop_packet(burst& b, uint32_t i, drop_reason why, packet_mask& drops) noexcept {
     b.drop[i] = why;
     drops |= packet_mask{1} << i;
 }

@@ -37,8 +37,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "datapath/drop_reason.hpp"
 #include "net/mac.hpp"
-#include "packet/drop_reason.hpp"
 
 namespace turnpike::datapath {
 
@@ -57,7 +57,7 @@ struct egress {
 struct alignas(64) next_hop {
     std::atomic<nexthop_kind> kind{nexthop_kind::drop};
     /// kind drop: drop reason to count
-    packet::drop_reason reason = packet::drop_reason::no_route;
+    drop_reason reason = drop_reason::no_route;
     bool tells = false;  ///< kind drop: send an ICMP error to the source
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};

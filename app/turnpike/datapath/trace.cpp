@@ -81,7 +81,7 @@ stage_mask would_send(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) {
         const port_state* to = c.snapshot->port[b.out[i].port].state;
         if (to == nullptr || !to->link_up.load(std::memory_order_relaxed))
-            return drop_packet(b, i, packet::drop_reason::port_down, drops);
+            return drop_packet(b, i, drop_reason::port_down, drops);
         rte_pktmbuf_free(b.packet[i]);
     });
     return move(b, drops, stage::drop);
@@ -133,7 +133,7 @@ void packet_trace::begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) 
 
 bool packet_trace::dropped() const noexcept {
     return std::any_of(way().begin(), way().end(),
-                       [](const trace_step& s) { return s.drop != packet::drop_reason::none; });
+                       [](const trace_step& s) { return s.drop != drop_reason::none; });
 }
 
 bool trace_wish::wants(const packet_trace& t) const noexcept {
@@ -141,14 +141,6 @@ bool trace_wish::wants(const packet_trace& t) const noexcept {
     if (!address) return true;
     const std::optional<ip_ends> ip = ip_ends_of(t.came.span());
     return ip && (ip->source == *address || ip->destination == *address);
-}
-
-std::string_view name(punt_reason why) noexcept {
-    constexpr std::string_view names[] = {
-        "arp",      "nd",       "local",        "resolve", "icmp_error",
-        "reserved", "redirect", "router_alert", "too_big", "neigh_suppress"};
-    static_assert(std::size(names) == static_cast<size_t>(punt_reason::count_));
-    return names[static_cast<size_t>(why)];
 }
 
 std::optional<ip_ends> ip_ends_of(std::span<const uint8_t> frame) noexcept {

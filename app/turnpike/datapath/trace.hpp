@@ -30,7 +30,7 @@ struct trace_step {
     uint32_t hop = 0;             ///< stage lookup
     std::optional<egress> out{};  ///< egress interface, where the packet is to be sent
     /// stage drop; stage punt: reason of the ICMP error
-    packet::drop_reason drop = packet::drop_reason::none;
+    drop_reason drop = drop_reason::none;
     punt_reason punt = punt_reason::count_;  ///< stage punt
 };
 
@@ -60,9 +60,6 @@ struct packet_trace {
     /// Whether the packet or a copy of it was dropped, or punted for an ICMP error.
     [[nodiscard]] bool dropped() const noexcept;
 };
-
-/// Requires  why is not count_.
-[[nodiscard]] std::string_view name(punt_reason why) noexcept;
 
 /// The filter of a trace request.
 struct trace_wish {

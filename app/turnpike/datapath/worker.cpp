@@ -14,8 +14,6 @@
 
 namespace turnpike::datapath {
 
-using packet::drop_reason;
-
 worker::worker(const worker_parts& parts) : parts_(parts) {
     context_.worker = parts.number;
     context_.to_control = parts.to_control;

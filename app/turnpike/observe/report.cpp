@@ -111,7 +111,7 @@ std::vector<std::string> report::crossings() const {
 std::map<std::string, uint64_t> drops_of(const port_totals& p) {
     std::map<std::string, uint64_t> out;
     for (size_t i = 0; i < p.drops.size(); ++i)
-        if (p.drops[i] != 0) out[std::string(packet::drop_texts[i].name)] = p.drops[i];
+        if (p.drops[i] != 0) out[std::string(datapath::drop_texts[i].name)] = p.drops[i];
     return out;
 }
 

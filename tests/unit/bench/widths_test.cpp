@@ -3,6 +3,7 @@
 #include "bench/widths.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace turnpike::bench {
 namespace {

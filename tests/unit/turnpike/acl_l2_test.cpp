@@ -11,7 +11,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = bridge_lab;
 
 constexpr const char* pair_of_members = "{port: p0}, {port: p1}";

@@ -504,7 +504,7 @@ TEST(acl, headers_in_several_segments_are_judged_too) {
             EXPECT_EQ(left[0], frame);
         }
     }
-    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), 1U);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::acl_deny), 1U);
 }
 
 /// Stage ip_fast classifies plain packets at the ingress of a routed port.

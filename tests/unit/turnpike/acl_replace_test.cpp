@@ -73,8 +73,8 @@ TEST(acl_replace, counters_go_on_by_name) {
     const auto report = l.acls();
     EXPECT_EQ(report[0].permitted, 3U + 3U);
     EXPECT_EQ(report[0].denied, 2U + 2U);
-    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), report[0].denied);
-    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny_out), report[1].denied);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::acl_deny), report[0].denied);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::acl_deny_out), report[1].denied);
     for (int i = 0; i < 5; ++i)
         ASSERT_TRUE(
             l.apply(with_list("{action: permit, name: web, protocol: udp, destination_ports: 80}",
@@ -209,12 +209,12 @@ TEST(acl_replace, under_traffic_no_packet_is_lost) {
     worker.join();
     take();
     const auto report = l.acls();
-    EXPECT_EQ(l.dropped(packet::drop_reason::tx_refused), 0U);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::tx_refused), 0U);
     EXPECT_EQ(report[0].permitted + report[0].denied, offered);
     EXPECT_EQ(report[1].permitted + report[1].denied, report[0].permitted);
     EXPECT_EQ(report[1].permitted, left);
-    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny), report[0].denied);
-    EXPECT_EQ(l.dropped(packet::drop_reason::acl_deny_out), report[1].denied);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::acl_deny), report[0].denied);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::acl_deny_out), report[1].denied);
     EXPECT_EQ(rule(report[0], "all").packets, offered);
     for (const uint64_t n : passed) EXPECT_GT(n, 0U);
     EXPECT_GT(report[0].denied, offered / 10);

@@ -7,7 +7,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = bridge_lab;
 
 // Routers beside bridges: a bridge with an address, a VLAN of a port, a port.

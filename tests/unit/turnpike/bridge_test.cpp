@@ -6,7 +6,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = bridge_lab;
 
 TEST(bridge, floods_what_it_does_not_know_and_learns) {

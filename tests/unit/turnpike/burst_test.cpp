@@ -10,7 +10,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 class bursts : public ::testing::Test {
   protected:

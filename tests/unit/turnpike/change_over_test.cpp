@@ -12,7 +12,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// A neighbour's host route is removed from the tables by comparison with the new routes.
 TEST(change_over, a_route_to_a_host_outlives_its_neighbour) {

@@ -2,6 +2,7 @@
 // Change requests under traffic: single objects, many routes at once; rollback, history
 // and saving.
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
 
 #include "request_lab.hpp"
 #include "sources/yaml.hpp"

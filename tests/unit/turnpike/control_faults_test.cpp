@@ -217,7 +217,7 @@ TEST(control_faults, every_allocation_behind_a_punted_packet_may_fail) {
         l.sent(0), l.sent(1);
         if (!failed) break;
     }
-    EXPECT_GT(l.dropped(packet::drop_reason::control_memory), 0U);
+    EXPECT_GT(l.dropped(datapath::drop_reason::control_memory), 0U);
     l.worker().finish();
 }
 

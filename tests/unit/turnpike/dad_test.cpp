@@ -18,7 +18,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 ipv6_address address(const char* text) { return parse_address(text)->v6_bytes(); }
 byte_vector bytes(const ipv6_address& a) { return {a.bytes, a.bytes + sizeof a.bytes}; }

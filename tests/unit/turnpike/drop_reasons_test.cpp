@@ -9,7 +9,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// A frame in two segments, the first of which has `lead` bytes and no room behind them.
 rte_mbuf* without_tailroom(path_lab& l, const byte_vector& f, uint16_t lead) {

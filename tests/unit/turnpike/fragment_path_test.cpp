@@ -11,7 +11,7 @@ namespace turnpike::datapath {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 constexpr const char* thin_link =
     "ports:\n"

@@ -13,7 +13,7 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 using namespace test;
 
 TEST(graph, names_are_unique_and_edges_point_forward) {
@@ -53,9 +53,9 @@ TEST(graph, every_drop_reason_is_owned_once) {
     };
     for (const stage_row& row : stage_table) own(row.name, row.drops);
     for (const handler_row& row : handler_table) own(row.name, row.drops);
-    for (size_t r = 1; r < packet::drop_reasons; ++r)
+    for (size_t r = 1; r < datapath::drop_reasons; ++r)
         EXPECT_TRUE(owner.contains(static_cast<drop_reason>(r)))
-            << packet::drop_texts[r].name << " is nobody's";
+            << datapath::drop_texts[r].name << " is nobody's";
 }
 
 TEST(for_each, visits_a_mask_in_order) {

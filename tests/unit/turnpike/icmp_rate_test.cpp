@@ -9,7 +9,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 constexpr uint32_t rate = 100, burst = rate / 10;  // a tenth of a second's worth at once
 

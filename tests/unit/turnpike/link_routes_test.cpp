@@ -9,7 +9,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// Red's east and the main south have the same route to their links.
 constexpr const char* linked =

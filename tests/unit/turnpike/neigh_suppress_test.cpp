@@ -12,7 +12,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = tunnel_lab;
 
 const std::string spared_tunnels =

@@ -9,7 +9,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 class neighbour_rate : public ::testing::Test {
   protected:

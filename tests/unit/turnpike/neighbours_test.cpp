@@ -17,7 +17,7 @@
 namespace turnpike::control {
 namespace {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 using nstate = neighbour_state;
 
 constexpr mac_address mac_a{{2, 0, 0, 0, 0, 0xa}}, mac_b{{2, 0, 0, 0, 0, 0xb}};

@@ -250,7 +250,7 @@ TEST_F(shared_route, a_prohibited_destination_is_told) {
     lab_.offer(0, ethernet(0x0800, ipv4({.destination = 0x0a070001},
                                         be(uint16_t{5}) + be(uint16_t{80}) + zeros(16))));
     lab_.settle();
-    EXPECT_EQ(lab_.dropped(packet::drop_reason::route_prohibited), 1U);
+    EXPECT_EQ(lab_.dropped(datapath::drop_reason::route_prohibited), 1U);
     const auto told = lab_.sent(0);
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0][34], 3);

@@ -22,7 +22,7 @@ struct ending {
     std::string_view door{};
     byte_vector bytes{};
     egress out{};
-    packet::drop_reason drop = packet::drop_reason::none;
+    datapath::drop_reason drop = datapath::drop_reason::none;
     punt_reason punt = punt_reason::local;
     uint32_t hop = 0;
     packet::parsed parsed{};
@@ -294,7 +294,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
         const auto ends = through(true, burst);
         EXPECT_EQ(std::count_if(ends.begin(), ends.begin() + 8,
                                 [](const ending& e) {
-                                    return e.drop == packet::drop_reason::dst_mac_not_ours;
+                                    return e.drop == datapath::drop_reason::dst_mac_not_ours;
                                 }),
                   2);
     }
@@ -356,7 +356,7 @@ TEST_F(plain_stage, router_alert_is_punted_by_choice) {
     // A forged source (uRPF) is dropped before.
     const auto forged = ethernet(
         0x0800, ipv4({.source = 0x0b000001, .destination = 0x0a090001, .options = alert}, udp({})));
-    EXPECT_EQ(through(true, {forged})[0].drop, packet::drop_reason::urpf);
+    EXPECT_EQ(through(true, {forged})[0].drop, datapath::drop_reason::urpf);
     seen_ = nullptr;
 }
 
@@ -531,7 +531,7 @@ TEST_F(plain_with_list, says_what_the_careful_stages_say) {
         const auto end = counters();
         for (size_t i = 0; i < burst.size(); ++i) {
             ASSERT_EQ(a[i], b[i]) << ::testing::PrintToString(burst[i]);
-            denied += a[i].drop == packet::drop_reason::acl_deny;
+            denied += a[i].drop == datapath::drop_reason::acl_deny;
         }
         for (size_t r = 0; r < with.size(); ++r) {
             with[r] += between[r] - start[r];
@@ -575,7 +575,7 @@ TEST_F(plain_with_list, matches_the_same_vlan_in_all_company) {
         for (size_t i = 0; i < burst.size(); ++i) {
             ASSERT_EQ(through(true, {burst[i]})[0], together[i])
                 << ::testing::PrintToString(burst[i]);
-            denied += together[i].drop == packet::drop_reason::acl_deny;
+            denied += together[i].drop == datapath::drop_reason::acl_deny;
         }
     }
     EXPECT_GT(by_plain_, seen / 4);

@@ -10,7 +10,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 constexpr const char* far_away =
     "SETTINGS\n"

@@ -14,7 +14,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 TEST(reload, what_is_the_same_changes_nothing) {
     lab l(router("{to: 10.9.0.0/16, via: 10.0.2.2}"));

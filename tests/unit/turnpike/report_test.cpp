@@ -183,9 +183,9 @@ report two_ports() {
     r.ports[1].name = "east";
     port_counters west, east;
     west.rx_packets.add(10);
-    west.drop(packet::drop_reason::runt, 2);
+    west.drop(datapath::drop_reason::runt, 2);
     east.tx_packets.add(7);
-    east.drop(packet::drop_reason::tx_refused);
+    east.drop(datapath::drop_reason::tx_refused);
     east.originated.add(1);
     east.consumed.add(1);
     r.ports[0].totals.add(west);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Control requests to a forwarding router: replies match the tables, and an invalid
 // request changes nothing.
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "request_lab.hpp"
@@ -147,7 +148,7 @@ TEST_F(requests, neighbours_by_the_page) {
     } while (!from.is_null());
     EXPECT_EQ(pages, all["neighbours"]);
     EXPECT_EQ(shown("next-hops")["next_hops"].size(), l_.controller().hops().in_use());
-    l_.controller().neighbours().give_up_all(packet::drop_reason::stopping);
+    l_.controller().neighbours().give_up_all(datapath::drop_reason::stopping);
 }
 
 TEST_F(requests, check_diff_and_apply) {

@@ -11,7 +11,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 const byte_vector host_mac{2, 0, 0, 0, 0, 0x0a}, gateway_mac{2, 0, 0, 0, 0, 0x77};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet traces: recorded by workers while they forward, and of a synthetic frame.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "control/requests.hpp"
 #include "tunnel_lab.hpp"
@@ -91,7 +92,7 @@ TEST(trace, says_why_a_packet_was_dropped) {
     EXPECT_EQ(punted.back()["stage"], "punt");
     EXPECT_EQ(punted.back()["why"], "icmp_error");
     EXPECT_EQ(punted.back()["reason"], "ipv4_ttl");
-    EXPECT_EQ(l.dropped(packet::drop_reason::route_blackhole), 1U);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::route_blackhole), 1U);
     finish(l);
 }
 

@@ -9,7 +9,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// Offers a burst at a port; returns the frames that each port sends, in order.
 tunnel_lab::outputs send(tunnel_lab& l, uint16_t port, const std::vector<byte_vector>& frames) {

@@ -10,7 +10,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// Devices with UDP checksum offload, in a port that enables it or does not.
 class device_sums_lab {

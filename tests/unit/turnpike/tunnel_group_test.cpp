@@ -7,7 +7,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = tunnel_lab;
 
 constexpr uint32_t group4 = 0xef01'0203;
@@ -75,8 +75,8 @@ TEST(tunnel_group, lets_nothing_of_strangers_in) {
     lab l(group_beside);
     const byte_vector f = frame(everybody, fdb_entry(7));
     const auto none = [&](const byte_vector& in, drop_reason why, uint64_t count = 1) {
-        EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
-        EXPECT_EQ(l.dropped(why), count) << packet::name(why);
+        EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << datapath::name(why);
+        EXPECT_EQ(l.dropped(why), count) << datapath::name(why);
     };
     none(by_group(f, {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep);
     none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep, 2);

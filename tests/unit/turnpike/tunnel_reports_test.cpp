@@ -170,7 +170,7 @@ TEST(tunnel_reports, answer_queries_within_the_time_that_they_give) {
     l.ask(not_ours, packet::ipv4_all_hosts);
     l.ask(not_ours, 0xef01'0209);
     EXPECT_TRUE(l.igmp(1000).empty());
-    EXPECT_EQ(l.dropped(packet::drop_reason::ipv4_destination), 1U);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::ipv4_destination), 1U);
     byte_vector wrong = general_3;
     wrong[0] = 0x16;
     l.ask(wrong, group_a);

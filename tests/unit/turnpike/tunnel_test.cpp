@@ -6,7 +6,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = tunnel_lab;
 
 TEST(tunnel, floods_to_each_endpoint_and_learns_from_them) {
@@ -66,8 +66,8 @@ TEST(tunnel, tells_why_it_takes_nothing_out) {
     lab l(two_tunnels);
     const byte_vector f = frame(everybody, fdb_entry(7));
     const auto none = [&](const byte_vector& in, drop_reason why, uint64_t count = 1) {
-        EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << packet::name(why);
-        EXPECT_EQ(l.dropped(why), count) << packet::name(why);
+        EXPECT_EQ(l.send(2, in), (lab::outputs{{}, {}, {}})) << datapath::name(why);
+        EXPECT_EQ(l.dropped(why), count) << datapath::name(why);
     };
     none(in_ipv4(vxlan(f, {.network = 101 << 8})), drop_reason::vxlan_unknown_vni);
     none(in_ipv4(vxlan(f), {.source = 0x0a000904}), drop_reason::vxlan_unknown_vtep);

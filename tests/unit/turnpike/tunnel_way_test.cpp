@@ -7,7 +7,7 @@ namespace turnpike {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 using lab = tunnel_lab;
 
 /// Members that look at VLANs: a network is a VLAN of the bridge's.

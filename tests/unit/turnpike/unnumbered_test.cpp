@@ -10,7 +10,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// East and north borrow west's address; behind each is a router 10.255.0.x. A /31 to south.
 constexpr const char* borrowing =

@@ -11,7 +11,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// A configuration with uRPF mode `how` at west; sources 10.1/16 are behind west, 10.2/16 behind
 /// north, 10.3/16 behind both.

@@ -10,7 +10,7 @@ namespace turnpike::control {
 namespace {
 
 using namespace test;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 /// West and east are red's, north and south have the same networks in the main VRF; up has red's
 /// VLAN 10 and the main VLAN 20, again with the same network.

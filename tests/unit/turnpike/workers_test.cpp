@@ -146,7 +146,7 @@ TEST(workers, that_go_send_what_control_gave_them) {
     change.join();
     worker.finish();
     EXPECT_EQ(l.sent(1).size(), 1U) << "the question";
-    EXPECT_EQ(l.dropped(packet::drop_reason::port_down), 0U);
+    EXPECT_EQ(l.dropped(datapath::drop_reason::port_down), 0U);
 }
 
 /// A list that is not replaced keeps its counters over all workers, also over a new one.

@@ -8,7 +8,7 @@
 
 namespace turnpike::control::slow_path {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 void arp::take(owned_mbuf p) {
     const uint16_t in = p.about().in_interface;
@@ -20,7 +20,8 @@ void arp::take(owned_mbuf p) {
     // The source address of its ARP requests where the interface has no address.
     if (const auto borrowed = ours.empty() ? v4_answerer(tools_, in) : std::nullopt)
         ours.push_back(*borrowed);
-    if (const drop_reason why = packet::check_arp(message, ours); why != drop_reason::none)
+    if (const drop_reason why = datapath::drop_reason_of(packet::check_arp(message, ours));
+        why != drop_reason::none)
         return p.drop(why);
 
     const uint32_t sender = message.sender_ip, target = message.target_ip;

@@ -15,8 +15,8 @@
 
 namespace turnpike::control::slow_path {
 
+using datapath::drop_reason;
 using datapath::interface;
-using packet::drop_reason;
 using packet::icmp_error;
 
 namespace {
@@ -180,8 +180,9 @@ void local::take(owned_mbuf p) {
             p.about().in_interface))
         return p.drop(drop_reason::duplicate_address);
     if (is_icmp) {
-        const drop_reason why =
-            p.get()->nb_segs == 1 ? packet::check_icmp(p.lead(), h) : check_scattered_icmp(p);
+        const drop_reason why = p.get()->nb_segs == 1
+                                    ? datapath::drop_reason_of(packet::check_icmp(p.lead(), h))
+                                    : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
         if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));

@@ -11,14 +11,14 @@
 namespace turnpike::control::slow_path {
 
 /// The ICMP error for a drop reason, in the packet's family; type 0: none.
-[[nodiscard]] packet::icmp_error icmp_error_of(packet::drop_reason why, bool v4,
+[[nodiscard]] packet::icmp_error icmp_error_of(datapath::drop_reason why, bool v4,
                                                uint16_t mtu) noexcept;
 
 /// Sends ICMP errors.
 class icmp_errors {
   public:
     icmp_errors(tools& t, const dad& own) : tools_(t), own_(own) {}
-    void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
+    void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
     /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
     /// the packet.
     void tell(const owned_mbuf& p, const packet::icmp_error& error);
@@ -29,7 +29,7 @@ class icmp_errors {
   private:
     tools& tools_;
     const dad& own_;
-    token_bucket rate_{0};
+    rate_limit rate_{0};
 };
 
 /// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.
@@ -37,7 +37,7 @@ class local : public handler {
   public:
     local(tools& t, icmp_errors& errors, dad& own, igmp_reports& igmp)
         : handler(t), errors_(errors), own_(own), igmp_(igmp) {}
-    void set_rate(uint32_t per_second) { echo_rate_ = token_bucket(per_second); }
+    void set_rate(uint32_t per_second) { echo_rate_ = rate_limit(per_second); }
     void take(owned_mbuf p) override;
 
   private:
@@ -46,7 +46,7 @@ class local : public handler {
     icmp_errors& errors_;
     dad& own_;
     igmp_reports& igmp_;
-    token_bucket echo_rate_{0};
+    rate_limit echo_rate_{0};
 };
 
 /// Frames that exceed their tunnel's MTU. A bridge has no address to send the error from. (Linux

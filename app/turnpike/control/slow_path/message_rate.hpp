@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "control/token_bucket.hpp"
+#include "base/token_bucket.hpp"
 #include "datapath/snapshot.hpp"
 
 namespace turnpike::control::slow_path {
@@ -13,19 +13,19 @@ namespace turnpike::control::slow_path {
 /// Threads  control.
 class message_rate {
   public:
-    message_rate() : of_(datapath::max_interfaces, token_bucket(0)) {}
+    message_rate() : of_(datapath::max_interfaces, rate_limit(0)) {}
     /// Set the limit of every interface.
     void set(uint32_t per_second) {
         if (per_second == per_second_) return;
         per_second_ = per_second;
-        of_.assign(of_.size(), token_bucket(per_second));
+        of_.assign(of_.size(), rate_limit(per_second));
     }
     [[nodiscard]] bool take(uint16_t interface, uint64_t now_ms) noexcept {
         return of_[interface].take(now_ms);
     }
 
   private:
-    std::vector<token_bucket> of_;
+    std::vector<rate_limit> of_;
     uint32_t per_second_ = 0;
 };
 

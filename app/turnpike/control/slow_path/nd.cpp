@@ -13,8 +13,8 @@
 
 namespace turnpike::control::slow_path {
 
+using datapath::drop_reason;
 using datapath::interface;
-using packet::drop_reason;
 
 namespace {
 
@@ -30,7 +30,8 @@ void nd::take(owned_mbuf p) {
     // An ND message is far shorter than a segment; one that cannot be linearized is dropped.
     if (p.get()->nb_segs != 1 && rte_pktmbuf_linearize(p.get()) != 0)
         return p.drop(drop_reason::nd_not_contiguous);
-    if (const drop_reason why = packet::check_nd(p.lead(), h, link); why != drop_reason::none)
+    if (const drop_reason why = datapath::drop_reason_of(packet::check_nd(p.lead(), h, link));
+        why != drop_reason::none)
         return p.drop(why);
     if (h.icmp_type == packet::icmp6_neighbour_solicitation)
         return answer_solicitation(std::move(p), link);

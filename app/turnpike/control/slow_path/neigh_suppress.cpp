@@ -14,7 +14,7 @@ namespace turnpike::control::slow_path {
 
 using datapath::address_key_of;
 using datapath::bound_address;
-using packet::drop_reason;
+using datapath::drop_reason;
 
 namespace {
 
@@ -37,7 +37,7 @@ void neigh_suppress::take(owned_mbuf p) {
     packet::parsed h;
     if (bridges_.addresses() != nullptr &&
         (p.get()->nb_segs == 1 || rte_pktmbuf_linearize(p.get()) == 0) &&
-        datapath::read_headers(p.get(), h) && h.l3_drop == drop_reason::none) {
+        datapath::read_headers(p.get(), h) && h.l3_drop == packet::drop_reason::none) {
         if (h.l3 == packet::l3_kind::arp) take_arp(p, h);
         if (packet::is_nd(h)) take_nd(p, h);
     }
@@ -46,7 +46,7 @@ void neigh_suppress::take(owned_mbuf p) {
 
 void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
     const auto& arp = packet::header_at<packet::arp_message>(p.lead().data() + h.l2_bytes);
-    if (packet::check_arp(arp, {}) != drop_reason::none) return;
+    if (packet::check_arp(arp, {}) != packet::drop_reason::none) return;
     const uint16_t domain = p.about().domain;
     const uint32_t sender = arp.sender_ip, target = arp.target_ip;
     if (sender == 0)
@@ -64,7 +64,7 @@ void neigh_suppress::take_arp(const owned_mbuf& p, const packet::parsed& h) {
 
 void neigh_suppress::take_nd(const owned_mbuf& p, const packet::parsed& h) {
     const mac_address* link = nullptr;
-    if (packet::check_nd(p.lead(), h, link) != drop_reason::none) return;
+    if (packet::check_nd(p.lead(), h, link) != packet::drop_reason::none) return;
     const uint8_t* const frame = p.lead().data();
     const auto source = packet::header_at<packet::ipv6_header>(frame + h.l2_bytes).source;
     const auto& nd = packet::header_at<packet::nd_message>(frame + h.upper_offset);

@@ -11,7 +11,7 @@ namespace turnpike::control::slow_path {
 class redirects : public handler {
   public:
     redirects(tools& t, const dad& own) : handler(t), own_(own) {}
-    void set_rate(uint32_t per_second) { rate_ = token_bucket(per_second); }
+    void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
     void take(owned_mbuf p) override;
 
   private:
@@ -20,7 +20,7 @@ class redirects : public handler {
     uint32_t write6(const owned_mbuf& p, const known_neighbour& by, std::span<uint8_t> ip);
 
     const dad& own_;
-    token_bucket rate_{0};
+    rate_limit rate_{0};
 };
 
 }  // namespace turnpike::control::slow_path

@@ -18,7 +18,7 @@ void slow_path::take(rte_mbuf* m, tools& t) noexcept {
     const datapath::interface& in = t.interface(about.in_interface);
     const bool of_tunnel = about.why == punt_reason::resolve && in.port == datapath::tunnel_port &&
                            in.kind == datapath::interface_kind::bridged;
-    if (in.kind != needs && !of_tunnel) return p.drop(packet::drop_reason::interface_gone);
+    if (in.kind != needs && !of_tunnel) return p.drop(datapath::drop_reason::interface_gone);
     try {
         handlers_[static_cast<size_t>(about.why)]->take(std::move(p));
     } catch (const std::exception&) {  // out of memory: the packet was dropped during unwinding

@@ -7,7 +7,7 @@
 
 namespace turnpike::control::slow_path {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 bool tools::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
     if (a.is_link_local()) return true;

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/token_bucket.hpp"
 #include "control/host_stack.hpp"
 #include "control/neighbours.hpp"
 #include "control/outlet.hpp"
 #include "control/routes.hpp"
-#include "control/token_bucket.hpp"
 
 namespace turnpike::control::slow_path {
 

@@ -3,7 +3,7 @@
 
 namespace turnpike::control::slow_path {
 
-using packet::drop_reason;
+using datapath::drop_reason;
 
 void unresolved::take(owned_mbuf p) {
     const datapath::punted& about = p.about();

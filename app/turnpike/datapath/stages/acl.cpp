@@ -247,7 +247,7 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
         [&](packet_mask some, const bound_acl& by) {
             return classify_all_lists(b, some, by, c.worker);
         });
-    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
     packets &= ~denied;
     packet_mask patched = 0, out_list = 0, bridged = 0;
     for_each(packets, [&](uint32_t i) {
@@ -277,13 +277,13 @@ packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
             return classify_frames(b, some, by, v.bridges->members[ifindex], worker,
                                    [&](uint32_t i) { return b.domain[i]; });
         });
-    for_each(l2_denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_l2_deny_out; });
+    for_each(l2_denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_l2_deny_out; });
     const packet_mask denied = classify_by_interface(
         packets & ~l2_denied, [&](uint32_t i) { return out(i).acl_out; },
         [&](packet_mask some, const bound_acl& by) {
             return classify_all_lists(b, some, by, worker);
         });
-    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny_out; });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny_out; });
     return l2_denied | denied;
 }
 
@@ -298,7 +298,7 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
                 return member.domain_of((b.tagged >> i & 1) != 0, b.tag[i]);
             });
         });
-    for_each(denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_l2_deny; });
+    for_each(denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_l2_deny; });
     packet_mask looked_into = 0;
     for_each(packets & ~denied, [&](uint32_t i) {
         if (v.bridges->members[b.in[i]].looked_into) looked_into |= packet_mask{1} << i;

@@ -19,8 +19,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 constexpr uint32_t source_offset = offsetof(packet::ethernet_header, source);
 
 const uint8_t* frame_of(const burst& b, uint32_t i) noexcept {
@@ -240,8 +238,8 @@ class bridge_stage {
         }
         const bridge_member& in = t_.members[b_.in[i]];
         if (!in.limits) return;
-        const storm_limit& most = in.storm[static_cast<size_t>(kind)];
-        if (most.cycles_per_packet == 0 || c_.bridging->take(b_.in[i], kind, most, c_.now)) return;
+        const token_rate& most = in.storm[static_cast<size_t>(kind)];
+        if (most.interval == 0 || c_.bridging->take(b_.in[i], kind, most, c_.now)) return;
         flooded_ &= ~(packet_mask{1} << i);
         constexpr drop_reason why[] = {drop_reason::bridge_storm_unknown,
                                        drop_reason::bridge_storm_multicast,

@@ -14,8 +14,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 /// Copy a frame into an empty mbuf; false: no room, or several segments.
 bool copy_into(rte_mbuf* copy, const rte_mbuf* m) noexcept {
     if (m->nb_segs != 1 || m->data_len > copy->buf_len - RTE_PKTMBUF_HEADROOM) return false;

@@ -16,8 +16,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 using packet::ethernet_bytes;
 
 /// 64 KB at an MTU of 576. A lower MTU with more fragments would only exhaust mbufs.
@@ -74,7 +72,7 @@ class fragmenter {
         // been parsed.
         packet::parsed p;
         if (!read_headers(m, p)) return drop_reason::headers_not_contiguous;
-        if (p.l3_drop != drop_reason::none) return p.l3_drop;
+        if (p.l3_drop != packet::drop_reason::none) return drop_reason_of(p.l3_drop);
         // The frame's length led it here; without padding the packet may fit.
         const uint32_t mtu = c_.snapshot->interfaces[b_.out[i].interface].mtu;
         if (p.padding_bytes != 0) trim(m, p.padding_bytes);

@@ -13,8 +13,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 /// Sorts frames by the kind of their interface.
 struct sorter {
     packet_mask patched = 0, bridged = 0, looked_into = 0, judged = 0, nowhere = 0;

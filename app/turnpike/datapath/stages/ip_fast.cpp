@@ -367,7 +367,7 @@ stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     const frames f(b);
     const fate all =
         in.more_macs ? forward_to_each(from, b, packets, f) : forward(from, b, packets, f);
-    for_each(all.denied, [&](uint32_t i) { b.drop[i] = packet::drop_reason::acl_deny; });
+    for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
     return leave(from.v, b, all.sent) |
            move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
            move(b, all.denied, stage::drop);

@@ -18,8 +18,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 uint8_t* l3_of(const burst& b, uint32_t i) noexcept {
     return rte_pktmbuf_mtod_offset(b.packet[i], uint8_t*, b.parsed[i].l2_bytes);
 }

@@ -23,7 +23,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
 using packet::l3_kind;
 
 /// A frame with VID 0 is priority-tagged and in no VLAN (IEEE 802.1Q-2018 section 9.6): pop the
@@ -42,11 +41,11 @@ void take_priority_tag_off(burst& b, uint32_t i) noexcept {
 /// Layer 2 checks: whether the frame is addressed to this interface.
 drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet::parsed& p,
                            const interface& in) noexcept {
-    if (p.l2_drop != drop_reason::none) return p.l2_drop;
+    if (p.l2_drop != packet::drop_reason::none) return drop_reason_of(p.l2_drop);
     if (!ethernet.destination.is_group() && !in.answers_to(ethernet.destination))
         return drop_reason::dst_mac_not_ours;
     if (p.vlan_tags != 0) return drop_reason::vlan_on_routed_port;
-    return p.l3_drop;
+    return drop_reason_of(p.l3_drop);
 }
 
 /// The decision on a valid packet.
@@ -93,7 +92,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
     if (p.is(packet::flag_ipv4_options) && !in.source_routed &&
         packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
         return {drop_reason::ipv4_source_routed};
-    if (const drop_reason why = packet::check_ipv4_addresses(source, destination);
+    if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
         why != drop_reason::none) [[unlikely]]
         return classify_ipv4_group(frame, p, in, v, why);
     // The source is a broadcast address, or one of our own (RFC 1812 section 5.3.7).
@@ -245,9 +244,10 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
         packet::parsed& p = b.parsed[i];
         if (!read_headers(b.packet[i], p)) [[unlikely]]
             return drop_packet(b, i, drop_reason::headers_not_contiguous, drops);
-        if (p.l3_drop != drop_reason::none && p.l3_drop != drop_reason::ether_type_unknown &&
-            p.l3 != l3_kind::arp) [[unlikely]]
-            return drop_packet(b, i, p.l3_drop, drops);
+        if (p.l3_drop != packet::drop_reason::none &&
+            p.l3_drop != packet::drop_reason::ether_type_unknown && p.l3 != l3_kind::arp)
+            [[unlikely]]
+            return drop_packet(b, i, drop_reason_of(p.l3_drop), drops);
         const interface& in = c.snapshot->interfaces[b.in[i]];
         if (in.acl_in != nullptr) in_list |= packet_mask{1} << i;
         if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;

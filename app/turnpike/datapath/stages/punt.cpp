@@ -21,12 +21,12 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .out = b.out[i],
                         .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
                         .why = why,
-                        .drop = told ? b.drop[i] : packet::drop_reason::none};
+                        .drop = told ? b.drop[i] : drop_reason::none};
         const bool neighbourly = why == punt_reason::arp || why == punt_reason::nd;
         if (rte_ring_sp_enqueue(neighbourly ? c.neighbours_to_control : c.to_control, m) == 0)
             return;
         // The ring is full: a dropped packet keeps its drop reason; its source gets no ICMP error.
-        drop_packet(b, i, told ? b.drop[i] : packet::drop_reason::punt_ring_full, drops);
+        drop_packet(b, i, told ? b.drop[i] : drop_reason::punt_ring_full, drops);
     });
     return move(b, drops, stage::drop);
 }

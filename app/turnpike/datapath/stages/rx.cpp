@@ -64,8 +64,7 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask runts = 0;
     if (all.runts) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
-            if (b.packet[i]->pkt_len < least_bytes)
-                drop_packet(b, i, packet::drop_reason::runt, runts);
+            if (b.packet[i]->pkt_len < least_bytes) drop_packet(b, i, drop_reason::runt, runts);
         });
     return move(b, packets & ~runts, stage::iface_input) | move(b, runts, stage::drop);
 }

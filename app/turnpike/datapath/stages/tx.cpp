@@ -8,8 +8,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 bool link_is_up(const context& c, uint16_t port) noexcept {
     const port_state* state = c.snapshot->port[port].state;
     return state != nullptr && state->link_up.load(std::memory_order_relaxed) &&

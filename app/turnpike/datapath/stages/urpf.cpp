@@ -27,7 +27,7 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
         },
         [&](uint32_t i, uint32_t hop) noexcept {
             if (!leads_back(v, hop, v.interfaces[b.in[i]]) && !is_on_link(i))
-                drop_packet(b, i, packet::drop_reason::urpf, drops);
+                drop_packet(b, i, drop_reason::urpf, drops);
         });
     packets &= ~drops;
     for_each(packets, [&](uint32_t i) {

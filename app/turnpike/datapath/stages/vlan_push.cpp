@@ -12,8 +12,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 constexpr uint16_t priority_mask = 0xf000;  ///< PCP and DEI
 
 /// TPID and TCI of the packet's egress tag; 0: untagged.

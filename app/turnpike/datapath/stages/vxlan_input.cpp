@@ -14,8 +14,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 class decapsulator {
   public:
     decapsulator(context& c, burst& b) noexcept

@@ -26,8 +26,6 @@
 namespace turnpike::datapath {
 namespace {
 
-using packet::drop_reason;
-
 using packet::ethernet_bytes;
 
 /// The fields of the inner frame that the outer headers depend on.
@@ -209,7 +207,7 @@ class encapsulator {
         packet::parsed& p = b_.parsed[i];
         const bool sends_icmp =
             why == drop_reason::tunnel_too_big && c_.walking == 0 && (*frame & 1) == 0 &&
-            read_headers(b_.packet[i], p) && p.l3_drop == drop_reason::none &&
+            read_headers(b_.packet[i], p) && p.l3_drop == packet::drop_reason::none &&
             (p.l3 == packet::l3_kind::ipv6 || (p.is_ipv4() && p.is(packet::flag_dont_fragment)));
         (sends_icmp ? told_ : drops_) |= packet_mask{1} << i;
         b_.punt[i] = punt_reason::too_big;

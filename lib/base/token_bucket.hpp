@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Token bucket, by virtual scheduling (the generic cell rate algorithm, ITU-T I.371): one number per bucket.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace turnpike {
+
+/// Rate and depth of a bucket, in ticks of the caller's clock.
+struct token_rate {
+    uint64_t interval = 0;  ///< ticks per token; 0: no limit
+    uint64_t depth = 0;     ///< ticks in which a full bucket's tokens, but one, would come
+};
+
+/// State of a bucket, full at first; buckets can share a token_rate.
+/// Threads  one
+class token_bucket {
+  public:
+    /// Whether one more is permitted at `now`.
+    bool take(const token_rate& rate, uint64_t now) noexcept {
+        const uint64_t from = std::max(full_at_, now);
+        if (from - now > rate.depth) return false;
+        full_at_ = from + rate.interval;
+        return true;
+    }
+
+  private:
+    uint64_t full_at_ = 0;  ///< time at which the bucket is full again
+};
+
+/// A bucket with its own rate per second, by a clock in milliseconds: bursts of up to a tenth of a second's tokens.
+/// Threads  one
+class rate_limit {
+  public:
+    /// per_second  0: nothing is permitted
+    explicit rate_limit(uint32_t per_second) noexcept
+        : is_open_(per_second != 0),
+          rate_{.interval = is_open_ ? ns_per_s / per_second : 0,
+                .depth = per_second > 10 ? ns_per_s / 10 - ns_per_s / per_second : 0} {}
+
+    /// Whether one more is permitted at `now_ms`.
+    bool take(uint64_t now_ms) noexcept {
+        return is_open_ && bucket_.take(rate_, now_ms * ns_per_ms);
+    }
+
+  private:
+    static constexpr uint64_t ns_per_s = 1'000'000'000, ns_per_ms = 1'000'000;
+    bool is_open_;
+    token_rate rate_;
+    token_bucket bucket_{};
+};
+
+}  // namespace turnpike

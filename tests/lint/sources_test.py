@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rules for the sources that no compiler checks: sources_test.py [TEST...]"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from lib import tap  # noqa: E402
+
+# A parser of 25,000 lines and one of 10,000: a header that includes one adds a second to each of its sources.
+LARGE = re.compile(r'^#include [<"](nlohmann/json\.hpp|CLI/)', re.MULTILINE)
+
+
+def tracked(*patterns):
+    """Files of the tree; without git (a release's archive) all files below the code folders."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *patterns], capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
+    return [path for folder in ("lib", "app", "drivers", "examples", "tests") for pattern in patterns
+            for path in (ROOT / folder).rglob(pattern)]
+
+
+def offenders(headers):
+    return [str(path.relative_to(ROOT)) for path in headers if "pch" not in path.parts and "tests" not in path.parts
+            and LARGE.search(path.read_text("utf-8"))]
+
+
+def test_no_header_includes_a_large_library():
+    headers = tracked("*.hpp", "*.h")
+    assert len(headers) > 200, headers
+    assert not offenders(headers), f"include <nlohmann/json_fwd.hpp>, or declare what is used: {offenders(headers)}"
+
+
+def test_the_rule_finds_an_offender():
+    assert LARGE.search('#pragma once\n#include <nlohmann/json.hpp>\n') and LARGE.search('#include "CLI/CLI.hpp"\n')
+    assert not LARGE.search("#include <nlohmann/json_fwd.hpp>\n")
+
+
+def test_every_code_folder_has_a_readme():
+    folders = {path.parent for path in tracked("*.cpp", "*.hpp", "*.h", "*.c", "*.py")}
+    assert len(folders) > 50, folders
+    missing = sorted(str(folder.relative_to(ROOT)) for folder in folders if not (folder / "README.md").exists())
+    assert not missing, missing
+
+
+if __name__ == "__main__":
+    tap.main(globals())
