@@ -4,18 +4,21 @@
 #include <algorithm>
 #include <new>
 
-#include "acl/kernel/classify.hpp"
+#include "isa/kernel_table.hpp"
 
 namespace turnpike::acl {
+
+TURNPIKE_KERNEL(classify_function, classify)
+namespace avx512 {
+classify_function classify_x16;  // 256-bit vectors with AVX-512 instructions
+}
 
 std::span<const isa::kernel<classify_function>> classify_kernels() noexcept {
     // Ordered by the results of `turnpike-bench-acl` (doc/bench-acl.md).
     static constexpr isa::kernel<classify_function> table[] = {
-        {"avx512x32", isa::feature_avx512, 512, avx512::classify_x32},
+        {"avx512x32", isa::feature_avx512, 512, avx512::classify},
         {"avx512x16", isa::feature_avx512, 256, avx512::classify_x16},
-        {"avx2", isa::feature_avx2, 256, avx2::classify},
-        {"sse42", isa::feature_sse42, 128, sse42::classify},
-        {"scalar", isa::feature_none, 64, scalar::classify},
+        TURNPIKE_KERNEL_ROWS_TO_AVX2(classify),
     };
     return table;
 }

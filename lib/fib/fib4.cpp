@@ -3,9 +3,12 @@
 
 #include <new>
 
-#include "fib/kernel/lookup4.hpp"
+#include "isa/kernel_table.hpp"
 
 namespace turnpike::fib {
+
+TURNPIKE_KERNEL(lookup4_function, lookup4)
+
 namespace {
 
 constexpr shape ipv4_shape{32, layout::root4_bits, 6};
@@ -17,10 +20,7 @@ address left_aligned(uint32_t a) { return {uint64_t{a} << 32, 0}; }
 std::span<const isa::kernel<lookup4_function>> lookup4_kernels() noexcept {
     // Ordered by the results of `turnpike-bench-fib` (doc/bench-fib.md).
     static constexpr isa::kernel<lookup4_function> table[] = {
-        {"avx512", isa::feature_avx512, 512, avx512::lookup4},
-        {"avx2", isa::feature_avx2, 256, avx2::lookup4},
-        {"sse42", isa::feature_sse42, 128, sse42::lookup4},
-        {"scalar", isa::feature_none, 64, scalar::lookup4},
+        TURNPIKE_KERNEL_ROWS(lookup4),
     };
     return table;
 }

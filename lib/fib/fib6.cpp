@@ -4,9 +4,12 @@
 #include <new>
 
 #include "base/byte_order.hpp"
-#include "fib/kernel/lookup6.hpp"
+#include "isa/kernel_table.hpp"
 
 namespace turnpike::fib {
+
+TURNPIKE_KERNEL(lookup6_function, lookup6)
+
 namespace {
 
 constexpr shape ipv6_shape{128, layout::root6_bits, 8};
@@ -20,10 +23,7 @@ address left_aligned(const ipv6_address& a) {
 std::span<const isa::kernel<lookup6_function>> lookup6_kernels() noexcept {
     // Ordered by the results of `turnpike-bench-fib` (doc/bench-fib.md).
     static constexpr isa::kernel<lookup6_function> table[] = {
-        {"avx512", isa::feature_avx512, 512, avx512::lookup6},
-        {"avx2", isa::feature_avx2, 256, avx2::lookup6},
-        {"sse42", isa::feature_sse42, 128, sse42::lookup6},
-        {"scalar", isa::feature_none, 64, scalar::lookup6},
+        TURNPIKE_KERNEL_ROWS(lookup6),
     };
     return table;
 }

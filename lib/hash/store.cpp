@@ -3,10 +3,13 @@
 
 #include <sys/random.h>
 
-#include "hash/kernel/lookup.hpp"
 #include "hash/writer.hpp"
+#include "isa/kernel_table.hpp"
 
 namespace turnpike::hash {
+
+TURNPIKE_KERNEL(lookup_function, lookup)
+
 namespace {
 
 constexpr uint32_t max_entries = 1u << 30;
@@ -56,10 +59,7 @@ result<std::unique_ptr<store>> make(const config& c, shape form) {
 std::span<const isa::kernel<lookup_function>> lookup_kernels() noexcept {
     // Ordered by the results of `turnpike-bench-hash` (doc/bench-hash.md).
     static constexpr isa::kernel<lookup_function> table[] = {
-        {"avx512", isa::feature_avx512, 512, avx512::lookup},
-        {"avx2", isa::feature_avx2, 256, avx2::lookup},
-        {"sse42", isa::feature_sse42, 128, sse42::lookup},
-        {"scalar", isa::feature_none, 64, scalar::lookup},
+        TURNPIKE_KERNEL_ROWS(lookup),
     };
     return table;
 }

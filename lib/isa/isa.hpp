@@ -22,6 +22,7 @@ namespace turnpike::isa {
 /// the CPU model implies (a virtual machine may mask any of them).
 enum feature : uint32_t {
     feature_none = 0,
+    feature_scalar = feature_none,
     feature_sse42 = 1u << 0,   ///< SSE4.2, POPCNT
     feature_avx2 = 1u << 1,    ///< AVX2, BMI1, BMI2, POPCNT
     feature_avx512 = 1u << 2,  ///< feature_avx2 and AVX-512 F, BW, DQ, VL, CD

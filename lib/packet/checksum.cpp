@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "packet/checksum.hpp"
 
-#include "packet/kernel/ipv4_sum.hpp"
+#include "isa/kernel_table.hpp"
 
 namespace turnpike::packet {
+
+TURNPIKE_KERNEL(ipv4_sum_function, ipv4_sum)
+
 uint32_t sum_bytes(std::span<const uint8_t> bytes, uint32_t sum) noexcept {
     native_sum words;
     words.add(bytes.data(), bytes.size());
@@ -14,10 +17,7 @@ std::span<const isa::kernel<ipv4_sum_function>> ipv4_sum_kernels() noexcept {
     // Widest first. On Zen 4 `turnpike-bench-isa` measures 3.2, 7.9, 7.0 and 8.8 cycles per header
     // (bursts of 32): avx2 is slower than sse42, and faster than rte_ipv4_cksum.
     static constexpr isa::kernel<ipv4_sum_function> table[] = {
-        {"avx512", isa::feature_avx512, 512, avx512::ipv4_sum},
-        {"avx2", isa::feature_avx2, 256, avx2::ipv4_sum},
-        {"sse42", isa::feature_sse42, 128, sse42::ipv4_sum},
-        {"scalar", isa::feature_none, 64, scalar::ipv4_sum},
+        TURNPIKE_KERNEL_ROWS(ipv4_sum),
     };
     return table;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shared by both kernels: loads, links of byte nodes, and bursts of one destination.
 
+#include "fib/layout.hpp"
+
 namespace {
 
 namespace fib = turnpike::fib;

@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operations of lookup.inl.hpp in plain C++, the reference for every words_<isa>.hpp.
+// Operations on 64-bit lanes, in plain C++: the definition for every other file of this folder.
 //
-//   lanes                    64-bit lanes in a vector all(x)                   every lane x
-//   store(to, a)             lanes to memory, any alignment add32, add, mask         per 32-bit
-//   half; per lane; bits of both multiply(a, b)           product of the low halves of each lane
-//   high(a), swap(a)         the high half of each lane, as a lane; its halves exchanged
-//   key_words<Words>(k, w)   lane j = word w of the key at k + 8 * Words * j equal_words<Lanes,
-//   Words>(line, key)   bit i, below Lanes: u64 i of the line is word i % Words of key
-//   equal_tags(line, tag)    bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
-//   equal_key<Words>(a, b)   are the Words u64 at a and b equal nonzero_bytes(from)      bit i: the
-//   i-th of 64 bytes is not 0 nonzero_counters<Shift>(metas, second, n)   bit i, below n: the
-//   filter of metas[i], which begins at bit Shift, counts keys of the class of second[i]
-//   (layout.hpp). Bits from n on mean nothing; arrays have room for whole vectors prefetch(at)
-//   the line of `at`, into all caches Lines are aligned to 64 bytes and may be written
-//   concurrently: each aligned u64 is read atomically.
+// clang-format off
+//   lanes                     64-bit lanes in a vector
+//   all(x)                    every lane x
+//   load(from), store(to, a)  lanes from and to memory, any alignment
+//   load_first<Words>(from)   where Words is less than lanes: the first lanes, the rest 0
+//   add32, add, mask          per 32-bit half; per lane; bits of both
+//   multiply(a, b)            product of the low halves of each lane
+//   high(a), swap(a)          the high half of each lane, as a lane; its halves exchanged
+//   pick(a, b, c, d)          per lane: b == c ? a | d : a
+//   differ(a, b, c)           per lane: a | (b ^ c)
+//   nonzero(a)                bit i: lane i is not 0
+//   key_words<Words>(k, w)    lane j = word w of the key at k + 8 * Words * j
+//   equal_words<Lanes, Words>(line, key)
+//                             bit i, below Lanes: u64 i of the line is word i % Words of key
+//   equal_tags(line, tag)     bit i: u16 i of the line is `tag`; bits of 28 and above mean nothing
+//   equal_key<Words>(a, b)    are the Words u64 at a and b equal
+//   nonzero_bytes(from)       bit i: the i-th of 64 bytes is not 0
+//   nonzero_counters<Shift>(metas, second, n)
+//                             bit i, below n: the filter of metas[i], which begins at bit Shift, counts keys of
+//                             the class of second[i] (hash/layout.hpp). Bits from n on mean nothing; arrays have
+//                             room for whole vectors
+//   prefetch(at)              the line of `at`, into all caches
+// clang-format on
+// Lines are aligned to 64 bytes and may be written concurrently: each aligned u64 is read atomically.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +65,16 @@ struct words_scalar {
     uint64_t v;
 
     static words_scalar all(uint64_t x) noexcept { return {x}; }
+    static words_scalar load(const uint64_t* from) noexcept { return {*from}; }
     static void store(uint64_t* to, words_scalar a) noexcept { *to = a.v; }
+    static words_scalar pick(words_scalar a, words_scalar b, words_scalar c,
+                             words_scalar d) noexcept {
+        return {a.v | (d.v & (uint64_t{0} - uint64_t{b.v == c.v}))};
+    }
+    static words_scalar differ(words_scalar a, words_scalar b, words_scalar c) noexcept {
+        return {a.v | (b.v ^ c.v)};
+    }
+    static uint32_t nonzero(words_scalar a) noexcept { return a.v != 0; }
     static words_scalar add32(words_scalar a, words_scalar b) noexcept {
         return {((a.v + (b.v & ~0xffffffffULL)) & ~0xffffffffULL) |
                 static_cast<uint32_t>(a.v + b.v)};

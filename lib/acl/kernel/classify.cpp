@@ -6,6 +6,11 @@
 // cannot improve its match.
 
 #include "acl/kernel/scan.inl.hpp"
+#include "acl/layout.hpp"
+#include "isa/simd/simd.hpp"
+#ifdef __AVX512VL__
+#include "isa/simd/avx512vl.hpp"
+#endif
 
 namespace {
 
@@ -159,3 +164,19 @@ inline void classify_burst(const acl::view& t, const uint8_t* const* data, uint3
 }
 
 }  // namespace
+
+namespace turnpike::acl::TURNPIKE_ISA {
+
+void classify(const view& t, const uint8_t* const* data, uint32_t* results, uint32_t n,
+              uint32_t categories) noexcept {
+    classify_burst<simd>(t, data, results, n, categories);
+}
+
+#ifdef __AVX512VL__
+void classify_x16(const view& t, const uint8_t* const* data, uint32_t* results, uint32_t n,
+                  uint32_t categories) noexcept {
+    classify_burst<::avx512vl>(t, data, results, n, categories);
+}
+#endif
+
+}  // namespace turnpike::acl::TURNPIKE_ISA

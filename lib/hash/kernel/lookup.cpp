@@ -9,8 +9,8 @@
 // thousand changes: both increment view::changes. If anything changed during the lookup, the keys
 // are looked up again, one by one.
 
-#include "hash/kernel/words_scalar.hpp"
 #include "hash/layout.hpp"
+#include "isa/simd64/simd64.hpp"
 
 namespace {
 
@@ -355,3 +355,11 @@ inline uint64_t lookup_burst(const hash::view& t, const uint8_t* keys, void* val
 }
 
 }  // namespace
+
+namespace turnpike::hash::TURNPIKE_ISA {
+
+uint64_t lookup(const view& t, const void* keys, void* values, uint32_t n) noexcept {
+    return lookup_burst<simd64>(t, static_cast<const uint8_t*>(keys), values, n);
+}
+
+}  // namespace turnpike::hash::TURNPIKE_ISA

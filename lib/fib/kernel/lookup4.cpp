@@ -6,6 +6,7 @@
 // popcount and the search for equal addresses differ by instruction set.
 
 #include "fib/kernel/common.inl.hpp"
+#include "isa/simd/simd.hpp"
 
 namespace {
 
@@ -118,3 +119,11 @@ inline void lookup4_burst(const fib::view& t, const uint32_t* dst, uint64_t* hop
 }
 
 }  // namespace
+
+namespace turnpike::fib::TURNPIKE_ISA {
+
+void lookup4(const view& t, const uint32_t* dst, uint64_t* hop, uint32_t n) noexcept {
+    lookup4_burst<simd>(t, dst, hop, n);
+}
+
+}  // namespace turnpike::fib::TURNPIKE_ISA

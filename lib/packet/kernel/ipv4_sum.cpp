@@ -4,6 +4,10 @@
 // 1071 section 2, B), so words are summed in memory order and the folded sum is swapped once at the
 // end.
 
+#include <cstdint>
+
+#include "isa/simd/simd.hpp"
+
 namespace {
 
 template <class V>
@@ -52,3 +56,12 @@ inline void sum_burst(const uint8_t* const* header, const uint8_t* bytes, uint16
 }
 
 }  // namespace
+
+namespace turnpike::packet::TURNPIKE_ISA {
+
+void ipv4_sum(const uint8_t* const* header, const uint8_t* bytes, uint16_t* sum,
+              uint32_t n) noexcept {
+    sum_burst<simd>(header, bytes, sum, n);
+}
+
+}  // namespace turnpike::packet::TURNPIKE_ISA

@@ -7,6 +7,9 @@
 //          |    |          |          | type  | len  | fragment | checksum |        |
 //            to   rest_to    from       type    length identity   hops       source   destination
 
+#include "packet/plain_ipv4.hpp"
+#include "isa/simd/simd.hpp"
+
 namespace {
 
 /// Columns of header words, one frame per lane.
@@ -110,3 +113,12 @@ inline uint32_t find(const uint8_t* const* frame, const uint32_t* frame_bytes, u
 }
 
 }  // namespace
+
+namespace turnpike::packet::TURNPIKE_ISA {
+
+uint32_t find_plain_ipv4(const uint8_t* const* frame, const uint32_t* frame_bytes, uint32_t n,
+                         const mac_address& us, plain_ipv4& out) noexcept {
+    return find<simd>(frame, frame_bytes, n, us, out);
+}
+
+}  // namespace turnpike::packet::TURNPIKE_ISA

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operations of lookup.inl.hpp for 512 bits. Their meaning: words_scalar.hpp.
+// Operations on 64-bit lanes, 512 bits. Defined in scalar.hpp.
 #pragma once
 
 #include <immintrin.h>
 
-#include "hash/kernel/words_scalar.hpp"
+#include "isa/simd64/scalar.hpp"
 
 namespace {
 
@@ -15,7 +15,21 @@ struct words_avx512 {
     static words_avx512 all(uint64_t x) noexcept {
         return {_mm512_set1_epi64(static_cast<int64_t>(x))};
     }
+    static words_avx512 load(const uint64_t* from) noexcept { return {_mm512_loadu_si512(from)}; }
+    template <unsigned Words>
+    static words_avx512 load_first(const uint64_t* from) noexcept {
+        constexpr __mmask8 its = (1 << Words) - 1;
+        return {_mm512_maskz_loadu_epi64(its, from)};
+    }
     static void store(uint64_t* to, words_avx512 a) noexcept { _mm512_storeu_si512(to, a.v); }
+    static words_avx512 pick(words_avx512 a, words_avx512 b, words_avx512 c,
+                             words_avx512 d) noexcept {
+        return {_mm512_mask_mov_epi64(a.v, _mm512_cmpeq_epi64_mask(b.v, c.v), d.v)};
+    }
+    static words_avx512 differ(words_avx512 a, words_avx512 b, words_avx512 c) noexcept {
+        return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0xf6)};  // a | (b ^ c)
+    }
+    static uint32_t nonzero(words_avx512 a) noexcept { return _mm512_test_epi64_mask(a.v, a.v); }
     static words_avx512 add32(words_avx512 a, words_avx512 b) noexcept {
         return {_mm512_add_epi32(a.v, b.v)};
     }

@@ -4,6 +4,7 @@
 // addresses that reached a leaf leave the work list, which is compacted without branches.
 
 #include "fib/kernel/common.inl.hpp"
+#include "isa/simd/simd.hpp"
 
 namespace {
 
@@ -161,3 +162,11 @@ inline void lookup6_burst(const fib::view& t, const uint8_t* dst, uint64_t* hop,
 }
 
 }  // namespace
+
+namespace turnpike::fib::TURNPIKE_ISA {
+
+void lookup6(const view& t, const uint8_t* dst, uint64_t* hop, uint32_t n) noexcept {
+    lookup6_burst<simd>(t, dst, hop, n);
+}
+
+}  // namespace turnpike::fib::TURNPIKE_ISA

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compares blocks of packets with every cached endpoint. A block's marks and results stay in
-// registers. V has:
-//
-//   lanes           64-bit lanes in a vector vectors         vectors per block all(x) every lane x
-//   load, store     any alignment pick(a, b, c, d)  per lane: b == c ? a | d : a nonzero(a) bit i:
-//   lane i is not 0 differ(a, b, c)  per lane: a | (b ^ c) load_key(from)  if a key is shorter than
-//   a vector: its words, zero-padded
+// registers.
 
+#include "isa/simd64/simd64.hpp"
 #include "tunnel/last_endpoints.hpp"
 
 namespace {
 
+/// Vectors per block: as many as stay in registers.
+template <class V>
+constexpr uint32_t block_vectors = V::lanes == 8 ? 2 : 4;
+
 template <class V>
 inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const uint64_t* mark,
                            uint64_t* value, uint32_t n) noexcept {
-    constexpr uint32_t block = V::vectors * V::lanes;
+    constexpr uint32_t block = block_vectors<V> * V::lanes;
     static_assert(turnpike::tunnel::endpoint_lanes % block == 0);
     const uint64_t* const marks = &last.mark[0];
     const uint64_t* const values = &last.value[0];
     uint64_t found = 0;
     for (uint32_t i = 0; i < n; i += block) {
-        V wanted[V::vectors], seen[V::vectors];
-        for (uint32_t k = 0; k < V::vectors; ++k) {
+        V wanted[block_vectors<V>], seen[block_vectors<V>];
+        for (uint32_t k = 0; k < block_vectors<V>; ++k) {
             wanted[k] = V::load(mark + i + k * V::lanes);
             seen[k] = V::all(0);
         }
         for (uint32_t e = 0; e < last.used; ++e) {
             const V its_mark = V::all(marks[e]), its_value = V::all(values[e]);
-            for (uint32_t k = 0; k < V::vectors; ++k)
+            for (uint32_t k = 0; k < block_vectors<V>; ++k)
                 seen[k] = V::pick(seen[k], wanted[k], its_mark, its_value);
         }
-        for (uint32_t k = 0; k < V::vectors; ++k) {
+        for (uint32_t k = 0; k < block_vectors<V>; ++k) {
             V::store(value + i + k * V::lanes, seen[k]);
             found |= uint64_t{V::nonzero(seen[k])} << (i + k * V::lanes);
         }
@@ -42,12 +42,12 @@ inline uint32_t find_burst(const turnpike::tunnel::last_endpoints& last, const u
 template <class V>
 inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
     constexpr uint32_t words = turnpike::tunnel::long_key_words, step = 8;
-    constexpr bool single_segment_bytes = V::lanes > words;
-    constexpr uint32_t whole = single_segment_bytes ? 1 : words / V::lanes,
-                       rest = single_segment_bytes ? 0 : words % V::lanes;
+    constexpr bool in_one_vector = V::lanes > words;
+    constexpr uint32_t whole = in_one_vector ? 1 : words / V::lanes,
+                       rest = in_one_vector ? 0 : words % V::lanes;
     const auto load = [](const uint64_t* from) {
-        if constexpr (single_segment_bytes)
-            return V::load_key(from);
+        if constexpr (in_one_vector)
+            return V::template load_first<words>(from);
         else
             return V::load(from);
     };
@@ -69,3 +69,17 @@ inline bool all_same(const uint64_t* key, uint32_t n) noexcept {
 }
 
 }  // namespace
+
+namespace turnpike::tunnel::TURNPIKE_ISA {
+
+static uint32_t find(const last_endpoints& last, const uint64_t* mark, uint64_t* value,
+                     uint32_t n) noexcept {
+    return find_burst<simd64>(last, mark, value, n);
+}
+
+static bool same(const uint64_t* key, uint32_t n) noexcept { return all_same<simd64>(key, n); }
+
+extern const finder endpoint_finder;
+const finder endpoint_finder{find, same};
+
+}  // namespace turnpike::tunnel::TURNPIKE_ISA
