@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "eal/simd_bitwidth.hpp"
 
-#include <immintrin.h>
-
 extern "C" {  // DPDK 22.11's rte_vect.h lacks extern "C": include it only here
 #include <rte_vect.h>
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The writer's access to one bucket, concurrent with readers: every store covers exactly what a
-// reader loads at once, in the order that kernel/lookup.inl.hpp relies on.
+// reader loads at once, in the order that kernel/lookup.cpp relies on.
 #pragma once
 
 #include <bit>

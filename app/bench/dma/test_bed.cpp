@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test_bed.hpp"
 
-#include <emmintrin.h>
 #include <fmt/format.h>
 #include <rte_lcore.h>
 
@@ -35,8 +34,8 @@ void touch_lines(std::span<std::byte> bytes) noexcept {
 }
 
 void flush_lines(std::span<std::byte> bytes) noexcept {
-    for (size_t at = 0; at < bytes.size(); at += host_line_bytes) _mm_clflush(&bytes[at]);
-    _mm_mfence();
+    for (size_t at = 0; at < bytes.size(); at += host_line_bytes) __builtin_ia32_clflush(&bytes[at]);
+    __builtin_ia32_mfence();
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 // the FDB entry for all workers. Use of an entry (for ageing) is a bit in a per-worker map.
 #pragma once
 
-#include <immintrin.h>
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -26,6 +24,7 @@
 #include "counters/counter.hpp"
 #include "datapath/interface.hpp"
 #include "hash/table.hpp"
+#include "isa/crc32c.hpp"
 #include "packet/headers.hpp"
 
 struct rte_ring;
@@ -53,12 +52,8 @@ inline fdb_key fdb_key_of(const uint8_t* mac, uint16_t domain) noexcept {
 /// behind a tunnel's headers the next bytes are in another cache line.
 inline void fdb_keys_of(const uint8_t* frame, uint16_t domain, fdb_key& to,
                         fdb_key& from) noexcept {
-    const __m128 first = _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(frame)));
-    const __m128i addresses =
-        _mm_castps_si128(_mm_loadh_pi(first, reinterpret_cast<const __m64*>(frame + 6)));
-    const __m128i keys = _mm_insert_epi16(_mm_insert_epi16(addresses, domain, 3), domain, 7);
-    to = static_cast<fdb_key>(_mm_cvtsi128_si64(keys));
-    from = static_cast<fdb_key>(_mm_extract_epi64(keys, 1));
+    to = fdb_key_of(frame, domain);
+    from = fdb_key_of(frame + sizeof(mac_address), domain);
 }
 inline fdb_key fdb_key_of(const mac_address& mac, uint16_t domain) noexcept {
     uint8_t bytes[8] = {};
@@ -261,7 +256,7 @@ class bridge_worker_state {
         source(fdb_key key, uint16_t ifindex, uint32_t changes) noexcept
             : key_(key), seen_(uint64_t{changes} << 16 | ifindex) {}
         [[nodiscard]] size_t slot() const noexcept {
-            return _mm_crc32_u64(0, key_) & (found_slots - 1);
+            return isa::crc32c(0, key_) & (found_slots - 1);
         }
         /// 0: they are the same.
         [[nodiscard]] uint64_t differs(const source& other) const noexcept {

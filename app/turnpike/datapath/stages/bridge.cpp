@@ -13,7 +13,7 @@
 #include "datapath/graph.hpp"
 #include "datapath/neigh_suppress.hpp"
 #include "datapath/stages/acl_judge.hpp"
-#include "isa/simd/sse42.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -39,8 +39,8 @@ packet_mask going_back(const burst& b) noexcept {
     packet_mask back = 0;
     for (size_t i = 0, n = b.count; i < n; i += 4)
         back |=
-            sse42::sign_bits(sse42::equal<uint32_t>(
-                sse42::shift_right<16>(sse42::load_any(&b.out[i])), sse42::widen_halves(&b.in[i])))
+            v128::sign_bits(v128::equal<uint32_t>(
+                v128::shift_right<16>(v128::load_any(&b.out[i])), v128::widen_halves(&b.in[i])))
             << i;
     return back;
 }

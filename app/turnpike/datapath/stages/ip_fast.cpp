@@ -90,13 +90,13 @@ class ways {
         : hops_(hops), hop_(hop.data()) {
         static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
                       offsetof(next_hop, mtu) == 4);
-        sse42 common_iface = sse42::set1(~0U), in_any = sse42::set1(0), least = common_iface;
+        v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
-            const sse42 says = sse42::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
+            const v128 says = v128::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
             common_iface = common_iface & says;
             in_any = in_any | says;
-            least = sse42::least_halves(least, says);
+            least = v128::least_halves(least, says);
         }
         constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(nexthop_kind::adjacency);
         known_ = (common_iface.lane<0>() & kind_bits) == adjacency &&
@@ -136,12 +136,12 @@ class ways {
 
 /// Compares two at a time: all pairs with the first pair.
 bool all_alike(const hop_indices& hop, uint32_t n) noexcept {
-    const sse42 first = sse42::load_any(&hop[0]);
-    sse42 differ = sse42::set1(0);
+    const v128 first = v128::load_any(&hop[0]);
+    v128 differ = v128::set1(0);
     uint32_t i = 2;
-    for (; i + 2 <= n; i += 2) differ = differ | (sse42::load_any(&hop[i]) ^ first);
+    for (; i + 2 <= n; i += 2) differ = differ | (v128::load_any(&hop[i]) ^ first);
     const uint64_t last = hop[n - 1];
-    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !sse42::any(differ);
+    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !v128::any(differ);
 }
 
 /// Longest packet and presence of padding in a burst.
@@ -150,15 +150,15 @@ struct lengths {
     bool padded;    ///< some frame is longer than its IP packet
 
     lengths(const burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
-        sse42 longest = sse42::set1(0), longer = longest;
+        v128 longest = v128::set1(0), longer = longest;
         for (size_t i = 0; i < n; i += 4) {
-            const sse42 l3 = sse42::load(l3_bytes + i);
-            longest = sse42::most(longest, l3);
-            longer = longer | sse42::greater(sse42::load(&b.single_segment_bytes[i]),
-                                             l3 + sse42::set1(l2_bytes));
+            const v128 l3 = v128::load(l3_bytes + i);
+            longest = v128::most(longest, l3);
+            longer = longer | v128::greater(v128::load(&b.single_segment_bytes[i]),
+                                             l3 + v128::set1(l2_bytes));
         }
         most = longest.highest();
-        padded = sse42::any(longer);
+        padded = v128::any(longer);
     }
 };
 

@@ -10,7 +10,7 @@
 
 #include "datapath/burst.hpp"
 #include "datapath/own_addresses.hpp"
-#include "isa/simd/sse42.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 #include "packet/ipv6.hpp"
 #include "packet/plain_ipv4.hpp"
@@ -45,11 +45,11 @@ struct frames {
     /// Replace frames by no_frame that are shorter than `bytes` or in several segments.
     void leave_out_shorter(const burst& b, uint32_t bytes) noexcept {
         const size_t n = b.count;
-        sse42 found = sse42::set1(0);
+        v128 found = v128::set1(0);
         for (size_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
             found =
-                found | sse42::greater(sse42::set1(bytes), sse42::load(&b.single_segment_bytes[i]));
-        if (sse42::any(found)) [[unlikely]]
+                found | v128::greater(v128::set1(bytes), v128::load(&b.single_segment_bytes[i]));
+        if (v128::any(found)) [[unlikely]]
             for (size_t i = 0; i < n; ++i)
                 if (b.single_segment_bytes[i] < bytes) first[i] = no_frame;
     }
@@ -71,9 +71,9 @@ inline packet_mask from_others(const own_addresses& own, packet_mask packets,
 /// Global or unique local unicast, 2000::/3 and fc00::/7: nearly all traffic, and none of it
 /// martian.
 /// word  [lane] first four bytes of an address, in memory order, like all words here
-sse42 is_global(sse42 word) noexcept {
-    return sse42::equal<uint32_t>(word & sse42::set1(0xe0), sse42::set1(0x20)) |
-           sse42::equal<uint32_t>(word & sse42::set1(0xfe), sse42::set1(0xfc));
+v128 is_global(v128 word) noexcept {
+    return v128::equal<uint32_t>(word & v128::set1(0xe0), v128::set1(0x20)) |
+           v128::equal<uint32_t>(word & v128::set1(0xfe), v128::set1(0xfc));
 }
 
 /// No extension header, and not ICMPv6, which the slow path examines.
@@ -92,8 +92,8 @@ class plain_ipv6 {
         uint32_t rest;
         std::memcpy(&first, us.bytes, sizeof first);
         std::memcpy(&rest, us.bytes + 2, sizeof rest);
-        to_ = sse42::set1(first);
-        rest_to_ = sse42::set1(rest);
+        to_ = v128::set1(first);
+        rest_to_ = v128::set1(rest);
     }
 
     /// l3_bytes  [burst_max, 16-byte aligned] out; 0 for packets in neither mask
@@ -123,40 +123,40 @@ class plain_ipv6 {
     /// doubt  out: frames whose upper layer may not be plain, or whose addresses may be equal
     packet_mask find(uint8_t* const* frame, const uint32_t* single_segment_bytes,
                      uint32_t* l3_bytes, packet_mask& doubt) const noexcept {
-        const auto rows = [&](unsigned offset, sse42(&column)[4]) {
-            sse42::columns_of([&](unsigned k) { return frame[k] + offset; }, column);
+        const auto rows = [&](unsigned offset, v128(&column)[4]) {
+            v128::columns_of([&](unsigned k) { return frame[k] + offset; }, column);
         };
-        const auto same = [](sse42 a, uint32_t b) {
-            return sse42::equal<uint32_t>(a, sse42::set1(b));
+        const auto same = [](v128 a, uint32_t b) {
+            return v128::equal<uint32_t>(a, v128::set1(b));
         };
-        sse42 link[4], head[4], ends[4];
+        v128 link[4], head[4], ends[4];
         rows(2, link);
         rows(18, head);
         rows(34, ends);
-        const sse42 byte = sse42::set1(0xff);
-        const sse42 payload =
-            sse42::shift_left_by(head[0] & byte, 8) | (sse42::shift_right<8>(head[0]) & byte);
-        const sse42 l3 = payload + sse42::set1(sizeof(packet::ipv6_header));
-        const sse42 upper = sse42::shift_right<16>(head[0]) & byte;
-        const sse42 good =
-            sse42::equal<uint32_t>(sse42::load_u32_each(frame, 0) & sse42::set1(0xffff), to_) &
-            sse42::equal<uint32_t>(link[0], rest_to_) & same(link[1] & sse42::set1(1), 0) &
-            same(sse42::shift_right<16>(link[2]), 0xdd86) &
-            same(link[3] & sse42::set1(0xf0), 0x60) &
-            sse42::greater(sse42::shift_right<24>(head[0]), sse42::set1(1)) & is_global(head[1]) &
+        const v128 byte = v128::set1(0xff);
+        const v128 payload =
+            v128::shift_left_by(head[0] & byte, 8) | (v128::shift_right<8>(head[0]) & byte);
+        const v128 l3 = payload + v128::set1(sizeof(packet::ipv6_header));
+        const v128 upper = v128::shift_right<16>(head[0]) & byte;
+        const v128 good =
+            v128::equal<uint32_t>(v128::load_u32_each(frame, 0) & v128::set1(0xffff), to_) &
+            v128::equal<uint32_t>(link[0], rest_to_) & same(link[1] & v128::set1(1), 0) &
+            same(v128::shift_right<16>(link[2]), 0xdd86) &
+            same(link[3] & v128::set1(0xf0), 0x60) &
+            v128::greater(v128::shift_right<24>(head[0]), v128::set1(1)) & is_global(head[1]) &
             is_global(ends[1]);
-        const sse42 too_long =
-            sse42::greater(l3 + sse42::set1(l2_bytes), sse42::load(single_segment_bytes));
-        const sse42 usual = same(upper, packet::protocol_tcp) | same(upper, packet::protocol_udp);
-        const sse42 alike =
-            sse42::equal<uint32_t>(head[1], ends[1]) & sse42::equal<uint32_t>(head[3], ends[3]);
-        doubt = sse42::sign_bits(alike) | (sse42::sign_bits(usual) ^ 0xf);
-        const sse42 plain = sse42::and_not(too_long, good);
-        sse42::store(l3_bytes, l3 & plain);
-        return sse42::sign_bits(plain);
+        const v128 too_long =
+            v128::greater(l3 + v128::set1(l2_bytes), v128::load(single_segment_bytes));
+        const v128 usual = same(upper, packet::protocol_tcp) | same(upper, packet::protocol_udp);
+        const v128 alike =
+            v128::equal<uint32_t>(head[1], ends[1]) & v128::equal<uint32_t>(head[3], ends[3]);
+        doubt = v128::sign_bits(alike) | (v128::sign_bits(usual) ^ 0xf);
+        const v128 plain = v128::and_not(too_long, good);
+        v128::store(l3_bytes, l3 & plain);
+        return v128::sign_bits(plain);
     }
 
-    sse42 to_, rest_to_;
+    v128 to_, rest_to_;
 };
 
 }  // namespace

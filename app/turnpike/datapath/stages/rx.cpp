@@ -7,7 +7,7 @@
 #include <array>
 
 #include "datapath/graph.hpp"
-#include "isa/simd/sse42.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
 namespace turnpike::datapath {
@@ -25,22 +25,22 @@ struct sizes {
 sizes take_sizes(burst& b) noexcept {
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
-    const sse42 least = sse42::set1(least_bytes), low = sse42::set1(0xffff);
-    sse42 sum = sse42::set1(0), runts = sum;
+    const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
+    v128 sum = v128::set1(0), runts = sum;
     const size_t n = b.count;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        sse42 says[4];
+        v128 says[4];
         rte_mbuf* const* const four = &b.packet[i];
-        sse42::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
-        const sse42 whole = says[1], first = says[2] & low;
+        v128::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
+        const v128 whole = says[1], first = says[2] & low;
         sum = sum + whole;
-        runts = runts | sse42::greater(least, whole);
-        sse42::store(&b.single_segment_bytes[i], whole & sse42::equal<uint32_t>(whole, first));
+        runts = runts | v128::greater(least, whole);
+        v128::store(&b.single_segment_bytes[i], whole & v128::equal<uint32_t>(whole, first));
     }
     std::array<uint32_t, 4> part;
-    sse42::store(part.data(), sum);
-    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .runts = sse42::any(runts)};
+    v128::store(part.data(), sum);
+    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .runts = v128::any(runts)};
     for (; i < n; ++i) {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;

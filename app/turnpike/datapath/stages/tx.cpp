@@ -3,7 +3,7 @@
 //   Reads   packet, out; port.state.link_up
 //   Writes  the send queues
 #include "datapath/graph.hpp"
-#include "isa/simd/sse42.hpp"
+#include "isa/simd/v128.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -20,13 +20,13 @@ bool link_is_up(const context& c, uint16_t port) noexcept {
 bool go_one_way(const burst& b) noexcept {
     static_assert(sizeof(egress) == sizeof(uint32_t));
     const auto first = std::bit_cast<uint32_t>(b.out[0]);
-    sse42 differ = sse42::set1(0);
+    v128 differ = v128::set1(0);
     const size_t n = b.count;
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) differ = differ | (sse42::load_any(&b.out[i]) ^ sse42::set1(first));
+    for (; i + 4 <= n; i += 4) differ = differ | (v128::load_any(&b.out[i]) ^ v128::set1(first));
     uint32_t rest = 0;
     for (; i < n; ++i) rest |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
-    return rest == 0 && !sse42::any(differ);
+    return rest == 0 && !v128::any(differ);
 }
 
 }  // namespace

@@ -38,31 +38,31 @@ template <uint32_t Header>
 void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uint32_t port,
                 outer_headers& out) noexcept {
     constexpr bool v4 = Header == sizeof(packet::ipv4_header);
-    const auto bits = [](sse42 a, uint32_t mask, uint32_t wanted) {
-        return sse42::equal<uint32_t>(a & sse42::set1(mask), sse42::set1(wanted));
+    const auto bits = [](v128 a, uint32_t mask, uint32_t wanted) {
+        return v128::equal<uint32_t>(a & v128::set1(mask), v128::set1(wanted));
     };
     for (uint32_t i = 0; i < n; i += 4) {
-        sse42 ip[4], udp[4];
-        sse42::columns_be_each(first + i, in_front, ip);
-        sse42::columns_be_each(first + i, in_front + Header, udp);
+        v128 ip[4], udp[4];
+        v128::columns_be_each(first + i, in_front, ip);
+        v128::columns_be_each(first + i, in_front + Header, udp);
         constexpr uint32_t protocol = packet::protocol_udp;
-        const sse42 is_udp = v4 ? bits(ip[1], 0x3fff, 0) & bits(ip[2], 0xff'0000, protocol << 16)
+        const v128 is_udp = v4 ? bits(ip[1], 0x3fff, 0) & bits(ip[2], 0xff'0000, protocol << 16)
                                 : bits(ip[1], 0xff00, protocol << 8);
-        const sse42 unmarked = bits(ip[0], uint32_t{packet::ecn_mask} << (v4 ? 16 : 20), 0);
-        const sse42 udp_bytes = sse42::shift_right<16>(udp[1]);
-        const sse42 vxlan =
+        const v128 unmarked = bits(ip[0], uint32_t{packet::ecn_mask} << (v4 ? 16 : 20), 0);
+        const v128 udp_bytes = v128::shift_right<16>(udp[1]);
+        const v128 vxlan =
             is_udp & bits(udp[0], 0xffff, port) &
             bits(udp[2], packet::vxlan_has_vni, packet::vxlan_has_vni) &
-            sse42::greater(udp_bytes, sse42::set1(tunnel_bytes + packet::ethernet_bytes - 1));
-        const sse42 cut =
-            sse42::greater(udp_bytes + sse42::set1(Header), sse42::load(l3_bytes + i));
-        const sse42 bare = bits(udp[1], 0xffff, 0) & unmarked &
+            v128::greater(udp_bytes, v128::set1(tunnel_bytes + packet::ethernet_bytes - 1));
+        const v128 cut =
+            v128::greater(udp_bytes + v128::set1(Header), v128::load(l3_bytes + i));
+        const v128 bare = bits(udp[1], 0xffff, 0) & unmarked &
                            bits(udp[2], ~0U, packet::vxlan_has_vni) & bits(udp[3], 0xff, 0);
-        sse42::store(&out.vni[i], sse42::shift_right<8>(udp[3]));
-        sse42::store(&out.udp_bytes[i], udp_bytes);
-        out.vxlan |= sse42::sign_bits(sse42::and_not(cut, vxlan)) << i;
-        out.bare |= sse42::sign_bits(bare) << i;
-        out.marked |= (sse42::sign_bits(unmarked) ^ 0xf) << i;
+        v128::store(&out.vni[i], v128::shift_right<8>(udp[3]));
+        v128::store(&out.udp_bytes[i], udp_bytes);
+        out.vxlan |= v128::sign_bits(v128::and_not(cut, vxlan)) << i;
+        out.bare |= v128::sign_bits(bare) << i;
+        out.marked |= (v128::sign_bits(unmarked) ^ 0xf) << i;
     }
 }
 
@@ -116,10 +116,10 @@ class unwrapper {
             std::array<tunnel::endpoint4, burst_max> key;
             packet_mask same = 0;
             for (uint32_t i = 0; i < b_.count; i += 4) {
-                const sse42 network = sse42::load(&says.vni[i]) | sse42::set1(uint32_t{end} << 24);
-                sse42::store_pairs(&key[i], sse42::load(plain.source + i), network);
-                same |= sse42::sign_bits(sse42::equal<uint32_t>(sse42::load(plain.destination + i),
-                                                                sse42::set1(to)))
+                const v128 network = v128::load(&says.vni[i]) | v128::set1(uint32_t{end} << 24);
+                v128::store_pairs(&key[i], v128::load(plain.source + i), network);
+                same |= v128::sign_bits(v128::equal<uint32_t>(v128::load(plain.destination + i),
+                                                                v128::set1(to)))
                         << i;
             }
             same &= packets;
@@ -176,11 +176,11 @@ class unwrapper {
     /// Start of each frame; no_frame where it is too short to hold an inner frame.
     [[nodiscard]] uint8_t* const* with_room(uint32_t header) noexcept {
         const uint32_t least = in_front + header + tunnel_bytes + packet::ethernet_bytes;
-        sse42 shorter = sse42::set1(0);
+        v128 shorter = v128::set1(0);
         for (uint32_t i = 0; i < b_.count; i += 4)
-            shorter = shorter | sse42::greater(sse42::set1(least),
-                                               sse42::load(b_.single_segment_bytes.data() + i));
-        if (!sse42::any(shorter)) [[likely]]
+            shorter = shorter | v128::greater(v128::set1(least),
+                                               v128::load(b_.single_segment_bytes.data() + i));
+        if (!v128::any(shorter)) [[likely]]
             return f_.first.data();
         uint32_t i = 0;
         for (; i < b_.count; ++i)

@@ -9,7 +9,6 @@
 //           wire, because stage ip_forward decrements them
 // Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
 // ECN (RFC 6040) and checksums differ.
-#include <nmmintrin.h>
 #include <rte_mbuf.h>
 
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "datapath/read_headers.hpp"
 #include "datapath/segments_sum.hpp"
 #include "datapath/stages/look_up.hpp"
+#include "isa/crc32c.hpp"
 #include "packet/checksum.hpp"
 #include "packet/ecn.hpp"
 #include "packet/flow_hash.hpp"
@@ -68,8 +68,7 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     uint32_t rest;
     std::memcpy(&first, frame, sizeof first);
     std::memcpy(&rest, frame + sizeof first, sizeof rest);
-    const uint64_t mixed = _mm_crc32_u64(_mm_crc32_u64(0, first), rest);
-    is.source_port = port_of(static_cast<uint32_t>(mixed));
+    is.source_port = port_of(isa::crc32c(isa::crc32c(0, first), rest));
     return is;
 }
 

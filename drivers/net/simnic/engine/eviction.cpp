@@ -2,7 +2,6 @@
 #include "engine/eviction.hpp"
 
 #include <cpuid.h>
-#include <immintrin.h>
 
 #include <algorithm>
 
@@ -28,14 +27,14 @@ bool has_clflushopt() noexcept {
 [[gnu::target("clflushopt")]] void evict_by_clflushopt(const void* at, uint32_t bytes) noexcept {
     const lines all(at, bytes);
     for (uintptr_t line = all.first; line < all.end; line += line_bytes)
-        _mm_clflushopt(reinterpret_cast<void*>(line));
+        __builtin_ia32_clflushopt(reinterpret_cast<void*>(line));
 }
 
 /// CLFLUSH evicts lines serially.
 void evict_by_clflush(const void* at, uint32_t bytes) noexcept {
     const lines all(at, bytes);
     for (uintptr_t line = all.first; line < all.end; line += line_bytes)
-        _mm_clflush(reinterpret_cast<const void*>(line));
+        __builtin_ia32_clflush(reinterpret_cast<const void*>(line));
 }
 
 constexpr eviction ways[] = {

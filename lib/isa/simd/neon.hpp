@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SIMD operations, 128 bits, for AArch64: those of sse42.hpp that the datapath uses (v128.hpp).
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+struct neon {
+    static constexpr unsigned lanes = 4;
+    uint32x4_t v;
+
+    static neon set1(uint32_t x) noexcept { return {vdupq_n_u32(x)}; }
+    static neon load(const uint32_t* from) noexcept { return {vld1q_u32(from)}; }
+    static neon load_any(const void* from) noexcept {
+        return {vreinterpretq_u32_u8(vld1q_u8(static_cast<const uint8_t*>(from)))};
+    }
+    /// Row number n of 16 bytes at `at`, aligned; each half is one memory access.
+    static neon load_row(const uint8_t* at, uint32_t n) noexcept {
+        const auto* half = reinterpret_cast<const uint64_t*>(at + uint64_t{n} * 16);
+        const uint64x2_t both =
+            vcombine_u64(vcreate_u64(__atomic_load_n(half, __ATOMIC_ACQUIRE)),
+                         vcreate_u64(__atomic_load_n(half + 1, __ATOMIC_ACQUIRE)));
+        return {vreinterpretq_u32_u64(both)};
+    }
+    static void store(uint32_t* to, neon a) noexcept { vst1q_u32(to, a.v); }
+    friend neon operator+(neon a, neon b) noexcept { return {vaddq_u32(a.v, b.v)}; }
+    friend neon operator&(neon a, neon b) noexcept { return {vandq_u32(a.v, b.v)}; }
+    friend neon operator|(neon a, neon b) noexcept { return {vorrq_u32(a.v, b.v)}; }
+    friend neon operator^(neon a, neon b) noexcept { return {veorq_u32(a.v, b.v)}; }
+    template <class T>
+    static neon equal(neon a, neon b) noexcept {
+        if constexpr (sizeof(T) == 1)
+            return {vreinterpretq_u32_u8(
+                vceqq_u8(vreinterpretq_u8_u32(a.v), vreinterpretq_u8_u32(b.v)))};
+        if constexpr (sizeof(T) == 2)
+            return {vreinterpretq_u32_u16(vceqq_u16(halves(a), halves(b)))};
+        return {vceqq_u32(a.v, b.v)};
+    }
+    static bool any(neon a) noexcept { return vmaxvq_u32(a.v) != 0; }
+    template <int Bits>
+    static neon shift_right(neon a) noexcept {
+        return {vshrq_n_u32(a.v, Bits)};
+    }
+    static neon shift_right_by(neon a, uint32_t n) noexcept {
+        return {vshlq_u32(a.v, vdupq_n_s32(-static_cast<int32_t>(n)))};
+    }
+    static neon shift_left_by(neon a, uint32_t n) noexcept {
+        return {vshlq_u32(a.v, vdupq_n_s32(static_cast<int32_t>(n)))};
+    }
+    static neon and_not(neon a, neon b) noexcept { return {vbicq_u32(b.v, a.v)}; }
+    static neon greater(neon a, neon b) noexcept {
+        return {vcgtq_s32(vreinterpretq_s32_u32(a.v), vreinterpretq_s32_u32(b.v))};
+    }
+    static neon load_u32_each(const uint8_t* const* from, unsigned offset) noexcept {
+        uint32_t x[lanes];
+        for (unsigned i = 0; i < lanes; ++i) std::memcpy(&x[i], from[i] + offset, 4);
+        return load(x);
+    }
+    static void columns_be_each(const uint8_t* const* from, unsigned offset,
+                                neon (&column)[4]) noexcept {
+        transpose(
+            [&](unsigned i) {
+                return neon{vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(from[i] + offset)))};
+            },
+            column);
+    }
+    template <class At>
+    static void columns_of(const At& at, neon (&column)[4]) noexcept {
+        transpose([&](unsigned i) { return load_any(at(i)); }, column);
+    }
+    template <int N>
+    [[nodiscard]] uint32_t lane() const noexcept {
+        return vgetq_lane_u32(v, N);
+    }
+    static neon widen_halves(const uint16_t* from) noexcept { return {vmovl_u16(vld1_u16(from))}; }
+    static neon least_halves(neon a, neon b) noexcept {
+        return {vreinterpretq_u32_u16(vminq_u16(halves(a), halves(b)))};
+    }
+    static neon most(neon a, neon b) noexcept {
+        return {vreinterpretq_u32_s32(
+            vmaxq_s32(vreinterpretq_s32_u32(a.v), vreinterpretq_s32_u32(b.v)))};
+    }
+    [[nodiscard]] uint32_t highest() const noexcept {
+        return static_cast<uint32_t>(vmaxvq_s32(vreinterpretq_s32_u32(v)));
+    }
+    static void store_pairs(void* to, neon low, neon high) noexcept {
+        auto* const bytes = static_cast<uint8_t*>(to);
+        vst1q_u8(bytes, vreinterpretq_u8_u32(vzip1q_u32(low.v, high.v)));
+        vst1q_u8(bytes + 16, vreinterpretq_u8_u32(vzip2q_u32(low.v, high.v)));
+    }
+    static uint32_t sign_bits(neon a) noexcept {
+        static constexpr int32_t positions[lanes] = {0, 1, 2, 3};
+        return vaddvq_u32(vshlq_u32(vshrq_n_u32(a.v, 31), vld1q_s32(positions)));
+    }
+
+    // Helpers; not part of the interface.
+    static uint16x8_t halves(neon a) noexcept { return vreinterpretq_u16_u32(a.v); }
+    template <class Row>
+    static void transpose(const Row& row, neon (&column)[4]) noexcept {
+        const uint32x4_t r0 = row(0).v, r1 = row(1).v, r2 = row(2).v, r3 = row(3).v;
+        const uint64x2_t low01 = vreinterpretq_u64_u32(vzip1q_u32(r0, r1)),
+                         low23 = vreinterpretq_u64_u32(vzip1q_u32(r2, r3)),
+                         high01 = vreinterpretq_u64_u32(vzip2q_u32(r0, r1)),
+                         high23 = vreinterpretq_u64_u32(vzip2q_u32(r2, r3));
+        column[0].v = vreinterpretq_u32_u64(vzip1q_u64(low01, low23));
+        column[1].v = vreinterpretq_u32_u64(vzip2q_u64(low01, low23));
+        column[2].v = vreinterpretq_u32_u64(vzip1q_u64(high01, high23));
+        column[3].v = vreinterpretq_u32_u64(vzip2q_u64(high01, high23));
+    }
+};
+
+}  // namespace
