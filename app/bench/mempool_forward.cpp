@@ -24,7 +24,7 @@ double forward(const fs::path& program, const char* ops, uint32_t object_bytes) 
         "ports:\n"
         "  - {{name: left, mtu: 512, device: \"net_simnic0,wire=gen\"}}\n"
         "  - {{name: right, mtu: 512, device: \"net_simnic1,wire=gen\"}}\n"
-        "patches: [[left, right]]\n",
+        "xconnects: [[left, right]]\n",
         object_bytes - around, ops);
     const auto done = run_child({program.string(), "--config", config.path(), "--duration", "0.4",
                                  "--report", report.path()},

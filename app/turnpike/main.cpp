@@ -223,6 +223,8 @@ int run(int argc, char** argv) {
     observe::set_log(chosen.log_format, chosen.log_level);
     auto wanted = sources::load(chosen.config);
     if (!wanted) return complain(wanted.error(), exit_refused);
+    for (const std::string& line : wanted->old_keys)
+        observe::log(observe::log_level::warning, line);
     if (chosen.check) {
         std::printf("%s: valid\n", chosen.config.c_str());
         return 0;

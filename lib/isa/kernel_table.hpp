@@ -23,7 +23,7 @@
 #define TURNPIKE_KERNEL_ROW(token, width, function) \
     { #token, ::turnpike::isa::feature_##token, width, &token::function }
 
-/// The rows of all instruction sets below AVX-512, and of all, widest first.
+/// The rows without AVX-512, and all rows: the table lists the widest first.
 #define TURNPIKE_KERNEL_ROWS_TO_AVX2(function)                                           \
     TURNPIKE_KERNEL_ROW(avx2, 256, function), TURNPIKE_KERNEL_ROW(sse42, 128, function), \
         TURNPIKE_KERNEL_ROW(scalar, 64, function)

@@ -80,7 +80,7 @@ enum class drop_reason : uint8_t {
         count_  ///< number of values
 };
 
-/// Counters for drop reasons: those of this list, and the application's, which continue the numbers.
+/// Room for the reasons of this list and of the application's list, which continues the numbers.
 inline constexpr size_t max_drop_reasons = 192;
 
 /// Name in the report, and meaning.

@@ -221,7 +221,7 @@ const std::map<std::string, workload> workloads = {
     {"decap_sums_device", {tunnelled(true, sums, by_device), summed_frame, false, true}},
     {"encap_sums", {tunnelled(false, sums), long_frame}},
     {"encap_sums_device", {tunnelled(false, sums, by_device), long_frame, false, true}},
-    {"patch", {ports() + "patches: [[west, east]]\n", v4_frame}},
+    {"patch", {ports() + "xconnects: [[west, east]]\n", v4_frame}},
     {"ipv4", {routing(), v4_frame}},
     {"ipv4_one_hop", {routing("", hops::one), v4_frame}},
     {"ipv6", {routing(), v6_frame}},
@@ -230,7 +230,7 @@ const std::map<std::string, workload> workloads = {
     {"urpf", {routing(", urpf: strict"), v4_frame}},
     {"ecmp", {routing("", hops::shared), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},
-    {"patch_counters", {ports() + "patches: [[west, east]]\n", v4_frame, true}},
+    {"patch_counters", {ports() + "xconnects: [[west, east]]\n", v4_frame, true}},
     {"ipv4_counters", {routing(), v4_frame, true}},
 };
 

@@ -41,7 +41,7 @@ acl:
   - {name: out, rules: [{action: deny, dscp: 9}, {action: permit}]}
 ports:
   - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"], acl: {in: in},
-     redirects: true, macs: ["00:00:5e:00:01:07"]}
+     send_redirects: true, extra_macs: ["00:00:5e:00:01:07"]}
   - {name: east, device: net_ring1, mtu: 1400, addresses: [10.0.2.254/24, "2001:db8:2::fe/64"],
      acl: {in: in, out: out}, urpf: loose}
 routes:
@@ -52,7 +52,7 @@ routes:
   - {to: 192.0.2.0/24, type: blackhole}
   - {to: "2001:db8:c::/48", type: unreachable}
 icmp: {rate: 1000000}
-neighbours: {limit: 64, held: 4}
+neighbours: {max_entries: 64, queue_len: 4}
 )";
 
 class lab : public test::path_lab {

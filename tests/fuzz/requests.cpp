@@ -29,7 +29,7 @@ ports:
   - {name: west, device: net_ring0, addresses: [10.0.1.254/24, "2001:db8:1::fe/64"]}
   - {name: east, device: net_ring1, addresses: [10.0.2.254/24]}
 routes: [{to: 10.9.0.0/16, via: 10.0.2.2}, {to: 192.0.2.0/24, type: blackhole}]
-neighbours: {limit: 64, static: [{address: 10.0.2.2, mac: "02:00:00:00:00:0d"}]}
+neighbours: {max_entries: 64, static: [{address: 10.0.2.2, mac: "02:00:00:00:00:0d"}]}
 )";
 
 class asked {

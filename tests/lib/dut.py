@@ -115,7 +115,7 @@ def patch_config(west, east, workers=None, eal="-l 0-1 --no-pci --in-memory", **
     ports = []
     for name, device in (("west", west), ("east", east)):
         ports.append({"name": name, **(device if isinstance(device, dict) else {"device": device})})
-    config = {"eal": {"args": eal}, "ports": ports, "patches": [["west", "east"]], **more}
+    config = {"eal": {"args": eal}, "ports": ports, "xconnects": [["west", "east"]], **more}
     if workers is not None:
         config["workers"] = workers
     return config

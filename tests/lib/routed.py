@@ -14,7 +14,7 @@ WEST, EAST = ("10.0.1.2", "2001:db8:1::2"), ("10.0.2.2", "2001:db8:2::2")
 OURS = {"west": ["10.0.1.1/24", "2001:db8:1::1/64"], "east": ["10.0.2.1/24", "2001:db8:2::1/64"]}
 OUR_ADDRESSES = [a.split("/")[0] for addresses in OURS.values() for a in addresses]
 # Short neighbour timeouts, so that a test can wait for expiry.
-HASTY = {"reachable_ms": 300, "retransmit_ms": 100, "attempts": 3, "failed_ms": 200}
+HASTY = {"reachable_ms": 300, "retransmit_ms": 100, "attempts": 3, "negative_ms": 200}
 
 
 def give(host, network, number=2, interface="eth0"):

@@ -31,7 +31,7 @@ def offenders(headers):
 def test_no_header_includes_a_large_library():
     headers = tracked("*.hpp", "*.h")
     assert len(headers) > 200, headers
-    assert not offenders(headers), f"include <nlohmann/json_fwd.hpp>, or declare what is used: {offenders(headers)}"
+    assert not offenders(headers), f"these headers should include <nlohmann/json_fwd.hpp> or declare the types: {offenders(headers)}"
 
 
 def test_the_rule_finds_an_offender():

@@ -236,7 +236,7 @@ def test_tags_come_through_a_port_that_looked_at_them():
 
         def patched(config):
             del config["bridges"]
-            config["patches"] = [["p0", "p1"]]
+            config["xconnects"] = [["p0", "p1"]]
 
         assert comes_through()
         assert "strips VLAN tags since the port was opened" in rewrite(running, patched)
@@ -244,7 +244,7 @@ def test_tags_come_through_a_port_that_looked_at_them():
         running.stop()
         running = start(lab, dut, ports, patches=[["p0", "p1"]])
         assert comes_through()
-        rewrite(running, lambda c: (c.pop("patches"),
+        rewrite(running, lambda c: (c.pop("xconnects"),
                                     c.update({"bridges": [{"name": "lan", "members": members(2, mode="trunk")}]})))
         assert comes_through()
         rewrite(running, patched)

@@ -24,7 +24,7 @@ from lib.routed import EAST, OURS, WEST, answers, cabled, ping, rewrite  # noqa:
 def begin(lab, namespace=None, wait=True, device="net_af_packet{},iface={}", **more):
     west, dut, east = cabled(lab)
     box = lab.host("box")
-    devices = {name: ({"device": device.format(n, interface), "descriptors": 512, "kernel": True}, OURS[name])
+    devices = {name: ({"device": device.format(n, interface), "descriptors": 512, "host_interface": True}, OURS[name])
                for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
     running = Turnpike(lab, dut, router_config(
         devices, control_plane={"netlink": True, "namespace": namespace or box.ns, **more}), wait=wait)
@@ -130,7 +130,7 @@ def test_addresses_and_mtu():
         assert "mtu 1400" in there and "10.0.8.1/24" in there and "2001:db8:1::1" not in there, there
         # An address is deleted in the kernel.
         def without(config):
-            config["ports"][1]["kernel"] = False
+            config["ports"][1]["host_interface"] = False
         assert "refused" not in rewrite(running, without)
         assert "east" not in box.run("ip -br link").stdout
         ping(west, WEST[0].replace(".2", ".1"))
@@ -247,7 +247,7 @@ def test_an_undo_that_fails_is_tried_less_and_less_often():
             config = yaml.safe_load(operator.result("configuration")["text"])
             del config["control_plane"]
             for port in config["ports"]:
-                port["kernel"] = False
+                port["host_interface"] = False
             operator.result("apply", text=yaml.safe_dump(config), name="without.yaml", confirm=1)
         finally:
             subprocess.run(["ip", "netns", "del", namespace], check=True)
@@ -389,7 +389,7 @@ def test_tables_of_vrfs():
     with Lab() as lab:
         west, dut, east = cabled(lab)
         box = lab.host("box")
-        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "descriptors": 512, "kernel": True,
+        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "descriptors": 512, "host_interface": True,
                            "vrf": "red"}, OURS[name]) for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
         running = Turnpike(lab, dut, router_config(devices, vrfs=[{"name": "red", "table": 10}],
                                                    control_plane={"netlink": True, "namespace": box.ns}))
@@ -526,7 +526,7 @@ def test_what_cannot_be_is_refused():
         west, dut, east = cabled(lab)
         box = lab.host("box")
         lab.cable(west, "x0", box, "west")
-        devices = {"west": ({"device": "net_af_packet0,iface=w0", "kernel": True}, OURS["west"])}
+        devices = {"west": ({"device": "net_af_packet0,iface=w0", "host_interface": True}, OURS["west"])}
         running = Turnpike(lab, dut, router_config(devices, control_plane={"netlink": True, "namespace": box.ns}),
                            wait=False)
         assert running.finish() == 1

@@ -52,7 +52,7 @@ def test_a_nic_lets_frames_to_a_second_address_in():
     virtual = "00:00:5e:00:01:07"
     west = {"device": f"net_simnic0,wire=gen,rate=10k,dst_mac={virtual},l3flows=9,src=10.0.1.2,dst=10.0.2.2"}
     for macs, seen in (([virtual], True), (["00:00:5e:00:01:08"], False)):
-        config = router_config({"west": (west | {"macs": macs}, ["10.0.1.1/24"]),
+        config = router_config({"west": (west | {"extra_macs": macs}, ["10.0.1.1/24"]),
                                 "east": ("net_null0,no-rx=1", ["10.0.2.1/24"])})
         with Lab() as lab:
             t = Turnpike(lab, lab.host("dut"), config, options=["--duration", "0.3"], wait=False)
@@ -91,7 +91,7 @@ def test_memif():
         t = Turnpike(lab, lab.host("dut"), {
             "eal": {"args": "-l 0 --no-pci --in-memory"}, "mempool": {"buffers": 8192},
             "ports": [{"name": name, "device": device} for name, device in devices.items()],
-            "patches": [["source", "server-end"], ["client-end", "sink"]]})
+            "xconnects": [["source", "server-end"], ["client-end", "sink"]]})
         for name in ends:
             t.wait_for(f"'{name}': link up")
         time.sleep(1)
@@ -120,7 +120,7 @@ def test_virtio_sends_tags():
             f"net_pcap0,rx_pcap={folder}/none.pcap,tx_pcap={folder}/out.pcap"), **common))
         config = patch_config(f"net_pcap0,rx_pcap={folder}/in.pcap,tx_pcap={folder}/back.pcap,infinite_rx=1",
                               f"net_virtio_user0,path={folder}/socket", **common)
-        del config["patches"]
+        del config["xconnects"]
         config["bridges"] = [{"name": "lan", "members": [{"port": "west", "mode": "access", "vlan": 7},
                                                          {"port": "east", "mode": "trunk"}]}]
         here = Turnpike(lab, dut, config)

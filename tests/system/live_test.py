@@ -43,7 +43,7 @@ class Patched:
             "eal": {"args": EAL + prefix}, "workers": workers, "mempool": {"buffers": 65535},
             # Frames stay in the ring of a sleeping worker: simnic sends when it is polled.
             "idle": {"sleep_us": 0},
-            "ports": ports, "patches": [list(pair) for pair in zip(names[::2], names[1::2])]})
+            "ports": ports, "xconnects": [list(pair) for pair in zip(names[::2], names[1::2])]})
         self.telemetry = Telemetry(prefix)
 
     def counts(self, names):
@@ -159,11 +159,11 @@ def test_a_port_is_removed_and_added():
         def take_away(config):
             kept[:] = config["ports"][2:]
             del config["ports"][2:]
-            del config["patches"][1:]
+            del config["xconnects"][1:]
 
         def bring_back(config):
             config["ports"] += kept
-            config["patches"].append(["c", "d"])
+            config["xconnects"].append(["c", "d"])
 
         began = time.monotonic()
         in_use = []

@@ -151,7 +151,7 @@ def test_an_address_that_nobody_has():
     """64 packets wait for it; the rest are dropped with a reason, and finally the waiting ones, too."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
-        running = start(lab, dut, neighbours={**HASTY, "retransmit_ms": 250, "failed_ms": 5000}, icmp={"rate": 10000})
+        running = start(lab, dut, neighbours={**HASTY, "retransmit_ms": 250, "negative_ms": 5000}, icmp={"rate": 10000})
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST):
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")
@@ -170,7 +170,7 @@ def test_a_scan_of_addresses_that_nobody_has():
     """The number of neighbours is limited, and resolved ones lose nothing."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
-        running = start(lab, dut, neighbours={"limit": 300, "retransmit_ms": 200})
+        running = start(lab, dut, neighbours={"max_entries": 300, "retransmit_ms": 200})
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST) as e:
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")

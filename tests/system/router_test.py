@@ -168,7 +168,7 @@ def test_port_flap():
         give(west, 1)
         running = Turnpike(lab, dut, router_config({"west": ("net_af_packet0,iface=w0", OURS["west"]),
                                                     "east": ("net_tap0,iface=tap0", OURS["east"])},
-                                                   neighbours={"retransmit_ms": 100, "failed_ms": 200}))
+                                                   neighbours={"retransmit_ms": 100, "negative_ms": 200}))
         # The kernel's end of the tap is the east host.
         dut.run("sysctl -qw net.ipv6.conf.tap0.disable_ipv6=0")
         dut.run("ip link set tap0 up")

@@ -125,7 +125,7 @@ class Topology:
         assert "Reconfigur" in said, said
 
     def start(self):
-        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "kernel": True}, OURS[name])
+        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "host_interface": True}, OURS[name])
                    for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
         return Turnpike(self.lab, self.dut,
                         router_config(devices, control_plane={"netlink": True, "namespace": self.box.ns}))

@@ -52,7 +52,7 @@ def test_ospf():
             host.run("ip -6 route del default")
             for address in BEHIND[name]:
                 host.run(f"ip addr add {address}/{32 if '.' in address else 128} dev lo")
-        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "kernel": True}, OURS[name])
+        devices = {name: ({"device": f"net_af_packet{n},iface={interface}", "host_interface": True}, OURS[name])
                    for n, (name, interface) in enumerate((("west", "w0"), ("east", "e0")))}
         running = Turnpike(lab, dut, router_config(
             devices, control_plane={"netlink": True, "namespace": box.ns}))
@@ -100,7 +100,7 @@ def test_unnumbered_with_a_link_that_flaps():
         for name, host in (("west", west), ("east", east)):
             lab.cable(host, "eth0", dut, f"{name[0]}0")
             host.run("sysctl -qw net.ipv4.ip_forward=1")
-        devices = {name: ({"device": f"net_af_packet{n},iface={name[0]}0", "kernel": True}, ["10.255.0.1/32"])
+        devices = {name: ({"device": f"net_af_packet{n},iface={name[0]}0", "host_interface": True}, ["10.255.0.1/32"])
                    for n, name in enumerate(("west", "east"))}
         running = Turnpike(lab, dut, router_config(devices, control_plane={"netlink": True, "namespace": box.ns},
                                                     idle={"sleep_us": 500}))

@@ -260,7 +260,7 @@ def random_edit(chosen):
         {"add": {"rule": {"list": "l", "at": 1, "rule": rule}}},
         {"del": {"rule": {"list": "l", "at": chosen.randrange(1, 4)}}},
         {"set": {"tx": {"drain_us": chosen.randrange(100)}}},
-        {"set": {"neighbours": {"held": chosen.randrange(64)}}}))
+        {"set": {"neighbours": {"queue_len": chosen.randrange(64)}}}))
 
 
 def test_after_random_changes_it_is_as_if_started_from_what_it_saves():

@@ -180,7 +180,7 @@ def test_beside_the_kernel_s_own():
         f = GroupFabric(lab, 4, control_plane={"netlink": True, "namespace": box.ns}, ports=[
             {"name": "p0", "device": "net_af_packet0,iface=p0", **device},
             {"name": "up", "device": "net_af_packet1,iface=u0", **device, "mtu": 1600, "addresses": ["10.0.9.1/24"],
-             "kernel": True}])
+             "host_interface": True}])
         wait_until(lambda: "10.0.9.1" in box.run("ip -4 addr show").stdout, "the kernel has the interface")
         theirs = "239.9.9.9"
         with box.inside():

@@ -27,7 +27,7 @@ def patch(vm, kind, pool=None, **port):
     west, east = vm.nics[kind]
     ports = [{"name": name, "device": nic.address, "descriptors": 512, **port}
              for name, nic in (("west", west), ("east", east))]
-    return west, east, Turnpike(vm, {"ports": ports, "patches": [["west", "east"]], "mempool": pool or {}},
+    return west, east, Turnpike(vm, {"ports": ports, "xconnects": [["west", "east"]], "mempool": pool or {}},
                                 wait_for_links=2 if kind == "e1000e" else 0)
 
 
@@ -95,7 +95,7 @@ def test_a_device_goes_and_comes_back():
         west, east, running = patch(vm, kind)
         whole = running.config
         for _ in range(2):
-            running.reload({**whole, "ports": [whole["ports"][0] | {"addresses": ["10.0.0.1/24"]}], "patches": []})
+            running.reload({**whole, "ports": [whole["ports"][0] | {"addresses": ["10.0.0.1/24"]}], "xconnects": []})
             running.reload(whole)
             running.wait_for_links(["west", "east"])
             west.cable.receive(1 << 16, 0), east.cable.receive(1 << 16, 0)  # messages that the router sent meanwhile

@@ -34,7 +34,8 @@ void touch_lines(std::span<std::byte> bytes) noexcept {
 }
 
 void flush_lines(std::span<std::byte> bytes) noexcept {
-    for (size_t at = 0; at < bytes.size(); at += host_line_bytes) __builtin_ia32_clflush(&bytes[at]);
+    for (size_t at = 0; at < bytes.size(); at += host_line_bytes)
+        __builtin_ia32_clflush(&bytes[at]);
     __builtin_ia32_mfence();
 }
 

@@ -24,7 +24,7 @@ def neighbours():
 
 
 def patch(_case, devices, _inputs):
-    return {"ports": ports_of(devices, routed=False), "patches": [["p0", "p1"]]}
+    return {"ports": ports_of(devices, routed=False), "xconnects": [["p0", "p1"]]}
 
 
 def bridge(_case, devices, _inputs):

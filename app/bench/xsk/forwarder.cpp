@@ -58,7 +58,7 @@ std::vector<std::string> turnpike(const forwarder_settings& s, const std::string
     std::ofstream(config) << fmt::format(
         "eal: {{args: \"{0}\"}}\nmempool: {{buffers: {4}}}\nworkers: [1]\nports:\n"
         "  - {{name: west, descriptors: {3}, device: \"{1}\"}}\n"
-        "  - {{name: east, descriptors: {3}, device: \"{2}\"}}\npatches: [[west, east]]\n",
+        "  - {{name: east, descriptors: {3}, device: \"{2}\"}}\nxconnects: [[west, east]]\n",
         eal_words(s), device(s, 0, west), device(s, 1, east), s.descriptors, buffers_of(s));
     return {turnpike_program().string(), "--config", config};
 }

@@ -69,6 +69,10 @@ state::configuration wanted_by(const request_fields& f, const sources::socket_pe
     return taken(std::move(out));
 }
 
+void log_old_keys(const state::configuration& of) {
+    for (const std::string& line : of.old_keys) observe::log(observe::log_level::warning, line);
+}
+
 /// A mutable copy of the running configuration; its parts are shared.
 std::shared_ptr<state::configuration> copy_of(const state::configuration& d) {
     return std::make_shared<state::configuration>(d);
@@ -108,6 +112,7 @@ json change_requests::diff(const request_fields& f, const peer& from) const {
 json change_requests::apply(const request_fields& f, const peer& from) {
     f.expect("text name file confirm");
     auto wanted = std::make_shared<const state::configuration>(wanted_by(f, from));
+    log_old_keys(*wanted);
     const std::string what = "apply " + wanted->file;
     return changes_json(
         taken(history_.apply(std::move(wanted), who_is(from), what, undo_time(f), {.all = true})));
@@ -121,6 +126,7 @@ json change_requests::change(const request_fields& f, const peer& from) {
     result<void> made;
     taken(sources::with_file_access_of(from, [&] { made = sources::edit(*wanted, list); }));
     taken(made);
+    log_old_keys(*wanted);
     constexpr size_t longest = 200;  // limit of the log line
     const std::string what =
         "change " + (list.size() <= longest ? list : list.substr(0, longest) + "...");
@@ -165,6 +171,7 @@ result<state::changes> change_requests::reload(const std::string& by) {
         log_change(refused, by, "reload", running()->file, file_);
         return refused;
     }
+    log_old_keys(*wanted);
     auto changed = history_.apply(std::make_shared<const state::configuration>(std::move(*wanted)),
                                   by, "reload " + file_, std::nullopt, {.all = true});
     if (changed) history_.saved();

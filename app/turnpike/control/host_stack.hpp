@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's network stack in a namespace, as the router's host stack: each interface with `kernel: true` has a TAP of
+// The kernel's network stack in a namespace, as the router's host stack: each interface with `host_interface: true` has a TAP of
 // its name, MAC address and MTU there. Packets to the router that turnpike does not handle are written to the TAP;
 // packets from the kernel are sent by the port. Routes and addresses that daemons set in the kernel are followed by
 // netlink_monitor.hpp. doc/control-plane.md.

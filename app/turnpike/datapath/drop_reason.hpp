@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drop reasons of the datapath: lib/packet's, with the same numbers, and then its own. Every packet that is freed
+// Drop reasons of the datapath. The list continues that of lib/packet, whose numbers it keeps. Every packet that is freed
 // instead of sent is counted under exactly one of them. The report prints the names under `drops`; graph.hpp lists
 // the stage or handler that owns each reason.
 #pragma once

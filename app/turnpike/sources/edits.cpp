@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sources/old_keys.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -374,8 +375,11 @@ result<void> edit(configuration& into, std::string_view list) {
     constexpr size_t most = 65536;
     // Sum of all edits: 40 million block the control thread for 0.4 s.
     constexpr size_t max_rules = 50'000'000;
-    const auto root = yaml::parse_yaml(list, source_name, "do");
+    auto root = yaml::parse_yaml(list, source_name, "do");
     if (!root) return tl::unexpected<error>(root.error());
+    auto old_keys = rename_old_keys(*root);
+    if (!old_keys) return tl::unexpected<error>(old_keys.error());
+    into.old_keys = std::move(*old_keys);
     try {
         const auto edits = reader(*root).list("changes");
         if (edits.size() > most)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sources/old_keys.hpp"
 #include "sources/yaml_acl.hpp"
 #include "sources/yaml_bridges.hpp"
 #include "sources/yaml_ports.hpp"
@@ -111,27 +112,11 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
 }
 
 configuration read_all(const reader& from, const std::string& name) {
-    from.expect_map({"eal",
-                     "workers",
-                     "mempool",
-                     "tx",
-                     "idle",
-                     "pcie_profiles",
-                     "acl",
-                     "ports",
-                     "interfaces",
-                     "tunnels",
-                     "patches",
-                     "bridges",
-                     "vrfs",
-                     "routes",
-                     "icmp",
-                     "ecmp",
-                     "special_purpose",
-                     "resolve_via_default",
-                     "neighbours",
-                     "control",
-                     "control_plane"});
+    from.expect_map(
+        {"eal",        "workers", "mempool",      "tx",      "idle",        "pcie_profiles",
+         "acl",        "ports",   "interfaces",   "tunnels", "xconnects",   "bridges",
+         "vrfs",       "routes",  "icmp",         "ecmp",    "drop_bogons", "resolve_via_default",
+         "neighbours", "control", "control_plane"});
     configuration out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
@@ -152,14 +137,14 @@ configuration read_all(const reader& from, const std::string& name) {
             read_vlan_interface(one, out);
     if (from.has("tunnels"))
         for (const reader& one : from.at("tunnels").list("tunnels")) read_tunnel(one, out);
-    if (from.has("patches"))
-        for (const reader& pair : from.at("patches").list("pairs of ports")) read_patch(pair, out);
+    if (from.has("xconnects"))
+        for (const reader& pair : from.at("xconnects").list("pairs of ports"))
+            read_patch(pair, out);
     if (from.has("bridges"))
         for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
     if (from.has("routes")) read_routes(from.at("routes"), out);
     if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"), out.messages);
-    if (from.has("special_purpose"))
-        out.drops_special = from.at("special_purpose").word({"route", "drop"}) == 1;
+    if (from.has("drop_bogons")) out.drops_special = from.at("drop_bogons").truth();
     if (from.has("resolve_via_default"))
         out.default_resolves = from.at("resolve_via_default").truth();
     if (from.has("ecmp")) out.sharing = read_ecmp(from.at("ecmp"), out.sharing);
@@ -176,10 +161,13 @@ configuration read_all(const reader& from, const std::string& name) {
 }  // namespace
 
 result<configuration> load_text(std::string_view text, const std::string& name) {
-    const auto root = yaml::parse_yaml(text, name);
+    auto root = yaml::parse_yaml(text, name);
     if (!root) return tl::unexpected<error>(root.error());
+    auto old_keys = rename_old_keys(*root);
+    if (!old_keys) return tl::unexpected<error>(old_keys.error());
     try {
         configuration all = read_all(reader(*root), name);
+        all.old_keys = std::move(*old_keys);
         if (auto good = state::validate(all); !good) return tl::unexpected<error>(good.error());
         return all;
     } catch (const complaint& c) {

@@ -268,13 +268,13 @@ void read_bridge(const reader& from, configuration& into) {
         read_routed(at, into, i);
         add_interface(at, into, state::interface_name(name, vlan), std::move(i));
     };
-    if (from.has("addresses") || (from.has("kernel") && from.at("kernel").truth()))
+    if (from.has("addresses") || (from.has("host_interface") && from.at("host_interface").truth()))
         add_routing(from, 0);
     else if (from.has("acl"))
         from.at("acl").refuse("needs addresses: bridge ports have separate lists");
     else
         for (const std::string_view key : routing_keys)
-            if (from.has(key) && key != "kernel")
+            if (from.has(key) && key != "host_interface")
                 from.at(key).refuse("needs addresses: it applies to routed interfaces only");
     if (from.has("interfaces"))
         for (const reader& one : from.at("interfaces").list("routing interfaces")) {

@@ -13,7 +13,8 @@ namespace turnpike::sources {
 
 /// Keys other than `addresses` that are valid only on routed interfaces.
 inline constexpr std::array<std::string_view, 7> routing_keys{
-    "vrf", "kernel", "urpf", "macs", "redirects", "source_routed", "router_alert"};
+    "vrf",         "host_interface", "urpf", "extra_macs", "send_redirects", "accept_source_route",
+    "router_alert"};
 
 /// Reads addresses and these keys; absent keys leave `into` unchanged.
 void read_routing(const yaml::reader& from, state::interface& into);

@@ -11,7 +11,7 @@ namespace turnpike::sources {
 void read_port(const yaml::reader& from, state::configuration& into);
 /// Changes an existing port: the given members replace the old ones.
 void read_port_changes(const yaml::reader& from, state::configuration& into);
-/// patches[]: two existing ports.
+/// xconnects[]: two existing ports.
 void read_patch(const yaml::reader& from, state::configuration& into);
 
 }  // namespace turnpike::sources

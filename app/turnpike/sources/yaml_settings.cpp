@@ -51,16 +51,16 @@ state::ecmp read_ecmp(const reader& from, state::ecmp out) {
 
 state::neighbour_limits read_neighbour_limits(const reader& from, state::neighbour_limits out) {
     constexpr uint64_t day_ms = 24 * 3600 * 1000;
-    from.expect_map({"limit", "held", "rate", "reachable_ms", "retransmit_ms", "attempts",
-                     "failed_ms", "forget_ms", "static"});
-    out.limit = from.number_or("limit", out.limit, 8, 1u << 20);
-    out.held = from.number_or("held", out.held, 0, 64);
+    from.expect_map({"max_entries", "queue_len", "rate", "reachable_ms", "retransmit_ms",
+                     "attempts", "negative_ms", "gc_stale_ms", "static"});
+    out.limit = from.number_or("max_entries", out.limit, 8, 1u << 20);
+    out.held = from.number_or("queue_len", out.held, 0, 64);
     out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
     out.reachable_ms = from.number_or("reachable_ms", out.reachable_ms, 10, day_ms);
     out.retransmit_ms = from.number_or("retransmit_ms", out.retransmit_ms, 10, 60'000);
     out.attempts = from.number_or("attempts", out.attempts, 1, 100);
-    out.failed_ms = from.number_or("failed_ms", out.failed_ms, 10, day_ms);
-    out.forget_ms = from.number_or("forget_ms", out.forget_ms, 10, day_ms);
+    out.failed_ms = from.number_or("negative_ms", out.failed_ms, 10, day_ms);
+    out.forget_ms = from.number_or("gc_stale_ms", out.forget_ms, 10, day_ms);
     return out;
 }
 

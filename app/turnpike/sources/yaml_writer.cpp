@@ -97,7 +97,7 @@ class writer {
         add("tx: {{drain_us: {}}}\n", d_.sending.drain_us);
         add("idle: {{sleep_us: {}}}\n", d_.idle.sleep_us);
         add("icmp: {{rate: {}}}\n", d_.messages.rate);
-        if (d_.drops_special) add("special_purpose: drop\n");
+        if (d_.drops_special) add("drop_bogons: true\n");
         if (d_.default_resolves) add("resolve_via_default: true\n");
         constexpr const char* hashes[] = {"addresses", "flow", "inner"};
         add("ecmp: {{hash: {}", hashes[static_cast<size_t>(d_.sharing.hash)]);
@@ -106,10 +106,10 @@ class writer {
             add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
         add("}}\n");
         add("neighbours:\n");
-        add("  limit: {}\n  held: {}\n  rate: {}\n", l.limit, l.held, l.rate);
+        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n", l.limit, l.held, l.rate);
         add("  reachable_ms: {}\n  retransmit_ms: {}\n  attempts: {}\n", l.reachable_ms,
             l.retransmit_ms, l.attempts);
-        add("  failed_ms: {}\n  forget_ms: {}\n", l.failed_ms, l.forget_ms);
+        add("  negative_ms: {}\n  gc_stale_ms: {}\n", l.failed_ms, l.forget_ms);
         if (d_.neighbours.empty()) return;
         add("  static:\n");
         for (const auto& [name, n] : d_.neighbours)
@@ -141,14 +141,14 @@ class writer {
             for (const ip_prefix& a : i.addresses) add("{}  - {}\n", indent, quoted(a.text()));
         }
         if (!i.vrf.empty()) add("{}vrf: {}\n", indent, quoted(i.vrf));
-        if (i.kernel) add("{}kernel: true\n", indent);
+        if (i.kernel) add("{}host_interface: true\n", indent);
         if (i.urpf != state::reverse_path::off)
             add("{}urpf: {}\n", indent, state::reverse_path_names[static_cast<size_t>(i.urpf)]);
-        if (i.redirects) add("{}redirects: true\n", indent);
-        if (i.source_routed) add("{}source_routed: true\n", indent);
+        if (i.redirects) add("{}send_redirects: true\n", indent);
+        if (i.source_routed) add("{}accept_source_route: true\n", indent);
         if (i.router_alert) add("{}router_alert: true\n", indent);
         if (!i.macs.empty()) {
-            add("{}macs:\n", indent);
+            add("{}extra_macs:\n", indent);
             for (const mac_address& m : i.macs) add("{}  - {}\n", indent, quoted(m.text()));
         }
         std::vector<std::string> lists;
@@ -207,7 +207,7 @@ class writer {
         for (const auto& [name, i] : d_.interfaces) {
             // Write each patch once, at its first port.
             if (i.kind != interface_kind::patched || position(name) > position(i.peer)) continue;
-            if (std::exchange(first, false)) add("patches:\n");
+            if (std::exchange(first, false)) add("xconnects:\n");
             add("  - [{}, {}]\n", quoted(name), quoted(i.peer));
         }
     }

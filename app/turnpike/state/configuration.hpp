@@ -217,6 +217,8 @@ struct neighbour_limits {
 
 struct configuration {
     std::string file{};
+    std::vector<std::string>
+        old_keys{};  ///< log lines about old keys in the text (sources/old_keys.hpp)
     process fixed{};
     control_socket control{};
     state::control_plane control_plane{};

@@ -73,11 +73,12 @@ result<void> check_patch(const configuration& in, const std::string& name, const
 result<void> check_kernel(const configuration& in, const std::string& name, const interface& i) {
     constexpr size_t longest = 15;  // IFNAMSIZ
     if (i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has kernel: true, and is in a patch or a "
-                                           "bridge; only routed interfaces can have it",
-                                           name));
+        return refuse(i.where,
+                      fmt::format("port '{}' has host_interface: true, and is in a patch or a "
+                                  "bridge; only routed interfaces can have it",
+                                  name));
     if (!in.control_plane.netlink)
-        return refuse(i.where, fmt::format("port '{}' has kernel: true, which needs "
+        return refuse(i.where, fmt::format("port '{}' has host_interface: true, which needs "
                                            "control_plane: {{netlink: true}}",
                                            name));
     if (name.size() > longest || name.find_first_of("/: %") != std::string::npos || name == "." ||
@@ -153,15 +154,16 @@ result<void> check_use(const configuration& in, const std::string& name, const i
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has urpf and does not route", name));
     if (!i.macs.empty() && i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has macs and does not route: it takes frames "
-                                           "to all of them",
-                                           name));
+        return refuse(i.where,
+                      fmt::format("port '{}' has extra_macs and does not route: it takes frames "
+                                  "to all of them",
+                                  name));
     if ((i.redirects || i.source_routed) && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
-                                           i.redirects ? "redirects" : "source_routed"));
+                                           i.redirects ? "send_redirects" : "accept_source_route"));
     if (i.router_alert && !i.kernel)
         return refuse(i.where, fmt::format("port '{}' has router_alert: true, which needs "
-                                           "kernel: true",
+                                           "host_interface: true",
                                            name));
     const bool v6 = std::any_of(i.addresses.begin(), i.addresses.end(),
                                 [](const ip_prefix& p) { return p.address.v6; });

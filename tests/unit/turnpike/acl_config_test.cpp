@@ -29,7 +29,7 @@ constexpr const char* whole_list = R"(acl:
 ports:
   - {name: west, device: net_ring0, acl: {in: edge, out: closed}}
   - {name: east, device: net_null0}
-patches: [[west, east]]
+xconnects: [[west, east]]
 )";
 
 std::string list_with(const std::string& before, const std::string& after) {

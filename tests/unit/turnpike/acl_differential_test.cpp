@@ -314,7 +314,7 @@ routes:
   - {to: 10.4.0.0/16, via: 10.0.2.2}
   - {to: "2001:db8::a04:0/112", via: "2001:db8:ffff:2::2"}
 neighbours:
-  limit: 16
+  max_entries: 16
   static:
     - {address: 10.0.2.2, mac: "02:00:00:00:00:0d"}
     - {address: "2001:db8:ffff:2::2", mac: "02:00:00:00:00:0d"}
@@ -432,7 +432,7 @@ TEST(acl_differential, classbench_sets_on_a_patch) {
         path_lab l(
             "acl:\n  - {name: a, default: permit, rules: [{action: deny, file: " + path->string() +
             "}]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
-            "  - {name: east, device: d1}\npatches: [[west, east]]\n");
+            "  - {name: east, device: d1}\nxconnects: [[west, east]]\n");
         l.links(true);
         l.worker().start();
         random_things random(9);

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
             "layer 2"},
         row{"on a patch",
             l2_list_with("bridges: [{name: lan, members: [{port: west}, {port: east}]}]",
-                         "patches: [[west, east]]"),
+                         "xconnects: [[west, east]]"),
             "f.yaml:9: port 'west' has the L2 list 'frames' and is in no bridge"},
         row{"of layer 1", l2_list_with("layer: 2", "layer: 1"),
             "f.yaml:2: acl[0].layer should be a whole number from 2 to 3, not '1'"},

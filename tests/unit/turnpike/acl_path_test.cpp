@@ -27,7 +27,7 @@ std::string routed(const std::string& lists, const std::string& bind,
            bind_east +
            "}\n"
            "neighbours:\n"
-           "  limit: 16\n"
+           "  max_entries: 16\n"
            "  static:\n"
            "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n"
            "    - {address: \"2001:db8:1::1\", mac: \"02:00:00:00:00:0a\"}\n"
@@ -37,7 +37,7 @@ std::string routed(const std::string& lists, const std::string& bind,
 std::string patched(const std::string& lists, const std::string& bind,
                     const std::string& bind_east = "{}") {
     return "acl:\n" + lists + "ports:\n  - {name: west, device: d0, acl: " + bind +
-           "}\n  - {name: east, device: d1, acl: " + bind_east + "}\npatches: [[west, east]]\n";
+           "}\n  - {name: east, device: d1, acl: " + bind_east + "}\nxconnects: [[west, east]]\n";
 }
 std::string list(const std::string& rules, const std::string& otherwise = "permit",
                  const std::string& name = "a") {

@@ -19,7 +19,7 @@ using namespace test;
 std::string with_list(const std::string& rules, const std::string& options = "") {
     return "acl:\n  - {name: a, " + options + "rules: [" + rules +
            "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
-           "  - {name: east, device: d1, acl: {out: a}}\npatches: [[west, east]]\n";
+           "  - {name: east, device: d1, acl: {out: a}}\nxconnects: [[west, east]]\n";
 }
 
 const observe::acl_rule_report& rule(const observe::acl_report& of, const std::string& name) {

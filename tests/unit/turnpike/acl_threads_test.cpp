@@ -19,7 +19,7 @@ using namespace test;
 std::string patched(const std::string& rules) {
     return "acl:\n  - {name: a, rules: [" + rules +
            "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
-           "  - {name: east, device: d1}\npatches: [[west, east]]\n";
+           "  - {name: east, device: d1}\nxconnects: [[west, east]]\n";
 }
 
 TEST(acl_threads, while_two_workers_judge) {

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
                       replaced(bridge("{port: a}", others), "device: d0",
                                "device: d0, addresses: [10.0.0.1/24]"),
                       "f.yaml:2: port 'a' has addresses and is in bridge 'lan'"},
-        complaint_row{"a member in a patch", bridge("{port: a}", others) + "patches: [[b, c]]\n",
+        complaint_row{"a member in a patch", bridge("{port: a}", others) + "xconnects: [[b, c]]\n",
                       "f.yaml:9: bridges[1].members[0].port names 'b', which is in a patch"},
         complaint_row{
             "routing without a vlan",
@@ -129,20 +129,20 @@ INSTANTIATE_TEST_SUITE_P(
         complaint_row{"a look-up without addresses", bridge("{port: a}", "    urpf: strict\n"),
                       "f.yaml:9: bridges[0].urpf needs addresses"},
         complaint_row{"a group's address",
-                      "ports: [{name: a, device: d0, macs: [\"01:00:5e:00:01:01\"]}]\n",
-                      "f.yaml:1: ports[0].macs[0] should be one station's"},
+                      "ports: [{name: a, device: d0, extra_macs: [\"01:00:5e:00:01:01\"]}]\n",
+                      "f.yaml:1: ports[0].extra_macs[0] should be one station's"},
         complaint_row{"an address twice",
                       "ports: [{name: a, device: d0,\n"
-                      " macs: [\"00:00:5e:00:01:01\", \"00:00:5e:00:01:01\"]}]\n",
-                      "f.yaml:2: ports[0].macs[1] is 00:00:5e:00:01:01 again"},
+                      " extra_macs: [\"00:00:5e:00:01:01\", \"00:00:5e:00:01:01\"]}]\n",
+                      "f.yaml:2: ports[0].extra_macs[1] is 00:00:5e:00:01:01 again"},
         complaint_row{"addresses of a member",
-                      "ports: [{name: a, device: d0, macs: [\"00:00:5e:00:01:01\"]}]\n"
+                      "ports: [{name: a, device: d0, extra_macs: [\"00:00:5e:00:01:01\"]}]\n"
                       "bridges: [{name: lan, members: [{port: a}]}]\n",
-                      "f.yaml:1: port 'a' has macs and does not route"},
+                      "f.yaml:1: port 'a' has extra_macs and does not route"},
         complaint_row{"redirects of a member",
-                      "ports: [{name: a, device: d0, redirects: true}]\n"
+                      "ports: [{name: a, device: d0, send_redirects: true}]\n"
                       "bridges: [{name: lan, members: [{port: a}]}]\n",
-                      "f.yaml:1: port 'a' has redirects and does not route"},
+                      "f.yaml:1: port 'a' has send_redirects and does not route"},
         complaint_row{"a member that looks up",
                       "ports: [{name: a, device: d0, urpf: loose}]\n"
                       "bridges: [{name: lan, members: [{port: a}]}]\n",

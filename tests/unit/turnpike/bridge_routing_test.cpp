@@ -17,7 +17,7 @@ const std::string routers =
     "interfaces: [{port: p3, vlan: 100, addresses: [10.0.3.254/24]}]\n" +
     bridge("{port: p0}, {port: p1}",
            "    addresses: [10.0.1.254/24]\n    mac: \"02:00:00:00:ff:01\"\n"
-           "    macs: [\"00:00:5e:00:01:07\"]\n") +
+           "    extra_macs: [\"00:00:5e:00:01:07\"]\n") +
     "neighbours:\n  static:\n"
     "    - {address: 10.0.1.1, mac: \"02:00:00:01:00:01\"}\n"
     "    - {address: 10.0.2.2, mac: \"02:00:00:01:00:02\"}\n"
@@ -197,7 +197,7 @@ TEST(changes, keep_the_stations_that_still_are_where_they_were) {
     EXPECT_EQ(l.learnt(), "p0 01");
     EXPECT_EQ(l.ways(2, frame(fdb_entry(2), fdb_entry(3))), "0");
     EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "") << "a bridge of its own";
-    ASSERT_TRUE(l.apply(ports(3) + "patches: [[p0, p1]]\n" + bridge("{port: p2}")).has_value());
+    ASSERT_TRUE(l.apply(ports(3) + "xconnects: [[p0, p1]]\n" + bridge("{port: p2}")).has_value());
     EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
     ASSERT_TRUE(l.apply(three).has_value());
     EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");

@@ -100,7 +100,7 @@ TEST(change_over, transmit_queues_change_hands) {
         return std::string(
                    "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n"
                    "  - {name: c, device: d2}\n  - {name: d, device: d3}\n"
-                   "neighbours: {limit: 64}\npatches: [") +
+                   "neighbours: {max_entries: 64}\nxconnects: [") +
                which + "]\n";
     };
     path_lab l(patches("[a, c], [b, d]"), 2, true);

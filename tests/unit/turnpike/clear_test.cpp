@@ -94,7 +94,7 @@ TEST(clear, lists_change) {
     const auto config = [](const std::string& rules) {
         return "acl:\n  - {name: a, default: permit, rules: [" + rules +
                "]}\nports:\n  - {name: west, device: d0, acl: {in: a}}\n"
-               "  - {name: east, device: d1}\npatches: [[west, east]]\n";
+               "  - {name: east, device: d1}\nxconnects: [[west, east]]\n";
     };
     const std::string web = "{action: permit, name: web, protocol: udp, destination_ports: 80},";
     const std::string echo = "{action: deny, protocol: udp, destination_ports: 7}";
@@ -138,7 +138,7 @@ TEST(clear, lists_change) {
     // Bound anew, it begins anew.
     ASSERT_TRUE(
         l.apply("ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
-                "patches: [[west, east]]\n"));
+                "xconnects: [[west, east]]\n"));
     ASSERT_TRUE(l.apply(config(web + echo)));
     pass();
     EXPECT_EQ(shown().permitted, 2U);

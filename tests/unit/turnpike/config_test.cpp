@@ -21,7 +21,7 @@ tx: {drain_us: 20}
 ports:
   - {name: west, device: "net_af_packet0,iface=veth0", mtu: 1500, rx_queues: 1, descriptors: 1024}
   - {name: east, device: "0000:3b:00.0"}
-patches: [[west, east]]
+xconnects: [[west, east]]
 )";
 
 TEST(config, a_whole_file) {
@@ -59,7 +59,7 @@ TEST(config, buffers_hold_our_own_messages) {
               std::string::npos);
     const std::string patched =
         "mempool: {buffer_size: 255}\nports: [{name: a, device: net_xsk0}, {name: b, device: "
-        "net_null0}]\npatches: [[a, b]]";
+        "net_null0}]\nxconnects: [[a, b]]";
     EXPECT_NE(complaint_about(patched).find("at least 256"), std::string::npos);
 }
 
@@ -96,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml:6: ports[0] has no key 'mut'"},
         wrong{"key twice", with("workers: [1]", "workers: [1]\nworkers: [1]"),
               "f.yaml:3: key 'workers' is given twice"},
-        wrong{"no ports", "patches: []", "f.yaml:1: lacks the key 'ports'"},
-        wrong{"ports empty", "ports: []\npatches: []", "f.yaml: ports is empty"},
+        wrong{"no ports", "xconnects: []", "f.yaml:1: lacks the key 'ports'"},
+        wrong{"ports empty", "ports: []\nxconnects: []", "f.yaml: ports is empty"},
         wrong{"port name twice", with("name: east", "name: west"),
               "f.yaml:7: ports[1].name is 'west' again"},
         wrong{
@@ -120,11 +120,11 @@ INSTANTIATE_TEST_SUITE_P(
               "f.yaml:6: the patch of 'west' (mtu 1500) and 'east' (mtu 9000) would lose longer "
               "frames"},
         wrong{"patch of an unknown port", with("[[west, east]]", "[[west, esat]]"),
-              "f.yaml:8: patches[0][1] names 'esat', which is not a port"},
+              "f.yaml:8: xconnects[0][1] names 'esat', which is not a port"},
         wrong{"patch of one port", with("[[west, east]]", "[[west]]"),
-              "f.yaml:8: patches[0] should name two ports"},
+              "f.yaml:8: xconnects[0] should name two ports"},
         wrong{"patch with itself", with("[[west, east]]", "[[west, west]]"),
-              "f.yaml:8: patches[0][1] uses 'west' again"},
+              "f.yaml:8: xconnects[0][1] uses 'west' again"},
         wrong{"port in no patch", with("[[west, east]]", "[]"),
               "f.yaml:6: port 'west' has no addresses and is in no patch"},
         wrong{"worker twice", with("[1]", "[1, 1]"), "f.yaml:2: workers[1] names lcore 1 again"},

@@ -42,7 +42,7 @@ std::string small(bool more) {
            (more ? "  - {to: 10.8.0.0/16, via: 10.0.2.3}\n  - {to: 10.7.0.0/16, type: blackhole}\n"
                    "  - {to: 10.5.0.0/16, via: [192.0.2.1, 10.6.0.1], recursive: true}\n"
                  : "") +
-           "neighbours:\n  limit: 16\n  static:\n"
+           "neighbours:\n  max_entries: 16\n  static:\n"
            "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n" +
            (more ? "    - {address: 10.0.2.3, mac: \"02:00:00:00:00:0e\"}\n" : "");
 }

@@ -33,7 +33,7 @@ TEST(drop_reasons, headers_that_cannot_be_put_together) {
 
 TEST(drop_reasons, a_patch_reads_no_headers) {
     const byte_vector f = datagram(0x0a00'0202);
-    bridge_lab patch(ports(2) + "patches: [[p0, p1]]\n");
+    bridge_lab patch(ports(2) + "xconnects: [[p0, p1]]\n");
     ASSERT_TRUE(patch.offer_packet(0, without_tailroom(patch, f, 20)));
     patch.settle();
     EXPECT_EQ(patch.sent(1), one(f));

@@ -53,7 +53,7 @@ ports:
   - {name: east, device: net_ring1, addresses: [10.0.2.1/24, 10.0.3.1/30]}
   - {name: one, device: net_ring2}
   - {name: other, device: net_ring3, rx_workers: [1], udp_checksums: device, acl: {out: bare}}
-patches: [[other, one]]
+xconnects: [[other, one]]
 routes:
   - {to: 10.9.0.0/16, via: 10.0.2.2}
   - {to: "2001:db8:9::/48", via: "fe80::2", port: east}
@@ -63,7 +63,7 @@ routes:
       10.8.0.0/16 via 10.0.3.2 dev east
 icmp: {rate: 7}
 neighbours:
-  limit: 100
+  max_entries: 100
   attempts: 2
   static:
     - {address: 10.0.2.9, mac: "02:00:00:00:00:01"}
@@ -101,12 +101,12 @@ TEST(yaml_writer, what_is_written_is_read_as_the_same) {
 
 /// Options of routing interfaces of a port, a VLAN and a bridge survive writing and reading.
 TEST(yaml_writer, what_routing_is_asked_for_comes_back) {
-    const state::configuration d = loaded(R"(special_purpose: drop
+    const state::configuration d = loaded(R"(drop_bogons: true
 resolve_via_default: true
 control_plane: {netlink: true}
 ports:
-  - {name: west, device: net_ring0, urpf: strict, redirects: true, source_routed: true, kernel: true, router_alert: true,
-     macs: ["00:00:5e:00:01:0a", "00:00:5e:00:02:0a"], addresses: [10.0.1.1/24]}
+  - {name: west, device: net_ring0, urpf: strict, send_redirects: true, accept_source_route: true, host_interface: true, router_alert: true,
+     extra_macs: ["00:00:5e:00:01:0a", "00:00:5e:00:02:0a"], addresses: [10.0.1.1/24]}
   - {name: east, device: net_ring1, urpf: "off", addresses: [10.0.2.1/24]}
   - {name: a, device: net_ring2}
 interfaces: [{port: east, vlan: 5, urpf: loose, addresses: [10.0.3.1/24]}]
@@ -284,7 +284,8 @@ INSTANTIATE_TEST_SUITE_P(
         edit_row{
             "add a port",
             R"([{"add": {"port": {"name": "new", "device": "net_ring7", "addresses": ["10.0.5.1/24"]}}}])",
-            "patches:", "  - {name: new, device: net_ring7, addresses: [10.0.5.1/24]}\npatches:"},
+            "xconnects:",
+            "  - {name: new, device: net_ring7, addresses: [10.0.5.1/24]}\nxconnects:"},
         edit_row{
             "del a port and what leads there",
             R"([{"del": {"route": {"to": "10.9.0.0/16"}}}, {"del": {"route": {"to": "10.8.0.0/16"}}},
@@ -311,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(
                      {"add": {"address": {"port": "other", "address": "10.1.2.1/24"}}}])",
                  whole_file,
                  [] {
-                     std::string s = replaced(whole_file, "patches: [[other, one]]\n", "");
+                     std::string s = replaced(whole_file, "xconnects: [[other, one]]\n", "");
                      s = replaced(s, "device: net_ring2}",
                                   "device: net_ring2, addresses: [10.1.1.1/24]}");
                      return replaced(s, "device: net_ring3, ",
@@ -348,12 +349,12 @@ INSTANTIATE_TEST_SUITE_P(
         edit_row{
             "settings",
             R"([{"set": {"tx": {"drain_us": 9}}}, {"set": {"idle": {"sleep_us": 9}}}, {"set": {"icmp": {"rate": 8}}},
-                     {"set": {"neighbours": {"limit": 200}}}])",
+                     {"set": {"neighbours": {"max_entries": 200}}}])",
             whole_file,
             replaced(replaced(replaced(replaced(whole_file, "drain_us: 7", "drain_us: 9"),
                                        "sleep_us: 7", "sleep_us: 9"),
                               "rate: 7", "rate: 8"),
-                     "limit: 100", "limit: 200")},
+                     "max_entries: 100", "max_entries: 200")},
         edit_row{"nothing", "[]", "rate: 7", "rate: 7"}),
     test_name_of<edit_row>);
 

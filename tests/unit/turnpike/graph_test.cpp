@@ -80,7 +80,8 @@ stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
 }
 
 constexpr const char* patched =
-    "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\npatches: [[west, east]]\n";
+    "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\nxconnects: [[west, "
+    "east]]\n";
 
 /// A burst of two frames through a table whose interface stage is followed by the tunnel's end.
 std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
@@ -148,7 +149,7 @@ TEST(rx, drops_runts_alone) {
 TEST(interface, is_reached_by_port_and_vlan) {
     path_lab l(
         "ports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n  - {name: c, device: d2}\n"
-        "  - {name: d, device: d3}\npatches: [[a, b], [c, d]]\n");
+        "  - {name: d, device: d3}\nxconnects: [[a, b], [c, d]]\n");
     snapshot v = l.snapshot();
     std::array<uint16_t, 4096> by_vlan{};
     const uint16_t untagged = v.port[0].untagged, seven = v.port[2].untagged;

@@ -22,8 +22,9 @@ std::string patches(const char* which, const char* workers, const char* c_polled
     return std::string("workers: ") + workers +
            "\nports:\n  - {name: a, device: d0}\n  - {name: b, device: d1}\n"
            "  - {name: c, device: d2" +
-           c_polled_by + "}\n  - {name: d, device: d3}\nneighbours: {limit: 64}\npatches: [" +
-           which + "]\n";
+           c_polled_by +
+           "}\n  - {name: d, device: d3}\nneighbours: {max_entries: 64}\nxconnects: [" + which +
+           "]\n";
 }
 
 /// A worker's accesses to a queue, which are an error where two workers overlap.

@@ -382,8 +382,8 @@ TEST_F(kernel_mirror_test, permanent_neighbours) {
 constexpr const char* operators = R"(
 control_plane: {netlink: true, namespace: box, rate: 500}
 ports:
-  - {name: west, device: d0, addresses: [10.0.1.1/24], kernel: true}
-  - {name: east, device: d1, addresses: [10.0.2.1/24], kernel: true}
+  - {name: west, device: d0, addresses: [10.0.1.1/24], host_interface: true}
+  - {name: east, device: d1, addresses: [10.0.2.1/24], host_interface: true}
   - {name: south, device: d2, addresses: [10.0.3.1/24]}
 )";
 
@@ -471,7 +471,8 @@ TEST(control_plane, is_read_written_and_refused) {
         return complaint_about(replaced(text, before, after));
     };
     EXPECT_EQ(with("netlink: true", "netlink: false"),
-              "f.yaml:4: port 'west' has kernel: true, which needs control_plane: {netlink: true}");
+              "f.yaml:4: port 'west' has host_interface: true, which needs control_plane: "
+              "{netlink: true}");
     EXPECT_EQ(with("namespace: box", "namespace: a/b"),
               "f.yaml:2: control_plane.namespace should be a name as `ip netns add` takes it");
     EXPECT_EQ(with("netlink: true, ", ""), "f.yaml:2: control_plane lacks the key 'netlink'");
@@ -479,12 +480,14 @@ TEST(control_plane, is_read_written_and_refused) {
         with("name: west", "name: west-of-the-moon"),
         "f.yaml:4: 'west-of-the-moon' cannot be the name of a kernel interface: it has at most 15 "
         "characters, none of \"/: %\", and is not a reserved name");
-    EXPECT_EQ(complaint_about(text + "patches: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
+    EXPECT_EQ(complaint_about(text + "xconnects: [[west, south]]\n").substr(0, 9), "f.yaml:4:");
     EXPECT_EQ(with("addresses: [10.0.3.1/24]", "addresses: [10.0.3.1/24], router_alert: true"),
-              "f.yaml:6: port 'south' has router_alert: true, which needs kernel: true");
+              "f.yaml:6: port 'south' has router_alert: true, which needs host_interface: true");
     // Unnumbered: its addresses are the kernel's.
-    EXPECT_EQ(with("addresses: [10.0.1.1/24], kernel: true", "kernel: true"), "none");
-    EXPECT_NE(with("addresses: [10.0.1.1/24], kernel: true", "kernel: false"), "none");
+    EXPECT_EQ(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: true"),
+              "none");
+    EXPECT_NE(with("addresses: [10.0.1.1/24], host_interface: true", "host_interface: false"),
+              "none");
 }
 
 TEST(protocol_names, are_the_kernels) {

@@ -171,7 +171,7 @@ class dry_pool : public ::testing::Test {
 
     path_lab l{
         "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
-        "patches: [[west, east]]\n",
+        "xconnects: [[west, east]]\n",
         2};
     keeping_driver west{l.snapshot().port[0].ethdev_id}, east{l.snapshot().port[1].ethdev_id};
 };

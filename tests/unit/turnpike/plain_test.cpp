@@ -275,7 +275,7 @@ TEST_F(plain_stage, answers_to_several_mac_addresses) {
     std::string more = router;
     const std::string west = "device: d0";
     more.replace(more.find(west), west.size(),
-                 west + ", macs: [\"00:00:5e:00:01:07\", \"00:00:5e:00:02:07\"]");
+                 west + ", extra_macs: [\"00:00:5e:00:01:07\", \"00:00:5e:00:02:07\"]");
     auto applied = lab_.apply(more);
     ASSERT_TRUE(applied) << applied.error().message();
     const std::vector<byte_vector> to = {
@@ -308,7 +308,7 @@ TEST_F(plain_stage, leaves_detours_to_others_where_they_are_told) {
     told += "    - {address: 10.0.1.9, mac: \"02:00:00:00:00:19\"}\n";
     for (const bool redirects : {false, true}) {
         std::string now = told;
-        if (redirects) now.replace(now.find(west), west.size(), west + ", redirects: true");
+        if (redirects) now.replace(now.find(west), west.size(), west + ", send_redirects: true");
         auto applied = lab_.apply(now);
         ASSERT_TRUE(applied) << applied.error().message();
         by_plain_ = 0;

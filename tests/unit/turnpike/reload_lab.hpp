@@ -19,7 +19,7 @@ inline std::string router(const std::string& routes = "", const std::string& mor
            "]}\n"
            "  - {name: east, device: d1, addresses: [10.0.2.254/24, \"2001:db8:2::fe/64\"]}\n" +
            ports + "routes: [" + routes + "]\n" +
-           "neighbours:\n  limit: 64\n  static:\n"
+           "neighbours:\n  max_entries: 64\n  static:\n"
            "    - {address: 10.0.2.2, mac: \"02:00:00:00:00:0d\"}\n" +
            more;
 }

@@ -178,7 +178,7 @@ TEST(reload, recursive_routes_follow_ports) {
 TEST(reload, a_patch_becomes_a_router_and_back) {
     const std::string patched =
         "ports:\n  - {name: west, device: d0}\n  - {name: east, device: d1}\n"
-        "patches: [[west, east]]\nneighbours: {limit: 64}\n";
+        "xconnects: [[west, east]]\nneighbours: {max_entries: 64}\n";
     lab l(patched);
     EXPECT_EQ(l.way("192.0.2.1"), 1);
     ASSERT_TRUE(l.apply(router()));
@@ -220,7 +220,7 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     EXPECT_EQ(l.controller().neighbours().held(), 1U);
     ASSERT_TRUE(
         l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
-                "neighbours: {limit: 64}\n"));
+                "neighbours: {max_entries: 64}\n"));
     l.forget_last();
     l.settle();
     EXPECT_EQ(l.controller().neighbours().held(), 0U);

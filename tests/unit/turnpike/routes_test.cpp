@@ -21,8 +21,8 @@ routes:
   - {to: 192.0.2.0/24, type: blackhole}
   - {to: "2001:db8:bad::/48", type: unreachable}
 icmp: {rate: 7}
-neighbours: {limit: 100, held: 3, reachable_ms: 1000, retransmit_ms: 50, attempts: 2, failed_ms: 200,
-             forget_ms: 5000}
+neighbours: {max_entries: 100, queue_len: 3, reachable_ms: 1000, retransmit_ms: 50, attempts: 2, negative_ms: 200,
+             gc_stale_ms: 5000}
 )";
 
 std::string router_with(const std::string& before, const std::string& after) {
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
             "none"},
         row{"routed and patched",
             router_with("routes:",
-                        "  - {name: third, device: net_ring2}\npatches: [[west, "
+                        "  - {name: third, device: net_ring2}\nxconnects: [[west, "
                         "third]]\nroutes:"),
             "f.yaml:2: port 'west' has addresses and is in a patch: it can route or be patched"},
         row{"neither routed nor patched",
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
             "f.yaml:6: routes[1].port names 'esat', which is not a port"},
         row{"via link-local, port not routed",
             "ports:\n  - {name: a, device: net_ring0}\n  - {name: b, device: net_ring1}\n"
-            "  - {name: c, device: net_ring2, addresses: [10.0.1.1/24]}\npatches: [[a, b]]\n"
+            "  - {name: c, device: net_ring2, addresses: [10.0.1.1/24]}\nxconnects: [[a, b]]\n"
             "routes: [{to: \"::/0\", via: \"fe80::2\", port: a}]\n",
             "f.yaml:6: routes[0].port names 'a', which has no addresses"},
         row{"host bits", to("10.9.8.7/16"),
@@ -284,15 +284,16 @@ INSTANTIATE_TEST_SUITE_P(
         row{"icmp rate 0 is silence", router_with("rate: 7", "rate: 0"), "none"},
         row{"icmp unknown key", router_with("rate: 7", "burst: 7"),
             "f.yaml:9: icmp has no key 'burst'"},
-        row{"held over 64", router_with("held: 3", "held: 65"),
-            "f.yaml:10: neighbours.held should be a whole number from 0 to 64, not '65'"},
-        row{"nothing held", router_with("held: 3", "held: 0"), "none"},
-        row{"limit too small", router_with("limit: 100", "limit: 7"),
-            "f.yaml:10: neighbours.limit should be a whole number from 8 to 1048576, not '7'"},
+        row{"queue_len over 64", router_with("queue_len: 3", "queue_len: 65"),
+            "f.yaml:10: neighbours.queue_len should be a whole number from 0 to 64, not '65'"},
+        row{"no queue", router_with("queue_len: 3", "queue_len: 0"), "none"},
+        row{"max_entries too small", router_with("max_entries: 100", "max_entries: 7"),
+            "f.yaml:10: neighbours.max_entries should be a whole number from 8 to 1048576, not "
+            "'7'"},
         row{"no attempt", router_with("attempts: 2", "attempts: 0"),
             "f.yaml:10: neighbours.attempts should be a whole number from 1"},
-        row{"unknown key", router_with("forget_ms", "forget_s"),
-            "f.yaml:11: neighbours has no key 'forget_s'; it takes limit"}),
+        row{"unknown key", router_with("gc_stale_ms", "gc_stale_s"),
+            "f.yaml:11: neighbours has no key 'gc_stale_s'; it takes max_entries"}),
     test_name);
 
 std::string vrfs(const std::string& list, const std::string& routes = "") {

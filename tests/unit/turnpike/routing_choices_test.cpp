@@ -91,7 +91,7 @@ TEST_F(choices, nobody_is_redirected_without) {
 /// RFC 1812 section 5.2.7.2: the packet is forwarded, and its sender gets a redirect for the host
 /// (code 1), from our address in its network.
 TEST_F(choices, a_host_is_redirected) {
-    apply(choosing(", redirects: true"));
+    apply(choosing(", send_redirects: true"));
     v4("10.9.0.1");
     ASSERT_EQ(on_.size(), 1U);
     ASSERT_EQ(told_.size(), 1U);
@@ -109,7 +109,7 @@ TEST_F(choices, a_host_is_redirected) {
 }
 
 TEST_F(choices, who_is_not_redirected) {
-    apply(choosing(", redirects: true, source_routed: true"));
+    apply(choosing(", send_redirects: true, accept_source_route: true"));
     v4("10.8.0.1");
     EXPECT_EQ(on_.size(), 1U);
     EXPECT_EQ(told_.size(), 0U) << "by another link";
@@ -138,7 +138,7 @@ TEST_F(choices, who_is_not_redirected) {
 /// RFC 4861 section 4.5, from our link-local address, with the target's MAC address and the
 /// redirected packet.
 TEST_F(choices, a_host_is_redirected_by_neighbour_discovery) {
-    apply(choosing(", redirects: true"));
+    apply(choosing(", send_redirects: true"));
     for (const auto& [to, target] :
          {std::pair{"2001:db8:9::1", "fe80::77"}, {"2001:db8:1::77", "2001:db8:1::77"}}) {
         v6(to);
@@ -180,7 +180,7 @@ TEST_F(choices, source_routes) {
         v4("10.8.0.1", "10.0.1.1", options);
         EXPECT_EQ(on_.size(), 1U) << static_cast<int>(options[0]);
     }
-    apply(choosing(", source_routed: true"));
+    apply(choosing(", accept_source_route: true"));
     for (const byte_vector& options : {loose, strict}) {
         v4("10.8.0.1", "10.0.1.1", options);
         ASSERT_EQ(on_.size(), 1U);
@@ -199,18 +199,18 @@ TEST_F(choices, addresses_of_special_purpose) {
         return on_.size() == 1;
     };
     for (const char* to : blocked) EXPECT_TRUE(goes(to)) << to;
-    apply(choosing("", "special_purpose: drop\n"));
+    apply(choosing("", "drop_bogons: true\n"));
     for (const char* to : blocked) EXPECT_FALSE(goes(to)) << to;
     EXPECT_EQ(lab_.dropped(drop_reason::bogon_destination), std::size(blocked));
     for (const char* to : open) EXPECT_TRUE(goes(to)) << to;
     // As a source: an interface with uRPF finds no route.
     v4("10.8.0.1", "192.0.2.9");
     EXPECT_EQ(on_.size(), 1U);
-    apply(choosing(", urpf: loose", "special_purpose: drop\n"));
+    apply(choosing(", urpf: loose", "drop_bogons: true\n"));
     v4("10.8.0.1", "192.0.2.9");
     EXPECT_EQ(on_.size(), 0U);
     EXPECT_EQ(lab_.dropped(drop_reason::urpf), 1U);
-    apply(choosing("", "special_purpose: route\n"));
+    apply(choosing("", "drop_bogons: false\n"));
     for (const char* to : blocked) EXPECT_TRUE(goes(to)) << to;
 }
 

@@ -206,8 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
                       one_tunnel("vni: 7, local: 10.0.9.1, remote: 10.0.9.2, udp_port: 0"),
                       "f.yaml:5: tunnels[0].udp_port"},
         complaint_row{"in a patch",
-                      tunnel_ports + "tunnels:\n" + usual_tunnel + "patches: [[a, t]]\n",
-                      "f.yaml:6: patches[0][1] names 't', which is not a port"}),
+                      tunnel_ports + "tunnels:\n" + usual_tunnel + "xconnects: [[a, t]]\n",
+                      "f.yaml:6: xconnects[0][1] names 't', which is not a port"}),
     test_name);
 
 TEST(tunnel_edits, one_by_one) {

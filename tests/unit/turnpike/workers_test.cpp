@@ -155,7 +155,7 @@ TEST(workers, that_come_count_for_lists_too) {
         return "workers: " + std::string(workers) +
                "\nacl:\n  - {name: a, rules: [{action: permit, protocol: udp}]}\n"
                "ports:\n  - {name: west, device: d0, acl: {in: a}}\n  - {name: east, device: d1}\n"
-               "patches: [[west, east]]\nneighbours: {limit: 64}\n";
+               "xconnects: [[west, east]]\nneighbours: {max_entries: 64}\n";
     };
     path_lab l(listed("[1]"), 2);
     l.worker(0).start();
@@ -202,7 +202,8 @@ TEST(workers, come_and_go_under_traffic) {
     const auto patched = [](const char* workers, const char* polled_by = "") {
         return "workers: " + std::string(workers) + "\nports:\n  - {name: west, device: d0" +
                polled_by +
-               "}\n  - {name: east, device: d1}\npatches: [[west, east]]\nneighbours: {limit: "
+               "}\n  - {name: east, device: d1}\nxconnects: [[west, east]]\nneighbours: "
+               "{max_entries: "
                "64}\n";
     };
     path_lab l(patched("[1]"), 1);

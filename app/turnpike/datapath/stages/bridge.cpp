@@ -38,10 +38,9 @@ packet_mask going_back(const burst& b) noexcept {
     static_assert(offsetof(egress, interface) == 2 && sizeof(egress) == 4);
     packet_mask back = 0;
     for (size_t i = 0, n = b.count; i < n; i += 4)
-        back |=
-            v128::sign_bits(v128::equal<uint32_t>(
-                v128::shift_right<16>(v128::load_any(&b.out[i])), v128::widen_halves(&b.in[i])))
-            << i;
+        back |= v128::sign_bits(v128::equal<uint32_t>(
+                    v128::shift_right<16>(v128::load_any(&b.out[i])), v128::widen_halves(&b.in[i])))
+                << i;
     return back;
 }
 

@@ -155,7 +155,7 @@ struct lengths {
             const v128 l3 = v128::load(l3_bytes + i);
             longest = v128::most(longest, l3);
             longer = longer | v128::greater(v128::load(&b.single_segment_bytes[i]),
-                                             l3 + v128::set1(l2_bytes));
+                                            l3 + v128::set1(l2_bytes));
         }
         most = longest.highest();
         padded = v128::any(longer);

@@ -141,8 +141,7 @@ class plain_ipv6 {
         const v128 good =
             v128::equal<uint32_t>(v128::load_u32_each(frame, 0) & v128::set1(0xffff), to_) &
             v128::equal<uint32_t>(link[0], rest_to_) & same(link[1] & v128::set1(1), 0) &
-            same(v128::shift_right<16>(link[2]), 0xdd86) &
-            same(link[3] & v128::set1(0xf0), 0x60) &
+            same(v128::shift_right<16>(link[2]), 0xdd86) & same(link[3] & v128::set1(0xf0), 0x60) &
             v128::greater(v128::shift_right<24>(head[0]), v128::set1(1)) & is_global(head[1]) &
             is_global(ends[1]);
         const v128 too_long =

@@ -47,17 +47,16 @@ void read_outer(uint8_t* const* first, uint32_t n, const uint32_t* l3_bytes, uin
         v128::columns_be_each(first + i, in_front + Header, udp);
         constexpr uint32_t protocol = packet::protocol_udp;
         const v128 is_udp = v4 ? bits(ip[1], 0x3fff, 0) & bits(ip[2], 0xff'0000, protocol << 16)
-                                : bits(ip[1], 0xff00, protocol << 8);
+                               : bits(ip[1], 0xff00, protocol << 8);
         const v128 unmarked = bits(ip[0], uint32_t{packet::ecn_mask} << (v4 ? 16 : 20), 0);
         const v128 udp_bytes = v128::shift_right<16>(udp[1]);
         const v128 vxlan =
             is_udp & bits(udp[0], 0xffff, port) &
             bits(udp[2], packet::vxlan_has_vni, packet::vxlan_has_vni) &
             v128::greater(udp_bytes, v128::set1(tunnel_bytes + packet::ethernet_bytes - 1));
-        const v128 cut =
-            v128::greater(udp_bytes + v128::set1(Header), v128::load(l3_bytes + i));
+        const v128 cut = v128::greater(udp_bytes + v128::set1(Header), v128::load(l3_bytes + i));
         const v128 bare = bits(udp[1], 0xffff, 0) & unmarked &
-                           bits(udp[2], ~0U, packet::vxlan_has_vni) & bits(udp[3], 0xff, 0);
+                          bits(udp[2], ~0U, packet::vxlan_has_vni) & bits(udp[3], 0xff, 0);
         v128::store(&out.vni[i], v128::shift_right<8>(udp[3]));
         v128::store(&out.udp_bytes[i], udp_bytes);
         out.vxlan |= v128::sign_bits(v128::and_not(cut, vxlan)) << i;
@@ -119,7 +118,7 @@ class unwrapper {
                 const v128 network = v128::load(&says.vni[i]) | v128::set1(uint32_t{end} << 24);
                 v128::store_pairs(&key[i], v128::load(plain.source + i), network);
                 same |= v128::sign_bits(v128::equal<uint32_t>(v128::load(plain.destination + i),
-                                                                v128::set1(to)))
+                                                              v128::set1(to)))
                         << i;
             }
             same &= packets;
@@ -179,7 +178,7 @@ class unwrapper {
         v128 shorter = v128::set1(0);
         for (uint32_t i = 0; i < b_.count; i += 4)
             shorter = shorter | v128::greater(v128::set1(least),
-                                               v128::load(b_.single_segment_bytes.data() + i));
+                                              v128::load(b_.single_segment_bytes.data() + i));
         if (!v128::any(shorter)) [[likely]]
             return f_.first.data();
         uint32_t i = 0;

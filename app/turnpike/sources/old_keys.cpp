@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sources/old_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace turnpike::sources {
+namespace {
+
+using yaml::document;
+using yaml::node_kind;
+
+/// Where a key is valid.
+enum class place { file, interface, neighbours };
+
+struct key_rename {
+    place in;
+    std::string_view old, now;
+};
+constexpr key_rename renamings[] = {
+    {place::file, "patches", "xconnects"},
+    {place::file, "special_purpose", "drop_bogons"},
+    {place::interface, "kernel", "host_interface"},
+    {place::interface, "macs", "extra_macs"},
+    {place::interface, "redirects", "send_redirects"},
+    {place::interface, "source_routed", "accept_source_route"},
+    {place::neighbours, "limit", "max_entries"},
+    {place::neighbours, "held", "queue_len"},
+    {place::neighbours, "failed_ms", "negative_ms"},
+    {place::neighbours, "forget_ms", "gc_stale_ms"},
+};
+
+/// Sections of a file, and kinds of objects in requests, whose maps have an interface's keys at any depth.
+constexpr std::array<std::string_view, 6> interface_sections = {"ports", "interfaces", "bridges",
+                                                                "port",  "interface",  "bridge"};
+
+class renamer {
+  public:
+    explicit renamer(document& in) : in_(in) {}
+
+    result<std::vector<std::string>> run() {
+        if (in_.entries.empty()) return lines_;
+        if (kind(0) == node_kind::map) visit_sections(0, true);
+        if (kind(0) == node_kind::list)  // the changes of a request: {verb: {kind: object}}
+            each_child(0, [&](uint32_t change) {
+                each_child(change, [&](uint32_t verb) {
+                    if (kind(verb + 1) == node_kind::map) visit_sections(verb + 1, false);
+                });
+            });
+        if (twice_) return tl::unexpected<error>(*twice_);
+        return lines_;
+    }
+
+  private:
+    [[nodiscard]] node_kind kind(uint32_t at) const { return in_.entries[at].kind; }
+    [[nodiscard]] std::string_view text(uint32_t at) const {
+        const yaml::tree_entry& e = in_.entries[at];
+        return e.kind == node_kind::scalar ? std::string_view(in_.texts).substr(e.begin, e.size)
+                                           : std::string_view{};
+    }
+    [[nodiscard]] uint32_t after(uint32_t at) const {
+        return at + 1 + (kind(at) >= node_kind::list ? in_.entries[at].size : 0);
+    }
+    /// f(index) for each element of a list and each key of a map.
+    template <class F>
+    void each_child(uint32_t at, const F& f) {
+        if (kind(at) < node_kind::list) return;
+        const bool keys = kind(at) == node_kind::map;
+        const uint32_t end = after(at);
+        for (uint32_t i = at + 1; i < end; i = keys ? after(i + 1) : after(i)) f(i);
+    }
+
+    /// A map of sections (a file) or of one object (a request).
+    void visit_sections(uint32_t map, bool is_file) {
+        if (is_file) rename_in(map, place::file);
+        each_child(map, [&](uint32_t key) {
+            const std::string_view name = text(key);
+            if (name == "neighbours" && kind(key + 1) == node_kind::map)
+                rename_in(key + 1, place::neighbours);
+            if (std::ranges::find(interface_sections, name) != interface_sections.end())
+                visit_interfaces(key + 1);
+        });
+    }
+
+    void visit_interfaces(uint32_t at) {
+        if (kind(at) == node_kind::map) {
+            rename_in(at, place::interface);
+            each_child(at, [&](uint32_t key) { visit_interfaces(key + 1); });
+        } else {
+            each_child(at, [&](uint32_t element) { visit_interfaces(element); });
+        }
+    }
+
+    void rename_in(uint32_t map, place in) {
+        each_child(map, [&](uint32_t key) {
+            for (const key_rename& r : renamings)
+                if (r.in == in && text(key) == r.old) rename(map, key, r);
+        });
+    }
+
+    void rename(uint32_t map, uint32_t key, const key_rename& r) {
+        const std::string where = fmt::format("{}:{}", in_.name, uint32_t{in_.entries[key].line});
+        each_child(map, [&](uint32_t other) {
+            if (text(other) == r.now && !twice_)
+                twice_ = error{
+                    EINVAL, where,
+                    fmt::format("`{}` is the old name of `{}`, and both are here: keep the latter",
+                                r.old, r.now)};
+        });
+        set_text(key, r.now);
+        if (r.old == "special_purpose") {
+            if (text(key + 1) == "drop")
+                set_text(key + 1, "true");
+            else if (text(key + 1) == "route")
+                set_text(key + 1, "false");
+        }
+        const auto index = static_cast<size_t>(&r - renamings);
+        if (std::exchange(named_[index], true)) return;
+        lines_.push_back(fmt::format(
+            "{}: `{}` is called `{}` now; the old name will be refused by the next release", where,
+            r.old, r.now));
+    }
+
+    void set_text(uint32_t at, std::string_view to) {
+        in_.entries[at].begin = static_cast<uint32_t>(in_.texts.size());
+        in_.entries[at].size = static_cast<uint32_t>(to.size());
+        in_.texts += to;
+    }
+
+    document& in_;
+    std::vector<std::string> lines_{};
+    std::array<bool, std::size(renamings)> named_{};
+    std::optional<error> twice_{};
+};
+
+}  // namespace
+
+result<std::vector<std::string>> rename_old_keys(document& in) { return renamer(in).run(); }
+
+}  // namespace turnpike::sources
