@@ -111,7 +111,7 @@ class lab : public test::path_lab {
         packet::parsed p;
         if (packet::parse(frame, static_cast<uint32_t>(frame.size()), p) !=
                 packet::parse_status::done ||
-            p.l3_drop != datapath::drop_reason::none || p.l3 == packet::l3_kind::arp)
+            p.l3_drop != packet::drop_reason::none || p.l3 == packet::l3_kind::arp)
             return;
         const std::span l3 = std::span(frame).subspan(p.l2_bytes, p.l3_bytes);
         const std::span upper = l3.subspan(p.upper_offset - p.l2_bytes);
@@ -204,7 +204,7 @@ class lab : public test::path_lab {
         REQUIRE(packet::fold(packet::sum_bytes(l3.first(ip.header_bytes()))) == 0xffff);
         REQUIRE(ip.ttl > 0);
         const uint32_t source = ip.source, destination = ip.destination;
-        REQUIRE(packet::check_ipv4_addresses(source, destination) == datapath::drop_reason::none);
+        REQUIRE(packet::check_ipv4_addresses(source, destination) == packet::drop_reason::none);
         REQUIRE((destination & 0xffffff00) != 0x0a000100 ||
                 ((destination & 0xff) != 0 && (destination & 0xff) != 0xff));
         REQUIRE((destination & 0xffffff00) != 0x0a000200 ||
@@ -225,7 +225,7 @@ class lab : public test::path_lab {
                                          ip.source) != i.addresses->v6.end();
         if (came_in(l3, 7, 0)) {
             REQUIRE(packet::check_ipv6_addresses(ip.source, ip.destination) ==
-                    datapath::drop_reason::none);
+                    packet::drop_reason::none);
             REQUIRE(
                 !packet::header_at<packet::ethernet_header>(frame.data()).destination.is_group());
             return;

@@ -242,7 +242,7 @@ def test_tags_come_through_a_port_that_looked_at_them():
         assert "strips VLAN tags since the port was opened" in rewrite(running, patched)
         assert comes_through()
         running.stop()
-        running = start(lab, dut, ports, patches=[["p0", "p1"]])
+        running = start(lab, dut, ports, xconnects=[["p0", "p1"]])
         assert comes_through()
         rewrite(running, lambda c: (c.pop("xconnects"),
                                     c.update({"bridges": [{"name": "lan", "members": members(2, mode="trunk")}]})))

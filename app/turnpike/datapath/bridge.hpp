@@ -25,6 +25,7 @@
 #include "datapath/interface.hpp"
 #include "hash/table.hpp"
 #include "isa/crc32c.hpp"
+#include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
 struct rte_ring;
@@ -52,8 +53,11 @@ inline fdb_key fdb_key_of(const uint8_t* mac, uint16_t domain) noexcept {
 /// behind a tunnel's headers the next bytes are in another cache line.
 inline void fdb_keys_of(const uint8_t* frame, uint16_t domain, fdb_key& to,
                         fdb_key& from) noexcept {
-    to = fdb_key_of(frame, domain);
-    from = fdb_key_of(frame + sizeof(mac_address), domain);
+    const v128 keys = v128::load_pair(frame, frame + sizeof(mac_address))
+                          .with_half<3>(domain)
+                          .with_half<7>(domain);
+    to = keys.word<0>();
+    from = keys.word<1>();
 }
 inline fdb_key fdb_key_of(const mac_address& mac, uint16_t domain) noexcept {
     uint8_t bytes[8] = {};

@@ -18,6 +18,18 @@ struct neon {
     static neon load_any(const void* from) noexcept {
         return {vreinterpretq_u32_u8(vld1q_u8(static_cast<const uint8_t*>(from)))};
     }
+    static neon load_pair(const void* low, const void* high) noexcept {
+        return {vreinterpretq_u32_u8(vcombine_u8(vld1_u8(static_cast<const uint8_t*>(low)),
+                                                 vld1_u8(static_cast<const uint8_t*>(high))))};
+    }
+    template <int N>
+    [[nodiscard]] neon with_half(uint16_t x) const noexcept {
+        return {vreinterpretq_u32_u16(vsetq_lane_u16(x, halves(*this), N))};
+    }
+    template <int N>
+    [[nodiscard]] uint64_t word() const noexcept {
+        return vgetq_lane_u64(vreinterpretq_u64_u32(v), N);
+    }
     /// Row number n of 16 bytes at `at`, aligned; each half is one memory access.
     static neon load_row(const uint8_t* at, uint32_t n) noexcept {
         const auto* half = reinterpret_cast<const uint64_t*>(at + uint64_t{n} * 16);

@@ -136,6 +136,22 @@ struct sse42 {
     static sse42 load_any(const void* from) noexcept {
         return {_mm_loadu_si128(static_cast<const __m128i*>(from))};
     }
+    /// 8 bytes at `low` and 8 at `high`.
+    static sse42 load_pair(const void* low, const void* high) noexcept {
+        const __m128 first = _mm_castsi128_ps(_mm_loadl_epi64(static_cast<const __m128i*>(low)));
+        return {_mm_castps_si128(_mm_loadh_pi(first, static_cast<const __m64*>(high)))};
+    }
+    /// 16-bit part N replaced by x.
+    template <int N>
+    [[nodiscard]] sse42 with_half(uint16_t x) const noexcept {
+        return {_mm_insert_epi16(v, x, N)};
+    }
+    /// 64-bit part N.
+    template <int N>
+    [[nodiscard]] uint64_t word() const noexcept {
+        if constexpr (N == 0) return static_cast<uint64_t>(_mm_cvtsi128_si64(v));
+        return static_cast<uint64_t>(_mm_extract_epi64(v, N));
+    }
     /// Row number n of 16 bytes at `at`; loads 8 bytes atomically.
     static sse42 load_row(const uint8_t* at, uint32_t n) noexcept { return {row(at, n)}; }
     template <int N>

@@ -138,6 +138,15 @@ void check_rows() {
         expect(of(big_endian[k]) == each([&](unsigned i) { return __builtin_bswap32(word(i, k)); }),
                "columns_be_each");
     }
+    const v128 pair = v128::load_pair(row[0], row[1]);
+    uint64_t low, high;
+    std::memcpy(&low, row[0], sizeof low);
+    std::memcpy(&high, row[1], sizeof high);
+    expect(pair.word<0>() == low && pair.word<1>() == high, "load_pair and word");
+    const v128 changed = pair.with_half<3>(0xabcd).with_half<7>(0x1234);
+    expect(changed.word<0>() == ((low & 0xffffffffffff) | uint64_t{0xabcd} << 48) &&
+               changed.word<1>() == ((high & 0xffffffffffff) | uint64_t{0x1234} << 48),
+           "with_half");
     words second;
     std::memcpy(&second, bytes[0] + 16, sizeof second);
     expect(of(v128::load_row(bytes[0], 1)) == second, "load_row");
