@@ -100,11 +100,6 @@ struct port {
     }
 };
 
-/// "net_tap0" of "net_tap0,iface=x".
-[[nodiscard]] inline std::string device_name(const std::string& device) {
-    return device.substr(0, device.find(','));
-}
-
 enum class interface_kind : uint8_t { patched, routed, bridged };
 inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
