@@ -11,6 +11,13 @@ namespace turnpike {
 struct token_rate {
     uint64_t interval = 0;  ///< ticks per token; 0: no limit
     uint64_t depth = 0;     ///< ticks in which a full bucket's tokens, but one, would come
+
+    /// tokens, burst  at least 1
+    [[nodiscard]] static constexpr token_rate per_second(uint64_t tokens, uint64_t ticks_per_second,
+                                                         uint64_t burst) noexcept {
+        const uint64_t interval = std::max<uint64_t>(1, ticks_per_second / tokens);
+        return {interval, interval * (burst - 1)};
+    }
 };
 
 /// State of a bucket, full at first; buckets can share a token_rate.

@@ -35,15 +35,6 @@ constexpr uint64_t rss_hash = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP
 
 std::string device_name(const std::string& device) { return device.substr(0, device.find(',')); }
 
-/// The kernel interface in a virtual device's arguments; empty: none.
-std::string_view kernel_interface(std::string_view device) {
-    constexpr std::string_view key = ",iface=";
-    const size_t at = device.find(key);
-    if (at == std::string_view::npos) return {};
-    const std::string_view name = device.substr(at + key.size());
-    return name.substr(0, name.find(','));
-}
-
 result<uint16_t> find_port(const std::string& device) {
     const std::string name = device_name(device);
     uint16_t id = 0;
@@ -70,11 +61,6 @@ result<uint16_t> probe(const std::string& device) {
 }
 
 }  // namespace
-
-bool same_hardware(const std::string& a, const std::string& b) {
-    const std::string_view on = kernel_interface(a);
-    return device_name(a) == device_name(b) || (!on.empty() && on == kernel_interface(b));
-}
 
 result<port> port::open(const port_settings& settings) {
     port p;

@@ -33,10 +33,6 @@ struct port_settings {
     rte_mempool* pool = nullptr;   ///< RX buffers; one pool for all ports (MBUF_FAST_FREE)
 };
 
-/// True if two device strings refer to hardware that only one port can use: the same device, or the
-/// same kernel interface ("iface=").
-[[nodiscard]] bool same_hardware(const std::string& a, const std::string& b);
-
 /// True if a frame of the MTU needs more than one buffer of the pool.
 [[nodiscard]] bool takes_several_buffers(const std::string& device, uint16_t mtu,
                                          rte_mempool* pool) noexcept;

@@ -170,7 +170,8 @@ def test_a_scan_of_addresses_that_nobody_has():
     """The number of neighbours is limited, and resolved ones lose nothing."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
-        running = start(lab, dut, neighbours={"max_entries": 300, "retransmit_ms": 200})
+        running = start(lab, dut, neighbours={"max_entries": 300, "retransmit_ms": 200, "solicit_rate": 1000000},
+                        punt_rate={"resolve": 10000000})
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST) as e:
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")

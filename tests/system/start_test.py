@@ -269,5 +269,18 @@ def test_an_access_list_that_does_not_fit():
                          "access list 'edge'", "20002 rules", "memory_mb: 1")
 
 
+def test_two_ports_on_one_interface_are_refused():
+    """By its name, and by an alternative name: each frame would be received twice."""
+    with Lab() as lab:
+        dut = lab.host("dut")
+        lab.cable(dut, "e0", lab.host("peer"), "e0")
+        dut.run("ip link property add dev e0 altname uplink0")
+        for other, said in (("net_xsk1,iface=e0", "'e0', which port 'west' has already"),
+                            ("net_af_packet1,iface=uplink0", "'uplink0', which port 'west' has already as 'e0'")):
+            t = Turnpike(lab, dut, patch_config("net_af_packet0,iface=e0", other), options=["--check"], wait=False)
+            assert t.finish() == 2, t.output()
+            assert "port 'east' has the kernel's interface " + said in t.output(), t.output()
+
+
 if __name__ == "__main__":
     tap.main(globals())

@@ -11,6 +11,9 @@
 
 namespace turnpike::control {
 
+/// A quarter of a punt ring.
+constexpr uint32_t punt_burst = 256;
+
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
                                          const lost_ports& lost) noexcept {
     auto came = attempt(wanted, lost);
@@ -83,6 +86,10 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     snapshot->plain_ipv4 = plain_ipv4_->function;
     snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
     snapshot->sleep_us = wanted.idle.sleep_us;
+    for (size_t c = 0; c < datapath::punt_classes; ++c)
+        snapshot->punt[c] =
+            token_rate::per_second(wanted.punt_rate.of[c], rte_get_tsc_hz(),
+                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, punt_burst));
     snapshot->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
     return snapshot;
 }
@@ -170,6 +177,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
     wait_for_grace_period();
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*snapshot_);
+    punt_counts_->follow(interfaces_->indexes());
     introduce_changed(*what, *was);
     ++changes_;
     return what;

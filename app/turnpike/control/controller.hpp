@@ -25,6 +25,7 @@
 #include "control/outlet.hpp"
 #include "control/pcie_bill.hpp"
 #include "control/ports.hpp"
+#include "control/punt_counts.hpp"
 #include "control/recursion.hpp"
 #include "control/route_tables.hpp"
 #include "control/slow_path/icmp.hpp"
@@ -175,6 +176,7 @@ class controller {
     std::unique_ptr<next_hops> hops_;
     std::unique_ptr<control::workers> workers_;
     std::unique_ptr<traces> traces_;
+    std::unique_ptr<punt_counts> punt_counts_;
     std::unique_ptr<outlet> outlet_;
     std::unique_ptr<control::vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;

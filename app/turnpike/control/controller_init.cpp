@@ -59,6 +59,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     hops_ = std::move(*hops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
     traces_ = std::make_unique<traces>(*workers_, *rcu_);
+    punt_counts_ = std::make_unique<punt_counts>(*workers_);
     auto tables = route_tables::create(*rcu_);
     if (!tables) return tl::unexpected<error>(tables.error());
     tables_ = std::move(*tables);
@@ -285,6 +286,7 @@ observe::report controller::report_since(const observe::baseline& then) {
         r.isa["fib6"] = tables_->main().v6().kernel();
     }
     r.held = neighbours_->held();
+    r.punt = punt_counts_->report();
     r.acls = acls_->report();
     if (!r.acls.empty()) r.isa["acl"] = acls_->kernel();
     look_at_pool();

@@ -199,7 +199,8 @@ class neighbours::staged_neighbours : public staged {
         try {
             if (e.has_route && !on_network)
                 e.has_route = !of_.host_routes_.clear_host(e.vrf, e.address).has_value();
-            else if (!e.has_route && on_network && kind == nexthop_kind::adjacency)
+            else if (!e.has_route && on_network &&
+                     (kind == nexthop_kind::adjacency || kind == nexthop_kind::failed))
                 e.has_route =
                     of_.host_routes_
                         .set_host(e.vrf, e.address, e.hop, of_.interfaces_[e.interface].link_hop)

@@ -12,6 +12,8 @@ using datapath::nexthop_kind;
 using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addresses are tentative
+constexpr uint64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
+constexpr uint32_t max_solicit_burst = 512;  ///< half of a worker's inject ring
 
 neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
                        neighbour_actions actions)
@@ -49,6 +51,8 @@ neighbours::entry* neighbours::insert(uint16_t interface, const ip_address& a,
     h.out = {.port = on.port, .interface = interface};
     h.mtu.store(on.mtu, std::memory_order_relaxed);
     h.set_addresses({}, on.mac);
+    h.reason = drop_reason::neighbour_failed;
+    h.tells = true;
     entry* made = e.get();
     try {
         by_hop_.emplace(*hop, made);
@@ -138,6 +142,8 @@ void neighbours::resolve(rte_mbuf* packet, uint16_t interface, const ip_address&
                          uint64_t now_ms) {
     entry* e = find(interface, a);
     if (e == nullptr) {
+        if (!may_solicit(interface, now_ms))
+            return actions_.give_up(packet, drop_reason::resolve_rate);
         e = make(interface, a, now_ms);
         if (e == nullptr) return actions_.give_up(packet, drop_reason::neighbour_limit);
         e->asked_for = true;
@@ -160,19 +166,37 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
         case nud::probe:
             return actions_.send(packet, hops_[e.hop]);
         case nud::failed:
-            if (now_ms < e.deadline_ms)
+            if (drops_packets(e)) {
+                hops_[e.hop].mark_used();
                 return actions_.give_up(packet, drop_reason::neighbour_failed);
+            }
+            if (!may_solicit(e.interface, now_ms))
+                return actions_.give_up(packet, drop_reason::resolve_rate);
             start_asking(e, now_ms);
             break;
         default:
             break;
     }
-    if (e.held.size() >= limits_.held)
-        return actions_.give_up(packet, drop_reason::neighbour_queue_full);
+    if (limits_.held == 0) return actions_.give_up(packet, drop_reason::neighbour_queue_full);
     hold(e, packet);
 }
 
+/// RFC 6583 section 6. Per interface, so that a scan of one link delays no resolution on another.
+bool neighbours::may_solicit(uint16_t interface, uint64_t now_ms) noexcept {
+    const auto rate =
+        token_rate::per_second(limits_.solicit_rate, ns_per_s,
+                               std::clamp(limits_.solicit_rate / 2, 1U, max_solicit_burst));
+    return interfaces_[interface].solicitations.take(rate, now_ms * ns_per_ms);
+}
+
+/// A full queue drops its oldest packet (RFC 1122 section 2.3.2.2, RFC 4861 section 7.2.2).
 void neighbours::hold(entry& e, rte_mbuf* packet) {
+    if (e.held.size() >= limits_.held) {
+        rte_mbuf* const oldest = e.held.front()->packet;
+        waiting_.erase(e.held.front());
+        e.held.erase(e.held.begin());
+        actions_.give_up(oldest, drop_reason::neighbour_queue_full);
+    }
     e.held.reserve(e.held.size() + 1);
     waiting_.push_back({packet, &e});
     e.held.push_back(std::prev(waiting_.end()));
@@ -191,8 +215,14 @@ void neighbours::start_asking(entry& e, uint64_t now_ms) {
     ask(e, now_ms);
 }
 
+/// The caller has taken the token of the first solicitation. A retransmission over the rate counts as sent, so
+/// that an entry ends in time.
 void neighbours::ask(entry& e, uint64_t now_ms) {
     set_timer(e, now_ms + limits_.retransmit_ms);
+    if (e.state == nud::incomplete && e.attempts != 0 && !may_solicit(e.interface, now_ms)) {
+        ++e.attempts;
+        return;
+    }
     if (actions_.solicit(e.interface, e.address, e.state == nud::probe ? &e.mac : nullptr))
         ++e.attempts;
     else
@@ -232,8 +262,8 @@ void neighbours::confirm(uint16_t interface, const ip_address& a, const neighbou
 
 bool neighbours::asks(uint16_t interface, const ip_address& a) const noexcept {
     const auto at = entries_.find({interface, a});
-    return at != entries_.end() &&
-           (at->second->state == nud::incomplete || at->second->state == nud::probe);
+    return at != entries_.end() && (at->second->state == nud::incomplete ||
+                                    at->second->state == nud::probe || drops_packets(*at->second));
 }
 
 /// From here on workers forward by the next hop, through the host route or as a gateway.
@@ -245,12 +275,15 @@ void neighbours::set_mac(entry& e, const mac_address& mac) {
         actions_.tell({shown(e), known ? std::optional(was) : std::nullopt, mac});
     hop.set_destination(mac);
     hop.kind.store(nexthop_kind::adjacency, std::memory_order_release);
-    // If there is no memory for the host route, packets go through control.
-    if (!e.has_route && !e.fixed && is_on_network(e))
-        e.has_route =
-            host_routes_.set_host(e.vrf, e.address, e.hop, interfaces_[e.interface].link_hop)
-                .has_value();
+    add_host_route(e);
     release(e);
+}
+
+/// If there is no memory for the host route, packets go through control.
+void neighbours::add_host_route(entry& e) {
+    if (e.has_route || e.fixed || !is_on_network(e)) return;
+    e.has_route = host_routes_.set_host(e.vrf, e.address, e.hop, interfaces_[e.interface].link_hop)
+                      .has_value();
 }
 
 /// Whether a connected network or on-link route contains the neighbour. A gateway may be outside of
@@ -266,6 +299,11 @@ void neighbours::lose_mac(entry& e) {
     hops_[e.hop].kind.store(nexthop_kind::glean, std::memory_order_release);
 }
 
+/// Whether workers drop the neighbour's packets as neighbour_failed.
+bool neighbours::drops_packets(const entry& e) const noexcept {
+    return hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::failed;
+}
+
 void neighbours::become_reachable(entry& e, uint64_t now_ms) {
     e.state = nud::reachable;
     rank(e);
@@ -274,7 +312,7 @@ void neighbours::become_reachable(entry& e, uint64_t now_ms) {
 
 void neighbours::become_stale(entry& e, uint64_t now_ms) {
     e.state = nud::stale;
-    e.stale_since_ms = now_ms;
+    e.unused_since_ms = now_ms;
     hops_[e.hop].used.store(false, std::memory_order_relaxed);
     rank(e);
     // Poll `used`, because a worker only sets that flag.
@@ -285,10 +323,39 @@ void neighbours::fail(entry& e, uint64_t now_ms) {
     const bool known = e.state == nud::probe;
     e.state = nud::failed;
     actions_.tell({shown(e), known ? std::optional(e.mac) : std::nullopt, std::nullopt});
-    lose_mac(e);
+    if (known) {
+        // RFC 4861 section 7.3.3: the next packet starts address resolution anew, by multicast, since
+        // the neighbour may have another MAC address.
+        lose_mac(e);
+        rank(e);
+        if (!e.gateway) set_timer(e, now_ms + limits_.failed_ms);
+        return give_up_held(e, drop_reason::neighbour_failed);
+    }
+    hops_[e.hop].used.store(false, std::memory_order_relaxed);
+    hops_[e.hop].kind.store(nexthop_kind::failed, std::memory_order_release);
     rank(e);
-    set_timer(e, now_ms + limits_.failed_ms);
+    e.unused_since_ms = now_ms;
+    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
     give_up_held(e, drop_reason::neighbour_failed);
+    add_host_route(e);
+}
+
+/// While workers drop packets to a failed neighbour, it is probed at the rate of retransmissions; when they no
+/// longer do, its entry ends.
+void neighbours::probe_failed(entry& e, uint64_t now_ms) {
+    if (!drops_packets(e)) {
+        if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
+        return;
+    }
+    if (hops_[e.hop].used.exchange(false, std::memory_order_relaxed)) {
+        e.unused_since_ms = now_ms;
+        if (may_solicit(e.interface, now_ms))
+            static_cast<void>(actions_.solicit(e.interface, e.address, nullptr));
+    } else if (now_ms - e.unused_since_ms >= limits_.failed_ms) {
+        if (e.gateway) return lose_mac(e);
+        return forget(e, drop_reason::neighbour_failed, now_ms);
+    }
+    set_timer(e, now_ms + std::min(limits_.retransmit_ms, limits_.failed_ms));
 }
 
 void neighbours::flush(uint16_t interface, drop_reason why, uint64_t now_ms) {
@@ -344,11 +411,11 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
                 rank(e);
                 return ask(e, now_ms);
             }
-            if (!e.gateway && now_ms - e.stale_since_ms >= limits_.forget_ms)
+            if (!e.gateway && now_ms - e.unused_since_ms >= limits_.forget_ms)
                 return forget(e, drop_reason::neighbour_failed, now_ms);
             return set_timer(e, now_ms + limits_.retransmit_ms);
         default:
-            if (!e.gateway) forget(e, drop_reason::neighbour_failed, now_ms);
+            return probe_failed(e, now_ms);
     }
 }
 

@@ -2,21 +2,25 @@
 // The neighbour state machine of RFC 4861 section 7.3, used for ARP, too.
 //
 //   unknown --packet--> incomplete --answer--> reachable --time--> stale --used--> probe
-//                           |                      ^                 |               |
-//                        silence                   +---- answer -----|---------------+
-//                           v                                     unused,         silence
-//                        failed (waiting packets are dropped) <--------- long ----------- +
-//                           |                                        v
-//                           +--time--> forgotten <-------------------+
+//                         ^     |                  ^                 |               |
+//                       packet  silence            +---- answer -----|---------------+
+//                         |     v                                 unused,         silence
+//                         | failed (waiting packets are dropped)   long              |
+//                         |     |                                    v               |
+//                         |     +--unused, time--> forgotten <-------+               |
+//                         +----------------------------------------------------------+
 //
 // A neighbour has a next hop while its entry exists: kind glean while the MAC address is unknown,
-// kind adjacency while it is known, and then a host route, too. A gateway's entry is never deleted:
-// routes refer to its next hop. Control only.
+// kind adjacency while it is known, and then a host route, too. A failed neighbour's next hop is of kind failed,
+// with a host route: workers drop its packets, and it is probed once per retransmit_ms while they do. A gateway's
+// entry is never deleted: routes refer to its next hop. Control only.
 //
 // Limits (RFC 6583): at the maximum, the least recently used entry is evicted, of an interface
 // above its fair share first, and in this order: unanswered entries, entries from unsolicited
 // messages, entries that we resolved. Gateways, static and reachable entries are never evicted. The
-// total of waiting packets is limited; the oldest is dropped first.
+// total of waiting packets is limited; the oldest is dropped first. Multicast solicitations are limited per
+// interface, so that a scan of a network is no flood on its link; probes of known neighbours are not limited,
+// because their number is.
 #pragma once
 
 #include <array>
@@ -30,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/token_bucket.hpp"
 #include "control/change.hpp"
 #include "control/next_hops.hpp"
 #include "control/route_tables.hpp"
@@ -156,7 +161,8 @@ class neighbours : public owner {
         bool asked_for = false;  ///< solicited by us, or used by traffic
         bool has_route = false;
         uint32_t attempts = 0;
-        uint64_t deadline_ms = 0, stale_since_ms = 0;
+        uint64_t deadline_ms = 0;
+        uint64_t unused_since_ms = 0;  ///< states stale and failed
         mac_address mac{};
         std::vector<waiting_list::iterator> held{};
         lru* ranked_in = nullptr;
@@ -171,6 +177,7 @@ class neighbours : public owner {
         const datapath::interface* about = nullptr;  ///< in the running snapshot
         std::vector<ip_prefix> networks{};
         uint32_t link_hop = 0;  ///< next hop of its on-link networks
+        token_bucket solicitations{};
     };
     class staged_neighbours;
 
@@ -191,9 +198,13 @@ class neighbours : public owner {
     void become_reachable(entry& e, uint64_t now_ms);
     void become_stale(entry& e, uint64_t now_ms);
     void fail(entry& e, uint64_t now_ms);
+    void probe_failed(entry& e, uint64_t now_ms);
+    [[nodiscard]] bool may_solicit(uint16_t interface, uint64_t now_ms) noexcept;
+    void add_host_route(entry& e);
     void set_mac(entry& e, const mac_address& mac);
     [[nodiscard]] bool is_on_network(const entry& e) const noexcept;
     void lose_mac(entry& e);
+    [[nodiscard]] bool drops_packets(const entry& e) const noexcept;
     void release(entry& e);
     void give_up_held(entry& e, datapath::drop_reason why);
     void set_timer(entry& e, uint64_t at_ms);

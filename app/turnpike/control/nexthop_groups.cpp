@@ -31,7 +31,7 @@ uint64_t name_of(const state::route_member& m) noexcept {
 
 /// A learned route may have a member without a usable next hop.
 bool sends(const datapath::next_hop& hop) noexcept {
-    return hop.kind.load(std::memory_order_relaxed) >= nexthop_kind::glean;
+    return hop.kind.load(std::memory_order_relaxed) >= nexthop_kind::failed;
 }
 
 /// The members' scores for buckets.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/hardware.hpp"
 #include "control/queues.hpp"
 #include "control/workers.hpp"
 #include "observe/console.hpp"
@@ -182,8 +183,7 @@ class ports::staged_ports : public staged {
         for (const auto& p : of_.open_) {
             const auto stays = std::any_of(rows_.begin(), rows_.end(),
                                            [&](const row& other) { return other.port == p; });
-            if (stays || p->lost || !rxtx::same_hardware(p->wanted.device, r.wanted->device))
-                continue;
+            if (stays || p->lost || !same_hardware(p->wanted.device, r.wanted->device)) continue;
             if (r.waits_for == nullptr || p->device.id() < r.waits_for->device.id())
                 r.waits_for = p;
             if (std::find(all.begin(), all.end(), p) == all.end()) all.push_back(p);
@@ -243,8 +243,10 @@ class ports::staged_ports : public staged {
     result<void> keep(row& r) {
         open_port& port = *r.port;
         // Disable VLAN strip before a snapshot needs frames unmodified: find_tag() handles both.
-        if (!takes_tags(after_, port.name))
+        if (!takes_tags(after_, port.name)) {
+            if (port.filters_set && port.filters_set->strips_tags) port.filters_set.reset();
             if (auto done = port.device.take_tags_out(false); !done) return done;
+        }
         if (several_buffers_ && !port.device.sends_several_buffers())
             return fail(EBUSY, r.wanted->where.text,
                         fmt::format("port '{}' was opened when every frame fitted one buffer, and "
@@ -253,6 +255,8 @@ class ports::staged_ports : public staged {
                                     r.name));
         if (port.wanted.mtu == r.wanted->mtu) return {};
         mtu_before_.reserve(mtu_before_.size() + 1);
+        port.filters_set
+            .reset();  // a driver may restart the device, and forget its group addresses
         if (auto changed = port.device.change_mtu(r.wanted->mtu); !changed) return changed;
         mtu_before_.emplace_back(&port, port.wanted.mtu);
         return {};
@@ -388,35 +392,45 @@ void add_groups_of_daemons(std::vector<mac_address>& groups) {
     groups.push_back({{0x33, 0x33, 0, 1, 0, 0x06}});
 }
 
+open_port::filters filters_of(const open_port& port, const datapath::snapshot& v) {
+    const datapath::port_snapshot& seen = v.port[port.port_index];
+    const auto kind = v.interfaces[seen.untagged].kind;
+    open_port::filters out{.promiscuous = kind == datapath::interface_kind::patched ||
+                                          kind == datapath::interface_kind::bridged ||
+                                          (seen.strips_tags && port.device.filters_tags()),
+                           .strips_tags = seen.strips_tags};
+    for (const datapath::interface& i : v.interfaces) {
+        if (i.bridge != 0 || i.port != port.port_index) continue;
+        out.promiscuous |= i.more_macs;
+        if (i.kind != datapath::interface_kind::routed) continue;
+        for (const ipv6_address& g : i.addresses->v6_groups)
+            out.groups.push_back(packet::multicast_mac(g));
+        for (const uint32_t g : i.addresses->v4_groups)
+            out.groups.push_back(packet::multicast_mac(g));
+        if (!i.addresses->v4_groups.empty())
+            out.groups.push_back(packet::multicast_mac(packet::ipv4_all_hosts));
+        if (i.to_host) add_groups_of_daemons(out.groups);
+    }
+    return out;
+}
+
 }  // namespace
 
 void ports::listen(const datapath::snapshot& v) noexcept {
     try {
         for (const auto& port : open_) {
-            const auto kind = v.interfaces[v.port[port->port_index].untagged].kind;
-            bool all = kind == datapath::interface_kind::patched ||
-                       kind == datapath::interface_kind::bridged ||
-                       (v.port[port->port_index].strips_tags && port->device.filters_tags());
-            for (const datapath::interface& i : v.interfaces)
-                all |= i.more_macs && i.bridge == 0 && i.port == port->port_index;
-            if (auto set = port->device.set_promiscuous(all); !set)
+            open_port::filters wanted = filters_of(*port, v);
+            if (port->lost || port->filters_set == wanted) continue;
+            port->filters_set.reset();
+            if (auto set = port->device.set_promiscuous(wanted.promiscuous); !set) {
                 observe::log(observe::log_level::error, set.error().message(),
                              {{"port", port->name}});
+                continue;  // retried with the next change
+            }
             // If the device cannot strip tags, software reads them from the frame.
-            static_cast<void>(port->device.take_tags_out(v.port[port->port_index].strips_tags));
-            std::vector<mac_address> groups;
-            for (const datapath::interface& i : v.interfaces)
-                if (i.kind == datapath::interface_kind::routed && i.port == port->port_index &&
-                    i.bridge == 0) {
-                    for (const ipv6_address& g : i.addresses->v6_groups)
-                        groups.push_back(packet::multicast_mac(g));
-                    for (const uint32_t g : i.addresses->v4_groups)
-                        groups.push_back(packet::multicast_mac(g));
-                    if (!i.addresses->v4_groups.empty())
-                        groups.push_back(packet::multicast_mac(packet::ipv4_all_hosts));
-                    if (i.to_host) add_groups_of_daemons(groups);
-                }
-            if (!groups.empty()) port->device.listen_to(groups);
+            static_cast<void>(port->device.take_tags_out(wanted.strips_tags));
+            if (!wanted.groups.empty()) port->device.listen_to(wanted.groups);
+            port->filters_set = std::move(wanted);
         }
     } catch (const std::bad_alloc&) {  // retried with the next change
         observe::log(observe::log_level::error,

@@ -14,6 +14,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ struct open_port {
     observe::port_totals before{};  ///< counts at its index before it was opened
     bool lost = false;              ///< has no device
     bool to_come_back = false;      ///< closed for a change that has not been committed
+    /// The MAC and VLAN filters that the device has; none: unknown.
+    struct filters {
+        bool promiscuous = false, strips_tags = false;
+        std::vector<mac_address> groups{};
+        bool operator==(const filters&) const = default;
+    };
+    std::optional<filters> filters_set{};
     /// Device data at the time of closing.
     struct {
         uint16_t id = 0;  ///< ethdev port id
@@ -87,7 +95,8 @@ class ports : public owner {
     [[nodiscard]] std::vector<std::shared_ptr<open_port>> give_up();
     /// Packet counts of closed ports that no open port's totals include.
     [[nodiscard]] observe::port_totals removed() const;
-    /// Set the devices' MAC filters: promiscuous, or the interfaces' unicast and group addresses.
+    /// Set the devices' MAC filters, where they change: promiscuous, or the interfaces' unicast and group addresses.
+    /// Some drivers take milliseconds for it, or stop receiving meanwhile.
     void listen(const datapath::snapshot& v) noexcept;
     /// Close all ports, for shutdown.
     void close() noexcept { open_.clear(); }

@@ -118,6 +118,18 @@ json show_drops(controller& c, const request_fields& f) {
     return out;
 }
 
+/// Packets for control by ingress interface and class, and the rate of each class.
+json show_punt(controller& c, const request_fields& f) {
+    f.expect("");
+    json r = shown_of(c), rates = json::object();
+    for (size_t i = 0; i < datapath::punt_classes; ++i)
+        rates[std::string(datapath::punt_class_texts[i].name)] = c.running().punt_rate.of[i];
+    json out = counted(c, r["duration_s"], "punt", std::move(r["punt"]));
+    for (json& p : out["punt"]) p["rate"] = rates[p["class"].get_ref<const std::string&>()];
+    out["rates"] = std::move(rates);
+    return out;
+}
+
 json show_cost(controller& c, const request_fields& f) {
     f.expect("");
     json r = shown_of(c);
@@ -239,6 +251,7 @@ constexpr subject subjects[] = {
     {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
     {"acl", show_acl, "ACLs where they are bound, with counters"},
     {"drops", show_drops, "dropped packets, by reason"},
+    {"punt", show_punt, "packets for the control thread, by interface and class"},
     {"trace", show_trace, "recorded packet traces; from: number of the first"},
     {"cost", show_cost, "cycles per packet, by worker and stage"},
     {"pcie", show_pcie, "PCIe transactions per packet, modelled and counted, by port"},

@@ -45,6 +45,9 @@ json hop_json(controller& c, uint32_t index) {
             out["type"] = "group";
             add_members(c, index, out);
             return out;
+        case datapath::nexthop_kind::failed:
+            out["type"] = "failed";
+            break;
         case datapath::nexthop_kind::glean:
             out["type"] = "glean";
             break;

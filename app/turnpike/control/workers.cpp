@@ -51,8 +51,14 @@ result<rte_ring*> make_learnt_ring(size_t worker) {
     return ring;
 }
 
+/// In the order in which they are polled.
+std::array<rte_ring*, 3> punt_rings(const datapath::worker_parts& parts) noexcept {
+    return {parts.routing_to_control, parts.neighbours_to_control, parts.to_control};
+}
+
 void free_rings(const datapath::worker_parts& parts) noexcept {
-    for (rte_ring* ring : {parts.from_control, parts.to_control, parts.neighbours_to_control})
+    for (rte_ring* ring : {parts.from_control, parts.to_control, parts.neighbours_to_control,
+                           parts.routing_to_control})
         rte_ring_free(ring);
 }
 
@@ -93,7 +99,8 @@ result<void> workers::make_slot(unsigned lcore) {
     const std::pair<rte_ring**, const char*> rings[control_rings] = {
         {&parts.from_control, "from_control"},
         {&parts.to_control, "to_control"},
-        {&parts.neighbours_to_control, "neighbours"}};
+        {&parts.neighbours_to_control, "neighbours"},
+        {&parts.routing_to_control, "routing"}};
     struct undo {
         datapath::worker_parts& parts;
         bool done = false;
@@ -261,8 +268,7 @@ void workers::take_punted(const std::function<void(rte_mbuf*)>& take) {
     constexpr unsigned most = 256;
     std::array<rte_mbuf*, most> packets;
     for (const auto& s : slots_)
-        for (rte_ring* ring :
-             {s->worker.parts().neighbours_to_control, s->worker.parts().to_control}) {
+        for (rte_ring* ring : punt_rings(s->worker.parts())) {
             const unsigned n = rte_ring_sc_dequeue_burst(
                 ring, reinterpret_cast<void**>(packets.data()), most, nullptr);
             for (unsigned i = 0; i < n; ++i) take(packets[i]);
@@ -276,7 +282,7 @@ void workers::empty(const std::function<void(rte_mbuf*)>& punted,
     for (const auto& s : slots_) {
         const datapath::worker_parts& parts = s->worker.parts();
         void* m = nullptr;
-        for (rte_ring* ring : {parts.neighbours_to_control, parts.to_control})
+        for (rte_ring* ring : punt_rings(parts))
             while (rte_ring_sc_dequeue(ring, &m) == 0) punted(static_cast<rte_mbuf*>(m));
         while (rte_ring_sc_dequeue(parts.from_control, &m) == 0) unsent(static_cast<rte_mbuf*>(m));
     }

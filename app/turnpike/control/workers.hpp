@@ -26,7 +26,7 @@ struct rte_mempool;
 namespace turnpike::control {
 
 /// Rings per worker to and from control, and packets per ring.
-inline constexpr uint32_t control_rings = 3, control_ring_packets = 1023;
+inline constexpr uint32_t control_rings = 4, control_ring_packets = 1023;
 
 /// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
 /// Errors  EINVAL with the file: EAL lacks one of them, or the main lcore would share the work
@@ -54,6 +54,7 @@ class workers : public owner {
         std::unique_ptr<rte_ring, free_ring> learnt;
         datapath::bridge_worker_state worker_state;
         datapath::tunnel_worker_state tunnels;
+        datapath::punt_policer policer;
         datapath::worker worker;
         rte_mempool* const pool;
         bool forwards = false;
@@ -64,6 +65,7 @@ class workers : public owner {
         static datapath::worker_parts& with(datapath::worker_parts& parts, worker_slot& s) {
             parts.bridging = &s.worker_state;
             parts.tunnelling = &s.tunnels;
+            parts.policing = &s.policer;
             return parts;
         }
     };
@@ -84,7 +86,7 @@ class workers : public owner {
 
     /// The ring to a worker with a TX queue on a port; null: none.
     [[nodiscard]] rte_ring* ring_to(uint16_t port) const noexcept;
-    /// Take punted packets, ARP and ND first; bounded, so that timers run in time.
+    /// Take punted packets, of routing protocols first, then ARP and ND; bounded, so that timers run in time.
     void take_punted(const std::function<void(rte_mbuf*)>& take);
     /// For shutdown: take the packets from the rings to workers, and empty the RX rings.
     void empty(const std::function<void(rte_mbuf*)>& punted,

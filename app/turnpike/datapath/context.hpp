@@ -30,9 +30,10 @@ struct context {
     uint64_t now = 0;     ///< TSC at the start of this iteration
     bool sampled = false;
     std::array<rxtx::tx_queue, max_ports> tx{};
-    /// Punt rings. ARP and ND have a separate ring, so that other punted traffic cannot starve
-    /// them.
-    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr;
+    /// Punt rings. Routing protocols, and ARP and ND, have separate rings, so that other punted traffic cannot
+    /// starve them.
+    rte_ring *to_control = nullptr, *neighbours_to_control = nullptr, *routing_to_control = nullptr;
+    punt_policer* policing = nullptr;
     std::array<counters::port_counters, max_ports> counters;
     bridge_worker_state* bridging = nullptr;    ///< per-worker bridge state
     uint64_t redirected = 0;                    ///< TSC of the last packet punted as redirect

@@ -38,6 +38,7 @@
     X(neighbour_limit, "the neighbour table is full") \
     X(pending_limit, "limit of pending packets of all neighbours; the oldest one is dropped") \
     X(neighbour_rate, "ARP or neighbour discovery over the interface's rate limit") \
+    X(resolve_rate, "unknown neighbour, and solicitations are over their interface's rate") \
     X(acl_deny, "denied by the ingress ACL") \
     X(acl_deny_out, "denied by the egress ACL") \
     X(acl_l2_deny, "denied by the ingress L2 ACL") \
@@ -76,6 +77,7 @@
     X(icmp_rate, "echo request over the ICMP rate limit") \
     X(host_if_rate, "for the kernel, over the interface's punt rate limit") \
     X(host_if_refused, "for the kernel, and its interface there is down") \
+    X(punt_rate, "for the control thread, over the rate of its class on its interface") \
     X(punt_ring_full, "punt ring to the control thread is full") \
     X(inject_ring_full, "inject ring from the control thread to the worker is full") \
     X(originated_no_route, "originated by turnpike, and no route to its destination") \

@@ -35,7 +35,7 @@
     X(lookup, NEXT(ip_forward), DROPS()) \
     X(ip_forward, NEXT(vxlan_input, bridge, acl_out, fragment, vlan_push, tx, punt, drop), DROPS( \
         no_route, route_blackhole, route_unreachable, route_prohibited, bogon_destination, directed_broadcast, \
-        link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self)) \
+        link_local_source, ipv4_ttl, ipv4_too_big, ipv6_hop_limit, ipv6_too_big, tunnel_to_self, neighbour_failed)) \
     X(vxlan_input, NEXT(bridge, drop), DROPS( \
         vxlan_truncated, vxlan_checksum, vxlan_flags, vxlan_reserved, vxlan_unknown_vni, vxlan_unknown_vtep, \
         vxlan_inner_runt, ecn_decap)) \
@@ -49,7 +49,7 @@
     X(vlan_push, NEXT(vxlan_output, tx, drop), DROPS(vlan_no_headroom)) \
     X(vxlan_output, NEXT(tx, punt, drop), DROPS(tunnel_too_big, tunnel_no_headroom)) \
     X(tx, NEXT(drop), DROPS(tx_refused, port_down)) \
-    X(punt, NEXT(drop), DROPS(punt_ring_full)) \
+    X(punt, NEXT(drop), DROPS(punt_rate, punt_ring_full)) \
     X(drop, NEXT(), DROPS())
 
 // Handlers in control: each ends punted packets (control/slow_path) and owns the drop reasons
@@ -64,8 +64,8 @@
     X(reserved, DROPS()) \
     X(neigh_suppress, DROPS()) \
     X(host, DROPS(host_if_rate, host_if_refused)) \
-    X(neighbours, DROPS(neighbour_failed, neighbour_queue_full, neighbour_limit, pending_limit, \
-        neighbour_rate)) \
+    X(neighbours, DROPS(neighbour_queue_full, neighbour_limit, pending_limit, neighbour_rate, \
+        resolve_rate)) \
     X(outlet, DROPS(inject_ring_full, originated_no_route, originated_too_big, interface_gone, control_memory))
 // clang-format on
 

@@ -13,6 +13,8 @@
 //                       connected network the neighbour is the packet's destination address; each
 //                       gateway and neighbour entry has a separate next hop, whose index control maps
 //                       to the neighbour
+//            failed     the neighbour does not answer: the packet is dropped under `reason`, neighbour_failed, and
+//                       `used` is set, so that control probes it
 //            group      ECMP: the flow's hash chooses a member (nexthop_group.hpp), and the member's kind
 //                       applies. Also used for recursive routes, with the next hops that they resolve to
 //            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header
@@ -20,8 +22,8 @@
 // port       egress port and interface; the interface's egress ACL applies
 // rewrite    destination MAC, source MAC: 12 bytes in front of the EtherType. A routed packet is
 //            untagged here, so its EtherType stays in place
-// used       set by workers when they send by the next hop, cleared by control, which re-probes a stale
-//            neighbour only where it is in use (RFC 4861 7.3.3)
+// used       set by workers when they send by the next hop, or drop by it as failed; cleared by control, which
+//            probes a stale or failed neighbour only where it is in use (RFC 4861 7.3.3)
 //
 // Next hops are named by index, not by pointer: the FIB's values are narrower than a pointer, and
 // when a neighbour's state changes, control stores to one next hop instead of to a thousand routes.
@@ -44,8 +46,8 @@ namespace turnpike::datapath {
 
 struct nexthop_group;
 
-/// Packets are sent by kinds from glean on; comparisons rely on the order.
-enum class nexthop_kind : uint8_t { drop, local, group, glean, adjacency };
+/// Packets are sent by kinds from glean on, and kinds from failed on lead to a neighbour; comparisons rely on the order.
+enum class nexthop_kind : uint8_t { drop, local, group, failed, glean, adjacency };
 
 /// Egress port and interface.
 struct egress {
@@ -56,9 +58,9 @@ struct egress {
 
 struct alignas(64) next_hop {
     std::atomic<nexthop_kind> kind{nexthop_kind::drop};
-    /// kind drop: drop reason to count
+    /// kinds drop and failed: drop reason to count
     drop_reason reason = drop_reason::no_route;
-    bool tells = false;  ///< kind drop: send an ICMP error to the source
+    bool tells = false;  ///< kinds drop and failed: send an ICMP error to the source
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
     alignas(8) egress out{};

@@ -14,7 +14,7 @@ namespace turnpike::datapath {
                                      const interface& in) noexcept {
     const next_hop& by = v.hops[hop];
     const auto is_way = [&](nexthop_kind kind, const next_hop& h) {
-        return kind >= nexthop_kind::glean && (!in.urpf_strict || h.out.interface == in.ifindex);
+        return kind >= nexthop_kind::failed && (!in.urpf_strict || h.out.interface == in.ifindex);
     };
     const nexthop_kind kind = by.kind.load(std::memory_order_acquire);
     if (kind == nexthop_kind::group) {

@@ -22,6 +22,7 @@
 #include "datapath/interface.hpp"
 #include "datapath/next_hop.hpp"
 #include "datapath/own_addresses.hpp"
+#include "datapath/punt_policer.hpp"
 #include "datapath/tunnel.hpp"
 #include "fib/fib4.hpp"
 #include "fib/fib6.hpp"
@@ -95,6 +96,7 @@ struct snapshot {
     const bridge_tables* bridges = nullptr;  ///< null: there are none
     const tunnel_tables* tunnels = nullptr;  ///< null: there are none
     next_hop* hops = nullptr;
+    punt_rates punt{};               ///< of each interface and worker, by class
     packet::flow_hashing sharing{};  ///< hash parameters for ECMP
     packet::ipv4_sum_function* ipv4_sum = nullptr;
     packet::plain_ipv4_function* plain_ipv4 = nullptr;

@@ -29,6 +29,7 @@ baseline::baseline(const report& now) : start_(false), duration_s_(now.duration_
     }
     for (const worker_report& w : now.workers) workers_.emplace(w.lcore, w);
     for (const acl_report& a : now.acls) lists_.emplace(a.life, a);
+    for (const punt_report& p : now.punt) punt_.emplace(std::pair(p.life, p.of), p);
 }
 
 void baseline::take_off(report& now) const {
@@ -47,6 +48,12 @@ void baseline::take_off(report& now) const {
     }
     for (worker_report& w : now.workers) take_off_worker(w);
     for (acl_report& a : now.acls) take_off_list(a);
+    for (punt_report& p : now.punt) {
+        const auto at = punt_.find(std::pair(p.life, p.of));
+        if (at == punt_.end()) continue;
+        take(p.punted, at->second.punted);
+        take(p.dropped, at->second.dropped);
+    }
 }
 
 void baseline::take_off_port(port_report& now) const {

@@ -41,6 +41,8 @@ class baseline {
     port_totals removed_{};
     std::map<unsigned, worker_report> workers_{};  ///< by lcore
     std::map<uint64_t, acl_report> lists_{};       ///< by life
+    std::map<std::pair<uint64_t, datapath::punt_class>, punt_report>
+        punt_{};  ///< by life and class
 };
 
 }  // namespace turnpike::observe

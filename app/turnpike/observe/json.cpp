@@ -110,6 +110,13 @@ json acl_json(const acl_report& a) {
     return out;
 }
 
+json punt_json(const punt_report& p) {
+    json out = json_of(punt_metrics(), p);
+    out["interface"] = p.interface;
+    out["class"] = datapath::punt_class_texts[static_cast<size_t>(p.of)].name;
+    return out;
+}
+
 json verdict_json(const verdict& v) {
     json out{{"bound", v.bound}, {"from", v.from}, {"says", v.says}, {"headroom", json::object()}};
     for (const headroom& h : v.by)
@@ -149,6 +156,7 @@ json to_json(const report& r) {
         {"neighbours", r.neighbours.empty() ? json(nullptr) : json(r.neighbours)},
         {"routes", r.routes.empty() ? json(nullptr) : json(r.routes)},
         {"acl", list_of(r.acls, acl_json)},
+        {"punt", list_of(r.punt, punt_json)},
         {"balance", json_of(balance_metrics(), r.total())},
         {"drops", r.drops()}};
 }

@@ -102,6 +102,13 @@ constexpr rows<acl_report> of_acls[] = {
      [](const acl_report& a) -> metric_value { return a.bytes; }},
 };
 
+constexpr rows<punt_report> of_punt[] = {
+    {"punted", counter, "packets", "packets of the class for the control thread",
+     [](const punt_report& p) -> metric_value { return p.punted; }},
+    {"dropped", counter, "packets", "packets of the class over its rate on the interface",
+     [](const punt_report& p) -> metric_value { return p.dropped; }},
+};
+
 constexpr rows<balance> of_balance[] = {
     {"rx", counter, "packets", "packets received",
      [](const balance& b) -> metric_value { return b.rx; }},
@@ -123,6 +130,7 @@ std::span<const metric<worker_report>> worker_metrics() noexcept { return of_wor
 std::span<const metric<port_report>> port_metrics() noexcept { return of_ports; }
 std::span<const metric<mempool_report>> mempool_metrics() noexcept { return of_mempool; }
 std::span<const metric<acl_report>> acl_metrics() noexcept { return of_acls; }
+std::span<const metric<punt_report>> punt_metrics() noexcept { return of_punt; }
 std::span<const metric<balance>> balance_metrics() noexcept { return of_balance; }
 
 }  // namespace turnpike::observe

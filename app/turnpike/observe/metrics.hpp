@@ -30,6 +30,7 @@ struct metric {
 [[nodiscard]] std::span<const metric<port_report>> port_metrics() noexcept;
 [[nodiscard]] std::span<const metric<mempool_report>> mempool_metrics() noexcept;
 [[nodiscard]] std::span<const metric<acl_report>> acl_metrics() noexcept;
+[[nodiscard]] std::span<const metric<punt_report>> punt_metrics() noexcept;
 [[nodiscard]] std::span<const metric<balance>> balance_metrics() noexcept;
 
 /// The metric of that name, which must exist.

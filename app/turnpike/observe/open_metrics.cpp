@@ -95,6 +95,10 @@ std::string to_open_metrics(const report& r) {
         return fmt::format("{{port=\"{}\",direction=\"{}\",list=\"{}\"}}", escaped(a.interface),
                            a.direction, escaped(a.list));
     });
+    add_families(out, "punt", punt_metrics(), r.punt, [](const punt_report& p) {
+        return fmt::format("{{interface=\"{}\",class=\"{}\"}}", escaped(p.interface),
+                           datapath::punt_class_texts[static_cast<size_t>(p.of)].name);
+    });
     add_verdict(out, r);
     return out + "# EOF\n";
 }

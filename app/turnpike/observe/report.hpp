@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "counters/meter.hpp"
+#include "datapath/punt_class.hpp"
 #include "observe/port_totals.hpp"
 
 namespace turnpike::observe {
@@ -144,6 +145,14 @@ struct acl_report {
     std::vector<acl_rule_report> rules{};
 };
 
+/// Packets of an interface for the control thread, of one class.
+struct punt_report {
+    std::string interface {};
+    datapath::punt_class of = datapath::punt_class::local;
+    uint64_t life = 0;  ///< of the interface
+    uint64_t punted = 0, dropped = 0;
+};
+
 struct report {
     std::string version{};
     double duration_s = 0;
@@ -158,9 +167,10 @@ struct report {
         neighbours{};  ///< by state, and "limit"; empty: no routed interface
     std::map<std::string, uint64_t> routes{};  ///< by family; empty likewise
     std::vector<acl_report> acls{};
-    std::string counters{};      ///< name of the PMU counter table in use; empty: none
-    std::string counters_why{};  ///< why none
-    uint64_t changes = 0;        ///< applied transactions, including the start
+    std::vector<punt_report> punt{};  ///< classes with counted packets, by interface
+    std::string counters{};           ///< name of the PMU counter table in use; empty: none
+    std::string counters_why{};       ///< why none
+    uint64_t changes = 0;             ///< applied transactions, including the start
 
     [[nodiscard]] balance total() const;
     /// Accesses across NUMA nodes, each with a remedy.

@@ -126,6 +126,15 @@ void add_verdict(std::string& out, const report& r, const report* previous) {
     out += "\n";
 }
 
+/// Packets for the control thread; only classes over their rate.
+void add_punt(std::string& out, const report& r) {
+    for (const punt_report& p : r.punt)
+        if (p.dropped != 0)
+            out += fmt::format("punt {} {}  punted {}  dropped {}\n", p.interface,
+                               datapath::punt_class_texts[static_cast<size_t>(p.of)].name, p.punted,
+                               p.dropped);
+}
+
 /// Counters of each ACL, and its rules with the most packets.
 void add_acls(std::string& out, const report& r) {
     constexpr size_t shown = 8;
@@ -167,6 +176,7 @@ std::string to_table(const report& r, const report* previous) {
         out += "\n";
     }
     add_acls(out, r);
+    add_punt(out, r);
     const balance b = r.total();
     out +=
         fmt::format("balance  rx {} + originated {} {} tx {} + consumed {} + drops {} + held {}\n",

@@ -317,6 +317,8 @@ void edit_settings(configuration& into, std::string_view kind, const reader& fro
         into.idle = read_idle(from, into.idle);
     else if (kind == "icmp")
         into.messages = read_icmp(from, into.messages);
+    else if (kind == "punt_rate")
+        into.punt_rate = read_punt_rate(from, into.punt_rate);
     else if (kind == "ecmp")
         into.sharing = read_ecmp(from, into.sharing);
     else
@@ -345,8 +347,8 @@ void make_edit(editing& now, const reader& from) {
     const reader what = from.at(*v);
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
     if (*v == verb_names[set]) {
-        const std::initializer_list<std::string_view> settings = {"tx", "idle", "icmp", "ecmp",
-                                                                  "neighbours"};
+        const std::initializer_list<std::string_view> settings = {
+            "tx", "idle", "icmp", "punt_rate", "ecmp", "neighbours"};
         what.expect_map(settings);
         for (const std::string_view name : settings)
             if (what.has(name)) edit_settings(now.into, name, what.at(name));

@@ -112,11 +112,28 @@ state::pcie_profiles read_profiles(const reader& from, const std::string& name) 
 }
 
 configuration read_all(const reader& from, const std::string& name) {
-    from.expect_map(
-        {"eal",        "workers", "mempool",      "tx",      "idle",        "pcie_profiles",
-         "acl",        "ports",   "interfaces",   "tunnels", "xconnects",   "bridges",
-         "vrfs",       "routes",  "icmp",         "ecmp",    "drop_bogons", "resolve_via_default",
-         "neighbours", "control", "control_plane"});
+    from.expect_map({"eal",
+                     "workers",
+                     "mempool",
+                     "tx",
+                     "idle",
+                     "pcie_profiles",
+                     "acl",
+                     "ports",
+                     "interfaces",
+                     "tunnels",
+                     "xconnects",
+                     "bridges",
+                     "vrfs",
+                     "routes",
+                     "icmp",
+                     "punt_rate",
+                     "ecmp",
+                     "drop_bogons",
+                     "resolve_via_default",
+                     "neighbours",
+                     "control",
+                     "control_plane"});
     configuration out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
@@ -144,6 +161,7 @@ configuration read_all(const reader& from, const std::string& name) {
         for (const reader& one : from.at("bridges").list("bridges")) read_bridge(one, out);
     if (from.has("routes")) read_routes(from.at("routes"), out);
     if (from.has("icmp")) out.messages = read_icmp(from.at("icmp"), out.messages);
+    if (from.has("punt_rate")) out.punt_rate = read_punt_rate(from.at("punt_rate"), out.punt_rate);
     if (from.has("drop_bogons")) out.drops_special = from.at("drop_bogons").truth();
     if (from.has("resolve_via_default"))
         out.default_resolves = from.at("resolve_via_default").truth();

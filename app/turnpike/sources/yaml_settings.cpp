@@ -27,6 +27,14 @@ state::icmp read_icmp(const reader& from, state::icmp out) {
     return out;
 }
 
+state::punt_rate read_punt_rate(const reader& from, state::punt_rate out) {
+    from.expect_map(
+        {"routing", "local", "neighbours", "icmp_error", "too_big", "resolve", "other"});
+    for (size_t c = 0; c < datapath::punt_classes; ++c)
+        out.of[c] = from.number_or(datapath::punt_class_texts[c].name, out.of[c], 1, 10'000'000);
+    return out;
+}
+
 state::ecmp read_ecmp(const reader& from, state::ecmp out) {
     from.expect_map({"hash", "seed", "vxlan_ports"});
     if (from.has("hash"))
@@ -51,11 +59,12 @@ state::ecmp read_ecmp(const reader& from, state::ecmp out) {
 
 state::neighbour_limits read_neighbour_limits(const reader& from, state::neighbour_limits out) {
     constexpr uint64_t day_ms = 24 * 3600 * 1000;
-    from.expect_map({"max_entries", "queue_len", "rate", "reachable_ms", "retransmit_ms",
-                     "attempts", "negative_ms", "gc_stale_ms", "static"});
+    from.expect_map({"max_entries", "queue_len", "rate", "solicit_rate", "reachable_ms",
+                     "retransmit_ms", "attempts", "negative_ms", "gc_stale_ms", "static"});
     out.limit = from.number_or("max_entries", out.limit, 8, 1u << 20);
     out.held = from.number_or("queue_len", out.held, 0, 64);
     out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
+    out.solicit_rate = from.number_or("solicit_rate", out.solicit_rate, 1, 1'000'000);
     out.reachable_ms = from.number_or("reachable_ms", out.reachable_ms, 10, day_ms);
     out.retransmit_ms = from.number_or("retransmit_ms", out.retransmit_ms, 10, 60'000);
     out.attempts = from.number_or("attempts", out.attempts, 1, 100);

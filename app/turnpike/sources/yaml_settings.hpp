@@ -11,8 +11,9 @@ namespace turnpike::sources {
 state::tx read_tx(const yaml::reader& from, state::tx out);
 state::idle read_idle(const yaml::reader& from, state::idle out);
 state::icmp read_icmp(const yaml::reader& from, state::icmp out);
-/// "neighbours:" without "static".
+state::punt_rate read_punt_rate(const yaml::reader& from, state::punt_rate out);
 state::ecmp read_ecmp(const yaml::reader& from, state::ecmp out);
+/// "neighbours:" without "static".
 state::neighbour_limits read_neighbour_limits(const yaml::reader& from,
                                               state::neighbour_limits out);
 

@@ -97,6 +97,13 @@ class writer {
         add("tx: {{drain_us: {}}}\n", d_.sending.drain_us);
         add("idle: {{sleep_us: {}}}\n", d_.idle.sleep_us);
         add("icmp: {{rate: {}}}\n", d_.messages.rate);
+        if (d_.punt_rate != state::punt_rate{}) {
+            std::string members;
+            for (size_t c = 0; c < datapath::punt_classes; ++c)
+                members += fmt::format("{}{}: {}", c == 0 ? "" : ", ",
+                                       datapath::punt_class_texts[c].name, d_.punt_rate.of[c]);
+            add("punt_rate: {{{}}}\n", members);
+        }
         if (d_.drops_special) add("drop_bogons: true\n");
         if (d_.default_resolves) add("resolve_via_default: true\n");
         constexpr const char* hashes[] = {"addresses", "flow", "inner"};
@@ -106,7 +113,8 @@ class writer {
             add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
         add("}}\n");
         add("neighbours:\n");
-        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n", l.limit, l.held, l.rate);
+        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n  solicit_rate: {}\n", l.limit, l.held,
+            l.rate, l.solicit_rate);
         add("  reachable_ms: {}\n  retransmit_ms: {}\n  attempts: {}\n", l.reachable_ms,
             l.retransmit_ms, l.attempts);
         add("  negative_ms: {}\n  gc_stale_ms: {}\n", l.failed_ms, l.forget_ms);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "datapath/punt_class.hpp"
 #include "net/ip.hpp"
 #include "net/mac.hpp"
 #include "packet/flow_hash.hpp"
@@ -100,11 +102,6 @@ struct port {
     }
 };
 
-/// "net_tap0" of "net_tap0,iface=x".
-[[nodiscard]] inline std::string device_name(const std::string& device) {
-    return device.substr(0, device.find(','));
-}
-
 enum class interface_kind : uint8_t { patched, routed, bridged };
 inline constexpr std::string_view interface_kind_names[] = {"patched", "routed", "bridged"};
 
@@ -188,6 +185,17 @@ struct icmp {
     bool operator==(const icmp&) const = default;
 };
 
+/// Rates of punted packets by class, per second, ingress interface and worker.
+struct punt_rate {
+    std::array<uint32_t, datapath::punt_classes> of = [] {
+        std::array<uint32_t, datapath::punt_classes> usual{};
+        for (size_t c = 0; c < datapath::punt_classes; ++c)
+            usual[c] = datapath::punt_class_texts[c].rate;
+        return usual;
+    }();
+    bool operator==(const punt_rate&) const = default;
+};
+
 /// Flow hashing of ECMP.
 struct ecmp {
     packet::flow_fields hash = packet::flow_fields::flow;
@@ -202,10 +210,11 @@ struct neighbour_limits {
     uint32_t limit = 16384;         ///< maximum neighbour entries of both families
     uint32_t held = 64;             ///< maximum pending packets per neighbour
     uint32_t rate = 1000;           ///< unsolicited messages per second and interface
+    uint32_t solicit_rate = 1000;   ///< multicast solicitations per second and interface
     uint32_t reachable_ms = 30000;  ///< REACHABLE_TIME
     uint32_t retransmit_ms = 1000;  ///< RETRANS_TIMER
     uint32_t attempts = 3;          ///< MAX_UNICAST_SOLICIT, MAX_MULTICAST_SOLICIT
-    uint32_t failed_ms = 3000;      ///< hold time of a failed entry before a new request
+    uint32_t failed_ms = 3000;      ///< lifetime of an unused failed entry
     uint32_t forget_ms = 600000;    ///< lifetime of an unused stale entry
     bool operator==(const neighbour_limits&) const = default;
 };
@@ -227,6 +236,7 @@ struct configuration {
     tx sending{};
     state::idle idle{};
     icmp messages{};
+    state::punt_rate punt_rate{};
     ecmp sharing{};
     bool default_resolves = false;  ///< default routes resolve gateways of recursive routes too
     bool drops_special = false;     ///< drops packets to destinations not forwardable by RFC 6890

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/hardware.hpp"
 #include "state/bridge_rules.hpp"
 #include "state/next_hop_rules.hpp"
 #include "state/tunnel_rules.hpp"
@@ -33,18 +34,33 @@ result<void> check_rx_workers(const configuration& in, const std::string& name, 
     return {};
 }
 
+/// Two ports on one device would both receive its frames, and each the other's.
+result<void> check_devices(const configuration& in) {
+    for (auto p = in.ports.begin(); p != in.ports.end(); ++p)
+        for (auto other = in.ports.begin(); other != p; ++other)
+            if (const std::string& device = p->second.device, &there = other->second.device;
+                same_hardware(device, there))
+                return refuse(
+                    p->second.where,
+                    device_name_of(device) == device_name_of(there)
+                        ? fmt::format("port '{}' has the device '{}', which port '{}' "
+                                      "has already",
+                                      p->first, device_name_of(device), other->first)
+                        : fmt::format("port '{}' has the kernel's interface '{}', which "
+                                      "port '{}' has already{}",
+                                      p->first, kernel_interface_of(device), other->first,
+                                      kernel_interface_of(device) == kernel_interface_of(there)
+                                          ? std::string()
+                                          : " as '" + kernel_interface_of(there) + "'"));
+    return {};
+}
+
 result<void> check_ports(const configuration& in) {
     if (in.ports.empty())
         return fail(EINVAL, in.file, "ports is empty; there is nothing to forward");
     for (const auto& [name, p] : in.ports)
         if (auto good = check_rx_workers(in, name, p); !good) return good;
-    std::map<std::string, std::string> whose;
-    for (const auto& [name, p] : in.ports)
-        if (const auto [there, fresh] = whose.emplace(device_name(p.device), name); !fresh)
-            return refuse(p.where, fmt::format("port '{}' has the device '{}', which port '{}' "
-                                               "has already",
-                                               name, there->first, there->second));
-    return {};
+    return check_devices(in);
 }
 
 /// Whether a port has VLAN sub-interfaces.

@@ -103,6 +103,10 @@ INSTANTIATE_TEST_SUITE_P(
         wrong{
             "device twice", with("0000:3b:00.0", "net_af_packet0,iface=x"),
             "f.yaml:7: port 'east' has the device 'net_af_packet0', which port 'west' has already"},
+        wrong{"two drivers on one interface",
+              with("0000:3b:00.0", "net_xsk0,start_queue=1,iface=veth0"),
+              "f.yaml:7: port 'east' has the kernel's interface 'veth0', which port 'west' has "
+              "already"},
         wrong{"strange name", with("name: east", "name: \"ea st\""),
               "f.yaml:7: ports[1].name should be"},
         wrong{"mtu a text", with("mtu: 1500", "mtu: big"),

@@ -119,7 +119,7 @@ TEST(drop_reasons, a_frame_without_room_for_a_tag) {
 }
 
 TEST(drop_reasons, more_for_control_than_its_ring_holds) {
-    lab l(router());
+    lab l(router() + "punt_rate: {local: 10000000}\n");
     constexpr unsigned beyond = 50;
     byte_vector echo = ethernet(
         0x0800, ipv4({.protocol = 1, .destination = 0x0a00'01fe}, icmp4(8, 0, counted(12))));
@@ -133,7 +133,7 @@ TEST(drop_reasons, more_for_control_than_its_ring_holds) {
     for (unsigned i = 0; i < control::control_ring_packets; i += 32) l.settle();
     unsigned arp_answers = 0;
     for (const byte_vector& f : l.sent(0)) arp_answers += f[12] == 0x08 && f[13] == 0x06;
-    EXPECT_EQ(arp_answers, 1U) << "neighbours have a ring of their own";
+    EXPECT_EQ(arp_answers, 1U) << "ARP has a separate ring";
     EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), beyond);
 }
 

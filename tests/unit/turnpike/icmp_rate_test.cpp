@@ -19,6 +19,8 @@ const byte_vector echo4 =
 const byte_vector echo6 = ethernet(
     0x86dd, ipv6({.next_header = 58, .destination = us6}, icmp6(128, 0, counted(12), v6_a, us6)));
 const byte_vector expired4 = ethernet(0x0800, ipv4({.ttl = 1}, udp(counted(4))));
+const byte_vector expired6 = ethernet(0x86dd, ipv6({.hop_limit = 1}, udp(counted(4))));
+const byte_vector too_big4 = ethernet(0x0800, ipv4({.fragment = 0x4000}, udp(zeros(1500))));
 const byte_vector too_big6 = ethernet(0x86dd, ipv6({}, udp(zeros(1500))));
 
 /// Counts of the ICMP messages that a host at west received.
@@ -71,13 +73,22 @@ TEST_F(icmp_rate, a_flood_of_pings_silences_no_error) {
 
 TEST_F(icmp_rate, a_flood_of_errors_silences_no_ping) {
     EXPECT_EQ(answers_to(expired4, 6 * burst), answers{.expired4 = burst});
-    EXPECT_EQ(answers_to(too_big6, burst), answers{}) << "both families together";
+    EXPECT_EQ(answers_to(expired6, burst), answers{}) << "both families together";
     EXPECT_EQ(l.dropped(drop_reason::ipv4_ttl), 6U * burst) << "told or not";
-    EXPECT_EQ(l.dropped(drop_reason::ipv6_too_big), burst);
+    EXPECT_EQ(l.dropped(drop_reason::ipv6_hop_limit), burst);
     EXPECT_EQ(answers_to(echo4), answers{.echo4 = 1});
     EXPECT_EQ(answers_to(echo6), answers{.echo6 = 1});
     EXPECT_EQ(l.dropped(drop_reason::icmp_rate), 0U);
     EXPECT_EQ(other, 0U);
+}
+
+/// A lost Packet Too Big is a black hole for its sender.
+TEST_F(icmp_rate, a_flood_of_other_errors_silences_no_packet_too_big) {
+    EXPECT_EQ(answers_to(expired4, 6 * burst), answers{.expired4 = burst});
+    EXPECT_EQ(answers_to(too_big6, 6 * burst), answers{.too_big6 = burst});
+    EXPECT_EQ(answers_to(too_big4), answers{}) << "both families together";
+    EXPECT_EQ(l.dropped(drop_reason::ipv6_too_big), 6U * burst);
+    EXPECT_EQ(l.dropped(drop_reason::ipv4_too_big), 1U);
 }
 
 /// Wherever it is cut behind its headers: what it carries has a checksum.

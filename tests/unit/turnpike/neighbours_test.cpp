@@ -67,11 +67,13 @@ class machine : public ::testing::Test {
                               .send =
                                   [this](rte_mbuf* m, const datapath::next_hop& hop) {
                                       sent.push_back(mac_in(hop));
+                                      last_sent = m;
                                       rte_pktmbuf_free(m);
                                   },
                               .give_up =
                                   [this](rte_mbuf* m, drop_reason why) {
                                       ++gave_up[why];
+                                      last_given_up = m;
                                       rte_pktmbuf_free(m);
                                   },
                               .tell =
@@ -137,6 +139,14 @@ class machine : public ::testing::Test {
         mac = mac_in(hop);
         return true;
     }
+    /// As a worker does with a packet to a failed neighbour.
+    [[nodiscard]] bool worker_drops() const {
+        datapath::next_hop& hop = (*hops)[table->lookup(0, host)];
+        if (hop.kind != datapath::nexthop_kind::failed) return false;
+        EXPECT_EQ(hop.reason, drop_reason::neighbour_failed);
+        hop.mark_used();
+        return true;
+    }
 
     rte_mempool* pool = nullptr;
     state::configuration wanted;
@@ -150,6 +160,7 @@ class machine : public ::testing::Test {
     known_neighbour last_told;
     bool may_ask = true;
     int asked_all = 0, asked_one = 0;
+    const rte_mbuf *last_sent = nullptr, *last_given_up = nullptr;
     std::vector<mac_address> sent;
     std::map<drop_reason, int> gave_up;
     std::vector<std::pair<std::optional<mac_address>, std::optional<mac_address>>> told;
@@ -228,16 +239,113 @@ TEST_F(machine, silence_fails_it_and_gives_up_what_waits) {
     packet_for(host);  // not asked for again so soon
     EXPECT_EQ(gave_up[drop_reason::neighbour_failed], 2);
     EXPECT_EQ(asked_all, 3);
-    pass(500);
+    pass(100 + 500);
+    EXPECT_EQ(asked_all, 4) << "one probe, for the packet that was dropped";
     EXPECT_EQ(in(nstate::failed), 0U) << "forgotten";
     packet_for(host);
-    EXPECT_EQ(asked_all, 4);
+    EXPECT_EQ(asked_all, 5);
 }
 
-TEST_F(machine, no_more_than_the_limit_waits) {
-    for (int i = 0; i < 6; ++i) packet_for(host);
+/// Workers drop its packets by its next hop, and say so; it is probed once per retransmit_ms meanwhile.
+TEST_F(machine, a_failed_neighbour_drops_at_the_worker_and_is_probed_at_one_rate) {
+    packet_for(host);
+    pass(300);
+    ASSERT_EQ(asked_all, 3);
+    for (int ms = 0; ms < 2000; ++ms) {
+        ASSERT_TRUE(worker_drops()) << ms;
+        pass(1);
+    }
+    EXPECT_EQ(asked_all, 3 + 20);
+    EXPECT_TRUE(n->asks(here, host)) << "an answer is expected, and spends no token";
+    answer(mac_a);
+    mac_address seen;
+    EXPECT_TRUE(worker_sees(seen)) << "it is back with its first answer";
+    EXPECT_EQ(in(nstate::reachable), 1U);
+}
+
+TEST_F(machine, a_failed_neighbour_that_nobody_uses_is_not_probed) {
+    packet_for(host);
+    pass(300 + 500);
+    EXPECT_EQ(asked_all, 3);
+    EXPECT_EQ(n->size(), 0U);
+    EXPECT_FALSE(worker_drops()) << "its host route is gone";
+    ASSERT_TRUE(add_gateway(host));
+    packet_for(host);
+    pass(300);
+    EXPECT_TRUE(worker_drops());
+    pass(1000);
+    EXPECT_FALSE(worker_drops()) << "a gateway's next packet starts resolution";
+    EXPECT_EQ(n->size(), 1U);
+    EXPECT_EQ(n->timers(), 0U);
+}
+
+/// RFC 4861 section 7.3.3: it may have another MAC address now.
+TEST_F(machine, a_probe_without_answer_leads_to_a_multicast_at_once) {
+    for (const bool gateway : {false, true}) {
+        if (gateway) {
+            ASSERT_TRUE(add_gateway(host));
+        }
+        packet_for(host);
+        answer(mac_a);
+        asked_all = 0;
+        pass(1000);
+        mac_address seen;
+        ASSERT_TRUE(worker_sees(seen));
+        pass(400);
+        ASSERT_EQ(in(nstate::failed), 1U);
+        packet_for(host);
+        EXPECT_EQ(asked_all, 1);
+        answer(mac_b);
+        ASSERT_TRUE(worker_sees(seen));
+        EXPECT_EQ(seen, mac_b);
+    }
+}
+
+/// A scan of a network: RFC 6583.
+TEST_F(machine, solicitations_have_a_rate_per_interface) {
+    wanted.limits = {.limit = 4096, .solicit_rate = 100, .failed_ms = 60'000};
+    start();
+    const uint64_t from = now;
+    for (uint32_t i = 0; i < 5000; ++i) {
+        packet_for(ip_address::from_v4(0x0a00'1000 + i));
+        if (i % 5 == 0) pass(1);
+    }
+    const auto seconds = static_cast<double>(now - from) / 1000;
+    EXPECT_LE(asked_all, 50 + static_cast<int>(seconds * 100) + 1);
+    EXPECT_GE(asked_all, static_cast<int>(seconds * 100) - 1) << "the rate is used";
+    EXPECT_GT(gave_up[drop_reason::resolve_rate], 4000);
+    EXPECT_LT(n->size(), 200U) << "no entry without its solicitation";
+    asked_all = 0;
+    for (uint32_t i = 0; i < 50; ++i) packet_for(ip_address::from_v4(0x0a00'0300 + i), elsewhere);
+    EXPECT_EQ(asked_all, 50) << "another interface has a rate of its own";
+}
+
+/// A probe of a known neighbour is not behind a scan.
+TEST_F(machine, a_scan_delays_no_probe) {
+    wanted.limits.limit = 4096;
+    wanted.limits.solicit_rate = 1;
+    start();
+    n->learn(here, host, mac_a, true, now);
+    for (uint32_t i = 0; i < 10; ++i) packet_for(ip_address::from_v4(0x0a00'1000 + i));
+    mac_address seen;
+    ASSERT_TRUE(worker_sees(seen));
+    pass(100);
+    EXPECT_EQ(asked_one, 1);
+}
+
+/// The new packet replaces the oldest (RFC 1122 section 2.3.2.2, RFC 4861 section 7.2.2).
+TEST_F(machine, no_more_than_the_limit_waits_and_the_oldest_goes) {
+    rte_mbuf* const first = rte_pktmbuf_alloc(pool);
+    n->resolve(first, here, host, now);
+    for (int i = 0; i < 3; ++i) packet_for(host);
     EXPECT_EQ(n->held(), 4U);
-    EXPECT_EQ(gave_up[drop_reason::neighbour_queue_full], 2);
+    rte_mbuf* const last = rte_pktmbuf_alloc(pool);
+    n->resolve(last, here, host, now);
+    EXPECT_EQ(n->held(), 4U);
+    EXPECT_EQ(gave_up[drop_reason::neighbour_queue_full], 1);
+    EXPECT_EQ(last_given_up, first);
+    answer(mac_a);
+    EXPECT_EQ(last_sent, last);
 }
 
 TEST_F(machine, an_unused_neighbour_grows_stale_and_is_forgotten) {
@@ -326,7 +434,8 @@ TEST_F(machine, spoofed_solicitations_do_not_lock_the_table) {
     EXPECT_EQ(sent.back(), mac_b) << "host6 is still known";
     const ip_address fresh = ip_address::from_v4(0x0a00'0909);
     packet_for(fresh);
-    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0) << "there is room for whom traffic wants";
+    EXPECT_EQ(gave_up[drop_reason::neighbour_limit], 0)
+        << "there is room for the neighbour of a packet";
     EXPECT_TRUE(n->asks(here, fresh));
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Transactions: a new configuration is applied completely or not at all, and packets follow it.
+#include <ethdev_driver.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "lib/any_cpu.hpp"
@@ -53,6 +55,35 @@ TEST(reload, several_buffers_are_asked_for_where_frames_take_them) {
     }
     lab large(router("", "", "10.0.1.254/24", jumbo));
     for (const size_t p : {0, 1, 2}) EXPECT_TRUE(asked(large.snapshot().port[p].ethdev_id));
+}
+
+/// By ethdev ID: calls of the driver's operation that sets group addresses.
+std::map<uint16_t, int> group_calls;
+
+/// net_ring has no such operation, nor its delay: milliseconds for net_xsk and for some NICs.
+void count_group_calls(uint16_t id) {
+    static eth_dev_ops counting;
+    rte_eth_dev& device = rte_eth_devices[id];
+    if (device.dev_ops == &counting) return;
+    counting = *device.dev_ops;
+    counting.set_mc_addr_list = [](rte_eth_dev* d, rte_ether_addr*, uint32_t) {
+        ++group_calls[d->data->port_id];
+        return 0;
+    };
+    device.dev_ops = &counting;
+}
+
+TEST(reload, a_change_programs_a_port_only_where_it_is_about_it) {
+    lab l(router());
+    const uint16_t west = l.snapshot().port[0].ethdev_id, east = l.snapshot().port[1].ethdev_id;
+    for (const uint16_t id : {west, east}) count_group_calls(id);
+    group_calls.clear();
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(l.apply(router("{to: 10.9.0." + std::to_string(i) + "/32, via: 10.0.2.2}")));
+    EXPECT_EQ(group_calls[west] + group_calls[east], 0) << "routes are not about ports";
+    ASSERT_TRUE(l.apply(router("", "", "10.0.1.254/24, \"2001:db8:1::fe:1/64\"")));
+    EXPECT_EQ(group_calls[west], 1) << "a new solicited-node group";
+    EXPECT_EQ(group_calls[east], 0);
 }
 
 /// A device that runs is not taken from under its workers by another name.
@@ -170,7 +201,7 @@ TEST(reload, recursive_routes_follow_ports) {
         EXPECT_EQ(hop(), first);
     }
     l.controller().neighbours().give_up_all(drop_reason::stopping);
-    l.control(60'000);  // the sender, who does not answer, is forgotten
+    l.control(60'000);  // the silent sender is forgotten
     l.settle();
     EXPECT_LE(l.controller().hops().in_use(), in_use + 1);
 }
@@ -193,7 +224,7 @@ TEST(reload, what_only_a_restart_can_change_is_refused_whole) {
     const auto refused = l.apply("mempool: {buffers: 4000}\n" + router());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, EBUSY);
-    EXPECT_EQ(l.way("10.9.0.1"), 1) << "what runs stays";
+    EXPECT_EQ(l.way("10.9.0.1"), 1) << "the running configuration stays";
 }
 
 TEST(reload, a_port_that_does_not_open_changes_nothing) {

@@ -97,6 +97,13 @@ icmp_error icmp_error_of(drop_reason why, bool v4, uint16_t mtu) noexcept {
     }
 }
 
+bool icmp_errors::may_send(const icmp_error& error, bool v4) noexcept {
+    const bool too_big = v4 ? error.type == packet::icmp4_unreachable &&
+                                  error.code == packet::icmp4_code_fragmentation_needed
+                            : error.type == packet::icmp6_too_big;
+    return (too_big ? too_big_rate_ : rate_).take(tools_.now_ms);
+}
+
 void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
     const datapath::punted& about = p.about();
     const interface& in = tools_.interface(about.in_interface);
@@ -107,11 +114,11 @@ void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
     uint32_t bytes = 0;
     if (about.parsed.is_ipv4()) {
         const auto from = v4_answerer(tools_, about.in_interface);
-        if (!from || !rate_.take(tools_.now_ms)) return;
+        if (!from || !may_send(error, true)) return;
         bytes = packet::write_icmp4_error(ip, p.lead(), about.parsed, error, *from);
     } else {
         const auto from = v6_answerer(tools_, own_, p);
-        if (!from || !rate_.take(tools_.now_ms)) return;
+        if (!from || !may_send(error, false)) return;
         bytes = packet::write_icmp6_error(ip, p.lead(), about.parsed, error, *from);
     }
     if (bytes == 0) return;
@@ -124,7 +131,7 @@ void icmp_errors::tell(const owned_mbuf& p, const icmp_error& error) {
 
 void icmp_errors::tell_as_receiver(const owned_mbuf& p, const icmp_error& error, uint16_t by) {
     const packet::parsed& about = p.about().parsed;
-    if (!packet::may_report(p.lead(), about, error) || !rate_.take(tools_.now_ms)) return;
+    if (!packet::may_report(p.lead(), about, error) || !may_send(error, about.is_ipv4())) return;
     // The Ethernet header with its tags, with swapped addresses.
     const uint8_t* const told_of = p.lead().data();
     constexpr size_t max_l2_rules =

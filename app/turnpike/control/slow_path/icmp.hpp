@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ICMP originated by turnpike: echo replies, and errors about dropped packets. Echo and errors have separate
-// rate limits, so that pings cannot suppress a Packet Too Big.
+// ICMP originated by turnpike: echo replies, and errors about dropped packets. Echo, Packet Too Big and other errors
+// have separate rate limits: a lost Packet Too Big is a black hole for its sender (RFC 2923 section 2.1), other lost
+// errors are not.
 #pragma once
 
 #include "control/slow_path/dad.hpp"
@@ -18,7 +19,7 @@ namespace turnpike::control::slow_path {
 class icmp_errors {
   public:
     icmp_errors(tools& t, const dad& own) : tools_(t), own_(own) {}
-    void set_rate(uint32_t per_second) { rate_ = rate_limit(per_second); }
+    void set_rate(uint32_t per_second) { rate_ = too_big_rate_ = rate_limit(per_second); }
     /// Send an error to the packet's source, if RFCs and the rate limit permit; the caller keeps
     /// the packet.
     void tell(const owned_mbuf& p, const packet::icmp_error& error);
@@ -27,9 +28,11 @@ class icmp_errors {
     void tell_as_receiver(const owned_mbuf& p, const packet::icmp_error& error, uint16_t by);
 
   private:
+    [[nodiscard]] bool may_send(const packet::icmp_error& error, bool v4) noexcept;
+
     tools& tools_;
     const dad& own_;
-    rate_limit rate_{0};
+    rate_limit rate_{0}, too_big_rate_{0};
 };
 
 /// Packets to us: answers ICMP echo, passes the rest to the kernel, or drops it with an ICMP error.

@@ -52,7 +52,7 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
         }
         const datapath::next_hop& hop = hops[index];
         const datapath::nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
-        if (kind < datapath::nexthop_kind::glean) return p.drop(drop_reason::originated_no_route);
+        if (kind < datapath::nexthop_kind::failed) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
         if (l3_bytes > hop.mtu.load(std::memory_order_relaxed))

@@ -51,21 +51,6 @@ bool is_tunnelled(const snapshot& v, const burst& b, uint32_t i) noexcept {
     return v.tunnels->end(b.parsed[i], l3_of(b, i), v.interfaces[b.in[i]].vrf);
 }
 
-/// Next hops of kind drop and local.
-void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, const next_hop& hop,
-              outcome& o) noexcept {
-    if ((b.outer >> i & 1) != 0) [[unlikely]]
-        return drop_packet(
-            b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason, o.drops);
-    if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
-        o.tunnelled |= packet_mask{1} << i;
-        return;
-    }
-    if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
-    if (hop.tells) return o.tell(b, i, hop.reason);
-    drop_packet(b, i, hop.reason, o.drops);
-}
-
 /// Check TTL and egress MTU, before the packet is modified: an ICMP error quotes the original.
 /// Answers  the drop reason; count_: none
 drop_reason check_ipv4(const burst& b, uint32_t i, uint16_t mtu) noexcept {
@@ -89,6 +74,36 @@ drop_reason check_ipv6(const burst& b, uint32_t i, uint16_t mtu) noexcept {
     return drop_reason::none;
 }
 
+/// Whether the source gets an ICMP error: not a link-local source.
+bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
+
+/// A neighbour that does not answer: like a packet that waited for it in vain, after the checks that precede
+/// resolution.
+void end_at_failed(burst& b, uint32_t i, next_hop& hop, outcome& o) noexcept {
+    hop.mark_used();
+    const uint16_t mtu = hop.mtu.load(std::memory_order_relaxed);
+    drop_reason why = b.parsed[i].is_ipv4() ? check_ipv4(b, i, mtu) : check_ipv6(b, i, mtu);
+    if (why == drop_reason::none) why = hop.reason;
+    if (sends_icmp(why) && (b.outer >> i & 1) == 0) return o.tell(b, i, why);
+    drop_packet(b, i, why, o.drops);
+}
+
+/// Next hops of kinds drop, local and failed.
+void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_hop& hop,
+              outcome& o) noexcept {
+    if (kind == nexthop_kind::failed) return end_at_failed(b, i, hop, o);
+    if ((b.outer >> i & 1) != 0) [[unlikely]]
+        return drop_packet(
+            b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason, o.drops);
+    if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
+        o.tunnelled |= packet_mask{1} << i;
+        return;
+    }
+    if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
+    if (hop.tells) return o.tell(b, i, hop.reason);
+    drop_packet(b, i, hop.reason, o.drops);
+}
+
 /// Punt a copy of a packet that leaves by its ingress interface, so that control can send a
 /// redirect (RFC 1812 section 5.2.7.2, RFC 4861 section 8.2). Only its first bytes, and at most one
 /// per millisecond, which bounds the cost of a host that ignores redirects.
@@ -110,9 +125,6 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     out.punt[0] = punt_reason::redirect;
     walk(c.table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
 }
-
-/// Whether the source gets an ICMP error: not a link-local source.
-bool sends_icmp(drop_reason why) noexcept { return why != drop_reason::link_local_source; }
 
 }  // namespace
 

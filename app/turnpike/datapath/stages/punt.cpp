@@ -1,19 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage punt: enqueues packets for control, with their metadata, on the worker's punt rings.
-//   Reads   packet, parsed, in, hop, out, punt, drop
+// Stage punt: polices punted packets by ingress interface and class, and enqueues them for control, with their
+// metadata, on the punt ring of their class.
+//   Reads   packet, parsed, in, hop, out, punt, drop; snapshot.punt
 //   Writes  the mbuf's private area (burst.hpp, punted)
 #include <rte_ring.h>
 
 #include "datapath/graph.hpp"
 
 namespace turnpike::datapath {
+namespace {
+
+rte_ring* ring_of(const context& c, punt_class of) noexcept {
+    switch (of) {
+        case punt_class::routing:
+            return c.routing_to_control;
+        case punt_class::neighbours:
+            return c.neighbours_to_control;
+        default:
+            return c.to_control;
+    }
+}
+
+}  // namespace
 
 stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
-        rte_mbuf* m = b.packet[i];
         const punt_reason why = b.punt[i];
         const bool told = why == punt_reason::icmp_error || why == punt_reason::too_big;
+        // A dropped packet keeps its drop reason; its source gets no ICMP error.
+        const auto refuse = [&](drop_reason reason) {
+            drop_packet(b, i, told ? b.drop[i] : reason, drops);
+        };
+        const punt_class of = punt_class_of(b, i);
+        punt_policer::row& policer = c.policing->of(b.in[i], of);
+        if (!policer.bucket.take(c.snapshot->punt[static_cast<size_t>(of)], c.now)) {
+            policer.dropped.add(1);
+            return refuse(drop_reason::punt_rate);
+        }
+        rte_mbuf* m = b.packet[i];
         punted_of(m) = {.parsed = b.parsed[i],
                         .hop = b.hop[i],
                         .in_interface = b.in[i],
@@ -22,11 +47,8 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
                         .why = why,
                         .drop = told ? b.drop[i] : drop_reason::none};
-        const bool neighbourly = why == punt_reason::arp || why == punt_reason::nd;
-        if (rte_ring_sp_enqueue(neighbourly ? c.neighbours_to_control : c.to_control, m) == 0)
-            return;
-        // The ring is full: a dropped packet keeps its drop reason; its source gets no ICMP error.
-        drop_packet(b, i, told ? b.drop[i] : drop_reason::punt_ring_full, drops);
+        if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
+        policer.punted.add(1);
     });
     return move(b, drops, stage::drop);
 }

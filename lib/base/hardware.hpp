@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hardware that a DPDK device string names: "0000:3b:00.0", "net_xsk0,iface=eth0". Two strings may name the same
+// hardware in other words.
+#pragma once
+
+#include <net/if.h>
+
+#include <string>
+#include <string_view>
+
+namespace turnpike {
+
+/// "net_tap0" of "net_tap0,remote=x".
+[[nodiscard]] inline std::string device_name_of(std::string_view device) {
+    return std::string(device.substr(0, device.find(',')));
+}
+
+/// The kernel's interface in a virtual device's arguments; empty: none.
+[[nodiscard]] inline std::string kernel_interface_of(std::string_view device) {
+    constexpr std::string_view key = ",iface=";
+    const size_t at = device.find(key);
+    if (at == std::string_view::npos) return {};
+    const std::string_view name = device.substr(at + key.size());
+    return std::string(name.substr(0, name.find(',')));
+}
+
+/// Whether two names are of one interface, which may have alternative names.
+[[nodiscard]] inline bool same_interface(const std::string& a, const std::string& b) {
+    if (a == b) return true;
+    const unsigned index = ::if_nametoindex(a.c_str());
+    return index != 0 && index == ::if_nametoindex(b.c_str());
+}
+
+/// Whether two device strings name hardware that only one port can use: the same device, or the same interface of
+/// the kernel.
+[[nodiscard]] inline bool same_hardware(std::string_view a, std::string_view b) {
+    if (device_name_of(a) == device_name_of(b)) return true;
+    const std::string on = kernel_interface_of(a), other = kernel_interface_of(b);
+    return !on.empty() && !other.empty() && same_interface(on, other);
+}
+
+}  // namespace turnpike

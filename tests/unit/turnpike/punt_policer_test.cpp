@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Policing of punted packets: a flood of one class, or on one interface, costs no other its packets. Control makes no
+// round during the floods.
+#include "datapath/punt_policer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/eal.hpp"
+#include "reload_lab.hpp"
+
+namespace turnpike {
+namespace {
+
+using namespace test;
+using datapath::drop_reason;
+using datapath::is_routing_protocol;
+using datapath::punt_class;
+
+/// Replies need no resolution.
+const std::string host_at_west = "    - {address: 10.0.1.1, mac: \"02:00:00:00:00:0a\"}\n";
+constexpr uint32_t us_at_west = 0x0a00'01fe, us_at_east = 0x0a00'02fe, flood = 1100;
+
+byte_vector to_us(uint8_t protocol) {
+    return ethernet(
+        0x0800, ipv4({.protocol = protocol, .destination = us_at_west}, icmp4(8, 0, counted(12))));
+}
+const byte_vector everybody(6, 0xff);
+const byte_vector echo_request = to_us(1), ospf_packet = to_us(89);
+const byte_vector arp_request = ethernet(0x0806, arp({}), everybody);
+
+class punt_policer : public ::testing::Test {
+  protected:
+    void receive(uint16_t port, const byte_vector& frame, uint32_t times = 1) {
+        while (times-- != 0) {
+            ASSERT_TRUE(l.offer(port, frame));
+            l.worker().poll();
+        }
+    }
+    /// Control handles all punted packets. Answers the frames sent by a port.
+    std::vector<byte_vector> sent_after_control(uint16_t port) {
+        for (int i = 0; i < 16; ++i) l.settle();
+        return l.sent(port);
+    }
+    unsigned echo_replies(const std::vector<byte_vector>& sent) {
+        return static_cast<unsigned>(std::ranges::count_if(sent, [](const byte_vector& f) {
+            return f[12] == 0x08 && f[13] == 0 && f[23] == 1 && f[34] == 0;
+        }));
+    }
+    observe::punt_report counted_for(const std::string& interface, punt_class of) {
+        for (const auto& p : l.controller().report().punt)
+            if (p.interface == interface && p.of == of) return p;
+        return {};
+    }
+    lab l{router("{to: 10.9.0.0/16, via: 10.0.2.2}", host_at_west)};
+};
+
+/// The flood would fill the ring that echo requests share.
+TEST_F(punt_policer, a_flood_that_icmp_errors_are_due_for_starves_no_packet_to_us) {
+    const struct {
+        const char* name;
+        byte_vector frame;
+        drop_reason why;
+        punt_class of;
+    } rows[] = {
+        {"TTL 1", ethernet(0x0800, ipv4({.ttl = 1}, udp(counted(4)))), drop_reason::ipv4_ttl,
+         punt_class::icmp_error},
+        {"no route", datagram(0x0909'0909), drop_reason::no_route, punt_class::icmp_error},
+        {"too big", ethernet(0x0800, ipv4({.fragment = 0x4000}, udp(zeros(1500)))),
+         drop_reason::ipv4_too_big, punt_class::too_big},
+        {"unknown neighbour", datagram(0x0a00'0209), drop_reason::punt_rate, punt_class::resolve}};
+    for (const auto& row : rows) {
+        receive(0, row.frame, flood);
+        receive(0, echo_request);
+        EXPECT_EQ(echo_replies(sent_after_control(0)), 1U) << row.name;
+        const auto n = counted_for("west", row.of);
+        EXPECT_LT(n.punted, flood / 2) << row.name << ": a burst, and the rate for this moment";
+        EXPECT_GT(n.punted, 200U) << row.name;
+        if (row.of != punt_class::icmp_error) {
+            EXPECT_EQ(n.punted + n.dropped, flood) << row.name;
+        }
+        if (row.why == drop_reason::punt_rate)
+            EXPECT_EQ(l.dropped(row.why), n.dropped);
+        else
+            EXPECT_EQ(l.dropped(row.why), flood) << row.name << ": with an error or without";
+    }
+    EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), 0U);
+}
+
+TEST_F(punt_policer, packets_to_us_starve_no_routing_protocol) {
+    receive(0, echo_request, flood);
+    receive(0, ospf_packet);
+    EXPECT_EQ(counted_for("west", punt_class::routing).punted, 1U);
+    EXPECT_EQ(counted_for("west", punt_class::routing).dropped, 0U);
+    const auto local = counted_for("west", punt_class::local);
+    EXPECT_GT(local.dropped, flood / 2);
+    EXPECT_EQ(l.dropped(drop_reason::punt_rate), local.dropped);
+    sent_after_control(0);
+    EXPECT_EQ(l.dropped(drop_reason::local_protocol), 1U);
+}
+
+/// The ring of routing protocols is polled first.
+TEST_F(punt_policer, routing_protocols_are_served_first) {
+    receive(0, arp_request);
+    receive(0, echo_request);
+    receive(0, ospf_packet);
+    std::vector<datapath::punt_reason> order;
+    std::vector<uint8_t> protocols;
+    l.controller().workers().take_punted([&](rte_mbuf* m) {
+        order.push_back(datapath::punted_of(m).why);
+        protocols.push_back(datapath::punted_of(m).parsed.upper_protocol);
+        l.controller().egress().consume(m, datapath::punted_of(m).in_port);
+    });
+    using enum datapath::punt_reason;
+    EXPECT_EQ(order, (std::vector{local, arp, local}));
+    EXPECT_EQ(protocols, (std::vector<uint8_t>{89, 0, 1}));
+}
+
+/// RFC 6583 section 6: neighbours of one link are found while another is flooded.
+TEST_F(punt_policer, arp_on_one_interface_loses_no_answer_on_another) {
+    receive(0, datagram(0x0a00'0209));
+    l.settle();
+    ASSERT_EQ(l.sent(1).size(), 1U) << "who has 10.0.2.9";
+    receive(0, arp_request, flood);
+    receive(1, ethernet(0x0806,
+                        arp({.operation = 2,
+                             .sender_mac = {2, 0, 0, 0, 0, 9},
+                             .sender_ip = 0x0a00'0209,
+                             .target_mac = {2, 0, 0, 0, 0, 0x0c},
+                             .target_ip = us_at_east}),
+                        {2, 0, 0, 0, 0, 0x0c}, {2, 0, 0, 0, 0, 9}));
+    const auto sent = sent_after_control(1);
+    ASSERT_EQ(sent.size(), 1U);
+    EXPECT_EQ(sent[0][5], 9) << "the packet that waited";
+    EXPECT_GT(counted_for("west", punt_class::neighbours).dropped, flood / 2);
+    EXPECT_EQ(counted_for("east", punt_class::neighbours).dropped, 0U);
+}
+
+TEST_F(punt_policer, the_configuration_changes_the_rates) {
+    ASSERT_TRUE(l.apply(router("", host_at_west) + "punt_rate: {local: 1}\n"));
+    receive(0, echo_request, 5);
+    EXPECT_LE(echo_replies(sent_after_control(0)), 2U);
+    EXPECT_GE(counted_for("west", punt_class::local).dropped, 3U);
+    ASSERT_TRUE(l.apply(router("", host_at_west) + "punt_rate: {local: 10000000}\n"));
+    receive(0, echo_request, 3);
+    EXPECT_EQ(echo_replies(sent_after_control(0)), 3U);
+}
+
+/// `clear counters`, and an interface that takes over the index of a removed one.
+TEST_F(punt_policer, counts_belong_to_their_interface) {
+    receive(0, echo_request, 2);
+    l.controller().clear_counters();
+    receive(0, echo_request, 3);
+    sent_after_control(0);
+    const auto shown = l.controller().shown_report().punt;
+    ASSERT_EQ(shown.size(), 1U);
+    EXPECT_EQ(shown[0].punted, 3U);
+    EXPECT_EQ(counted_for("west", punt_class::local).punted, 5U);
+    const std::string renamed =
+        "ports:\n  - {name: west}\n  - {name: east, device: d1, addresses: [10.0.2.254/24]}\n"
+        "interfaces:\n  - {port: west, vlan: 7, addresses: [10.0.1.254/24]}\n";
+    ASSERT_TRUE(l.apply(renamed));
+    EXPECT_TRUE(l.controller().report().punt.empty());
+}
+
+TEST(punt_class, protocols_of_routers) {
+    using packet::parsed;
+    const auto udp_to = [](uint16_t port) {
+        return parsed{.upper_protocol = 17, .source_port = 50000, .destination_port = port};
+    };
+    for (const uint8_t protocol : std::initializer_list<uint8_t>{2, 46, 88, 89, 103, 112})
+        EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = protocol})) << +protocol;
+    for (const uint8_t protocol : std::initializer_list<uint8_t>{1, 6, 17, 50, 58, 132})
+        EXPECT_FALSE(is_routing_protocol(parsed{.upper_protocol = protocol})) << +protocol;
+    for (const uint16_t port :
+         std::initializer_list<uint16_t>{520, 521, 646, 3784, 3785, 4784, 6696})
+        EXPECT_TRUE(is_routing_protocol(udp_to(port))) << port;
+    for (const uint16_t port : std::initializer_list<uint16_t>{9, 53, 179, 4789})
+        EXPECT_FALSE(is_routing_protocol(udp_to(port))) << port;
+    EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = 6, .destination_port = 179}));
+    EXPECT_TRUE(is_routing_protocol(parsed{.upper_protocol = 6, .source_port = 179}));
+    EXPECT_FALSE(is_routing_protocol(parsed{.upper_protocol = 6, .destination_port = 22}));
+    parsed later = udp_to(3784);
+    later.fragment_offset_bytes = 1480;
+    EXPECT_FALSE(is_routing_protocol(later));
+}
+
+}  // namespace
+}  // namespace turnpike
