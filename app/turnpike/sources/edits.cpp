@@ -316,6 +316,8 @@ void edit_settings(configuration& into, std::string_view kind, const reader& fro
         into.idle = read_idle(from, into.idle);
     else if (kind == "icmp")
         into.messages = read_icmp(from, into.messages);
+    else if (kind == "metrics")
+        into.metrics = read_metrics(from);
     else if (kind == "ecmp")
         into.sharing = read_ecmp(from, into.sharing);
     else
@@ -344,8 +346,8 @@ void make_edit(editing& now, const reader& from) {
     const reader what = from.at(*v);
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
     if (*v == verb_names[set]) {
-        const std::initializer_list<std::string_view> settings = {"tx", "idle", "icmp", "ecmp",
-                                                                  "neighbours"};
+        const std::initializer_list<std::string_view> settings = {"tx",   "idle",    "icmp",
+                                                                  "ecmp", "metrics", "neighbours"};
         what.expect_map(settings);
         for (const std::string_view name : settings)
             if (what.has(name)) edit_settings(now.into, name, what.at(name));

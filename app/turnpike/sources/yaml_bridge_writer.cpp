@@ -14,9 +14,9 @@ namespace {
 using state::bridge_member;
 using state::vlan_mode;
 
-class writer {
+class bridge_writer {
   public:
-    explicit writer(std::string& to) : out_(to) {}
+    explicit bridge_writer(std::string& to) : out_(to) {}
 
     void add_all(const std::string& name, const state::bridge& b) {
         add("  - name: {}\n    ageing_s: {}\n    max_addresses: {}\n", quoted(name), b.ageing_s,
@@ -78,7 +78,7 @@ class writer {
 }  // namespace
 
 void add_bridge(std::string& to, const std::string& name, const state::bridge& b) {
-    writer(to).add_all(name, b);
+    bridge_writer(to).add_all(name, b);
 }
 
 }  // namespace turnpike::sources

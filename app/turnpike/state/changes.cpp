@@ -76,13 +76,13 @@ result<changes> diff(const configuration& before, const configuration& after) {
     out.learned_neighbours = diff_neighbours(before.learned_neighbours, after.learned_neighbours);
     out.routes = diff(before.routes, after.routes);
     out.learned = diff(before.learned, after.learned);
-    out.settings = !(before.sending == after.sending) || !(before.idle == after.idle) ||
-                   !(before.messages == after.messages) || !(before.sharing == after.sharing) ||
-                   before.drops_special != after.drops_special ||
-                   before.default_resolves != after.default_resolves ||
-                   !(before.limits == after.limits) || !(before.control == after.control) ||
-                   !(before.pcie_profiles == after.pcie_profiles) ||
-                   !(before.control_plane == after.control_plane);
+    out.settings =
+        !(before.sending == after.sending) || !(before.idle == after.idle) ||
+        !(before.messages == after.messages) || !(before.sharing == after.sharing) ||
+        before.drops_special != after.drops_special ||
+        before.default_resolves != after.default_resolves || !(before.limits == after.limits) ||
+        !(before.control == after.control) || !(before.pcie_profiles == after.pcie_profiles) ||
+        !(before.control_plane == after.control_plane) || !(before.metrics == after.metrics);
     return out;
 }
 
