@@ -306,7 +306,7 @@ constexpr command table[] = {
     {"rule del LIST RULE [--confirm SECONDS]", "delete a rule, given by name or position",
      change_rule, changed},
     {"set KEY VALUE [--confirm SECONDS]",
-     "change a setting of tx, idle, icmp, punt_rate, ecmp or neighbours, e.g. tx.drain_us",
+     "change a setting of tx, idle, icmp, punt_rate, ecmp, metrics or neighbours, e.g. tx.drain_us",
      change_setting, changed},
     {"batch FILE [--confirm SECONDS]",
      "apply lines of the commands \"route\" to \"set\" above, all or none (-: standard input)",

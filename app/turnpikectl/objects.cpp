@@ -248,7 +248,9 @@ result<json> change_setting(const given& g) {
     if (point == std::string::npos)
         return fail(EINVAL, key, "should be GROUP.NAME, as in tx.drain_us");
     const std::string name = key.substr(point + 1);
-    const json setting = name == "vxlan_ports" ? json(list_of(value)) : json(value);
+    const json setting = name == "listen" && value == "none"         ? json::array()
+                         : name == "vxlan_ports" || name == "listen" ? list_of(value)
+                                                                     : json(value);
     json request = {{"request", "change"},
                     {"do", {{{"set", {{key.substr(0, point), {{name, setting}}}}}}}}};
     add_confirm(g, request);

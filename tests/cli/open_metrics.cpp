@@ -1,45 +1,102 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints a report as OpenMetrics, for open_metrics_test.py: every kind of thing more than once, names that must be
-// escaped, and numbers that are not there.
+// Prints a scrape in both formats, for open_metrics_test.py: every kind of thing more than once, names that must be
+// escaped, and numbers that are not there. print-open-metrics prometheus|openmetrics
 #include <cstdio>
+#include <string_view>
 
-#include "observe/report.hpp"
+#include "observe/open_metrics.hpp"
 
-int main() {
-    using namespace turnpike::observe;
-    report r;
-    r.duration_s = 2;
-    r.tsc_hz = 2'000'000'000;
+namespace {
+
+using namespace turnpike::observe;
+
+constexpr const char* awkward = "a \"quoted\\name\"\nof two lines";
+
+void add_workers(report& r) {
     for (const unsigned lcore : {1U, 7U}) {
         worker_report w;
         w.lcore = lcore;
         w.tsc_hz = r.tsc_hz;
         w.duration_s = r.duration_s;
         w.total_cycles = 4'000'000'000;
+        w.stages = {{"rx", 10, 100, 0, 0}, {"tx", 10, 200, 0, 0}};
         if (lcore == 1) {  // the other one got no packet, and nothing is counted there
             w.packets = 1'000'000;
             w.busy_cycles = 100'000'000;
+            w.bursts = {100, 20, 0, 0, 3, 31'000};
             w.core.values = {{"cycles", 3e9}, {"instructions", 6e9}, {"ipc", 2},
                              {"ipp", 6e3},    {"core_cpp", 3e3},     {"core_ghz", 1.5}};
         }
         r.workers.push_back(w);
     }
-    for (const char* name : {"west", "a \"quoted\\name\"\nof two lines", "(removed)"}) {
-        port_report p;
-        p.name = name;
-        p.totals.rx_packets = 500'000;
-        p.totals.drops[3] = 7;
-        p.totals.drops[4] = UINT64_C(1) << 60;
-        r.ports.push_back(p);
-    }
-    r.mempool.buffers = 8191;
+}
+
+void add_lists(report& r) {
     for (const char* direction : {"in", "out"}) {
         acl_report a;
         a.interface = "west";
         a.direction = direction;
         a.list = "edge";
         a.permitted = 5;
+        a.rules = {{"web", "permit", "f.yaml:3", 1, 4, 400, {}},
+                   {awkward, "deny", "f.yaml:4", 2, 0, 0, {}},
+                   {"", "permit", "", 3, 1, 60, {}}};
         r.acls.push_back(a);
     }
-    std::fputs(to_open_metrics(r).c_str(), stdout);
+    acl_report longer;
+    longer.interface = "east";
+    longer.direction = "in";
+    longer.list = "long";
+    longer.rules.resize(1000);
+    r.acls.push_back(longer);
+}
+
+inventory objects() {
+    inventory all;
+    for (const char* name : {"west", awkward}) {
+        const uint64_t max = all.bridges.size() * 100;
+        all.interfaces.push_back(
+            {.name = name, .kind = "routed", .port = name, .vlan = 7, .mtu = 1500, .up = true});
+        all.vrfs.push_back({name, 100'000, 3});
+        all.fibs.push_back({name, "ipv4", 1 << 20});
+        all.fibs.push_back({name, "ipv6", 4096});
+        for (const char* protocol : {"operator", "bgp"}) all.sources.push_back({name, protocol, 9});
+        all.bridges.push_back({.name = name, .entries = 5, .max_entries = max, .flooded = 2});
+        all.tunnels.push_back({.name = name, .remote = "10.0.2.2", .vni = 100, .rx_bytes = 77});
+        all.host_interfaces.push_back({.name = name, .carrier = true, .to_kernel = 4});
+        all.tables.push_back({name, 4, 16});
+    }
+    all.netlink.push_back({.messages = 3});
+    all.gather_s = 0.001;
+    return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    scraped s;
+    report& r = s.numbers;
+    r.version = "1";
+    r.duration_s = 2;
+    r.tsc_hz = 2'000'000'000;
+    add_workers(r);
+    for (const char* name : {"west", awkward, "(removed)"}) {
+        port_report p;
+        p.name = name;
+        p.driver = "net_simnic";
+        p.link_mbps = name == std::string_view("west") ? 25'000 : 0;
+        p.totals.rx_packets = 500'000;
+        p.totals.drops[3] = 7;
+        p.totals.drops[4] = UINT64_C(1) << 60;
+        r.ports.push_back(p);
+    }
+    r.mempool.buffers = 8191;
+    r.neighbours = {{"reachable", 4}, {"failed", 1}, {"limit", 16384}};
+    add_lists(r);
+    s.objects = objects();
+    const bool open = argc > 1 && std::string_view(argv[1]) == "openmetrics";
+    std::fputs(to_exposition(s, open ? exposition_format::open_metrics_1_0
+                                     : exposition_format::prometheus_0_0_4)
+                   .c_str(),
+               stdout);
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report as OpenMetrics, read as a scraper reads it, by Prometheus' own parser: open_metrics_test.py PROGRAM [TEST...]"""
-import math
+"""A scrape as text, read by Prometheus' own parsers; and the examples of monitoring, which use it:
+open_metrics_test.py PROGRAM [TEST...]"""
+import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -13,59 +15,148 @@ from lib import tap  # noqa: E402
 
 PROGRAM = sys.argv.pop(1)
 METRICS = ROOT / "app/turnpike/observe/metrics.cpp"
-TABLES = {"of_workers": "worker", "of_ports": "port", "of_mempool": "mempool", "of_acls": "acl", "of_balance": "balance"}
-BESIDE = {"turnpike_drops": "counter", "turnpike_bound": "gauge", "turnpike_used": "gauge",
-          "turnpike_headroom_pps": "gauge"}
+EXAMPLES = ROOT / "examples/monitoring"
+AWKWARD = "a \"quoted\\name\"\nof two lines"
 
 
-def families():
+def text(kind):
+    return subprocess.run([PROGRAM, kind], capture_output=True, text=True, check=True).stdout
+
+
+def families(kind="openmetrics"):
     try:
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+        from prometheus_client import parser
+        from prometheus_client.openmetrics import parser as open_parser
     except ImportError:
         tap.skip("python3-prometheus-client is not installed")
-    text = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout
-    return list(text_string_to_metric_families(text))  # ValueError: no OpenMetrics
+    read = open_parser if kind == "openmetrics" else parser
+    return list(read.text_string_to_metric_families(text(kind)))  # ValueError: not of the format
 
 
-def expected():
-    """{family: type}: the rows of metrics.cpp, and those of no table."""
-    out, prefix = dict(BESIDE), None
-    for line in METRICS.read_text("utf-8").splitlines():
-        if table := re.match(r"constexpr rows<\w+> (\w+)\[\]", line):
-            prefix = TABLES[table[1]]
-        elif row := re.match(r' +\{"(\w+)", (counter|gauge),', line):
-            out[f"turnpike_{prefix}_{row[1]}"] = row[2]
-    assert len(out) > 35, out
-    return out
+def promtool(*arguments, **more):
+    if shutil.which("promtool") is None:
+        tap.skip("promtool (package prometheus) is not installed")
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
-def test_every_metric_is_a_family_once():
+def key(sample):
+    return sample.name, tuple(sorted(sample.labels.items()))
+
+
+def values(kind="openmetrics"):
+    return {key(s): s.value for f in families(kind) for s in f.samples}
+
+
+def test_every_row_is_a_family_once():
     parsed = families()
     names = [f.name for f in parsed]
     assert len(names) == len(set(names)), names
-    assert {f.name: f.type for f in parsed} == expected()
+    rows = re.findall(r'^    \{"(\w+)", (counter|gauge), ', METRICS.read_text("utf-8"), re.MULTILINE)
+    derived = METRICS.read_text("utf-8").count("derived},")
+    assert len(rows) > 80 and derived == 7, (len(rows), derived)
+    others = [f for f in parsed if f.type in ("info", "histogram")]
+    assert {f.name for f in others} == {"turnpike_build", "turnpike_port", "turnpike_interface", "turnpike_tunnel",
+                                        "turnpike_acl_rule", "turnpike_worker_rx_burst_packets"}, others
+    assert len(parsed) == len(rows) - derived + len(others), sorted(names)
     for family in parsed:
+        assert family.name.startswith("turnpike_"), family.name
         assert family.documentation, family.name
-        samples = [(s.name, tuple(sorted(s.labels.items()))) for s in family.samples]
+        assert family.samples, f"{family.name} has no sample in {PROGRAM}"
+        samples = [key(s) for s in family.samples]
         assert len(samples) == len(set(samples)), samples
-        # "Counters: the sample's name has the suffix _total"; a gauge has none. No family's name ends so itself.
-        suffix = "_total" if family.type == "counter" else ""
-        assert {name for name, _ in samples} <= {family.name + suffix}, samples
+        suffixes = {"counter": {"_total"}, "gauge": {""}, "info": {"_info"}, "histogram": {"_bucket", "_count", "_sum"}}
+        assert {name for name, _ in samples} == {family.name + s for s in suffixes[family.type]}, samples
         assert not family.name.endswith(("_total", "_created", "_bucket", "_count", "_sum", "_info")), family.name
+        assert not family.unit or family.name.endswith("_" + family.unit), family.name
+
+
+def test_both_formats_have_the_same_samples():
+    # The parser of 0.0.4 has floats only.
+    old, new = values("prometheus"), {k: float(v) for k, v in values().items()}
+    assert old == new
+    assert text("openmetrics").endswith("\n# EOF\n")
+    assert "# EOF" not in text("prometheus") and "# UNIT" not in text("prometheus")
 
 
 def test_what_is_in_it():
-    value = {(s.name, tuple(sorted(s.labels.items()))): s.value for f in families() for s in f.samples}
+    value = values()
     assert value["turnpike_worker_packets_total", (("lcore", "1"),)] == 1_000_000
-    assert value["turnpike_worker_cpp", (("lcore", "1"),)] == 100
-    assert math.isnan(value["turnpike_worker_cpp", (("lcore", "7"),)]), "a gauge of nothing"
     assert ("turnpike_worker_core_cycles_total", (("lcore", "7"),)) not in value, "a count of nothing"
+    assert not [name for name, _ in value if name.startswith("turnpike_worker_cpp")], "a query divides by itself"
     ports = {labels[0][1] for name, labels in value if name == "turnpike_port_rx_packets_total"}
-    assert ports == {"west", "a \"quoted\\name\"\nof two lines", "(removed)"}, ports
-    assert sum(v for (name, _), v in value.items() if name == "turnpike_drops_total") == 3 * (7 + (1 << 60))
-    assert value["turnpike_acl_permitted_total", (("direction", "out"), ("list", "edge"), ("port", "west"))] == 5
-    bounds = [v for (name, _), v in value.items() if name == "turnpike_bound"]
-    assert bounds and set(bounds) <= {0, 1} and sum(bounds) <= 1, bounds
+    assert ports == {"west", AWKWARD, "(removed)"}, ports
+    assert sum(v for (name, _), v in value.items() if name == "turnpike_port_dropped_packets_total") == 3 * (7 + (1 << 60))
+    assert value["turnpike_acl_permitted_packets_total", (("direction", "out"), ("interface", "west"), ("list", "edge"))] == 5
+    assert value["turnpike_port_speed_bytes_per_second", (("port", "west"),)] == 25e9 / 8
+    assert ("turnpike_port_speed_bytes_per_second", (("port", "(removed)"),)) not in value
+    assert value["turnpike_fib_routes", (("family", "ipv4"), ("vrf", AWKWARD))] == 100_000
+    assert value["turnpike_neighbour_entries", (("state", "failed"),)] == 1
+    assert ("turnpike_neighbour_entries", (("state", "limit"),)) not in value, "not a state"
+    limits = [v for (name, _), v in value.items() if name == "turnpike_resource_limits"]
+    assert limits and set(limits) <= {0, 1} and sum(limits) <= 1, limits
+
+
+def test_bursts_are_a_histogram():
+    value = values()
+    bucket = {dict(labels)["le"]: v for (name, labels), v in value.items()
+              if name.endswith("_burst_packets_bucket") and dict(labels)["lcore"] == "1"}
+    assert bucket == {"1.0": 100, "4.0": 120, "8.0": 120, "16.0": 120, "31.0": 123, "+Inf": 31123}, bucket
+    assert value["turnpike_worker_rx_burst_packets_count", (("lcore", "1"),)] == 31123
+    assert value["turnpike_worker_rx_burst_packets_sum", (("lcore", "1"),)] == 1_000_000
+
+
+def test_rules_of_short_lists():
+    value = values()
+    hits = {dict(labels)["rule"]: v for (name, labels), v in value.items()
+            if name == "turnpike_acl_rule_matched_packets_total" and dict(labels)["direction"] == "in"}
+    assert hits == {"1": 4, "2": 0, "default": 1}, hits
+    infos = [dict(labels) for name, labels in value if name == "turnpike_acl_rule_info"]
+    assert {"interface": "west", "direction": "in", "list": "edge", "rule": "2", "name": AWKWARD, "action": "deny",
+            "where": "f.yaml:4"} in infos, infos
+    assert not [i for i in infos if i["list"] == "long"], "a list of a thousand rules is not listed"
+
+
+def test_promtool_has_no_complaint():
+    assert promtool("check", "metrics", input=text("prometheus")).strip() == ""
+
+
+def names_in(expression):
+    """Names of turnpike's metrics in a query."""
+    return set(re.findall(r"\bturnpike_\w+", expression))
+
+
+def test_dashboard_asks_for_existing_metrics():
+    exist = {name for name, _ in values()}
+    board = json.loads((EXAMPLES / "grafana-dashboard.json").read_text("utf-8"))
+    queries = [t["expr"] for panel in board["panels"] for t in panel.get("targets", [])]
+    queries += [v["query"] for v in board["templating"]["list"] if v["type"] == "query"]
+    assert len(queries) > 15, queries
+    asked = set.union(*(names_in(q) for q in queries))
+    assert asked and asked <= exist, asked - exist
+    for panel in board["panels"]:
+        assert panel["title"] and (panel["type"] == "row" or panel["description"]), panel
+
+
+def test_alert_rules():
+    exist = {name for name, _ in values()}
+    rules = (EXAMPLES / "alerts.yml").read_text("utf-8")
+    asked = names_in("\n".join(line for line in rules.splitlines() if not line.strip().startswith("#")))
+    asked -= {"turnpike_alerts"}
+    assert asked and asked <= exist, asked - exist
+    promtool("check", "rules", "alerts.yml", cwd=EXAMPLES)
+    assert "SUCCESS" in promtool("test", "rules", "alerts_test.yml", cwd=EXAMPLES)
+    alerts = set(re.findall(r"- alert: (\w+)", rules))
+    tested = set(re.findall(r"alertname: (\w+)", (EXAMPLES / "alerts_test.yml").read_text("utf-8")))
+    assert alerts == tested, alerts ^ tested
+
+
+def test_doc_lists_every_metric():
+    doc = (ROOT / "doc/metrics.md").read_text("utf-8")
+    listed = set(re.findall(r"`(turnpike_\w+)`", doc))
+    exist = {f.name + {"counter": "_total", "info": "_info"}.get(f.type, "") for f in families()}
+    assert listed == exist, (sorted(listed - exist), sorted(exist - listed))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 // The controller: creates and owns all control objects, runs transactions through the owners, handles punted
 // packets, and polls links, timers and the mbuf pool. Entry point of control.
 //
-//   workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
+//   metrics -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the snapshot
 //   routes -> ... -> workers                                            retire, after a grace period
@@ -20,6 +20,7 @@
 #include "control/host_stack.hpp"
 #include "control/interfaces.hpp"
 #include "control/measuring.hpp"
+#include "control/metrics_server.hpp"
 #include "control/neighbours.hpp"
 #include "control/nexthop_groups.hpp"
 #include "control/outlet.hpp"
@@ -121,6 +122,7 @@ class controller {
     [[nodiscard]] outlet& egress() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const rcu::qsbr& rcu() const noexcept { return *rcu_; }
+    [[nodiscard]] bool has_link(const datapath::interface& i) const noexcept { return link_of(i); }
     void look_at_links(uint64_t now_ms);
 
   private:
@@ -189,6 +191,7 @@ class controller {
     std::unique_ptr<control::bridges> bridges_;
     std::unique_ptr<control::tunnels> tunnels_;
     std::unique_ptr<acls> acls_;
+    std::unique_ptr<metrics_server> metrics_;
     std::unique_ptr<rcu::qsbr> rcu_;
     std::vector<owner*> owners_;
 

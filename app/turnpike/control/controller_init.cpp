@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "control/controller.hpp"
+#include "control/metrics_source.hpp"
 #include "control/packet_pool.hpp"
 #include "control/slow_path/arp.hpp"
 #include "control/slow_path/nd.hpp"
@@ -81,9 +82,10 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     slow_path_.on(datapath::punt_reason::neigh_suppress, *heard);
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
-    owners_ = {workers_.get(),   ports_.get(),      vrfs_.get(),    interfaces_.get(),
-               host_.get(),      bridges_.get(),    tunnels_.get(), acls_.get(),
-               recursion_.get(), neighbours_.get(), groups_.get(),  tables_.get()};
+    metrics_ = std::make_unique<metrics_server>([this] { return scrape(*this); });
+    owners_ = {metrics_.get(),    workers_.get(), ports_.get(),   vrfs_.get(), interfaces_.get(),
+               host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(), recursion_.get(),
+               neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = wanted->fixed;
@@ -207,6 +209,7 @@ void controller::look_at_ports() {
 }
 
 void controller::take_down() noexcept {
+    if (metrics_) metrics_->close();
     if (ports_ && !ports_->open().empty()) {
         removed_ = ports_->removed();
         ports_->close();

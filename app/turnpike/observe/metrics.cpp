@@ -23,23 +23,25 @@ constexpr rows<worker_report> of_workers[] = {
     {"packets", counter, "packets", "packets received",
      [](const worker_report& w) -> metric_value { return w.packets; }},
     {"pps", gauge, "packets per second", "packets received per second, mean of the whole run",
-     [](const worker_report& w) -> metric_value { return w.pps(); }},
+     [](const worker_report& w) -> metric_value { return w.pps(); }, derived},
     {"busy_cycles", counter, "cycles", "TSC cycles of poll rounds that got a packet",
      [](const worker_report& w) -> metric_value { return w.busy_cycles; }},
     {"slept_cycles", counter, "cycles", "TSC cycles asleep while idle",
      [](const worker_report& w) -> metric_value { return w.slept_cycles; }},
     {"total_cycles", counter, "cycles", "TSC cycles of all poll rounds and of sleep",
-     [](const worker_report& w) -> metric_value { return w.total_cycles; }},
+     [](const worker_report& w) -> metric_value { return w.total_cycles; }, "elapsed_cycles"},
     {"cpp", gauge, "cycles", "busy cycles per packet",
      [](const worker_report& w) -> metric_value {
          return w.packets == 0 ? metric_value{} : metric_value(w.cpp());
-     }},
+     },
+     derived},
     {"utilisation", gauge, "ratio", "busy cycles / total cycles",
-     [](const worker_report& w) -> metric_value { return w.utilisation(); }},
+     [](const worker_report& w) -> metric_value { return w.utilisation(); }, derived},
     {"headroom_pps", gauge, "packets per second", "packet rate available in addition to pps",
      [](const worker_report& w) -> metric_value {
          return w.packets == 0 ? metric_value{} : metric_value(w.headroom_pps());
-     }},
+     },
+     "headroom_packets_per_second"},
     {"core_cycles", counter, "cycles",
      "core cycles (PMU), including empty poll rounds; no sample: not counted",
      [](const worker_report& w) { return count_of_core(w, "cycles"); }},
@@ -48,13 +50,13 @@ constexpr rows<worker_report> of_workers[] = {
      [](const worker_report& w) { return count_of_core(w, "instructions"); }},
     {"ipc", gauge, "instructions per cycle",
      "instructions per core cycle, including empty poll rounds",
-     [](const worker_report& w) { return of_core(w, "ipc"); }},
+     [](const worker_report& w) { return of_core(w, "ipc"); }, derived},
     {"ipp", gauge, "instructions", "instructions per received packet, including empty poll rounds",
-     [](const worker_report& w) { return of_core(w, "ipp"); }},
+     [](const worker_report& w) { return of_core(w, "ipp"); }, derived},
     {"core_cpp", gauge, "cycles", "core cycles per received packet, including empty poll rounds",
-     [](const worker_report& w) { return of_core(w, "core_cpp"); }},
+     [](const worker_report& w) { return of_core(w, "core_cpp"); }, derived},
     {"core_ghz", gauge, "GHz", "mean core frequency while not halted",
-     [](const worker_report& w) { return of_core(w, "core_ghz"); }},
+     [](const worker_report& w) { return of_core(w, "core_ghz"); }, derived},
 };
 
 constexpr rows<port_report> of_ports[] = {
@@ -73,6 +75,15 @@ constexpr rows<port_report> of_ports[] = {
      [](const port_report& p) -> metric_value { return p.totals.originated; }},
     {"consumed", counter, "packets", "packets consumed by turnpike or the kernel",
      [](const port_report& p) -> metric_value { return p.totals.consumed; }},
+};
+
+constexpr rows<port_report> of_links[] = {
+    {"up", gauge, "", "1: the link is up",
+     [](const port_report& p) -> metric_value { return uint64_t{p.link_up && !p.removed}; }},
+    {"speed", gauge, "bytes_per_second", "link speed reported by the device",
+     [](const port_report& p) {
+         return p.link_mbps == 0 ? metric_value{} : metric_value(p.link_mbps * 125000.0);
+     }},
 };
 
 constexpr rows<mempool_report> of_mempool[] = {
@@ -124,6 +135,143 @@ constexpr rows<balance> of_balance[] = {
      [](const balance& b) -> metric_value { return b.held; }},
 };
 
+constexpr rows<process_sample> of_process[] = {
+    {"duration", gauge, "seconds", "time since turnpike began to forward",
+     [](const process_sample& p) -> metric_value { return p.all->numbers.duration_s; }},
+    {"configuration_changes", counter, "", "applied configurations, including the first",
+     [](const process_sample& p) -> metric_value { return p.all->numbers.changes; }},
+    {"tsc_frequency", gauge, "hertz", "rate of the cycles of workers and stages",
+     [](const process_sample& p) -> metric_value { return p.all->numbers.tsc_hz; }},
+    {"gather", gauge, "seconds", "time that the control thread took to collect these numbers",
+     [](const process_sample& p) -> metric_value { return p.all->objects.gather_s; }},
+};
+
+constexpr rows<stage_sample> of_stages[] = {
+    {"sampled_packets", counter, "packets", "packets through the stage, of one burst in 64",
+     [](const stage_sample& s) -> metric_value { return s.stage->packets; }},
+    {"sampled_cycles", counter, "cycles", "TSC cycles of the stage for these packets",
+     [](const stage_sample& s) -> metric_value { return s.stage->cycles; }},
+};
+
+constexpr rows<drop_sample> of_drops[] = {
+    {"dropped", counter, "packets", "packets dropped, by drop reason (doc/drops.md)",
+     [](const drop_sample& d) -> metric_value { return d.packets; }},
+};
+
+constexpr rows<rule_sample> of_rules[] = {
+    {"matched", counter, "packets", "packets that matched the rule",
+     [](const rule_sample& r) -> metric_value { return r.rule->packets; }},
+    {"matched", counter, "bytes", "bytes that matched the rule",
+     [](const rule_sample& r) -> metric_value { return r.rule->bytes; }},
+};
+
+constexpr rows<neighbour_sample> of_neighbours[] = {
+    {"entries", gauge, "", "neighbour entries by state (RFC 4861)",
+     [](const neighbour_sample& n) -> metric_value { return n.entries; }},
+};
+
+constexpr rows<route_sample> of_routes[] = {
+    {"routes", gauge, "", "routes in the FIB, including networks and neighbours",
+     [](const route_sample& r) -> metric_value { return r.routes; }},
+};
+
+constexpr rows<source_report> of_sources[] = {
+    {"routes", gauge, "", "routes by source: operator, or the protocol of a routing daemon",
+     [](const source_report& s) -> metric_value { return s.routes; }},
+};
+
+constexpr rows<fib_report> of_fibs[] = {
+    {"size", gauge, "bytes", "memory of the FIB",
+     [](const fib_report& f) -> metric_value { return f.bytes; }},
+};
+
+constexpr rows<interface_report> of_interfaces[] = {
+    {"up", gauge, "", "1: the interface has a link",
+     [](const interface_report& i) -> metric_value { return uint64_t{i.up}; }},
+    {"mtu", gauge, "bytes", "MTU: bytes of the Ethernet payload",
+     [](const interface_report& i) -> metric_value { return uint64_t{i.mtu}; }},
+};
+
+constexpr rows<bridge_report> of_bridges[] = {
+    {"fdb_entries", gauge, "", "learned FDB entries",
+     [](const bridge_report& b) -> metric_value { return b.entries; }},
+    {"fdb_max_entries", gauge, "", "limit of learned FDB entries",
+     [](const bridge_report& b) {
+         return b.max_entries == 0 ? metric_value{} : metric_value(b.max_entries);
+     }},
+    {"fdb_learned", counter, "", "MAC addresses learned",
+     [](const bridge_report& b) -> metric_value { return b.learned; }},
+    {"fdb_moved", counter, "", "moves of a MAC address to another member",
+     [](const bridge_report& b) -> metric_value { return b.moved; }},
+    {"fdb_aged", counter, "", "FDB entries deleted by ageing",
+     [](const bridge_report& b) -> metric_value { return b.aged; }},
+    {"fdb_dampened", counter, "", "MAC addresses dampened for moving too often",
+     [](const bridge_report& b) -> metric_value { return b.dampened; }},
+    {"fdb_refused", counter, "", "MAC addresses not learned for a limit",
+     [](const bridge_report& b) -> metric_value { return b.refused; }},
+    {"rx", counter, "packets", "packets received in the bridge, of all VLANs",
+     [](const bridge_report& b) -> metric_value { return b.rx_packets; }},
+    {"rx", counter, "bytes", "bytes received in the bridge, of all VLANs",
+     [](const bridge_report& b) -> metric_value { return b.rx_bytes; }},
+    {"tx", counter, "packets", "packets sent in the bridge, flood copies included",
+     [](const bridge_report& b) -> metric_value { return b.tx_packets; }},
+    {"flooded", counter, "packets", "packets flooded",
+     [](const bridge_report& b) -> metric_value { return b.flooded; }},
+};
+
+constexpr rows<tunnel_report> of_tunnels[] = {
+    {"rx", counter, "packets", "inner frames received from the remote VTEP",
+     [](const tunnel_report& t) -> metric_value { return t.rx_packets; }},
+    {"rx", counter, "bytes", "bytes of inner frames received from the remote VTEP",
+     [](const tunnel_report& t) -> metric_value { return t.rx_bytes; }},
+    {"tx", counter, "packets", "inner frames sent to the remote VTEP",
+     [](const tunnel_report& t) -> metric_value { return t.tx_packets; }},
+    {"tx", counter, "bytes", "bytes of inner frames sent to the remote VTEP",
+     [](const tunnel_report& t) -> metric_value { return t.tx_bytes; }},
+};
+
+constexpr rows<host_interface_report> of_host_interfaces[] = {
+    {"carrier", gauge, "", "1: the kernel sees a carrier",
+     [](const host_interface_report& h) -> metric_value { return uint64_t{h.carrier}; }},
+    {"to_kernel", counter, "packets", "packets written to the kernel",
+     [](const host_interface_report& h) -> metric_value { return h.to_kernel; }},
+    {"from_kernel", counter, "packets", "packets sent for the kernel",
+     [](const host_interface_report& h) -> metric_value { return h.from_kernel; }},
+    {"refused", counter, "packets", "packets that the kernel refused",
+     [](const host_interface_report& h) -> metric_value { return h.refused; }},
+};
+
+constexpr rows<table_report> of_tables[] = {
+    {"entries", gauge, "", "entries of the table",
+     [](const table_report& t) -> metric_value { return t.entries; }},
+    {"max_entries", gauge, "", "limit of the table",
+     [](const table_report& t) -> metric_value { return t.max_entries; }},
+};
+
+constexpr rows<netlink_report> of_netlink[] = {
+    {"messages", counter, "", "netlink messages received from the kernel",
+     [](const netlink_report& n) -> metric_value { return n.messages; }},
+    {"refused_messages", counter, "", "netlink messages that turnpike could not read",
+     [](const netlink_report& n) -> metric_value { return n.refused; }},
+    {"overruns", counter, "", "overruns of the netlink socket, each followed by a new dump",
+     [](const netlink_report& n) -> metric_value { return n.overruns; }},
+    {"synchronizing", gauge, "", "1: a dump of the kernel's tables is in progress",
+     [](const netlink_report& n) -> metric_value { return uint64_t{n.synchronizing}; }},
+};
+
+constexpr rows<resource_sample> of_resources[] = {
+    {"limits", gauge, "", "1: the resource limits forwarding; all 0: none does",
+     [](const resource_sample& r) -> metric_value { return uint64_t{r.limits}; }},
+    {"used", gauge, "ratio", "utilisation of the resource, mean of the whole run",
+     [](const resource_sample& r) {
+         return r.of->used ? metric_value(*r.of->used) : metric_value{};
+     }},
+    {"headroom", gauge, "packets_per_second", "packet rate that the resource allows in addition",
+     [](const resource_sample& r) {
+         return r.of->more_pps ? metric_value(*r.of->more_pps) : metric_value{};
+     }},
+};
+
 }  // namespace
 
 std::span<const metric<worker_report>> worker_metrics() noexcept { return of_workers; }
@@ -132,5 +280,23 @@ std::span<const metric<mempool_report>> mempool_metrics() noexcept { return of_m
 std::span<const metric<acl_report>> acl_metrics() noexcept { return of_acls; }
 std::span<const metric<punt_report>> punt_metrics() noexcept { return of_punt; }
 std::span<const metric<balance>> balance_metrics() noexcept { return of_balance; }
+std::span<const metric<port_report>> link_metrics() noexcept { return of_links; }
+std::span<const metric<process_sample>> process_metrics() noexcept { return of_process; }
+std::span<const metric<stage_sample>> stage_metrics() noexcept { return of_stages; }
+std::span<const metric<drop_sample>> drop_metrics() noexcept { return of_drops; }
+std::span<const metric<rule_sample>> rule_metrics() noexcept { return of_rules; }
+std::span<const metric<neighbour_sample>> neighbour_metrics() noexcept { return of_neighbours; }
+std::span<const metric<route_sample>> route_metrics() noexcept { return of_routes; }
+std::span<const metric<source_report>> source_metrics() noexcept { return of_sources; }
+std::span<const metric<fib_report>> fib_metrics() noexcept { return of_fibs; }
+std::span<const metric<interface_report>> interface_metrics() noexcept { return of_interfaces; }
+std::span<const metric<bridge_report>> bridge_metrics() noexcept { return of_bridges; }
+std::span<const metric<tunnel_report>> tunnel_metrics() noexcept { return of_tunnels; }
+std::span<const metric<host_interface_report>> host_interface_metrics() noexcept {
+    return of_host_interfaces;
+}
+std::span<const metric<table_report>> table_metrics() noexcept { return of_tables; }
+std::span<const metric<netlink_report>> netlink_metrics() noexcept { return of_netlink; }
+std::span<const metric<resource_sample>> resource_metrics() noexcept { return of_resources; }
 
 }  // namespace turnpike::observe

@@ -1,106 +1,332 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The metrics as text for Prometheus and compatible collectors. Source: OpenMetrics 1.0 (RFC draft of 2020), the
-// exposition format's "Overall structure", "MetricFamily" and "Text format" sections.
+#include "observe/open_metrics.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
 #include "observe/metrics.hpp"
-#include "observe/verdict.hpp"
 
 namespace turnpike::observe {
 namespace {
 
-std::string escaped(std::string_view text) {
+/// Rules of longer ACLs have no samples: a collector stores one series per rule.
+constexpr size_t max_listed_rules = 64;
+
+using label = std::pair<std::string_view, std::string_view>;
+
+/// {name="value",...}; empty values are left out, as Prometheus treats both alike.
+std::string labels_text(std::initializer_list<label> all) {
     std::string out;
-    for (const char c : text) {
-        if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
+    for (const auto& [name, value] : all) {
+        if (value.empty()) continue;
+        out += out.empty() ? '{' : ',';
+        out.append(name).append("=\"");
+        for (const char c : value) {
+            if (c == '\\' || c == '"') out += '\\';
+            if (c == '\n')
+                out += "\\n";
+            else
+                out += c;
+        }
+        out += '"';
     }
+    if (!out.empty()) out += '}';
     return out;
 }
 
-std::string number_of(const metric_value& value) {
-    if (const auto* n = std::get_if<uint64_t>(&value)) return fmt::format("{}", *n);
-    if (const auto* x = std::get_if<double>(&value)) return fmt::format("{}", *x);
-    return "NaN";
+/// Name of a metric's family after the prefix of its object.
+std::string family_name(std::string_view prefix, std::string_view name, std::string_view unit,
+                        std::string_view exported) {
+    std::string out = fmt::format("turnpike_{}_{}", prefix, exported.empty() ? name : exported);
+    if (exported.empty() && !unit.empty() && !out.ends_with(fmt::format("_{}", unit)))
+        out.append("_").append(unit);
+    return out;
 }
 
-void add_head(std::string& out, std::string_view name, metric_kind kind, std::string_view help) {
-    out += fmt::format("# TYPE {} {}\n# HELP {} {}\n", name,
-                       kind == metric_kind::counter ? "counter" : "gauge", name, escaped(help));
-}
+class exposition {
+  public:
+    explicit exposition(exposition_format f) : open_(f == exposition_format::open_metrics_1_0) {}
 
-void add_sample(std::string& out, std::string_view name, metric_kind kind, std::string_view labels,
-                const metric_value& value) {
-    out += fmt::format("{}{}{} {}\n", name, kind == metric_kind::counter ? "_total" : "", labels,
-                       number_of(value));
-}
+    /// type  of OpenMetrics, with the suffix of its samples' name
+    void begin(std::string family, std::string_view type, std::string_view suffix,
+               std::string_view unit, std::string_view help) {
+        name_ = std::move(family);
+        // 0.0.4 has the samples' names in its comments, and no type for facts.
+        const std::string& shown =
+            open_ || type == "histogram" ? name_ : name_ + std::string(suffix);
+        const std::string said(shown);
+        if (!open_ && type == "info") type = "gauge";
+        add("# HELP {} {}\n# TYPE {} {}\n", said, help, said, type);
+        std::string token(unit);
+        std::ranges::replace(token, ' ', '_');
+        if (open_ && !token.empty() && name_.ends_with("_" + token))
+            add("# UNIT {} {}\n", said, token);
+        name_ += suffix;
+    }
+    template <class Number>
+    void sample(std::string_view labels, const Number& value) {
+        add("{}{} {}\n", name_, labels, value);
+    }
+    template <class Number>
+    void suffixed(std::string_view suffix, std::string_view labels, const Number& value) {
+        add("{}{}{} {}\n", name_, suffix, labels, value);
+    }
+    [[nodiscard]] std::string text() && {
+        if (open_) out_ += "# EOF\n";
+        return std::move(out_);
+    }
 
-/// One metric family per metric, one sample per object.
-template <class T, class Things, class Labels>
-void add_families(std::string& out, std::string_view prefix, std::span<const metric<T>> rows,
-                  const Things& things, const Labels& labels) {
-    for (const metric<T>& m : rows) {
-        const std::string name = fmt::format("turnpike_{}_{}", prefix, m.name);
-        add_head(out, name, m.kind, m.help);
-        for (const T& one : things) {
-            const metric_value value = m.read(one);
-            // A counter must not be NaN, so an absent one has no sample.
-            const bool none = std::holds_alternative<std::monostate>(value);
-            if (m.kind == metric_kind::gauge || !none)
-                add_sample(out, name, m.kind, labels(one), value);
+    /// A family per row, a sample per object.
+    template <class T, class Things, class Labels>
+    void families(std::string_view prefix, std::span<const metric<T>> rows, const Things& things,
+                  const Labels& labels_of) {
+        std::vector<std::string> texts;
+        for (const T& one : things) texts.push_back(labels_of(one));
+        for (const metric<T>& m : rows) {
+            if (m.exported == derived) continue;
+            const bool counts = m.kind == metric_kind::counter;
+            begin(family_name(prefix, m.name, m.unit, m.exported), counts ? "counter" : "gauge",
+                  counts ? "_total" : "", m.unit, m.help);
+            auto text = texts.begin();
+            for (const T& one : things) {
+                const metric_value value = m.read(one);
+                if (const auto* n = std::get_if<uint64_t>(&value)) sample(*text, *n);
+                if (const auto* x = std::get_if<double>(&value)) sample(*text, *x);
+                ++text;
+            }
         }
     }
+    template <class Things, class Labels>
+    void info(const info_family& f, const Things& things, const Labels& labels_of) {
+        begin(fmt::format("turnpike_{}", f.name), "info", "_info", "", f.help);
+        for (const auto& one : things) sample(labels_of(one), 1);
+    }
+
+  private:
+    template <class... T>
+    void add(fmt::format_string<T...> text, T&&... values) {
+        fmt::format_to(std::back_inserter(out_), text, std::forward<T>(values)...);
+    }
+
+    bool open_;
+    std::string out_, name_;
+};
+
+std::string lcore_label(unsigned lcore) { return labels_text({{"lcore", fmt::to_string(lcore)}}); }
+
+void add_workers(exposition& out, const report& r) {
+    out.families("worker", worker_metrics(), r.workers,
+                 [](const worker_report& w) { return lcore_label(w.lcore); });
+    out.begin(fmt::format("turnpike_{}", burst_histogram), "histogram", "", "packets",
+              burst_histogram_help);
+    for (const worker_report& w : r.workers) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < counters::burst_bins; ++i) {
+            sum += w.bursts[i];
+            const std::string most =
+                i + 1 == counters::burst_bins
+                    ? "+Inf"
+                    : fmt::format("{}.0", counters::burst_bin_least[i + 1] - 1);
+            out.suffixed("_bucket", labels_text({{"lcore", fmt::to_string(w.lcore)}, {"le", most}}),
+                         sum);
+        }
+        out.suffixed("_count", lcore_label(w.lcore), sum);
+        out.suffixed("_sum", lcore_label(w.lcore), w.packets);
+    }
+    std::vector<stage_sample> stages;
+    for (const worker_report& w : r.workers)
+        for (const auto& s : w.stages) stages.push_back({w.lcore, &s});
+    out.families("stage", stage_metrics(), stages, [](const stage_sample& s) {
+        return labels_text({{"lcore", fmt::to_string(s.lcore)}, {"stage", s.stage->name}});
+    });
 }
 
-/// The limiting resource (1, others 0), and utilisation and headroom of each known resource.
-void add_verdict(std::string& out, const report& r) {
-    const verdict v = verdict_of(r);
-    const auto add = [&](std::string_view name, std::string_view help, const auto& value_of) {
-        add_head(out, name, metric_kind::gauge, help);
-        for (const headroom& h : v.by)
-            if (const std::optional<double> value = value_of(h))
-                out += fmt::format("{}{{resource=\"{}\"}} {}\n", name, h.resource, *value);
+void add_ports(exposition& out, const report& r) {
+    const auto port_label = [](const port_report& p) { return labels_text({{"port", p.name}}); };
+    out.families("port", port_metrics(), r.ports, port_label);
+    out.families("port", link_metrics(), r.ports, port_label);
+    out.info(port_info, r.ports, [](const port_report& p) {
+        return labels_text({{"port", p.name},
+                            {"driver", p.driver},
+                            {"node", p.node < 0 ? std::string() : fmt::to_string(p.node)}});
+    });
+    // Zeros, too: a query misses the first increase of a series that appears with it.
+    std::vector<drop_sample> drops;
+    for (const port_report& p : r.ports)
+        for (size_t i = 0; i < p.totals.drops.size(); ++i)
+            drops.push_back({p.name, packet::drop_texts[i].name, p.totals.drops[i]});
+    out.families("port", drop_metrics(), drops, [](const drop_sample& d) {
+        return labels_text({{"port", d.port}, {"reason", d.reason}});
+    });
+}
+
+void add_lists(exposition& out, const report& r) {
+    out.families("acl", acl_metrics(), r.acls, [](const acl_report& a) {
+        return labels_text(
+            {{"interface", a.interface}, {"direction", a.direction}, {"list", a.list}});
+    });
+    std::vector<rule_sample> rules;
+    for (const acl_report& a : r.acls) {
+        if (a.rules.size() > max_listed_rules) continue;
+        size_t number = 0;
+        for (const acl_rule_report& rule : a.rules)
+            rules.push_back({&a, &rule, rule.where.empty() ? 0 : ++number});
+    }
+    const auto number_of = [](const rule_sample& s) {
+        return s.number == 0 ? "default" : fmt::to_string(s.number);
     };
-    add("turnpike_bound", "1 if the resource limits forwarding; all 0: no resource does",
-        [&](const headroom& h) { return std::optional(h.resource == v.bound ? 1.0 : 0.0); });
-    add("turnpike_used", "utilisation of the resource, 0 to 1, mean of the whole run",
-        [](const headroom& h) { return h.used; });
-    add("turnpike_headroom_pps", "additional packets per second that the resource allows",
-        [](const headroom& h) { return h.more_pps; });
+    out.families("acl_rule", rule_metrics(), rules, [&](const rule_sample& s) {
+        return labels_text({{"interface", s.of->interface},
+                            {"direction", s.of->direction},
+                            {"list", s.of->list},
+                            {"rule", number_of(s)}});
+    });
+    out.info(acl_info, rules, [&](const rule_sample& s) {
+        return labels_text({{"interface", s.of->interface},
+                            {"direction", s.of->direction},
+                            {"list", s.of->list},
+                            {"rule", number_of(s)},
+                            {"name", s.rule->name},
+                            {"action", s.rule->action},
+                            {"where", s.rule->where}});
+    });
+}
+
+void add_routing(exposition& out, const scraped& s) {
+    std::vector<neighbour_sample> neighbours;
+    for (const auto& [state, n] : s.numbers.neighbours)
+        if (state != "limit") neighbours.push_back({state, n});
+    out.families("neighbour", neighbour_metrics(), neighbours, [](const neighbour_sample& n) {
+        return labels_text({{"state", n.state}});
+    });
+    out.families("punt", punt_metrics(), s.numbers.punt, [](const punt_report& p) {
+        return labels_text(
+            {{"interface", p.interface},
+             {"class", datapath::punt_class_texts[static_cast<size_t>(p.of)].name}});
+    });
+    std::vector<route_sample> routes;
+    for (const vrf_report& v : s.objects.vrfs) {
+        routes.push_back({v.name, "ipv4", v.ipv4});
+        routes.push_back({v.name, "ipv6", v.ipv6});
+    }
+    out.families("fib", route_metrics(), routes, [](const route_sample& r) {
+        return labels_text({{"vrf", r.vrf}, {"family", r.family}});
+    });
+    out.families("fib", fib_metrics(), s.objects.fibs, [](const fib_report& f) {
+        return labels_text({{"vrf", f.vrf}, {"family", f.family}});
+    });
+    out.families("rib", source_metrics(), s.objects.sources, [](const source_report& r) {
+        return labels_text({{"vrf", r.vrf}, {"protocol", r.protocol}});
+    });
+    out.families("table", table_metrics(), s.objects.tables, [](const table_report& t) {
+        return labels_text({{"table", t.name}});
+    });
+    out.families("netlink", netlink_metrics(), s.objects.netlink,
+                 [](const netlink_report&) { return std::string(); });
+}
+
+void add_objects(exposition& out, const inventory& all) {
+    out.families("interface", interface_metrics(), all.interfaces, [](const interface_report& i) {
+        return labels_text({{"interface", i.name}});
+    });
+    out.info(interface_info, all.interfaces, [](const interface_report& i) {
+        return labels_text({{"interface", i.name},
+                            {"kind", i.kind},
+                            {"port", i.port},
+                            {"vlan", i.vlan == 0 ? std::string() : fmt::to_string(i.vlan)},
+                            {"bridge", i.bridge},
+                            {"vrf", i.vrf},
+                            {"peer", i.peer}});
+    });
+    out.families("bridge", bridge_metrics(), all.bridges, [](const bridge_report& b) {
+        return labels_text({{"bridge", b.name}});
+    });
+    out.families("tunnel", tunnel_metrics(), all.tunnels, [](const tunnel_report& t) {
+        return labels_text({{"tunnel", t.name}});
+    });
+    out.info(tunnel_info, all.tunnels, [](const tunnel_report& t) {
+        return labels_text(
+            {{"tunnel", t.name}, {"vni", fmt::to_string(t.vni)}, {"remote", t.remote}});
+    });
+    out.families("host_interface", host_interface_metrics(), all.host_interfaces,
+                 [](const host_interface_report& h) {
+                     return labels_text({{"interface", h.name}});
+                 });
+}
+
+void add_totals(exposition& out, const scraped& s) {
+    const auto none = [](const auto&) { return std::string(); };
+    const process_sample process{&s};
+    out.families("process", process_metrics(), std::span(&process, 1), none);
+    out.info(build_info, std::span(&s.numbers, 1), [](const report& r) {
+        return labels_text(
+            {{"version", r.version}, {"max_simd_bitwidth", fmt::to_string(r.max_simd_bitwidth)}});
+    });
+    const balance sum = s.numbers.total();
+    out.families("balance", balance_metrics(), std::span(&sum, 1), none);
+    out.families("mempool", mempool_metrics(), std::span(&s.numbers.mempool, 1), none);
+    const verdict v = verdict_of(s.numbers);
+    std::vector<resource_sample> resources;
+    for (const headroom& h : v.by) resources.push_back({&h, h.resource == v.bound});
+    out.families("resource", resource_metrics(), resources, [](const resource_sample& r) {
+        return labels_text({{"resource", r.of->resource}});
+    });
+}
+
+/// The quality of a media type in an Accept value, in thousandths; 0: not acceptable.
+unsigned quality_of(std::string_view accept, std::string_view type) noexcept {
+    unsigned best = 0;
+    while (!accept.empty()) {
+        const size_t comma = std::min(accept.find(','), accept.size());
+        std::string_view range = accept.substr(0, comma);
+        accept.remove_prefix(std::min(comma + 1, accept.size()));
+        range.remove_prefix(std::min(range.find_first_not_of(" \t"), range.size()));
+        if (!range.starts_with(type)) continue;
+        const std::string_view rest = range.substr(type.size());
+        if (!rest.empty() && rest.find_first_of("; \t") != 0) continue;
+        unsigned q = 1000;
+        if (const size_t at = rest.find("q="); at != std::string_view::npos) {
+            q = 0;
+            unsigned scale = 1000;
+            for (const char c : rest.substr(at + 2, 5)) {
+                if (c == '.') continue;
+                if (c < '0' || c > '9') break;
+                q += static_cast<unsigned>(c - '0') * scale;
+                scale /= 10;
+            }
+        }
+        best = std::max(best, q);
+    }
+    return best;
 }
 
 }  // namespace
 
-std::string to_open_metrics(const report& r) {
-    std::string out;
-    add_families(out, "worker", worker_metrics(), r.workers,
-                 [](const worker_report& w) { return fmt::format("{{lcore=\"{}\"}}", w.lcore); });
-    add_families(out, "port", port_metrics(), r.ports, [](const port_report& p) {
-        return fmt::format("{{port=\"{}\"}}", escaped(p.name));
-    });
-    add_head(out, "turnpike_drops", metric_kind::counter, "packets freed, by reason");
-    for (const port_report& p : r.ports)
-        for (const auto& [reason, n] : drops_of(p.totals))
-            out += fmt::format("turnpike_drops_total{{port=\"{}\",reason=\"{}\"}} {}\n",
-                               escaped(p.name), reason, n);
-    const balance sum = r.total();
-    add_families(out, "balance", balance_metrics(), std::span(&sum, 1),
-                 [](const balance&) { return std::string(); });
-    add_families(out, "mempool", mempool_metrics(), std::span(&r.mempool, 1),
-                 [](const mempool_report&) { return std::string(); });
-    add_families(out, "acl", acl_metrics(), r.acls, [](const acl_report& a) {
-        return fmt::format("{{port=\"{}\",direction=\"{}\",list=\"{}\"}}", escaped(a.interface),
-                           a.direction, escaped(a.list));
-    });
-    add_families(out, "punt", punt_metrics(), r.punt, [](const punt_report& p) {
-        return fmt::format("{{interface=\"{}\",class=\"{}\"}}", escaped(p.interface),
-                           datapath::punt_class_texts[static_cast<size_t>(p.of)].name);
-    });
-    add_verdict(out, r);
-    return out + "# EOF\n";
+std::string_view content_type(exposition_format f) noexcept {
+    return f == exposition_format::open_metrics_1_0
+               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+               : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+exposition_format format_of(std::string_view accept) noexcept {
+    const unsigned open = quality_of(accept, "application/openmetrics-text");
+    return open != 0 && open >= quality_of(accept, "text/plain")
+               ? exposition_format::open_metrics_1_0
+               : exposition_format::prometheus_0_0_4;
+}
+
+std::string to_exposition(const scraped& s, exposition_format f) {
+    exposition out(f);
+    add_totals(out, s);
+    add_workers(out, s.numbers);
+    add_ports(out, s.numbers);
+    add_lists(out, s.numbers);
+    add_routing(out, s);
+    add_objects(out, s.objects);
+    return std::move(out).text();
 }
 
 }  // namespace turnpike::observe

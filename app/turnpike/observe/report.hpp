@@ -189,7 +189,4 @@ struct report {
 /// The report as a table. Rates are since `previous`, or since the start if it is null.
 [[nodiscard]] std::string to_table(const report& r, const report* previous = nullptr);
 
-/// The metrics as OpenMetrics 1.0 text.
-[[nodiscard]] std::string to_open_metrics(const report& r);
-
 }  // namespace turnpike::observe

@@ -319,6 +319,8 @@ void edit_settings(configuration& into, std::string_view kind, const reader& fro
         into.messages = read_icmp(from, into.messages);
     else if (kind == "punt_rate")
         into.punt_rate = read_punt_rate(from, into.punt_rate);
+    else if (kind == "metrics")
+        into.metrics = read_metrics(from);
     else if (kind == "ecmp")
         into.sharing = read_ecmp(from, into.sharing);
     else
@@ -348,7 +350,7 @@ void make_edit(editing& now, const reader& from) {
     if (what.is_map() && what.size() != 1) what.refuse("should have one object, alone");
     if (*v == verb_names[set]) {
         const std::initializer_list<std::string_view> settings = {
-            "tx", "idle", "icmp", "punt_rate", "ecmp", "neighbours"};
+            "tx", "idle", "icmp", "punt_rate", "ecmp", "metrics", "neighbours"};
         what.expect_map(settings);
         for (const std::string_view name : settings)
             if (what.has(name)) edit_settings(now.into, name, what.at(name));

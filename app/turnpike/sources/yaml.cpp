@@ -133,7 +133,8 @@ configuration read_all(const reader& from, const std::string& name) {
                      "resolve_via_default",
                      "neighbours",
                      "control",
-                     "control_plane"});
+                     "control_plane",
+                     "metrics"});
     configuration out;
     out.file = name;
     if (from.has("eal")) out.fixed.eal_options = read_eal(from.at("eal"));
@@ -141,6 +142,7 @@ configuration read_all(const reader& from, const std::string& name) {
     if (from.has("mempool")) out.fixed.pool = read_mempool(from.at("mempool"));
     if (from.has("control")) out.control = read_control(from.at("control"));
     if (from.has("control_plane")) out.control_plane = read_control_plane(from.at("control_plane"));
+    if (from.has("metrics")) out.metrics = read_metrics(from.at("metrics"));
     if (from.has("tx")) out.sending = read_tx(from.at("tx"), out.sending);
     if (from.has("idle")) out.idle = read_idle(from.at("idle"), out.idle);
     if (from.has("pcie_profiles"))

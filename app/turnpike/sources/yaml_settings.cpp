@@ -35,6 +35,28 @@ state::punt_rate read_punt_rate(const reader& from, state::punt_rate out) {
     return out;
 }
 
+state::metrics read_metrics(const reader& from) {
+    from.expect_map({"listen"});
+    state::metrics out;
+    out.where.text = from.where();
+    const reader listen = from.at("listen");
+    const auto add = [&](const reader& one) {
+        const auto address = one.taken(state::parse_listen_address(one.text()));
+        if (std::ranges::find(out.listen, address) != out.listen.end())
+            one.refuse(fmt::format("names {} twice", address.text()));
+        out.listen.push_back(address);
+    };
+    if (!listen.is_list()) {
+        add(listen);
+        return out;
+    }
+    for (const reader& one : listen.list("addresses")) add(one);
+    if (out.listen.size() > state::metrics::max_listeners)
+        listen.refuse(fmt::format("names {} addresses; at most {} are possible", out.listen.size(),
+                                  state::metrics::max_listeners));
+    return out;
+}
+
 state::ecmp read_ecmp(const reader& from, state::ecmp out) {
     from.expect_map({"hash", "seed", "vxlan_ports"});
     if (from.has("hash"))

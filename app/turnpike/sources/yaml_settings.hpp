@@ -12,6 +12,8 @@ state::tx read_tx(const yaml::reader& from, state::tx out);
 state::idle read_idle(const yaml::reader& from, state::idle out);
 state::icmp read_icmp(const yaml::reader& from, state::icmp out);
 state::punt_rate read_punt_rate(const yaml::reader& from, state::punt_rate out);
+state::metrics read_metrics(const yaml::reader& from);
+/// "neighbours:" without "static".
 state::ecmp read_ecmp(const yaml::reader& from, state::ecmp out);
 /// "neighbours:" without "static".
 state::neighbour_limits read_neighbour_limits(const yaml::reader& from,

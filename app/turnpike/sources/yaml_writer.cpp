@@ -88,6 +88,12 @@ class writer {
                 add(", namespace: {}", quoted(d_.control_plane.network_namespace));
             add("}}\n");
         }
+        if (!d_.metrics.listen.empty()) {
+            std::vector<std::string> all;
+            for (const state::listen_address& a : d_.metrics.listen)
+                all.push_back(quoted(a.text()));
+            add("metrics: {{listen: [{}]}}\n", fmt::join(all, ", "));
+        }
         if (const std::string& file = d_.pcie_profiles.file; !file.empty())
             add("pcie_profiles: {}\n", quoted(file));
     }

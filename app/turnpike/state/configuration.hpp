@@ -19,6 +19,7 @@
 #include "packet/flow_hash.hpp"
 #include "state/acl.hpp"
 #include "state/bridge.hpp"
+#include "state/listen_address.hpp"
 #include "state/named.hpp"
 #include "state/origin.hpp"
 #include "state/routes.hpp"
@@ -56,6 +57,14 @@ struct control_plane {
     uint32_t rate = 10000;            ///< packets per second and interface to the kernel
     origin where{};
     bool operator==(const control_plane&) const = default;
+};
+
+/// Metrics over HTTP (doc/metrics.md).
+struct metrics {
+    static constexpr size_t max_listeners = 8;
+    std::vector<listen_address> listen{};  ///< empty: none
+    origin where{};
+    bool operator==(const metrics& other) const noexcept { return listen == other.listen; }
 };
 
 /// Settings that need a restart.
@@ -231,6 +240,7 @@ struct configuration {
     process fixed{};
     control_socket control{};
     state::control_plane control_plane{};
+    state::metrics metrics{};
     state::pcie_profiles pcie_profiles{};
     std::vector<unsigned> workers{};  ///< lcores; empty: all of EAL's except the main one
     tx sending{};

@@ -133,6 +133,8 @@ class route_set {
     [[nodiscard]] size_t parts() const noexcept { return at_ == nullptr ? 0 : table().parts(); }
     /// Unused entries are blackholes.
     [[nodiscard]] std::span<const route_target> targets() const noexcept { return targets_; }
+    /// Number of routes of a target.
+    [[nodiscard]] uint32_t uses_of(size_t target) const noexcept { return uses_[target]; }
     /// The target index of exactly this prefix, or none.
     [[nodiscard]] std::optional<uint32_t> at(const ip_prefix& to) const noexcept;
     /// The target of exactly this prefix, or null.

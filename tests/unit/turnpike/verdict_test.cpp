@@ -2,6 +2,8 @@
 // The bottleneck of a forwarder, from turnpike's reports.
 #include "observe/verdict.hpp"
 
+#include "observe/open_metrics.hpp"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -199,9 +201,10 @@ TEST(verdict, stands_in_every_rendering) {
     EXPECT_NE(table.find("core of 3  - instructions/pkt  1.50 per cycle"), std::string::npos)
         << table;
     EXPECT_NE(table.find("(scaled: counted 50% of the time)"), std::string::npos);
-    const std::string metrics = to_open_metrics(r);
-    EXPECT_NE(metrics.find("turnpike_bound{resource=\"l3\"} 1\n"), std::string::npos) << metrics;
-    EXPECT_NE(metrics.find("turnpike_bound{resource=\"core\"} 0\n"), std::string::npos);
+    const std::string metrics = to_exposition({r, {}}, exposition_format::open_metrics_1_0);
+    EXPECT_NE(metrics.find("turnpike_resource_limits{resource=\"l3\"} 1\n"), std::string::npos)
+        << metrics;
+    EXPECT_NE(metrics.find("turnpike_resource_limits{resource=\"core\"} 0\n"), std::string::npos);
     EXPECT_NE(metrics.find("turnpike_worker_core_cycles_total{lcore=\"3\"} 3000000000\n"),
               std::string::npos);
     EXPECT_EQ(metrics.find("turnpike_worker_instructions_total{"), std::string::npos);

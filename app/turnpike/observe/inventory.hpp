@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers of the objects that the report has not, for the metrics: plain data that control fills (control/metrics_source.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "observe/report.hpp"
+
+namespace turnpike::observe {
+
+struct interface_report {
+    std::string name{}, kind{}, port{}, bridge{}, vrf{}, peer{};
+    uint16_t vlan = 0;  ///< 0: untagged
+    uint16_t mtu = 0;
+    bool up = false;
+};
+
+struct vrf_report {
+    std::string name{};
+    uint64_t ipv4 = 0, ipv6 = 0;  ///< routes in the FIBs
+};
+
+/// Routes of a VRF by source: `operator`, or the rtnetlink protocol of learned ones.
+struct source_report {
+    std::string vrf{}, protocol{};
+    uint64_t routes = 0;
+};
+
+struct bridge_report {
+    std::string name{};
+    uint64_t entries = 0, max_entries = 0;  ///< learned FDB entries
+    uint64_t learned = 0, moved = 0, aged = 0, dampened = 0, refused = 0;
+    uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, flooded = 0;
+};
+
+struct tunnel_report {
+    std::string name{}, remote{};
+    uint32_t vni = 0;
+    uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;  ///< inner frames
+};
+
+/// An interface that the kernel has.
+struct host_interface_report {
+    std::string name{};
+    bool carrier = false;
+    uint64_t to_kernel = 0, from_kernel = 0, refused = 0;
+};
+
+/// Entries of a table of the control side, and its limit.
+struct table_report {
+    std::string name{};
+    uint64_t entries = 0, max_entries = 0;
+};
+
+struct fib_report {
+    std::string vrf{}, family{};
+    uint64_t bytes = 0;
+};
+
+struct netlink_report {
+    uint64_t messages = 0, refused = 0, overruns = 0;
+    bool synchronizing = false;
+};
+
+struct inventory {
+    std::vector<interface_report> interfaces{};
+    std::vector<vrf_report> vrfs{};
+    std::vector<source_report> sources{};
+    std::vector<fib_report> fibs{};
+    std::vector<bridge_report> bridges{};
+    std::vector<tunnel_report> tunnels{};
+    std::vector<host_interface_report> host_interfaces{};
+    std::vector<table_report> tables{};
+    std::vector<netlink_report> netlink{};  ///< one, or none
+    double gather_s = 0;                    ///< time that control took to collect these numbers
+};
+
+/// Everything that a scrape shows.
+struct scraped {
+    report numbers{};
+    inventory objects{};
+};
+
+}  // namespace turnpike::observe

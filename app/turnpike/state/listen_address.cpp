@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state/listen_address.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace turnpike::state {
+namespace {
+
+constexpr std::string_view unix_scheme = "unix:";
+constexpr size_t max_path = 107;  ///< sun_path without its final zero
+
+tl::unexpected<error> no_listen_address(std::string_view text) {
+    return fail(EINVAL, {},
+                fmt::format("is '{}'; an address to listen on is ADDRESS:PORT, like "
+                            "127.0.0.1:9417 or [::1]:9417, or unix:/PATH",
+                            text.substr(0, 120)));
+}
+
+result<listen_address> parse_path(std::string_view path) {
+    if (!path.starts_with('/') || path.ends_with('/') || path.size() > max_path)
+        return fail(EINVAL, {},
+                    fmt::format("should have a whole path after unix:, from / on, of at most {} "
+                                "characters",
+                                max_path));
+    return listen_address{.path = std::string(path)};
+}
+
+}  // namespace
+
+std::string listen_address::text() const {
+    if (!path.empty()) return std::string(unix_scheme) + path;
+    return address.v6 ? fmt::format("[{}]:{}", address.text(), port)
+                      : fmt::format("{}:{}", address.text(), port);
+}
+
+result<listen_address> parse_listen_address(std::string_view text) {
+    if (text.starts_with(unix_scheme)) return parse_path(text.substr(unix_scheme.size()));
+    const size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) return no_listen_address(text);
+    std::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
+    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (bracketed) host = host.substr(1, host.size() - 2);
+    uint16_t port = 0;
+    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (failed != std::errc{} || end != digits.data() + digits.size() || port == 0)
+        return no_listen_address(text);
+    const auto address = parse_address(host);
+    if (!address || address->v6 != bracketed || address->is_multicast())
+        return no_listen_address(text);
+    return listen_address{.address = *address, .port = port};
+}
+
+}  // namespace turnpike::state
