@@ -5,6 +5,7 @@
 #include <rte_errno.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -71,6 +72,9 @@ struct tpk_hash {
     std::vector<use> uses{};
     std::vector<uint32_t> free_positions{};  ///< reserved for all of them: never reallocates
     std::mutex writers{};
+    /// How often positions were freed: a reader of data looks up again if one was meanwhile, since another key may
+    /// have it. Incremented before the position can be used again.
+    std::atomic<uint64_t> frees{0};
 
     ~tpk_hash() {
         if (keys != nullptr) memory.release(memory.context, keys);
@@ -80,7 +84,18 @@ struct tpk_hash {
     std::unique_lock<std::mutex> lock() {
         return (flags & locking) != 0 ? std::unique_lock(writers) : std::unique_lock<std::mutex>();
     }
+    /// read(): positions by key, then data by position.
+    template <class Read>
+    auto while_none_is_freed(const Read& read) const {
+        for (;;) {
+            const uint64_t before = frees.load(std::memory_order_acquire);
+            const auto out = read();
+            std::atomic_thread_fence(std::memory_order_acquire);
+            if (frees.load(std::memory_order_relaxed) == before) return out;
+        }
+    }
     void all_free() {
+        frees.fetch_add(1, std::memory_order_release);
         std::fill(uses.begin(), uses.end(), use::free);
         free_positions.resize(entries);
         // position 0 is used first
@@ -276,6 +291,7 @@ int32_t tpk_hash_del_key(const tpk_hash* handle, const void* key) {
         h.uses[*position] = tpk_hash::use::deleted;
     } else {
         h.uses[*position] = tpk_hash::use::free;
+        h.frees.fetch_add(1, std::memory_order_release);
         h.free_positions.push_back(static_cast<uint32_t>(*position));
     }
     return static_cast<int32_t>(*position);
@@ -315,10 +331,12 @@ int32_t tpk_hash_lookup_with_hash(const tpk_hash* h, const void* key, hash_sig_t
 
 int tpk_hash_lookup_data(const tpk_hash* h, const void* key, void** data) {
     if (h == nullptr || key == nullptr) return -EINVAL;
-    uint32_t position;
-    if (positions_of(*h, &key, 1, &position) == 0) return -ENOENT;
-    if (data != nullptr) *data = data_at(*h, position);
-    return static_cast<int32_t>(position);
+    return h->while_none_is_freed([&] {
+        uint32_t position;
+        if (positions_of(*h, &key, 1, &position) == 0) return -ENOENT;
+        if (data != nullptr) *data = data_at(*h, position);
+        return static_cast<int32_t>(position);
+    });
 }
 
 int tpk_hash_lookup_with_hash_data(const tpk_hash* h, const void* key, hash_sig_t, void** data) {
@@ -341,13 +359,15 @@ int tpk_hash_lookup_bulk_data(const tpk_hash* h, const void** keys, uint32_t n, 
     if (h == nullptr || keys == nullptr || n == 0 || n > TPK_HASH_LOOKUP_BULK_MAX ||
         hit_mask == nullptr || data == nullptr)
         return -EINVAL;
-    uint32_t found[TPK_HASH_LOOKUP_BULK_MAX];
-    *hit_mask = positions_of(*h, keys, n, found);
-    for (uint64_t left = *hit_mask; left != 0; left &= left - 1) {
-        const auto i = static_cast<unsigned>(std::countr_zero(left));
-        data[i] = data_at(*h, found[i]);
-    }
-    return std::popcount(*hit_mask);
+    return h->while_none_is_freed([&] {
+        uint32_t found[TPK_HASH_LOOKUP_BULK_MAX];
+        *hit_mask = positions_of(*h, keys, n, found);
+        for (uint64_t left = *hit_mask; left != 0; left &= left - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(left));
+            data[i] = data_at(*h, found[i]);
+        }
+        return std::popcount(*hit_mask);
+    });
 }
 
 int tpk_hash_lookup_with_hash_bulk(const tpk_hash* h, const void** keys, hash_sig_t*, uint32_t n,

@@ -143,7 +143,9 @@ enum ip_protocol : uint8_t {
     protocol_shim6 = 140,
 };
 
-/// IANA's list of IPv6 extension headers, without ESP (50), whose payload is encrypted.
+/// IPv6 extension headers after which hosts look for an upper layer: IANA's list without ESP (50), whose payload is
+/// encrypted, and without Mobility (RFC 6275 section 6.1.1), HIP (RFC 7401 section 5.1) and Shim6 (RFC 5533 section 5.2), which
+/// hosts take as the upper layer: an ACL must not find ports behind them.
 constexpr bool is_ipv6_extension(uint8_t next_header) noexcept {
     switch (next_header) {
         case protocol_hop_by_hop:
@@ -151,9 +153,6 @@ constexpr bool is_ipv6_extension(uint8_t next_header) noexcept {
         case protocol_fragment:
         case protocol_authentication:
         case protocol_destination_options:
-        case protocol_mobility:
-        case protocol_hip:
-        case protocol_shim6:
             return true;
         default:
             return false;

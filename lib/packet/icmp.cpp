@@ -110,6 +110,8 @@ bool write_echo_reply(std::span<uint8_t> lead, const parsed& p) noexcept {
     icmp.type = reply;
     icmp.checksum = update_checksum(icmp.checksum, static_cast<uint16_t>(request << 8),
                                     static_cast<uint16_t>(reply << 8));
+    // RFC 1624 presupposes a message that is not all zeros, whose checksum is 0xffff. Elsewhere both zeros are valid.
+    if (icmp.checksum == 0 && p.is_ipv4()) icmp.checksum = 0xffff;
     if (p.is_ipv4()) {
         auto& header = header_at<ipv4_header>(&lead[p.l2_bytes]);
         std::swap(header.source, header.destination);

@@ -3,6 +3,7 @@
 // 6398). Ignores the option's value; the protocol that receives the packet interprets it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "packet/headers.hpp"
@@ -16,17 +17,20 @@ enum ipv6_option : uint8_t {
     ipv6_option_router_alert = 5,
 };
 
-/// True if the packet has a router alert option. Stops at the first malformed option.
-/// l3  [p.upper_offset - p.l2_bytes] of IPv4 or IPv6, as parse() read it
-[[nodiscard]] inline bool has_router_alert(const uint8_t* l3, const parsed& p) noexcept {
+/// True if the packet has a router alert option. Stops at the first malformed option, and at the end of what is readable.
+/// l3        IPv4 or IPv6, as parse() read it
+/// readable  bytes at l3: of several segments, the first may end inside the hop-by-hop header
+[[nodiscard]] inline bool has_router_alert(const uint8_t* l3, uint32_t readable,
+                                           const parsed& p) noexcept {
     if (p.is(flag_ipv4_options))
         return find_ipv4_option(l3, p.ipv4_header_bytes,
                                 [](uint8_t type) { return type == ipv4_option_router_alert; });
     if (!p.is(flag_hop_by_hop)) return false;
-    // The hop-by-hop header is the first extension, and parse() checked its length (RFC 8200
+    // The hop-by-hop header is the first extension, and parse() checked that the packet has all of it (RFC 8200
     // section 4.3).
     const uint8_t* const extension = l3 + sizeof(ipv6_header);
-    const uint32_t bytes = (extension[1] + 1U) * 8;
+    const uint32_t bytes =
+        std::min((extension[1] + 1U) * 8, readable - uint32_t{sizeof(ipv6_header)});
     for (uint32_t at = 2; at < bytes;) {
         if (extension[at] == ipv6_option_router_alert) return true;
         if (extension[at] == ipv6_option_pad1)

@@ -9,6 +9,7 @@
 // clang-format off
 #define TURNPIKE_DATAPATH_DROP_REASONS(X) \
     /* Ethernet */ \
+    X(ether_not_contiguous, "Ethernet header spans several mbufs and cannot be linearized") \
     X(no_interface, "no interface matches the frame's port and VLAN tag") \
     X(too_many_passes, "passed through more than the maximum of tunnels and routed bridges") \
     /* IPv4 */ \

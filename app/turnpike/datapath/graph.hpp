@@ -15,7 +15,7 @@
 // name, next stages, drop reasons. In packet order: edges point forward only.
 // clang-format off
 #define TURNPIKE_STAGES(X) \
-    X(rx, NEXT(iface_input, drop), DROPS(runt, stopping)) \
+    X(rx, NEXT(iface_input, drop), DROPS(runt, ether_not_contiguous, stopping)) \
     X(iface_input, NEXT(acl_l2, xconnect, vxlan_fast, ip_fast, ip_input, bridge, drop), DROPS( \
         no_interface, too_many_passes)) \
     X(acl_l2, NEXT(ip_input, bridge, drop), DROPS(acl_l2_deny)) \

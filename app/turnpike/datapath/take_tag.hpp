@@ -18,14 +18,15 @@ struct found_tag {
     uint16_t tci = 0;  ///< PCP, DEI and VID
 };
 
-/// type  TPID to match. A truncated tag is reported as VID 4095 (reserved), stripped by the device: the frame has no
-///       tag to remove.
+/// type  TPID to match. A tag that is truncated, or spread over segments that cannot be linearized, is reported as VID 4095
+///       (reserved), stripped by the device: the frame has no tag to remove, and is dropped.
 inline found_tag find_tag(rte_mbuf* m, uint16_t type) noexcept {
     constexpr uint16_t tagged_bytes = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
     if ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)
         return {found_tag::by_device, m->vlan_tci};
     if (m->data_len < tagged_bytes) [[unlikely]]
-        if (!pull_up(m, m->pkt_len < tagged_bytes ? m->pkt_len : tagged_bytes)) return {};
+        if (!pull_up(m, m->pkt_len < tagged_bytes ? m->pkt_len : tagged_bytes))
+            return {found_tag::by_device, packet::reserved_vlan_id};
     const auto* frame = rte_pktmbuf_mtod(m, const uint8_t*);
     if (packet::header_at<packet::ethernet_header>(frame).type != type) return {};
     if (m->data_len < tagged_bytes) return {found_tag::by_device, packet::reserved_vlan_id};

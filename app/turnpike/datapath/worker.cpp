@@ -149,6 +149,7 @@ void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     const uint32_t received = b.count;
+    context_.counters[from.port].rx_bursts.add(1);
     context_.sampled = false;
     context_.table = traced_table.data();
     for (uint32_t i = 0; i < received; ++i) {

@@ -6,10 +6,12 @@
 #include <rte_hash.h>
 #include <rte_memory.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "hash/tpk_hash.h"
 #include "lib/eal.hpp"
@@ -40,6 +42,39 @@ void expect_or_enomem(int expected, const std::function<int()>& call) {
         ASSERT_EQ(result, -ENOMEM) << "allocation " << n;
     }
     FAIL() << "it never says " << expected;
+}
+
+/// Two keys use one position by turns: a reader never gets the data of the other one.
+TEST(exact_c_layer, data_is_of_its_key_while_positions_are_freed) {
+    const auto p = parameters(8, 8, TPK_HASH_EXTRA_FLAGS_RW_CONCURRENCY);
+    tpk_hash* const h = tpk_hash_create(&p);
+    ASSERT_NE(h, nullptr);
+    uint64_t key[2] = {1, 2};
+    std::atomic<bool> stop{false};
+    std::thread writer([&] {
+        for (unsigned i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+            tpk_hash_del_key(h, &key[i % 2]);
+            tpk_hash_add_key_data(h, &key[(i + 1) % 2], &key[(i + 1) % 2]);
+        }
+    });
+    uint32_t found = 0, wrong = 0;
+    for (unsigned i = 0; i < 400'000; ++i) {
+        void* data = nullptr;
+        if (tpk_hash_lookup_data(h, &key[i % 2], &data) >= 0) {
+            ++found;
+            wrong += data != &key[i % 2];
+        }
+        const void* keys[] = {&key[0], &key[1]};
+        void* both[2] = {};
+        uint64_t hits = 0;
+        if (tpk_hash_lookup_bulk_data(h, keys, 2, &hits, both) > 0)
+            for (unsigned k = 0; k < 2; ++k) wrong += (hits >> k & 1) != 0 && both[k] != &key[k];
+    }
+    stop = true;
+    writer.join();
+    EXPECT_GT(found, 0U);
+    EXPECT_EQ(wrong, 0U);
+    tpk_hash_free(h);
 }
 
 TEST(exact_c_layer, where_memory_ends) {

@@ -165,15 +165,12 @@ void chain_frames(fixtures& out) {
          eth6({.next_header = 0},
               extension(
                   60, 0,
-                  extension(
-                      43, 0,
-                      routing(
-                          44, 2, 1,
-                          fragment(
-                              135, 0,
-                              extension(139, 0,
-                                        extension(140, 0,
-                                                  extension(60, 0, extension(6, 0, upper)))))))))});
+                  extension(43, 0, routing(44, 2, 1, fragment(60, 0, extension(6, 0, upper))))))});
+    // Hosts take these as the upper layer, and look for none behind them.
+    for (const uint8_t upper_layer : std::initializer_list<uint8_t>{135, 139, 140})
+        out.push_back(
+            {"header " + std::to_string(upper_layer) + " ends the chain", none,
+             eth6({.next_header = 60}, extension(upper_layer, 0, extension(6, 0, upper)))});
     byte_vector chain = upper;
     for (int headers = 1; headers <= 45; ++headers) {
         chain = extension(headers == 1 ? 6 : 60, 0, chain);

@@ -170,6 +170,16 @@ TEST(echo, reply_in_place_keeps_checksums_right) {
     }
 }
 
+/// RFC 1624's update presupposes a message with a bit set: the checksum of zeros is 0xffff.
+TEST(echo, reply_to_zeros) {
+    byte_vector frame = eth4({.protocol = 1}, test::icmp4(8, 0, test::zeros(24)));
+    ASSERT_TRUE(write_echo_reply(frame, parse_whole(frame)));
+    EXPECT_EQ(frame,
+              eth4({.ttl = 64, .protocol = 1, .source = 0x0a000202, .destination = 0x0a000101},
+                   test::icmp4(0, 0, test::zeros(24))));
+    EXPECT_EQ(check_icmp(frame, parse_whole(frame)), drop_reason::none);
+}
+
 TEST(echo, of_nothing_else) {
     const byte_vector echo = test::icmp4(8, 0, test::counted(12));
     const byte_vector frames[] = {

@@ -121,7 +121,7 @@ bool reference::extension(size_t kind, size_t at, bool first) {
 }
 
 bool reference::ip6(size_t at) {
-    static const std::set<size_t> extensions{0, 43, 44, 51, 60, 135, 139, 140};
+    static const std::set<size_t> extensions{0, 43, 44, 51, 60};
     p.l3 = packet::l3_kind::ipv6;
     const size_t room = frame.size() - at;
     if (room < 40) return drop(ipv6_truncated);

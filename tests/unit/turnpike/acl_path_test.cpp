@@ -260,6 +260,25 @@ TEST(acl, tiny_and_overlapping_fragments_pass_no_list) {
     EXPECT_EQ(l.fate(part4(2, 0, tcp_protocol, counted(16))), "forwarded");
 }
 
+/// Hosts take Mobility, HIP and Shim6 as the upper layer; `protocol` matches them.
+TEST(acl, ports_behind_headers_that_hosts_do_not_skip_are_no_ports) {
+    const byte_vector dns = with_ports(udp(counted(20)), 1000, 53);
+    for (const uint8_t header : std::initializer_list<uint8_t>{135, 139, 140}) {
+        const byte_vector hidden =
+            ethernet(type6, ipv6({.next_header = header}, extension(udp_protocol, 0, dns)));
+        lab l(routed(list("{action: permit, protocol: udp, destination_ports: 53}", "deny"),
+                     "{in: a}"));
+        EXPECT_EQ(
+            l.fate(ethernet(type6, ipv6({.next_header = 60}, extension(udp_protocol, 0, dns)))),
+            "forwarded");
+        EXPECT_EQ(l.fate(hidden), "acl_deny");
+        ASSERT_TRUE(l.apply(
+            routed(list("{action: permit, protocol: " + std::to_string(header) + "}", "deny"),
+                   "{in: a}")));
+        EXPECT_EQ(l.fate(hidden), "forwarded");
+    }
+}
+
 TEST(acl, the_first_rule_that_matches_decides) {
     lab l(routed(list("{action: permit, name: web, protocol: tcp, destination_ports: 80},"
                       "{action: deny, name: tcp, protocol: tcp},"

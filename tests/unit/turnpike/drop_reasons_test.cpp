@@ -31,6 +31,30 @@ TEST(drop_reasons, headers_that_cannot_be_put_together) {
     EXPECT_EQ(l.way("10.0.2.2"), 1) << "whole, it is forwarded";
 }
 
+TEST(drop_reasons, an_ethernet_header_in_two_segments) {
+    lab l(router());
+    const byte_vector f = datagram(0x0a00'0202);
+    ASSERT_TRUE(l.offer_packet(0, without_tailroom(l, f, 10)));
+    l.settle();
+    EXPECT_EQ(l.dropped(drop_reason::ether_not_contiguous), 1U);
+    EXPECT_EQ(l.dropped(drop_reason::runt), 0U);
+    rte_mbuf* const with_room = l.packet_of(byte_vector(f.begin(), f.begin() + 10));
+    ASSERT_EQ(rte_pktmbuf_chain(with_room, l.packet_of(byte_vector(f.begin() + 10, f.end()))), 0);
+    ASSERT_TRUE(l.offer_packet(0, with_room));
+    l.settle();
+    EXPECT_EQ(l.sent(1).size(), 1U) << "it is linearized";
+}
+
+/// Neither may a tag be missed: the frame would be taken for an untagged one.
+TEST(drop_reasons, a_vlan_tag_in_two_segments) {
+    bridge_lab vlans(ports(2) + bridge("{port: p0, mode: trunk}, {port: p1, mode: trunk}"));
+    const byte_vector tagged = ethernet(0x8100, byte_vector{0, 7, 8, 0} + ipv4({}, udp({})));
+    ASSERT_TRUE(vlans.offer_packet(0, without_tailroom(vlans, tagged, 16)));
+    vlans.settle();
+    EXPECT_EQ(vlans.dropped(drop_reason::vlan_id_reserved), 1U);
+    EXPECT_EQ(vlans.sent(1).size(), 0U);
+}
+
 TEST(drop_reasons, a_patch_reads_no_headers) {
     const byte_vector f = datagram(0x0a00'0202);
     bridge_lab patch(ports(2) + "xconnects: [[p0, p1]]\n");

@@ -61,6 +61,23 @@ json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish 
     return result_of(l, {{"request", "show"}, {"what", "trace"}});
 }
 
+TEST(trace, counts_a_burst_once) {
+    running_lab l(router);
+    const auto bursts = [&] { return l.controller().counted(0).rx_load.bursts; };
+    const auto offer = [&] {
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(l.offer(0, to(0x0a090001)));
+        l.settle();
+    };
+    const uint64_t before = bursts();
+    offer();
+    const uint64_t untraced = bursts() - before;
+    result_of(l, {{"request", "trace"}, {"packets", 8}});
+    offer();
+    EXPECT_EQ(bursts() - before, 2 * untraced);
+    EXPECT_EQ(result_of(l, {{"request", "show"}, {"what", "trace"}})["traces"].size(), 3U);
+    finish(l);
+}
+
 TEST(trace, is_the_way_that_packets_went) {
     running_lab l(router);
     const byte_vector frame = to(0x0a090001);

@@ -58,7 +58,11 @@ uint16_t classify(const snapshot& v, const port_snapshot& port, burst& b, uint32
     const packet_mask one = packet_mask{1} << i;
     b.tagged |= one;
     b.tag[i] = found.tci;
-    if (found.is != found_tag::in_frame) return ifindex;
+    if (found.is != found_tag::in_frame) {
+        // The tag is the burst's now. A receiver on the other side of a ring would take the flag for a tag of its own.
+        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+        return ifindex;
+    }
     if (in.tags == interface::known)
         b.tag_in_frame |= one;
     else

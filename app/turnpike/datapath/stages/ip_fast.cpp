@@ -330,12 +330,16 @@ fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f)
 }
 
 /// For interfaces with several MAC addresses, the first frame's first: most bursts have one
-/// destination MAC.
+/// destination MAC. A frame to none of them, such as a broadcast, takes no further pass.
 __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, packet_mask packets,
                                                const frames& f) noexcept {
     fate all;
     const auto take = [&](const mac_address& us) {
-        const packet_mask left = packets & ~all.sent & ~all.denied;
+        packet_mask left = 0;
+        for_each(packets & ~all.sent & ~all.denied, [&](uint32_t i) {
+            const auto& to = packet::header_at<packet::ethernet_header>(f.first[i]).destination;
+            left |= packet_mask{to == us} << i;
+        });
         if (left == 0) return;
         all += forward(
             {.v = from.v, .in = from.in, .us = us, .routing = from.routing, .worker = from.worker},

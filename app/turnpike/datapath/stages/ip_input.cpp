@@ -157,9 +157,9 @@ packet_mask wrong_ipv4_checksums(const burst& b, packet_mask packets, const snap
 
 /// Router Alert in transit, where configured (RFC 6398). Packets to the router are punted by their
 /// address anyway.
-bool is_alert(const uint8_t* frame, const packet::parsed& p, const own_addresses& own) noexcept {
-    const uint8_t* const l3 = frame + p.l2_bytes;
-    if (!packet::has_router_alert(l3, p)) return false;
+bool is_alert(const rte_mbuf* m, const packet::parsed& p, const own_addresses& own) noexcept {
+    const uint8_t* const l3 = rte_pktmbuf_mtod(m, const uint8_t*) + p.l2_bytes;
+    if (!packet::has_router_alert(l3, m->data_len - uint32_t{p.l2_bytes}, p)) return false;
     return p.is_ipv4() ? !own.has(packet::header_at<packet::ipv4_header>(l3).destination)
                        : !own.has(packet::header_at<packet::ipv6_header>(l3).destination);
 }
@@ -203,8 +203,7 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
             return drop_packet(b, i, is.drop, drops);
         const packet_mask one = packet_mask{1} << i;
         if (in.router_alert && !is.punted) [[unlikely]] {
-            const auto* frame = rte_pktmbuf_mtod(b.packet[i], const uint8_t*);
-            if (is_alert(frame, b.parsed[i], v.vrf[in.vrf].own)) {
+            if (is_alert(b.packet[i], b.parsed[i], v.vrf[in.vrf].own)) {
                 is = {.punted = true, .punt = punt_reason::router_alert};
                 if (in.urpf) asked |= one;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stage rx: counts received packets and drops runts.
+// Stage rx: counts received packets, drops runts, and makes the Ethernet header contiguous.
 //   Reads   packet, count, in_port
 //   Writes  single_segment_bytes, bytes; the port's counters
 #include <rte_mbuf.h>
@@ -7,6 +7,7 @@
 #include <array>
 
 #include "datapath/graph.hpp"
+#include "datapath/pull_up.hpp"
 #include "isa/simd/v128.hpp"
 #include "packet/headers.hpp"
 
@@ -17,8 +18,8 @@ namespace {
 constexpr uint32_t least_bytes = sizeof(packet::ethernet_header);
 
 struct sizes {
-    uint64_t bytes = 0;  ///< sum of frame lengths
-    bool runts = false;  ///< some frames are runts
+    uint64_t bytes = 0;        ///< sum of frame lengths
+    bool short_first = false;  ///< some first segments are shorter than an Ethernet header
 };
 
 /// Read lengths from mbufs, four at a time (SSE4.2 is DPDK's minimum).
@@ -26,7 +27,7 @@ sizes take_sizes(burst& b) noexcept {
     static_assert(offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
                   offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
     const v128 least = v128::set1(least_bytes), low = v128::set1(0xffff);
-    v128 sum = v128::set1(0), runts = sum;
+    v128 sum = v128::set1(0), short_first = sum;
     const size_t n = b.count;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
@@ -35,16 +36,17 @@ sizes take_sizes(burst& b) noexcept {
         v128::columns_of([&](unsigned k) { return &four[k]->rx_descriptor_fields1; }, says);
         const v128 whole = says[1], first = says[2] & low;
         sum = sum + whole;
-        runts = runts | v128::greater(least, whole);
+        short_first = short_first | v128::greater(least, first);
         v128::store(&b.single_segment_bytes[i], whole & v128::equal<uint32_t>(whole, first));
     }
     std::array<uint32_t, 4> part;
     v128::store(part.data(), sum);
-    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3], .runts = v128::any(runts)};
+    sizes out{.bytes = uint64_t{part[0]} + part[1] + part[2] + part[3],
+              .short_first = v128::any(short_first)};
     for (; i < n; ++i) {
         const rte_mbuf* m = b.packet[i];
         out.bytes += m->pkt_len;
-        out.runts |= m->pkt_len < least_bytes;
+        out.short_first |= m->data_len < least_bytes;
         b.single_segment_bytes[i] = m->data_len == m->pkt_len ? m->pkt_len : 0;
     }
     return out;
@@ -58,15 +60,20 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
     b.bytes = all.bytes;
-    counted.rx_bursts.add(1);
+    if (c.traced == nullptr)
+        counted.rx_bursts.add(1);  // worker::take_traced counts the burst of traced packets
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
-    packet_mask runts = 0;
-    if (all.runts) [[unlikely]]
+    packet_mask drops = 0;
+    if (all.short_first) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
-            if (b.packet[i]->pkt_len < least_bytes) drop_packet(b, i, drop_reason::runt, runts);
+            rte_mbuf* const m = b.packet[i];
+            if (m->pkt_len < least_bytes)
+                drop_packet(b, i, drop_reason::runt, drops);
+            else if (m->data_len < least_bytes && !pull_up(m, least_bytes))
+                drop_packet(b, i, drop_reason::ether_not_contiguous, drops);
         });
-    return move(b, packets & ~runts, stage::iface_input) | move(b, runts, stage::drop);
+    return move(b, packets & ~drops, stage::iface_input) | move(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath
