@@ -51,6 +51,17 @@ void add_lists(report& r) {
     r.acls.push_back(longer);
 }
 
+void add_punt(report& r) {
+    for (const char* interface : {"west", awkward}) {
+        punt_report p;
+        p.interface = interface;
+        p.of = turnpike::datapath::punt_class::routing;
+        p.punted = 10;
+        p.dropped = 2;
+        r.punt.push_back(p);
+    }
+}
+
 inventory objects() {
     inventory all;
     for (const char* name : {"west", awkward}) {
@@ -93,6 +104,7 @@ int main(int argc, char** argv) {
     r.mempool.buffers = 8191;
     r.neighbours = {{"reachable", 4}, {"failed", 1}, {"limit", 16384}};
     add_lists(r);
+    add_punt(r);
     s.objects = objects();
     const bool open = argc > 1 && std::string_view(argv[1]) == "openmetrics";
     std::fputs(to_exposition(s, open ? exposition_format::open_metrics_1_0
