@@ -14,9 +14,15 @@ using test::lab, test::loop, test::ring_size;
 
 constexpr uint32_t wait_us = 50;  // beyond the device's patience
 
+/// Polls at least once after each interval, also where this thread did not run meanwhile: the device's patience begins with
+/// one poll and ends with a later one.
 void let_time_pass(engine& device) {
-    const uint64_t end = counters::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us * 10;
-    while (counters::tsc() < end) device.poll(64);
+    for (int interval = 0; interval < 10; ++interval) {
+        const uint64_t end = counters::tsc() + device.settings().tsc_hz / 1'000'000 * wait_us;
+        do device.poll(64);
+        while (counters::tsc() < end);
+        device.poll(64);
+    }
 }
 
 std::vector<uint8_t> some_frame(size_t bytes, uint8_t fill) {
