@@ -76,7 +76,7 @@ class renamer {
     void visit_sections(uint32_t map, bool is_file) {
         if (is_file) rename_in(map, place::file);
         each_child(map, [&](uint32_t key) {
-            const std::string_view name = text(key);
+            const std::string name(text(key));  // a copy: a rename may move the texts
             if (name == "neighbours" && kind(key + 1) == node_kind::map)
                 rename_in(key + 1, place::neighbours);
             if (std::ranges::find(interface_sections, name) != interface_sections.end())
