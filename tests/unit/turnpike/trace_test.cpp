@@ -63,7 +63,7 @@ json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish 
 
 TEST(trace, counts_a_burst_once) {
     running_lab l(router);
-    const auto bursts = [&] { return l.controller().counted(0).rx_load.bursts; };
+    const auto bursts = [&] { return l.controller().report().ports.at(0).totals.rx_load.bursts; };
     const auto offer = [&] {
         for (int i = 0; i < 3; ++i) ASSERT_TRUE(l.offer(0, to(0x0a090001)));
         l.settle();
