@@ -26,8 +26,12 @@ class token_bucket {
   public:
     /// Whether one more is permitted at `now`.
     bool take(const token_rate& rate, uint64_t now) noexcept {
-        const uint64_t from = std::max(full_at_, now);
-        if (from - now > rate.depth) return false;
+        uint64_t from = std::max(full_at_, now);
+        if (from - now > rate.depth) {
+            if (from - now <= rate.depth + rate.interval) return false;
+            from =
+                now;  // emptier than this rate can make it: the rate was changed, and the bucket begins anew
+        }
         full_at_ = from + rate.interval;
         return true;
     }

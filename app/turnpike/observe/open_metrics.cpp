@@ -203,9 +203,8 @@ void add_routing(exposition& out, const scraped& s) {
         return labels_text({{"state", n.state}});
     });
     out.families("punt", punt_metrics(), s.numbers.punt, [](const punt_report& p) {
-        return labels_text(
-            {{"interface", p.interface},
-             {"class", datapath::punt_class_texts[static_cast<size_t>(p.of)].name}});
+        return labels_text({{"interface", p.interface},
+                            {"class", datapath::punt_class_texts[static_cast<size_t>(p.of)].name}});
     });
     std::vector<route_sample> routes;
     for (const vrf_report& v : s.objects.vrfs) {

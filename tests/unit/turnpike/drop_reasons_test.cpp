@@ -51,7 +51,7 @@ TEST(drop_reasons, a_vlan_tag_in_two_segments) {
     const byte_vector tagged = ethernet(0x8100, byte_vector{0, 7, 8, 0} + ipv4({}, udp({})));
     ASSERT_TRUE(vlans.offer_packet(0, without_tailroom(vlans, tagged, 16)));
     vlans.settle();
-    EXPECT_EQ(vlans.dropped(drop_reason::vlan_id_reserved), 1U);
+    EXPECT_EQ(vlans.dropped(drop_reason::bridge_vlan), 1U);
     EXPECT_EQ(vlans.sent(1).size(), 0U);
 }
 
