@@ -131,6 +131,7 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
                                                from.queue_id, b.packet.data(), burst_max);
     if (received == 0) return 0;
     b.begin(received, from.port);
+    context_.counters[from.port].rx_bursts.add(1);
     meter_.burst(received);
     if (trace_buffer* buffer = trace_.load(std::memory_order_acquire);
         buffer != nullptr && buffer->wants(from.port)) [[unlikely]] {
@@ -149,7 +150,6 @@ void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
     burst& b = burst_;
     const std::array<rte_mbuf*, burst_max> packets = b.packet;
     const uint32_t received = b.count;
-    context_.counters[from.port].rx_bursts.add(1);
     context_.sampled = false;
     context_.table = traced_table.data();
     for (uint32_t i = 0; i < received; ++i) {

@@ -60,8 +60,6 @@ stage_mask run_rx(context& c, burst& b, packet_mask packets) noexcept {
     counted.rx_packets.add(b.count);
     counted.rx_bytes.add(all.bytes);
     b.bytes = all.bytes;
-    if (c.traced == nullptr)
-        counted.rx_bursts.add(1);  // worker::take_traced counts the burst of traced packets
     if (c.sampled) [[unlikely]]
         for_each(packets, [&](uint32_t i) { counted.rx_sizes.add(b.packet[i]->pkt_len); });
     packet_mask drops = 0;
