@@ -13,17 +13,30 @@ namespace turnpike::control {
 using datapath::drop_reason;
 
 rte_mbuf* outlet::originate(uint16_t port, std::span<const uint8_t> frame) noexcept {
-    rte_mbuf* m = rte_pktmbuf_alloc(pool_);
-    if (m == nullptr) return nullptr;
-    if (frame.size() >
-        rte_pktmbuf_tailroom(m)) {  // or longer than rte_pktmbuf_append's 16-bit length
-        rte_pktmbuf_free(m);
-        return nullptr;
+    rte_mbuf* const m = rte_pktmbuf_alloc(pool_);
+    for (rte_mbuf* last = m; last != nullptr;) {
+        const size_t here = std::min<size_t>(frame.size(), rte_pktmbuf_tailroom(last));
+        std::copy_n(frame.begin(), here, rte_pktmbuf_mtod(last, uint8_t*));
+        last->data_len = static_cast<uint16_t>(here);
+        frame = frame.subspan(here);
+        if (last != m) {
+            m->pkt_len += last->data_len;
+            ++m->nb_segs;
+        } else {
+            m->pkt_len = last->data_len;
+        }
+        if (frame.empty()) {
+            counters_[port].originated.add(1);
+            return m;
+        }
+        last = last->next = rte_pktmbuf_alloc(pool_);
     }
-    char* const to = rte_pktmbuf_append(m, static_cast<uint16_t>(frame.size()));
-    std::copy(frame.begin(), frame.end(), reinterpret_cast<uint8_t*>(to));
-    counters_[port].originated.add(1);
-    return m;
+    rte_pktmbuf_free(m);
+    return nullptr;
+}
+
+uint32_t outlet::segment_bytes() const noexcept {
+    return rte_pktmbuf_data_room_size(pool_) - uint32_t{RTE_PKTMBUF_HEADROOM};
 }
 
 void outlet::originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,

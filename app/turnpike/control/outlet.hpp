@@ -25,9 +25,11 @@ class outlet {
     outlet(rte_mempool* pool, std::function<rte_ring*(uint16_t port)> ring_of)
         : pool_(pool), ring_of_(std::move(ring_of)) {}
 
-    /// An mbuf with these bytes, counted as originated at `port`; null: the pool is exhausted, or
-    /// its mbufs are too short.
+    /// A packet of these bytes, in as many segments as it needs, counted as originated at `port`; null: the pool
+    /// is exhausted.
     [[nodiscard]] rte_mbuf* originate(uint16_t port, std::span<const uint8_t> frame) noexcept;
+    /// Capacity of one segment.
+    [[nodiscard]] uint32_t segment_bytes() const noexcept;
     /// Originate a frame and send it.
     /// domain  broadcast domain, where the egress interface is a bridge member
     void originate_and_send(const datapath::egress& by, std::span<const uint8_t> frame,
