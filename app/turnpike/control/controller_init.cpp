@@ -12,6 +12,7 @@
 #include "control/metrics_source.hpp"
 #include "control/packet_pool.hpp"
 #include "control/slow_path/arp.hpp"
+#include "control/slow_path/link_protocol.hpp"
 #include "control/slow_path/nd.hpp"
 #include "control/slow_path/neigh_suppress.hpp"
 #include "control/slow_path/router_alert.hpp"
@@ -143,6 +144,7 @@ void controller::register_handlers() {
     add(datapath::punt_reason::arp, std::make_unique<slow_path::arp>(*tools_, message_rate_));
     add(datapath::punt_reason::nd, std::make_unique<slow_path::nd>(*tools_, message_rate_, *dad_));
     add(datapath::punt_reason::resolve, std::make_unique<slow_path::unresolved>(*tools_));
+    add(datapath::punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(*tools_));
     add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
     add(datapath::punt_reason::icmp_error,
         std::make_unique<slow_path::told>(*tools_, *icmp_errors_));

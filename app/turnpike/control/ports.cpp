@@ -390,6 +390,12 @@ void add_groups_of_daemons(std::vector<mac_address>& groups) {
          std::initializer_list<uint8_t>{0x05, 0x06, 0x09, 0x0a, 0x0d, 0x12, 0x16, 0x66})
         groups.push_back({{0x33, 0x33, 0, 0, 0, last}});
     groups.push_back({{0x33, 0x33, 0, 1, 0, 0x06}});
+    // LLDP, IS-IS, ES-IS, CDP.
+    for (const uint8_t last : std::initializer_list<uint8_t>{0x00, 0x03, 0x0e, 0x14, 0x15})
+        groups.push_back({{0x01, 0x80, 0xc2, 0, 0, last}});
+    for (const uint8_t last : std::initializer_list<uint8_t>{0x04, 0x05})
+        groups.push_back({{0x09, 0x00, 0x2b, 0, 0, last}});
+    groups.push_back({{0x01, 0x00, 0x0c, 0xcc, 0xcc, 0xcc}});
 }
 
 open_port::filters filters_of(const open_port& port, const datapath::snapshot& v) {

@@ -13,6 +13,12 @@ punt_class punt_class_of(const burst& b, uint32_t i) noexcept {
             return punt_class::neighbours;
         case punt_reason::local:
             return is_routing_protocol(b.parsed[i]) ? punt_class::routing : punt_class::local;
+        case punt_reason::link_protocol:
+            return is_is_is(packet::header_at<packet::ethernet_header>(
+                                rte_pktmbuf_mtod(b.packet[i], const uint8_t*))
+                                .destination)
+                       ? punt_class::routing
+                       : punt_class::other;
         case punt_reason::resolve:
             return punt_class::resolve;
         case punt_reason::icmp_error:

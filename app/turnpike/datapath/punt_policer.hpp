@@ -57,6 +57,15 @@ using punt_rates = std::array<token_rate, punt_classes>;
     }
 }
 
+/// Groups of IS-IS and ES-IS: ISO 10589 section 8.4.8, and of its draft for IP routers.
+[[nodiscard]] constexpr bool is_is_is(const mac_address& to) noexcept {
+    for (const mac_address& group :
+         {mac_address{{0x01, 0x80, 0xc2, 0, 0, 0x14}}, mac_address{{0x01, 0x80, 0xc2, 0, 0, 0x15}},
+          mac_address{{0x09, 0, 0x2b, 0, 0, 0x04}}, mac_address{{0x09, 0, 0x2b, 0, 0, 0x05}}})
+        if (to == group) return true;
+    return false;
+}
+
 /// The class of a punted packet of a burst.
 [[nodiscard]] punt_class punt_class_of(const burst& b, uint32_t i) noexcept;
 

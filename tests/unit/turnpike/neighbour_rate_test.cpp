@@ -52,5 +52,54 @@ TEST_F(neighbour_rate, is_not_of_requests_for_others) {
     EXPECT_EQ(l.dropped(drop_reason::neighbour_rate), 0U);
 }
 
+/// RFC 4861 section 7.2.3: only a source link-layer address option makes an entry.
+TEST(neighbour_messages, a_solicitation_without_an_option_makes_no_entry) {
+    running_lab l("ports:\n  - {name: west, device: d0, addresses: [\"2001:db8:1::fe/64\"]}\n");
+    const byte_vector us{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe},
+        host{2, 0, 0, 0, 0, 0x0a}, ours{2, 0, 0, 0, 0, 0x0b};
+    const auto asks = [&](const byte_vector& options) {
+        ASSERT_TRUE(
+            l.offer(0, ethernet(0x86dd,
+                                ipv6({.next_header = 58, .hop_limit = 255, .destination = us},
+                                     icmp6(135, 0, zeros(4) + us + options, v6_a, us)),
+                                ours, host)));
+        l.settle();
+        EXPECT_EQ(l.sent(0).size(), 1U) << "it is answered";
+    };
+    asks({});
+    EXPECT_EQ(l.controller().neighbours().size(), 0U);
+    asks(byte_vector{1, 1} + host);
+    EXPECT_EQ(l.controller().neighbours().size(), 1U);
+}
+
+/// A host that only pings us is probed when its entry is stale.
+TEST(neighbour_messages, a_reply_of_ours_uses_a_neighbour) {
+    running_lab l(
+        "ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
+        "neighbours: {reachable_ms: 1000, retransmit_ms: 100}\n");
+    const byte_vector host{2, 0, 0, 0, 0, 0x0a}, ours{2, 0, 0, 0, 0, 0x0b};
+    ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({.sender_mac = host, .target_ip = 0x0a0001fe}),
+                                    byte_vector(6, 0xff), host)));
+    l.settle();
+    l.sent(0);
+    const auto probes = [&] {
+        l.control(150);
+        l.settle();
+        size_t n = 0;
+        for (const byte_vector& f : l.sent(0))
+            n += f[12] == 0x08 && f[13] == 0x06 && f[21] == 1 &&
+                 byte_vector(f.begin(), f.begin() + 6) == host;
+        return n;
+    };
+    EXPECT_EQ(probes(), 0U) << "it is unused";
+    ASSERT_TRUE(l.offer(
+        0,
+        ethernet(0x0800, ipv4({.protocol = 1, .destination = 0x0a0001fe}, icmp4(8, 0, counted(12))),
+                 ours, host)));
+    l.settle();
+    ASSERT_EQ(l.sent(0).size(), 1U);
+    EXPECT_EQ(probes(), 1U);
+}
+
 }  // namespace
 }  // namespace turnpike

@@ -43,6 +43,10 @@ void arp::take(owned_mbuf p) {
     }
     // On interfaces that the kernel has, it also sends requests: replies go to both.
     if (answer) return tools_.give_or_consume(std::move(p));
+    // An address of a macvlan (VRRP), or another that only the kernel has: the kernel answers.
+    if (!for_us && message.operation == packet::arp_request &&
+        tools_.is_kernels(in, ip_address::from_v4(target)))
+        return tools_.give_or_consume(std::move(p));
     if (!for_us || message.operation != packet::arp_request) return p.consume();
     const uint32_t bytes =
         packet::write_arp_reply(p.lead(), {on.mac, target}, {message.sender_mac, sender});

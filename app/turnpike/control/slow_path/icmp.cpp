@@ -181,6 +181,13 @@ void local::take(owned_mbuf p) {
     const bool whole = !h.is(packet::flag_fragment);
     const bool is_icmp =
         whole && h.upper_protocol == (v4 ? packet::protocol_icmp : packet::protocol_icmpv6);
+    const interface& in = interface_of(p);
+    if (!v4 && tools_.host.has(p.about().in_interface)) {
+        const ipv6_address to =
+            packet::header_at<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination;
+        if (packet::is_link_local(to) && to != in.addresses->v6.front())
+            return tools_.host.give(std::move(p), tools_.now_ms);
+    }
     if (!v4 && whole &&
         own_.is_duplicate(
             packet::header_at<packet::ipv6_header>(p.lead().data() + h.l2_bytes).destination,
@@ -191,7 +198,12 @@ void local::take(owned_mbuf p) {
                                     ? datapath::drop_reason_of(packet::check_icmp(p.lead(), h))
                                     : check_scattered_icmp(p);
         if (why != drop_reason::none) return p.drop(why);
-        if (h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
+        // The kernel decides about echo requests to IPv4 groups and broadcasts (RFC 1122 section 3.2.2.6).
+        const bool to_many =
+            v4 &&
+            packet::header_at<packet::ethernet_header>(p.lead().data()).destination.is_group();
+        if (!to_many &&
+            h.icmp_type == (v4 ? uint8_t{packet::icmp4_echo} : uint8_t{packet::icmp6_echo}))
             return echo(std::move(p));
         if (const auto query = packet::read_mld_query(p.lead(), h))
             own_.queried(p.about().in_interface, *query);

@@ -61,7 +61,8 @@ void nd::answer_solicitation(owned_mbuf p, const mac_address* link) {
         return p.consume();
     }
     const ip_address from = ip_address::from_v6(source);
-    if (!probe && tools_.may_be_neighbour(in, from))
+    // RFC 4861 section 7.2.3: only an option says the sender's address.
+    if (link != nullptr && !probe && tools_.may_be_neighbour(in, from))
         tools_.known.learn(in, from, asker, true, tools_.now_ms);
     std::array<uint8_t, packet::nd_frame_bytes> answer;
     const uint32_t bytes = packet::write_neighbour_advertisement(

@@ -18,6 +18,15 @@ bool tools::on_link(uint16_t ifindex, const ip_address& a) const noexcept {
            tables.is_on_link(on.vrf, a, on.addresses->link_hop);
 }
 
+bool tools::is_kernels(uint16_t ifindex, const ip_address& a) const noexcept {
+    if (!host.has(ifindex)) return false;
+    const datapath::snapshot& v = *published.load(std::memory_order_relaxed);
+    const uint8_t vrf = v.interfaces[ifindex].vrf;
+    const bool own = a.v6 ? v.vrf[vrf].own.has(a.v6_bytes()) : v.vrf[vrf].own.has(a.v4());
+    return !own && hops[tables.lookup(vrf, a)].kind.load(std::memory_order_relaxed) ==
+                       datapath::nexthop_kind::local;
+}
+
 namespace {
 
 /// Null: not a group.
@@ -50,14 +59,17 @@ void tools::route_own(owned_mbuf p, const ip_address& to, uint16_t interface) {
             index = group->choose(packet::flow_hash(ip.data(), static_cast<uint32_t>(ip.size()),
                                                     published.load()->sharing));
         }
-        const datapath::next_hop& hop = hops[index];
+        datapath::next_hop& hop = hops[index];
         const datapath::nexthop_kind kind = hop.kind.load(std::memory_order_relaxed);
         if (kind < datapath::nexthop_kind::failed) return p.drop(drop_reason::originated_no_route);
         const uint32_t l3_bytes =
             p.get()->pkt_len - static_cast<uint32_t>(sizeof(packet::ethernet_header));
         if (l3_bytes > hop.mtu.load(std::memory_order_relaxed))
             return p.drop(drop_reason::originated_too_big);
-        if (kind == datapath::nexthop_kind::adjacency) return out.send_by(p.release(), hop);
+        if (kind == datapath::nexthop_kind::adjacency) {
+            hop.mark_used();  // a stale neighbour is probed
+            return out.send_by(p.release(), hop);
+        }
         about.out = hop.out;
         if (known.resolve_by_hop(p.get(), index, now_ms)) {
             static_cast<void>(p.release());

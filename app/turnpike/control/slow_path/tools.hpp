@@ -37,6 +37,8 @@ struct tools {
     /// worker chose, as long as it is a member.
     [[nodiscard]] uint32_t hop_of(uint16_t in, const ip_address& to,
                                   uint32_t chosen) const noexcept;
+    /// Whether an address is local only in the kernel: of a macvlan, of `lo`.
+    [[nodiscard]] bool is_kernels(uint16_t ifindex, const ip_address& a) const noexcept;
     /// Pass an unhandled packet to the kernel if it has the interface, else count it as consumed.
     void give_or_consume(owned_mbuf p) noexcept {
         if (!host.has(p.about().in_interface)) return p.consume();

@@ -38,6 +38,18 @@ void take_priority_tag_off(burst& b, uint32_t i) noexcept {
     b.tag[i] = found.tci;
 }
 
+/// Groups of IS-IS and ES-IS (ISO 10589), LLDP (IEEE 802.1AB) and CDP, which are in no IP packet. Only the kernel's
+/// daemons handle them.
+__attribute__((noinline)) bool is_link_protocol(const mac_address& to, uint16_t type) noexcept {
+    constexpr uint16_t lldp = 0x88cc;
+    constexpr mac_address cdp{{0x01, 0x00, 0x0c, 0xcc, 0xcc, 0xcc}};
+    if (type != lldp) return is_is_is(to) || to == cdp;
+    constexpr mac_address nearest[] = {{{0x01, 0x80, 0xc2, 0, 0, 0x0e}},
+                                       {{0x01, 0x80, 0xc2, 0, 0, 0x03}},
+                                       {{0x01, 0x80, 0xc2, 0, 0, 0x00}}};
+    return std::find(std::begin(nearest), std::end(nearest), to) != std::end(nearest);
+}
+
 /// Layer 2 checks: whether the frame is addressed to this interface.
 drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet::parsed& p,
                            const interface& in) noexcept {
@@ -45,6 +57,11 @@ drop_reason check_ethernet(const packet::ethernet_header& ethernet, const packet
     if (!ethernet.destination.is_group() && !in.answers_to(ethernet.destination))
         return drop_reason::dst_mac_not_ours;
     if (p.vlan_tags != 0) return drop_reason::vlan_on_routed_port;
+    if (p.l3_drop == packet::drop_reason::none) [[likely]]
+        return drop_reason::none;
+    if (p.l3_drop == packet::drop_reason::ether_type_unknown && in.to_host &&
+        is_link_protocol(ethernet.destination, p.type))
+        return drop_reason::none;
     return drop_reason_of(p.l3_drop);
 }
 
@@ -56,6 +73,22 @@ struct verdict {
     bool tunnelled = false;  ///< with `punted`: not to control, but to stage vxlan_input
 };
 
+/// Broadcasts on interfaces that the kernel has (RFC 1812 sections 4.2.2.11 and 5.3.5): limited broadcasts, also from
+/// hosts without an address (DHCP), and directed broadcasts of a connected network (RIP version 1, NTP).
+bool is_broadcast(const uint8_t* frame, uint32_t source, uint32_t destination, const interface& in,
+                  const snapshot& v) noexcept {
+    if (!in.to_host ||
+        packet::header_at<packet::ethernet_header>(frame).destination != broadcast_mac)
+        return false;
+    constexpr uint32_t limited = 0xffffffff;
+    const bool valid = !packet::is_ipv4_martian(source) && !v.vrf[in.vrf].own.has(source);
+    if (destination == limited) return valid || source == 0;
+    return valid &&
+           std::any_of(in.addresses->v4.begin(), in.addresses->v4.end(), [&](const auto& n) {
+               return n.broadcast != 0 && n.broadcast == destination;
+           });
+}
+
 /// Packets to a multicast group: VXLAN, and IGMP queries (RFC 3376 section 4.1.12), which switches
 /// may send with source address 0.0.0.0 (RFC 4541 section 2.1.1).
 /// otherwise  drop reason of all other packets
@@ -64,6 +97,8 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
                                                       drop_reason otherwise) noexcept {
     const auto& ip = packet::header_at<packet::ipv4_header>(frame + p.l2_bytes);
     const uint32_t source = ip.source, destination = ip.destination;
+    if (is_broadcast(frame, source, destination, in, v))
+        return {.punted = true, .punt = punt_reason::local};
     const auto& groups = in.addresses->v4_groups;
     if (groups.empty() || !packet::is_ipv4_multicast(destination) ||
         !packet::header_at<packet::ethernet_header>(frame).destination.is_group())
@@ -99,8 +134,8 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
     if (own.has(source)) return {drop_reason::ipv4_source};
     // RFC 1812 section 5.3.4: a link-layer broadcast or multicast is never forwarded, and an IP
     // packet in one must be to an IP broadcast or multicast address.
-    if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
-        return {drop_reason::l2_multicast};
+    if (packet::header_at<packet::ethernet_header>(frame).destination.is_group()) [[unlikely]]
+        return classify_ipv4_group(frame, p, in, v, drop_reason::l2_multicast);
     return {};
 }
 
@@ -127,7 +162,8 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::header_at<packet::ethernet_header>(frame).destination.is_group())
         return {drop_reason::l2_multicast};
     if (packet::is_link_local(ip.destination)) {
-        if (ip.destination == in.addresses->v6.front())
+        // The kernel may have more than the one of the MAC address.
+        if (in.to_host || ip.destination == in.addresses->v6.front())
             return {.punted = true, .punt = punt_reason::local};
         return {drop_reason::link_local};
     }
@@ -178,7 +214,7 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
         case l3_kind::other:
             break;
     }
-    return {drop_reason::ether_type_unknown};
+    return {.punted = true, .punt = punt_reason::link_protocol};  // by check_ethernet()
 }
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
