@@ -45,6 +45,7 @@ class link_socket {
         mac_address mac{};
         uint32_t mtu = 0;
         bool up = false;
+        bool operator==(const link_settings&) const = default;
     };
     [[nodiscard]] result<void> set_link(uint32_t index, const link_settings& to);
     /// Set the interface's operational state, which the kernel notifies at once. (It delays its own

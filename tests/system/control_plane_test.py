@@ -18,7 +18,7 @@ from lib.control_socket import Operator  # noqa: E402
 from lib.dut import Turnpike, router_config  # noqa: E402
 from lib.frames import HOP_BY_HOP, IPV4, IPV6, UDP, ethernet, ipv4, ipv6, mac, udp, v4  # noqa: E402
 from lib.hosts import Lab, wait_until  # noqa: E402
-from lib.routed import EAST, OURS, WEST, answers, cabled, ping, rewrite  # noqa: E402
+from lib.routed import EAST, OURS, WEST, answers, cabled, give, ping, rewrite  # noqa: E402
 
 
 def begin(lab, namespace=None, wait=True, device="net_af_packet{},iface={}", **more):
@@ -137,16 +137,159 @@ def test_addresses_and_mtu():
         running.stop()
 
 
+def test_frames_of_a_jumbo_mtu_from_the_kernel():
+    """They are longer than a buffer of the pool: TCP sends segments of 8,960 bytes."""
+    with Lab() as lab:
+        west, dut, box = lab.host("west"), lab.host("dut", True), lab.host("box")
+        lab.cable(west, "eth0", dut, "w0", mtu=9000)
+        give(west, 1)
+        running = Turnpike(lab, dut, router_config(
+            {"west": ({"device": "net_xsk0,iface=w0", "mtu": 9000, "host_interface": True}, OURS["west"])},
+            control_plane={"netlink": True, "namespace": box.ns}))
+        wait_until(lambda: "10.0.1.1/24" in box.run("ip addr show west").stdout, "the kernel has it", 5)
+        for bytes_ in (1900, 2100, 8972):
+            ping(box, WEST[0], f"-M do -s {bytes_}", count=2)
+        listening = west.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
+        wait_until(lambda: ":5201" in west.run("ss -ltn").stdout, "iperf3 listens")
+        box.run("iperf3 -c 10.0.1.2 -n 2M", timeout=30)
+        lab.end(listening)
+        shown = Operator("/run/turnpike/control.sock").show("control-plane")["interfaces"][0]
+        assert shown["not_taken"] == 0 and shown["taken"] > 100, shown
+        running.stop()
+
+
+def test_a_lost_interface_is_made_again():
+    """Deleted, renamed, moved, or lost with its namespace; daemons then find it as at the start."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        other = lab.host("other", True)
+        whole = lambda: all(a in box.run("ip addr show west", check=False).stdout for a in (*OURS["west"], "LOWER_UP"))  # noqa: E731
+
+        def is_back(times):
+            wait_until(whole, "it is back", 5)
+            wait_until(lambda: west.run("ping -n -c 1 -W 0.2 10.0.1.1", check=False).returncode == 0, "it answers", 5)
+            assert running.output().count("and is made again") == times, running.output()
+
+        wait_until(whole, "the kernel has it", 5)
+        for times, loss in enumerate(("link del west", "link set west down name w9", f"link set west netns {other.ns}"), 1):
+            box.run("ip " + loss)
+            is_back(times)
+            assert "w9" not in box.run("ip -br link").stdout
+        assert "west" not in other.run("ip -br link").stdout, "the old one is gone"
+        # TCP arrives in the new interface.
+        listening = box.start("iperf3 -s -1 -p 5201", stdout=-3, stderr=-3)
+        wait_until(lambda: ":5201" in box.run("ss -ltn").stdout, "iperf3 listens")
+        west.run("iperf3 -c 10.0.1.1 -n 200K", timeout=30)
+        lab.end(listening)
+        subprocess.run(["ip", "netns", "del", box.ns], check=True)
+        subprocess.run(["ip", "netns", "add", box.ns], check=True)
+        is_back(5)
+        assert running.output().count("the network namespace was made again") == 1, running.output()
+        operator = Operator("/run/turnpike/control.sock")
+        box.run("ip route add 10.8.0.0/16 via 10.0.1.2")
+        wait_until(lambda: "10.8.0.0/16" in learned(operator), "the new namespace's routes are followed", 5)
+        assert running.output().count("and is made again") == 5, running.output()
+        running.stop()
+
+
+def test_an_interface_that_is_down_for_a_moment_keeps_its_addresses():
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+        box.run("ip link set west down")
+        box.run("ip link set west up")
+        there = box.run("ip addr show west").stdout
+        assert all(a in there for a in OURS["west"]), there
+        running.stop()
+
+
+def test_an_address_that_is_given_again_stays():
+    """The change that follows its removal does not remove it from the kernel."""
+    with Lab() as lab:
+        _west, _dut, _east, box, running = begin(lab)
+        operator = Operator("/run/turnpike/control.sock")
+        own = lambda: {i["name"]: i["addresses"] for i in operator.show("interfaces")["interfaces"]}["west"]  # noqa: E731
+        for n in range(40):
+            box.run("ip addr add 10.0.9.1/24 dev west")
+            wait_until(lambda: "10.0.9.1/24" in own(), "it is followed")
+            box.run("ip addr del 10.0.9.1/24 dev west")
+            time.sleep(n % 8 / 1000)
+            box.run("ip addr add 10.0.9.1/24 dev west")
+            time.sleep(0.02)
+            assert "10.0.9.1/24" in box.run("ip addr show west").stdout, n
+            wait_until(lambda: "10.0.9.1/24" in own(), "it is followed again")
+            box.run("ip addr del 10.0.9.1/24 dev west")
+            wait_until(lambda: "10.0.9.1/24" not in own(), "it is gone")
+        running.stop()
+
+
+def heard(listening, want, seconds=5):
+    """Whether a socket receives the bytes within the time."""
+    end = time.monotonic() + seconds
+    while select.select([listening], [], [], max(0, end - time.monotonic()))[0]:
+        if want in listening.recv(65536):
+            return True
+    return False
+
+
+def test_broadcasts_and_frames_that_are_no_ip():
+    """DHCP, directed broadcasts, IS-IS and LLDP reach the kernel; an echo request to many is not answered."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+        out = west.raw("eth0")
+        here, everybody = mac(west.mac("eth0")), b"\xff" * 6
+        with box.inside():
+            dhcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        dhcp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"west\0")
+        dhcp.bind(("", 67))
+        frames.bind(("west", 3))
+        for source, to in (("0.0.0.0", "255.255.255.255"), ("10.0.1.2", "10.0.1.255")):
+            out.send(ethernet(everybody, here, IPV4, ipv4(source, to, udp(to.encode(), 68, 67))))
+            assert heard(dhcp, to.encode()), to
+        for to, kind, payload in (("01:80:c2:00:00:14", 20, b"\xfe\xfe\x03\x83 is-is of level 1"),
+                                  ("01:80:c2:00:00:0e", 0x88CC, b"\x02\x07\x04 lldp")):
+            out.send(ethernet(mac(to), here, kind, payload).ljust(60, b"\0"))
+            assert heard(frames, payload), to
+        # Not so a frame of another protocol, and one to another group.
+        for to, kind in (("01:80:c2:00:00:0e", 0x88B5), ("01:00:5e:01:02:03", 0x88CC)):
+            out.send(ethernet(mac(to), here, kind, b"other" * 10))
+        assert not heard(frames, b"other", 0.5)
+        done = west.run("ping -b -n -c 2 -i 0.1 -W 0.3 10.0.1.255", check=False)
+        assert " 0 received" in done.stdout, done.stdout
+        assert running.stop()["drops"]["ether_type_unknown"] == 2
+
+
+def test_addresses_that_only_the_kernel_has():
+    """The virtual address of VRRP, on a macvlan, and a link-local address that is not of the MAC address."""
+    with Lab() as lab:
+        west, _dut, _east, box, running = begin(lab)
+
+        def change(config):
+            config["ports"][0]["extra_macs"] = ["00:00:5e:00:01:0a"]
+        assert "refused" not in rewrite(running, change)
+        box.run("sysctl -qw net.ipv4.conf.west.arp_ignore=1")  # as for VRRP on any Linux router
+        for line in ("link add v10 link west type macvlan mode bridge", "link set v10 address 00:00:5e:00:01:0a",
+                     "link set v10 up", "addr add 10.0.1.254/24 dev v10", "-6 addr add fe80::1/64 dev west nodad"):
+            box.run("ip " + line)
+        wait_until(lambda: answers(west, "10.0.1.254"), "the virtual address answers", 5)
+        assert "00:00:5e:00:01:0a" in west.run("ip neigh show 10.0.1.254").stdout
+        wait_until(lambda: answers(west, "fe80::1%eth0"), "the link-local address answers", 5)
+        # Another address of the network is absent.
+        assert not answers(west, "10.0.1.77")
+        running.stop()
+
+
 def of_router(box, name):
     """The kernel's sysctls of an interface, of each family that it has."""
     return {f"{family} {what}": box.run(f"cat /proc/sys/net/{family}/conf/{name}/{what}").stdout.strip()
             for family, whats in (("ipv4", ("accept_redirects", "forwarding")),
-                                  ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding")))
+                                  ("ipv6", ("accept_ra", "autoconf", "accept_redirects", "forwarding",
+                                            "keep_addr_on_down")))
             for what in whats}
 
 
 ROUTERS = {"ipv4 accept_redirects": "0", "ipv4 forwarding": "1", "ipv6 accept_ra": "0", "ipv6 autoconf": "0",
-           "ipv6 accept_redirects": "0", "ipv6 forwarding": "1"}
+           "ipv6 accept_redirects": "0", "ipv6 forwarding": "1", "ipv6 keep_addr_on_down": "1"}
 
 
 def test_a_router_advertisement_configures_nothing():

@@ -136,6 +136,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
                                              const lost_ports& lost) {
     // The kernel still has the operator's previous routes: a removed one is not a learned one.
     if (said_ != nullptr) state::take_back(learned_, *said_, *wanted);
+    const std::shared_ptr<const state::configuration> operators = wanted;
     wanted = state::with_learned(std::move(wanted), learned_);
     auto what = state::diff(*running_, *wanted);
     if (!what) return what;
@@ -150,6 +151,8 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
                       .after = *wanted,
                       .what = *what,
                       .running = snapshot_.get(),
+                      .operators_before = said_,
+                      .operators_after = operators,
                       .snapshot = new_snapshot(*wanted)}};
     if (auto done = prepare(u); !done) return tl::unexpected<error>(done.error());
     if (u.c.open_rest)

@@ -32,6 +32,8 @@ struct change {
     const state::configuration& after;
     const state::changes& what;
     const datapath::snapshot* running = nullptr;  ///< published snapshot; null at the start
+    /// the operator's configurations, without learned objects
+    std::shared_ptr<const state::configuration> operators_before{}, operators_after{};
     /// next snapshot, filled by the owners
     std::unique_ptr<datapath::snapshot> snapshot = std::make_unique<datapath::snapshot>();
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/host_stack.hpp"
 
+#include <fmt/format.h>
+#include <net/if.h>
 #include <rte_mbuf.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -21,11 +26,19 @@ constexpr size_t longest_frame = 65536;
 constexpr uint64_t follow_ms = 5;          ///< notifications within this time are one change
 constexpr uint64_t learn_again_ms = 1000;  ///< retry interval
 constexpr uint64_t carrier_ms = 10;
-constexpr uint64_t introduce_ms = 200;         ///< from an interface's creation until it is set up
+constexpr uint64_t restore_ms = 500;    ///< interval of looks for lost interfaces and namespaces
+constexpr uint64_t introduce_ms = 200;  ///< from an interface's creation until it is set up
 constexpr unsigned receive_bytes = 32U << 20;  ///< about 140,000 messages
 
 void say(const std::string& what, const error& why) {
     observe::log(observe::log_level::error, what + ": " + why.message());
+}
+
+std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& network_namespace) {
+    struct stat at {};
+    if (network_namespace.empty() || ::stat(("/run/netns/" + network_namespace).c_str(), &at) != 0)
+        return std::nullopt;
+    return std::pair(at.st_dev, at.st_ino);
 }
 
 }  // namespace
@@ -35,14 +48,17 @@ host_stack::host_stack(dependencies s)
 
 host_stack::~host_stack() = default;
 
-result<std::shared_ptr<host_stack::fdb_entry>> host_stack::open(
+result<std::shared_ptr<host_stack::netns_handle>> host_stack::open(
     const std::string& network_namespace) {
-    auto out = std::make_shared<fdb_entry>();
+    auto out = std::make_shared<netns_handle>();
     out->network_namespace = network_namespace;
+    out->identity = identity_of(network_namespace);
     auto done = netlink::in_namespace(network_namespace, [&]() -> result<void> {
         auto asking = netlink::link_socket::open({}, 0);
         if (!asking) return tl::unexpected<error>(asking.error());
         out->asking = std::move(*asking);
+        out->any.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        if (out->any.get() < 0) return fail(errno, network_namespace, "cannot open a socket");
         auto listening = netlink::link_socket::open(netlink_monitor::groups(), receive_bytes);
         if (!listening) return tl::unexpected<error>(listening.error());
         out->follower = std::make_unique<netlink_monitor>(std::move(*listening),
@@ -55,19 +71,25 @@ result<std::shared_ptr<host_stack::fdb_entry>> host_stack::open(
 
 class host_stack::staged_stack : public staged {
   public:
-    staged_stack(host_stack& of, const change& c) : of_(of), before_(c.before), after_(c.after) {}
+    staged_stack(host_stack& of, const change& c)
+        : of_(of),
+          before_(c.before),
+          after_(c.after),
+          operators_before_(c.operators_before),
+          operators_after_(c.operators_after) {}
 
     result<void> get_ready(change& c) {
         const state::control_plane& wanted = after_.control_plane;
         if (!wanted.netlink) return {};
-        const bool stays = of_.fdb_entry_ != nullptr &&
-                           of_.fdb_entry_->network_namespace == wanted.network_namespace;
+        const bool stays = of_.netns_ != nullptr &&
+                           of_.netns_->network_namespace == wanted.network_namespace &&
+                           !is_replaced(*of_.netns_);
         if (stays) {
-            fdb_entry_ = of_.fdb_entry_;
+            netns_ = of_.netns_;
         } else {
             auto opened = open(wanted.network_namespace);
             if (!opened) return refuse(opened.error());
-            fdb_entry_ = std::move(*opened);
+            netns_ = std::move(*opened);
         }
         for (const auto& [name, says] : after_.interfaces) {
             if (!says.kernel) continue;
@@ -90,10 +112,11 @@ class host_stack::staged_stack : public staged {
         // Remove every fd from epoll: the index of an interface may have changed.
         for (const auto& [ifindex, a] : of_.taps_) of_.unwatch(a->device.fd());
         of_.taps_.swap(taps_);
-        of_.fdb_entry_.swap(fdb_entry_);
+        of_.netns_.swap(netns_);
         for (const auto& [ifindex, a] : of_.taps_) of_.watch(a->device.fd(), ifindex);
         try {
-            of_.settle(settings_, before_, after_);
+            of_.settle(settings_, before_.control_plane.rate, operators_before_,
+                       std::move(operators_after_));
         } catch (const std::bad_alloc&) {
             observe::log(observe::log_level::error,
                          "out of memory: the kernel's interfaces were not updated; reload");
@@ -109,26 +132,41 @@ class host_stack::staged_stack : public staged {
     result<std::shared_ptr<attached>> make(const std::string& name, const datapath::interface& i) {
         auto out = std::make_shared<attached>();
         out->name = name;
-        auto done = netlink::in_namespace(fdb_entry_->network_namespace, [&]() -> result<void> {
-            auto device = tap::create(name);
-            if (!device) return tl::unexpected<error>(device.error());
-            out->device = std::move(*device);
-            return set_router_sysctls(
-                name);  // before the interface is up and receives router advertisements
-        });
-        if (!done) return tl::unexpected<error>(done.error());
         out->settings = {i.mac, i.mtu, false};
-        if (auto set = fdb_entry_->asking.set_link(out->device.index(), out->settings); !set)
-            return tl::unexpected<error>(set.error());
+        auto device = make_tap(*netns_, name, out->settings);
+        if (!device) return tl::unexpected<error>(device.error());
+        out->device = std::move(*device);
         return out;
     }
 
     host_stack& of_;
     const state::configuration &before_, &after_;
-    std::shared_ptr<fdb_entry> fdb_entry_{};
+    std::shared_ptr<const state::configuration> operators_before_, operators_after_;
+    std::shared_ptr<netns_handle> netns_{};
     all taps_{};
     std::map<uint16_t, netlink::link_socket::link_settings> settings_{};
 };
+
+result<tap> host_stack::make_tap(netns_handle& in, const std::string& name,
+                                 const netlink::link_socket::link_settings& settings) {
+    tap out;
+    auto done = netlink::in_namespace(in.network_namespace, [&]() -> result<void> {
+        auto device = tap::create(name);
+        if (!device) return tl::unexpected<error>(device.error());
+        out = std::move(*device);
+        // Before the interface is up and receives router advertisements.
+        return set_router_sysctls(name);
+    });
+    if (!done) return tl::unexpected<error>(done.error());
+    if (auto set = in.asking.set_link(out.index(), settings); !set)
+        return tl::unexpected<error>(set.error());
+    return out;
+}
+
+bool host_stack::is_replaced(const netns_handle& n) noexcept {
+    const auto now = identity_of(n.network_namespace);
+    return now && now != n.identity;
+}
 
 std::shared_ptr<host_stack::attached> host_stack::find(const std::string& name) const {
     for (const auto& [ifindex, a] : taps_)
@@ -149,34 +187,45 @@ void host_stack::unwatch(int fd) noexcept {
 
 /// For existing TAPs: restore settings that the operator or a device has changed.
 void host_stack::settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                        const state::configuration& before, const state::configuration& after) {
-    running_ = &after;
+                        uint32_t rate_before,
+                        const std::shared_ptr<const state::configuration>& before,
+                        std::shared_ptr<const state::configuration> after) {
+    operators_ = std::move(after);
+    const uint32_t rate = operators_->control_plane.rate;
     for (const auto& [ifindex, a] : taps_) {
-        if (before.control_plane.rate != after.control_plane.rate || a->due_ms == 0)
-            a->rate = a->alert_rate = rate_limit(after.control_plane.rate);
+        if (rate_before != rate || a->due_ms == 0) a->rate = a->alert_rate = rate_limit(rate);
+        a->wanted = settings.at(ifindex);
         if (!a->settings.up) {
-            a->settings = settings.at(ifindex);
+            a->settings = a->wanted;
             a->settings.up = false;
-            continue;  // send_gratuitous_arp_and_na() does this for a new TAP
+            continue;  // set_up_new_interfaces() does this for a new TAP
         }
-        change_link(*a, settings.at(ifindex));
-        const state::interface* was = before.interfaces.find(a->name);
+        change_link(*a);
+        // Addresses that the kernel gave or took away are not the operator's: a daemon may give one again
+        // meanwhile.
         static const std::vector<ip_prefix> none;
+        const state::interface* was =
+            before == nullptr ? nullptr : before->interfaces.find(a->name);
+        const state::interface* is = operators_->interfaces.find(a->name);
         change_addresses(*a, was == nullptr ? none : was->addresses,
-                         after.interfaces.at(a->name).addresses);
+                         is == nullptr ? none : is->addresses);
     }
-    if (fdb_entry_ != nullptr) fdb_entry_->follower->set_ours(ours());
+    if (netns_ != nullptr) netns_->follower->set_ours(ours());
     next_carrier_ms_ = 0;
 }
 
-void host_stack::change_link(attached& a, const netlink::link_socket::link_settings& wanted) {
-    if (a.settings.mac == wanted.mac && a.settings.mtu == wanted.mtu && a.settings.up == wanted.up)
+/// A refused change is retried by restore_lost().
+void host_stack::change_link(attached& a) {
+    if (a.settings == a.wanted) return;
+    if (auto done = netns_->asking.set_link(a.device.index(), a.wanted); !done) {
+        if (a.refused != done.error().message()) say(a.name, done.error());
+        a.refused = done.error().message();
         return;
-    a.settings = wanted;
-    if (auto done = fdb_entry_->asking.set_link(a.device.index(), wanted); !done)
-        say(a.name, done.error());
+    }
+    a.refused.clear();
+    a.settings = a.wanted;
     // An MTU below 1280 disables IPv6 and its sysctls; a larger one enables it with defaults.
-    if (auto done = netlink::in_namespace(fdb_entry_->network_namespace,
+    if (auto done = netlink::in_namespace(netns_->network_namespace,
                                           [&] { return set_router_sysctls(a.name); });
         !done)
         say(a.name, done.error());
@@ -190,34 +239,94 @@ void host_stack::change_addresses(const attached& a, const std::vector<ip_prefix
     const uint32_t index = a.device.index();
     for (const ip_prefix& p : had)
         if (lacks(wanted, p)) {
-            if (auto done = fdb_entry_->asking.remove_address(index, p); !done)
+            if (auto done = netns_->asking.remove_address(index, p); !done)
                 say(a.name, done.error());
-            fdb_entry_->follower->forget_address(index, p);
+            netns_->follower->forget_address(index, p);
         }
     for (const ip_prefix& p : wanted)
         if (lacks(had, p))
-            if (auto done = fdb_entry_->asking.add_address(index, p); !done)
-                say(a.name, done.error());
+            if (auto done = netns_->asking.add_address(index, p); !done) say(a.name, done.error());
 }
 
 /// Adds addresses some time after the interface: a daemon that gets both notifications at once may
 /// not attach the addresses to the interface (zebra 8.4 under load, permanently).
-void host_stack::send_gratuitous_arp_and_na(uint64_t now_ms) {
+void host_stack::set_up_new_interfaces(uint64_t now_ms) {
     for (const auto& [ifindex, a] : taps_) {
         if (a->settings.up) continue;
         if (a->due_ms == 0) a->due_ms = now_ms + introduce_ms;
         if (now_ms < a->due_ms) continue;
-        auto wanted = a->settings;
-        wanted.up = true;
-        change_link(*a, wanted);
-        change_addresses(*a, {}, running_->interfaces.at(a->name).addresses);
+        change_link(*a);
+        if (!a->settings.up) {
+            a->due_ms = now_ms + restore_ms;
+            continue;
+        }
+        if (const state::interface* i = operators_->interfaces.find(a->name); i != nullptr)
+            change_addresses(*a, {}, i->addresses);
     }
+}
+
+bool host_stack::is_lost(const attached& a) const noexcept {
+    ifreq r{};
+    a.name.copy(r.ifr_name, IFNAMSIZ - 1);
+    return ::ioctl(netns_->any.get(), SIOCGIFINDEX, &r) != 0 ||
+           static_cast<uint32_t>(r.ifr_ifindex) != a.device.index();
+}
+
+result<void> host_stack::restore(uint16_t ifindex, attached& a) {
+    auto down = a.wanted;
+    down.up = false;
+    auto made = make_tap(*netns_, a.name, down);
+    if (!made) return tl::unexpected<error>(made.error());
+    unwatch(a.device.fd());
+    a.device = std::move(*made);  // closes the old one, wherever it is
+    a.settings = down;
+    a.due_ms = 0;  // set_up_new_interfaces() does the rest
+    watch(a.device.fd(), ifindex);
+    observe::log(observe::log_level::warning,
+                 "the kernel's interface was deleted, renamed or moved, and is made again",
+                 {{"interface", a.name}});
+    return {};
+}
+
+/// Logs an error when it begins, not every time.
+void host_stack::restore_lost() {
+    result<void> done;
+    const auto note = [&](result<void> one) {
+        if (!one && done) done = std::move(one);
+    };
+    bool any = false;
+    if (is_replaced(*netns_)) {
+        auto opened = open(netns_->network_namespace);
+        if (opened) {
+            netns_ = std::move(*opened);
+            any = true;
+            observe::log(observe::log_level::warning, "the network namespace was made again",
+                         {{"namespace", netns_->network_namespace}});
+        } else {
+            note(tl::unexpected<error>(opened.error()));
+        }
+    }
+    for (const auto& [ifindex, a] : taps_) {
+        if (is_lost(*a)) {
+            any = true;
+            note(restore(ifindex, *a));
+        } else if (a->settings.up) {
+            change_link(*a);
+        }
+    }
+    if (any) {
+        netns_->follower->set_ours(ours());
+        next_carrier_ms_ = 0;
+    }
+    const std::string now = done ? std::string() : done.error().message();
+    if (now != not_restored_ && !done) say("the kernel's interfaces", done.error());
+    not_restored_ = now;
 }
 
 sources::netlink_rib::followed host_stack::ours() const {
     sources::netlink_rib::followed out;
     for (const auto& [ifindex, a] : taps_) out.interfaces.emplace(a->device.index(), a->name);
-    for (const auto& [name, v] : running_->vrfs) out.vrfs.emplace(v.table, name);
+    for (const auto& [name, v] : operators_->vrfs) out.vrfs.emplace(v.table, name);
     return out;
 }
 
@@ -255,10 +364,15 @@ void host_stack::give_to(attached& a, owned_mbuf p) noexcept {
 void host_stack::take_frames(uint16_t ifindex, attached& a) {
     const datapath::interface& by =
         s_.published.load(std::memory_order_relaxed)->interfaces[ifindex];
+    // A device is opened for packets in several segments only where its port's MTU needs them; the TAP's MTU may
+    // be longer.
+    const size_t longest =
+        std::max<size_t>(s_.out.segment_bytes(),
+                         sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag) + by.mtu);
     for (unsigned n = 0; n < max_frames; ++n) {
         const size_t bytes = a.device.take(frame_);
         if (bytes == 0) return;
-        rte_mbuf* m = bytes < sizeof(packet::ethernet_header)
+        rte_mbuf* m = bytes < sizeof(packet::ethernet_header) || bytes > longest
                           ? nullptr
                           : s_.out.originate(by.port, std::span(frame_).first(bytes));
         if (m == nullptr) {
@@ -276,14 +390,14 @@ void host_stack::show_carriers() noexcept {
         if (const bool up = s_.link_of(v.interfaces[ifindex]); up != a->device.carrier()) {
             a->device.set_carrier(up);
             // If this fails, the kernel's notification triggers it later.
-            static_cast<void>(fdb_entry_->asking.tell_carrier(a->device.index(), up));
+            static_cast<void>(netns_->asking.tell_carrier(a->device.index(), up));
         }
 }
 
 void host_stack::learn(uint64_t now_ms) {
     to_learn_ = true;
     if (now_ms < next_learn_ms_) return;
-    const auto learnt = s_.learn(fdb_entry_->follower->learned());
+    const auto learnt = s_.learn(netns_->follower->learned());
     to_learn_ = !learnt;
     if (learnt) return;
     next_learn_ms_ = now_ms + learn_again_ms;
@@ -291,10 +405,14 @@ void host_stack::learn(uint64_t now_ms) {
 }
 
 void host_stack::tick(uint64_t now_ms) {
-    if (fdb_entry_ == nullptr) return;
+    if (netns_ == nullptr) return;
+    if (now_ms >= next_restore_ms_) {
+        next_restore_ms_ = now_ms + restore_ms;
+        restore_lost();
+    }
     if (now_ms >= next_carrier_ms_) {
         next_carrier_ms_ = now_ms + carrier_ms;
-        send_gratuitous_arp_and_na(now_ms);
+        set_up_new_interfaces(now_ms);
         show_carriers();
     }
     std::array<epoll_event, 64> events;
@@ -306,7 +424,7 @@ void host_stack::tick(uint64_t now_ms) {
     }
     if (now_ms < next_follow_ms_) return;
     next_follow_ms_ = now_ms + follow_ms;
-    if (fdb_entry_->follower->follow(now_ms) || to_learn_) learn(now_ms);
+    if (netns_->follower->follow(now_ms) || to_learn_) learn(now_ms);
 }
 
 std::vector<host_stack::shown_tap> host_stack::shown() const {
@@ -317,7 +435,7 @@ std::vector<host_stack::shown_tap> host_stack::shown() const {
 }
 
 const netlink_monitor* host_stack::follower() const noexcept {
-    return fdb_entry_ == nullptr ? nullptr : fdb_entry_->follower.get();
+    return netns_ == nullptr ? nullptr : netns_->follower.get();
 }
 
 }  // namespace turnpike::control

@@ -7,12 +7,18 @@
 //   worker --punted--> slow_path handlers --give()--> TAP --> kernel --> daemon
 //   worker <-- outlet <-------------- tick() <------- TAP <-- kernel <-- daemon
 //   controller::learn <-- netlink_monitor <--netlink-- kernel
+//
+// A deleted, renamed or moved TAP is made again, and so are all TAPs when their namespace is made again.
 #pragma once
+
+#include <sys/types.h>
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/token_bucket.hpp"
@@ -51,7 +57,7 @@ class host_stack : public owner {
     void tick(uint64_t now_ms);
     /// Update the TAPs' carriers after link changes.
     void show_carriers() noexcept;
-    [[nodiscard]] bool runs() const noexcept { return fdb_entry_ != nullptr; }
+    [[nodiscard]] bool runs() const noexcept { return netns_ != nullptr; }
 
     /// For operators.
     struct interface_numbers {
@@ -68,15 +74,20 @@ class host_stack : public owner {
 
   private:
     /// Sockets in a namespace.
-    struct fdb_entry {
+    struct netns_handle {
         std::string network_namespace;
+        /// device and inode of its name in /run/netns; a namespace made again under the name has others
+        std::optional<std::pair<dev_t, ino_t>> identity{};
+        owned_fd any{};  ///< for ioctls
         netlink::link_socket asking;
         std::unique_ptr<netlink_monitor> follower;
     };
     struct attached {
         std::string name;
         tap device;
-        netlink::link_socket::link_settings settings{};
+        netlink::link_socket::link_settings settings{};  ///< that the kernel has, as far as known
+        netlink::link_socket::link_settings wanted{};
+        std::string refused{};  ///< the kernel's last refusal of `wanted`, which is logged once
         rate_limit rate{0}, alert_rate{0};
         interface_numbers counted{};
         uint64_t due_ms = 0;  ///< when to set it up and add its addresses; 0: it was just created
@@ -84,28 +95,38 @@ class host_stack : public owner {
     using all = std::map<uint16_t, std::shared_ptr<attached>>;  ///< by interface index
     class staged_stack;
 
-    [[nodiscard]] static result<std::shared_ptr<fdb_entry>> open(
+    [[nodiscard]] static result<std::shared_ptr<netns_handle>> open(
         const std::string& network_namespace);
+    /// A TAP that is down, with the settings of a router's interface.
+    [[nodiscard]] static result<tap> make_tap(netns_handle& in, const std::string& name,
+                                              const netlink::link_socket::link_settings& settings);
+    /// Whether the name in /run/netns leads to another namespace now.
+    [[nodiscard]] static bool is_replaced(const netns_handle& n) noexcept;
     [[nodiscard]] std::shared_ptr<attached> find(const std::string& name) const;
     void watch(int fd, uint64_t ifindex) noexcept;
     void unwatch(int fd) noexcept;
     void settle(const std::map<uint16_t, netlink::link_socket::link_settings>& settings,
-                const state::configuration& before, const state::configuration& after);
-    void change_link(attached& a, const netlink::link_socket::link_settings& wanted);
+                uint32_t rate_before, const std::shared_ptr<const state::configuration>& before,
+                std::shared_ptr<const state::configuration> after);
+    void change_link(attached& a);
+    void restore_lost();
+    [[nodiscard]] bool is_lost(const attached& a) const noexcept;
+    [[nodiscard]] result<void> restore(uint16_t ifindex, attached& a);
     void change_addresses(const attached& a, const std::vector<ip_prefix>& had,
                           const std::vector<ip_prefix>& wanted);
-    void send_gratuitous_arp_and_na(uint64_t now_ms);
+    void set_up_new_interfaces(uint64_t now_ms);
     static void give_to(attached& a, owned_mbuf p) noexcept;
     void take_frames(uint16_t ifindex, attached& a);
     void learn(uint64_t now_ms);
     [[nodiscard]] sources::netlink_rib::followed ours() const;
 
     dependencies s_;
-    std::shared_ptr<fdb_entry> fdb_entry_{};
+    std::shared_ptr<netns_handle> netns_{};
     all taps_{};
-    const state::configuration* running_ = nullptr;
+    std::shared_ptr<const state::configuration> operators_{};  ///< its addresses are the TAPs'
     owned_fd ready_{};  ///< epoll: readable TAPs, by interface index
-    uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0;
+    uint64_t next_follow_ms_ = 0, next_learn_ms_ = 0, next_carrier_ms_ = 0, next_restore_ms_ = 0;
+    std::string not_restored_{};  ///< the last error of restore_lost(), which is logged once
     bool to_learn_ = false;
     std::vector<uint8_t> frame_;
 };

@@ -15,9 +15,14 @@ struct setting {
     char value;
 };
 // With IPv4 forwarding off, accept_redirects of `all` counts, too (IN_DEV_RX_REDIRECTS).
-constexpr setting settings[] = {{"ipv4", "accept_redirects", '0'}, {"ipv4", "forwarding", '1'},
-                                {"ipv6", "accept_ra", '0'},        {"ipv6", "autoconf", '0'},
-                                {"ipv6", "accept_redirects", '0'}, {"ipv6", "forwarding", '1'}};
+constexpr setting settings[] = {{"ipv4", "accept_redirects", '0'},
+                                {"ipv4", "forwarding", '1'},
+                                {"ipv6", "accept_ra", '0'},
+                                {"ipv6", "autoconf", '0'},
+                                {"ipv6", "accept_redirects", '0'},
+                                {"ipv6", "forwarding", '1'},
+                                // Else `ip link set down` deletes the IPv6 addresses.
+                                {"ipv6", "keep_addr_on_down", '1'}};
 
 result<void> set(const std::string& file, char value) {
     // Read first: a container's /proc/sys may be read-only, with the right value.
