@@ -181,7 +181,7 @@ result<state::changes> controller::try_apply(std::shared_ptr<const state::config
     for (auto s = u.ready.rbegin(); s != u.ready.rend(); ++s) (*s)->retire();
     ports_->listen(*snapshot_);
     punt_counts_->follow(interfaces_->indexes());
-    introduce_changed(*what, *was);
+    introduce_changed(*what, *was, before.get());
     ++changes_;
     return what;
 }

@@ -99,10 +99,11 @@ void controller::look_at_links(uint64_t now_ms) {
 }
 
 /// A bridge's routing interface is up if any member is.
-bool controller::link_of(const datapath::interface& i) const noexcept {
+bool controller::link_of(const datapath::interface& i, uint16_t without_port) const noexcept {
     const auto is_up = [&](uint16_t port) {
         const auto* state = snapshot_->port[port].state;
-        return state != nullptr && state->link_up.load(std::memory_order_relaxed);
+        return port != without_port && state != nullptr &&
+               state->link_up.load(std::memory_order_relaxed);
     };
     if (i.bridge == 0) return is_up(i.port);
     for (uint16_t ifindex = 1; ifindex < datapath::max_interfaces; ++ifindex)
@@ -125,6 +126,7 @@ void controller::link_changed(uint16_t port, bool up) {
         const datapath::interface& i = snapshot_->interfaces[ifindex];
         if (i.kind != datapath::interface_kind::routed) continue;
         if (i.bridge == 0 ? i.port != port : i.bridge != bridge) continue;
+        if (up && i.bridge != 0 && link_of(i, port)) continue;  // a member more: it was up
         if (up) {
             send_gratuitous_arp_and_na(ifindex);
         } else if (!link_of(i)) {
@@ -143,8 +145,8 @@ void controller::send_gratuitous_arp_and_na(uint16_t interface) {
 }
 
 /// After a change: interfaces with new addresses whose link is up.
-void controller::introduce_changed(const state::changes& what,
-                                   const state::configuration& before) noexcept {
+void controller::introduce_changed(const state::changes& what, const state::configuration& before,
+                                   const datapath::snapshot* snapshot_before) noexcept {
     dad_->forget_gone();
     igmp_->forget_gone();
     try {
@@ -161,6 +163,15 @@ void controller::introduce_changed(const state::changes& what,
                 if (i.kind == datapath::interface_kind::routed && link_of(i))
                     send_gratuitous_arp_and_na(ifindex);
             }
+        // RFC 4861 section 7.2.6: also where only the MAC address changes.
+        for (uint16_t ifindex = 1; snapshot_before != nullptr && ifindex < datapath::max_interfaces;
+             ++ifindex) {
+            const datapath::interface &is = snapshot_->interfaces[ifindex],
+                                      &was = snapshot_before->interfaces[ifindex];
+            if (is.kind == datapath::interface_kind::routed && was.kind == is.kind &&
+                is.mac != was.mac && link_of(is))
+                send_gratuitous_arp_and_na(ifindex);
+        }
     } catch (const std::bad_alloc&) {
         observe::log(observe::log_level::error,
                      "out of memory: changed addresses were not announced");

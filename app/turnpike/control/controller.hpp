@@ -151,9 +151,11 @@ class controller {
     void register_handlers();
     void take_punted() noexcept;
     void link_changed(uint16_t port, bool up);
-    [[nodiscard]] bool link_of(const datapath::interface& i) const noexcept;
+    [[nodiscard]] bool link_of(const datapath::interface& i,
+                               uint16_t without_port = datapath::max_ports) const noexcept;
     void send_gratuitous_arp_and_na(uint16_t interface);
-    void introduce_changed(const state::changes& what, const state::configuration& before) noexcept;
+    void introduce_changed(const state::changes& what, const state::configuration& before,
+                           const datapath::snapshot* snapshot_before) noexcept;
     void follow_groups(const state::configuration& before);
     void look_at_pool() noexcept;
     void look_at_ports();

@@ -122,6 +122,7 @@ class interfaces::staged_interfaces : public staged {
             const uint16_t ifindex = ifindexes_.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
             describe(c, wanted, ifindex, to);
+            keep_mac(c, name, wanted, to);
             if (to.kind != datapath::interface_kind::routed) continue;
             const auto glean = glean_of(ifindex, to);
             if (!glean)
@@ -212,6 +213,18 @@ class interfaces::staged_interfaces : public staged {
         }
         if (port == datapath::tunnel_port) return;  // a tunnel has no untagged frames
         if (wanted.vlan == 0) c.snapshot->port[port].untagged = ifindex;
+    }
+    /// A bridge's routing interface keeps its MAC address when the port that it is of leaves the bridge: hosts have it
+    /// in their caches.
+    void keep_mac(const change& c, const std::string& name, const state::interface& wanted,
+                  datapath::interface& to) const {
+        if (!wanted.port.empty() || c.after.bridges.at(wanted.bridge).mac || running_ == nullptr)
+            return;
+        const auto was = of_.ifindexes_.find(name);
+        const state::bridge* const before = c.before.bridges.find(wanted.bridge);
+        if (was == of_.ifindexes_.end() || before == nullptr || before->mac) return;
+        const datapath::interface& there = running_->interfaces[was->second];
+        if (there.kind == datapath::interface_kind::routed && there.bridge != 0) to.mac = there.mac;
     }
     /// A tunnel's VRF, in which its packets are routed.
     static uint8_t vrf_of(const change& c, const state::interface& i) {

@@ -203,5 +203,68 @@ TEST(changes, keep_the_stations_that_still_are_where_they_were) {
     EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
 }
 
+std::string bridge_of(const std::string& members, const std::string& more = "") {
+    return ports(3) +
+           bridge(members, "    addresses: [10.0.1.254/24, \"2001:db8:1::fe/64\"]\n" + more);
+}
+
+mac_address mac_of_bridge(lab& l) {
+    return l.snapshot().interfaces[l.controller().interfaces().indexes().at("lan")].mac;
+}
+
+/// Hosts have the MAC address in their caches: it does not follow the first port.
+TEST(routing, interface_keeps_its_mac_address) {
+    lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));
+    const mac_address first{{2, 0, 0, 0, 0, 0x0b}}, given{{2, 0, 0, 0, 0xff, 7}};
+    EXPECT_EQ(mac_of_bridge(l), first);
+    std::string less = bridge_of("{port: p1}, {port: p2}");
+    less.replace(less.find("device: d0"), 10, "device: d0, addresses: [10.0.9.1/24]");
+    ASSERT_TRUE(l.apply(less));
+    EXPECT_EQ(mac_of_bridge(l), first) << "its port has left";
+    ASSERT_TRUE(l.apply(bridge_of("{port: p2}, {port: p1}, {port: p0}")));
+    EXPECT_EQ(mac_of_bridge(l), first) << "in another order";
+    l.settle();
+    for (uint16_t p = 0; p < 3; ++p) l.sent(p);
+    ASSERT_TRUE(l.apply(
+        bridge_of("{port: p2}, {port: p1}, {port: p0}", "    mac: \"02:00:00:00:ff:07\"\n")));
+    EXPECT_EQ(mac_of_bridge(l), given) << "the operator's choice";
+    l.settle();
+    unsigned announced = 0;
+    for (const byte_vector& f : l.sent(1))
+        announced += f[12] == 0x08 && f[13] == 0x06 &&
+                     byte_vector(f.begin() + 6, f.begin() + 12) == byte_vector{2, 0, 0, 0, 0xff, 7};
+    EXPECT_EQ(announced, 1U) << "RFC 5227 section 3: gratuitous ARP";
+}
+
+/// RFC 4862 section 5.4: a member is not the interface.
+TEST(routing, a_member_that_flaps_restarts_no_duplicate_address_detection) {
+    lab l(bridge_of("{port: p0}, {port: p1}, {port: p2}"));
+    const auto announcements = [&](uint16_t port) {
+        size_t n = 0;
+        for (const byte_vector& f : l.sent(port))
+            n += (f[12] == 0x08 && f[13] == 0x06) || (f[12] == 0x86 && f[20] == 58);
+        return n;
+    };
+    l.settle();
+    for (const uint16_t p : std::initializer_list<uint16_t>{0, 1, 2}) announcements(p);
+    const uint16_t id = l.snapshot().port[1].ethdev_id, other = l.snapshot().port[0].ethdev_id,
+                   third = l.snapshot().port[2].ethdev_id;
+    const auto set = [&](uint16_t ethdev, bool up) {
+        ASSERT_EQ((up ? rte_eth_dev_set_link_up : rte_eth_dev_set_link_down)(ethdev), 0);
+        l.controller().look_at_links(100'000);
+        l.settle();
+    };
+    for (const bool up : {false, true}) set(id, up);
+    EXPECT_EQ(announcements(0) + announcements(1), 0U);
+    // All members go, and one comes back: then the interface does.
+    set(id, false);
+    set(other, false);
+    set(third, false);
+    set(id, true);
+    EXPECT_GT(announcements(1), 0U);
+    set(other, true);
+    set(third, true);
+}
+
 }  // namespace
 }  // namespace turnpike
