@@ -253,6 +253,12 @@ std::vector<observe::acl_report> acls::report() const {
     return out;
 }
 
+uint64_t acls::table_bytes() const noexcept {
+    uint64_t sum = 0;
+    for (const auto& b : bindings_) sum += b->live.list->bytes();
+    return sum;
+}
+
 std::string_view acls::kernel() const noexcept {
     return bindings_.empty() ? std::string_view{} : bindings_.front()->live.list->kernel();
 }

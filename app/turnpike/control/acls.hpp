@@ -36,6 +36,8 @@ class acls : public owner {
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
 
     [[nodiscard]] std::vector<observe::acl_report> report() const;
+    /// Memory of the bound lists' lookup tables.
+    [[nodiscard]] uint64_t table_bytes() const noexcept;
     /// The classification kernel; empty if no list is bound.
     [[nodiscard]] std::string_view kernel() const noexcept;
 

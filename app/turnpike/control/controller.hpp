@@ -97,8 +97,14 @@ class controller {
 
     [[nodiscard]] observe::report report() { return report_since({}); }
     /// Report since the start, or since the operator last cleared the counters.
-    [[nodiscard]] observe::report shown_report() { return report_since(cleared_); }
+    /// rules  with the rules of ACLs, which can be a million
+    [[nodiscard]] observe::report shown_report(bool rules = true) {
+        return report_since(cleared_, rules);
+    }
     void clear_counters() { cleared_ = observe::baseline(report()); }
+    /// Number of applied transactions, including the start.
+    [[nodiscard]] uint64_t changes() const noexcept { return changes_; }
+    [[nodiscard]] const acls& lists() const noexcept { return *acls_; }
     [[nodiscard]] bool cleared() const noexcept { return !cleared_.is_start(); }
 
     // Accessors for the control socket, and for tests, which drive packets and time themselves.
@@ -162,7 +168,7 @@ class controller {
     void drop_leftovers();
     void count_kept_buffers() noexcept;
     [[nodiscard]] observe::port_totals counted(uint16_t port_index) const noexcept;
-    [[nodiscard]] observe::report report_since(const observe::baseline& then);
+    [[nodiscard]] observe::report report_since(const observe::baseline& then, bool rules = true);
 
     rte_mempool* pool_ = nullptr;
     observe::mempool_report pool_facts_{};  ///< constant facts, and the low-water mark

@@ -235,7 +235,7 @@ observe::port_totals controller::counted(uint16_t port_index) const noexcept {
     return sum;
 }
 
-observe::report controller::report_since(const observe::baseline& then) {
+observe::report controller::report_since(const observe::baseline& then, bool rules) {
     const auto hz = rte_get_tsc_hz();
     observe::report r;
     r.version = version;
@@ -292,8 +292,8 @@ observe::report controller::report_since(const observe::baseline& then) {
     }
     r.held = neighbours_->held();
     r.punt = punt_counts_->report();
-    r.acls = acls_->report();
-    if (!r.acls.empty()) r.isa["acl"] = acls_->kernel();
+    if (rules) r.acls = acls_->report();
+    if (!acls_->kernel().empty()) r.isa["acl"] = acls_->kernel();
     look_at_pool();
     r.mempool = pool_facts_;
     r.mempool.in_use = rte_mempool_in_use_count(pool_);

@@ -23,7 +23,7 @@ json macs_json(const std::vector<mac_address>& all) {
 json name_or_null(const std::string& name) { return name.empty() ? json(nullptr) : json(name); }
 
 /// Since the start, or since `clear counters`.
-json shown_of(controller& c) { return observe::to_json(c.shown_report()); }
+json shown_of(controller& c) { return observe::to_json(c.shown_report(false)); }
 
 /// Counters, with the start of their period.
 json counted(controller& c, const json& duration_s, const char* name, json what) {
@@ -104,13 +104,13 @@ json show_interfaces(controller& c, const request_fields& f) {
 
 json show_acl(controller& c, const request_fields& f) {
     f.expect("");
-    json r = shown_of(c);
+    json r = observe::to_json(c.shown_report());
     return counted(c, r["duration_s"], "acl", std::move(r["acl"]));
 }
 
 json show_drops(controller& c, const request_fields& f) {
     f.expect("");
-    const observe::report r = c.shown_report();
+    const observe::report r = c.shown_report(false);
     json by_port = json::object();
     for (const observe::port_report& p : r.ports) by_port[p.name] = observe::drops_of(p.totals);
     json out = counted(c, r.duration_s, "drops", r.drops());
@@ -164,7 +164,7 @@ json show_config(controller& c, const request_fields& f) {
     f.expect("");
     const state::configuration& d = c.running();
     return {{"file", d.file},
-            {"changes", c.report().changes},
+            {"changes", c.changes()},
             {"ports", d.ports.size()},
             {"interfaces", d.interfaces.size()},
             {"bridges", d.bridges.size()},
@@ -186,13 +186,10 @@ json show_memory(controller& c, const request_fields& f) {
                                            {"bytes", b.table()->stats().bytes},
                                            {"limit", datapath::max_fdb_entries}};
     };
-    uint64_t acl_bytes = 0;
-    const observe::report r = c.report();
-    for (const observe::acl_report& a : r.acls) acl_bytes += a.bytes;
-    return {{"mempool", std::move(observe::to_json(r)["mempool"])},
+    return {{"mempool", std::move(shown_of(c)["mempool"])},
             {"fib4", fib_json(c.routes().v4().stats())},
             {"fib6", fib_json(c.routes().v6().stats())},
-            {"acl_bytes", acl_bytes},
+            {"acl_bytes", c.lists().table_bytes()},
             {"fdb", fdb_json(c.bridges())},
             {"neighbours",
              {{"known", c.neighbours().size()}, {"limit", c.neighbours().limits().limit}}},

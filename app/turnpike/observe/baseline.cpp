@@ -2,6 +2,7 @@
 #include "observe/baseline.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace turnpike::observe {
 namespace {
@@ -89,11 +90,22 @@ void baseline::take_off_list(acl_report& now) const {
     if (at == lists_.end()) return;
     take(now.permitted, at->second.permitted);
     take(now.denied, at->second.denied);
+    // Most rules are where they were, or all behind an edit moved by the same number; the map is for the others.
+    const auto& rules = at->second.rules;
+    std::unordered_map<uint64_t, const acl_rule_report*> by_life;
+    size_t next = 0;
+    const auto find = [&](uint64_t life) -> const acl_rule_report* {
+        if (next < rules.size() && rules[next].life == life) return &rules[next++];
+        if (by_life.empty())
+            for (const acl_rule_report& t : rules) by_life.emplace(t.life, &t);
+        const auto there = by_life.find(life);
+        if (there == by_life.end()) return nullptr;
+        next = static_cast<size_t>(there->second - rules.data()) + 1;
+        return there->second;
+    };
     for (acl_rule_report& r : now.rules) {
-        const auto& rules = at->second.rules;
-        const auto then = std::find_if(rules.begin(), rules.end(),
-                                       [&](const acl_rule_report& t) { return t.life == r.life; });
-        if (then == rules.end()) continue;
+        const acl_rule_report* const then = find(r.life);
+        if (then == nullptr) continue;
         take(r.packets, then->packets);
         take(r.bytes, then->bytes);
         for (size_t w = 0; w < std::min(r.by_worker.size(), then->by_worker.size()); ++w)

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+
+#include "observe/baseline.hpp"
 
 namespace turnpike::observe {
 namespace {
@@ -263,6 +266,37 @@ TEST(report, no_packets_no_cost) {
     r.workers.resize(1);
     EXPECT_TRUE(to_json(r)["workers"][0]["cpp"].is_null());
     EXPECT_NE(to_table(r).find("balance"), std::string::npos);
+}
+
+/// A list may have a million rules: the baseline is no search in them for each.
+TEST(baseline, rules_are_found_by_their_life_in_linear_time) {
+    constexpr uint64_t rules = 200'000;
+    report then;
+    acl_report& list = then.acls.emplace_back();
+    list.life = 7;
+    for (uint64_t n = 1; n <= rules; ++n)
+        list.rules.push_back({.life = n, .packets = n, .bytes = 60 * n, .by_worker = {n}});
+    const baseline cleared(then);
+    // Since then: a rule in front, two rules exchanged, one removed, and one packet each.
+    report now = then;
+    auto& moved = now.acls[0].rules;
+    for (acl_rule_report& r : moved) {
+        r.packets += 1;
+        r.by_worker[0] += 1;
+    }
+    std::swap(moved[100], moved[rules - 100]);
+    moved.erase(moved.begin() + 500);
+    moved.insert(moved.begin(), {.life = rules + 1, .packets = 42, .bytes = 0, .by_worker = {42}});
+    const auto began = std::chrono::steady_clock::now();
+    cleared.take_off(now);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5))
+        << "a quadratic search takes longer";
+    EXPECT_EQ(moved[0].packets, 42U);
+    for (size_t r = 1; r < moved.size(); ++r) {
+        ASSERT_EQ(moved[r].packets, 1U) << r;
+        ASSERT_EQ(moved[r].bytes, 0U) << r;
+        ASSERT_EQ(moved[r].by_worker[0], 1U) << r;
+    }
 }
 
 }  // namespace
