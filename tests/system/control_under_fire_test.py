@@ -24,7 +24,7 @@ from lib.telemetry import Telemetry  # noqa: E402
 OURS, SENDER = mac("02:00:00:00:0f:01"), mac("02:00:00:00:0f:02")
 KNOWN_RATE, SECONDS = "20k", 2
 SOLICIT_RATE = 500
-SOLICIT_BURST = SOLICIT_RATE // 2
+SOLICIT_BURST = SOLICIT_RATE
 PINGS = 20
 
 

@@ -126,7 +126,7 @@ def test_a_thousand_hosts():
             batch.write("\n".join(lines))
             batch.flush()
             east.run(["ip", "-batch", batch.name])
-        running = start(lab, dut, neighbours={"solicit_rate": 1000000}, punt_rate={"resolve": 10000000})
+        running = start(lab, dut)
         with Station(west, "eth0", WEST) as w:
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")
@@ -153,8 +153,7 @@ def test_an_address_that_nobody_has():
     """64 packets wait for it; the rest are dropped with a reason, and finally the waiting ones, too."""
     with Lab() as lab:
         west, dut, east = cabled(lab, kernels=False)
-        running = start(lab, dut, neighbours={**HASTY, "retransmit_ms": 250, "negative_ms": 5000}, icmp={"rate": 10000},
-                        punt_rate={"resolve": 10000000})
+        running = start(lab, dut, neighbours={**HASTY, "retransmit_ms": 250, "negative_ms": 5000}, icmp={"rate": 10000})
         with Station(west, "eth0", WEST) as w, Station(east, "eth0", EAST):
             to = w.introduce("10.0.1.1")
             w.introduce("2001:db8:1::1")

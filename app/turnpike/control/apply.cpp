@@ -11,8 +11,11 @@
 
 namespace turnpike::control {
 
-/// A quarter of a punt ring.
-constexpr uint32_t punt_burst = 256;
+/// Most packets of a burst: an eighth of a punt ring. To unknown neighbours half of one: a thousand new hosts at once
+/// lose none.
+constexpr uint32_t most_at_once(datapath::punt_class of) noexcept {
+    return of == datapath::punt_class::resolve ? 1024 : 256;
+}
 
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
                                          const lost_ports& lost) noexcept {
@@ -86,10 +89,12 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
     snapshot->plain_ipv4 = plain_ipv4_->function;
     snapshot->drain_cycles = rte_get_tsc_hz() / 1'000'000 * wanted.sending.drain_us;
     snapshot->sleep_us = wanted.idle.sleep_us;
-    for (size_t c = 0; c < datapath::punt_classes; ++c)
+    for (size_t c = 0; c < datapath::punt_classes; ++c) {
+        const auto of = static_cast<datapath::punt_class>(c);
         snapshot->punt[c] =
             token_rate::per_second(wanted.punt_rate.of[c], rte_get_tsc_hz(),
-                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, punt_burst));
+                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, most_at_once(of)));
+    }
     snapshot->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
     return snapshot;
 }

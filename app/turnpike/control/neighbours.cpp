@@ -13,7 +13,7 @@ using nud = neighbour_state;  // RFC 4861 section 7.3.2
 
 constexpr uint64_t not_yet_ms = 100;  ///< retry interval while all source addresses are tentative
 constexpr uint64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
-constexpr uint32_t max_solicit_burst = 512;  ///< half of a worker's inject ring
+constexpr uint32_t max_solicit_burst = 1024;  ///< half of a worker's inject ring
 
 neighbours::neighbours(next_hops& hops, route_tables& host_routes, uint32_t max_held,
                        neighbour_actions actions)
@@ -185,7 +185,7 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
 bool neighbours::may_solicit(uint16_t interface, uint64_t now_ms) noexcept {
     const auto rate =
         token_rate::per_second(limits_.solicit_rate, ns_per_s,
-                               std::clamp(limits_.solicit_rate / 2, 1U, max_solicit_burst));
+                               std::clamp(limits_.solicit_rate, 1U, max_solicit_burst));
     return interfaces_[interface].solicitations.take(rate, now_ms * ns_per_ms);
 }
 

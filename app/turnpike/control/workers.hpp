@@ -26,7 +26,7 @@ struct rte_mempool;
 namespace turnpike::control {
 
 /// Rings per worker to and from control, and packets per ring.
-inline constexpr uint32_t control_rings = 4, control_ring_packets = 1023;
+inline constexpr uint32_t control_rings = 4, control_ring_packets = 2047;
 
 /// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
 /// Errors  EINVAL with the file: EAL lacks one of them, or the main lcore would share the work
