@@ -15,6 +15,14 @@ std::vector<usage_option> all_options() {
     return out;
 }
 
+/// Short names, as tcpdump has them.
+std::string whole_name(const std::string& name) {
+    for (const auto& [brief, whole] :
+         {std::pair("-h", "--help"), {"-c", "--count"}, {"-w", "--write"}})
+        if (name == brief) return whole;
+    return name;
+}
+
 std::string joined(const std::vector<std::string>& words, size_t most) {
     std::string out;
     for (size_t i = 0; i < std::min(most, words.size()); ++i)
@@ -79,7 +87,7 @@ result<split_line> split_options(const std::vector<std::string>& line) {
             out.words.push_back(word);
             continue;
         }
-        const std::string name = word == "-h" ? "--help" : word.substr(0, word.find('='));
+        const std::string name = whole_name(word.substr(0, word.find('=')));
         const auto o = std::find_if(known.begin(), known.end(),
                                     [&](const usage_option& k) { return k.name == name; });
         if (o == known.end())

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "capture.hpp"
 #include "complete.hpp"
 #include "manual.hpp"
 #include "objects.hpp"
@@ -186,6 +187,8 @@ constexpr command table[] = {
     {"show acl", "bound ACLs and their counters", show, nullptr, "acl",
      "port direction list permitted denied table_bytes"},
     {"show trace", "paths of the packets recorded by `trace`", show, traces_text},
+    {"show captures", "running captures, packets written and lost", show, nullptr, "captures",
+     "capture ports filter accepted written lost bytes done why"},
     {"show drops", "dropped packets, by reason", show},
     {"show punt", "packets for the control thread, by interface and class", show, nullptr, "punt",
      "interface class rate punted dropped"},
@@ -324,6 +327,14 @@ constexpr command table[] = {
      "[ttl NUMBER] [vlan NUMBER] [bytes NUMBER] [source_mac MAC] [destination_mac MAC]",
      "show the path of a packet; defaults: UDP, 60 bytes, to the MAC address of the port", explain,
      explained},
+    local("capture CAPTURED [--direction DIRECTION] [--vlan NUMBER] [--filter FILTER] [--drops] "
+          "[--reason REASON] "
+          "[--snaplen NUMBER] [--count NUMBER] [--write FILE] [--rotate-size BYTES] [--rotate-time "
+          "SECONDS] "
+          "[--files NUMBER]",
+          "copy packets of a port (any: all ports) as pcapng to a file or standard output; also -c "
+          "and -w",
+          capture),
     local("watch drops|cost|ports [--interval SECONDS]",
           "show periodically, with rates since the last update; q quits", watch),
     local("completion bash|zsh|fish", "print the completion script for a shell", print_script),

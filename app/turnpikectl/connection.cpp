@@ -58,10 +58,34 @@ result<json> connection::ask(const json& request) {
     return hear();
 }
 
-result<void> connection::send(const json& request) {
+namespace {
+
+/// send() with a descriptor.
+ssize_t send_with(int fd, const char* from, size_t n, int descriptor) {
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
+    iovec part{const_cast<char*>(from), n};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
+    return ::sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+result<void> connection::send(const json& request, int descriptor) {
     const std::string line = request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     for (size_t sent = 0; sent < line.size();) {
-        const ssize_t n = ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        const bool with = descriptor >= 0 && sent == 0;
+        const ssize_t n =
+            with ? send_with(fd_.get(), line.data(), line.size(), descriptor)
+                 : ::send(fd_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) break;  // the peer may have sent an error before it closed
         sent += static_cast<size_t>(n);

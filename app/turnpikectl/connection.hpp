@@ -23,7 +23,8 @@ class connection {
     [[nodiscard]] result<nlohmann::json> ask(const nlohmann::json& request);
 
     /// The two halves of ask(), and the descriptor to poll between them.
-    [[nodiscard]] result<void> send(const nlohmann::json& request);
+    /// descriptor  sent along (SCM_RIGHTS); -1: none
+    [[nodiscard]] result<void> send(const nlohmann::json& request, int descriptor = -1);
     [[nodiscard]] result<nlohmann::json> hear();
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
 

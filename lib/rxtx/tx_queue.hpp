@@ -15,14 +15,22 @@
 
 namespace turnpike::rxtx {
 
+/// Called for packets that the driver refused twice, before they are freed.
+struct refusal_hook {
+    void (*call)(void* self, const counters::port_counters& port, rte_mbuf* const* packets,
+                 uint16_t n) noexcept = nullptr;
+    void* self = nullptr;
+};
+
 /// Threads  one worker.
 class tx_queue {
   public:
     static constexpr uint16_t burst = 32;
 
     tx_queue() = default;
-    tx_queue(uint16_t port_id, uint16_t queue_id, counters::port_counters& counters) noexcept
-        : counters_(&counters), port_id_(port_id), queue_id_(queue_id) {}
+    tx_queue(uint16_t port_id, uint16_t queue_id, counters::port_counters& counters,
+             refusal_hook refused = {}) noexcept
+        : counters_(&counters), port_id_(port_id), queue_id_(queue_id), refused_(refused) {}
 
     /// True if this worker may send on the port.
     [[nodiscard]] bool usable() const noexcept { return counters_ != nullptr; }
@@ -88,6 +96,9 @@ class tx_queue {
                 static_cast<uint16_t>(sent + rte_eth_tx_burst(port_id_, queue_id_, &packets[sent],
                                                               static_cast<uint16_t>(n - sent)));
             for (uint16_t i = sent; i < n; ++i) bytes -= packets[i]->pkt_len;
+            if (refused_.call != nullptr && sent < n)
+                refused_.call(refused_.self, *counters_, &packets[sent],
+                              static_cast<uint16_t>(n - sent));
             rte_pktmbuf_free_bulk(&packets[sent], static_cast<unsigned>(n - sent));
             counters_->drop(packet::drop_reason::tx_refused, static_cast<uint64_t>(n - sent));
         }
@@ -100,6 +111,7 @@ class tx_queue {
     uint64_t oldest_ = 0;
     uint16_t port_id_ = 0, queue_id_ = 0, waiting_ = 0;
     std::array<rte_mbuf*, burst> packets_{};
+    refusal_hook refused_{};
 };
 
 }  // namespace turnpike::rxtx

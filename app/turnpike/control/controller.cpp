@@ -50,6 +50,7 @@ void controller::tick(uint64_t now_ms) noexcept {
         host_->tick(now_ms);
         rcu_->reclaim();
         metrics_->serve(now_ms);
+        captures_->tick();
         events_.look(now_ms);
         look_for_vanished();
         if (now_ms >= next_link_look_ms_) {

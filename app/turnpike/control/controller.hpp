@@ -2,7 +2,7 @@
 // The controller: creates and owns all control objects, runs transactions through the owners, handles punted
 // packets, and polls links, timers and the mbuf pool. Entry point of control.
 //
-//   metrics -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
+//   metrics -> captures -> workers -> ports -> vrfs -> interfaces -> host stack -> bridges -> tunnels -> acls -> recursion -> neighbours -> groups -> routes   prepare, so
 //                                                                       exchange (change.hpp)
 //                                                                       commit, publish the snapshot
 //   routes -> ... -> workers                                            retire, after a grace period
@@ -16,6 +16,7 @@
 
 #include "control/acls.hpp"
 #include "control/bridges.hpp"
+#include "control/captures.hpp"
 #include "control/events.hpp"
 #include "control/host_stack.hpp"
 #include "control/interfaces.hpp"
@@ -124,6 +125,7 @@ class controller {
     [[nodiscard]] const control::tunnels& tunnels() const noexcept { return *tunnels_; }
     [[nodiscard]] const slow_path::reserved& reserved() const noexcept { return *reserved_; }
     [[nodiscard]] traces& tracing() noexcept { return *traces_; }
+    [[nodiscard]] captures& capturing() noexcept { return *captures_; }
     [[nodiscard]] const datapath::snapshot& snapshot() const noexcept { return *snapshot_; }
     [[nodiscard]] outlet& egress() noexcept { return *outlet_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
@@ -188,6 +190,7 @@ class controller {
     std::unique_ptr<traces> traces_;
     std::unique_ptr<punt_counts> punt_counts_;
     std::unique_ptr<outlet> outlet_;
+    std::unique_ptr<captures> captures_;
     std::unique_ptr<control::vrfs> vrfs_;
     std::unique_ptr<route_tables> tables_;
     std::unique_ptr<control::neighbours> neighbours_;

@@ -69,6 +69,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    captures_ = std::make_unique<captures>(*workers_, *outlet_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<control::interfaces>(*hops_);
     acls_ = std::make_unique<acls>(*rcu_);
@@ -84,9 +85,9 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     handlers_.push_back(std::move(heard));
     tunnels_ = std::make_unique<control::tunnels>(*workers_, *hops_);
     metrics_ = std::make_unique<metrics_server>([this] { return scrape(*this); });
-    owners_ = {metrics_.get(),    workers_.get(), ports_.get(),   vrfs_.get(), interfaces_.get(),
-               host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(), recursion_.get(),
-               neighbours_.get(), groups_.get(),  tables_.get()};
+    owners_ = {metrics_.get(),    captures_.get(),   workers_.get(), ports_.get(),   vrfs_.get(),
+               interfaces_.get(), host_.get(),       bridges_.get(), tunnels_.get(), acls_.get(),
+               recursion_.get(),  neighbours_.get(), groups_.get(),  tables_.get()};
 
     auto empty = std::make_unique<state::configuration>();
     empty->fixed = wanted->fixed;
@@ -166,6 +167,7 @@ controller::~controller() {
     neighbours_.reset();
     tables_.reset();
     if (rcu_) rcu_->synchronize();
+    captures_.reset();
     bridges_.reset();
     tunnels_.reset();
     if (rcu_) rcu_->synchronize();
@@ -212,6 +214,7 @@ void controller::look_at_ports() {
 
 void controller::take_down() noexcept {
     if (metrics_) metrics_->close();
+    if (captures_) captures_->close();
     if (ports_ && !ports_->open().empty()) {
         removed_ = ports_->removed();
         ports_->close();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/outlet.hpp"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
@@ -64,6 +65,11 @@ void outlet::send_by(rte_mbuf* packet, const datapath::next_hop& hop) noexcept {
 
 void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
     counters_[port].drop(why);
+    if (tap_ != nullptr)
+        for (size_t k = 0; k < tap_->count; ++k)
+            if (tap_->on[k]->wants(datapath::capture_point::drop))
+                tap_->on[k]->take(datapath::control_producer, packet, port, rte_rdtsc(),
+                                  datapath::capture_point::drop, why);
     rte_pktmbuf_free(packet);
 }
 

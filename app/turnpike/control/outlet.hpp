@@ -11,6 +11,7 @@
 
 #include "counters/port_counters.hpp"
 #include "datapath/burst.hpp"
+#include "datapath/capture.hpp"
 #include "datapath/snapshot.hpp"
 
 struct rte_mempool;
@@ -47,6 +48,9 @@ class outlet {
     /// Count a request that became its reply: consumed and originated.
     void reply_in_place(uint16_t port) noexcept;
 
+    /// Copy dropped packets for these captures; null: none.
+    void capture_for(const datapath::capture_tap* tap) noexcept { tap_ = tap; }
+
     [[nodiscard]] const counters::port_counters& port(uint16_t port_index) const noexcept {
         return counters_[port_index];
     }
@@ -55,6 +59,7 @@ class outlet {
     rte_mempool* pool_;
     std::function<rte_ring*(uint16_t)> ring_of_;
     std::array<counters::port_counters, datapath::max_ports> counters_;
+    const datapath::capture_tap* tap_ = nullptr;
 };
 
 /// Owner of a punted packet during its handler. The handler sends, drops or consumes it; if an

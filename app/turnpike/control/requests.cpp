@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "control/captures.hpp"
 #include "control/show.hpp"
 #include "control/traces.hpp"
 #include "observe/console.hpp"
@@ -81,6 +82,9 @@ struct request_table {
     static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
         return explain_request(r.controller_, f);
     }
+    static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
+        return capture_request(r.controller_, f, from.descriptor, from.connection);
+    }
     static json clear(requests& r, const request_fields& f, const sources::socket_peer& from) {
         f.expect("");
         if (f.text("what") != "counters")
@@ -100,10 +104,10 @@ struct request_table {
         return {{"flushed", gone}};
     }
 
-    static const row rows[17];
+    static const row rows[18];
 };
 
-const request_table::row request_table::rows[17] = {
+const request_table::row request_table::rows[18] = {
     {"help", help, "the requests, and the subjects of show"},
     {"show", show_what, "running state; what: a subject below"},
     {"check", check, "validate a configuration"},
@@ -126,6 +130,9 @@ const request_table::row request_table::rows[17] = {
     {"trace", trace, "trace the next packets; packets: how many; filters: port, address, dropped"},
     {"explain", explain,
      "trace a synthetic frame on port, without sending it: frame, or from and to"},
+    {"capture", capture,
+     "copy packets of port as pcapng to the descriptor sent along; status, end: a capture's "
+     "number"},
     {"clear", clear, "restart the counters of `show` at 0; what: counters"},
 };
 

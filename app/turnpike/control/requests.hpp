@@ -33,7 +33,10 @@ class requests {
     /// Rolls back a change that was not confirmed in time. Call often.
     void tick() noexcept { changes_.tick(); }
     /// A client has disconnected.
-    void gone(const sources::socket_peer& p) noexcept { changes_.forget(p.connection); }
+    void gone(const sources::socket_peer& p) noexcept {
+        changes_.forget(p.connection);
+        controller_.capturing().forget(p.connection);
+    }
 
   private:
     friend struct request_table;

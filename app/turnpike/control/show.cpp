@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/show.hpp"
+#include "control/captures.hpp"
 #include "control/traces.hpp"
 
 #include <algorithm>
@@ -250,6 +251,7 @@ constexpr subject subjects[] = {
     {"drops", show_drops, "dropped packets, by reason"},
     {"punt", show_punt, "packets for the control thread, by interface and class"},
     {"trace", show_trace, "recorded packet traces; from: number of the first"},
+    {"captures", show_captures, "captures, and the packets that they wrote and lost"},
     {"cost", show_cost, "cycles per packet, by worker and stage"},
     {"pcie", show_pcie, "PCIe transactions per packet, modelled and counted, by port"},
     {"isa", show_isa, "the kernels that were selected for this CPU"},

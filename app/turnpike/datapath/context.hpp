@@ -21,6 +21,7 @@ namespace turnpike::datapath {
 
 struct stage_row;
 struct packet_trace;
+struct capture_tap;
 extern const stage_row* const all_stages;  ///< [stages] (graph.hpp)
 
 /// Threads  one worker's.
@@ -45,7 +46,8 @@ struct context {
     uint32_t walking = 0;  ///< number of bursts in use
     /// stage table for these bursts: the one of the burst that they were made from
     const stage_row* table = all_stages;
-    packet_trace* traced = nullptr;  ///< packet under trace; null: none (trace.hpp)
+    packet_trace* traced = nullptr;         ///< packet under trace; null: none (trace.hpp)
+    const capture_tap* captured = nullptr;  ///< captures that are on; null: none (capture.hpp)
 };
 
 }  // namespace turnpike::datapath

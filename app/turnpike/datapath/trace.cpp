@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "datapath/trace.hpp"
 
+#include "datapath/capture.hpp"
+
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -70,6 +72,8 @@ template <stage S, stage_function* Run>
 stage_mask traced(context& c, burst& b, packet_mask packets) noexcept {
     const auto first = static_cast<uint32_t>(std::countr_zero(packets));
     if (S == stage::tx && !is_made(c, b)) c.traced->left.take(b.packet[first]);
+    if constexpr (S == stage::rx || S == stage::tx || S == stage::drop)
+        if (c.captured != nullptr) copy_for_captures(c, b, S, packets);
     trace_step* const now = line_for(c, b, S, packets);
     const stage_mask live = Run(c, b, packets);
     if (now != nullptr) note(*now, b, first);

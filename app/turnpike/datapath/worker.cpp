@@ -60,7 +60,8 @@ void worker::adopt(const snapshot* now) noexcept {
         if (context_.tx[p].usable() && (!here || !context_.tx[p].is(id, queue)))
             context_.tx[p] = {};
         if (here && !context_.tx[p].usable())
-            context_.tx[p] = rxtx::tx_queue(id, queue, context_.counters[p]);
+            context_.tx[p] =
+                rxtx::tx_queue(id, queue, context_.counters[p], {copy_if_captured, this});
         const packet_mask one = packet_mask{1} << p;
         ports_ = here ? ports_ | one : ports_ & ~one;
         called_ = here && now->port[p].needs_periodic_tx ? called_ | one : called_ & ~one;
@@ -133,16 +134,40 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     b.begin(received, from.port);
     context_.counters[from.port].rx_bursts.add(1);
     meter_.burst(received);
-    if (trace_buffer* buffer = trace_.load(std::memory_order_acquire);
-        buffer != nullptr && buffer->wants(from.port)) [[unlikely]] {
-        take_traced(*buffer, from);
-        return received;
-    }
+    if (observed_.load(std::memory_order_acquire)) [[unlikely]]
+        if (take_observed(from)) return received;
     walk(stage_table, context_, b, move(b, all_of(received), stage::rx),
          [&](size_t stage, packet_mask packets) {
              clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
          });
     return received;
+}
+
+bool worker::take_observed(const rx_queue& from) noexcept {
+    trace_buffer* const buffer = trace_.load(std::memory_order_acquire);
+    context_.captured = tap_.load(std::memory_order_acquire);
+    const bool traced = buffer != nullptr && buffer->wants(from.port);
+    if (traced) {
+        take_traced(*buffer, from);
+    } else if (context_.captured != nullptr) {
+        context_.sampled = false;
+        context_.table = captured_table.data();
+        walk(context_.table, context_, burst_, move(burst_, all_of(burst_.count), stage::rx),
+             [](size_t, packet_mask) {});
+        context_.table = all_stages;
+    }
+    const bool did = traced || context_.captured != nullptr;
+    context_.captured = nullptr;
+    return did;
+}
+
+void worker::copy_if_captured(void* self, const counters::port_counters& port,
+                              rte_mbuf* const* packets, uint16_t n) noexcept {
+    const auto* const w = static_cast<const worker*>(self);
+    if (const capture_tap* tap = w->tap_.load(std::memory_order_acquire))
+        copy_refused(*tap, producer_of(w->parts_.number),
+                     static_cast<uint16_t>(&port - w->context_.counters.data()), w->last_, packets,
+                     n);
 }
 
 /// Run the burst one packet at a time, so that every recorded step belongs to the traced packet.
@@ -237,7 +262,17 @@ void worker::send_own(burst& b) noexcept {
     }
     const stage_mask first = move(b, b.longer, stage::fragment) | send_by(v, b, bridged) |
                              leave(v, b, sent) | move(b, drops, stage::drop);
+    if (observed_.load(std::memory_order_acquire)) [[unlikely]]
+        return send_captured(b, first);
     walk(stage_table, context_, b, first, [](size_t, packet_mask) {});
+}
+
+void worker::send_captured(burst& b, stage_mask first) noexcept {
+    context_.captured = tap_.load(std::memory_order_acquire);
+    if (context_.captured != nullptr) context_.table = captured_table.data();
+    walk(context_.table, context_, b, first, [](size_t, packet_mask) {});
+    context_.captured = nullptr;
+    context_.table = all_stages;
 }
 
 void worker::empty_receive_rings() noexcept {

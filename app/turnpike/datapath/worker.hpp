@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "counters/meter.hpp"
+#include "datapath/capture.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/trace.hpp"
 #include "rcu/qsbr.hpp"
@@ -69,6 +70,13 @@ class worker {
     /// buffer belongs to the caller again after a grace period.
     void trace_in(trace_buffer* buffer) noexcept {
         trace_.store(buffer, std::memory_order_release);
+        show_observed();
+    }
+    /// Control: copy packets for these captures from the next burst on; null: none. The previous tap belongs to the
+    /// caller again after a grace period.
+    void capture_for(const capture_tap* tap) noexcept {
+        tap_.store(tap, std::memory_order_release);
+        show_observed();
     }
 
     [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
@@ -89,18 +97,30 @@ class worker {
     void give_back_sent() noexcept;
     void flush_drivers() noexcept;
     uint32_t take_burst(const rx_queue& from) noexcept;
+    void show_observed() noexcept {
+        observed_.store(trace_.load(std::memory_order_relaxed) != nullptr ||
+                            tap_.load(std::memory_order_relaxed) != nullptr,
+                        std::memory_order_release);
+    }
+    /// Run the burst through a table that records. Answers whether it did.
+    [[gnu::noinline]] bool take_observed(const rx_queue& from) noexcept;
+    static void copy_if_captured(void* self, const counters::port_counters& port,
+                                 rte_mbuf* const* packets, uint16_t n) noexcept;
     [[gnu::noinline]] void take_traced(trace_buffer& buffer, const rx_queue& from) noexcept;
     uint32_t take_from_control() noexcept;
     void nap() noexcept;
     [[gnu::noinline]] void send_by_ports(uint32_t taken) noexcept;
     /// Send packets of one port that control originated or released.
     void send_own(burst& b) noexcept;
+    [[gnu::noinline]] void send_captured(burst& b, stage_mask first) noexcept;
 
     worker_parts parts_;
     context context_;
     const worker_queues* queues_ = nullptr;  ///< own queues in context_.snapshot
     burst burst_;                            ///< current burst; between bursts its masks are 0
     std::atomic<trace_buffer*> trace_{nullptr};
+    std::atomic<const capture_tap*> tap_{nullptr};
+    std::atomic<bool> observed_{false};  ///< one of the two is there: all that a burst looks at
     counters::meter meter_;
     bool running_ = false;
     uint32_t dry_seen_ = 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -37,6 +38,31 @@ socket_peer peer_of(int fd) {
             out.groups.clear();
     }
     return out;
+}
+
+/// recv(), with the first descriptor of a message; others are closed. More than `room` are discarded by the kernel.
+ssize_t receive(int fd, char* to, size_t n, owned_fd& passed) {
+    constexpr size_t room = 4;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(room * sizeof(int))> control;
+    iovec part{to, n};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0) return got;
+    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; ++i) {
+            int one = -1;
+            std::memcpy(&one, CMSG_DATA(c) + i * sizeof one, sizeof one);
+            owned_fd taken(one);
+            if (i == 0) passed = std::move(taken);
+        }
+    }
+    return got;
 }
 
 }  // namespace
@@ -187,7 +213,7 @@ bool line_socket::hear(client& c) {
     }
     const size_t had = c.in.size();
     c.in.resize(had + read_bytes);
-    const ssize_t n = ::recv(c.fd.get(), c.in.data() + had, read_bytes, MSG_DONTWAIT);
+    const ssize_t n = receive(c.fd.get(), c.in.data() + had, read_bytes, c.passed);
     const int why = errno;
     c.in.resize(had + static_cast<size_t>(std::max<ssize_t>(n, 0)));
     if (n < 0) return why == EAGAIN || why == EINTR;
@@ -249,7 +275,10 @@ void line_socket::answer_one() {
         const std::string_view line = c.line();
         if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
             c.asked = true;
+            c.who.descriptor = c.passed.get();
             c.out = around_.answer(line, c.who);
+            c.who.descriptor = -1;
+            c.passed.reset();
             c.out += '\n';
         }
         c.line_done();

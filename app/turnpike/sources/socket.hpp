@@ -27,6 +27,8 @@ struct socket_peer {
     unsigned uid = nobody, gid = nobody;
     uint64_t connection = 0;         ///< unique number
     std::vector<unsigned> groups{};  ///< supplementary groups
+    /// A descriptor that came with the request (SCM_RIGHTS), valid during answer(); -1: none.
+    int descriptor = -1;
 };
 
 struct socket_limits {
@@ -84,6 +86,7 @@ class line_socket {
     using clock = std::chrono::steady_clock;
     struct client {
         owned_fd fd{};
+        owned_fd passed{};  ///< the last descriptor received, until the next answer
         socket_peer who{};
         std::string in{}, out{};
         size_t begin = 0;      ///< start of the unanswered part of `in`

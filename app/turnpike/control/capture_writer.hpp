@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The thread that writes a capture as pcapng to a client's descriptor: a file, a pipe or a socket. It may lag: packets are
+// then lost, and counted, in the producers' rings. It ends by itself, after it is told to, after a number of packets, or
+// when the descriptor takes no more; nothing waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "base/result.hpp"
+#include "datapath/capture.hpp"
+
+namespace turnpike::control {
+
+struct captured_port {
+    uint16_t index = 0;
+    std::string name{}, description{};
+    uint64_t bits_per_second = 0;
+};
+
+/// State that control, the workers and the thread share; the last one frees it.
+struct capture_session {
+    capture_session(datapath::capture_filter f, datapath::packet_mask of_ports, size_t producers)
+        : packets(std::move(f), of_ports, producers) {}
+
+    datapath::capture packets;
+    std::vector<captured_port> ports{};
+    std::string filter_text{}, version{};
+    uint64_t max_packets = 0;  ///< 0: no limit
+    uint64_t tsc_hz = 0;
+
+    std::atomic<bool> stop{false};  ///< set by control
+    std::atomic<bool> done{false};  ///< set by the thread: the descriptor is closed
+    std::atomic<uint64_t> written{0}, bytes{0}, unwritten{0};
+
+    [[nodiscard]] std::string why() const {
+        const std::lock_guard hold(lock_);
+        return why_;
+    }
+    void end_because(std::string text) {
+        const std::lock_guard hold(lock_);
+        if (why_.empty()) why_ = std::move(text);
+    }
+
+  private:
+    mutable std::mutex lock_;
+    std::string why_{};  ///< why it ended by itself
+};
+
+/// Starts the thread.
+/// Errors  EAGAIN: no thread
+[[nodiscard]] result<void> write_capture(std::shared_ptr<capture_session> s, owned_fd to);
+
+}  // namespace turnpike::control

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packet capture: copies of packets as received, as handed to a TX queue, or as dropped, for a thread that writes them
+// (control/capture_writer.hpp). While a capture is on, bursts walk through captured_table, the same stages with copying
+// before rx, tx and drop; otherwise it costs nothing beyond the comparison for traces.
+//
+//   worker, control --capture::take()--> capture_ring of the producer --> writer thread --> file, pipe, socket
+//
+// A producer waits for nothing: a full ring loses the copy and counts it.
+#pragma once
+
+#include <pcap/pcap.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "datapath/graph.hpp"
+
+namespace turnpike::datapath {
+
+enum class capture_point : uint8_t { in, out, drop };
+
+/// One copy in a ring; `kept` bytes of the frame follow.
+struct capture_record {
+    uint64_t tsc = 0;
+    uint32_t ring_bytes = 0;  ///< of this record, padded
+    uint32_t frame_bytes = 0, kept = 0;
+    uint16_t port = 0;
+    capture_point point = capture_point::in;
+    drop_reason why = drop_reason::none;
+
+    [[nodiscard]] uint8_t* bytes() noexcept { return reinterpret_cast<uint8_t*>(this + 1); }
+    [[nodiscard]] const uint8_t* bytes() const noexcept {
+        return reinterpret_cast<const uint8_t*>(this + 1);
+    }
+};
+
+/// Records of variable length between one producer and one consumer.
+class capture_ring {
+  public:
+    static constexpr size_t alignment = 8;
+    /// bytes  a power of two, at least twice a record: then an empty ring takes it, wherever it begins
+    explicit capture_ring(size_t bytes);
+
+    // Producer.
+    /// Room for a record with `kept` bytes; null: the ring is full. The caller fills it and commits.
+    [[nodiscard]] capture_record* reserve(uint32_t kept) noexcept;
+    void commit() noexcept { head_.store(next_, std::memory_order_release); }
+
+    // Consumer.
+    /// The oldest record; null: none. Valid until pop().
+    [[nodiscard]] const capture_record* front() const noexcept;
+    void pop() noexcept;
+
+  private:
+    [[nodiscard]] uint8_t* at(uint64_t position) const noexcept {
+        return bytes_.get() + (position & (size_ - 1));
+    }
+    const size_t size_;
+    const std::unique_ptr<uint8_t[]> bytes_;  ///< not initialised: unused pages take no memory
+    uint64_t next_ = 0;                       ///< producer's: behind the reserved record
+    alignas(64) std::atomic<uint64_t> head_{0};
+    alignas(64) mutable std::atomic<uint64_t> tail_{0};
+};
+
+/// Selects the packets of a capture.
+struct capture_filter {
+    bool in = true, out = true, drops = false;
+    std::optional<drop_reason> why{};  ///< drops of this reason only
+    std::optional<uint16_t> vlan{};    ///< outermost tag's VLAN ID
+    std::vector<bpf_insn> program{};   ///< empty: all
+    uint32_t snaplen = 65535;
+};
+
+/// Threads  take(): one per producer; the rest: any
+class capture {
+  public:
+    static constexpr size_t ring_bytes = size_t{4} << 20;
+    static constexpr uint32_t max_frame_bytes = 65535;
+
+    /// producers  number of rings
+    capture(capture_filter f, packet_mask ports, size_t producers);
+
+    /// Copy a packet that passes the filter. tag: a VLAN tag that the frame had; it is put back.
+    void take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t tsc, capture_point at,
+              drop_reason why = drop_reason::none, std::optional<uint16_t> tag = {}) noexcept;
+
+    [[nodiscard]] bool wants(capture_point at) const noexcept {
+        return at == capture_point::drop ? filter_.drops
+               : at == capture_point::in ? filter_.in
+                                         : filter_.out;
+    }
+    [[nodiscard]] packet_mask ports() const noexcept {
+        return ports_.load(std::memory_order_relaxed);
+    }
+    void remove_ports(packet_mask gone) noexcept {
+        ports_.fetch_and(~gone, std::memory_order_relaxed);
+    }
+    [[nodiscard]] const capture_filter& filter() const noexcept { return filter_; }
+
+    struct counts {
+        uint64_t seen = 0, accepted = 0, lost = 0;
+    };
+    /// Totals of all producers for a port.
+    [[nodiscard]] counts counted(uint16_t port) const noexcept;
+    [[nodiscard]] size_t producers() const noexcept { return rings_.size(); }
+    [[nodiscard]] capture_ring& ring(size_t number) noexcept { return rings_[number]->ring; }
+
+  private:
+    struct port_counts {
+        counters::counter seen, accepted, lost;
+    };
+    struct producer_state {
+        capture_ring ring{ring_bytes};
+        std::array<port_counts, max_ports> counted{};
+        std::array<uint8_t, max_frame_bytes> scratch;
+    };
+    [[nodiscard]] bool passes(const uint8_t* bytes, uint32_t n) const noexcept;
+
+    const capture_filter filter_;
+    std::atomic<packet_mask> ports_;
+    std::vector<std::unique_ptr<producer_state>> rings_;
+};
+
+/// Rings of the producers: control has the first.
+inline constexpr size_t control_producer = 0;
+constexpr size_t producer_of(uint32_t worker) noexcept { return worker + size_t{1}; }
+
+/// The captures that are on. Published to workers as a whole.
+struct capture_tap {
+    static constexpr size_t max_captures = 4;
+    std::array<capture*, max_captures> on{};  ///< the first `count`
+    size_t count = 0;
+};
+
+/// Copy packets that a stage is about to take; only rx, tx and drop do.
+/// Requires  c.captured
+void copy_for_captures(context& c, const burst& b, stage at, packet_mask packets) noexcept;
+/// Copy packets that the driver refused.
+void copy_refused(const capture_tap& tap, size_t producer, uint16_t port, uint64_t tsc,
+                  rte_mbuf* const* packets, uint16_t n) noexcept;
+
+/// The stages, with copies for c.captured.
+extern const std::array<stage_row, stages> captured_table;
+
+}  // namespace turnpike::datapath

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "capture.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ask.hpp"
+#include "base/arguments.hpp"
+#include "connection.hpp"
+#include "rotating_files.hpp"
+
+namespace turnpike::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr int status_ms = 200;
+/// After the end: how long turnpike may write on.
+constexpr auto end_patience = std::chrono::seconds(10);
+
+/// "64K", "100M", "1G": bytes.
+std::optional<uint64_t> bytes_of(std::string text) {
+    uint64_t unit = 1, number = 0;
+    if (const size_t at = std::string_view("KMG").find(text.empty() ? ' ' : text.back());
+        at != std::string_view::npos) {
+        unit = uint64_t{1024} << 10 * at;
+        text.pop_back();
+    }
+    constexpr uint64_t most = uint64_t{1} << 32;
+    if (!read_number<uint64_t>(text, 1, most, number)) return std::nullopt;
+    return number * unit;
+}
+
+json request_of(const given& g) {
+    json request = {{"request", "capture"}, {"port", g.value("CAPTURED")}};
+    for (const auto& [option, member] :
+         {std::pair("--direction", "direction"), {"--filter", "filter"}, {"--reason", "reason"}})
+        if (g.options.contains(option)) request[member] = g.option(option);
+    for (const auto& [option, member] :
+         {std::pair("--vlan", "vlan"), {"--snaplen", "snaplen"}, {"--count", "packets"}})
+        if (g.options.contains(option)) request[member] = std::stoull(g.option(option));
+    if (g.options.contains("--drops")) request["drops"] = true;
+    return request;
+}
+
+/// Where packets go: a descriptor for turnpike, and what this program does with it.
+struct destination {
+    owned_fd given{};  ///< passed to turnpike
+    owned_fd read{};   ///< the other end, where this program rotates files
+    std::optional<rotating_files> files{};
+};
+
+result<destination> destination_of(const given& g) {
+    const std::string name = g.option("--write", "-");
+    const bool rotates = g.options.contains("--rotate-size") || g.options.contains("--rotate-time");
+    if (g.options.contains("--files") && !rotates)
+        return fail(EINVAL, "--files", "requires --rotate-size or --rotate-time");
+    destination out;
+    if (rotates) {
+        if (name == "-") return fail(EINVAL, "--write", "should name a file, to be rotated");
+        rotating_files::limits l{.time = g.seconds("--rotate-time", 0)};
+        if (g.options.contains("--rotate-size")) {
+            const auto bytes = bytes_of(g.option("--rotate-size"));
+            if (!bytes)
+                return fail(EINVAL, "--rotate-size",
+                            "should be bytes, e.g. 65536, 64K, 100M or 1G");
+            l.bytes = *bytes;
+        }
+        if (g.options.contains("--files")) l.files = std::stoull(g.option("--files"));
+        out.files.emplace(name, l);
+        int ends[2];
+        if (::pipe2(ends, O_CLOEXEC) != 0) return fail(errno, {}, "no pipe");
+        out.read.reset(ends[0]);
+        out.given.reset(ends[1]);
+        return out;
+    }
+    if (name == "-") {
+        if (::isatty(STDOUT_FILENO) != 0)
+            return fail(EINVAL, "--write",
+                        "names no file, and standard output is a terminal; "
+                        "capture ... | tcpdump -r - prints packets");
+        out.given.reset(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    } else {
+        constexpr mode_t mode = 0640;
+        out.given.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    }
+    if (out.given.get() < 0) return fail(errno, name, "cannot be written");
+    return out;
+}
+
+class capturing_client {
+  public:
+    capturing_client(connection& to, destination d) : to_(to), to_files_(std::move(d)) {
+        sigset_t set;
+        ::sigemptyset(&set);
+        for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, s);
+        ::sigprocmask(SIG_BLOCK, &set, nullptr);
+        ::signal(SIGPIPE, SIG_IGN);
+        signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    }
+
+    /// Answers  the last status
+    result<json> run(const json& request) {
+        if (auto sent = to_.send(request, to_files_.given.get()); !sent)
+            return tl::unexpected<error>(sent.error());
+        to_files_.given.reset();  // turnpike's copy is the last: a reader then sees the end
+        auto begun = answer();
+        if (!begun) return begun;
+        number_ = (*begun)["capture"].get<uint64_t>();
+        while (true) {
+            if (auto done = wait(); !done) return tl::unexpected<error>(done.error());
+            auto status = asked("status");
+            if (!status) return status;
+            if ((*status)["done"].get<bool>()) {
+                if (auto rest = read_all(); !rest) return tl::unexpected<error>(rest.error());
+                return status;
+            }
+            if (ended_ && rotating_files::clock::now() - ended_at_ > end_patience)
+                return fail(ETIMEDOUT, "capture", "turnpike cannot write the rest");
+        }
+    }
+    [[nodiscard]] const destination& files() const noexcept { return to_files_; }
+
+  private:
+    result<json> answer() {
+        auto heard = to_.hear();
+        if (!heard) return heard;
+        if (!heard->is_object() || !heard->contains("result"))
+            return tl::unexpected<error>(refusal_of(*heard));
+        return (*heard)["result"];
+    }
+    result<json> asked(const char* verb) {
+        if (auto sent = to_.send({{"request", "capture"}, {verb, number_}}); !sent)
+            return tl::unexpected<error>(sent.error());
+        return answer();
+    }
+    /// Until the next look at the status; ends the capture at a signal.
+    result<void> wait() {
+        const auto until = rotating_files::clock::now() + std::chrono::milliseconds(status_ms);
+        while (rotating_files::clock::now() < until) {
+            pollfd waited[] = {{signals_.get(), POLLIN, 0},
+                               {to_files_.read.get(), POLLIN, 0},
+                               {to_.descriptor(), 0, 0}};
+            ::poll(waited, std::size(waited), status_ms);
+            if ((waited[1].revents & POLLIN) != 0)
+                if (auto done = read_some(); !done) return tl::unexpected<error>(done.error());
+            if ((waited[1].revents & (POLLIN | POLLHUP)) == POLLHUP) return {};
+            if (waited[2].revents != 0) return {};
+            signalfd_siginfo one{};
+            if (::read(signals_.get(), &one, sizeof one) != sizeof one) continue;
+            if (ended_) return fail(EINTR, "capture", "was interrupted twice");
+            ended_ = true;
+            ended_at_ = rotating_files::clock::now();
+            if (auto status = asked("end"); !status) return tl::unexpected<error>(status.error());
+            return {};
+        }
+        return {};
+    }
+    /// Answers  false: the end
+    result<bool> read_some() {
+        char bytes[65536];
+        const ssize_t n = ::read(to_files_.read.get(), bytes, sizeof bytes);
+        if (n <= 0) return false;
+        auto taken =
+            to_files_.files->take({bytes, static_cast<size_t>(n)}, rotating_files::clock::now());
+        if (!taken) return tl::unexpected<error>(taken.error());
+        return true;
+    }
+    result<void> read_all() {
+        while (to_files_.files) {
+            const auto more = read_some();
+            if (!more) return tl::unexpected<error>(more.error());
+            if (!*more) break;
+        }
+        return {};
+    }
+
+    connection& to_;
+    destination to_files_;
+    owned_fd signals_{};
+    uint64_t number_ = 0;
+    bool ended_ = false;
+    rotating_files::clock::time_point ended_at_{};
+};
+
+}  // namespace
+
+int capture(const given& g) {
+    auto to_files = destination_of(g);
+    if (!to_files) return complain(to_files.error(), exit_refused);
+    auto to = connection::open(g.option("--socket", default_socket), g.seconds("--timeout", 60));
+    if (!to) return complain(to.error(), exit_no_connection);
+    capturing_client client(*to, std::move(*to_files));
+    const auto status = client.run(request_of(g));
+    if (!status) {
+        const int code = status.error().code;
+        return complain(status.error(),
+                        code == ECONNRESET || code == EPROTO ? exit_no_connection : exit_refused);
+    }
+    const std::string why = status->value("why", json()).is_string() ? (*status)["why"] : "";
+    if (g.as_json())
+        std::fprintf(stderr, "%s\n", status->dump().c_str());
+    else
+        std::fprintf(stderr, "%s packets written, %s lost%s\n", (*status)["written"].dump().c_str(),
+                     (*status)["lost"].dump().c_str(), why.empty() ? "" : (": " + why).c_str());
+    // As for `tcpdump -w - | head`: the reader has enough.
+    return why.empty() || why == "the reader has gone" ? 0 : exit_refused;
+}
+
+}  // namespace turnpike::ctl
