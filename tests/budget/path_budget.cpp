@@ -209,6 +209,33 @@ byte_vector summed_frame(uint32_t i) {
              static_cast<uint16_t>(~packet::fold(packet::sum_bytes(bytes.subspan(udp), sum))));
     return out;
 }
+/// Eight VLANs of port west, or one, and as many of port east; a network behind each of the latter.
+std::string routed_vlans(int vlans) {
+    std::string interfaces = "interfaces:\n", routes = "routes:\n",
+                neighbours = "neighbours:\n  static:\n";
+    for (int i = 0; i < 8; ++i) {
+        const std::string n = std::to_string(i), to = std::to_string(i % vlans);
+        if (i < vlans) {
+            interfaces += "  - {port: west, vlan: 10" + n + ", addresses: [10.1." + n +
+                          ".1/24]}\n  - {port: east, vlan: 20" + n + ", addresses: [10.2." + n +
+                          ".1/24]}\n";
+            neighbours += "    - {address: 10.2." + n + ".2, mac: \"02:00:00:00:01:0" + n + "\"}\n";
+        }
+        routes += "  - {to: 198.18." + n + ".0/24, via: 10.2." + to + ".2}\n";
+    }
+    return ports() + interfaces + routes + neighbours;
+}
+byte_vector frame_of_vlan(uint32_t i, uint16_t id) {
+    const byte_vector whole = v4_frame(i);
+    byte_vector out(whole.begin(), whole.begin() + 12);
+    for (const byte_vector& part : {be(uint16_t{0x8100}), be(id)})
+        out.insert(out.end(), part.begin(), part.end());
+    out.insert(out.end(), whole.begin() + 12, whole.end());
+    return out;
+}
+byte_vector vlan_frame(uint32_t i) { return frame_of_vlan(i, 100); }
+byte_vector stick_frame(uint32_t i) { return frame_of_vlan(i, static_cast<uint16_t>(100 + i % 8)); }
+
 constexpr const char *sums = ", checksum: true", *by_device = ", udp_checksums: device";
 
 const std::map<std::string, workload> workloads = {
@@ -227,6 +254,9 @@ const std::map<std::string, workload> workloads = {
     {"ipv6", {routing(), v6_frame}},
     {"ipv6_one_hop", {routing("", hops::one), v6_frame}},
     {"mixed", {routing(), [](uint32_t i) { return i % 2 == 0 ? v4_frame(i) : v6_frame(i); }}},
+    {"stranger", {routing(), [](uint32_t i) { return i == 9 ? v6_frame(i) : v4_frame(i); }}},
+    {"vlan", {routed_vlans(1), vlan_frame}},
+    {"vlans_by_turns", {routed_vlans(8), stick_frame}},
     {"urpf", {routing(", urpf: strict"), v4_frame}},
     {"ecmp", {routing("", hops::shared), v4_frame}},
     {"acl", {routing(", acl: {in: edge}") + list(), v4_frame}},

@@ -67,8 +67,8 @@ def test_ping_is_read_by_tshark_tcpdump_and_capinfos():
         running = start(lab, dut, control={"socket": path})
         ping(west, EAST[0])
         before = time.time()
-        c = Capture(path, "west", "--filter", "icmp", "-w", file)
-        west.run(f"ping -n -c 5 -i 0.2 {EAST[0]}")
+        c = Capture(path, "west", "--filter", "icmp and greater 130", "-w", file)  # no other ICMP message is as long
+        west.run(f"ping -n -s 96 -c 5 -i 0.2 {EAST[0]}")
         code, _out, said = c.end()
         assert code == 0 and written(said) == 10 and lost(said) == 0, said
         rows = packets(file, "frame.interface_name", "frame.interface_description", "frame.packet_flags_direction",
@@ -159,8 +159,8 @@ def test_rotation():
         path, file = os.path.join(folder, "control.sock"), os.path.join(folder, "r.pcapng")
         running = start(lab, dut, control={"socket": path})
         ping(west, EAST[0])
-        c = Capture(path, "west", "--filter", "icmp", "-w", file, "--rotate-size", "4K", "--files", "3")
-        west.run(f"ping -n -c 100 -i 0.01 {EAST[0]}")
+        c = Capture(path, "west", "--filter", "icmp and greater 130", "-w", file, "--rotate-size", "4K", "--files", "3")
+        west.run(f"ping -n -s 96 -c 100 -i 0.01 {EAST[0]}")
         code, _out, said = c.end()
         assert code == 0 and written(said) == 200, said
         names = sorted(n for n in os.listdir(folder) if n.startswith("r_"))

@@ -92,7 +92,11 @@ class table_maker {
         to_.exits[ifindex] = {.port = c_.port_index_of.at(m.port),
                               .isolation = m.isolation,
                               .is = datapath::bridge_exit::member};
-        if (c_.after.is_tunnel(on)) {
+        if (!c_.after.is_tunnel(on)) {
+            constexpr uint32_t headers = sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
+            to_.bridges[number].max_bytes = c_.after.mtu_of(on) + headers;
+            to_.min_max_bytes = std::min(to_.min_max_bytes, to_.bridges[number].max_bytes);
+        } else {
             // Remote VTEPs replicate to each other themselves (RFC 7348 section 4.2): split
             // horizon.
             constexpr uint8_t tunnels_of_all = 255;

@@ -90,7 +90,7 @@ class interfaces::staged_interfaces : public staged {
         for (const uint32_t hop : committed_ ? gone_ : taken_) of_.hops_.give_back(hop);
     }
 
-    /// An interface keeps its index as long as its port does, and its VRF.
+    /// An interface keeps its index as long as its port does, its VRF and its VLAN.
     result<void> assign_indexes(change& c) {
         std::vector<bool> used(datapath::max_interfaces);
         used[0] = true;
@@ -102,7 +102,8 @@ class interfaces::staged_interfaces : public staged {
             const bool same = was != of_.ifindexes_.end() && running != nullptr &&
                               running->interfaces[was->second].port ==
                                   c.port_index_of.at(c.after.port_of(wanted)) &&
-                              running->interfaces[was->second].vrf == vrf_of(c, wanted);
+                              running->interfaces[was->second].vrf == vrf_of(c, wanted) &&
+                              running->interfaces[was->second].vlan == wanted.vlan;
             const auto free = static_cast<uint16_t>(
                 same ? was->second : std::find(used.begin(), used.end(), false) - used.begin());
             if (free == used.size())
@@ -138,6 +139,7 @@ class interfaces::staged_interfaces : public staged {
         }
         if (c.after.drops_special) add_special_purpose(c);
         map_vlans(c);
+        find_alike(c);
         for (const auto& [ifindex, hop] : glean_)
             if (c.snapshot->interfaces[ifindex].kind != datapath::interface_kind::routed)
                 gone_.push_back(hop);
@@ -250,6 +252,7 @@ class interfaces::staged_interfaces : public staged {
                 const auto kind = c.snapshot->interfaces[untagged].kind;
                 if (kind != datapath::interface_kind::routed)
                     std::fill_n(map.get(), state::vlan_set().size(), untagged);
+                map[0] = untagged;  // priority tags
             }
             return map.get();
         };
@@ -267,6 +270,19 @@ class interfaces::staged_interfaces : public staged {
         for (auto& [port, map] : maps) {
             c.snapshot->port[port].by_vlan = map.get();
             vlan_maps_.push_back(std::move(map));
+        }
+    }
+
+    /// Stage ip_fast forwards packets of interfaces alike in one pass: same VRF, same MAC address, and no other setting
+    /// that it looks at (way_in).
+    void find_alike(const change& c) const {
+        std::map<std::pair<uint8_t, mac_address>, uint16_t> first;
+        for (const auto& [name, wanted] : c.after.interfaces) {
+            datapath::interface& i = c.snapshot->interfaces[ifindexes_.at(name)];
+            if (i.kind != datapath::interface_kind::routed) continue;
+            const bool usual = wanted.acl_in.empty() && !i.urpf && !i.redirects && !i.more_macs;
+            i.alike =
+                usual ? first.try_emplace({i.vrf, i.mac}, i.ifindex).first->second : i.ifindex;
         }
     }
 

@@ -187,7 +187,8 @@ class tunnels::staged_tunnels : public staged {
             const std::pair to(vrf, t.remote);
             if (ways_.contains(to)) continue;
             const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
-            way_to_group way{.hop = 0, .out = by.out(), .mac = by.mac, .mtu = by.mtu};
+            way_to_group way{
+                .hop = 0, .out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
             const auto was = of_.ways_.find(to);
             if (was != of_.ways_.end() && was->second.leads_as(way)) {
                 way = was->second;
@@ -221,6 +222,7 @@ class tunnels::staged_tunnels : public staged {
         datapath::next_hop& h = of_.hops_[*hop];
         h.out = way.out;
         h.mtu.store(way.mtu, std::memory_order_relaxed);
+        h.set_vlan(way.vlan);
         h.set_addresses(packet::multicast_mac(to.second), way.mac);
         h.kind.store(datapath::nexthop_kind::adjacency, std::memory_order_release);
         return true;

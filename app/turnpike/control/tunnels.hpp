@@ -35,6 +35,7 @@ class tunnels : public owner {
     struct way_to_group {
         uint32_t hop = 0;
         datapath::egress out{};
+        uint16_t vlan = 0;
         mac_address mac{};
         uint16_t mtu = 0;
         bool operator==(const way_to_group&) const = default;

@@ -196,6 +196,9 @@ struct bridge_domain {
 
 struct bridge_policy {
     std::array<reserved_choice, 16> reserved{};
+    /// Maximum length of frames that leave by its ports, without the outer tag: their MTU (all have the same), an Ethernet
+    /// header and, as in Linux, one VLAN tag more (IEEE 802.1Q-2018 section 6.5.8).
+    uint32_t max_bytes = INT32_MAX;
 };
 
 struct bridge_tables {
@@ -209,6 +212,7 @@ struct bridge_tables {
     /// source caches.
     const std::atomic<uint32_t>* fdb_changes = nullptr;
     bool any_locked = false;
+    uint32_t min_max_bytes = INT32_MAX;  ///< minimum of bridges' max_bytes
     /// neighbour bindings; null: no member has neigh_suppress
     const address_table* addresses = nullptr;
     /// Whether an FDB entry of this domain may point to this interface.

@@ -51,6 +51,7 @@
     X(bridge_moving, "source MAC address moves too often and is dampened on another port") \
     X(bridge_same_port, "the destination MAC address is on the ingress port") \
     X(bridge_isolated, "between two ports of one isolation group") \
+    X(bridge_too_big, "longer than the MTU of the bridge's ports allows") \
     X(bridge_reserved, "reserved group address that bridges do not forward (01-80-c2-00-00-0x)") \
     X(bridge_storm_broadcast, "broadcast over the port's storm control rate") \
     X(bridge_storm_multicast, "multicast over the port's storm control rate") \

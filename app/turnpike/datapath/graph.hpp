@@ -43,7 +43,7 @@
     X(fragment, NEXT(bridge, vlan_push, tx, drop), DROPS(ipv4_needs_fragmenting, fragment_memory)) \
     X(bridge, NEXT(flood, vlan_push, vxlan_output, tx, punt, drop), DROPS( \
         bridge_vlan, bridge_source_own, bridge_locked, bridge_moving, bridge_same_port, \
-        bridge_isolated, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
+        bridge_isolated, bridge_too_big, bridge_reserved, bridge_storm_broadcast, bridge_storm_multicast, \
         bridge_storm_unknown)) \
     X(flood, NEXT(vlan_push, vxlan_output, tx, drop), DROPS(flood_no_member, flood_memory, clone_depth)) \
     X(vlan_push, NEXT(vxlan_output, tx, drop), DROPS(vlan_no_headroom)) \

@@ -69,8 +69,12 @@ struct alignas(64) interface {
     uint16_t ifindex = 0;  ///< own index into snapshot::interfaces
     uint16_t vlan = 0;     ///< VLAN ID on its port; 0: untagged
     uint16_t bridge = 0;   ///< routed: bridge whose routing interface (IRB) it is; 0: none
-    uint16_t peer = 0;     ///< patched: the other interface of the cross-connect
-    uint16_t mtu = 0;      ///< in bytes of layer 3
+    union {
+        uint16_t peer = 0;  ///< patched: the other interface of the cross-connect
+        /// routed: interfaces with the same value can share a pass of the fast path; own index where there is none
+        uint16_t alike;
+    };
+    uint16_t mtu = 0;  ///< in bytes of layer 3
     mac_address mac{};
     const interface_addresses* addresses = nullptr;  ///< routed
     const bound_acl* acl_in = nullptr;               ///< ingress ACL; null: none

@@ -2,8 +2,8 @@
 // The next hop: the FIB's value for a prefix is an index into the array of these. A next hop holds
 // everything that forwarding needs, so that a routed packet costs one FIB lookup and one cache line.
 //
-//   0      1        2       3      4     6      8            12  16             24              28  32      40     64
-//   | kind | reason | tells | used | mtu | 0    | port, iface | 0 | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
+//   0      1        2       3      4     6      8            12    16             24              28  32      40     64
+//   | kind | reason | tells | used | mtu | 0    | port, iface | tag | rewrite 0..7 | rewrite 8..11 | 0 | group | 0    |
 //
 // kind       drop       the packet is freed and counted under `reason`; where `tells` is set, its
 //                       source gets an ICMP error
@@ -20,7 +20,8 @@
 //            adjacency  the neighbour is resolved: `rewrite` is the start of the Ethernet header
 // mtu        of the egress interface, in bytes of layer 3
 // port       egress port and interface; the interface's egress ACL applies
-// rewrite    destination MAC, source MAC: 12 bytes in front of the EtherType. A routed packet is
+// tag        VLAN tag of the egress interface, behind the rewrite; 0: none
+// rewrite    destination MAC, source MAC: 12 bytes in front of the tag or EtherType. A routed packet is
 //            untagged here, so its EtherType stays in place
 // used       set by workers when they send by the next hop, or drop by it as failed; cleared by control, which
 //            probes a stale or failed neighbour only where it is in use (RFC 4861 7.3.3)
@@ -39,8 +40,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "datapath/drop_reason.hpp"
 #include "net/mac.hpp"
+#include "packet/headers.hpp"
 
 namespace turnpike::datapath {
 
@@ -64,6 +67,7 @@ struct alignas(64) next_hop {
     std::atomic<bool> used{false};
     std::atomic<uint16_t> mtu{0};
     alignas(8) egress out{};
+    uint32_t tag = 0;                        ///< TPID and TCI in network byte order; priority 0
     std::atomic<uint64_t> rewrite_first{0};  ///< destination MAC, first two bytes of the source MAC
     uint32_t rewrite_second = 0;             ///< the other four bytes of the source MAC
     std::atomic<const nexthop_group*> group{nullptr};  ///< kind group; else null
@@ -81,6 +85,11 @@ struct alignas(64) next_hop {
         std::memcpy(frame + sizeof first, &second, sizeof second);
     }
     /// Control, before the hop is published.
+    /// vlan  VLAN ID of the egress interface; 0: untagged
+    void set_vlan(uint16_t vlan) noexcept {
+        const uint32_t type_and_id = uint32_t{packet::ether_type_vlan} << 16 | vlan;
+        store_be(reinterpret_cast<uint8_t*>(&tag), vlan == 0 ? 0 : type_and_id);
+    }
     void set_addresses(const mac_address& destination, const mac_address& source) noexcept {
         uint8_t bytes[rewrite_bytes];
         std::memcpy(bytes, destination.bytes, 6);

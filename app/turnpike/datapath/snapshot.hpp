@@ -48,8 +48,9 @@ struct port_snapshot {
     const port_state* state = nullptr;  ///< null: unused index
     uint16_t ethdev_id = 0;
     mac_address mac{};
-    uint16_t untagged = 0;              ///< interface of untagged frames; 0: none
-    const uint16_t* by_vlan = nullptr;  ///< [4096] interface by VLAN ID; null: `untagged` for all
+    uint16_t untagged = 0;  ///< interface of untagged frames; 0: none
+    /// [4096] interface by VLAN ID, that of VLAN 0 is `untagged`; null: `untagged` for all
+    const uint16_t* by_vlan = nullptr;
     /// where by_vlan is set: TPID that selects a VLAN
     uint16_t tag_type = packet::ether_type_vlan;
     /// VLAN strip offload is on; off where a bridge or cross-connect needs the tag in the frame

@@ -45,14 +45,16 @@ inline void move_addresses(uint8_t* to, const uint8_t* from) noexcept {
 }
 
 /// Requires a tag in the frame's first segment.
-inline void vlan_pop(rte_mbuf* m) noexcept {
+/// frame  its first byte
+inline void vlan_pop(rte_mbuf* m, uint8_t* frame) noexcept {
     constexpr uint16_t bytes = sizeof(packet::vlan_tag);
-    auto* frame = rte_pktmbuf_mtod(m, uint8_t*);
     move_addresses(frame + bytes, frame);
     m->data_off = static_cast<uint16_t>(m->data_off + bytes);
     m->data_len = static_cast<uint16_t>(m->data_len - bytes);
     m->pkt_len -= bytes;
 }
+
+inline void vlan_pop(rte_mbuf* m) noexcept { vlan_pop(m, rte_pktmbuf_mtod(m, uint8_t*)); }
 
 /// The same for a packet of a burst; the caller has recorded the tag.
 inline void vlan_pop(burst& b, uint32_t i) noexcept {

@@ -46,6 +46,35 @@ TEST(bridge, leaves_frames_as_they_are) {
     EXPECT_EQ(l.sent(2), one(f));
 }
 
+/// A tunnel with a larger MTU and drivers without a limit of received frames can bring them (IEEE 802.1Q-2018 section
+/// 6.5.8). The ports' MTU is 1500.
+TEST(bridge, drops_frames_that_its_ports_cannot_send) {
+    lab l(three);
+    constexpr size_t most = 14 + 1500 + 4;
+    const auto of_length = [](const byte_vector& to, size_t bytes) {
+        byte_vector out = frame(to, fdb_entry(1));
+        out.resize(bytes);
+        return out;
+    };
+    EXPECT_EQ(l.ways(1, frame(everybody, fdb_entry(2))), "0 2");
+    EXPECT_EQ(l.ways(0, of_length(fdb_entry(2), most)), "1");
+    EXPECT_EQ(l.ways(0, of_length(everybody, most)), "1 2");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 0U);
+    EXPECT_EQ(l.ways(0, of_length(fdb_entry(2), most + 1)), "");
+    EXPECT_EQ(l.ways(0, of_length(everybody, most + 1)), "");
+    EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 2U);
+    for (const size_t more : {0, 1}) {
+        const byte_vector f = of_length(fdb_entry(2), most + more);
+        rte_mbuf *head = l.packet_of(byte_vector(f.begin(), f.begin() + 1000)),
+                 *tail = l.packet_of(byte_vector(f.begin() + 1000, f.end()));
+        ASSERT_EQ(rte_pktmbuf_chain(head, tail), 0);
+        ASSERT_TRUE(l.offer_packet(0, head));
+        l.settle();
+        EXPECT_EQ(l.sent(1).size(), 1 - more);
+    }
+    EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 3U);
+}
+
 /// A whole burst to flood makes more copies than a burst has room for.
 TEST(bridge, floods_whole_bursts) {
     lab l(ports(9) +

@@ -153,6 +153,7 @@ TEST(interface, is_reached_by_port_and_vlan) {
     snapshot v = l.snapshot();
     std::array<uint16_t, 4096> by_vlan{};
     const uint16_t untagged = v.port[0].untagged, seven = v.port[2].untagged;
+    by_vlan[0] = untagged;
     by_vlan[7] = seven;
     v.port[0].by_vlan = by_vlan.data();
     context c;

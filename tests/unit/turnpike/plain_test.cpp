@@ -97,7 +97,9 @@ class plain_stage : public ::testing::Test {
         c.snapshot = seen_ != nullptr ? seen_ : &lab_.snapshot();
         burst b;
         b.count = static_cast<uint32_t>(frames.size());
-        for (uint32_t i = 0; i < b.count; ++i) b.packet[i] = lab_.packet_of(frames[i]);
+        for (uint32_t i = 0; i < b.count; ++i)
+            b.packet[i] =
+                (stripped_ >> i & 1) != 0 ? stripped(frames[i]) : lab_.packet_of(frames[i]);
         packet_mask taken = 0;
         walk(table, c, b, move(b, all_of(b.count), stage::rx), [&](size_t s, packet_mask packets) {
             if (s == static_cast<size_t>(stage::ip_fast)) taken = packets;
@@ -116,7 +118,19 @@ class plain_stage : public ::testing::Test {
         }
     }
 
+    /// As a device hands over a tagged frame whose tag it strips.
+    rte_mbuf* stripped(byte_vector frame) {
+        if (frame.size() < 18 || frame[12] != 0x81 || frame[13] != 0) return lab_.packet_of(frame);
+        const auto tci = load_be<uint16_t>(&frame[14]);
+        frame.erase(frame.begin() + 12, frame.begin() + 16);
+        rte_mbuf* const m = lab_.packet_of(frame);
+        m->vlan_tci = tci;
+        m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        return m;
+    }
+
     path_lab lab_{router};
+    packet_mask stripped_ = 0;        ///< packets of a burst whose tags the device strips
     const snapshot* seen_ = nullptr;  ///< in place of the one that is published
     /// Bursts of 1 to 32. Answers how many frames that were.
     template <class Random>
@@ -424,6 +438,89 @@ TEST_F(plain_stage, takes_a_burst_of_one_vlan_with_a_stranger_in_it) {
         }
     compare({tagged(good, 7), tagged(good, 8)});
     compare({tagged(good, 7), good, tagged(good, 100), zeros(9)});
+}
+
+/// Interfaces alike, of another VRF, with reverse path checks, and with several MAC addresses; both families; egress
+/// interfaces with a tag and without.
+TEST_F(plain_stage, agrees_on_bursts_of_several_vlans) {
+    std::string vlans = router;
+    const std::string first = "routes: [", neighbours = "neighbours:\n  static:\n";
+    vlans.replace(vlans.find(first), first.size(),
+                  "vrfs: [{name: red}]\n"
+                  "interfaces:\n"
+                  "  - {port: west, vlan: 100, addresses: [10.0.4.254/24]}\n"
+                  "  - {port: west, vlan: 101, addresses: [10.0.5.254/24]}\n"
+                  "  - {port: west, vlan: 102, addresses: [10.0.6.254/24], urpf: loose}\n"
+                  "  - {port: west, vlan: 103, addresses: [10.0.7.254/24], extra_macs: "
+                  "[\"00:00:5e:00:01:07\"]}\n"
+                  "  - {port: west, vlan: 104, vrf: red, addresses: [10.0.8.254/24]}\n"
+                  "  - {port: east, vlan: 7, addresses: [10.1.7.254/24, \"2001:db8:17::fe/64\"]}\n"
+                  "  - {port: thin, vlan: 8, vrf: red, addresses: [10.1.8.254/24]}\n"
+                  "routes: [{to: 10.9.32.0/19, via: 10.1.7.2}, {to: \"fd00::/16\", via: "
+                  "\"2001:db8:17::2\"},\n"
+                  "  {to: 10.9.0.0/16, via: 10.1.8.2, vrf: red}, ");
+    vlans.replace(vlans.find(neighbours), neighbours.size(),
+                  neighbours +
+                      "    - {address: 10.1.7.2, mac: \"02:00:00:00:00:17\"}\n"
+                      "    - {address: \"2001:db8:17::2\", mac: \"02:00:00:00:00:17\"}\n"
+                      "    - {address: 10.1.8.2, port: thin.8, mac: \"02:00:00:00:00:18\"}\n");
+    auto applied = lab_.apply(vlans);
+    ASSERT_TRUE(applied) << applied.error().message();
+    frames_at_random random;
+    uint64_t seen = 0;
+    std::array<uint64_t, 2> sent{};  // without a tag, and with one
+    while (seen < (sanitized ? 6'000 : 60'000) && !HasFatalFailure()) {
+        std::vector<byte_vector> burst(1 + random.pick(32));
+        const uint32_t several = 1 + random.pick(6);
+        for (byte_vector& f : burst) {
+            f = random.one();
+            const uint32_t vlan = random.pick(several);
+            if (vlan == 3 && random.pick(2) == 0 && f.size() >= 6)
+                std::ranges::copy(byte_vector{0, 0, 0x5e, 0, 1, 7}, f.begin());
+            const auto tci = static_cast<uint16_t>(random.pick(8) << 13 | (100 + vlan));
+            if (vlan != 5 && f.size() >= 14) f = tagged(f, tci);
+        }
+        const packet_mask some[] = {0, UINT32_MAX, random.pick(UINT32_MAX)};
+        stripped_ = some[random.pick(3)];
+        seen += burst.size();
+        compare(burst);
+        for (const ending& e : through(true, burst))
+            if (e.door == "tx") ++sent[e.bytes[12] == 0x81];
+    }
+    EXPECT_GT(by_plain_, seen / 4);
+    EXPECT_GT(sent[0], seen / 10);
+    EXPECT_GT(sent[1], seen / 10);
+}
+
+/// A frame without room for a tag takes the slow path, which drops it with a reason.
+TEST_F(plain_stage, leaves_frames_without_headroom_for_a_tag) {
+    auto applied = lab_.apply(std::string(router) +
+                              "    - {address: 10.1.7.2, mac: \"02:00:00:00:00:17\"}\n"
+                              "interfaces: [{port: east, vlan: 7, addresses: [10.1.7.254/24]}]\n");
+    ASSERT_TRUE(applied) << applied.error().message();
+    const byte_vector to_vlan =
+        ethernet(0x0800, ipv4({.destination = 0x0a010702}, udp(counted(20))));
+    for (const uint16_t headroom : std::initializer_list<uint16_t>{0, 3, 4}) {
+        context c;
+        c.snapshot = &lab_.snapshot();
+        burst b;
+        b.begin(1, 0);
+        b.packet[0] = lab_.packet_of(to_vlan);
+        rte_mbuf* const m = b.packet[0];
+        std::memmove(static_cast<uint8_t*>(m->buf_addr) + headroom, rte_pktmbuf_mtod(m, uint8_t*),
+                     to_vlan.size());
+        m->data_off = headroom;
+        EXPECT_EQ(run_rx(c, b, 1), bit(stage::iface_input));
+        EXPECT_EQ(run_iface_input(c, b, 1), bit(stage::ip_fast));
+        EXPECT_EQ(run_ip_fast(c, b, 1), bit(headroom < 4 ? stage::ip_input : stage::tx));
+        if (headroom == 4) {
+            const byte_vector sent = path_lab::bytes_of(m);
+            EXPECT_EQ(sent.size(), to_vlan.size() + 4);
+            EXPECT_EQ(byte_vector(sent.begin() + 12, sent.begin() + 16),
+                      (byte_vector{0x81, 0, 0, 7}));
+        }
+        rte_pktmbuf_free(m);
+    }
 }
 
 /// Control is to know that a neighbour is in use (RFC 4861 section 7.3.3).

@@ -46,13 +46,17 @@ uint16_t flags_of(const packet::parsed& p, const uint8_t* l3) noexcept {
     return static_cast<uint16_t>(out);
 }
 
+/// For the field of an ACL key, of a tagged frame.
+uint16_t vlan_of(uint16_t tci) noexcept {
+    return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
+}
+
 /// The outer tag as received: still in the frame, or removed.
 /// in_frame  the frame has a tag now, described by parsed
 uint16_t vlan_of(const burst& b, uint32_t i, bool in_frame) noexcept {
     const bool taken = (b.tagged >> i & 1) != 0;
     if (!taken && !in_frame) return 0;
-    const uint16_t tci = taken ? b.tag[i] : b.parsed[i].outer_tci;
-    return static_cast<uint16_t>((tci & packet::vlan_id_mask) | key::tagged);
+    return vlan_of(taken ? b.tag[i] : b.parsed[i].outer_tci);
 }
 
 /// ACL keys of a burst, for one list and family.
@@ -76,7 +80,7 @@ struct questions {
         k.tcp_flags = flags_of(p, l3);
     }
     /// Add a plain packet, without a tag in its frame. False: neither TCP nor UDP, or a fragment.
-    bool add_plain(const burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
+    bool add_plain(const fast_burst& b, const uint8_t* l3, uint32_t l3_bytes, uint32_t i) noexcept {
         constexpr uint32_t header_bytes =
             v4 ? sizeof(packet::ipv4_header) : sizeof(packet::ipv6_header);
         const uint8_t protocol = l3[v4 ? 9 : 6];
@@ -89,7 +93,8 @@ struct questions {
         else if (protocol != packet::protocol_udp ||
                  l3_bytes < header_bytes + sizeof(packet::udp_header))
             return false;
-        Key& k = begin(l3, vlan_of(b, i, false), i);
+        const bool tagged = (b.tagged >> i & 1) != 0;
+        Key& k = begin(l3, tagged ? vlan_of(b.tag[i]) : uint16_t{0}, i);
         std::memcpy(&k.source_port, header, sizeof k.source_port + sizeof k.destination_port);
         k.protocol = protocol;
         k.tcp_flags = static_cast<uint16_t>(flags);
@@ -110,7 +115,7 @@ struct questions {
 };
 
 template <class Key>
-packet_mask classify(burst& b, const questions<Key>& q, const bound_acl& by,
+packet_mask classify(rte_mbuf* const* packet, const questions<Key>& q, const bound_acl& by,
                      uint32_t worker) noexcept {
     if (q.n == 0) return 0;
     const acl_list& list = *by.list;
@@ -122,7 +127,7 @@ packet_mask classify(burst& b, const questions<Key>& q, const bound_acl& by,
     packet_mask denied = 0;
     for (uint32_t k = 0; k < q.n; ++k) {
         const uint32_t* found = &results[size_t{k} * categories];
-        const uint32_t i = q.packet[k], bytes = b.packet[i]->pkt_len;
+        const uint32_t i = q.packet[k], bytes = packet[i]->pkt_len;
         const auto count = [&](uint32_t hit) {
             counters[acl_id(hit)].packets.add(1);
             counters[acl_id(hit)].bytes.add(bytes);
@@ -147,12 +152,12 @@ packet_mask classify_all_lists(burst& b, packet_mask packets, const bound_acl& b
         else if (b.parsed[i].l3 == packet::l3_kind::ipv6)
             v6.add(b, i);
     });
-    return classify(b, v4, by, worker) | classify(b, v6, by, worker);
+    return classify(b.packet.data(), v4, by, worker) | classify(b.packet.data(), v6, by, worker);
 }
 
 template <class Key>
-judged classify_fast(burst& b, packet_mask packets, uint8_t* const* frame, const uint32_t* l3_bytes,
-                     const bound_acl& by, uint32_t worker) noexcept {
+judged classify_fast(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
+                     const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     questions<Key> q;
     packet_mask asked = 0;
     for_each(packets, [&](uint32_t i) {
@@ -160,7 +165,7 @@ judged classify_fast(burst& b, packet_mask packets, uint8_t* const* frame, const
             q.add_plain(b, frame[i] + sizeof(packet::ethernet_header), l3_bytes[i], i);
         asked |= packet_mask{plain} << i;
     });
-    const packet_mask denied = classify(b, q, by, worker);
+    const packet_mask denied = classify(b.packet, q, by, worker);
     return {.permitted = asked & ~denied, .denied = denied};
 }
 
@@ -208,7 +213,7 @@ packet_mask classify_frames(burst& b, packet_mask packets, const bound_acl& by,
         q.keys[q.n] = &q.of_packet[q.n];
         q.packet[q.n++] = static_cast<uint8_t>(i);
     });
-    return classify(b, q, by, worker);
+    return classify(b.packet.data(), q, by, worker);
 }
 
 /// Classify packets by the lists of their interfaces, one list at a time.
@@ -230,12 +235,12 @@ packet_mask classify_by_interface(packet_mask packets, const ListOf& list_of,
 
 }  // namespace
 
-judged classify_fast_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+judged classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     return classify_fast<acl::key4>(b, packets, frame, l3_bytes, by, worker);
 }
 
-judged classify_fast_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+judged classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept {
     return classify_fast<acl::key6>(b, packets, frame, l3_bytes, by, worker);
 }

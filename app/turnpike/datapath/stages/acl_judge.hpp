@@ -13,13 +13,23 @@ struct judged {
     packet_mask permitted = 0, denied = 0;
 };
 
+/// Packets of stage ip_fast: those of a burst, or some of them, side by side.
+struct fast_burst {
+    rte_mbuf* const* packet;
+    const uint32_t* single_segment_bytes;  ///< [count, rounded up to a multiple of 16]; burst's
+    const uint16_t* tag;                   ///< TCI of `tagged` packets
+    egress* out;
+    uint32_t count;
+    packet_mask tagged;  ///< the ACL's key has the VLAN ID of tag[]
+};
+
 /// frame     [i] Ethernet in one segment, untagged or with a tag that is in b.tag, followed by an IPv4 header without
 ///           options or an IPv6 header without extension headers
 /// l3_bytes  [i] length of its IP packet, which is complete
 /// Updates the list's counters for classified packets.
-judged classify_fast_ipv4(burst& b, packet_mask packets, uint8_t* const* frame,
+judged classify_fast_ipv4(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
-judged classify_fast_ipv6(burst& b, packet_mask packets, uint8_t* const* frame,
+judged classify_fast_ipv6(const fast_burst& b, packet_mask packets, uint8_t* const* frame,
                           const uint32_t* l3_bytes, const bound_acl& by, uint32_t worker) noexcept;
 
 /// Classify by the egress ACLs of out[]. Answers the denied packets, with drop[] set.

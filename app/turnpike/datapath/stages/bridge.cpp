@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/neigh_suppress.hpp"
 #include "datapath/stages/acl_judge.hpp"
@@ -44,13 +45,30 @@ packet_mask going_back(const burst& b) noexcept {
     return back;
 }
 
+/// Whether some frame of a burst is longer than `bytes`, or in several segments; elements behind the last are arbitrary.
+bool may_be_longer(const burst& b, uint32_t bytes) noexcept {
+    const v128 most = v128::set1(bytes), none = v128::set1(0);
+    v128 found = none;
+    for (size_t i = 0, n = b.count; i < n; i += 4) {
+        const v128 is = v128::load(&b.single_segment_bytes[i]);
+        found = found | v128::greater(is, most) | v128::equal<uint32_t>(is, none);
+    }
+    return v128::any(found);
+}
+
+bool of_one_vlan(const burst& b, packet_mask packets) noexcept {
+    return packets == all_of(b.count) && b.tagged == packets &&
+           all_equal(b.tag, b.count, packet::vlan_id_mask);
+}
+
 /// Count received frames, by domain.
 void count(bridge_worker_state& worker_state, const burst& b, packet_mask packets,
            bool one_domain) noexcept {
     if (one_domain && packets != 0) {
         uint64_t bytes = 0;
-        if (packets == all_of(b.count) && b.tagged == 0 && b.bytes != 0)
-            bytes = b.bytes;
+        if (packets == all_of(b.count) && b.tagged == b.tag_in_frame && b.bytes != 0)
+            bytes =
+                b.bytes - static_cast<uint32_t>(std::popcount(b.tagged)) * sizeof(packet::vlan_tag);
         else
             for_each(packets, [&](uint32_t i) { bytes += bytes_of(b, i); });
         domain_counters& all =
@@ -144,6 +162,8 @@ class bridge_stage {
         found.sources(*c_.bridging, b_, [&](uint32_t i, fdb_entry from) {
             if ((b_.routed >> i & 1) == 0) meet(i, from);
         });
+        if (may_be_longer(b_, t_.min_max_bytes)) [[unlikely]]
+            for_each(here & ~drops_, [&](uint32_t i) { limit_length(i); });
         flooded_ = nowhere_ & ~drops_;
         for_each(same_ & ~nowhere_ & ~drops_,
                  [&](uint32_t i) { drop(i, drop_reason::bridge_same_port); });
@@ -165,9 +185,12 @@ class bridge_stage {
         for_each(packets, [&](uint32_t i) { rte_prefetch0(frame_of(b_, i)); });
         const bridge_member* const one =
             b_.common_iface != 0 ? &t_.members[b_.common_iface] : nullptr;
-        one_domain_ = one != nullptr && one->by_vlan == nullptr;
+        const bool one_vlan =
+            one != nullptr && (one->by_vlan == nullptr || of_one_vlan(b_, packets));
+        const uint16_t common = one_vlan ? one->domain_of(true, b_.tag[0]) : 0;
+        one_domain_ = common != 0;
         if (one_domain_) {
-            b_.domain.fill(one->untagged);
+            b_.domain.fill(common);
         } else {
             uint16_t some = 0, all = 0xffff;  // union and intersection of the domains' bits
             uint16_t least = 0xffff;
@@ -202,6 +225,15 @@ class bridge_stage {
         if (out.is == bridge_exit::local) local_ |= one;
         if (b_.out[i].interface == b_.in[i]) same_ |= one;
         if (out.isolation != 0 && out.isolation == t_.exits[b_.in[i]].isolation) isolated_ |= one;
+    }
+
+    /// Frames to tunnels and to the router are limited there. Flooded ones are limited here: a bridge's tunnels take no
+    /// longer frames than its ports.
+    void limit_length(uint32_t i) noexcept {
+        const auto is = t_.exits[b_.out[i].interface].is;
+        if (is == bridge_exit::tunnel || is == bridge_exit::local) return;
+        const bridge_domain& d = t_.domains[b_.domain[i]];
+        if (bytes_of(b_, i) > t_.bridges[d.bridge].max_bytes) drop(i, drop_reason::bridge_too_big);
     }
 
     /// A source without an FDB entry, or with one on another interface.

@@ -9,6 +9,7 @@
 
 #include "datapath/graph.hpp"
 #include "datapath/take_tag.hpp"
+#include "isa/simd/v128.hpp"
 
 namespace turnpike::datapath {
 namespace {
@@ -42,33 +43,147 @@ struct sorter {
     }
 };
 
-/// The interface of a frame on a port with VLANs. Its tag is recorded, or popped, where the
-/// interface is VLAN-aware. VID 0 is a priority tag (section 9.6); 4095 is reserved, and a later
-/// stage drops it with a reason.
-uint16_t classify(const snapshot& v, const port_snapshot& port, burst& b, uint32_t i) noexcept {
-    rte_mbuf* const m = b.packet[i];
-    const found_tag found = find_tag(m, port.tag_type);
-    if (found.is == found_tag::none) return port.untagged;
-    const uint16_t id = found.tci & packet::vlan_id_mask;
-    const uint16_t ifindex = id == 0 ? port.untagged : port.by_vlan[id];
-    const interface& in = v.interfaces[ifindex];
-    // A priority tag that the device stripped is treated as one that stage ip_input pops.
-    if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0))
-        return ifindex;
-    const packet_mask one = packet_mask{1} << i;
-    b.tagged |= one;
-    b.tag[i] = found.tci;
-    if (found.is != found_tag::in_frame) {
-        // The tag is the burst's now. A receiver on the other side of a ring would take the flag for a tag of its own.
-        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
-        return ifindex;
+/// Frames on a port with VLANs: finds their interfaces, and records, or pops, their tags where the interfaces are
+/// VLAN-aware. VID 0 is a priority tag (IEEE 802.1Q-2018 section 9.6); 4095 is reserved, and a later stage drops it
+/// with a reason.
+class classifier {
+  public:
+    classifier(const snapshot& v, const port_snapshot& port, burst& b) noexcept
+        : v_(v), port_(port), b_(b) {}
+
+    void classify(packet_mask packets) noexcept {
+        for (uint32_t i = 0; i < b_.count; i += 4) {
+            const packet_mask four = packets >> i & 0xf;
+            if (four != 0xf || !take_four(i)) [[unlikely]]
+                for_each(four << i, [&](uint32_t n) { classify_one(n); });
+        }
     }
-    if (in.tags == interface::known)
-        b.tag_in_frame |= one;
-    else
-        vlan_pop(b, i);
-    return ifindex;
-}
+    /// All packets have one ingress interface.
+    [[nodiscard]] bool one_interface() const noexcept { return differ_ == 0; }
+    /// Stage ip_fast can take all packets.
+    [[nodiscard]] bool all_fast() const noexcept { return all_fast_; }
+
+  private:
+    static constexpr uint32_t no_interface_yet = UINT32_MAX;
+    static constexpr uint32_t tagged_bytes =
+        sizeof(packet::ethernet_header) + sizeof(packet::vlan_tag);
+
+    static constexpr uint64_t kind_and_tags = 0xff00'00ff;  ///< bytes of first_word()
+    static uint64_t first_word(const interface& in) noexcept {
+        static_assert(offsetof(interface, kind) == 0 && offsetof(interface, tags) == 3);
+        uint64_t word;
+        std::memcpy(&word, static_cast<const void*>(&in), sizeof word);
+        return word;
+    }
+
+    struct four_tags {
+        std::array<uint8_t*, 4> frame;
+        std::array<uint32_t, 4> tci;
+        bool by_device;
+    };
+    /// Frames whose tags the device stripped, or that have the port's tag in their first segment, which is the whole frame.
+    /// False: others are among the four.
+    bool find_four(uint32_t i, four_tags& out) const noexcept {
+        rte_mbuf* const* const m = &b_.packet[i];
+        uint64_t any = 0, all = ~uint64_t{0};
+        for (uint32_t k = 0; k < 4; ++k) {
+            any |= m[k]->ol_flags;
+            all &= m[k]->ol_flags;
+            out.tci[k] = m[k]->vlan_tci;
+            out.frame[k] = rte_pktmbuf_mtod(m[k], uint8_t*);
+        }
+        out.by_device = (all & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+        if (out.by_device) return true;
+        const v128 bytes = v128::load(&b_.single_segment_bytes[i]);
+        if ((any & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 ||
+            v128::any(v128::greater(v128::set1(tagged_bytes), bytes)))
+            return false;
+        const v128 tag =
+            v128::load_u32_each(out.frame.data(), offsetof(packet::ethernet_header, type));
+        const v128 type = v128::set1(__builtin_bswap16(port_.tag_type));
+        v128::store(out.tci.data(),
+                    v128::shift_right<24>(tag) | (v128::shift_right<8>(tag) & v128::set1(0xff00)));
+        return v128::sign_bits(v128::equal<uint32_t>(tag & v128::set1(0xffff), type)) == 0xf;
+    }
+
+    /// The usual four: their tags are found alike, and their interfaces are of one kind and treat tags alike.
+    /// False: nothing was done.
+    bool take_four(uint32_t i) noexcept {
+        four_tags found;
+        if (!find_four(i, found)) [[unlikely]]
+            return false;
+        uint16_t* const in = &b_.in[i];
+        uint64_t all = ~uint64_t{0}, any = 0;
+        bool tunnels_end = false;
+        for (uint32_t k = 0; k < 4; ++k) {
+            in[k] = port_.by_vlan[found.tci[k] & packet::vlan_id_mask];
+            const interface& of = v_.interfaces[in[k]];
+            all &= first_word(of);
+            any |= first_word(of);
+            tunnels_end |= of.ends_tunnels;
+        }
+        const interface& alike = v_.interfaces[in[0]];
+        if (((all ^ any) & kind_and_tags) != 0 ||
+            (found.by_device && alike.tags == interface::unknown))
+            return false;
+        if (first_ == no_interface_yet) first_ = in[0];
+        differ_ |= (in[0] ^ first_) | (in[1] ^ first_) | (in[2] ^ first_) | (in[3] ^ first_);
+        all_fast_ &= alike.kind == interface_kind::routed && !tunnels_end;
+        if (alike.tags != interface::unknown) record_four(i, found, alike.tags == interface::taken);
+        return true;
+    }
+    void record_four(uint32_t i, const four_tags& found, bool pop) noexcept {
+        rte_mbuf* const* const m = &b_.packet[i];
+        b_.tagged |= packet_mask{0xf} << i;
+        for (uint32_t k = 0; k < 4; ++k) b_.tag[i + k] = static_cast<uint16_t>(found.tci[k]);
+        if (found.by_device) {
+            for (uint32_t k = 0; k < 4; ++k) clear_stripped(m[k]);
+        } else if (pop) {
+            uint32_t* const bytes = &b_.single_segment_bytes[i];
+            v128::store(bytes,
+                        v128::load(bytes) + v128::set1(0 - uint32_t{sizeof(packet::vlan_tag)}));
+            for (uint32_t k = 0; k < 4; ++k) vlan_pop(m[k], found.frame[k]);
+        } else {
+            b_.tag_in_frame |= packet_mask{0xf} << i;
+        }
+    }
+    /// The tag is the burst's now. A receiver on the other side of a ring would take the flag for a tag of its own.
+    static void clear_stripped(rte_mbuf* m) noexcept {
+        m->ol_flags &= ~(RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+    }
+    void enters(uint32_t i, uint16_t ifindex) noexcept {
+        b_.in[i] = ifindex;
+        if (first_ == no_interface_yet) first_ = ifindex;
+        differ_ |= ifindex ^ first_;
+        const interface& in = v_.interfaces[ifindex];
+        all_fast_ &= in.kind == interface_kind::routed && !in.ends_tunnels;
+    }
+    void classify_one(uint32_t i) noexcept {
+        rte_mbuf* const m = b_.packet[i];
+        const found_tag found = find_tag(m, port_.tag_type);
+        if (found.is == found_tag::none) return enters(i, port_.untagged);
+        const uint16_t id = found.tci & packet::vlan_id_mask;
+        const uint16_t ifindex = port_.by_vlan[id];
+        enters(i, ifindex);
+        const interface& in = v_.interfaces[ifindex];
+        // A priority tag that the device stripped is treated as one that stage ip_input pops.
+        if (in.tags == interface::unknown && (found.is != found_tag::by_device || id != 0)) return;
+        const packet_mask one = packet_mask{1} << i;
+        b_.tagged |= one;
+        b_.tag[i] = found.tci;
+        if (found.is != found_tag::in_frame) return clear_stripped(m);
+        if (in.tags == interface::known)
+            b_.tag_in_frame |= one;
+        else
+            vlan_pop(b_, i);
+    }
+
+    const snapshot& v_;
+    const port_snapshot& port_;
+    burst& b_;
+    uint32_t first_ = no_interface_yet, differ_ = 0;
+    bool all_fast_ = true;
+};
 
 /// Requires  packets is not empty
 bool of_one_interface(const burst& b, packet_mask packets) noexcept {
@@ -110,12 +225,22 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
         for (uint16_t& in : b.in) in = port.untagged;
         return go_one_way(v, b, packets, port.untagged);
     }
-    if (b.pass == 1) for_each(packets, [&](uint32_t i) { b.in[i] = classify(v, port, b, i); });
-    // Packets that rx dropped are not in the mask; on a further pass the rest of the burst has
-    // left.
+    // Packets that rx dropped are not in the mask; on a further pass the rest of the burst has left.
     const bool all_here = b.pass == 1 || packets == all_of(b.count);
-    if (all_here && of_one_interface(b, packets))
-        return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);
+    bool one = false, fast = false;
+    if (b.pass == 1) {
+        classifier of_port(v, port, b);
+        of_port.classify(packets);
+        one = of_port.one_interface();
+        fast = of_port.all_fast();
+    } else {
+        one = all_here && of_one_interface(b, packets);
+    }
+    if (one) return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);
+    if (fast) {
+        b.common_iface = 0;
+        return move(b, packets, stage::ip_fast);
+    }
     const packet_mask nowhere = of_no_interface(v, b, packets), rest = packets & ~nowhere;
     if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest)) {
         for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
@@ -124,8 +249,13 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     }
     b.common_iface = 0;
     sorter sorted;
-    for_each(packets, [&](uint32_t i) { sorted.add(v, b.in[i], packet_mask{1} << i); });
-    return sorted.move_on(b, packets, stage::ip_input);
+    packet_mask tunnels_end = 0;
+    for_each(packets, [&](uint32_t i) {
+        sorted.add(v, b.in[i], packet_mask{1} << i);
+        tunnels_end |= packet_mask{v.interfaces[b.in[i]].ends_tunnels} << i;
+    });
+    return sorted.move_on(b, packets,
+                          all_here && tunnels_end == 0 ? stage::ip_fast : stage::ip_input);
 }
 
 }  // namespace turnpike::datapath

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_fast: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
-//   Reads   packet, single_segment_bytes, in; interface.{mac, addresses, acl_in, urpf, redirects}, snapshot.{vrf, hops}
-//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses; padding is trimmed; drop of
-//           packets that the ingress ACL denies, and its counters
+//   Reads   packet, single_segment_bytes, in, common_iface; interface.{alike, mac, addresses, acl_in, urpf, redirects},
+//           snapshot.{vrf, hops}
+//   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses, VLAN tag; padding is trimmed; drop
+//           of packets that the ingress ACL denies, and its counters
 // A plain packet is a unicast frame to us in one segment, with an IPv4 header without options or an
 // IPv6 header without extension headers, that passes every check of stages ip_input, lookup and
 // rewrite and whose neighbour is resolved. All other packets go on to stage ip_input unchanged: only
@@ -25,24 +26,16 @@ constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
 using hop_indices = std::array<uint64_t, burst_max>;
 
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
+/// destination  of packets not in the mask: out
 /// Answers  the number of elements, from index 0 on
 template <class Fib, class Address>
 inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_mask packets,
-                                                       const Address* destination,
+                                                       Address* destination,
                                                        hop_indices& hop) noexcept {
     const auto n = static_cast<uint32_t>(std::bit_width(packets));
-    if ((packets & (packets + 1)) == 0) {  // no gap: look up in place
-        fib.lookup_bulk({destination, n}, {hop.data(), n});
-        return n;
-    }
-    std::array<Address, burst_max> side_by_side;
-    hop_indices found;
-    uint32_t k = 0;
-    for_each(packets, [&](uint32_t i) { side_by_side[k++] = destination[i]; });
-    fib.lookup_bulk({side_by_side.data(), k}, {found.data(), k});
-    hop.fill(found[0]);
-    k = 0;
-    for_each(packets, [&](uint32_t i) { hop[i] = found[k++]; });
+    const Address& first = destination[std::countr_zero(packets)];
+    for_each(all_of(n) & ~packets, [&](uint32_t i) { destination[i] = first; });
+    fib.lookup_bulk({destination, n}, {hop.data(), n});
     return n;
 }
 
@@ -54,6 +47,7 @@ class one_way {
           known_(hop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
           mtu_(hop.mtu.load(std::memory_order_relaxed)),
           out_(hop.out),
+          tag_(hop.tag),
           first_(hop.rewrite_first.load(std::memory_order_relaxed)),
           second_(hop.rewrite_second) {}
 
@@ -67,6 +61,9 @@ class one_way {
     void mark_used(packet_mask packets) const noexcept {
         if (packets != 0) hop_.mark_used();
     }
+    /// Some egress interface sends with a VLAN tag.
+    [[nodiscard]] bool tags() const noexcept { return tag_ != 0; }
+    [[nodiscard]] uint32_t tag(uint32_t) const noexcept { return tag_; }
     /// Answers  egress port and interface
     egress write(uint32_t, uint8_t* frame) const noexcept {
         next_hop::write(frame, first_, second_);
@@ -78,6 +75,7 @@ class one_way {
     const bool known_;
     const uint16_t mtu_;
     const egress out_;
+    const uint32_t tag_;
     const uint64_t first_;
     const uint32_t second_;
 };
@@ -89,7 +87,7 @@ class ways {
     ways(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
         : hops_(hops), hop_(hop.data()) {
         static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
-                      offsetof(next_hop, mtu) == 4);
+                      offsetof(next_hop, mtu) == 4 && offsetof(next_hop, tag) == 12);
         v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
 #pragma GCC unroll 4
         for (uint32_t i = 0; i < n; ++i) {
@@ -103,6 +101,7 @@ class ways {
                  (in_any.lane<0>() & kind_bits) == adjacency;
         all_used_ = common_iface.lane<0>() >> 24 != 0;
         least_mtu_ = least.lane<1>() & 0xffff;
+        any_tag_ = in_any.lane<3>();
         // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
         std::atomic_signal_fence(std::memory_order_acquire);
     }
@@ -119,6 +118,8 @@ class ways {
         if (!all_used_) [[unlikely]]
             for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
     }
+    [[nodiscard]] bool tags() const noexcept { return any_tag_ != 0; }
+    [[nodiscard]] uint32_t tag(uint32_t i) const noexcept { return of(i).tag; }
     egress write(uint32_t i, uint8_t* frame) const noexcept {
         const next_hop& by = of(i);
         by.write(frame);
@@ -131,7 +132,7 @@ class ways {
     next_hop* const hops_;
     const uint64_t* const hop_;
     bool known_, all_used_;
-    uint32_t least_mtu_;
+    uint32_t least_mtu_, any_tag_;
 };
 
 /// Compares two at a time: all pairs with the first pair.
@@ -149,13 +150,14 @@ struct lengths {
     uint32_t most;  ///< in bytes of layer 3
     bool padded;    ///< some frame is longer than its IP packet
 
-    lengths(const burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
+    lengths(const fast_burst& b, const uint32_t* l3_bytes, uint32_t n) noexcept {
         v128 longest = v128::set1(0), longer = longest;
         for (size_t i = 0; i < n; i += 4) {
             const v128 l3 = v128::load(l3_bytes + i);
             longest = v128::most(longest, l3);
-            longer = longer | v128::greater(v128::load(&b.single_segment_bytes[i]),
-                                            l3 + v128::set1(l2_bytes));
+            const v128 shorter =
+                v128::greater(v128::load(&b.single_segment_bytes[i]), l3 + v128::set1(l2_bytes));
+            longer = longer | (shorter & v128::greater(l3, v128::set1(0)));
         }
         most = longest.highest();
         padded = v128::any(longer);
@@ -163,7 +165,7 @@ struct lengths {
 };
 
 /// Trim the padding behind IP packets.
-void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
+void cut_padding(const fast_burst& b, packet_mask packets, const uint32_t* l3_bytes) noexcept {
     for_each(packets, [&](uint32_t i) {
         const uint32_t bytes = l2_bytes + l3_bytes[i];
         if (b.single_segment_bytes[i] <= bytes) return;
@@ -176,18 +178,20 @@ void cut_padding(burst& b, packet_mask packets, const uint32_t* l3_bytes) noexce
 /// Result masks of a burst.
 struct fate {
     packet_mask sent = 0, denied = 0;
+    packet_mask tagged = 0;  ///< subset of `sent`: complete, with the tag of its egress interface
 
     fate& operator+=(const fate& other) noexcept {
         sent |= other.sent;
+        tagged |= other.tagged;
         denied |= other.denied;
         return *this;
     }
 };
 
-/// Ingress context, the same for all packets of an interface.
+/// Ingress context, the same for all packets of interfaces alike.
 struct way_in {
     const snapshot& v;
-    const interface& in;
+    const interface& in;    ///< of interfaces that are alike, any
     const mac_address& us;  ///< one of the interface's MAC addresses
     const vrf_snapshot& routing;
     uint32_t worker;
@@ -204,14 +208,30 @@ void choose_members(const snapshot& v, const frames& f, packet_mask packets, hop
     });
 }
 
+/// VLAN tag in front of the EtherType, by the device where it can: as stage vlan_push does.
+/// Answers  the first byte of the frame, where its MAC addresses are to be written
+uint8_t* push_tag(const port_snapshot& port, rte_mbuf* m, uint8_t* frame, uint32_t tag) noexcept {
+    constexpr uint16_t bytes = sizeof(packet::vlan_tag);
+    if (port.inserts_tags) {
+        m->vlan_tci = static_cast<uint16_t>(load_be<uint32_t>(reinterpret_cast<uint8_t*>(&tag)));
+        m->ol_flags |= RTE_MBUF_F_TX_VLAN;
+        return frame;
+    }
+    m->data_off = static_cast<uint16_t>(m->data_off - bytes);
+    m->data_len = static_cast<uint16_t>(m->data_len + bytes);
+    m->pkt_len += bytes;
+    std::memcpy(frame + next_hop::rewrite_bytes - bytes, &tag, sizeof tag);
+    return frame - bytes;
+}
+
 /// Send packets by their next hops; forward(frame, i) applies the family's changes to the frame.
 /// The ingress ACL classifies only packets that can be sent from here: the slow path would classify
 /// the others again.
 /// l3_bytes  0 for packets not to be sent
 template <class Ways, class Forward>
-fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, packet_mask packets,
-             uint32_t n, const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
-             const Forward& forward) noexcept {
+fate send_by(const Ways way, const way_in& from, const fast_burst& b, const frames& f,
+             packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
+             decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
     if (!way.usual(bytes.most)) [[unlikely]]
@@ -226,6 +246,11 @@ fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, pack
         for_each(open, [&](uint32_t i) {
             if (way.out(i).interface == from.in.ifindex) open &= ~(packet_mask{1} << i);
         });
+    if (way.tags())
+        for_each(open, [&](uint32_t i) {
+            const bool room = rte_pktmbuf_headroom(b.packet[i]) >= sizeof(packet::vlan_tag);
+            open &= ~(packet_mask{!room} << i);
+        });
     if (bytes.padded) cut_padding(b, open, l3_bytes);
     packet_mask denied = 0;
     if (from.in.acl_in != nullptr) {
@@ -235,18 +260,32 @@ fate send_by(const Ways way, const way_in& from, burst& b, const frames& f, pack
         denied = by_list.denied;
     }
     way.mark_used(open);
+    egress* const out = b.out;  // frames' bytes may alias all that is not a local variable
+    if (!way.tags()) {
+        for_each(open, [&](uint32_t i) {
+            uint8_t* frame = f.first[i];
+            forward(frame, i);
+            out[i] = way.write(i, frame);
+        });
+        return {.sent = open, .denied = denied};
+    }
+    packet_mask tagged = 0;
     for_each(open, [&](uint32_t i) {
         uint8_t* frame = f.first[i];
         forward(frame, i);
-        b.out[i] = way.write(i, frame);
+        if (const uint32_t tag = way.tag(i); tag != 0) {
+            tagged |= packet_mask{1} << i;
+            frame = push_tag(from.v.port[way.out(i).port], b.packet[i], frame, tag);
+        }
+        out[i] = way.write(i, frame);
     });
-    return {.sent = open, .denied = denied};
+    return {.sent = open, .denied = denied, .tagged = tagged};
 }
 
 template <class Forward>
-fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, hop_indices& hop,
-          uint32_t n, const uint32_t* l3_bytes, decltype(classify_fast_ipv4)& classify,
-          const Forward& forward) noexcept {
+fate send(const way_in& from, const fast_burst& b, const frames& f, packet_mask packets,
+          hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+          decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, hop, l3_bytes);
@@ -260,8 +299,7 @@ fate send(const way_in& from, burst& b, const frames& f, packet_mask packets, ho
 /// interfaces do not use uRPF.
 template <class Fib, class Address>
 __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib& fib,
-                                                  packet_mask packets,
-                                                  const Address* source) noexcept {
+                                                  packet_mask packets, Address* source) noexcept {
     if (packets == 0) return 0;
     hop_indices hop;
     look_up(fib, packets, source, hop);
@@ -273,10 +311,11 @@ __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib&
     return out;
 }
 
-fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
+fate forward_ipv4(const way_in& from, const fast_burst& b, packet_mask packets,
+                  const frames& f) noexcept {
     const snapshot& v = from.v;
     packet::plain_ipv4 plain;
-    packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes.data(), b.count, from.us, plain);
+    packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes, b.count, from.us, plain);
     packets = from_others(from.routing.own, packets, plain.source, b.count);
     if (from.in.urpf) [[unlikely]]
         packets = routed_back(from, *from.routing.fib4, packets, plain.source);
@@ -290,7 +329,8 @@ fate forward_ipv4(const way_in& from, burst& b, packet_mask packets, const frame
                 });
 }
 
-fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
+fate forward_ipv6(const way_in& from, const fast_burst& b, packet_mask packets,
+                  const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
     packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
@@ -319,60 +359,159 @@ fate forward_ipv6(const way_in& from, burst& b, packet_mask packets, const frame
                 });
 }
 
-/// Both families, the first frame's first: most bursts have one family.
+fate forward_family(const way_in& from, const fast_burst& b, packet_mask packets, const frames& f,
+                    bool six) noexcept {
+    return six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
+}
+
+/// Packets of one family, side by side, so that its kernels run over no others.
+struct part {
+    frames f{frames::empty{}};
+    alignas(16) std::array<uint32_t, burst_max> single_segment_bytes;
+    std::array<rte_mbuf*, burst_max> packet;
+    std::array<uint16_t, burst_max> tag;
+    std::array<egress, burst_max> out;
+    std::array<uint8_t, burst_max> at;  ///< index in the burst
+    uint32_t n = 0;
+    packet_mask in_burst = 0, tagged = 0;
+
+    void add(const frames& all, const burst& b, uint32_t i) noexcept {
+        f.first[n] = all.first[i];
+        single_segment_bytes[n] = b.single_segment_bytes[i];
+        packet[n] = b.packet[i];
+        at[n++] = static_cast<uint8_t>(i);
+    }
+};
+
+/// Results of a part, at the places of its packets in the burst.
+fate put_back(burst& b, const part& p, const fate& done) noexcept {
+    const auto in_burst = [&](packet_mask packets) {
+        if (packets == all_of(p.n)) return p.in_burst;
+        packet_mask out = 0;
+        for_each(packets, [&](uint32_t k) { out |= packet_mask{1} << p.at[k]; });
+        return out;
+    };
+    for_each(done.sent, [&](uint32_t k) { b.out[p.at[k]] = p.out[k]; });
+    return {in_burst(done.sent), in_burst(done.denied), in_burst(done.tagged)};
+}
+
+fate forward_part(const way_in& from, burst& b, part& p, packet_mask packets, bool six) noexcept {
+    if (p.n == 0) return {};
+    p.in_burst = packets;
+    p.f.fill_up(p.n);
+    if (from.in.acl_in != nullptr)
+        for (uint32_t k = 0; k < p.n; ++k) {
+            p.tag[k] = b.tag[p.at[k]];
+            p.tagged |= (b.tagged >> p.at[k] & 1) << k;
+        }
+    const fast_burst some{
+        p.packet.data(), p.single_segment_bytes.data(), p.tag.data(), p.out.data(), p.n, p.tagged};
+    return put_back(b, p, forward_family(from, some, all_of(p.n), p.f, six));
+}
+
+bool is_ipv6(const frames& f, uint32_t i) noexcept {
+    return packet::header_at<packet::ethernet_header>(f.first[i]).type == packet::ether_type_ipv6;
+}
+
+/// Each family apart. Not inlined: most bursts have one.
+__attribute__((noinline)) fate forward_both(const way_in& from, burst& b, packet_mask packets,
+                                            const frames& f) noexcept {
+    part v4, v6;
+    packet_mask six = 0;
+    for_each(packets, [&](uint32_t i) {
+        const bool is_six = is_ipv6(f, i);
+        six |= packet_mask{is_six} << i;
+        (is_six ? v6 : v4).add(f, b, i);
+    });
+    fate all = forward_part(from, b, v4, packets & ~six, false);
+    return all += forward_part(from, b, v6, six, true);
+}
+
+/// What a pass over the whole burst left: packets of the other family.
+__attribute__((noinline)) fate forward_others(const way_in& from, burst& b, packet_mask left,
+                                              const frames& f, bool six) noexcept {
+    part others;
+    packet_mask packets = 0;
+    for_each(left, [&](uint32_t i) {
+        if (is_ipv6(f, i) != six) return;
+        packets |= packet_mask{1} << i;
+        others.add(f, b, i);
+    });
+    return forward_part(from, b, others, packets, six);
+}
+
+/// Packets with one destination MAC address, of interfaces that are alike. A burst that is nearly whole, and has one
+/// family as far as seen, is forwarded as it is, and then what is left of the other family; else each family apart.
 fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
-    const bool six =
-        packet::header_at<packet::ethernet_header>(f.first[0]).type == packet::ether_type_ipv6;
-    fate all = six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
-    const packet_mask left = packets & ~all.sent & ~all.denied;
-    if (left != 0) all += six ? forward_ipv4(from, b, left, f) : forward_ipv6(from, b, left, f);
+    constexpr uint32_t few = 4;  ///< packets in vain cost less than a copy of the others
+    const uint32_t n = b.count;
+    const bool six = is_ipv6(f, static_cast<uint32_t>(std::countr_zero(packets)));
+    const bool whole =
+        packets == all_of(n) || static_cast<uint32_t>(std::popcount(packets)) + few >= n;
+    if (!whole || is_ipv6(f, n / 2) != six || is_ipv6(f, n - 1) != six) [[unlikely]]
+        return forward_both(from, b, packets, f);
+    const fast_burst all_of_it{b.packet.data(), b.single_segment_bytes.data(),
+                               b.tag.data(),    b.out.data(),
+                               b.count,         b.tagged};
+    fate all = forward_family(from, all_of_it, packets, f, six);
+    if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]]
+        all += forward_others(from, b, left, f, !six);
     return all;
 }
 
-/// For interfaces with several MAC addresses, the first frame's first: most bursts have one
-/// destination MAC. A frame to none of them, such as a broadcast, takes no further pass.
+/// For interfaces with several MAC addresses. A frame to none of them, such as a broadcast, is not plain.
 __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, packet_mask packets,
                                                const frames& f) noexcept {
-    fate all;
-    const auto take = [&](const mac_address& us) {
-        packet_mask left = 0;
-        for_each(packets & ~all.sent & ~all.denied, [&](uint32_t i) {
-            const auto& to = packet::header_at<packet::ethernet_header>(f.first[i]).destination;
-            left |= packet_mask{to == us} << i;
-        });
-        if (left == 0) return;
-        all += forward(
-            {.v = from.v, .in = from.in, .us = us, .routing = from.routing, .worker = from.worker},
-            b, left, f);
+    const auto to = [&](uint32_t i) -> const mac_address& {
+        return packet::header_at<packet::ethernet_header>(f.first[i]).destination;
     };
-    const auto& macs = from.in.addresses->macs;
-    const auto first =
-        std::find(macs.begin(), macs.end(),
-                  packet::header_at<packet::ethernet_header>(f.first[0]).destination);
-    if (first != macs.end()) take(*first);
-    take(from.in.mac);
-    for (auto mac = macs.begin(); mac != macs.end(); ++mac)
-        if (mac != first) take(*mac);
+    fate all;
+    while (packets != 0) {
+        const mac_address us = to(static_cast<uint32_t>(std::countr_zero(packets)));
+        packet_mask same = 0;
+        for_each(packets, [&](uint32_t i) { same |= packet_mask{to(i) == us} << i; });
+        packets &= ~same;
+        if (from.in.answers_to(us))
+            all += forward({from.v, from.in, us, from.routing, from.worker}, b, same, f);
+    }
+    return all;
+}
+
+fate forward_from(context& c, const interface& in, burst& b, packet_mask packets,
+                  const frames& f) noexcept {
+    const snapshot& v = *c.snapshot;
+    const way_in from{.v = v, .in = in, .us = in.mac, .routing = v.vrf[in.vrf], .worker = c.worker};
+    if (in.more_macs) [[unlikely]]
+        return forward_to_each(from, b, packets, f);
+    return forward(from, b, packets, f);
+}
+
+/// Of several interfaces: those that are alike together.
+__attribute__((noinline)) fate forward_from_each(context& c, burst& b, packet_mask packets,
+                                                 const frames& f) noexcept {
+    const auto& interfaces = c.snapshot->interfaces;
+    fate all;
+    while (packets != 0) {
+        const interface& in = interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
+        packet_mask same = 0;
+        for_each(packets, [&](uint32_t i) {
+            same |= packet_mask{interfaces[b.in[i]].alike == in.alike} << i;
+        });
+        packets &= ~same;
+        all += forward_from(c, in, b, same, f);
+    }
     return all;
 }
 
 }  // namespace
 
 stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
-    // All packets have one ingress interface; common_iface is 0 where stage vxlan_fast decapsulated others of
-    // the burst.
-    const interface& in =
-        c.snapshot->interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
-    const way_in from{.v = *c.snapshot,
-                      .in = in,
-                      .us = in.mac,
-                      .routing = c.snapshot->vrf[in.vrf],
-                      .worker = c.worker};
     const frames f(b);
-    const fate all =
-        in.more_macs ? forward_to_each(from, b, packets, f) : forward(from, b, packets, f);
+    const fate all = b.common_iface != 0
+                         ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
+                         : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
-    return leave(from.v, b, all.sent) |
+    return leave(*c.snapshot, b, all.sent & ~all.tagged) | move(b, all.tagged, stage::tx) |
            move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
            move(b, all.denied, stage::drop);
 }

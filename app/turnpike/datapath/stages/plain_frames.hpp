@@ -38,12 +38,20 @@ struct frames {
             first[i] = rte_pktmbuf_mtod(b.packet[i], uint8_t*);
             rte_prefetch0(first[i]);  // the device may have written it to memory far from this CPU
         } while (++i < n);
-        for (; i % 16 != 0; ++i) first[i] = no_frame;
+        fill_up(static_cast<uint32_t>(n));
         leave_out_shorter(b, least_bytes);
     }
 
+    struct empty {};
+    /// To be filled, and filled up.
+    explicit frames(empty) noexcept {}
+    void fill_up(uint32_t n) noexcept {
+        for (; n % 16 != 0; ++n) first[n] = no_frame;
+    }
+
     /// Replace frames by no_frame that are shorter than `bytes` or in several segments.
-    void leave_out_shorter(const burst& b, uint32_t bytes) noexcept {
+    template <class Burst>
+    void leave_out_shorter(const Burst& b, uint32_t bytes) noexcept {
         const size_t n = b.count;
         v128 found = v128::set1(0);
         for (size_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
@@ -97,7 +105,8 @@ class plain_ipv6 {
     }
 
     /// l3_bytes  [burst_max, 16-byte aligned] out; 0 for packets in neither mask
-    [[nodiscard]] packet_mask find_all(const burst& b, packet_mask packets, frames f,
+    template <class Burst>
+    [[nodiscard]] packet_mask find_all(const Burst& b, packet_mask packets, frames f,
                                        uint32_t* l3_bytes) const noexcept {
         f.leave_out_shorter(b, l2_bytes + sizeof(packet::ipv6_header));
         packet_mask plain = 0, doubt = 0;

@@ -2,6 +2,7 @@
 // Stage tx: enqueues packets on the TX queues of their ports. A burst with one egress interface is enqueued whole.
 //   Reads   packet, out; port.state.link_up
 //   Writes  the send queues
+#include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "isa/simd/v128.hpp"
 
@@ -14,35 +15,32 @@ bool link_is_up(const context& c, uint16_t port) noexcept {
            c.tx[port].usable();
 }
 
-/// Whether all packets have the first one's egress interface. Four at a time (SSE4.2 is DPDK's
-/// minimum).
+static_assert(offsetof(egress, port) == 0);
+constexpr uint32_t port_mask = 0xffff;  ///< of an egress
 
-bool go_one_way(const burst& b) noexcept {
-    static_assert(sizeof(egress) == sizeof(uint32_t));
-    const auto first = std::bit_cast<uint32_t>(b.out[0]);
-    v128 differ = v128::set1(0);
-    const size_t n = b.count;
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) differ = differ | (v128::load_any(&b.out[i]) ^ v128::set1(first));
-    uint32_t rest = 0;
-    for (; i < n; ++i) rest |= std::bit_cast<uint32_t>(b.out[i]) ^ first;
-    return rest == 0 && !v128::any(differ);
+/// Packets of the mask that leave by a port, four at a time.
+packet_mask that_leave_by(const burst& b, packet_mask packets, uint16_t port) noexcept {
+    const v128 ports = v128::set1(port_mask), wanted = v128::set1(port);
+    const uint32_t n = b.count;
+    packet_mask same = 0;
+    for (uint32_t i = 0; i < n; i += 4)  // elements behind the last are arbitrary
+        same |= v128::sign_bits(v128::equal<uint32_t>(v128::load_any(&b.out[i]) & ports, wanted))
+                << i;
+    return same & packets;
 }
 
-}  // namespace
-
-stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
-    const auto count_size = [&](uint32_t i) {
-        c.counters[b.out[i].port].tx_sizes.add(b.packet[i]->pkt_len);
-    };
-    if (c.sampled) [[unlikely]]
-        for_each(packets, count_size);
-    packet_mask drops = 0;
-    if (const uint16_t port = b.out[0].port;
-        packets == all_of(b.count) && go_one_way(b) && link_is_up(c, port)) [[likely]] {
-        c.tx[port].push(b.packet.data(), static_cast<uint16_t>(b.count), c.now);
-        return 0;
+/// The first one's port takes its packets together: most bursts that do not leave whole leave nearly whole.
+__attribute__((noinline)) stage_mask push_some(context& c, burst& b, packet_mask packets) noexcept {
+    const uint16_t first = b.out[static_cast<size_t>(std::countr_zero(packets))].port;
+    if (link_is_up(c, first)) [[likely]] {
+        const packet_mask same = that_leave_by(b, packets, first);
+        std::array<rte_mbuf*, burst_max> together;
+        uint16_t n = 0;
+        for_each(same, [&](uint32_t i) { together[n++] = b.packet[i]; });
+        c.tx[first].push(together.data(), n, c.now);
+        packets &= ~same;
     }
+    packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
         const uint16_t port = b.out[i].port;
         if (!link_is_up(c, port)) [[unlikely]]
@@ -50,6 +48,21 @@ stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
         c.tx[port].push(b.packet[i], c.now);
     });
     return move(b, drops, stage::drop);
+}
+
+}  // namespace
+
+stage_mask run_tx(context& c, burst& b, packet_mask packets) noexcept {
+    if (c.sampled) [[unlikely]]
+        for_each(packets,
+                 [&](uint32_t i) { c.counters[b.out[i].port].tx_sizes.add(b.packet[i]->pkt_len); });
+    if (packets != all_of(b.count)) return push_some(c, b, packets);
+    if (const uint16_t port = b.out[0].port;
+        all_equal(b.out, b.count, port_mask) && link_is_up(c, port)) [[likely]] {
+        c.tx[port].push(b.packet.data(), static_cast<uint16_t>(b.count), c.now);
+        return 0;
+    }
+    return push_some(c, b, packets);
 }
 
 }  // namespace turnpike::datapath

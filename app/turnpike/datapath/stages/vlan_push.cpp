@@ -2,10 +2,11 @@
 // Stage vlan_push: pushes VLAN tags (IEEE 802.1Q-2018 section 6.9.2) for VLAN interfaces and bridge members that send
 // tagged, by the device where it can insert tags, else in software. A tag that is still in the frame is replaced
 // or popped.
-//   Reads   packet, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
+//   Reads   packet, in_port, out, domain, tagged, tag_in_frame, tag; interface.{kind, vlan}, member.tag_out, port.inserts_tags
 //   Writes  the frame; single_segment_bytes does not hold behind it
 #include <rte_mbuf.h>
 
+#include "datapath/all_equal.hpp"
 #include "datapath/graph.hpp"
 #include "datapath/take_tag.hpp"
 
@@ -14,17 +15,52 @@ namespace {
 
 constexpr uint16_t priority_mask = 0xf000;  ///< PCP and DEI
 
-/// TPID and TCI of the packet's egress tag; 0: untagged.
-uint32_t tag_of(const snapshot& v, const burst& b, uint32_t i) noexcept {
-    const interface& out = v.interfaces[b.out[i].interface];
-    if (out.kind == interface_kind::routed)
-        return out.vlan == 0 ? 0 : uint32_t{packet::ether_type_vlan} << 16 | out.vlan;
-    if (out.kind != interface_kind::bridged) return 0;
-    const bridge_member& member = v.bridges->members[b.out[i].interface];
-    if (member.tag_out == nullptr) return 0;
-    const uint32_t tag = member.tag_out[b.domain[i] - member.first_domain];
-    if (tag == 0 || (b.tagged >> i & 1) == 0) return tag;
-    return tag | (b.tag[i] & priority_mask);
+/// Egress tags, the last one kept: most packets of a burst leave by one interface, in one VLAN.
+class egress_tags {
+  public:
+    egress_tags(const snapshot& v, const burst& b) noexcept : v_(v), b_(b) {}
+
+    /// TPID and TCI of the packet's egress tag; 0: untagged.
+    uint32_t of(uint32_t i) noexcept {
+        const uint32_t key = uint32_t{b_.out[i].interface} << 16 | domain_of(i);
+        if (key != key_) {
+            key_ = key;
+            find(i);
+        }
+        if (!bridged_ || tag_ == 0 || (b_.tagged >> i & 1) == 0) return tag_;
+        return tag_ | (b_.tag[i] & priority_mask);
+    }
+
+  private:
+    /// Only bridge members' tags depend on it, and only frames of bridges have it.
+    [[nodiscard]] uint16_t domain_of(uint32_t i) const noexcept {
+        return v_.bridges != nullptr ? b_.domain[i] : uint16_t{0};
+    }
+    void find(uint32_t i) noexcept {
+        const interface& out = v_.interfaces[b_.out[i].interface];
+        bridged_ = out.kind == interface_kind::bridged;
+        tag_ = 0;
+        if (out.kind == interface_kind::routed && out.vlan != 0)
+            tag_ = uint32_t{packet::ether_type_vlan} << 16 | out.vlan;
+        if (!bridged_) return;
+        const bridge_member& member = v_.bridges->members[b_.out[i].interface];
+        if (member.tag_out != nullptr) tag_ = member.tag_out[b_.domain[i] - member.first_domain];
+    }
+
+    const snapshot& v_;
+    const burst& b_;
+    uint32_t key_ = 0;  ///< interface and domain; interface 0 is unused
+    uint32_t tag_ = 0;
+    bool bridged_ = false;
+};
+
+/// Whether all frames are between trunks, in one VLAN, with the tag that they have.
+bool keep_tags(egress_tags& tags, const burst& b, packet_mask packets,
+               uint32_t received_type) noexcept {
+    return packets == all_of(b.count) && b.tag_in_frame == packets &&
+           tags.of(0) == (received_type | b.tag[0]) && all_equal(b.out, b.count, UINT32_MAX) &&
+           all_equal(b.domain, b.count, UINT16_MAX) &&
+           all_equal(b.tag, b.count, packet::vlan_id_mask);
 }
 
 }  // namespace
@@ -32,10 +68,17 @@ uint32_t tag_of(const snapshot& v, const burst& b, uint32_t i) noexcept {
 stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
     packet_mask drops = 0;
+    egress_tags tags(v, b);
+    const uint32_t received_type = uint32_t{v.port[b.in_port].tag_type} << 16;
+    if (v.tunnels == nullptr && keep_tags(tags, b, packets, received_type))
+        return move(b, packets, stage::tx);
     for_each(packets, [&](uint32_t i) {
-        const uint32_t tag = tag_of(v, b, i);
+        const uint32_t tag = tags.of(i);
         rte_mbuf* const m = b.packet[i];
-        if ((b.tag_in_frame >> i & 1) != 0) return tag != 0 ? change_tag(m, tag) : vlan_pop(m);
+        if ((b.tag_in_frame >> i & 1) != 0) {
+            if (tag == (received_type | b.tag[i])) return;  // as it was received
+            return tag != 0 ? change_tag(m, tag) : vlan_pop(m);
+        }
         if (tag == 0) return;
         if (v.port[b.out[i].port].inserts_tags && tag >> 16 == packet::ether_type_vlan) {
             m->vlan_tci = static_cast<uint16_t>(tag);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Comparisons of a whole burst, by vectors.
+#pragma once
+
+#include <array>
+#include <bit>
+
+#include "datapath/burst.hpp"
+#include "isa/simd/v128.hpp"
+
+namespace turnpike::datapath {
+
+/// Whether the first n values, under a mask, are equal. Eight at a time.
+/// n  at least 1
+inline bool all_equal(const std::array<uint16_t, burst_max>& values, uint32_t n,
+                      uint16_t mask) noexcept {
+    const auto twice = [](uint32_t x) { return v128::set1(x << 16 | x); };
+    const uint32_t wanted = values[0] & mask;
+    const v128 of_all = twice(wanted), masks = twice(mask);
+    v128 differ = v128::set1(0);
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8) differ = differ | ((v128::load_any(&values[i]) & masks) ^ of_all);
+    uint32_t rest = 0;
+    for (; i < n; ++i) rest |= (values[i] & mask) ^ wanted;
+    return rest == 0 && !v128::any(differ);
+}
+
+/// Whether the egress of n packets, under a mask of its 32 bits, is that of the first. Four at a time.
+/// n  at least 1
+inline bool all_equal(const std::array<egress, burst_max>& out, uint32_t n,
+                      uint32_t mask) noexcept {
+    static_assert(sizeof(egress) == sizeof(uint32_t));
+    const auto first = std::bit_cast<uint32_t>(out[0]);
+    v128 differ = v128::set1(0);
+    uint32_t i = 0;
+    for (; i + 4 <= n; i += 4) differ = differ | (v128::load_any(&out[i]) ^ v128::set1(first));
+    uint32_t rest = 0;
+    for (; i < n; ++i) rest |= std::bit_cast<uint32_t>(out[i]) ^ first;
+    return (rest & mask) == 0 && !v128::any(differ & v128::set1(mask));
+}
+
+}  // namespace turnpike::datapath
