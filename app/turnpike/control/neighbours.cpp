@@ -183,9 +183,8 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
 
 /// RFC 6583 section 6. Per interface, so that a scan of one link delays no resolution on another.
 bool neighbours::may_solicit(uint16_t interface, uint64_t now_ms) noexcept {
-    const auto rate =
-        token_rate::per_second(limits_.solicit_rate, ns_per_s,
-                               std::clamp(limits_.solicit_rate, 1U, max_solicit_burst));
+    const auto rate = token_rate::per_second(
+        limits_.solicit_rate, ns_per_s, std::clamp(limits_.solicit_rate, 1U, max_solicit_burst));
     return interfaces_[interface].solicitations.take(rate, now_ms * ns_per_ms);
 }
 

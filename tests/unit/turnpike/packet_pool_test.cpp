@@ -46,7 +46,7 @@ uint64_t max_out(const queues& of, const rte_mempool& pool) {
     return uint64_t{of.ports} * (of.rx_queues + of.workers) * of.descriptors +
            (of.workers + 1) * kept +
            of.workers * (datapath::burst_max + of.ports * rxtx::tx_queue::burst +
-                         control::control_rings * control::control_ring_packets);
+                         control::control_ring_packets);
 }
 
 class default_pool : public ::testing::TestWithParam<queues> {};
