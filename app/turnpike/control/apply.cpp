@@ -11,10 +11,10 @@
 
 namespace turnpike::control {
 
-/// Maximum packets of a burst: half of the smallest punt ring. To unknown neighbours half of the largest, so that a
-/// thousand new hosts at once lose none.
+/// Maximum packets of a burst: half of a punt ring for a thousand new hosts at once, and for their answers.
 constexpr uint32_t burst_limit(datapath::punt_class of) noexcept {
-    return of == datapath::punt_class::resolve ? 1024 : 256;
+    using enum datapath::punt_class;
+    return of == resolve || of == neighbours ? 1024 : 256;
 }
 
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,

@@ -27,7 +27,7 @@ namespace turnpike::control {
 
 /// Packets in a worker's rings to and from control.
 inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
-                          neighbour_ring_packets = 511, routing_ring_packets = 511,
+                          neighbour_ring_packets = 2047, routing_ring_packets = 511,
                           control_ring_packets = inject_ring_packets + punt_ring_packets +
                                                  neighbour_ring_packets + routing_ring_packets;
 

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                       queues{.ports = 4, .descriptors = 4096, .workers = 2},
                       queues{.ports = 4, .rx_queues = 4, .descriptors = 2048, .workers = 4},
                       queues{.ports = 4, .rx_queues = 1, .descriptors = 1024, .workers = 12},
-                      queues{.descriptors = 64, .workers = 60}),  // caches more than rings
+                      queues{.descriptors = 64, .workers = 40}),  // caches more than rings
     [](const auto& row) {
         const queues& q = row.param;
         return std::to_string(q.ports) + "_ports_" + std::to_string(q.rx_queues) + "_queues_" +
