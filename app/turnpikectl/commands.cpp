@@ -320,9 +320,11 @@ constexpr command table[] = {
      "record the paths of the next NUMBER packets: all, of a port, from or to an address, or "
      "dropped ones (0: stop)",
      trace, tracing},
-    {"explain PORT frame FRAME", "show the path of a frame received now; nothing is sent", explain,
+    {"explain INTERFACE frame FRAME", "show the path of a frame received now; nothing is sent",
+     explain, explained},
+    {"explain INTERFACE [--pcap PCAP]", "show the path of a frame of a capture file", explain,
      explained},
-    {"explain PORT from ADDRESS to ADDRESS [protocol udp|tcp|icmp] [source_port NUMBER] "
+    {"explain INTERFACE from ADDRESS to ADDRESS [protocol udp|tcp|icmp] [source_port NUMBER] "
      "[destination_port NUMBER] "
      "[ttl NUMBER] [vlan NUMBER] [bytes NUMBER] [source_mac MAC] [destination_mac MAC]",
      "show the path of a packet; defaults: UDP, 60 bytes, to the MAC address of the port", explain,

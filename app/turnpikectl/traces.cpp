@@ -5,8 +5,11 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/printable.hpp"
+#include "pcap_frame.hpp"
 
 namespace turnpike::ctl {
 namespace {
@@ -18,12 +21,18 @@ std::string text_of(const json& j, const char* name) {
     return value.is_string() ? printable(value.get_ref<const std::string&>()) : value.dump();
 }
 
-/// "64 bytes, 02:00:00:00:00:01 > 02:00:00:00:00:0b, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
+/// "64 bytes, 02:00:00:00:00:01 > 02:00:00:00:00:0b, VLAN 10, 10.0.1.2:1024 > 10.9.1.1:53 protocol 17"
 std::string lead_text(const json& lead) {
     std::string out = text_of(lead, "bytes") + " bytes";
     if (!lead.contains("ethertype")) return out;
     out += ", " + text_of(lead, "source_mac") + " > " + text_of(lead, "destination_mac");
-    if (!lead.contains("protocol")) return out + ", type " + text_of(lead, "ethertype");
+    for (const json& tag : lead.value("tags", json::array())) {
+        out += ", VLAN " + text_of(tag, "vlan");
+        if (tag.value("priority", 0) != 0) out += " priority " + text_of(tag, "priority");
+    }
+    if (!lead.contains("protocol"))
+        return out + ", type " +
+               text_of(lead, lead.contains("inner_ethertype") ? "inner_ethertype" : "ethertype");
     const auto end = [&](const char* address, const char* port) {
         const std::string a = text_of(lead, address);
         if (!lead.contains(port)) return a;
@@ -41,8 +50,60 @@ std::string hop_text(const json& hop) {
     return out;
 }
 
-/// One stage of the path, with its details.
-std::string step_text(const json& step) {
+/// "rule web (turnpike.yaml:12)"
+std::string rule_text(const json& rule) {
+    std::string out = text_of(rule, "rule");
+    out = out == "default" ? "the default" : "rule " + out;
+    if (const json where = rule.value("where", json()); !where.is_null())
+        out += " (" + text_of(rule, "where") + ")";
+    return out;
+}
+
+/// The deciding rule, and a line for each rule that almost matched.
+void add_acl(std::vector<std::string>& lines, const json& acl) {
+    std::string out = "ACL " + text_of(acl, "list") + ", " + text_of(acl, "direction") + " of " +
+                      text_of(acl, "interface") + ": ";
+    if (acl.contains("rule")) out += text_of(acl, "action") + " by " + rule_text(acl);
+    if (acl.value("text", json()).is_string()) out += ": " + text_of(acl, "text");
+    lines.push_back(out);
+    for (const json& name : acl.value("counted", json::array()))
+        lines.push_back("counted by rule " + text_of({{"rule", name}}, "rule"));
+    for (const json& near : acl.value("near", json::array()))
+        lines.push_back("near: " + rule_text(near) + " would " + text_of(near, "action") + ": " +
+                        text_of(near, "field") + " should be " + text_of(near, "wants") +
+                        ", the packet's is " + text_of(near, "packet"));
+}
+
+std::string route_text(const json& route) {
+    const std::string address = text_of(route, "address"), vrf = text_of(route, "vrf");
+    const std::string in_vrf = vrf == "main" ? "" : " in VRF " + vrf;
+    if (route.value("to", json()).is_null()) return "no route to " + address + in_vrf;
+    std::string out = "route " + text_of(route, "to") + in_vrf + " to " + address + ", " +
+                      text_of(route, "origin");
+    if (route.contains("protocol")) out += ": " + text_of(route, "protocol");
+    if (route.contains("daemon")) out += " by " + text_of(route, "daemon");
+    if (route.contains("metric")) out += ", metric " + text_of(route, "metric");
+    if (const json typed = route.value("typed", json()); typed.is_object())
+        out += " by " + text_of(typed, "by") + ": " + text_of(typed, "what");
+    return out;
+}
+
+std::string station_text(const json& station) {
+    std::string out = "to " + text_of(station, "mac") + ": ";
+    if (!station.value("port", json()).is_null())
+        return out + "FDB entry at " + text_of(station, "port");
+    out += "no FDB entry";
+    const char* between = " in this VLAN; ";
+    for (const json& other : station.value("elsewhere", json::array())) {
+        out +=
+            between + ("VLAN " + text_of(other, "vlan")) + " has it at " + text_of(other, "port");
+        between = ", ";
+    }
+    return out;
+}
+
+/// The result of a step, and its reasons, a line each.
+std::vector<std::string> step_lines(const json& step) {
     std::string says;
     const auto add = [&](const std::string& more) { says += (says.empty() ? "" : ", ") + more; };
     if (step.contains("interface")) add(text_of(step, "interface"));
@@ -50,12 +111,42 @@ std::string step_text(const json& step) {
     if (step.contains("vlan")) add("VLAN " + text_of(step, "vlan"));
     if (step.contains("hop")) add(hop_text(step["hop"]));
     if (step.contains("why")) add(text_of(step, "why"));
-    if (step.contains("reason")) add(text_of(step, "reason"));
+    if (step.contains("reason"))
+        add(text_of(step, "reason") +
+            (step.contains("meaning") ? ": " + text_of(step, "meaning") : ""));
     if (step.contains("by")) add("by " + text_of(step, "by"));
     if (step.contains("packets")) add(text_of(step, "packets") + " packets");
     if (step.contains("pass")) add("pass " + text_of(step, "pass"));
+    std::vector<std::string> lines = {says};
+    if (step.contains("route")) lines.push_back(route_text(step["route"]));
+    if (step.contains("station")) lines.push_back(station_text(step["station"]));
+    for (const json& acl : step.value("acl", json::array())) add_acl(lines, acl);
+    if (step.contains("member")) {
+        json hop = step["member"];
+        hop.erase("reason");
+        lines.push_back("member: " + hop_text(hop));
+        lines.push_back(text_of(step["member"], "reason"));
+        for (const json& out : step["member"].value("unable", json::array()))
+            lines.push_back("member without traffic: " + hop_text(out));
+    }
+    if (step.contains("neighbour"))
+        lines.push_back("neighbour " + text_of(step["neighbour"], "address") + ": " +
+                        text_of(step["neighbour"], "state"));
+    if (step.contains("remedy")) lines.push_back("remedy: " + text_of(step, "remedy"));
+    if (says.empty() && lines.size() > 1) lines.erase(lines.begin());
+    return lines;
+}
+
+/// One stage of the path, with its details.
+std::string step_text(const json& step) {
     const std::string indent(step.contains("copy") ? 4 : 2, ' ');
-    return fmt::format("{}{:<10} {}", indent, text_of(step, "stage"), says);
+    std::string out, stage = text_of(step, "stage");
+    for (const std::string& line : step_lines(step)) {
+        std::string one = fmt::format("{}{:<12} {}", indent, std::exchange(stage, ""), line);
+        one.erase(one.find_last_not_of(' ') + 1);
+        if (!one.empty()) out += one + "\n";
+    }
+    return out;
 }
 
 /// The path of a packet, with a heading at each copy.
@@ -65,9 +156,7 @@ std::string way_text(const json& one) {
     for (const json& step : one.value("way", json::array())) {
         if (const uint64_t now = step.value("copy", uint64_t{0}); now != copy && now != 0)
             out += fmt::format("  copy {}\n", copy = now);
-        std::string line = step_text(step);
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
+        out += step_text(step);
     }
     if (one.value("cut", false)) out += "  and more\n";
     if (const json left = one.value("left", json()); left.is_object())
@@ -96,10 +185,35 @@ std::string tracing(const given&, const json& result) {
                           : "tracing: " + packets + " packets, for `show trace`\n";
 }
 
+namespace {
+
+/// The request with a frame of a capture file.
+result<json> with_pcap_frame(json request, const given& g) {
+    const std::string of = g.option("--pcap");
+    const auto frame = read_pcap_frame(of);
+    if (!frame) return tl::unexpected<error>(frame.error());
+    if (frame->captured < frame->bytes.size())
+        fmt::print(stderr,
+                   "turnpikectl: {}: the capture has {} of the frame's {} bytes; the others are "
+                   "taken as 0\n",
+                   printable(of), frame->captured, frame->bytes.size());
+    std::string digits;
+    for (const uint8_t byte : frame->bytes) digits += fmt::format("{:02x}", byte);
+    request["frame"] = std::move(digits);
+    return request;
+}
+
+}  // namespace
+
 result<json> explain(const given& g) {
     static const std::set<std::string_view> numbers = {"source_port", "destination_port", "ttl",
                                                        "vlan", "bytes"};
-    json request = {{"request", "explain"}, {"port", g.value("PORT")}};
+    json request = {{"request", "explain"}, {"port", g.value("INTERFACE")}};
+    if (g.options.contains("--pcap")) return with_pcap_frame(std::move(request), g);
+    if (g.words.size() == 2)
+        return fail(EINVAL, "explain",
+                    "needs the packet: from and to, frame, or --pcap; see `turnpikectl explain "
+                    "--help`");
     for (size_t i = 2; i + 1 < g.words.size(); i += 2) {
         const std::string_view member = g.words[i].first;
         const std::string& text = g.words[i + 1].second;
@@ -116,8 +230,9 @@ std::string explained(const given&, const json& result) {
 std::string traces_text(const given&, const json& result) {
     std::string out;
     for (const json& one : result.value("traces", json::array()))
-        out += fmt::format("{:.6f} s ago, lcore {}, {}\n{}\n", one.value("age_s", 0.0),
-                           text_of(one, "lcore"), came_text(one), way_text(one));
+        out += fmt::format("{:.6f} s ago, lcore {}{}, {}\n{}\n", one.value("age_s", 0.0),
+                           text_of(one, "lcore"), one.value("control", false) ? " (control)" : "",
+                           came_text(one), way_text(one));
     if (result.value("next", json()).is_null())
         out +=
             text_of(result, "written") + " of " + text_of(result, "wanted") + " packets written\n";

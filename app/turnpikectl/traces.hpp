@@ -9,7 +9,7 @@ namespace turnpike::ctl {
 /// trace NUMBER [port PORT] [address ADDRESS] [dropped]
 [[nodiscard]] result<nlohmann::json> trace(const given& g);
 [[nodiscard]] std::string tracing(const given& g, const nlohmann::json& result);
-/// explain PORT frame FRAME, or explain PORT from ADDRESS to ADDRESS with options
+/// explain INTERFACE frame FRAME, from ADDRESS to ADDRESS with options, or --pcap FILE:N
 [[nodiscard]] result<nlohmann::json> explain(const given& g);
 [[nodiscard]] std::string explained(const given& g, const nlohmann::json& result);
 /// show trace

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -280,6 +281,81 @@ def test_traces_and_explanations():
     assert said.count("0.500000 s ago, lcore 1, west queue 0: 60 bytes") == 2, said
     assert said.endswith("2 of 5 packets written\n") and said.count("written") == 1, said
     assert [a.get("from") for a in server.asked] == [None, 1], server.asked
+
+
+def test_explain_prints_the_decisions():
+    near = {"rule": "web", "position": 2, "where": "run.yaml:9", "action": "permit", "field": "destination_ports",
+            "wants": "80-81", "packet": "443", "text": "{action: permit}"}
+    acl = {"list": "edge", "interface": "west.10", "direction": "in", "rule": "default", "position": None, "action": "deny",
+           "where": "run.yaml:6", "text": None, "counted": ["all"], "near": [near]}
+    route = {"address": "10.9.0.1", "to": "10.9.0.0/16", "vrf": "blue", "origin": "learned", "protocol": "bgp",
+             "daemon": "FRR's bgpd", "metric": 20}
+    typed = {"address": "10.8.0.1", "to": "10.8.0.0/16", "vrf": "main", "origin": "configured",
+             "typed": {"by": "uid 0 (process 7)", "what": "change 1 edits", "when": 1}}
+    member = {"next_hop": 12, "type": "adjacency", "via": "10.1.0.2", "reason": "hash of flow 0x1, bucket 1 of 512: ...",
+              "unable": [{"next_hop": 13, "type": "failed", "via": "10.2.0.2"}]}
+    station = {"mac": "02:00:00:00:00:07", "port": None, "elsewhere": [{"vlan": 20, "port": "p1"}, {"vlan": 30, "port": "p2"}]}
+    came = {"bytes": 64, "ethertype": "0x8100", "inner_ethertype": "0x0806", "source_mac": "02:00:00:00:00:01",
+            "destination_mac": "ff:ff:ff:ff:ff:ff", "tags": [{"vlan": 10, "priority": 5, "type": "0x8100"}]}
+    one = {"port": "west", "queue": 0, "came": came, "left": None, "cut": False,
+           "way": [{"stage": "acl_in", "acl": [acl]}, {"stage": "lookup", "route": route}, {"stage": "lookup", "route": typed},
+                   {"stage": "ip_forward", "member": member}, {"stage": "bridge", "bridge": "lan", "station": station},
+                   {"stage": "punt", "why": "resolve", "neighbour": {"address": "10.0.2.9", "state": "incomplete"}},
+                   {"stage": "drop", "reason": "acl_deny", "meaning": "denied", "remedy": "Permit it."}]}
+    server = Server({"result": one})
+    said = output(server, "explain", "west.10", "from", "10.0.0.7", "to", "10.9.0.1").splitlines()
+    assert server.asked[0]["port"] == "west.10", server.asked
+    assert said[0].endswith("02:00:00:00:00:01 > ff:ff:ff:ff:ff:ff, VLAN 10 priority 5, type 0x0806"), said[0]
+    assert [line.strip() for line in said[1:]] == [
+        "acl_in       ACL edge, in of west.10: deny by the default (run.yaml:6)", "counted by rule all",
+        "near: rule web (run.yaml:9) would permit: destination_ports should be 80-81, the packet's is 443",
+        "lookup       route 10.9.0.0/16 in VRF blue to 10.9.0.1, learned: bgp by FRR's bgpd, metric 20",
+        "lookup       route 10.8.0.0/16 to 10.8.0.1, configured by uid 0 (process 7): change 1 edits",
+        "ip_forward   member: next hop 12, adjacency via 10.1.0.2", "hash of flow 0x1, bucket 1 of 512: ...",
+        "member without traffic: next hop 13, failed via 10.2.0.2",
+        "bridge       lan", "to 02:00:00:00:00:07: no FDB entry in this VLAN; VLAN 20 has it at p1, VLAN 30 has it at p2",
+        "punt         resolve", "neighbour 10.0.2.9: incomplete",
+        "drop         acl_deny: denied", "remedy: Permit it."], said
+
+
+def test_explain_takes_a_frame_of_a_capture():
+    frames = [bytes(range(14)) + bytes([n]) * 50 for n in range(3)]
+
+    def pcap(link_type=1, snap=65535):
+        head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)
+        return head + b"".join(struct.pack("<IIII", 1, 0, len(f[:snap]), len(f)) + f[:snap] for f in frames)
+
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+    pcapng = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + block(1, struct.pack("<HHI", 1, 0, 0)) + b"".join(
+        block(6, struct.pack("<IIIII", 0, 0, 0, len(f), len(f)) + f) for f in frames)
+    answer = {"result": {"port": "west", "queue": 0, "came": {"bytes": 64}, "left": None, "cut": False, "way": []}}
+    with tempfile.TemporaryDirectory(prefix="turnpike-test-") as folder:
+        def file(name, data):
+            path = os.path.join(folder, name)
+            with open(path, "wb") as out:
+                out.write(data)
+            return path
+
+        for path in (file("a:b.pcap", pcap()), file("c.pcapng", pcapng)):
+            for n, frame in enumerate(frames, 1):
+                server = Server(answer)
+                output(server, "explain", "west", "--pcap", f"{path}:{n}")
+                assert server.asked == [{"request": "explain", "port": "west", "frame": frame.hex()}], server.asked
+        server = Server(answer)
+        done = server.run("explain", "west", "--pcap", file("cut.pcap", pcap(snap=20)) + ":2")
+        assert done.returncode == 0 and "has 20 of the frame's 64 bytes" in done.stderr, done
+        assert server.asked[0]["frame"] == (frames[1][:20] + bytes(44)).hex(), server.asked
+        for of, why in ((file("d.pcap", pcap()) + ":4", "has 3 frames, not 4"), (file("e.pcap", pcap(link_type=101)) + ":1", "RAW"),
+                        (file("f.pcap", b"nonsense") + ":1", "no readable capture"), (folder + "/none:1", "no readable capture"),
+                        (file("g.pcap", pcap()[:-3]) + ":3", "frame 3"), ("x.pcap", "FILE:N"), ("x.pcap:0", "FILE:N"),
+                        ("x.pcap:-1", "FILE:N")):
+            done = Server().run("explain", "west", "--pcap", of)
+            assert done.returncode in (1, 2) and why in done.stderr, (of, done)
+    done = Server().run("explain", "west")
+    assert done.returncode in (1, 2) and "--pcap" in done.stderr, done
 
 
 def looks(since, rows, **more):

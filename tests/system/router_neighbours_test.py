@@ -139,7 +139,7 @@ def test_a_thousand_hosts():
                 wait_until(lambda r=round_: len(replies(w)) == r * len(frames), "every host answers")
         report = running.stop()
         drops = {k: n for k, n in report["drops"].items() if n and not k.startswith("ipv6_destination")}
-        assert not drops, drops
+        assert not drops, (drops, report["punt"])
         known = report["neighbours"]
         assert sum(n for k, n in known.items() if k in ("reachable", "stale", "probe")) >= 1000, known
 

@@ -11,10 +11,10 @@
 
 namespace turnpike::control {
 
-/// Most packets of a burst: an eighth of a punt ring. To unknown neighbours half of one: a thousand new hosts at once
-/// lose none.
-constexpr uint32_t most_at_once(datapath::punt_class of) noexcept {
-    return of == datapath::punt_class::resolve ? 1024 : 256;
+/// Maximum packets of a burst: half of a punt ring for a thousand new hosts at once, and for their answers.
+constexpr uint32_t burst_limit(datapath::punt_class of) noexcept {
+    using enum datapath::punt_class;
+    return of == resolve || of == neighbours ? 1024 : 256;
 }
 
 result<state::changes> controller::apply(std::shared_ptr<const state::configuration> wanted,
@@ -93,7 +93,7 @@ std::unique_ptr<datapath::snapshot> controller::new_snapshot(
         const auto of = static_cast<datapath::punt_class>(c);
         snapshot->punt[c] =
             token_rate::per_second(wanted.punt_rate.of[c], rte_get_tsc_hz(),
-                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, most_at_once(of)));
+                                   std::clamp(wanted.punt_rate.of[c] / 10, 1U, burst_limit(of)));
     }
     snapshot->call_cycles = rte_get_tsc_hz() / 1000 * rxtx::tx_call_ms;
     return snapshot;

@@ -38,6 +38,7 @@ class change_requests {
     [[nodiscard]] json save(const request_fields& f, const peer& from);
     [[nodiscard]] json configuration(const request_fields& f);
 
+    [[nodiscard]] const history& past() const noexcept { return history_; }
     /// Read the file again; see requests::reload().
     [[nodiscard]] result<state::changes> reload(const std::string& by);
     /// Rolls back a change that was not confirmed in time.

@@ -60,7 +60,6 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     if (!hops) return tl::unexpected<error>(hops.error());
     hops_ = std::move(*hops);
     workers_ = std::make_unique<control::workers>(published_, *rcu_, pool_);
-    traces_ = std::make_unique<traces>(*workers_, *rcu_);
     punt_counts_ = std::make_unique<punt_counts>(*workers_);
     auto tables = route_tables::create(*rcu_);
     if (!tables) return tl::unexpected<error>(tables.error());
@@ -69,6 +68,7 @@ result<void> controller::make(std::unique_ptr<const state::configuration> wanted
     recursion_ = std::make_unique<recursion>(*hops_);
     groups_ = std::make_unique<nexthop_groups>(*hops_, *rcu_);
     outlet_ = std::make_unique<outlet>(pool_, [this](uint16_t p) { return workers_->ring_to(p); });
+    traces_ = std::make_unique<traces>(*workers_, *outlet_, *rcu_);
     captures_ = std::make_unique<captures>(*workers_, *outlet_, *rcu_);
     ports_ = std::make_unique<control::ports>(pool_, [this](uint16_t p) { return counted(p); });
     interfaces_ = std::make_unique<control::interfaces>(*hops_);

@@ -26,11 +26,31 @@ bool same(const state::configuration& a, const state::configuration& b) {
     return differs && differs->empty();
 }
 
+/// Prefixes of the changed routes; nullopt: too many to keep.
+std::optional<std::map<std::string, std::vector<ip_prefix>>> set_prefixes(
+    const state::changes& of) {
+    size_t count = of.routes.set.size();
+    for (const auto& [vrf, routes] : of.vrf_routes) count += routes.set.size();
+    if (count > past_state::max_prefixes) return std::nullopt;
+    std::map<std::string, std::vector<ip_prefix>> out;
+    const auto add = [&](const std::string& vrf, const state::route_changes& routes) {
+        for (const state::route& r : routes.set) out[vrf].push_back(r.to);
+    };
+    add({}, of.routes);
+    for (const auto& [vrf, routes] : of.vrf_routes) add(vrf, routes);
+    return out;
+}
+
 }  // namespace
+
+bool past_state::set_route(const std::string& vrf, const ip_prefix& to) const {
+    const auto at = routes.find(vrf);
+    return at != routes.end() && std::binary_search(at->second.begin(), at->second.end(), to);
+}
 
 history::history(controller& c) : controller_(c), saved_(c.running_state()) {
     const auto& start = c.running_state();
-    states_.push_back({start, "the start", start->file, std::time(nullptr)});
+    states_.push_back({start, "the start", start->file, std::time(nullptr), {}});
 }
 
 result<state::changes> history::change_to(std::shared_ptr<const state::configuration> wanted,
@@ -38,16 +58,31 @@ result<state::changes> history::change_to(std::shared_ptr<const state::configura
                                           const lost_ports& lost) {
     const auto before = controller_.running_state(), said = controller_.said_state();
     // Allocate first, so that a failure leaves configuration and history consistent.
-    states_.push_front({wanted, by, what, std::time(nullptr)});
+    states_.push_front({wanted, by, what, std::time(nullptr), {}});
     auto changed = controller_.apply(wanted, lost);
     // An unchanged configuration adds no entry, but may match the file now. An object that the
     // kernel already has changes nothing that runs, but belongs to the operator from now on.
     if (!changed || (controller_.running_state() == before && same(*said, *wanted)))
         states_.pop_front();
-    else if (states_.size() > kept + 1)
+    else if (states_.size() > kept + 1) {
         states_.pop_back();
+        complete_ = false;
+    }
+    if (changed && states_.front().state == wanted) note_routes(*changed);
     log_change(changed, by, what, before->file, wanted->file);
     return changed;
+}
+
+/// For `explain`; without memory, the history lacks the change's prefixes.
+void history::note_routes(const state::changes& of) noexcept {
+    try {
+        if (auto prefixes = set_prefixes(of)) {
+            states_.front().routes = std::move(*prefixes);
+            return;
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    complete_ = false;
 }
 
 result<state::changes> history::apply(std::shared_ptr<const state::configuration> wanted,

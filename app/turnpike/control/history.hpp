@@ -6,9 +6,11 @@
 #include <chrono>
 #include <ctime>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "control/controller.hpp"
 
@@ -19,6 +21,12 @@ struct past_state {
     std::shared_ptr<const state::configuration> state{};
     std::string by{}, what{};  ///< origin and command: "uid 0 (process 7)", "apply a.yaml"
     std::time_t when = 0;
+    /// By VRF: the sorted prefixes of the routes that the change added or changed, where they are no more than
+    /// max_prefixes.
+    std::map<std::string, std::vector<ip_prefix>> routes{};
+    static constexpr size_t max_prefixes = 65536;
+
+    [[nodiscard]] bool set_route(const std::string& vrf, const ip_prefix& to) const;
 };
 
 /// Write the log line of a change, applied or refused.
@@ -56,6 +64,8 @@ class history {
     [[nodiscard]] const std::deque<past_state>& states() const noexcept { return states_; }
     /// Errors  EBUSY: a change awaits confirmation; the text has the remedy
     [[nodiscard]] result<void> settled() const;
+    /// Whether the first state is still there, and each change has its prefixes.
+    [[nodiscard]] bool is_complete() const noexcept { return complete_; }
     /// Time until the pending change rolls back; none: no change is pending.
     [[nodiscard]] std::optional<std::chrono::seconds> undone_in() const noexcept;
     /// Whether the running configuration differs from the file, as far as known.
@@ -64,12 +74,14 @@ class history {
     void saved() noexcept { saved_ = states_.front().state; }
 
   private:
+    void note_routes(const state::changes& of) noexcept;
     result<state::changes> change_to(std::shared_ptr<const state::configuration> wanted,
                                      const std::string& by, const std::string& what,
                                      const lost_ports& lost);
 
     controller& controller_;
     std::deque<past_state> states_;
+    bool complete_ = true;
     /// Not owned: the history need not keep the saved configuration.
     std::weak_ptr<const state::configuration> saved_;
     std::optional<clock::time_point> undo_at_{};

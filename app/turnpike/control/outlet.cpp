@@ -70,6 +70,10 @@ void outlet::drop(rte_mbuf* packet, uint16_t port, drop_reason why) noexcept {
             if (tap_->on[k]->wants(datapath::capture_point::drop))
                 tap_->on[k]->take(datapath::control_producer, packet, port, rte_rdtsc(),
                                   datapath::capture_point::drop, why);
+    if (trace_ != nullptr && trace_->wants(port)) {
+        trace_->next().begin_drop(rte_rdtsc(), port, packet, why);
+        trace_->end();
+    }
     rte_pktmbuf_free(packet);
 }
 

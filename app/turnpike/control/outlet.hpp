@@ -13,6 +13,7 @@
 #include "datapath/burst.hpp"
 #include "datapath/capture.hpp"
 #include "datapath/snapshot.hpp"
+#include "datapath/trace.hpp"
 
 struct rte_mempool;
 struct rte_ring;
@@ -51,6 +52,9 @@ class outlet {
     /// Copy dropped packets for these captures; null: none.
     void capture_for(const datapath::capture_tap* tap) noexcept { tap_ = tap; }
 
+    /// Record dropped packets; null: no trace.
+    void trace_drops_in(datapath::trace_buffer* buffer) noexcept { trace_ = buffer; }
+
     [[nodiscard]] const counters::port_counters& port(uint16_t port_index) const noexcept {
         return counters_[port_index];
     }
@@ -60,6 +64,7 @@ class outlet {
     std::function<rte_ring*(uint16_t)> ring_of_;
     std::array<counters::port_counters, datapath::max_ports> counters_;
     const datapath::capture_tap* tap_ = nullptr;
+    datapath::trace_buffer* trace_ = nullptr;
 };
 
 /// Owner of a punted packet during its handler. The handler sends, drops or consumes it; if an

@@ -63,8 +63,8 @@ uint32_t buffers_for(const state::configuration& wanted, uint32_t workers) {
     uint64_t rings = 0;
     for (const auto& [name, p] : wanted.ports)
         rings += uint64_t{p.rx_queues + workers} * p.descriptors;
-    const uint64_t most = rings + uint64_t{workers} * control_rings * control_ring_packets +
-                          uint64_t{workers + 1} * 2 * lcore_cache;
+    const uint64_t most =
+        rings + uint64_t{workers} * control_ring_packets + uint64_t{workers + 1} * 2 * lcore_cache;
     return static_cast<uint32_t>(std::clamp(most + most / 2, usual, largest));
 }
 

@@ -80,7 +80,7 @@ struct request_table {
         return start_trace(r.controller_, f);
     }
     static json explain(requests& r, const request_fields& f, const sources::socket_peer&) {
-        return explain_request(r.controller_, f);
+        return explain_request(r.controller_, r.changes_.past(), f);
     }
     static json capture(requests& r, const request_fields& f, const sources::socket_peer& from) {
         return capture_request(r.controller_, f, from.descriptor, from.connection);
@@ -129,7 +129,7 @@ const request_table::row request_table::rows[18] = {
     {"flush", flush, "delete learned entries; what: fdb; filters: bridge, port, vlan, mac"},
     {"trace", trace, "trace the next packets; packets: how many; filters: port, address, dropped"},
     {"explain", explain,
-     "trace a synthetic frame on port, without sending it: frame, or from and to"},
+     "trace a synthetic frame on a port or interface, without sending it: frame, or from and to"},
     {"capture", capture,
      "copy packets of port as pcapng to the descriptor sent along; status, end: a capture's "
      "number"},

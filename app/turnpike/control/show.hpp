@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,10 @@ template <class T>
 }
 /// A next hop as JSON.
 [[nodiscard]] nlohmann::json hop_json(controller& c, uint32_t index);
+/// Add the route of an address in a VRF (index): to, origin, its protocol, and the gateways of a recursive one.
+/// Answers  its prefix; none: no route
+std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a,
+                                   nlohmann::json& out);
 [[nodiscard]] nlohmann::json show_route(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_routes(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_neighbours(controller& c, const request_fields& f);

@@ -144,14 +144,8 @@ ip_prefix prefix_of(const request_fields& f, std::string_view field) {
 
 }  // namespace
 
-/// Result of a worker's lookup, and the matching route.
-json show_route(controller& c, const request_fields& f) {
-    f.expect("address vrf");
-    const uint8_t vrf = vrf_of(c, f);
+std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address& a, json& out) {
     const routes& table = c.tables().of(vrf);
-    const ip_address a = parsed(parse_address(f.text("address")), "address");
-    json out = hop_json(c, table.lookup(a));
-    out["address"] = a.text();
     out["to"] = out["origin"] = nullptr;
     for (unsigned length = a.bits() + 1; length-- > 0;) {
         const ip_prefix to = ip_prefix{a, static_cast<uint8_t>(length)}.network();
@@ -165,8 +159,20 @@ json show_route(controller& c, const request_fields& f) {
         });
         if (!found) continue;
         out["to"] = to.text();
-        break;
+        return to;
     }
+    return std::nullopt;
+}
+
+/// Result of a worker's lookup, and the matching route.
+json show_route(controller& c, const request_fields& f) {
+    f.expect("address vrf");
+    const uint8_t vrf = vrf_of(c, f);
+    const routes& table = c.tables().of(vrf);
+    const ip_address a = parsed(parse_address(f.text("address")), "address");
+    json out = hop_json(c, table.lookup(a));
+    out["address"] = a.text();
+    add_route(c, vrf, a, out);
     return out;
 }
 

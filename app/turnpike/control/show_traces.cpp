@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trace requests and their display; and the synthetic frame of `explain`.
+// Trace requests and their display.
 #include <fmt/format.h>
 #include <rte_cycles.h>
 #include <nlohmann/json.hpp>
@@ -7,9 +7,8 @@
 #include <optional>
 
 #include "control/show.hpp"
+#include "control/trace_json.hpp"
 #include "control/traces.hpp"
-#include "packet/checksum.hpp"
-#include "packet/group_mac.hpp"
 
 namespace turnpike::control {
 namespace {
@@ -26,7 +25,7 @@ std::string hex(std::span<const uint8_t> bytes) {
 }
 
 /// Index of a port.
-uint16_t port_of(controller& c, const request_fields& f) {
+uint16_t index_of_port(controller& c, const request_fields& f) {
     const std::string name = f.text("port");
     for (const auto& p : c.ports().open())
         if (p->name == name) return p->port_index;
@@ -38,6 +37,32 @@ std::string name_of_port(controller& c, uint16_t port_index) {
     return {};  // the port was removed
 }
 
+/// VLAN tags from the outermost on, and the Ethertype behind them.
+void add_tags(json& out, const packet_trace::lead& lead) {
+    const auto frame = lead.span();
+    const auto hexadecimal = [](uint16_t type) { return fmt::format("0x{:04x}", type); };
+    auto type = uint16_t{packet::header_at<packet::ethernet_header>(frame.data()).type};
+    out["ethertype"] = hexadecimal(type);
+    json tags = json::array();
+    const auto add = [&](uint16_t tci, uint16_t of_type) {
+        tags.push_back({{"vlan", tci & packet::vlan_id_mask},
+                        {"priority", tci >> 13},
+                        {"type", hexadecimal(of_type)}});
+    };
+    if (lead.tag) add(*lead.tag, packet::ether_type_vlan);
+    for (size_t at = packet::ethernet_bytes;
+         (type == packet::ether_type_vlan || type == packet::ether_type_service) &&
+         at + sizeof(packet::vlan_tag) <= frame.size();
+         at += sizeof(packet::vlan_tag)) {
+        const auto& tag = packet::header_at<packet::vlan_tag>(&frame[at]);
+        add(tag.tci, type);
+        type = tag.type;
+    }
+    if (tags.empty()) return;
+    out["tags"] = std::move(tags);
+    out["inner_ethertype"] = hexadecimal(type);
+}
+
 /// The headers of a frame, and its first bytes.
 json lead_json(const packet_trace::lead& lead) {
     const auto bytes = lead.span();
@@ -46,7 +71,7 @@ json lead_json(const packet_trace::lead& lead) {
     const auto& ethernet = packet::header_at<packet::ethernet_header>(bytes.data());
     out["destination_mac"] = ethernet.destination.text();
     out["source_mac"] = ethernet.source.text();
-    out["ethertype"] = fmt::format("0x{:04x}", uint16_t{ethernet.type});
+    add_tags(out, lead);
     const auto ip = datapath::ip_ends_of(bytes);
     if (!ip) return out;
     out["source"] = ip->source.text();
@@ -74,10 +99,17 @@ json step_json(controller& c, const trace_step& s) {
     }
     if (s.ran == stage::lookup) out["hop"] = hop_json(c, s.hop);
     if (s.out) out["by"] = c.interfaces().name_of(s.out->interface);
-    if (s.drop != datapath::drop_reason::none) out["reason"] = datapath::name(s.drop);
+    if (s.drop != datapath::drop_reason::none) {
+        const datapath::drop_text& text = datapath::text_of(s.drop);
+        out["reason"] = text.name;
+        out["meaning"] = text.meaning;
+        out["remedy"] = text.remedy;
+    }
     if (s.ran == stage::punt) out["why"] = name(s.punt);
     return out;
 }
+
+}  // namespace
 
 json trace_json(controller& c, const packet_trace& t) {
     json way = json::array();
@@ -90,157 +122,11 @@ json trace_json(controller& c, const packet_trace& t) {
             {"left", t.left.frame_bytes == 0 ? json(nullptr) : lead_json(t.left)}};
 }
 
-// The synthetic frame of `explain`.
-
-using bytes = std::vector<uint8_t>;
-
-bytes from_hex(const std::string& text) {
-    const auto digit = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
-    bytes out;
-    if (text.empty() || text.size() % 2 != 0 ||
-        text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
-        throw error{EINVAL, "frame",
-                    "should be a frame's bytes from the destination MAC address on, two "
-                    "hexadecimal digits each"};
-    for (size_t i = 0; i < text.size(); i += 2)
-        out.push_back(static_cast<uint8_t>(digit(text[i]) << 4 | digit(text[i + 1])));
-    return out;
-}
-
-template <class Header>
-Header& grow(bytes& frame) {
-    frame.resize(frame.size() + sizeof(Header));
-    return packet::header_at<Header>(frame.data() + frame.size() - sizeof(Header));
-}
-
-/// Destination MAC address: of the interface, or of its bridge's routing interface.
-mac_address router_of(const datapath::snapshot& v, uint16_t port, uint16_t vlan) {
-    const datapath::port_snapshot& p = v.port[port];
-    const uint16_t ifindex = vlan != 0 && p.by_vlan != nullptr ? p.by_vlan[vlan] : p.untagged;
-    const datapath::interface& in = v.interfaces[ifindex];
-    if (in.kind != datapath::interface_kind::bridged) return ifindex != 0 ? in.mac : p.mac;
-    const uint16_t domain = v.bridges->members[ifindex].domain_of(vlan != 0, vlan);
-    const uint16_t routing = v.bridges->domains[domain].routing;
-    return routing != 0 ? v.interfaces[routing].mac : p.mac;
-}
-
-mac_address mac_of(const request_fields& f, std::string_view field, const mac_address& otherwise) {
-    return f.has(field) ? parsed(parse_mac(f.text(field)), field) : otherwise;
-}
-
-uint8_t protocol_of(const request_fields& f, bool v6) {
-    if (!f.has("protocol")) return packet::protocol_udp;
-    const std::string name = f.text("protocol");
-    if (name == "udp") return packet::protocol_udp;
-    if (name == "tcp") return packet::protocol_tcp;
-    if (name == "icmp") return v6 ? packet::protocol_icmpv6 : packet::protocol_icmp;
-    throw error{EINVAL, "protocol", "should be udp, tcp or icmp"};
-}
-
-/// TCP SYN, UDP, or ICMP echo request.
-void add_transport(bytes& frame, uint8_t protocol, const request_fields& f) {
-    const auto from = static_cast<uint16_t>(f.number_or("source_port", 1024, 0, UINT16_MAX));
-    const auto to = static_cast<uint16_t>(f.number_or("destination_port", 1024, 0, UINT16_MAX));
-    if (protocol == packet::protocol_tcp) {
-        auto& tcp = grow<packet::tcp_header>(frame);
-        tcp.source_port = from;
-        tcp.destination_port = to;
-        tcp.data_offset = sizeof tcp / 4 << 4;
-        tcp.flags = 2;
-    } else if (protocol == packet::protocol_udp) {
-        auto& udp = grow<packet::udp_header>(frame);
-        udp.source_port = from;
-        udp.destination_port = to;
-    } else {
-        auto& echo = grow<packet::icmp_header>(frame);
-        echo.type = protocol == packet::protocol_icmp ? uint8_t{packet::icmp4_echo}
-                                                      : uint8_t{packet::icmp6_echo};
-    }
-}
-
-/// With the pseudo-header, except for ICMP over IPv4 (RFC 8200 section 8.1, RFC 9293 section 3.1).
-void sum_transport(bytes& frame, size_t ip, size_t transport, uint8_t protocol,
-                   const ip_address& from, const ip_address& to) {
-    const std::span<uint8_t> all(frame.data() + transport, frame.size() - transport);
-    uint32_t sum = packet::sum_bytes(all);
-    if (protocol != packet::protocol_icmp) {
-        const size_t width = from.v6 ? 16 : 4;
-        sum = packet::sum_bytes({from.bytes.data(), width}, sum);
-        sum = packet::sum_bytes({to.bytes.data(), width}, sum);
-        sum += protocol + static_cast<uint32_t>(all.size());
-    }
-    const size_t field = protocol == packet::protocol_tcp ? offsetof(packet::tcp_header, checksum)
-                         : protocol == packet::protocol_udp
-                             ? offsetof(packet::udp_header, checksum)
-                             : offsetof(packet::icmp_header, checksum);
-    const auto value = static_cast<uint16_t>(~packet::fold(sum));
-    store_be(&all[field], value == 0 ? uint16_t{0xffff} : value);
-    if (!from.v6)
-        packet::header_at<packet::ipv4_header>(&frame[ip]).checksum =
-            packet::checksum({&frame[ip], sizeof(packet::ipv4_header)});
-}
-
-/// An IP packet in an Ethernet frame of minimum length.
-bytes frame_of(const datapath::snapshot& v, uint16_t port, const request_fields& f) {
-    constexpr uint64_t least = 60;  // IEEE 802.3 section 3.2.8, without FCS
-    const ip_address from = parsed(parse_address(f.text("from")), "from"),
-                     to = parsed(parse_address(f.text("to")), "to");
-    if (from.v6 != to.v6) throw error{EINVAL, "to", "is of another family than from"};
-    const auto vlan = static_cast<uint16_t>(f.number_or("vlan", 0, 1, 4094));
-    const uint8_t protocol = protocol_of(f, to.v6);
-    const auto ttl = static_cast<uint8_t>(f.number_or("ttl", 64, 0, UINT8_MAX));
-    bytes frame;
-    auto& ethernet = grow<packet::ethernet_header>(frame);
-    ethernet.destination =
-        mac_of(f, "destination_mac",
-               to.is_multicast() ? packet::multicast_mac(to) : router_of(v, port, vlan));
-    ethernet.source = mac_of(f, "source_mac", {{2, 0, 0, 0, 0, 1}});
-    const uint16_t type = to.v6 ? packet::ether_type_ipv6 : packet::ether_type_ipv4;
-    ethernet.type = vlan != 0 ? uint16_t{packet::ether_type_vlan} : type;
-    if (vlan != 0) {
-        auto& tag = grow<packet::vlan_tag>(frame);
-        tag.tci = vlan;
-        tag.type = type;
-    }
-    const size_t ip = frame.size();
-    frame.resize(ip + (to.v6 ? sizeof(packet::ipv6_header) : sizeof(packet::ipv4_header)));
-    const size_t transport = frame.size();
-    add_transport(frame, protocol, f);
-    const uint64_t wanted =
-        f.number_or("bytes", std::max<uint64_t>(least, frame.size()), frame.size(), UINT16_MAX);
-    frame.resize(wanted);
-    const auto l3_bytes = static_cast<uint16_t>(frame.size() - ip);
-    if (protocol == packet::protocol_udp)
-        packet::header_at<packet::udp_header>(&frame[transport]).bytes =
-            static_cast<uint16_t>(frame.size() - transport);
-    if (to.v6) {
-        auto& h = packet::header_at<packet::ipv6_header>(&frame[ip]);
-        h.version_class_flow = 0x6000'0000;
-        h.payload_bytes = static_cast<uint16_t>(l3_bytes - sizeof h);
-        h.next_header = protocol;
-        h.hop_limit = ttl;
-        h.source = from.v6_bytes();
-        h.destination = to.v6_bytes();
-    } else {
-        auto& h = packet::header_at<packet::ipv4_header>(&frame[ip]);
-        h.version_ihl = 0x45;
-        h.total_bytes = l3_bytes;
-        h.ttl = ttl;
-        h.protocol = protocol;
-        h.source = from.v4();
-        h.destination = to.v4();
-    }
-    sum_transport(frame, ip, transport, protocol, from, to);
-    return frame;
-}
-
-}  // namespace
-
 json start_trace(controller& c, const request_fields& f) {
     f.expect("packets port address dropped");
     datapath::trace_wish wish;
     wish.packets = static_cast<uint32_t>(f.number_or("packets", 10, 0, max_traced));
-    if (f.has("port")) wish.port = port_of(c, f);
+    if (f.has("port")) wish.port = index_of_port(c, f);
     if (f.has("address")) wish.address = parsed(parse_address(f.text("address")), "address");
     wish.dropped = f.truth_or("dropped", false);
     c.tracing().begin(wish);
@@ -258,6 +144,7 @@ json show_trace(controller& c, const request_fields& f) {
     for (uint64_t i = from; i < end; ++i) {
         json one = trace_json(c, *all[i].trace);
         one["lcore"] = all[i].lcore;
+        one["control"] = all[i].control;
         one["age_s"] = static_cast<double>(rte_rdtsc() - all[i].trace->tsc) /
                        static_cast<double>(rte_get_tsc_hz());
         list.push_back(std::move(one));
@@ -266,16 +153,6 @@ json show_trace(controller& c, const request_fields& f) {
             {"written", all.size()},
             {"traces", std::move(list)},
             {"next", end < all.size() ? json(end) : json(nullptr)}};
-}
-
-json explain_request(controller& c, const request_fields& f) {
-    const bool whole = f.has("frame");
-    f.expect(whole ? "port frame"
-                   : "port from to protocol source_port destination_port ttl vlan bytes source_mac "
-                     "destination_mac");
-    const uint16_t port = port_of(c, f);
-    const bytes frame = whole ? from_hex(f.text("frame")) : frame_of(c.snapshot(), port, f);
-    return trace_json(c, parsed(explain(c, port, frame), "frame"));
 }
 
 }  // namespace turnpike::control

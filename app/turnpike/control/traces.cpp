@@ -3,6 +3,7 @@
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@ using datapath::packet_trace;
 
 void traces::begin(const datapath::trace_wish& wish) {
     std::vector<std::unique_ptr<datapath::trace_buffer>> next;
+    auto drops = wish.packets == 0 ? nullptr : std::make_unique<datapath::trace_buffer>(wish);
     if (wish.packets != 0)
         for (size_t w = 0; w < workers_.all().size(); ++w)
             next.push_back(std::make_unique<datapath::trace_buffer>(wish));
@@ -26,6 +28,8 @@ void traces::begin(const datapath::trace_wish& wish) {
         workers_.all()[w]->worker.trace_in(w < next.size() ? next[w].get() : nullptr);
     rcu_.synchronize();
     buffers_ = std::move(next);
+    outlet_.trace_drops_in(drops.get());
+    drops_ = std::move(drops);
     wanted_ = wish.packets;
 }
 
@@ -33,7 +37,10 @@ std::vector<traces::found> traces::written() const {
     std::vector<found> all;
     for (size_t w = 0; w < buffers_.size(); ++w)
         for (const packet_trace& t : buffers_[w]->written())
-            all.push_back({workers_.all()[w]->worker.parts().lcore, &t});
+            all.push_back({workers_.all()[w]->worker.parts().lcore, false, &t});
+    if (drops_ != nullptr)
+        for (const packet_trace& t : drops_->written())
+            all.push_back({rte_get_main_lcore(), true, &t});
     std::stable_sort(all.begin(), all.end(),
                      [](const found& a, const found& b) { return a.trace->tsc < b.trace->tsc; });
     if (all.size() > wanted_) all.resize(wanted_);
@@ -57,49 +64,65 @@ class nobody {
         return std::unique_ptr<nobody>(new nobody(now, std::move(ring), *find));
     }
 
-    void walk(rte_mbuf* m, const datapath::rx_queue& from, packet_trace& trace) {
+    std::unique_ptr<datapath::explanation> walk(rte_mbuf* m, const datapath::rx_queue& from) {
         context_.now = rte_rdtsc();
-        trace.begin(context_.now, from, m);
-        context_.traced = &trace;
-        context_.table = datapath::explained_table.data();
+        explanation_->begin(context_.now, from, m);
+        context_.traced = explanation_.get();
+        context_.table = datapath::decision_table.data();
         burst_.begin(1, from.port);
         burst_.packet[0] = m;
         datapath::walk(context_.table, context_, burst_, move(burst_, 1, datapath::stage::rx),
                        [](size_t, datapath::packet_mask) {});
+        return std::move(explanation_);
     }
 
   private:
     nobody(const datapath::snapshot& now, std::unique_ptr<rte_ring, workers::free_ring> learnt,
            const tunnel::finder* find)
         : learnt_(std::move(learnt)), bridging_(learnt_.get()), tunnelling_(find), snapshot_(now) {
-        for (datapath::interface& i : snapshot_.interfaces)
-            for (const datapath::bound_acl** list : {&i.acl_in, &i.acl_out, &i.l2_in, &i.l2_out})
-                if (*list != nullptr) *list = without_counting(**list);
+        watch_lists();
         context_.snapshot = &snapshot_;
         context_.bridging = &bridging_;
         context_.tunnelling = &tunnelling_;
     }
-    /// The same list with separate counters.
-    const datapath::bound_acl* without_counting(const datapath::bound_acl& of) {
-        auto same = std::make_unique<datapath::bound_acl>();
-        same->list = of.list;
-        same->counters.push_back(std::make_unique<datapath::acl_counter[]>(of.list->id_limit()));
-        lists_.push_back(std::move(same));
-        return lists_.back().get();
+    /// Bind each list anew, with separate counters.
+    void watch_lists() {
+        std::vector<std::pair<const datapath::bound_acl**, size_t>> places;
+        for (datapath::interface& i : snapshot_.interfaces)
+            for (size_t k = 0; k < std::size(state::acl_bindings); ++k)
+                if (const datapath::bound_acl*& list = list_at(state::acl_bindings[k], i);
+                    list != nullptr) {
+                    places.emplace_back(&list, explanation_->lists.size());
+                    explanation_->lists.push_back({.ifindex = i.ifindex,
+                                                   .out = state::acl_bindings[k].out,
+                                                   .l2 = state::acl_bindings[k].l2,
+                                                   .direction = state::acl_bindings[k].name,
+                                                   .bound = {.list = list->list, .counters = {}}});
+                }
+        for (datapath::watched_acl& w : explanation_->lists)
+            w.bound.counters.push_back(
+                std::make_unique<datapath::acl_counter[]>(w.bound.list->id_limit()));
+        for (const auto& [list, index] : places) *list = &explanation_->lists[index].bound;
+    }
+    static const datapath::bound_acl*& list_at(const state::acl_binding& where,
+                                               datapath::interface& on) {
+        if (where.l2) return where.out ? on.l2_out : on.l2_in;
+        return where.out ? on.acl_out : on.acl_in;
     }
 
     std::unique_ptr<rte_ring, workers::free_ring> learnt_;
     datapath::bridge_worker_state bridging_;
     datapath::tunnel_worker_state tunnelling_;
     datapath::snapshot snapshot_;
-    std::vector<std::unique_ptr<datapath::bound_acl>> lists_;
+    std::unique_ptr<datapath::explanation> explanation_ = std::make_unique<datapath::explanation>();
     datapath::context context_;
     datapath::burst burst_;
 };
 
 }  // namespace
 
-result<packet_trace> explain(controller& c, uint16_t port, std::span<const uint8_t> frame) {
+result<std::unique_ptr<datapath::explanation>> explain(controller& c, uint16_t port,
+                                                       std::span<const uint8_t> frame) {
     auto one = nobody::of(c.snapshot());
     if (!one) return tl::unexpected<error>(one.error());
     rte_mbuf* const m = rte_pktmbuf_alloc(c.pool());
@@ -116,9 +139,7 @@ result<packet_trace> explain(controller& c, uint16_t port, std::span<const uint8
     }
     std::memcpy(room, frame.data(), frame.size());
     m->port = c.snapshot().port[port].ethdev_id;
-    packet_trace trace;
-    (*one)->walk(m, {.port = port, .queue_id = 0}, trace);
-    return trace;
+    return (*one)->walk(m, {.port = port, .queue_id = 0});
 }
 
 }  // namespace turnpike::control

@@ -33,10 +33,10 @@ int run_worker(void* argument) {
 }
 
 /// A ring between control and a worker.
-result<rte_ring*> make_ring(const char* what, size_t worker) {
+result<rte_ring*> make_ring(const char* what, uint32_t packets, size_t worker) {
     const std::string name = fmt::format("{}{}", what, worker);
-    rte_ring* ring = rte_ring_create(name.c_str(), control_ring_packets + 1, SOCKET_ID_ANY,
-                                     RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_ring* ring =
+        rte_ring_create(name.c_str(), packets + 1, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
     if (ring == nullptr) return fail(rte_errno, name, "no memory for the ring");
     return ring;
 }
@@ -96,11 +96,14 @@ result<void> workers::make_slot(unsigned lcore) {
                                  .published = &published_,
                                  .dry = &dry_,
                                  .rcu = &rcu_};
-    const std::pair<rte_ring**, const char*> rings[control_rings] = {
-        {&parts.from_control, "from_control"},
-        {&parts.to_control, "to_control"},
-        {&parts.neighbours_to_control, "neighbours"},
-        {&parts.routing_to_control, "routing"}};
+    const struct {
+        rte_ring** ring;
+        const char* name;
+        uint32_t packets;
+    } rings[] = {{&parts.from_control, "from_control", inject_ring_packets},
+                 {&parts.to_control, "to_control", punt_ring_packets},
+                 {&parts.neighbours_to_control, "neighbours", neighbour_ring_packets},
+                 {&parts.routing_to_control, "routing", routing_ring_packets}};
     struct undo {
         datapath::worker_parts& parts;
         bool done = false;
@@ -108,8 +111,8 @@ result<void> workers::make_slot(unsigned lcore) {
             if (!done) free_rings(parts);
         }
     } at_the_end{parts};
-    for (auto [ring, what] : rings) {
-        auto ready = make_ring(what, parts.number);
+    for (const auto& [ring, name, packets] : rings) {
+        auto ready = make_ring(name, packets, parts.number);
         if (!ready) return tl::unexpected<error>(ready.error());
         *ring = *ready;
     }

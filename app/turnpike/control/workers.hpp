@@ -25,8 +25,11 @@ struct rte_mempool;
 
 namespace turnpike::control {
 
-/// Rings per worker to and from control, and packets per ring.
-inline constexpr uint32_t control_rings = 4, control_ring_packets = 2047;
+/// Packets in a worker's rings to and from control.
+inline constexpr uint32_t inject_ring_packets = 1023, punt_ring_packets = 2047,
+                          neighbour_ring_packets = 2047, routing_ring_packets = 511,
+                          control_ring_packets = inject_ring_packets + punt_ring_packets +
+                                                 neighbour_ring_packets + routing_ring_packets;
 
 /// The lcores that forward: the configured ones, else all but the main lcore, else the main lcore.
 /// Errors  EINVAL with the file: EAL lacks one of them, or the main lcore would share the work

@@ -12,14 +12,14 @@
 namespace turnpike::datapath {
 namespace {
 
-constexpr uint32_t macs_bytes = 12, tag_bytes = 4;
+constexpr uint32_t macs_bytes = 12, vlan_tag_bytes = 4;
 
 constexpr size_t padded(size_t n) noexcept {
     return (n + capture_ring::alignment - 1) & ~(capture_ring::alignment - 1);
 }
 
 bool has_vlan(const uint8_t* frame, uint32_t n, uint16_t vlan) noexcept {
-    if (n < macs_bytes + tag_bytes) return false;
+    if (n < macs_bytes + vlan_tag_bytes) return false;
     const auto type = load_be<uint16_t>(frame + macs_bytes);
     return (type == packet::ether_type_vlan || type == packet::ether_type_service) &&
            (load_be<uint16_t>(frame + macs_bytes + 2) & 0xfff) == vlan;
@@ -98,7 +98,7 @@ void capture::take(size_t producer, const rte_mbuf* m, uint16_t port, uint64_t t
     port_counts& counted = p.counted[port];
     counted.seen.add(1);
     if (at == capture_point::drop && filter_.why && *filter_.why != why) return;
-    const uint32_t extra = tag ? tag_bytes : 0;
+    const uint32_t extra = tag ? vlan_tag_bytes : 0;
     const uint32_t n = std::min<uint32_t>(m->pkt_len, max_frame_bytes - extra);
     const uint8_t* bytes = rte_pktmbuf_mtod(m, const uint8_t*);
     if (m->data_len < n || (tag && n >= macs_bytes)) {

@@ -40,9 +40,11 @@ struct packet_trace {
     struct lead {
         uint32_t frame_bytes = 0;  ///< length of the whole frame; 0: no frame
         uint16_t kept = 0;
+        std::optional<uint16_t> tag{};  ///< TCI of the tag that the device strips or inserts
         std::array<uint8_t, max_bytes> bytes;
 
-        void take(const rte_mbuf* m) noexcept;
+        /// device_tag  flag of the mbuf that says so: RTE_MBUF_F_RX_VLAN_STRIPPED or RTE_MBUF_F_TX_VLAN
+        void take(const rte_mbuf* m, uint64_t device_tag) noexcept;
         [[nodiscard]] std::span<const uint8_t> span() const noexcept {
             return {bytes.data(), kept};
         }
@@ -56,6 +58,8 @@ struct packet_trace {
     lead came, left;  ///< as received; as sent (the packet itself, not copies)
 
     void begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) noexcept;
+    /// The trace of a packet that control drops: one step.
+    void begin_drop(uint64_t now, uint16_t in_port, const rte_mbuf* m, drop_reason why) noexcept;
     [[nodiscard]] std::span<const trace_step> way() const noexcept { return {step.data(), steps}; }
     /// Whether the packet or a copy of it was dropped, or punted for an ICMP error.
     [[nodiscard]] bool dropped() const noexcept;
@@ -80,13 +84,13 @@ struct ip_ends {
 /// Answers  none where the frame has no complete IP header
 [[nodiscard]] std::optional<ip_ends> ip_ends_of(std::span<const uint8_t> frame) noexcept;
 
-/// The traces of one worker.
-/// Threads  the worker writes, control reads.
+/// The traces of one worker, or of the drops of control.
+/// Threads  the worker or control writes, control reads.
 class trace_buffer {
   public:
     explicit trace_buffer(const trace_wish& wish) : wish_(wish), pages_(wish.packets + 1) {}
 
-    // For the worker.
+    // For the writer.
     [[nodiscard]] bool wants(uint16_t port) const noexcept {
         return written_.load(std::memory_order_relaxed) < wish_.packets &&
                wish_.port.value_or(port) == port;

@@ -51,66 +51,64 @@ std::string flags_text(const acl::masked<uint16_t>& flags) {
     return out;
 }
 
-std::string vlan_text(const acl::masked<uint16_t>& vlan) {
-    if (vlan.mask == 0) return {};
-    if (vlan.mask == acl_key::tagged) return ", vlan: untagged";
-    return format(", vlan: {}", vlan.value & ~acl_key::tagged);
-}
+using condition_list = std::vector<std::pair<std::string_view, std::string>>;
 
-/// Action and name of the rule.
-std::string opening(const acl_rule& r) {
-    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
-    if (!r.name.empty()) out += ", name: " + quoted(r.name);
-    return out;
+void add_vlan(condition_list& to, const acl::masked<uint16_t>& vlan) {
+    if (vlan.mask == 0) return;
+    to.emplace_back("vlan", vlan.mask == acl_key::tagged
+                                ? std::string("untagged")
+                                : format("{}", vlan.value & ~acl_key::tagged));
 }
 
 /// Conditions on the upper-layer header and other fields.
-std::string details(const acl::rule& r) {
-    std::string out;
+void add_details(condition_list& to, const acl::rule& r) {
     const bool ports = asks(r, acl_key::has_ports), any = r.destination_port == acl::port_range{};
     if (r.source_port != acl::port_range{} || (ports && any))
-        out += ", source_ports: " + text_of(r.source_port);
-    if (!any) out += ", destination_ports: " + text_of(r.destination_port);
-    if (asks(r, acl_key::has_tcp_flags)) out += ", tcp_flags: " + quoted(flags_text(r.tcp_flags));
-    if (r.icmp_type) out += format(", icmp_type: {}", *r.icmp_type);
-    if (r.icmp_code) out += format(", icmp_code: {}", *r.icmp_code);
-    if (r.dscp.mask != 0) out += format(", dscp: {}", r.dscp.value >> 2);
-    out += vlan_text(r.vlan);
+        to.emplace_back("source_ports", text_of(r.source_port));
+    if (!any) to.emplace_back("destination_ports", text_of(r.destination_port));
+    if (asks(r, acl_key::has_tcp_flags))
+        to.emplace_back("tcp_flags", quoted(flags_text(r.tcp_flags)));
+    if (r.icmp_type) to.emplace_back("icmp_type", format("{}", *r.icmp_type));
+    if (r.icmp_code) to.emplace_back("icmp_code", format("{}", *r.icmp_code));
+    if (r.dscp.mask != 0) to.emplace_back("dscp", format("{}", r.dscp.value >> 2));
+    add_vlan(to, r.vlan);
     if (asks(r, acl_key::later_fragment))
-        out += format(", fragments: {}", (r.tcp_flags.value & acl_key::later_fragment) != 0);
-    return out;
+        to.emplace_back("fragments",
+                        format("{}", (r.tcp_flags.value & acl_key::later_fragment) != 0));
 }
 
-/// A rule of an L2 ACL.
-std::string frame_rule_text(const acl_rule& r) {
+condition_list frame_conditions(const acl_rule& r) {
     const l2_match m = l2_of(r.match);
-    std::string out = opening(r);
+    condition_list out;
     for (const auto& [key, of] :
          {std::pair{"source_mac", &m.source}, {"destination_mac", &m.destination}}) {
         if (*of == mac_match{}) continue;
         const std::string mask = of->mask == broadcast_mac ? "" : '/' + of->mask.text();
-        out += format(", {}: {}", key, quoted(of->value.text() + mask));
+        out.emplace_back(key, quoted(of->value.text() + mask));
     }
     if (m.type != acl::port_range{}) {
         const auto named = std::find_if(named_ethertypes.begin(), named_ethertypes.end(),
                                         [&](const auto& n) { return n.type == m.type; });
-        out += ", ethertype: ";
-        out += named == named_ethertypes.end() ? format("{:#06x}", m.type.first)
-                                               : std::string(named->name);
+        out.emplace_back("ethertype", named == named_ethertypes.end()
+                                          ? format("{:#06x}", m.type.first)
+                                          : std::string(named->name));
     }
-    return out + vlan_text(m.vlan) + "}";
+    add_vlan(out, m.vlan);
+    return out;
 }
 
-std::string rule_text(const acl_rule& r) {
-    std::string out = opening(r);
-    if (r.ipv4 != r.ipv6) out += format(", family: {}", r.ipv6 ? "ipv6" : "ipv4");
-    if (r.match.protocol.mask != 0) out += format(", protocol: {}", r.match.protocol.value);
+condition_list packet_conditions(const acl_rule& r) {
+    condition_list out;
+    if (r.ipv4 != r.ipv6) out.emplace_back("family", r.ipv6 ? "ipv6" : "ipv4");
+    if (r.match.protocol.mask != 0)
+        out.emplace_back("protocol", format("{}", r.match.protocol.value));
     const acl::address_match any{};
     if (r.match.source != any)
-        out += ", source: " + quoted(prefix_of(r.match.source, r.ipv6).text());
+        out.emplace_back("source", quoted(prefix_of(r.match.source, r.ipv6).text()));
     if (r.match.destination != any)
-        out += ", destination: " + quoted(prefix_of(r.match.destination, r.ipv6).text());
-    return out + details(r.match) + "}";
+        out.emplace_back("destination", quoted(prefix_of(r.match.destination, r.ipv6).text()));
+    add_details(out, r.match);
+    return out;
 }
 
 /// ClassBench's last field: the inverse of take_extra_field() of yaml_acl_rule.cpp.
@@ -150,6 +148,17 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
+std::vector<std::pair<std::string_view, std::string>> conditions(const acl_rule& r, bool l2) {
+    return l2 ? frame_conditions(r) : packet_conditions(r);
+}
+
+std::string rule_text(const acl_rule& r, bool l2) {
+    std::string out = format("{{action: {}", acl_action_names[static_cast<size_t>(r.action)]);
+    if (!r.name.empty()) out += ", name: " + quoted(r.name);
+    for (const auto& [key, value] : conditions(r, l2)) out += format(", {}: {}", key, value);
+    return out + "}";
+}
+
 void add_list(std::string& out, const acl_list& list) {
     out += format("  - name: {}\n{}    default: {}\n    memory_mb: {}\n", quoted(list.name),
                   list.l2 ? "    layer: 2\n" : "", list.default_permits ? "permit" : "deny",
@@ -161,7 +170,7 @@ void add_list(std::string& out, const acl_list& list) {
         if (!any) out += "    rules:\n";
         any = true;
         if (list.l2 || !needs_classbench(r.match)) {
-            out += "      - " + (list.l2 ? frame_rule_text(r) : rule_text(r)) + "\n";
+            out += "      - " + rule_text(r, list.l2) + "\n";
             block = nullptr;
             continue;
         }

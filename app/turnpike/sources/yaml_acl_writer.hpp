@@ -3,6 +3,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "state/acl.hpp"
 
@@ -10,6 +13,15 @@ namespace turnpike::sources {
 
 /// A double-quoted YAML scalar with escapes.
 [[nodiscard]] std::string quoted(const std::string& text);
+
+/// The match conditions of a rule: keys, and values in YAML's form. Protocol masks, and ports without a protocol, are
+/// only in ClassBench's format complete.
+/// l2  the rule is in an L2 ACL
+[[nodiscard]] std::vector<std::pair<std::string_view, std::string>> conditions(
+    const state::acl_rule& r, bool l2);
+
+/// A rule as an element of `rules`: "{action: deny, name: \"web\", destination_ports: 80}".
+[[nodiscard]] std::string rule_text(const state::acl_rule& r, bool l2);
 
 /// An element of "acl:" with its rules, without implicit ones.
 void add_list(std::string& out, const state::acl_list& list);

@@ -147,14 +147,14 @@ TEST(drop_reasons, more_for_control_than_its_ring_holds) {
     constexpr unsigned beyond = 50;
     byte_vector echo = ethernet(
         0x0800, ipv4({.protocol = 1, .destination = 0x0a00'01fe}, icmp4(8, 0, counted(12))));
-    for (unsigned i = 0; i < control::control_ring_packets + beyond; ++i) {
+    for (unsigned i = 0; i < control::punt_ring_packets + beyond; ++i) {
         ASSERT_TRUE(l.offer(0, echo)) << i;
         l.worker().poll();  // control makes no round meanwhile
     }
     ASSERT_TRUE(l.offer(0, ethernet(0x0806, arp({}), byte_vector(6, 0xff))));
     l.worker().poll();
     EXPECT_EQ(l.dropped(drop_reason::punt_ring_full), beyond);
-    for (unsigned i = 0; i < control::control_ring_packets; i += 32) l.settle();
+    for (unsigned i = 0; i < control::punt_ring_packets; i += 32) l.settle();
     unsigned arp_answers = 0;
     for (const byte_vector& f : l.sent(0)) arp_answers += f[12] == 0x08 && f[13] == 0x06;
     EXPECT_EQ(arp_answers, 1U) << "ARP has a separate ring";

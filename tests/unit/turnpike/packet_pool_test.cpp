@@ -46,7 +46,7 @@ uint64_t max_out(const queues& of, const rte_mempool& pool) {
     return uint64_t{of.ports} * (of.rx_queues + of.workers) * of.descriptors +
            (of.workers + 1) * kept +
            of.workers * (datapath::burst_max + of.ports * rxtx::tx_queue::burst +
-                         control::control_rings * control::control_ring_packets);
+                         control::control_ring_packets);
 }
 
 class default_pool : public ::testing::TestWithParam<queues> {};
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                       queues{.ports = 4, .descriptors = 4096, .workers = 2},
                       queues{.ports = 4, .rx_queues = 4, .descriptors = 2048, .workers = 4},
                       queues{.ports = 4, .rx_queues = 1, .descriptors = 1024, .workers = 12},
-                      queues{.descriptors = 64, .workers = 60}),  // caches more than rings
+                      queues{.descriptors = 64, .workers = 40}),  // caches more than rings
     [](const auto& row) {
         const queues& q = row.param;
         return std::to_string(q.ports) + "_ports_" + std::to_string(q.rx_queues) + "_queues_" +

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "lib/eal.hpp"
 #include "reload_lab.hpp"
@@ -73,18 +74,20 @@ TEST_F(punt_policer, a_flood_that_icmp_errors_are_due_for_starves_no_packet_to_u
          drop_reason::ipv4_too_big, punt_class::too_big, 256},
         {"unknown neighbour", datagram(0x0a00'0209), drop_reason::punt_rate, punt_class::resolve,
          1000}};
+    auto last_flood = std::chrono::steady_clock::now();
     for (const auto& row : rows) {
         const auto before = counted_for("west", row.of);
-        const auto began = std::chrono::steady_clock::now();
         receive(0, row.frame, flood);
-        const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - began;
+        const std::chrono::duration<double> since =
+            std::chrono::steady_clock::now() -
+            std::exchange(last_flood, std::chrono::steady_clock::now());
         receive(0, echo_request);
         EXPECT_EQ(echo_replies(sent_after_control(0)), 1U) << row.name;
         auto n = counted_for("west", row.of);
         n.punted -= before.punted;
         n.dropped -= before.dropped;
         const auto earned =
-            static_cast<uint64_t>(lasted.count() * 10'000 * 1.01) + 2;  // the default rate
+            static_cast<uint64_t>(since.count() * 10'000 * 1.01) + 2;  // the default rate
         EXPECT_LE(n.punted, row.burst + earned) << row.name;
         EXPECT_GE(n.punted, row.burst) << row.name;
         EXPECT_LT(n.punted, flood) << row.name;
@@ -144,7 +147,7 @@ TEST_F(punt_policer, arp_on_one_interface_loses_no_answer_on_another) {
     const auto sent = sent_after_control(1);
     ASSERT_EQ(sent.size(), 1U);
     EXPECT_EQ(sent[0][5], 9) << "the packet that waited";
-    EXPECT_GT(counted_for("west", punt_class::neighbours).dropped, flood / 2);
+    EXPECT_GT(counted_for("west", punt_class::neighbours).dropped, flood / 4);
     EXPECT_EQ(counted_for("east", punt_class::neighbours).dropped, 0U);
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "control/requests.hpp"
+#include "trace_lab.hpp"
 #include "tunnel_lab.hpp"
 
 namespace turnpike {
@@ -21,36 +21,11 @@ const char* const router =
     "neighbours: {static: [{address: 10.1.0.2, port: p1, mac: \"02:00:00:00:09:02\"},\n"
     "                      {address: 10.0.0.5, port: p0, mac: \"02:00:00:00:00:05\"}]}\n";
 
-json ask(path_lab& l, const json& request) {
-    control::requests r(l.controller(), "none.yaml");
-    l.worker().pause();  // as it is between two of its rounds
-    const json answer = json::parse(r.answer(request.dump(), {}));
-    l.worker().resume();
-    return answer;
-}
-json result_of(path_lab& l, const json& request) {
-    const json answer = ask(l, request);
-    EXPECT_TRUE(answer.contains("result")) << answer.dump();
-    return answer.value("result", json::object());
-}
-/// "rx iface_input ip_fast tx"
-std::string stages_of(const json& trace) {
-    std::string out;
-    for (const json& step : trace["way"])
-        out += (out.empty() ? "" : " ") + std::string(step.contains("copy") ? "+" : "") +
-               step["stage"].get<std::string>();
-    return out;
-}
 byte_vector to(uint32_t destination, uint8_t ttl = 64, uint8_t mac = 0x0b) {
     return ethernet(
         0x0800,
         ipv4({.ttl = ttl, .source = 0x0a000005, .destination = destination}, udp(counted(20))),
         {2, 0, 0, 0, 0, mac}, {2, 0, 0, 0, 0, 5});
-}
-/// Drains all ports, and checks the balance.
-void finish(path_lab& l) {
-    for (uint16_t p = 0; p < l.controller().ports().open().size(); ++p) l.sent(p);
-    l.check_balance();
 }
 /// Requests a trace of one packet, and offers it.
 json traced(path_lab& l, const byte_vector& frame, uint16_t port = 0, json wish = json::object()) {
@@ -184,10 +159,7 @@ TEST(trace, goes_through_tunnels_and_floods) {
 TEST(explain, says_what_happens_and_does_nothing) {
     running_lab l(router);
     const auto explained = [&](const byte_vector& frame) {
-        std::string hex;
-        for (const uint8_t b : frame)
-            hex += "0123456789abcdef"[b >> 4], hex += "0123456789abcdef"[b & 15];
-        return result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex}});
+        return result_of(l, {{"request", "explain"}, {"port", "p0"}, {"frame", hex_of(frame)}});
     };
     const json before = result_of(l, {{"request", "show"}, {"what", "report"}});
     const json sent = explained(to(0x0a090001));
