@@ -25,7 +25,7 @@ inline bool all_equal(const std::array<uint16_t, burst_max>& values, uint32_t n,
     return rest == 0 && !v128::any(differ);
 }
 
-/// Whether the egress of n packets, under a mask of its 32 bits, is that of the first. Four at a time.
+/// Whether n packets have the first packet's egress, under a mask of its 32 bits. Four at a time.
 /// n  at least 1
 inline bool all_equal(const std::array<egress, burst_max>& out, uint32_t n,
                       uint32_t mask) noexcept {

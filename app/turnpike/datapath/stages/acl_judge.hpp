@@ -13,7 +13,7 @@ struct judged {
     packet_mask permitted = 0, denied = 0;
 };
 
-/// Packets of stage ip_fast: those of a burst, or some of them, side by side.
+/// Packets of stage ip_fast: a whole burst, or some packets of it, side by side.
 struct fast_burst {
     rte_mbuf* const* packet;
     const uint32_t* single_segment_bytes;  ///< [count, rounded up to a multiple of 16]; burst's

@@ -427,7 +427,7 @@ __attribute__((noinline)) fate forward_both(const way_in& from, burst& b, packet
     return all += forward_part(from, b, v6, six, true);
 }
 
-/// What a pass over the whole burst left: packets of the other family.
+/// Packets of the other family, which a pass over the whole burst left.
 __attribute__((noinline)) fate forward_others(const way_in& from, burst& b, packet_mask left,
                                               const frames& f, bool six) noexcept {
     part others;
@@ -440,8 +440,8 @@ __attribute__((noinline)) fate forward_others(const way_in& from, burst& b, pack
     return forward_part(from, b, others, packets, six);
 }
 
-/// Packets with one destination MAC address, of interfaces that are alike. A burst that is nearly whole, and has one
-/// family as far as seen, is forwarded as it is, and then what is left of the other family; else each family apart.
+/// Packets with one destination MAC address, of interfaces that are alike. A burst is forwarded as it is if few packets
+/// are missing and a few frames have one family, and its packets of the other family afterwards; else each family apart.
 fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
     constexpr uint32_t few = 4;  ///< packets in vain cost less than a copy of the others
     const uint32_t n = b.count;
@@ -486,7 +486,7 @@ fate forward_from(context& c, const interface& in, burst& b, packet_mask packets
     return forward(from, b, packets, f);
 }
 
-/// Of several interfaces: those that are alike together.
+/// Packets of several interfaces: interfaces that are alike share a pass.
 __attribute__((noinline)) fate forward_from_each(context& c, burst& b, packet_mask packets,
                                                  const frames& f) noexcept {
     const auto& interfaces = c.snapshot->interfaces;
