@@ -71,7 +71,7 @@ def test_show_diff_and_apply_under_traffic():
             operator.result("apply", text=with_routes(running, other), name="other.yaml")
             changes += 1
         out, _ = steady.communicate(timeout=20)
-        assert " 0% packet loss" in out, out
+        assert " 0% packet loss" in out, (out, operator.show("report")["drops"], operator.show("report")["balance"])
         print(f"# {changes} configurations applied under traffic, 300 pings offered, 0 lost")
         assert changes > 50, changes
         assert operator.result("reload")["routes"] == {"removed": 2, "set": 0}
