@@ -15,7 +15,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
 def sloppiness():
-    """What devtools/test tells ccache to overlook."""
+    """The differences that ccache overlooks in devtools/test."""
     return re.search(r"CCACHE_SLOPPINESS=(\S+)", (TOP / "devtools/test").read_text(encoding="utf-8")).group(1)
 
 

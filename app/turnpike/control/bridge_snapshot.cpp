@@ -93,7 +93,8 @@ class table_maker {
                               .isolation = m.isolation,
                               .is = datapath::bridge_exit::member};
         if (!c_.after.is_tunnel(on)) {
-            constexpr uint32_t headers = sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag);
+            constexpr uint32_t headers =
+                sizeof(packet::ethernet_header) + 2 * sizeof(packet::vlan_tag);
             to_.bridges[number].max_bytes = c_.after.mtu_of(on) + headers;
             to_.min_max_bytes = std::min(to_.min_max_bytes, to_.bridges[number].max_bytes);
         } else {
