@@ -98,18 +98,19 @@ class comparison {
     void measure(const char* traffic, const std::vector<const uint8_t*>& data, uint32_t burst) {
         std::vector<side> peers, ours;
         for (const acl_peer& peer : peers_)
-            for (const auto& way : peer.ways)
-                peers.push_back(
-                    {{way.name,
-                      [this, &peer, &way, &data, burst] {
-                          const auto alg = static_cast<enum rte_acl_classify_alg>(way.algorithm);
-                          return cycles_per_packet(data, burst,
-                                                   [&](const uint8_t** d, uint32_t* r, uint32_t n) {
-                                                       rte_acl_classify_alg(peer.context.get(), d,
-                                                                            r, n, categories_, alg);
-                                                   });
-                      }},
-                     way.bits});
+            for (const auto& variant : peer.variants)
+                peers.push_back({{variant.name,
+                                  [this, &peer, &variant, &data, burst] {
+                                      const auto alg =
+                                          static_cast<enum rte_acl_classify_alg>(variant.algorithm);
+                                      return cycles_per_packet(
+                                          data, burst,
+                                          [&](const uint8_t** d, uint32_t* r, uint32_t n) {
+                                              rte_acl_classify_alg(peer.context.get(), d, r, n,
+                                                                   categories_, alg);
+                                          });
+                                  }},
+                                 variant.bits});
         const auto chosen = [&](std::string_view name) {
             return std::any_of(widths_.begin(), widths_.end(),
                                [&](const judged_width& w) { return w.kernel == name; });

@@ -93,15 +93,15 @@ acl_peer build_peer(const rule_set& set, unsigned categories, size_t max_size) {
         peer.context.reset();
         return peer;
     }
-    const acl_peer::way all[] = {{"scalar", RTE_ACL_CLASSIFY_SCALAR, 64},
-                                 {"sse", RTE_ACL_CLASSIFY_SSE, 128},
-                                 {"avx2", RTE_ACL_CLASSIFY_AVX2, 256},
-                                 {"avx512x16", RTE_ACL_CLASSIFY_AVX512X16, 256},
-                                 {"avx512x32", RTE_ACL_CLASSIFY_AVX512X32, 512}};
+    const acl_peer::variant all[] = {{"scalar", RTE_ACL_CLASSIFY_SCALAR, 64},
+                                     {"sse", RTE_ACL_CLASSIFY_SSE, 128},
+                                     {"avx2", RTE_ACL_CLASSIFY_AVX2, 256},
+                                     {"avx512x16", RTE_ACL_CLASSIFY_AVX512X16, 256},
+                                     {"avx512x32", RTE_ACL_CLASSIFY_AVX512X32, 512}};
     for (const auto& w : all)
         if (rte_acl_set_ctx_classify(peer.context.get(),
                                      static_cast<enum rte_acl_classify_alg>(w.algorithm)) == 0)
-            peer.ways.push_back({peer.name + " " + w.name, w.algorithm, w.bits});
+            peer.variants.push_back({peer.name + " " + w.name, w.algorithm, w.bits});
     return peer;
 }
 

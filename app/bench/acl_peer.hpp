@@ -18,12 +18,12 @@ struct acl_peer {
     std::string why_not;
     double build_ms = 0;
     uint64_t bytes = 0;
-    struct way {
+    struct variant {
         std::string name;
         int algorithm;
         uint16_t bits;  ///< minimum permitted SIMD width
     };
-    std::vector<way> ways;  ///< algorithms that the CPU and EAL permit
+    std::vector<variant> variants;  ///< algorithms that the CPU and EAL permit
 };
 
 /// max_size  rte_acl_config's, in bytes

@@ -88,10 +88,11 @@ class comparison {
         }
         std::vector<side> peers, ours;
         for (const auto& peer : peers_)
-            for (const auto& way : peer.ways)
+            for (const auto& variant : peer.variants)
                 peers.push_back(
-                    {{way.name, [this, &way, burst] { return way.cycles(traffic_, burst); }},
-                     way.bits});
+                    {{variant.name,
+                      [this, &variant, burst] { return variant.cycles(traffic_, burst); }},
+                     variant.bits});
         for (const auto& row : Family::kernels())
             if (isa::may_run(row, isa::any_simd_bitwidth))  // supported by the CPU
                 ours.push_back({{std::string(row.name),

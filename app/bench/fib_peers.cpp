@@ -49,7 +49,7 @@ peer_table<uint32_t> with_rte_fib(const routes& table, unsigned width_bytes) {
         {"rte_fib avx512", 512, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512}};
     for (const auto& [name, bits, type] : types) {
         if (rte_fib_select_lookup(fib, type) != 0) continue;  // not permitted by this CPU or width
-        peer.ways.push_back(
+        peer.variants.push_back(
             {name, bits, [fib, type = type](const std::vector<uint32_t>& traffic, uint32_t burst) {
                  rte_fib_select_lookup(fib, type);
                  return cycles_per_lookup(traffic, burst,
@@ -86,14 +86,14 @@ peer_table<uint32_t> with_rte_lpm(const routes& table) {
         peer.refused += rte_lpm_add(lpm, 1u << 31, 1, hop) != 0;
     }
     peer.load_seconds = seconds_since(start);
-    peer.ways.push_back(
+    peer.variants.push_back(
         {"rte_lpm bulk", 64, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
              return cycles_per_lookup(
                  traffic, burst, [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
                      rte_lpm_lookup_bulk(lpm, dst, reinterpret_cast<uint32_t*>(hop), n);
                  });
          }});
-    peer.ways.push_back(
+    peer.variants.push_back(
         {"rte_lpm x4", 128, [lpm](const std::vector<uint32_t>& traffic, uint32_t burst) {
              return cycles_per_lookup(traffic, burst,
                                       [lpm](const uint32_t* dst, uint64_t* hop, uint32_t n) {
@@ -131,7 +131,7 @@ peer_table<ipv6_address> with_rte_fib6(const routes& table, unsigned width_bytes
         {"rte_fib6 avx512", 512, RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512}};
     for (const auto& [name, bits, type] : types) {
         if (rte_fib6_select_lookup(fib, type) != 0) continue;
-        peer.ways.push_back(
+        peer.variants.push_back(
             {name, bits,
              [fib, type = type](const std::vector<ipv6_address>& traffic, uint32_t burst) {
                  rte_fib6_select_lookup(fib, type);
@@ -154,7 +154,7 @@ std::vector<peer_table<uint32_t>> ipv4_peers(const routes& table, unsigned width
     // rte_lpm_add takes half a minute for a full table.
     static std::map<size_t, peer_table<uint32_t>> lpm_tables;
     auto& lpm = lpm_tables[table.size()];
-    if (lpm.ways.empty()) lpm = with_rte_lpm(table);
+    if (lpm.variants.empty()) lpm = with_rte_lpm(table);
     peers.push_back(lpm);
     return peers;
 }

@@ -36,16 +36,16 @@ double cycles_per_lookup(const std::vector<Address>& traffic, uint32_t burst,
 /// A peer's loaded table, with all its lookup functions.
 template <class Address>
 struct peer_table {
-    struct way {
+    struct variant {
         std::string name;
         uint16_t bits;  ///< minimum permitted SIMD width
         std::function<double(const std::vector<Address>&, uint32_t burst)> cycles;
     };
     std::shared_ptr<void> keep;
-    std::vector<way> ways;
+    std::vector<variant> variants;
     double load_seconds = 0;
     uint64_t refused = 0;  ///< routes that it rejected
-    std::string why_not;   ///< the reason for empty ways
+    std::string why_not;   ///< the reason for empty variants
 };
 
 /// rte_fib with each lookup type that rte_fib_select_lookup accepts; rte_lpm, bulk and x4.

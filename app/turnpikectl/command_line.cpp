@@ -30,6 +30,13 @@ std::string joined(const std::vector<std::string>& words, size_t most) {
     return out;
 }
 
+/// Commands by the names of earlier releases.
+void use_present_names(std::vector<std::string>& words) {
+    if (words.size() < 2 || words[0] != "show") return;
+    for (const auto& [old, present] : {std::pair("states", "history"), {"heard", "neigh-suppress"}})
+        if (words[1] == old) words[1] = present;
+}
+
 /// "longer", "report, ports or FILE"
 std::string listed(const std::vector<candidate>& all) {
     std::vector<std::string_view> names;
@@ -113,6 +120,7 @@ result<command_line> read_command_line(const std::vector<std::string>& words) {
     if (!split) return tl::unexpected<error>(split.error());
     if (!split->open.empty())
         return fail(EINVAL, words.back(), std::string(split->open) + " is missing");
+    use_present_names(split->words);
     command_line out{.says = {.options = std::move(split->options)}};
     if (out.says.options.contains("--help") || out.says.options.contains("--version")) {
         for (const std::string& word : split->words) out.says.words.emplace_back("WORD", word);

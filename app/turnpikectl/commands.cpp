@@ -81,7 +81,7 @@ result<json> roll_back(const given& g) {
     return request;
 }
 
-result<json> show_states(const given&) { return json{{"request", "states"}}; }
+result<json> show_history(const given&) { return json{{"request", "history"}}; }
 
 /// A request without arguments.
 result<json> bare(const given& g) { return json{{"request", g.words.front().second}}; }
@@ -180,8 +180,9 @@ constexpr command table[] = {
      "name stations learnt moves aged held refused ageing_s max_addresses"},
     {"show fdb [bridge BRIDGE] [port PORT] [vlan NUMBER] [mac MAC]", "FDB entries", show, nullptr,
      "fdb", "bridge vlan mac port kind age_s"},
-    {"show heard [bridge BRIDGE]", "IP to MAC bindings learnt by bridges with neigh_suppress", show,
-     nullptr, "heard", "bridge vlan address mac port"},
+    {"show neigh-suppress [bridge BRIDGE]",
+     "IP to MAC bindings learnt by bridges with neigh_suppress", show, nullptr, "bindings",
+     "bridge vlan address mac port"},
     {"show tunnels", "tunnels and their counters", show, nullptr, "tunnels",
      "name vni local remote interface vrf bridge mtu rx_packets rx_bytes tx_packets tx_bytes"},
     {"show acl", "bound ACLs and their counters", show, nullptr, "acl",
@@ -198,8 +199,8 @@ constexpr command table[] = {
     {"show workers", "workers (lcores) and the receive queues that they poll", show, nullptr,
      "workers", "lcore rx_queues"},
     {"show config", "the running configuration, and its number of changes", show},
-    {"show states", "configurations available to rollback, and a change that awaits confirmation",
-     show_states, nullptr, "states", "back when by what"},
+    {"show history", "configurations available to rollback, and a change that awaits confirmation",
+     show_history, nullptr, "states", "back when by what"},
     {"show memory", "memory of mbuf pools, tables and neighbours", show},
     {"show help", "requests that this turnpike supports", show},
     {"check FILE", "validate a configuration file", with_file, valid},
@@ -208,7 +209,7 @@ constexpr command table[] = {
      with_file, changed},
     {"reload", "apply the startup configuration file", bare, changed},
     {"confirm", "confirm a change made with --confirm", bare, confirmed},
-    {"rollback [NUMBER]", "restore the configuration of NUMBER changes ago (1); see `show states`",
+    {"rollback [NUMBER]", "restore the configuration of NUMBER changes ago (1); see `show history`",
      roll_back, changed},
     local("save [FILE]",
           "write the running configuration to the startup file, or to FILE (-: print it)", save),

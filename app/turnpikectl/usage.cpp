@@ -70,12 +70,12 @@ usage read_usage(std::string_view text) {
 }
 
 reading::reading(const usage& of) {
-    way& first = ways_.emplace_back();
+    partial& first = partials_.emplace_back();
     for (const part& p : of.parts) first.rest.push_back(&p);
 }
 
 /// Expands leading brackets into alternatives that begin with a word or a value, or are complete.
-void reading::open(const way& from, std::vector<way>& into) {
+void reading::open(const partial& from, std::vector<partial>& into) {
     if (from.rest.empty() || from.rest.front()->inner.empty()) {
         into.push_back(from);
         return;
@@ -83,7 +83,7 @@ void reading::open(const way& from, std::vector<way>& into) {
     const auto begin = from.rest.begin();
     const auto end = std::find_if(begin, from.rest.end(), [](auto* p) { return p->inner.empty(); });
     for (auto taken = begin; taken != end; ++taken) {  // any of the adjacent groups may come first
-        way w{.words = from.words};
+        partial w{.words = from.words};
         for (const part& p : (*taken)->inner) w.rest.push_back(&p);
         for (auto p = begin; p != from.rest.end(); ++p)
             if (p != taken || (*p)->repeats) w.rest.push_back(*p);
@@ -93,38 +93,38 @@ void reading::open(const way& from, std::vector<way>& into) {
 }
 
 bool reading::take(const std::string& word) {
-    std::vector<way> opened, as_word, as_value;
-    for (const way& w : ways_) open(w, opened);
-    for (way& w : opened) {
+    std::vector<partial> opened, as_word, as_value;
+    for (const partial& w : partials_) open(w, opened);
+    for (partial& w : opened) {
         if (w.rest.empty()) continue;
         const part& p = *w.rest.front();
         const auto same = std::find(p.words.begin(), p.words.end(), word);
         if (!p.is_value && same == p.words.end()) continue;
         w.words.emplace_back(p.is_value ? p.words.front() : *same, word);
-        way on{{w.rest.begin() + 1, w.rest.end()}, w.words};
+        partial on{{w.rest.begin() + 1, w.rest.end()}, w.words};
         auto& to = p.is_value ? as_value : as_word;
         if (p.repeats) to.push_back(std::move(w));
         to.push_back(std::move(on));
     }
     as_word.insert(as_word.end(), as_value.begin(), as_value.end());
     if (as_word.empty()) return false;
-    ways_ = std::move(as_word);
+    partials_ = std::move(as_word);
     return true;
 }
 
 std::optional<read_words> reading::whole() const {
-    std::vector<way> opened;
-    for (const way& w : ways_) open(w, opened);
-    for (way& w : opened)
+    std::vector<partial> opened;
+    for (const partial& w : partials_) open(w, opened);
+    for (partial& w : opened)
         if (w.rest.empty()) return std::move(w.words);
     return std::nullopt;
 }
 
 std::vector<const part*> reading::next() const {
-    std::vector<way> opened;
+    std::vector<partial> opened;
     std::vector<const part*> out;
-    for (const way& w : ways_) open(w, opened);
-    for (const way& w : opened)
+    for (const partial& w : partials_) open(w, opened);
+    for (const partial& w : opened)
         if (!w.rest.empty() && std::find(out.begin(), out.end(), w.rest.front()) == out.end())
             out.push_back(w.rest.front());
     return out;

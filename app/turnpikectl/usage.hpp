@@ -52,13 +52,13 @@ class reading {
     [[nodiscard]] std::vector<const part*> next() const;
 
   private:
-    struct way {
+    struct partial {
         std::vector<const part*> rest{};
         read_words words{};
     };
-    static void open(const way& from, std::vector<way>& into);
+    static void open(const partial& from, std::vector<partial>& into);
 
-    std::vector<way> ways_;
+    std::vector<partial> partials_;
 };
 
 }  // namespace turnpike::ctl

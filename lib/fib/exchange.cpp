@@ -43,8 +43,8 @@ class table::exchange_under_way {
 
     void expect(size_t i, unsigned step) const noexcept;
     bool make_one(const route_change& c);
-    void take_out(const route_change& c, uint32_t handle, const rib::path& way);
-    void mark(const route_change& c, const rib::path& way) noexcept;
+    void take_out(const route_change& c, uint32_t handle, const rib::path& existing);
+    void mark(const route_change& c, const rib::path& existing) noexcept;
     bool build_marked();
     void stop_building() noexcept;
     void forget_marks() noexcept;
@@ -95,12 +95,12 @@ void table::exchange_under_way::expect(size_t i, unsigned step) const noexcept {
 }
 
 bool table::exchange_under_way::make_one(const route_change& c) {
-    rib::path way;
-    uint32_t* const there = t_.rib_->find(c.prefix, c.length, way);
+    rib::path existing;
+    uint32_t* const there = t_.rib_->find(c.prefix, c.length, existing);
     const uint32_t before = there == nullptr ? none : *there;
     if (!c.next_hop) {
         if (there != nullptr)
-            take_out(c, before, way);
+            take_out(c, before, existing);
         else
             done_.push_back({none, none, 0});
         return true;
@@ -116,7 +116,7 @@ bool table::exchange_under_way::make_one(const route_change& c) {
         *there = after;
     } else {
         try {
-            way = t_.rib_->insert(c.prefix, c.length, after, way);
+            way = t_.rib_->insert(c.prefix, c.length, after, existing);
         } catch (const std::bad_alloc&) {
             t_.release_handle(after);
             throw;
@@ -125,18 +125,18 @@ bool table::exchange_under_way::make_one(const route_change& c) {
     t_.short_.put(c.prefix, c.length, after);
     done_.push_back({before, after, 0});
     if (building_ && !t_.generation_->coding().holds(after, *c.next_hop)) stop_building();
-    mark(c, way);
+    mark(c, existing);
     return true;
 }
 
 void table::exchange_under_way::take_out(const route_change& c, uint32_t handle,
-                                         const rib::path& way) {
+                                         const rib::path& existing) {
     const auto room_for = [](auto& list, size_t more) {
         if (list.capacity() - list.size() < more) list.reserve(2 * list.size() + more);
     };
     room_for(pruned_, rib::max_levels);
     room_for(root_routes_, 1);
-    rib::removed gone = t_.rib_->erase(c.prefix, c.length, way);
+    rib::removed gone = t_.rib_->erase(c.prefix, c.length, existing);
     t_.short_.erase(c.prefix, c.length);
     for (unsigned i = 0; i < gone.pruned_count; ++i) {
         gone.pruned[i]->changed = false;
@@ -149,7 +149,7 @@ void table::exchange_under_way::take_out(const route_change& c, uint32_t handle,
 
 /// Mark the node to rebuild for a change: the deepest node on its path that readers use, or root
 /// slots.
-void table::exchange_under_way::mark(const route_change& c, const rib::path& way) noexcept {
+void table::exchange_under_way::mark(const route_change& c, const rib::path& existing) noexcept {
     if (!building_) return;
     const shape& s = t_.shape_;
     const uint32_t slot = c.prefix.bits(0, s.root_bits);
@@ -157,8 +157,8 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& way
         roots_.push_back({slot, 1U << (s.root_bits - c.length)});
         return;
     }
-    unsigned level = way.count;
-    while (level > 0 && way.nodes[level - 1]->entry == rib_node::unbuilt) --level;
+    unsigned level = existing.count;
+    while (level > 0 && existing.nodes[level - 1]->entry == rib_node::unbuilt) --level;
     if (level == 0) {
         if (roots_.empty() || roots_.back().first != slot || roots_.back().count != 1)
             roots_.push_back({slot, 1});
@@ -168,7 +168,7 @@ void table::exchange_under_way::mark(const route_change& c, const rib::path& way
     if (node.changed) return;
     node.changed = true;
     levels_ |= 1U << level;
-    marked_.push_back({&node, level > 1 ? way.nodes[level - 2] : nullptr, c.prefix, level});
+    marked_.push_back({&node, level > 1 ? existing.nodes[level - 2] : nullptr, c.prefix, level});
 }
 
 /// Build from the root down: a rebuilt node includes changed nodes below it. Returns false without

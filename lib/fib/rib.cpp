@@ -47,7 +47,7 @@ uint32_t rib::key(const address& a, unsigned length, unsigned level) const noexc
     return a.bits(start, shape_.stride(level)) << 8 | (length - start);
 }
 
-uint32_t* rib::find(const address& a, unsigned length, path& way) noexcept {
+uint32_t* rib::find(const address& a, unsigned length, path& existing) noexcept {
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     if (level == 0) {
@@ -55,7 +55,7 @@ uint32_t* rib::find(const address& a, unsigned length, path& way) noexcept {
         return found == root_routes_.end() ? nullptr : &found->second;
     }
     way = nodes_to(a, length);
-    if (way.count < level) return nullptr;
+    if (existing.count < level) return nullptr;
     rib_node& node = *way.nodes[level - 1];
     const auto at = node.find(k);
     return at != node.routes.end() && at->key == k ? &at->handle : nullptr;
@@ -99,7 +99,7 @@ const rib_node* rib::expect(const address& a, unsigned step) const noexcept {
     return node;
 }
 
-rib::path rib::insert(const address& a, unsigned length, uint32_t handle, const path& way) {
+rib::path rib::insert(const address& a, unsigned length, uint32_t handle, const path& existing) {
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
     if (level == 0) {
@@ -108,7 +108,7 @@ rib::path rib::insert(const address& a, unsigned length, uint32_t handle, const 
         ++size_;
         return {};
     }
-    path p = way;
+    path p = existing;
     // Create the missing nodes as a separate chain, so that running out of memory leaks nothing.
     const unsigned have = p.count;
     p.made = level - have;
@@ -163,7 +163,7 @@ void rib::append(const address& a, unsigned length, uint32_t handle) {
     ++size_;
 }
 
-rib::removed rib::erase(const address& a, unsigned length, const path& way) noexcept {
+rib::removed rib::erase(const address& a, unsigned length, const path& existing) noexcept {
     removed r;
     const unsigned level = shape_.level_of(length);
     const uint32_t k = key(a, length, level);
@@ -173,7 +173,7 @@ rib::removed rib::erase(const address& a, unsigned length, const path& way) noex
         --root_lengths_[length];
         return r;
     }
-    path& p = r.kept = way;
+    path& p = r.kept = existing;
     rib_node& node = *p.nodes[level - 1];
     const auto route = node.find(k);
     r.handle = route->handle;

@@ -101,20 +101,20 @@ class rib {
         unsigned pruned_count = 0;
     };
 
-    /// Returns null if the route does not exist. way: the existing nodes on its path.
-    uint32_t* find(const address& a, unsigned length, path& way) noexcept;
+    /// Returns null if the route does not exist. existing: the existing nodes on its path.
+    uint32_t* find(const address& a, unsigned length, path& existing) noexcept;
     uint32_t* find(const address& a, unsigned length) noexcept {
-        path way;
-        return find(a, length, way);
+        path existing;
+        return find(a, length, existing);
     }
-    /// Add a new route; `way` from find().
-    path insert(const address& a, unsigned length, uint32_t handle, const path& way);
+    /// Add a new route; `existing` from find().
+    path insert(const address& a, unsigned length, uint32_t handle, const path& existing);
     /// Append a route that sorts after all others (bulk load).
     void append(const address& a, unsigned length, uint32_t handle);
     /// The existing nodes on a route's path.
     path nodes_to(const address& a, unsigned length) noexcept;
-    /// Remove an existing route; `way` from find().
-    removed erase(const address& a, unsigned length, const path& way) noexcept;
+    /// Remove an existing route; `existing` from find().
+    removed erase(const address& a, unsigned length, const path& existing) noexcept;
     /// Restore it, with no other change in between. The vectors still have their capacity.
     void restore(const address& a, unsigned length, removed& r) noexcept;
 

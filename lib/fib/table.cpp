@@ -188,18 +188,18 @@ result<void> table::add(const address& a, unsigned length, uint64_t next_hop) {
 
 /// Undo the insertion of a route.
 void table::take_out(const address& a, unsigned length) noexcept {
-    rib::path way;
-    (void)rib_->find(a, length, way);
-    (void)rib_->erase(a, length, way);
+    rib::path existing;
+    (void)rib_->find(a, length, existing);
+    (void)rib_->erase(a, length, existing);
 }
 
 result<void> table::remove(const address& a, unsigned length) {
     if (auto ok = check(a, length); !ok) return ok;
-    rib::path way;
-    const uint32_t* const present = rib_->find(a, length, way);
+    rib::path existing;
+    const uint32_t* const present = rib_->find(a, length, existing);
     if (present == nullptr) return fail(ENOENT, config_.name, "no such route");
     const uint32_t handle = *present;
-    rib::removed gone = rib_->erase(a, length, way);
+    rib::removed gone = rib_->erase(a, length, existing);
     short_.erase(a, length);
     if (!apply(a, length, gone.kept, &gone)) {
         short_.forget();

@@ -81,7 +81,7 @@ struct next_hop {
     uint32_t id = 0;
     uint8_t protocol = 0;
     bool blackhole = false, resilient = false;
-    hop way{};
+    hop path{};
     std::vector<member> group{};
     bool operator==(const next_hop&) const = default;
 };

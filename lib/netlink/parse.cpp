@@ -267,13 +267,13 @@ std::optional<content> read_next_hop(const nlmsghdr* m) {
             out.group.push_back(of);
         }
     }
-    out.way.interface = b.with.number<uint32_t>(NHA_OIF, "NHA_OIF").value_or(0);
-    out.way.flags = static_cast<uint8_t>(b.head.nh_flags);
+    out.path.interface = b.with.number<uint32_t>(NHA_OIF, "NHA_OIF").value_or(0);
+    out.path.flags = static_cast<uint8_t>(b.head.nh_flags);
     if (b.with.find(NHA_GATEWAY) != nullptr) {
         bool v6 = false;
         if (!is_v6(b.head.nh_family, v6))
             refuse(fmt::format("NHA_GATEWAY is of family {}", b.head.nh_family));
-        out.way.via = b.with.address(NHA_GATEWAY, v6, "NHA_GATEWAY");
+        out.path.via = b.with.address(NHA_GATEWAY, v6, "NHA_GATEWAY");
     }
     return out;
 }

@@ -131,8 +131,11 @@ def test_confirm_rollback_and_states():
     assert asked_by("rollback", "3") == {"request": "rollback", "back": 3}
     assert output(Server({"result": {"confirmed": "apply x"}}), "confirm") == "confirmed: apply x\n"
     shown = output(Server({"result": {"states": [{"back": 0, "by": "uid 0", "what": "apply x", "when": 7}],
-                                      "unsaved": True}}), "show", "states")
+                                      "unsaved": True}}), "show", "history")
     assert "apply x" in shown and "uid 0" in shown, shown
+    # Earlier releases' names of two commands.
+    assert asked_by("show", "states") == asked_by("show", "history") == {"request": "history"}
+    assert asked_by("show", "heard") == asked_by("show", "neigh-suppress"), asked_by("show", "heard")
 
 
 def test_a_batch_is_one_change():

@@ -74,7 +74,7 @@ def introduce(t):
 
 
 def is_heard(t):
-    return any(h["address"] == "10.1.1.102" and h["port"] for h in t.operator.show("heard")["heard"])
+    return any(h["address"] == "10.1.1.102" and h["port"] for h in t.operator.show("neigh-suppress")["bindings"])
 
 
 def asymmetric(test):

@@ -313,7 +313,7 @@ class bridges::staged_bridges : public staged {
             const auto domain = static_cast<uint16_t>(rows_.at(i.bridge).first_domain + i.vlan);
             wanted_[datapath::fdb_key_of(c.snapshot->interfaces[ifindex].mac, domain)] = {
                 ifindex, kind::local};
-            for (const mac_address& mac : i.macs)
+            for (const mac_address& mac : i.extra_macs)
                 wanted_[datapath::fdb_key_of(mac, domain)] = {ifindex, kind::local};
         }
     }

@@ -46,7 +46,8 @@ bool bridges::put(uint32_t number) noexcept {
     const entry& e = entries_[number];
     const bool fixed = e.is != kind::learnt;
     try {
-        const auto fresh = table_->put(e.key, fdb_entry(number, e.ifindex, fixed, e.held).value());
+        const auto fresh =
+            table_->put(e.key, fdb_entry(number, e.ifindex, fixed, e.dampened).value());
         if (fresh && !*fresh) say_changed();
         return fresh.has_value();
     } catch (const std::bad_alloc&) {
@@ -146,7 +147,7 @@ void bridges::move(uint32_t number, uint16_t to) {
     entry& e = entries_[number];
     bridge_row& row = *row_of(domain_of(e.key));
     const state::move_damping& limit = row.damping;
-    if (e.held) return;  // sent before the entry was dampened
+    if (e.dampened) return;  // sent before the entry was dampened
     const auto now = static_cast<uint32_t>(now_s_);
     if (e.moves == 0 || now - e.moves_since_s >= limit.within_s) {
         e.moves_since_s = now;
@@ -158,14 +159,14 @@ void bridges::move(uint32_t number, uint16_t to) {
     const bool too_often = limit.moves != 0 && e.moves > limit.moves;
     const uint16_t from = e.ifindex;
     e.ifindex = too_often ? e.home : to;
-    e.held = too_often;
+    e.dampened = too_often;
     e.heard_s = now;
     --learnt_at_[from];
     ++learnt_at_[e.ifindex];
     put(number);  // the key exists: the update does not allocate
     if (!too_often) return;
-    e.held_until_s = now + limit.hold_s;
-    ++row.numbers.held;
+    e.dampened_until_s = now + limit.hold_s;
+    ++row.numbers.dampened;
     tell_(mac_of(e.key), e.home, to, limit.hold_s);
 }
 
@@ -232,8 +233,8 @@ void bridges::look_at(uint32_t number) noexcept {
         ++row->numbers.aged;
         return remove(number);
     }
-    if (e.held && now >= e.held_until_s) {
-        e.held = false;
+    if (e.dampened && now >= e.dampened_until_s) {
+        e.dampened = false;
         e.moves = 0;
         put(number);
     }
@@ -262,7 +263,7 @@ known_fdb_entry bridges::shown(const entry& e) const noexcept {
             .domain = domain_of(e.key),
             .ifindex = e.ifindex,
             .fixed = e.is != kind::learnt,
-            .held = e.held,
+            .dampened = e.dampened,
             .age_s = e.is == kind::learnt ? now_s_ - e.heard_s : 0};
 }
 

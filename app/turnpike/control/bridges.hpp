@@ -28,14 +28,14 @@ struct known_fdb_entry {
     mac_address mac{};
     uint16_t domain = 0,
              ifindex = 0;  ///< domain and interface index; a routed interface: our own address
-    bool fixed = false, held = false;
+    bool fixed = false, dampened = false;
     uint64_t age_s = 0;  ///< of learned entries: since the last frame
 };
 
 /// Statistics of a bridge's FDB.
 struct bridge_numbers {
     uint32_t learnt = 0;  ///< current number of learned entries
-    uint64_t learnt_ever = 0, moves = 0, aged = 0, held = 0;
+    uint64_t learnt_ever = 0, moves = 0, aged = 0, dampened = 0;
     uint64_t refused = 0;  ///< not learned: limit of the bridge or member reached
 };
 
@@ -97,10 +97,10 @@ class bridges : public owner {
         datapath::fdb_key key = 0;
         uint16_t ifindex = 0, home = 0;  ///< home: interface at the start of the current move count
         kind is = kind::free;
-        bool held = false;
+        bool dampened = false;
         uint16_t moves = 0;
         uint32_t heard_s = 0;
-        uint32_t moves_since_s = 0, held_until_s = 0;
+        uint32_t moves_since_s = 0, dampened_until_s = 0;
     };
     struct bridge_row {
         uint16_t number = 0, first_domain = 0;

@@ -56,11 +56,11 @@ datapath::capture_filter filter_of(const request_fields& f) {
     out.drops = f.truth_or("drops", false) || f.has("reason");
     if (f.has("reason")) out.why = reason_of(f.text("reason"));
     if (f.has("direction")) {
-        const std::string way = f.text("direction");
-        if (way != "in" && way != "out" && way != "both")
+        const std::string direction = f.text("direction");
+        if (direction != "in" && direction != "out" && direction != "both")
             refuse_capture("direction", "should be in, out or both");
-        out.in = way != "out";
-        out.out = way != "in";
+        out.in = direction != "out";
+        out.out = direction != "in";
     } else if (out.drops) {
         out.in = out.out = false;  // drops only, unless a direction is asked for as well
     }

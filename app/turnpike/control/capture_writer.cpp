@@ -185,10 +185,10 @@ class capture_thread {
                                        .time_ns = time_of(r.tsc),
                                        .bytes = {r.bytes(), r.kept},
                                        .frame_bytes = r.frame_bytes,
-                                       .way = r.point == capture_point::out ||
-                                                      r.why == datapath::drop_reason::tx_refused
-                                                  ? pcapng::direction::outbound
-                                                  : pcapng::direction::inbound,
+                                       .side = r.point == capture_point::out ||
+                                                       r.why == datapath::drop_reason::tx_refused
+                                                   ? pcapng::direction::outbound
+                                                   : pcapng::direction::inbound,
                                        .comment = comment});
         ++in_out_;
         ++of_port_[r.port];

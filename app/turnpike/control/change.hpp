@@ -47,17 +47,17 @@ struct change {
     using ifindexes = std::map<std::string, uint16_t, std::less<>>;
     ifindexes port_index_of{}, ifindex_of{};
     /// A resolved next hop of a recursive route: a neighbour, or a fixed next hop of kind drop.
-    struct way {
+    struct path {
         state::route_member to{};
         std::optional<uint32_t> drops{};
     };
     /// The routes of one source (operator or kernel), resolved step by step. Vectors are indexed
     /// like set.targets().
-    struct leading {
+    struct resolved_routes {
         const state::route_set* set = nullptr;
         const state::route_changes* what = nullptr;
         /// of recursive targets, by recursion; empty: not resolved
-        std::vector<std::vector<way>> ways{};
+        std::vector<std::vector<path>> paths{};
         /// next hop indices of a target's members, or of its ways, by neighbours
         std::vector<std::vector<uint32_t>> hops_of_members{};
         std::vector<uint32_t> hop_of_target{};
@@ -65,7 +65,7 @@ struct change {
     /// The routes of a VRF, in progress.
     struct table {
         uint8_t vrf = 0;  ///< index into snapshot::vrf
-        leading operators{}, learned{};
+        resolved_routes operators{}, learned{};
         /// next hops of connected networks and local addresses
         std::map<ip_prefix, uint32_t> derived{};
     };

@@ -148,7 +148,7 @@ void controller::register_handlers() {
     add(datapath::punt_reason::link_protocol, std::make_unique<slow_path::link_protocol>(*tools_));
     add(datapath::punt_reason::router_alert, std::make_unique<slow_path::router_alert>(*tools_));
     add(datapath::punt_reason::icmp_error,
-        std::make_unique<slow_path::told>(*tools_, *icmp_errors_));
+        std::make_unique<slow_path::icmp_error_sender>(*tools_, *icmp_errors_));
     add(datapath::punt_reason::too_big,
         std::make_unique<slow_path::too_big>(*tools_, *icmp_errors_));
     redirects_ = std::make_unique<slow_path::redirects>(*tools_, *dad_);
@@ -293,7 +293,7 @@ observe::report controller::report_since(const observe::baseline& then, bool rul
         r.isa["fib4"] = tables_->main().v4().kernel();
         r.isa["fib6"] = tables_->main().v6().kernel();
     }
-    r.held = neighbours_->held();
+    r.held = neighbours_->pending();
     r.punt = punt_counts_->report();
     if (rules) r.acls = acls_->report();
     if (!acls_->kernel().empty()) r.isa["acl"] = acls_->kernel();

@@ -230,10 +230,10 @@ json station_json(controller& c, const datapath::fdb_lookup& l) {
 
 json explanation_json(controller& c, const history& past, const explanation& e) {
     json out = trace_json(c, e);
-    json& way = out["way"];
+    json& path = out["way"];
     const auto step = [&](uint8_t number) -> json& {
         // A trace with too many steps ends early; its later decisions belong to the last step.
-        return way[std::min<size_t>(number, way.size() - 1)];
+        return path[std::min<size_t>(number, path.size() - 1)];
     };
     for (const acl_decision& d : e.acls) step(d.step)["acl"].push_back(acl_json(c, d));
     for (const datapath::route_lookup& l : e.routes)
@@ -244,8 +244,8 @@ json explanation_json(controller& c, const history& past, const explanation& e) 
         if (json s = station_json(c, l); !s.is_null()) step(l.step)["station"] = std::move(s);
     const json* hop = nullptr;
     const datapath::route_lookup* lookup = nullptr;
-    for (size_t i = 0; i < way.size(); ++i) {
-        json& now = way[i];
+    for (size_t i = 0; i < path.size(); ++i) {
+        json& now = path[i];
         if (now.contains("hop")) hop = &now["hop"];
         if (now.contains("member")) hop = &now["member"];
         for (const datapath::route_lookup& l : e.routes)

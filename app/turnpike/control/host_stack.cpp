@@ -92,7 +92,7 @@ class host_stack::staged_stack : public staged {
             netns_ = std::move(*opened);
         }
         for (const auto& [name, says] : after_.interfaces) {
-            if (!says.kernel) continue;
+            if (!says.host_interface) continue;
             const uint16_t ifindex = c.ifindex_of.at(name);
             datapath::interface& to = c.snapshot->interfaces[ifindex];
             to.to_host = true;

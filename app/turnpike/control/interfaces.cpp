@@ -28,7 +28,7 @@ interface_addresses addresses_of(const state::interface& wanted, const mac_addre
                                  const std::vector<ip_address>& groups) {
     interface_addresses out;
     out.prefixes = wanted.addresses;
-    out.macs = wanted.macs;
+    out.extra_macs = wanted.extra_macs;
     out.v6.push_back(packet::link_local(mac));
     for (const ip_prefix& a : wanted.addresses) {
         if (a.address.v6)
@@ -139,7 +139,7 @@ class interfaces::staged_interfaces : public staged {
         }
         if (c.after.drops_special) add_special_purpose(c);
         map_vlans(c);
-        find_alike(c);
+        find_fast_groups(c);
         for (const auto& [ifindex, hop] : glean_)
             if (c.snapshot->interfaces[ifindex].kind != datapath::interface_kind::routed)
                 gone_.push_back(hop);
@@ -184,7 +184,7 @@ class interfaces::staged_interfaces : public staged {
                 to.kind = bridged;
                 break;
             case state::interface_kind::routed:
-                to.kind = wanted.addresses.empty() && !wanted.kernel ? none : routed;
+                to.kind = wanted.addresses.empty() && !wanted.host_interface ? none : routed;
         }
         to.port = port;
         to.ifindex = ifindex;
@@ -192,10 +192,10 @@ class interfaces::staged_interfaces : public staged {
         to.mtu = c.after.mtu_of(wanted);
         to.mac = c.snapshot->port[port].mac;
         to.urpf = wanted.urpf != state::reverse_path::off;
-        to.redirects = wanted.redirects;
-        to.source_routed = wanted.source_routed;
+        to.send_redirects = wanted.send_redirects;
+        to.accept_source_route = wanted.accept_source_route;
         to.router_alert = wanted.router_alert;
-        to.more_macs = !wanted.macs.empty();
+        to.has_extra_macs = !wanted.extra_macs.empty();
         to.urpf_strict = wanted.urpf == state::reverse_path::strict;
         if (!wanted.peer.empty()) to.peer = ifindexes_.at(wanted.peer);
         if (wanted.port.empty()) {
@@ -275,13 +275,14 @@ class interfaces::staged_interfaces : public staged {
 
     /// Stage ip_fast forwards packets of interfaces alike in one pass: same VRF, same MAC address, and no other setting
     /// that it looks at (way_in).
-    void find_alike(const change& c) const {
+    void find_fast_groups(const change& c) const {
         std::map<std::pair<uint8_t, mac_address>, uint16_t> first;
         for (const auto& [name, wanted] : c.after.interfaces) {
             datapath::interface& i = c.snapshot->interfaces[ifindexes_.at(name)];
             if (i.kind != datapath::interface_kind::routed) continue;
-            const bool usual = wanted.acl_in.empty() && !i.urpf && !i.redirects && !i.more_macs;
-            i.alike =
+            const bool usual =
+                wanted.acl_in.empty() && !i.urpf && !i.send_redirects && !i.has_extra_macs;
+            i.fast_group =
                 usual ? first.try_emplace({i.vrf, i.mac}, i.ifindex).first->second : i.ifindex;
         }
     }

@@ -64,7 +64,7 @@ void add_bridges(controller& c, observe::inventory& to) {
                .learned = n.learnt_ever,
                .moved = n.moves,
                .aged = n.aged,
-               .dampened = n.held,
+               .dampened = n.dampened,
                .refused = n.refused};
         const uint16_t first = all.first_domain_of(name);
         const uint16_t last = b.looks_at_vlans() ? state::last_vlan : 0;

@@ -78,12 +78,13 @@ class neighbours::staged_neighbours : public staged {
 
   private:
     /// learned  a gateway that is our own address gives an unusable next hop instead of an error
-    result<void> add_gateways(const change& c, change::leading& some, bool learned = false) {
+    result<void> add_gateways(const change& c, change::resolved_routes& some,
+                              bool learned = false) {
         const auto targets = some.set->targets();
         for (size_t t = 0; t < targets.size(); ++t) {
             auto& hops = some.hops_of_members.emplace_back();
             if (targets[t].recursive) {
-                if (auto done = add_ways(c, some.ways[t], hops); !done) return done;
+                if (auto done = add_paths(c, some.paths[t], hops); !done) return done;
                 continue;
             }
             for (const state::route_member& m : targets[t].members) {
@@ -106,12 +107,12 @@ class neighbours::staged_neighbours : public staged {
     }
 
     /// The same for recursive routes, which may resolve by learned routes.
-    result<void> add_ways(const change& c, const std::vector<change::way>& ways,
-                          std::vector<uint32_t>& hops) {
-        for (const change::way& way : ways) {
-            const state::route_member& to = way.to;
-            if (way.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
-                hops.push_back(way.drops.value_or(datapath::fixed_nexthop::unreachable));
+    result<void> add_paths(const change& c, const std::vector<change::path>& paths,
+                           std::vector<uint32_t>& hops) {
+        for (const change::path& path : paths) {
+            const state::route_member& to = path.to;
+            if (path.drops || is_own_link_local(c.ifindex_of.at(to.interface), *to.via)) {
+                hops.push_back(path.drops.value_or(datapath::fixed_nexthop::unreachable));
                 continue;
             }
             auto e = add(c, {to.interface, *to.via}, "the gateways of the routes");
@@ -240,7 +241,7 @@ known_neighbour neighbours::shown(const entry& e) const {
                         .state = e.state,
                         .gateway = e.gateway,
                         .fixed = e.fixed,
-                        .held = e.held.size()};
+                        .pending = e.pending.size()};
     if (hops_[e.hop].kind.load(std::memory_order_relaxed) == nexthop_kind::adjacency)
         out.mac = e.mac;
     return out;

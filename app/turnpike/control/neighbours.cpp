@@ -178,7 +178,7 @@ void neighbours::resolve_at(entry& e, rte_mbuf* packet, uint64_t now_ms) {
         default:
             break;
     }
-    if (limits_.held == 0) return actions_.give_up(packet, drop_reason::neighbour_queue_full);
+    if (limits_.queue_len == 0) return actions_.give_up(packet, drop_reason::neighbour_queue_full);
     hold(e, packet);
 }
 
@@ -191,18 +191,18 @@ bool neighbours::may_solicit(uint16_t interface, uint64_t now_ms) noexcept {
 
 /// A full queue drops its oldest packet (RFC 1122 section 2.3.2.2, RFC 4861 section 7.2.2).
 void neighbours::hold(entry& e, rte_mbuf* packet) {
-    if (e.held.size() >= limits_.held) {
-        rte_mbuf* const oldest = e.held.front()->packet;
-        waiting_.erase(e.held.front());
-        e.held.erase(e.held.begin());
+    if (e.pending.size() >= limits_.queue_len) {
+        rte_mbuf* const oldest = e.pending.front()->packet;
+        waiting_.erase(e.pending.front());
+        e.pending.erase(e.pending.begin());
         actions_.give_up(oldest, drop_reason::neighbour_queue_full);
     }
-    e.held.reserve(e.held.size() + 1);
+    e.pending.reserve(e.pending.size() + 1);
     waiting_.push_back({packet, &e});
-    e.held.push_back(std::prev(waiting_.end()));
+    e.pending.push_back(std::prev(waiting_.end()));
     if (waiting_.size() <= max_held_) return;
     const auto [oldest, whose] = waiting_.front();
-    std::erase(whose->held, waiting_.begin());
+    std::erase(whose->pending, waiting_.begin());
     waiting_.pop_front();
     actions_.give_up(oldest, drop_reason::pending_limit);
 }
@@ -421,7 +421,7 @@ void neighbours::on_time(entry& e, uint64_t now_ms) {
 
 void neighbours::release(entry& e) {
     // send() may re-enter with another packet for the same neighbour.
-    for (const auto at : std::exchange(e.held, {})) {
+    for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
         actions_.send(packet, hops_[e.hop]);
@@ -429,7 +429,7 @@ void neighbours::release(entry& e) {
 }
 
 void neighbours::give_up_held(entry& e, drop_reason why) {
-    for (const auto at : std::exchange(e.held, {})) {
+    for (const auto at : std::exchange(e.pending, {})) {
         rte_mbuf* packet = at->packet;
         waiting_.erase(at);
         actions_.give_up(packet, why);

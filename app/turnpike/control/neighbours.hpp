@@ -57,7 +57,7 @@ struct known_neighbour {
     neighbour_state state = neighbour_state::incomplete;
     bool gateway = false, fixed = false;
     std::optional<mac_address> mac{};
-    size_t held = 0;  ///< waiting packets
+    size_t pending = 0;  ///< waiting packets
 };
 
 /// A neighbour was resolved, changed its MAC address, or became unreachable.
@@ -129,7 +129,7 @@ class neighbours : public owner {
     /// Whether a solicitation is outstanding.
     [[nodiscard]] bool asks(uint16_t interface, const ip_address& a) const noexcept;
 
-    [[nodiscard]] uint64_t held() const noexcept { return waiting_.size(); }
+    [[nodiscard]] uint64_t pending() const noexcept { return waiting_.size(); }
     [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(entries_.size()); }
     [[nodiscard]] const state::neighbour_limits& limits() const noexcept { return limits_; }
     [[nodiscard]] std::array<uint32_t, static_cast<size_t>(neighbour_state::count_)> by_state()
@@ -164,7 +164,7 @@ class neighbours : public owner {
         uint64_t deadline_ms = 0;
         uint64_t unused_since_ms = 0;  ///< states stale and failed
         mac_address mac{};
-        std::vector<waiting_list::iterator> held{};
+        std::vector<waiting_list::iterator> pending{};
         lru* ranked_in = nullptr;
         lru parked{};  ///< its list node while it is in no list: moving it does not allocate
         lru::iterator rank{};

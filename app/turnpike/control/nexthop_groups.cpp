@@ -170,14 +170,14 @@ class nexthop_groups::staged_groups : public staged {
     result<void> add(change& c) {
         gone_.reserve(of_.groups_.size() + of_.recursive_.size());
         for (change::table& table : c.tables)
-            for (change::leading* some : {&table.operators, &table.learned}) {
+            for (change::resolved_routes* some : {&table.operators, &table.learned}) {
                 const auto targets = some->set->targets();
                 for (size_t t = 0; t < targets.size(); ++t) {
                     const auto& hops = some->hops_of_members[t];
-                    const auto hop =
-                        targets[t].recursive
-                            ? recursive_hop(c, {table.vrf, targets[t].members}, some->ways[t], hops)
-                            : hop_of(c, targets[t], hops);
+                    const auto hop = targets[t].recursive
+                                         ? recursive_hop(c, {table.vrf, targets[t].members},
+                                                         some->paths[t], hops)
+                                         : hop_of(c, targets[t], hops);
                     if (!hop) return tl::unexpected<error>(hop.error());
                     some->hop_of_target.push_back(*hop);
                 }
@@ -252,12 +252,12 @@ class nexthop_groups::staged_groups : public staged {
         return g->hop;
     }
     result<uint32_t> recursive_hop(const change& c, gateways key,
-                                   const std::vector<change::way>& ways,
+                                   const std::vector<change::path>& paths,
                                    const std::vector<uint32_t>& hops) {
         members wanted;
-        for (size_t w = 0; w < ways.size(); ++w)
+        for (size_t w = 0; w < paths.size(); ++w)
             wanted.push_back(
-                {.name = name_of(ways[w].to), .hop = hops[w], .weight = ways[w].to.weight});
+                {.name = name_of(paths[w].to), .hop = hops[w], .weight = paths[w].to.weight});
         if (wanted.empty()) wanted.push_back({.hop = datapath::fixed_nexthop::unreachable});
         const auto was = of_.recursive_.find(key);
         if (was == of_.recursive_.end()) {

@@ -49,7 +49,7 @@ class nexthop_groups : public owner {
     ~nexthop_groups() override;
 
     /// A next hop for each route target: its only member's, a group's, or a fixed one.
-    /// Needs change::leading::hops_of_members, and ways of recursive routes.
+    /// Needs change::resolved_routes::hops_of_members, and paths of recursive routes.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Reassign buckets after link changes, before any neighbour fails to resolve.

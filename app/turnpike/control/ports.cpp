@@ -30,7 +30,7 @@ int node_of(const std::string& device) {
 bool takes_all(const state::configuration& in, const std::string& port) {
     if (in.interfaces.at(port).kind != state::interface_kind::routed) return true;
     return std::any_of(in.interfaces.begin(), in.interfaces.end(), [&](const auto& i) {
-        return i.second.port == port && !i.second.macs.empty();
+        return i.second.port == port && !i.second.extra_macs.empty();
     });
 }
 
@@ -407,7 +407,7 @@ open_port::filters filters_of(const open_port& port, const datapath::snapshot& v
                            .strips_tags = seen.strips_tags};
     for (const datapath::interface& i : v.interfaces) {
         if (i.bridge != 0 || i.port != port.port_index) continue;
-        out.promiscuous |= i.more_macs;
+        out.promiscuous |= i.has_extra_macs;
         if (i.kind != datapath::interface_kind::routed) continue;
         for (const ipv6_address& g : i.addresses->v6_groups)
             out.groups.push_back(packet::multicast_mac(g));

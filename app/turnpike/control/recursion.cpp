@@ -31,56 +31,57 @@ static_assert(max_recursions == 8);  // the number in the error text
 
 namespace {
 
-auto name_of_way(const recursive_way& w) { return std::tie(w.drops, w.to.via, w.to.interface); }
+auto name_of_path(const recursive_path& w) { return std::tie(w.drops, w.to.via, w.to.interface); }
 
 /// The next hops of several gateways with their shares, without duplicates.
-class gathered_ways {
+class gathered_paths {
   public:
     void add(const resolved_gateways& gateways, const state::route_target& target) {
         double all = 0;
         for (const state::route_member& m : target.members)
-            if (!gateways.at(*m.via).ways.empty()) all += m.weight;
+            if (!gateways.at(*m.via).paths.empty()) all += m.weight;
         for (const state::route_member& m : target.members)
-            for (const recursive_way& w : gateways.at(*m.via).ways) {
-                ways_.push_back(w);
-                ways_.back().part *= m.weight / all;
+            for (const recursive_path& w : gateways.at(*m.via).paths) {
+                paths_.push_back(w);
+                paths_.back().part *= m.weight / all;
             }
     }
-    std::vector<recursive_way> take() {
-        const auto drops = [](const recursive_way& w) { return w.drops.has_value(); };
-        if (!std::all_of(ways_.begin(), ways_.end(), drops)) std::erase_if(ways_, drops);
-        std::sort(ways_.begin(), ways_.end(), [](const recursive_way& a, const recursive_way& b) {
-            return name_of_way(a) < name_of_way(b);
-        });
-        std::vector<recursive_way> out;
-        for (recursive_way& w : ways_) {
-            if (!out.empty() && name_of_way(out.back()) == name_of_way(w))
+    std::vector<recursive_path> take() {
+        const auto drops = [](const recursive_path& w) { return w.drops.has_value(); };
+        if (!std::all_of(paths_.begin(), paths_.end(), drops)) std::erase_if(paths_, drops);
+        std::sort(paths_.begin(), paths_.end(),
+                  [](const recursive_path& a, const recursive_path& b) {
+                      return name_of_path(a) < name_of_path(b);
+                  });
+        std::vector<recursive_path> out;
+        for (recursive_path& w : paths_) {
+            if (!out.empty() && name_of_path(out.back()) == name_of_path(w))
                 out.back().part += w.part;
             else if (out.size() < state::max_route_members)
                 out.push_back(std::move(w));
         }
         double all = 0;
-        for (const recursive_way& w : out) all += w.part;
-        for (recursive_way& w : out) w.part /= all;
+        for (const recursive_path& w : out) all += w.part;
+        for (recursive_path& w : out) w.part /= all;
         return out;
     }
 
   private:
-    std::vector<recursive_way> ways_;
+    std::vector<recursive_path> paths_;
 };
 
 /// Scale weights to the smallest integers in the same ratio, or, if one would exceed 65,535, to the
 /// nearest ratio that fits.
-void make_whole(std::vector<recursive_way>& ways) {
+void make_whole(std::vector<recursive_path>& paths) {
     constexpr double most = 65535, near = 1e-6;
     double least = 1, greatest = 0;
-    for (const recursive_way& w : ways) {
+    for (const recursive_path& w : paths) {
         least = std::min(least, w.part);
         greatest = std::max(greatest, w.part);
     }
     double scale = most / greatest;
     for (unsigned k = 1; k <= 256 && greatest / least * k <= most; ++k) {
-        const bool whole = std::all_of(ways.begin(), ways.end(), [&](const recursive_way& w) {
+        const bool whole = std::all_of(paths.begin(), paths.end(), [&](const recursive_path& w) {
             const double wanted = w.part / least * k;
             return std::abs(wanted - std::round(wanted)) < near * wanted;
         });
@@ -88,14 +89,14 @@ void make_whole(std::vector<recursive_way>& ways) {
         scale = k / least;
         break;
     }
-    for (recursive_way& w : ways) w.part = std::max(1.0, std::round(w.part * scale));
+    for (recursive_path& w : paths) w.part = std::max(1.0, std::round(w.part * scale));
 }
 
 }  // namespace
 
-std::vector<recursive_way> ways_of(const state::route_target& target,
-                                   const resolved_gateways& gateways) {
-    gathered_ways all;
+std::vector<recursive_path> paths_of(const state::route_target& target,
+                                     const resolved_gateways& gateways) {
+    gathered_paths all;
     all.add(gateways, target);
     auto out = all.take();
     make_whole(out);
@@ -110,7 +111,7 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
         resolved_gateway& r = out[gateway];
         if (match.why != unresolved::no_route) r.through = match.to;
         r.why = match.why;
-        r.ways = match.ways;
+        r.paths = match.paths;
         if (match.next == nullptr) continue;
         r.why = unresolved::too_deep;  // until resolved
         left.push_back(&one);
@@ -128,11 +129,11 @@ resolved_gateways resolve(const std::map<ip_address, longest_match>& matches) {
                 later.push_back(one);
                 continue;
             }
-            gathered_ways ways;
-            ways.add(out, *one->second.next);
+            gathered_paths paths;
+            paths.add(out, *one->second.next);
             resolved_gateway& r = out[one->first];
-            r.ways = ways.take();
-            r.why = r.ways.empty() ? unresolved::beyond : unresolved::none;
+            r.paths = paths.take();
+            r.why = r.paths.empty() ? unresolved::beyond : unresolved::none;
         }
         if (later.size() == left.size()) break;  // only loops, and paths into loops, are left
         left.swap(later);
@@ -183,7 +184,7 @@ class match_finder {
         const state::route_target* route = t_.operators.set->find(to);
         if (route == nullptr && to.length == gateway.bits())
             if (const auto neighbour = fixed_.find(gateway); neighbour != fixed_.end()) {
-                out.ways = {{.to = {.via = gateway, .interface = *neighbour->second}}};
+                out.paths = {{.to = {.via = gateway, .interface = *neighbour->second}}};
                 return said(unresolved::none);
             }
         if (route == nullptr && connected)
@@ -196,19 +197,19 @@ class match_finder {
     unresolved take_connected(uint32_t hop, const ip_address& gateway, longest_match& out) const {
         using namespace datapath;
         if (hop == fixed_nexthop::broadcast) return unresolved::broadcast;
-        recursive_way& way = out.ways.emplace_back();
-        way.to.via = gateway;
+        recursive_path& path = out.paths.emplace_back();
+        path.to.via = gateway;
         if (hop < fixed_nexthop::first_free)
-            way.drops = hop;
+            path.drops = hop;
         else
-            way.to.interface = *names_.at(hops_[hop].out.interface);
+            path.to.interface = *names_.at(hops_[hop].out.interface);
         return unresolved::none;
     }
     static unresolved take_route(const state::route_target& route, const ip_address& gateway,
                                  longest_match& out) {
         using enum state::route_type;
         const auto drops = [&](uint32_t hop) {
-            out.ways = {{.to = {.via = gateway}, .drops = hop}};
+            out.paths = {{.to = {.via = gateway}, .drops = hop}};
             return unresolved::none;
         };
         switch (route.type) {
@@ -230,8 +231,8 @@ class match_finder {
         double all = 0;
         for (const state::route_member& m : route.members) all += m.weight;
         for (const state::route_member& m : route.members)
-            out.ways.push_back({.to = {.via = m.via ? *m.via : gateway, .interface = m.interface},
-                                .part = m.weight / all});
+            out.paths.push_back({.to = {.via = m.via ? *m.via : gateway, .interface = m.interface},
+                                 .part = m.weight / all});
         return unresolved::none;
     }
 
@@ -271,7 +272,7 @@ class recursion::staged_recursion : public staged {
 
     void add(const change& c, change::table& t) {
         const auto targets = t.operators.set->targets();
-        t.operators.ways.resize(targets.size());
+        t.operators.paths.resize(targets.size());
         std::map<ip_address, longest_match> matches;
         for (const state::route_target& target : targets)
             if (target.recursive)
@@ -292,9 +293,9 @@ class recursion::staged_recursion : public staged {
         resolved_gateways resolved = resolve(matches);
         for (size_t target = 0; target < targets.size(); ++target) {
             if (!targets[target].recursive) continue;
-            for (recursive_way& way : ways_of(targets[target], resolved)) {
-                way.to.weight = static_cast<uint16_t>(way.part);
-                t.operators.ways[target].push_back({std::move(way.to), way.drops});
+            for (recursive_path& path : paths_of(targets[target], resolved)) {
+                path.to.weight = static_cast<uint16_t>(path.part);
+                t.operators.paths[target].push_back({std::move(path.to), path.drops});
             }
         }
         after_.emplace(t.vrf, std::move(resolved));

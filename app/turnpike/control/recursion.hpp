@@ -36,7 +36,7 @@ enum class unresolved : uint8_t {
 inline constexpr unsigned max_recursions = 8;
 
 /// One of a gateway's next hops.
-struct recursive_way {
+struct recursive_path {
     /// A neighbour on a link; its weight is unused. With `drops`: `via` is the gateway.
     state::route_member to{};
     /// index of a fixed next hop of kind drop (datapath/next_hop.hpp)
@@ -48,7 +48,7 @@ struct recursive_way {
 struct longest_match {
     ip_prefix to{};
     unresolved why = unresolved::none;  ///< if set, the other fields are empty
-    std::vector<recursive_way> ways{};
+    std::vector<recursive_path> paths{};
     /// recursive: the target whose gateways give the next hops
     const state::route_target* next = nullptr;
 };
@@ -56,7 +56,7 @@ struct longest_match {
 struct resolved_gateway {
     std::optional<ip_prefix> through{};  ///< longest prefix that contains it
     unresolved why = unresolved::none;
-    std::vector<recursive_way> ways{};  ///< empty if `why` is set
+    std::vector<recursive_path> paths{};  ///< empty if `why` is set
 };
 using resolved_gateways = std::map<ip_address, resolved_gateway>;
 
@@ -69,15 +69,15 @@ using resolved_gateways = std::map<ip_address, resolved_gateway>;
 /// The next hops of a target: its gateways' next hops, by their weights, without duplicates, in a
 /// fixed order, at most state::max_route_members; dropping ones only if all drop. Shares are
 /// scaled to integers up to 65,535. Empty: no gateway is resolved.
-[[nodiscard]] std::vector<recursive_way> ways_of(const state::route_target& target,
-                                                 const resolved_gateways& gateways);
+[[nodiscard]] std::vector<recursive_path> paths_of(const state::route_target& target,
+                                                   const resolved_gateways& gateways);
 
 /// Threads  control.
 class recursion : public owner {
   public:
     explicit recursion(const next_hops& hops) : hops_(hops) {}
 
-    /// Needs the tables with their derived routes; fills change::leading::ways.
+    /// Needs the tables with their derived routes; fills change::resolved_routes::paths.
     [[nodiscard]] result<std::unique_ptr<staged>> prepare(change& c) override;
 
     /// Resolution in the running configuration; null: no recursive route of the VRF has that gateway.

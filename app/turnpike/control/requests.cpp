@@ -47,13 +47,14 @@ struct request_table {
     struct row {
         std::string_view name;
         json (*make)(requests&, const request_fields&, const sources::socket_peer&);
-        std::string_view help;
+        std::string_view help;  ///< empty: an old name, which help leaves out
     };
 
     static json help(requests&, const request_fields& f, const sources::socket_peer&) {
         f.expect("");
         json all = json::object();
-        for (const row& r : rows) all[std::string(r.name)] = r.help;
+        for (const row& r : rows)
+            if (!r.help.empty()) all[std::string(r.name)] = r.help;
         return {{"requests", std::move(all)}, {"show", show_help()}};
     }
     static json show_what(requests& r, const request_fields& f, const sources::socket_peer&) {
@@ -104,10 +105,10 @@ struct request_table {
         return {{"flushed", gone}};
     }
 
-    static const row rows[18];
+    static const row rows[19];
 };
 
-const request_table::row request_table::rows[18] = {
+const request_table::row request_table::rows[19] = {
     {"help", help, "the requests, and the subjects of show"},
     {"show", show_what, "running state; what: a subject below"},
     {"check", check, "validate a configuration"},
@@ -122,7 +123,8 @@ const request_table::row request_table::rows[18] = {
      "keep the pending change, which rolls back otherwise"},
     {"rollback", by<&change_requests::rollback>,
      "apply an earlier configuration; back: how many changes ago"},
-    {"states", states, "the earlier configurations for rollback"},
+    {"history", states, "the earlier configurations for rollback"},
+    {"states", states, {}},  // the name of `history` in earlier releases
     {"save", by<&change_requests::save>,
      "write the running configuration to the file that turnpike was started with"},
     {"configuration", configuration, "the text that save would write, by the page"},

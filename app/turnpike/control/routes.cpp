@@ -82,7 +82,7 @@ bool routes::is_on_link(const ip_address& a, uint32_t link_hop) const noexcept {
     return false;
 }
 
-std::optional<uint32_t> routes::leading::hop(const ip_prefix& to) const {
+std::optional<uint32_t> routes::resolved_routes::hop(const ip_prefix& to) const {
     const auto target = set == nullptr ? std::nullopt : set->at(to);
     return target ? std::optional(hop_of_target[*target]) : std::nullopt;
 }
@@ -175,7 +175,7 @@ routes::writes routes::writes_for(const change::table& t) const {
             out.v4.push_back({to.address.v4(), to.length, hop});
     };
     // Targets that are unchanged but have another next hop, because their interface was recreated.
-    const auto add_moved = [&](const leading& was, const leading& is) {
+    const auto add_moved = [&](const resolved_routes& was, const resolved_routes& is) {
         if (was.set == nullptr) return;
         std::vector<bool> moved(is.set->targets().size());
         for (size_t b = 0; b < was.set->targets().size(); ++b) {
@@ -212,7 +212,7 @@ result<void> routes::load(const sources& from) {
         else
             v4.push_back({to.address.v4(), to.length, hop});
     };
-    const auto put_all = [&](const leading& some) {
+    const auto put_all = [&](const resolved_routes& some) {
         if (some.set == nullptr) return;
         for (const state::route& r : *some.set) put(r.to, some.hop_of_target[r.target]);
     };

@@ -70,13 +70,13 @@ class routes {
     result<void> set(const ip_prefix& to, std::optional<uint32_t> hop);
     [[nodiscard]] std::optional<uint32_t> get(const ip_prefix& to) const;
     /// The routes of one source, with their next hops.
-    struct leading {
+    struct resolved_routes {
         const state::route_set* set = nullptr;
         const std::vector<uint32_t>& hop_of_target;
         [[nodiscard]] std::optional<uint32_t> hop(const ip_prefix& to) const;
     };
     struct sources {
-        leading operators, learned;
+        resolved_routes operators, learned;
         const hops& derived;
     };
     [[nodiscard]] sources running() const noexcept {

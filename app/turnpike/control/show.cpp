@@ -89,11 +89,11 @@ json show_interfaces(controller& c, const request_fields& f) {
                        {"peer", name_or_null(says.peer)},
                        {"mtu", i.mtu},
                        {"mac", i.mac.text()},
-                       {"extra_macs", macs_json(says.macs)},
+                       {"extra_macs", macs_json(says.extra_macs)},
                        {"addresses", prefixes_json(says.addresses)},
                        {"urpf", state::reverse_path_names[static_cast<size_t>(says.urpf)]},
-                       {"send_redirects", says.redirects},
-                       {"accept_source_route", says.source_routed},
+                       {"send_redirects", says.send_redirects},
+                       {"accept_source_route", says.accept_source_route},
                        {"router_alert", says.router_alert},
                        {"acl_in", name_or_null(says.acl_in)},
                        {"acl_out", name_or_null(says.acl_out)},
@@ -232,6 +232,12 @@ struct subject {
     json (*make)(controller&, const request_fields&);
     std::string_view help;
 };
+/// The name of a subject in earlier releases, or the name itself.
+const std::string& present_name(const std::string& of) {
+    static const std::string neigh_suppress = "neigh-suppress";
+    return of == "heard" ? neigh_suppress : of;
+}
+
 constexpr subject subjects[] = {
     {"report", show_report, "the whole report, turnpike.report/2, always since the start"},
     {"ports", show_ports, "devices, their settings and counters"},
@@ -245,7 +251,8 @@ constexpr subject subjects[] = {
     {"vrfs", show_vrfs, "VRFs, their interfaces and numbers of routes"},
     {"bridges", show_bridges, "bridges, their members, and counters by VLAN"},
     {"fdb", show_fdb, "FDB entries; filters: bridge, port, vlan, mac"},
-    {"heard", show_heard, "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
+    {"neigh-suppress", show_neigh_suppress,
+     "IP-to-MAC bindings in bridges with neigh_suppress; filter: bridge"},
     {"tunnels", show_tunnels, "tunnels, with counters by tunnel and by VNI"},
     {"acl", show_acl, "ACLs where they are bound, with counters"},
     {"drops", show_drops, "dropped packets, by reason"},
@@ -311,7 +318,7 @@ json show(controller& c, const request_fields& f) {
     const std::string what = f.text("what");
     std::string names;
     for (const subject& s : subjects) {
-        if (s.name == what) return s.make(c, f);
+        if (s.name == present_name(what)) return s.make(c, f);
         names += (names.empty() ? "" : ", ") + std::string(s.name);
     }
     throw error{EINVAL, "what",

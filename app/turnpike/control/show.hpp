@@ -64,7 +64,7 @@ std::optional<ip_prefix> add_route(controller& c, uint8_t vrf, const ip_address&
 
 [[nodiscard]] nlohmann::json show_vrfs(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_tunnels(controller& c, const request_fields& f);
-[[nodiscard]] nlohmann::json show_heard(controller& c, const request_fields& f);
+[[nodiscard]] nlohmann::json show_neigh_suppress(controller& c, const request_fields& f);
 [[nodiscard]] nlohmann::json show_bridges(controller& c, const request_fields& f);
 /// Delete learned FDB entries, filtered by `bridge`, `port`, `vlan` and `mac`.
 /// Answers  how many

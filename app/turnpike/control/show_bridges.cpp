@@ -71,16 +71,16 @@ json fdb_entry_json(controller& c, const known_fdb_entry& s) {
             {"vlan", name_of_vlan(vlan)},
             {"mac", s.mac.text()},
             {"port", c.interfaces().name_of(s.ifindex)},
-            {"kind", ours      ? "local"
-                     : s.fixed ? "static"
-                     : s.held  ? "held"
-                               : "learnt"},
+            {"kind", ours         ? "local"
+                     : s.fixed    ? "static"
+                     : s.dampened ? "held"
+                                  : "learnt"},
             {"age_s", s.fixed ? json(nullptr) : json(s.age_s)}};
 }
 
 /// Bindings in order.
 using heard = std::pair<datapath::address_key, datapath::bound_address>;
-std::vector<heard> all_heard(bridges& of) {
+std::vector<heard> all_bindings(bridges& of) {
     std::vector<heard> all;
     if (of.addresses() == nullptr) return all;
     of.addresses()->table().for_each([&](const datapath::address_key& k, uint64_t who) {
@@ -95,7 +95,7 @@ std::vector<heard> all_heard(bridges& of) {
     return all;
 }
 
-json heard_json(controller& c, const heard& h) {
+json binding_json(controller& c, const heard& h) {
     const uint16_t domain = neigh_binding_table::domain_of(h.first);
     const auto [bridge, vlan] = c.bridges().name_of(domain);
     const auto fdb_entry = c.bridges().table()->find(h.second.mac() | uint64_t{domain} << 48);
@@ -113,21 +113,23 @@ json heard_json(controller& c, const heard& h) {
 
 }  // namespace
 
-json show_heard(controller& c, const request_fields& f) {
+json show_neigh_suppress(controller& c, const request_fields& f) {
     f.expect("bridge from most");
     const std::string wanted = which_of(c, f).bridge;
     const uint64_t from = f.number_or("from", 0, 0, neigh_binding_table::most), most = page_of(f);
-    const auto all = all_heard(c.bridges());
+    const auto all = all_bindings(c.bridges());
     json list = json::array(), next = nullptr;
     for (uint64_t i = from; i < all.size(); ++i) {
         if (list.size() == most) {
             next = i;
             break;
         }
-        json one = heard_json(c, all[i]);
+        json one = binding_json(c, all[i]);
         if (wanted.empty() || one["bridge"] == wanted) list.push_back(std::move(one));
     }
-    return {{"heard", std::move(list)}, {"next", std::move(next)}};
+    // Clients of earlier releases ask for "heard".
+    const char* const name = f.text("what") == "heard" ? "heard" : "bindings";
+    return {{name, std::move(list)}, {"next", std::move(next)}};
 }
 
 json show_bridges(controller& c, const request_fields& f) {
@@ -145,7 +147,7 @@ json show_bridges(controller& c, const request_fields& f) {
                         {"learnt", n.learnt_ever},
                         {"moves", n.moves},
                         {"aged", n.aged},
-                        {"held", n.held},
+                        {"held", n.dampened},
                         {"refused", n.refused},
                         {"members", std::move(members)},
                         {"vlans", vlans_json(all, name, b)}});

@@ -247,7 +247,7 @@ json show_neighbours(controller& c, const request_fields& f) {
                         {"gateway", n.gateway},
                         {"static", n.fixed},
                         {"learned", c.running().learned_neighbours.contains({on, n.address})},
-                        {"held", n.held}});
+                        {"held", n.pending}});
         return true;
     });
     return {{"neighbours", std::move(list)}, {"next", std::move(next)}};

@@ -112,12 +112,12 @@ json step_json(controller& c, const trace_step& s) {
 }  // namespace
 
 json trace_json(controller& c, const packet_trace& t) {
-    json way = json::array();
-    for (const trace_step& s : t.way()) way.push_back(step_json(c, s));
+    json path = json::array();
+    for (const trace_step& s : t.path()) path.push_back(step_json(c, s));
     return {{"port", name_of_port(c, t.port)},
             {"queue", t.queue},
             {"came", lead_json(t.came)},
-            {"way", std::move(way)},
+            {"way", std::move(path)},
             {"cut", t.cut},
             {"left", t.left.frame_bytes == 0 ? json(nullptr) : lead_json(t.left)}};
 }

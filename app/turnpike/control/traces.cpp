@@ -71,8 +71,9 @@ class nobody {
         context_.table = datapath::decision_table.data();
         burst_.begin(1, from.port);
         burst_.packet[0] = m;
-        datapath::walk(context_.table, context_, burst_, move(burst_, 1, datapath::stage::rx),
-                       [](size_t, datapath::packet_mask) {});
+        datapath::dispatch(context_.table, context_, burst_,
+                           enqueue(burst_, 1, datapath::stage::rx),
+                           [](size_t, datapath::packet_mask) {});
         return std::move(explanation_);
     }
 

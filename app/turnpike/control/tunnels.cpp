@@ -173,9 +173,9 @@ class tunnels::staged_tunnels : public staged {
   public:
     explicit staged_tunnels(tunnels& of) : of_(of) {}
     ~staged_tunnels() override {
-        for (const auto& [to, way] : ways_)
-            if (const auto is = of_.ways_.find(to); is == of_.ways_.end() || is->second != way)
-                of_.hops_.give_back(way.hop);
+        for (const auto& [to, path] : paths_)
+            if (const auto is = of_.paths_.find(to); is == of_.paths_.end() || is->second != path)
+                of_.hops_.give_back(path.hop);
     }
 
     /// A multicast group is an on-link host that needs no resolution: its MAC address is derived
@@ -185,20 +185,20 @@ class tunnels::staged_tunnels : public staged {
             if (!t.to_group()) continue;
             const uint8_t vrf = c.vrf_index_of.at(t.vrf);
             const std::pair to(vrf, t.remote);
-            if (ways_.contains(to)) continue;
+            if (paths_.contains(to)) continue;
             const datapath::interface& by = c.snapshot->interfaces[c.ifindex_of.at(t.interface)];
-            way_to_group way{
+            path_to_group path{
                 .hop = 0, .out = by.out(), .vlan = by.vlan, .mac = by.mac, .mtu = by.mtu};
-            const auto was = of_.ways_.find(to);
-            if (was != of_.ways_.end() && was->second.leads_as(way)) {
-                way = was->second;
-                ways_.emplace(to, way);
-            } else if (!take(to, way)) {
+            const auto was = of_.paths_.find(to);
+            if (was != of_.paths_.end() && was->second.leads_as(path)) {
+                path = was->second;
+                paths_.emplace(to, path);
+            } else if (!take(to, path)) {
                 return fail(ENOSPC, t.where.text,
                             "no next hop is left; allow more neighbours (neighbours.limit)");
             }
             c.table_of(vrf).derived[{t.remote, static_cast<uint8_t>(t.remote.bits())}] =
-                ways_.at(to).hop;
+                paths_.at(to).hop;
         }
         return {};
     }
@@ -207,30 +207,30 @@ class tunnels::staged_tunnels : public staged {
     /// This object now owns the previous tables, and is destroyed after a grace period.
     void commit() noexcept override {
         of_.shown_.swap(tables_);
-        of_.ways_.swap(ways_);
+        of_.paths_.swap(paths_);
     }
 
   private:
-    bool take(const std::pair<uint8_t, ip_address>& to, way_to_group& way) {
-        const auto at = ways_.emplace(to, way).first;
+    bool take(const std::pair<uint8_t, ip_address>& to, path_to_group& path) {
+        const auto at = paths_.emplace(to, path).first;
         const auto hop = of_.hops_.take();
         if (!hop) {
-            ways_.erase(at);
+            paths_.erase(at);
             return false;
         }
         at->second.hop = *hop;
         datapath::next_hop& h = of_.hops_[*hop];
-        h.out = way.out;
-        h.mtu.store(way.mtu, std::memory_order_relaxed);
-        h.set_vlan(way.vlan);
-        h.set_addresses(packet::multicast_mac(to.second), way.mac);
+        h.out = path.out;
+        h.mtu.store(path.mtu, std::memory_order_relaxed);
+        h.set_vlan(path.vlan);
+        h.set_addresses(packet::multicast_mac(to.second), path.mac);
         h.kind.store(datapath::nexthop_kind::adjacency, std::memory_order_release);
         return true;
     }
 
     tunnels& of_;
     std::unique_ptr<const tunnel_tables> tables_;
-    ways_to_groups ways_;
+    paths_to_groups paths_;
 };
 
 result<std::unique_ptr<staged>> tunnels::prepare(change& c) {

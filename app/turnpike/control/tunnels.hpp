@@ -32,23 +32,23 @@ class tunnels : public owner {
     class staged_tunnels;
 
     /// Egress of packets to a group.
-    struct way_to_group {
+    struct path_to_group {
         uint32_t hop = 0;
         datapath::egress out{};
         uint16_t vlan = 0;
         mac_address mac{};
         uint16_t mtu = 0;
-        bool operator==(const way_to_group&) const = default;
-        [[nodiscard]] bool leads_as(const way_to_group& o) const noexcept {
+        bool operator==(const path_to_group&) const = default;
+        [[nodiscard]] bool leads_as(const path_to_group& o) const noexcept {
             return out == o.out && mac == o.mac && mtu == o.mtu;
         }
     };
     /// by VRF and group
-    using ways_to_groups = std::map<std::pair<uint8_t, ip_address>, way_to_group>;
+    using paths_to_groups = std::map<std::pair<uint8_t, ip_address>, path_to_group>;
 
     workers& workers_;
     next_hops& hops_;
-    ways_to_groups ways_;
+    paths_to_groups paths_;
     std::unique_ptr<const datapath::tunnel_tables> shown_;  ///< published tables
     uint64_t generation_ = 0;
 };

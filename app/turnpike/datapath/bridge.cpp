@@ -27,7 +27,7 @@ bridge_worker_state::bridge_worker_state(rte_ring* learnt)
       again_cycles_(rte_get_tsc_hz() / 1'000'000 * again_us),
       maps_(zeroed<uint64_t>(2 * map_words)),
       storm_(zeroed<token_bucket>(max_interfaces * flood_kinds)),
-      told_(zeroed<told>(told_ifindexes)),
+      reported_(zeroed<reported_source>(reported_slots)),
       found_(zeroed<source>(found_slots)),
       domains_(zeroed<domain_counters>(max_domains)) {
     talking_.store(maps_.get(), std::memory_order_relaxed);
@@ -35,8 +35,8 @@ bridge_worker_state::bridge_worker_state(rte_ring* learnt)
 
 void bridge_worker_state::learn(fdb_key key, uint16_t ifindex, uint64_t now) noexcept {
     static_assert(sizeof(learnt_fdb_entry) == 16);
-    told& t = told_[key * 0x9e37'79b9'7f4a'7c15ULL >> 54];
-    static_assert(told_ifindexes == 1u << (64 - 54));
+    reported_source& t = reported_[key * 0x9e37'79b9'7f4a'7c15ULL >> 54];
+    static_assert(reported_slots == 1u << (64 - 54));
     // The current period, above the interface index: a source is sent once per period.
     const uint64_t period = now / again_cycles_;
     if (t.key == key && t.place_until == (period << 16 | ifindex)) return;

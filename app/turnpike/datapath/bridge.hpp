@@ -70,8 +70,8 @@ class fdb_entry {
   public:
     constexpr fdb_entry() = default;
     constexpr explicit fdb_entry(uint32_t value) : value_(value) {}
-    constexpr fdb_entry(uint32_t number, uint16_t ifindex, bool fixed, bool held)
-        : value_(number << 12 | uint32_t{held} << 11 | uint32_t{fixed} << 10 | ifindex) {}
+    constexpr fdb_entry(uint32_t number, uint16_t ifindex, bool fixed, bool dampened)
+        : value_(number << 12 | uint32_t{dampened} << 11 | uint32_t{fixed} << 10 | ifindex) {}
 
     [[nodiscard]] constexpr uint32_t value() const noexcept { return value_; }
     /// Interface that the station is behind; a routed interface: our own address. 0: no entry.
@@ -79,7 +79,7 @@ class fdb_entry {
     /// Static entry from the configuration: does not move.
     [[nodiscard]] constexpr bool fixed() const noexcept { return (value_ >> 10 & 1) != 0; }
     /// Dampened after too many moves: frames from this source on other interfaces are dropped.
-    [[nodiscard]] constexpr bool held() const noexcept { return (value_ >> 11 & 1) != 0; }
+    [[nodiscard]] constexpr bool dampened() const noexcept { return (value_ >> 11 & 1) != 0; }
     /// Below max_stations; bit number in the maps of active entries.
     [[nodiscard]] constexpr uint32_t number() const noexcept { return value_ >> 12; }
 
@@ -305,8 +305,8 @@ class bridge_worker_state {
     static constexpr size_t map_words = max_fdb_entries / 64;
 
   private:
-    static constexpr size_t told_ifindexes = 1024, found_slots = 32768;
-    struct told {
+    static constexpr size_t reported_slots = 1024, found_slots = 32768;
+    struct reported_source {
         fdb_key key = 0;
         uint64_t place_until = 0;  ///< interface, and the period in which it was sent
     };
@@ -325,7 +325,7 @@ class bridge_worker_state {
     // The kernel zeroes these pages on first write: without bridges they take no memory.
     pages<uint64_t> maps_;
     pages<token_bucket> storm_;
-    pages<told> told_;
+    pages<reported_source> reported_;
     pages<source> found_;
     pages<domain_counters> domains_;
 };

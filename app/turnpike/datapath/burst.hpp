@@ -38,37 +38,37 @@ inline __attribute__((always_inline)) void for_each(packet_mask packets, const F
 }
 
 struct burst {
-    /// Start a burst of `n` packets from a port; walk() leaves the stage masks empty.
+    /// Start a burst of `n` packets from a port; dispatch() leaves the stage masks empty.
     void begin(uint32_t n, uint16_t port) noexcept {
-        punted = tagged = tag_in_frame = longer = routed = spared = 0;
+        punted = tagged = tag_in_frame = exceeds_mtu = from_irb = suppressed = 0;
         count = n;
         in_port = port;
-        pass = 1;
+        recirculations = 0;
         outer = 0;
     }
 
-    /// Packets that wait for each stage, by stage; all 0 outside of walk().
+    /// Packets that wait for each stage, by stage; all 0 outside of dispatch().
     std::array<packet_mask, 32> at{};
     /// recirculated: enter the graph again at stage iface_input by in[], or at lookup (outer)
-    packet_mask again = 0;
+    packet_mask recirculated = 0;
     packet_mask punted = 0;  ///< end in stage punt; ACLs apply first
     /// VXLAN packets to a multicast group of a VTEP: ACLs apply first, then vxlan_input. Set by stage
     /// ip_input.
-    packet_mask tunnelled = 0;
+    packet_mask vxlan_to_us = 0;
     /// have a VLAN tag, in tag[]: it was removed, or only read (tag_in_frame)
     packet_mask tagged = 0;
     /// subset of `tagged`: the tag is still in the frame, on its way through a bridge
     packet_mask tag_in_frame = 0;
-    packet_mask longer = 0;  ///< exceed the egress MTU: stage fragment takes them
+    packet_mask exceeds_mtu = 0;  ///< exceed the egress MTU: stage fragment takes them
     /// set by stage bridge: flooded, but not to members with neigh_suppress
-    packet_mask spared = 0;
-    packet_mask routed = 0;  ///< entered a bridge by its routing interface, which is in[]
+    packet_mask suppressed = 0;
+    packet_mask from_irb = 0;  ///< entered a bridge by its routing interface, which is in[]
     uint32_t count = 0;
     uint16_t in_port = 0;
     uint64_t bytes = 0;  ///< sum of frame lengths as received by their interfaces; 0: unknown
     uint16_t common_iface = 0;  ///< ingress interface of all packets; 0: they have several
-    /// counts recirculations: behind a tunnel's end, or in a bridge that routes
-    uint16_t pass = 1;
+    /// behind a tunnel's end, or in a bridge that routes
+    uint16_t recirculations = 0;
     packet_mask outer =
         0;  ///< VXLAN packets that vxlan_output made: errors about them go to no source
 

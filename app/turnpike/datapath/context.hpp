@@ -43,7 +43,7 @@ struct context {
     /// waits. A frame flooded into tunnels may be flooded or fragmented once more behind them, so
     /// at most four nest. The masks of unused bursts are 0.
     std::array<burst, 4> made{};
-    uint32_t walking = 0;  ///< number of bursts in use
+    uint32_t bursts_in_use = 0;  ///< number of bursts in use
     /// stage table for these bursts: the one of the burst that they were made from
     const stage_row* table = all_stages;
     packet_trace* traced = nullptr;         ///< packet under trace; null: none (trace.hpp)

@@ -73,7 +73,7 @@ struct fdb_lookup {
 };
 
 struct explanation : packet_trace {
-    std::vector<watched_acl> lists{};  ///< the bound lists; filled before the walk, then fixed
+    std::vector<watched_acl> lists{};  ///< the bound lists; filled before the dispatch, then fixed
     short_list<acl_decision, 16> acls{};
     short_list<route_lookup, 8> routes{};  ///< of destinations, and of sources in stage urpf
     short_list<member_choice, 8> members{};

@@ -82,7 +82,7 @@ static_assert(stages <= counters::max_stages && stages <= 32);
 
 constexpr stage_mask bit(stage s) noexcept { return stage_mask{1} << static_cast<unsigned>(s); }
 
-/// A stage: runs for the packets of the mask and moves each to a next stage (its bit in b.at).
+/// A stage: runs for the packets of the mask and enqueues each for a next stage (its bit in b.at).
 /// Answers  the mask of the stages that got packets
 using stage_function = stage_mask(context&, burst&, packet_mask) noexcept;
 
@@ -90,8 +90,8 @@ using stage_function = stage_mask(context&, burst&, packet_mask) noexcept;
 TURNPIKE_STAGES(TURNPIKE_STAGE)
 #undef TURNPIKE_STAGE
 
-/// Move packets to a stage.
-inline stage_mask move(burst& b, packet_mask packets, stage to) noexcept {
+/// Enqueue packets for a stage.
+inline stage_mask enqueue(burst& b, packet_mask packets, stage to) noexcept {
     if (packets == 0) return 0;
     b.at[static_cast<size_t>(to)] |= packets;
     return bit(to);
@@ -124,15 +124,15 @@ stage_mask send_by(const snapshot& v, burst& b, packet_mask packets) noexcept;
 /// Answers  their new mask
 packet_mask compact(burst& b, packet_mask packets) noexcept;
 
-/// Limit of passes through the graph. VXLAN, a bridge, its routing interface and another VXLAN
-/// tunnel need four: each tunnel end and each bridge that routes adds one.
-inline constexpr unsigned max_passes = 4;
+/// VXLAN, a bridge, its routing interface and another VXLAN tunnel need three: each tunnel end and
+/// each bridge that routes adds one.
+inline constexpr unsigned max_recirculations = 3;
 
 /// Run a burst through the stages of a table, starting with the stages in `live`.
 /// mark(stage index, packets)  is called after each stage
 template <class Table, class Mark>
-inline void walk(const Table& table, context& c, burst& b, stage_mask live,
-                 const Mark& mark) noexcept {
+inline void dispatch(const Table& table, context& c, burst& b, stage_mask live,
+                     const Mark& mark) noexcept {
     for (;;) {
         while (live != 0) {
             const auto s = static_cast<size_t>(std::countr_zero(live));
@@ -141,23 +141,23 @@ inline void walk(const Table& table, context& c, burst& b, stage_mask live,
             live |= table[s].run(c, b, packets);
             mark(s, packets);
         }
-        if (b.again == 0) [[likely]]
+        if (b.recirculated == 0) [[likely]]
             return;
         // All other packets have left the burst; the recirculated ones become its first.
-        const packet_mask again = compact(b, std::exchange(b.again, 0));
+        const packet_mask packets = compact(b, std::exchange(b.recirculated, 0));
         b.common_iface = 0;
-        if (b.pass++ < max_passes) {
+        if (b.recirculations++ < max_recirculations) {
             // Packets that vxlan_output made are routed; the others arrived at an interface.
-            live = move(b, again & ~b.outer, stage::iface_input) |
-                   move(b, again & b.outer, stage::lookup);
+            live = enqueue(b, packets & ~b.outer, stage::iface_input) |
+                   enqueue(b, packets & b.outer, stage::lookup);
         } else {
-            for_each(again, [&](uint32_t i) { b.drop[i] = drop_reason::too_many_passes; });
-            live = move(b, again, stage::drop);
+            for_each(packets, [&](uint32_t i) { b.drop[i] = drop_reason::too_many_passes; });
+            live = enqueue(b, packets, stage::drop);
         }
     }
 }
 
-/// Drop one packet; the caller moves `drops` to stage drop.
+/// Drop one packet; the caller enqueues `drops` for stage drop.
 
 inline void drop_packet(burst& b, uint32_t i, drop_reason why, packet_mask& drops) noexcept {
     b.drop[i] = why;

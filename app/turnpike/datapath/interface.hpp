@@ -38,7 +38,7 @@ struct interface_addresses {
     std::vector<uint32_t> v4_groups{};      ///< joined groups, host order: VTEPs' multicast groups
     std::vector<ip_prefix> prefixes{};      ///< as configured; each one is an on-link network
     /// extra MAC addresses of the interface, beside interface::mac
-    std::vector<mac_address> macs{};
+    std::vector<mac_address> extra_macs{};
     uint32_t link_hop = 0;  ///< next hop (kind glean) of destinations in its on-link networks
 };
 
@@ -55,13 +55,13 @@ struct alignas(64) interface {
     } tags = unknown;
     /// the kernel has this interface as a TAP: punted packets may be for the kernel
     bool to_host = false;
-    bool urpf : 1 = false;         ///< reverse path check of source addresses (RFC 3704)
-    bool urpf_strict : 1 = false;  ///< urpf: the path back must leave by this interface
-    bool more_macs : 1 = false;    ///< addresses->macs is not empty
+    bool urpf : 1 = false;            ///< reverse path check of source addresses (RFC 3704)
+    bool urpf_strict : 1 = false;     ///< urpf: the path back must leave by this interface
+    bool has_extra_macs : 1 = false;  ///< addresses->extra_macs is not empty
     /// sends ICMP redirects for packets that leave by it, their ingress
-    bool redirects : 1 = false;
-    bool source_routed : 1 = false;  ///< forwards IPv4 with a source route option
-    bool router_alert : 1 = false;   ///< packets with Router Alert go to the kernel
+    bool send_redirects : 1 = false;
+    bool accept_source_route : 1 = false;  ///< forwards IPv4 with a source route option
+    bool router_alert : 1 = false;         ///< packets with Router Alert go to the kernel
     /// Routed, no ingress ACL: packets may be in VXLAN tunnels that end here (stage vxlan_fast).
     bool ends_tunnels : 1 = false;
     /// index into snapshot::port: packets leave by it and count there; or tunnel_port
@@ -72,7 +72,7 @@ struct alignas(64) interface {
     union {
         uint16_t peer = 0;  ///< patched: the other interface of the cross-connect
         /// routed: interfaces with the same value can share a pass of the fast path; own index where there is none
-        uint16_t alike;
+        uint16_t fast_group;
     };
     uint16_t mtu = 0;  ///< in bytes of layer 3
     mac_address mac{};
@@ -85,8 +85,9 @@ struct alignas(64) interface {
     /// Whether a unicast frame to this address is for this interface.
     [[nodiscard]] bool answers_to(const mac_address& to) const noexcept {
         if (to == mac) return true;
-        return more_macs && std::find(addresses->macs.begin(), addresses->macs.end(), to) !=
-                                addresses->macs.end();
+        return has_extra_macs &&
+               std::find(addresses->extra_macs.begin(), addresses->extra_macs.end(), to) !=
+                   addresses->extra_macs.end();
     }
     [[nodiscard]] egress out() const noexcept { return {.port = port, .interface = ifindex}; }
 };

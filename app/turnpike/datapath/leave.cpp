@@ -6,7 +6,7 @@
 namespace turnpike::datapath {
 
 stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept {
-    if (!v.bridge_routing) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
+    if (!v.bridge_routing) return enqueue(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     packet_mask bridged = 0;
     for_each(packets, [&](uint32_t i) {
         const uint16_t by = b.out[i].interface;
@@ -14,24 +14,25 @@ stage_mask leave(const snapshot& v, burst& b, packet_mask packets) noexcept {
         b.in[i] = by;
         bridged |= packet_mask{1} << i;
     });
-    if (bridged == 0) return move(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
+    if (bridged == 0) return enqueue(b, packets, v.puts_tags ? stage::vlan_push : stage::tx);
     // Both kinds of packets: bridged ones have several domains and no tag.
     b.common_iface = 0;
-    b.routed |= bridged;
+    b.from_irb |= bridged;
     b.tagged &= ~bridged;
     const packet_mask rest = packets & ~bridged;
-    return move(b, bridged, stage::bridge) |
-           move(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
+    return enqueue(b, bridged, stage::bridge) |
+           enqueue(b, rest, v.puts_tags ? stage::vlan_push : stage::tx);
 }
 
 stage_mask send_by(const snapshot& v, burst& b, packet_mask packets) noexcept {
-    if (v.puts_tags) return move(b, packets, stage::vlan_push);
+    if (v.puts_tags) return enqueue(b, packets, stage::vlan_push);
     if (v.tunnels == nullptr) [[likely]]
-        return move(b, packets, stage::tx);
-    packet_mask tunnelled = 0;
+        return enqueue(b, packets, stage::tx);
+    packet_mask to_tunnels = 0;
     for_each(packets,
-             [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return move(b, tunnelled, stage::vxlan_output) | move(b, packets & ~tunnelled, stage::tx);
+             [&](uint32_t i) { to_tunnels |= packet_mask{b.out[i].port == tunnel_port} << i; });
+    return enqueue(b, to_tunnels, stage::vxlan_output) |
+           enqueue(b, packets & ~to_tunnels, stage::tx);
 }
 
 packet_mask compact(burst& b, packet_mask packets) noexcept {
@@ -55,7 +56,7 @@ packet_mask compact(burst& b, packet_mask packets) noexcept {
     b.count = k;
     b.tagged = tagged;
     b.outer = outer;
-    b.tag_in_frame = b.punted = b.routed = b.longer = 0;
+    b.tag_in_frame = b.punted = b.from_irb = b.exceeds_mtu = 0;
     return all_of(k);
 }
 

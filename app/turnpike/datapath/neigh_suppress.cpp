@@ -60,11 +60,12 @@ class binding_listener {
         const bound_address who(packet::header_at<packet::ethernet_header>(frame).source,
                                 talk.flags);
         const bool news = talk.says && find(talk.said).value() != who.value();
-        const bool spared = talk.asks && flooded && (*frame & 1) != 0 &&
-                            t_.exits[b_.in[i]].is == bridge_exit::member && is_known(talk.asked, i);
-        if (!news && !answered_) return spared;
-        const bool told = tell(i);
-        return spared && (told || !answered_);
+        const bool suppressed = talk.asks && flooded && (*frame & 1) != 0 &&
+                                t_.exits[b_.in[i]].is == bridge_exit::member &&
+                                is_known(talk.asked, i);
+        if (!news && !answered_) return suppressed;
+        const bool reported = tell(i);
+        return suppressed && (reported || !answered_);
     }
 
   private:
@@ -102,13 +103,13 @@ class binding_listener {
     /// Send a copy to control. False: rate limit, or no buffer.
     bool tell(uint32_t i) noexcept {
         constexpr uint32_t max_bytes = 512;  // enough for every message that is accepted
-        if (c_.walking == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
+        if (c_.bursts_in_use == c_.made.size() || !c_.bridging->may_tell(c_.now)) return false;
         rte_mbuf* const m = b_.packet[i];
         rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
         if (copy == nullptr) return false;
         if ((b_.tag_in_frame >> i & 1) != 0) vlan_pop(copy);
         c_.counters[b_.in_port].originated.add(1);
-        burst& out = c_.made[c_.walking];
+        burst& out = c_.made[c_.bursts_in_use];
         out.begin(1, b_.in_port);
         out.packet[0] = copy;
         out.in[0] = b_.in[i];
@@ -117,7 +118,7 @@ class binding_listener {
         out.out[0] = {};
         out.parsed[0] = {};
         out.punt[0] = punt_reason::neigh_suppress;
-        walk(c_.table, c_, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
+        dispatch(c_.table, c_, out, enqueue(out, 1, stage::punt), [](size_t, packet_mask) {});
         return true;
     }
 
@@ -130,12 +131,12 @@ class binding_listener {
 }  // namespace
 
 packet_mask suppress(context& c, const burst& b, packet_mask here, packet_mask flooded) noexcept {
-    packet_mask spared = 0;
-    for_each(here & ~b.routed, [&](uint32_t i) {
+    packet_mask suppressed = 0;
+    for_each(here & ~b.from_irb, [&](uint32_t i) {
         binding_listener l(c, b);
-        spared |= packet_mask{l.hear(i, (flooded >> i & 1) != 0)} << i;
+        suppressed |= packet_mask{l.hear(i, (flooded >> i & 1) != 0)} << i;
     });
-    return spared;
+    return suppressed;
 }
 
 }  // namespace turnpike::datapath

@@ -16,9 +16,12 @@ bool is_made(const context& c, const burst& b) noexcept {
     return &b >= c.made.data() && &b < c.made.data() + c.made.size();
 }
 
+/// The burst's passes through the graph: 1 before any recirculation.
+uint8_t pass_of(const burst& b) noexcept { return static_cast<uint8_t>(b.recirculations + 1); }
+
 /// A new burst of copies starts where the stage is not behind the last one: edges point forward.
 bool begins(const trace_step& last, stage ran, const burst& b) noexcept {
-    return last.copy == 0 || b.pass < last.pass || (b.pass == last.pass && ran <= last.ran);
+    return last.copy == 0 || pass_of(b) < last.pass || (pass_of(b) == last.pass && ran <= last.ran);
 }
 
 /// The step for a stage that is about to run; null: no room.
@@ -32,7 +35,7 @@ trace_step* line_for(context& c, const burst& b, stage ran, packet_mask packets)
     }
     trace_step& now = t.step[t.steps++] = {};
     now.ran = ran;
-    now.pass = static_cast<uint8_t>(b.pass);
+    now.pass = pass_of(b);
     now.copy = made ? t.copies : uint8_t{0};
     now.packets = static_cast<uint8_t>(std::popcount(packets));
     return &now;
@@ -88,14 +91,14 @@ stage_mask would_send(context& c, burst& b, packet_mask packets) noexcept {
             return drop_packet(b, i, drop_reason::port_down, drops);
         rte_pktmbuf_free(b.packet[i]);
     });
-    return move(b, drops, stage::drop);
+    return enqueue(b, drops, stage::drop);
 }
 stage_mask would_punt(context&, burst& b, packet_mask packets) noexcept {
     for_each(packets, [&](uint32_t i) { rte_pktmbuf_free(b.packet[i]); });
     return 0;
 }
 stage_mask carefully(context&, burst& b, packet_mask packets) noexcept {
-    return move(b, packets, stage::ip_input);
+    return enqueue(b, packets, stage::ip_input);
 }
 
 std::array<stage_row, stages> traced_stages() {
@@ -144,7 +147,7 @@ void packet_trace::begin_drop(uint64_t now, uint16_t in_port, const rte_mbuf* m,
 }
 
 bool packet_trace::dropped() const noexcept {
-    return std::any_of(way().begin(), way().end(),
+    return std::any_of(path().begin(), path().end(),
                        [](const trace_step& s) { return s.drop != drop_reason::none; });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packet trace: the stages that a single packet went through, and the packet's state behind each. While a
-// trace is requested, packets walk one at a time through traced_table, the same stages with recording;
+// trace is requested, packets pass one at a time through traced_table, the same stages with recording;
 // otherwise a trace costs one comparison per burst.
 //
 //   control: trace_buffer --> worker::trace_in() --> traced_table --> packet_trace --> control, by the book
@@ -60,7 +60,7 @@ struct packet_trace {
     void begin(uint64_t now, const rx_queue& from, const rte_mbuf* m) noexcept;
     /// The trace of a packet that control drops: one step.
     void begin_drop(uint64_t now, uint16_t in_port, const rte_mbuf* m, drop_reason why) noexcept;
-    [[nodiscard]] std::span<const trace_step> way() const noexcept { return {step.data(), steps}; }
+    [[nodiscard]] std::span<const trace_step> path() const noexcept { return {step.data(), steps}; }
     /// Whether the packet or a copy of it was dropped, or punted for an ICMP error.
     [[nodiscard]] bool dropped() const noexcept;
 };

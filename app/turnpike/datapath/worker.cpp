@@ -136,10 +136,10 @@ uint32_t worker::take_burst(const rx_queue& from) noexcept {
     meter_.burst(received);
     if (observed_.load(std::memory_order_acquire)) [[unlikely]]
         if (take_observed(from)) return received;
-    walk(stage_table, context_, b, move(b, all_of(received), stage::rx),
-         [&](size_t stage, packet_mask packets) {
-             clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
-         });
+    dispatch(stage_table, context_, b, enqueue(b, all_of(received), stage::rx),
+             [&](size_t stage, packet_mask packets) {
+                 clock.mark(stage, static_cast<uint32_t>(std::popcount(packets)));
+             });
     return received;
 }
 
@@ -152,8 +152,8 @@ bool worker::take_observed(const rx_queue& from) noexcept {
     } else if (context_.captured != nullptr) {
         context_.sampled = false;
         context_.table = captured_table.data();
-        walk(context_.table, context_, burst_, move(burst_, all_of(burst_.count), stage::rx),
-             [](size_t, packet_mask) {});
+        dispatch(context_.table, context_, burst_, enqueue(burst_, all_of(burst_.count), stage::rx),
+                 [](size_t, packet_mask) {});
         context_.table = all_stages;
     }
     const bool did = traced || context_.captured != nullptr;
@@ -183,7 +183,7 @@ void worker::take_traced(trace_buffer& buffer, const rx_queue& from) noexcept {
         context_.traced = &trace;
         b.begin(1, from.port);
         b.packet[0] = packets[i];
-        walk(context_.table, context_, b, move(b, 1, stage::rx), [](size_t, packet_mask) {});
+        dispatch(context_.table, context_, b, enqueue(b, 1, stage::rx), [](size_t, packet_mask) {});
         buffer.end();
     }
     context_.traced = nullptr;
@@ -230,7 +230,7 @@ void worker::send_own(burst& b) noexcept {
         if (const uint16_t by = b.out[i].interface; v.interfaces[by].port == tunnel_port) {
             b.in[i] = by;
             take_tag_of_tunnel(v, b, i, by);
-            b.again |= packet_mask{1} << i;
+            b.recirculated |= packet_mask{1} << i;
             continue;
         }
         // Originated by control on behalf of a station, to a station behind this member.
@@ -247,12 +247,12 @@ void worker::send_own(burst& b) noexcept {
         // Released by neighbour resolution.
         if (b.packet[i]->pkt_len >
             sizeof(packet::ethernet_header) + v.interfaces[b.out[i].interface].mtu)
-            b.longer |= packet_mask{1} << i;
+            b.exceeds_mtu |= packet_mask{1} << i;
         // ACLs of a bridge's members apply to originated packets; an unparsable one counts as
         // non-IP.
         if (v.bridge_routing && !read_headers(b.packet[i], b.parsed[i])) b.parsed[i] = {};
     }
-    const packet_mask sent = all_of(b.count) & ~b.again & ~b.longer & ~bridged & ~gone;
+    const packet_mask sent = all_of(b.count) & ~b.recirculated & ~b.exceeds_mtu & ~bridged & ~gone;
     packet_mask drops = 0;
     for_each(gone, [&](uint32_t i) { drop_packet(b, i, drop_reason::interface_gone, drops); });
     if (bridged != 0 && v.out_lists) {
@@ -260,17 +260,17 @@ void worker::send_own(burst& b) noexcept {
         bridged &= ~denied;
         drops |= denied;
     }
-    const stage_mask first = move(b, b.longer, stage::fragment) | send_by(v, b, bridged) |
-                             leave(v, b, sent) | move(b, drops, stage::drop);
+    const stage_mask first = enqueue(b, b.exceeds_mtu, stage::fragment) | send_by(v, b, bridged) |
+                             leave(v, b, sent) | enqueue(b, drops, stage::drop);
     if (observed_.load(std::memory_order_acquire)) [[unlikely]]
         return send_captured(b, first);
-    walk(stage_table, context_, b, first, [](size_t, packet_mask) {});
+    dispatch(stage_table, context_, b, first, [](size_t, packet_mask) {});
 }
 
 void worker::send_captured(burst& b, stage_mask first) noexcept {
     context_.captured = tap_.load(std::memory_order_acquire);
     if (context_.captured != nullptr) context_.table = captured_table.data();
-    walk(context_.table, context_, b, first, [](size_t, packet_mask) {});
+    dispatch(context_.table, context_, b, first, [](size_t, packet_mask) {});
     context_.captured = nullptr;
     context_.table = all_stages;
 }

@@ -123,7 +123,7 @@ void append(std::string& to, const enhanced_packet& p) {
     b.add(p.frame_bytes);
     b.add_padded(p.bytes.data(), p.bytes.size());
     b.add_option(opt_comment, p.comment);
-    if (p.way != direction::unknown) b.add_number(epb_flags, static_cast<uint32_t>(p.way));
+    if (p.side != direction::unknown) b.add_number(epb_flags, static_cast<uint32_t>(p.side));
     b.complete();
 }
 

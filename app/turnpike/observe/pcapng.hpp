@@ -28,7 +28,7 @@ struct enhanced_packet {
     uint64_t time_ns = 0;  ///< since 1970
     std::span<const uint8_t> bytes{};
     uint32_t frame_bytes = 0;  ///< as on the wire, without FCS
-    direction way = direction::unknown;
+    direction side = direction::unknown;
     std::string_view comment{};
 };
 struct statistics {

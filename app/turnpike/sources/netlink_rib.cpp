@@ -149,19 +149,19 @@ void netlink_rib::show_neighbours() {
 void netlink_rib::take_next_hop(const netlink::next_hop& h) {
     const auto there = next_hops_.find(h.id);
     if (there != next_hops_.end())
-        doubtful_ |= !there->second.group.empty() || leads_by(there->second.way);
+        doubtful_ |= !there->second.group.empty() || leads_by(there->second.path);
     if (h.gone)
         next_hops_.erase(h.id);
     else
         next_hops_.insert_or_assign(h.id, h);
 }
 
-bool netlink_rib::leads_by(const netlink::hop& way) const {
-    const std::string* name = name_of(way.interface);
+bool netlink_rib::leads_by(const netlink::hop& path) const {
+    const std::string* name = name_of(path.interface);
     if (name == nullptr) return false;
     const auto leads = [&](const route_target& t) {
         return std::any_of(t.members.begin(), t.members.end(), [&](const state::route_member& m) {
-            return m.interface == *name && way.via == m.via;
+            return m.interface == *name && path.via == m.via;
         });
     };
     const auto any = [&](const state::route_set& routes) {
@@ -174,15 +174,15 @@ bool netlink_rib::leads_by(const netlink::hop& way) const {
 }
 
 /// The next hops of a nexthop object. None: a blackhole.
-std::optional<std::vector<netlink::hop>> netlink_rib::ways_of(uint32_t id) const {
+std::optional<std::vector<netlink::hop>> netlink_rib::paths_of(uint32_t id) const {
     std::vector<netlink::hop> out;
     const auto at = next_hops_.find(id);
     if (at == next_hops_.end()) return out;
     if (at->second.blackhole) return std::nullopt;
-    if (at->second.group.empty()) return std::vector{at->second.way};
+    if (at->second.group.empty()) return std::vector{at->second.path};
     for (const auto& m : at->second.group)
         if (const auto member = next_hops_.find(m.id); member != next_hops_.end()) {
-            out.push_back(member->second.way);
+            out.push_back(member->second.path);
             out.back().weight = m.weight;
         }
     return out;
@@ -201,7 +201,7 @@ std::optional<route_target> netlink_rib::target_of(const netlink::route& r) cons
     const std::vector<netlink::hop>* hops = &r.hops;
     std::optional<std::vector<netlink::hop>> by_id;
     if (hops->empty() && r.next_hop != 0) {
-        by_id = ways_of(r.next_hop);
+        by_id = paths_of(r.next_hop);
         if (!by_id) return sends_nothing(route_type::blackhole);
         hops = &*by_id;
     }

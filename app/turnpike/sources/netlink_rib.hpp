@@ -72,8 +72,8 @@ class netlink_rib {
 
     [[nodiscard]] std::optional<state::route_target> target_of(const netlink::route& r) const;
     [[nodiscard]] const std::string* name_of(uint32_t interface) const noexcept;
-    [[nodiscard]] std::optional<std::vector<netlink::hop>> ways_of(uint32_t id) const;
-    [[nodiscard]] bool leads_by(const netlink::hop& way) const;
+    [[nodiscard]] std::optional<std::vector<netlink::hop>> paths_of(uint32_t id) const;
+    [[nodiscard]] bool leads_by(const netlink::hop& path) const;
     [[nodiscard]] bool take_members(in_table in, const ip_prefix& to,
                                     const state::route_target& from,
                                     const state::route_target& gone);

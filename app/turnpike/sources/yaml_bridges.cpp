@@ -40,7 +40,7 @@ std::pair<uint16_t, uint16_t> read_range(const reader& from) {
 void read_routed(const reader& from, const configuration& in, state::interface& into) {
     into.kind = state::interface_kind::routed;
     read_routing(from, into);
-    if (into.addresses.empty() && !into.kernel) from.refuse("has no addresses");
+    if (into.addresses.empty() && !into.host_interface) from.refuse("has no addresses");
     if (from.has("acl")) read_bindings(in, from.at("acl"), into);
     into.where.text = from.where();
 }

@@ -38,15 +38,15 @@ mac_address read_station_mac(const yaml::reader& from) {
 void read_routing(const yaml::reader& from, state::interface& into) {
     if (from.has("addresses")) into.addresses = read_addresses(from.at("addresses"));
     if (from.has("vrf")) into.vrf = read_vrf_of(from.at("vrf"));
-    if (from.has("host_interface")) into.kernel = from.at("host_interface").truth();
+    if (from.has("host_interface")) into.host_interface = from.at("host_interface").truth();
     if (from.has("urpf"))
         into.urpf =
             static_cast<state::reverse_path>(from.at("urpf").word({"off", "loose", "strict"}));
-    if (from.has("send_redirects")) into.redirects = from.at("send_redirects").truth();
+    if (from.has("send_redirects")) into.send_redirects = from.at("send_redirects").truth();
     if (from.has("accept_source_route"))
-        into.source_routed = from.at("accept_source_route").truth();
+        into.accept_source_route = from.at("accept_source_route").truth();
     if (from.has("router_alert")) into.router_alert = from.at("router_alert").truth();
-    if (from.has("extra_macs")) into.macs = read_macs(from.at("extra_macs"));
+    if (from.has("extra_macs")) into.extra_macs = read_macs(from.at("extra_macs"));
 }
 
 }  // namespace turnpike::sources

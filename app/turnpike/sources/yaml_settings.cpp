@@ -84,7 +84,7 @@ state::neighbour_limits read_neighbour_limits(const reader& from, state::neighbo
     from.expect_map({"max_entries", "queue_len", "rate", "solicit_rate", "reachable_ms",
                      "retransmit_ms", "attempts", "negative_ms", "gc_stale_ms", "static"});
     out.limit = from.number_or("max_entries", out.limit, 8, 1u << 20);
-    out.held = from.number_or("queue_len", out.held, 0, 64);
+    out.queue_len = from.number_or("queue_len", out.queue_len, 0, 64);
     out.rate = from.number_or("rate", out.rate, 1, 10'000'000);
     out.solicit_rate = from.number_or("solicit_rate", out.solicit_rate, 1, 1'000'000);
     out.reachable_ms = from.number_or("reachable_ms", out.reachable_ms, 10, day_ms);

@@ -119,8 +119,8 @@ class writer {
             add(", vxlan_ports: [{}]", fmt::join(d_.sharing.vxlan_ports, ", "));
         add("}}\n");
         add("neighbours:\n");
-        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n  solicit_rate: {}\n", l.limit, l.held,
-            l.rate, l.solicit_rate);
+        add("  max_entries: {}\n  queue_len: {}\n  rate: {}\n  solicit_rate: {}\n", l.limit,
+            l.queue_len, l.rate, l.solicit_rate);
         add("  reachable_ms: {}\n  retransmit_ms: {}\n  attempts: {}\n", l.reachable_ms,
             l.retransmit_ms, l.attempts);
         add("  negative_ms: {}\n  gc_stale_ms: {}\n", l.failed_ms, l.forget_ms);
@@ -155,15 +155,15 @@ class writer {
             for (const ip_prefix& a : i.addresses) add("{}  - {}\n", indent, quoted(a.text()));
         }
         if (!i.vrf.empty()) add("{}vrf: {}\n", indent, quoted(i.vrf));
-        if (i.kernel) add("{}host_interface: true\n", indent);
+        if (i.host_interface) add("{}host_interface: true\n", indent);
         if (i.urpf != state::reverse_path::off)
             add("{}urpf: {}\n", indent, state::reverse_path_names[static_cast<size_t>(i.urpf)]);
-        if (i.redirects) add("{}send_redirects: true\n", indent);
-        if (i.source_routed) add("{}accept_source_route: true\n", indent);
+        if (i.send_redirects) add("{}send_redirects: true\n", indent);
+        if (i.accept_source_route) add("{}accept_source_route: true\n", indent);
         if (i.router_alert) add("{}router_alert: true\n", indent);
-        if (!i.macs.empty()) {
+        if (!i.extra_macs.empty()) {
             add("{}extra_macs:\n", indent);
-            for (const mac_address& m : i.macs) add("{}  - {}\n", indent, quoted(m.text()));
+            for (const mac_address& m : i.extra_macs) add("{}  - {}\n", indent, quoted(m.text()));
         }
         std::vector<std::string> lists;
         for (const state::acl_binding& at : state::acl_bindings)

@@ -144,12 +144,13 @@ struct interface {
     std::vector<ip_prefix> addresses{};     ///< routed: local addresses with prefix lengths
     std::string acl_in{}, acl_out{};        ///< ACL names; empty: none
     std::string l2_in{}, l2_out{};          ///< bridged: L2 ACL names
-    bool kernel = false;                    ///< routed: mirrored to the kernel under the same name
+    bool host_interface = false;            ///< routed: mirrored to the kernel under the same name
     reverse_path urpf = reverse_path::off;  ///< routed
-    std::vector<mac_address> macs{};        ///< routed: additional MAC addresses
-    bool redirects = false;                 ///< routed: sends ICMP redirects
-    bool source_routed = false;             ///< routed: forwards source-routed packets
-    bool router_alert = false;  ///< routed, kernel: punts Router Alert packets to the kernel
+    std::vector<mac_address> extra_macs{};  ///< routed: additional MAC addresses
+    bool send_redirects = false;            ///< routed: sends ICMP redirects
+    bool accept_source_route = false;       ///< routed: forwards source-routed packets
+    bool router_alert =
+        false;  ///< routed, with host_interface: punts Router Alert packets to the kernel
     origin where{};
     bool operator==(const interface&) const = default;
 };
@@ -217,7 +218,7 @@ struct ecmp {
 /// Parameters of neighbour discovery as in RFC 4861 section 10, also used for ARP.
 struct neighbour_limits {
     uint32_t limit = 16384;         ///< maximum neighbour entries of both families
-    uint32_t held = 64;             ///< maximum pending packets per neighbour
+    uint32_t queue_len = 64;        ///< maximum pending packets per neighbour
     uint32_t rate = 1000;           ///< unsolicited messages per second and interface
     uint32_t solicit_rate = 1000;   ///< multicast solicitations per second and interface
     uint32_t reachable_ms = 30000;  ///< REACHABLE_TIME

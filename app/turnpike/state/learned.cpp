@@ -23,7 +23,7 @@ bool overlaps(const configuration& in, const std::string& name, const ip_prefix&
 void add_addresses(configuration& to, const learned& l) {
     for (const auto& [name, addresses] : l.addresses) {
         interface* on = to.interfaces.find(name);
-        if (on == nullptr || !on->kernel || on->kind != interface_kind::routed) continue;
+        if (on == nullptr || !on->host_interface || on->kind != interface_kind::routed) continue;
         for (const ip_prefix& a : addresses)
             if (!overlaps(to, name, a)) on->addresses.push_back(a);
     }
@@ -32,7 +32,7 @@ void add_addresses(configuration& to, const learned& l) {
 /// Whether a next hop is via a mirrored interface and not a local address.
 bool can_be(const configuration& in, const route_member& m) {
     const interface* by = in.interfaces.find(m.interface);
-    if (by == nullptr || !by->kernel || by->kind != interface_kind::routed) return false;
+    if (by == nullptr || !by->host_interface || by->kind != interface_kind::routed) return false;
     return std::none_of(by->addresses.begin(), by->addresses.end(),
                         [&](const ip_prefix& a) { return m.via && a.address == *m.via; });
 }
@@ -81,7 +81,7 @@ bool change_members(route_set& in, const std::function<bool(const route_member&)
 void take_back(learned& l, const configuration& said_before, const configuration& says) noexcept {
     for (auto& [name, addresses] : l.addresses) {
         const interface *was = said_before.interfaces.find(name), *is = says.interfaces.find(name);
-        if (was == nullptr || !was->kernel) continue;
+        if (was == nullptr || !was->host_interface) continue;
         const auto has = [](const interface* i, const ip_prefix& a) {
             return i != nullptr &&
                    std::find(i->addresses.begin(), i->addresses.end(), a) != i->addresses.end();

@@ -69,7 +69,7 @@ result<void> neighbour_finder::check_link(std::string_view named) const {
     };
     const interface* i = in_.interfaces.find(named);
     if (i == nullptr) return refuse("is not a port");
-    if (i->kind != interface_kind::routed || (i->addresses.empty() && !i->kernel))
+    if (i->kind != interface_kind::routed || (i->addresses.empty() && !i->host_interface))
         return refuse("has no addresses");
     if (i->vrf != vrf_) return refuse("is in another VRF: the way there is by a gateway (via)");
     return {};

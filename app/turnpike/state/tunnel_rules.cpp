@@ -25,7 +25,7 @@ result<void> check_group(const configuration& in, const std::string& name, const
     };
     const interface* const by = in.interfaces.find(t.interface);
     if (by == nullptr) return wrong("is no interface: should be a port, a VLAN or a bridge");
-    if (by->kind != interface_kind::routed || (by->addresses.empty() && !by->kernel))
+    if (by->kind != interface_kind::routed || (by->addresses.empty() && !by->host_interface))
         return wrong("has no addresses of its own");
     if (by->vrf != t.vrf)
         return wrong(t.vrf.empty() ? "is in VRF '" + by->vrf + "'"
@@ -42,11 +42,11 @@ result<void> check_group(const configuration& in, const std::string& name, const
 class group_users {
   public:
     result<void> add(const std::string& name, const tunnel& t) {
-        const auto [way, first] = ways_.emplace(std::tuple(t.vrf, t.remote), &t.interface);
-        if (!first && *way->second != t.interface)
+        const auto [path, first] = paths_.emplace(std::tuple(t.vrf, t.remote), &t.interface);
+        if (!first && *path->second != t.interface)
             return refuse(t, fmt::format("tunnel '{}' reaches the group {} by '{}', and another by "
                                          "'{}': should be one",
-                                         name, t.remote.text(), t.interface, *way->second));
+                                         name, t.remote.text(), t.interface, *path->second));
         const auto [there, fresh] =
             of_group_.emplace(std::tuple(t.vrf, t.remote, t.udp_port, t.vni), name);
         if (!fresh)
@@ -65,7 +65,7 @@ class group_users {
 
   private:
     using user = std::tuple<std::string, ip_address, uint16_t, uint32_t>;
-    std::map<std::tuple<std::string, ip_address>, const std::string*> ways_;
+    std::map<std::tuple<std::string, ip_address>, const std::string*> paths_;
     std::map<user, std::string> of_group_, of_local_;
 };
 

@@ -143,7 +143,7 @@ result<void> check_vrfs(const configuration& in) {
 
 /// Checks the use of a port: routed, patched or bridged.
 result<void> check_use(const configuration& in, const std::string& name, const interface& i) {
-    if (in.is_tunnel(i) && (!i.addresses.empty() || i.kernel))
+    if (in.is_tunnel(i) && (!i.addresses.empty() || i.host_interface))
         return refuse(i.where, fmt::format("tunnel '{}' has addresses: its bridge may have them "
                                            "instead",
                                            name));
@@ -154,7 +154,7 @@ result<void> check_use(const configuration& in, const std::string& name, const i
                       fmt::format("port '{}' has addresses and is in bridge '{}', which may have "
                                   "them instead",
                                   name, i.bridge));
-    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.kernel &&
+    if (i.kind == interface_kind::routed && i.addresses.empty() && !i.host_interface &&
         !has_vlans(in, i.port) && !in.is_tunnel(i))
         return refuse(i.where, fmt::format("port '{}' has no addresses and is in no patch and no "
                                            "bridge: nothing could be done with its packets",
@@ -165,19 +165,20 @@ result<void> check_use(const configuration& in, const std::string& name, const i
     if (!i.vrf.empty() && i.kind != interface_kind::routed)
         return refuse(i.where,
                       fmt::format("port '{}' is in VRF '{}' and does not route", name, i.vrf));
-    if (i.kernel)
+    if (i.host_interface)
         if (auto good = check_kernel(in, name, i); !good) return good;
     if (i.urpf != reverse_path::off && i.kind != interface_kind::routed)
         return refuse(i.where, fmt::format("port '{}' has urpf and does not route", name));
-    if (!i.macs.empty() && i.kind != interface_kind::routed)
+    if (!i.extra_macs.empty() && i.kind != interface_kind::routed)
         return refuse(i.where,
                       fmt::format("port '{}' has extra_macs and does not route: it takes frames "
                                   "to all of them",
                                   name));
-    if ((i.redirects || i.source_routed) && i.kind != interface_kind::routed)
-        return refuse(i.where, fmt::format("port '{}' has {} and does not route", name,
-                                           i.redirects ? "send_redirects" : "accept_source_route"));
-    if (i.router_alert && !i.kernel)
+    if ((i.send_redirects || i.accept_source_route) && i.kind != interface_kind::routed)
+        return refuse(i.where,
+                      fmt::format("port '{}' has {} and does not route", name,
+                                  i.send_redirects ? "send_redirects" : "accept_source_route"));
+    if (i.router_alert && !i.host_interface)
         return refuse(i.where, fmt::format("port '{}' has router_alert: true, which needs "
                                            "host_interface: true",
                                            name));

@@ -180,9 +180,9 @@ TEST_F(netlink_parse, next_hops_and_groups) {
     const auto v4 = one<next_hop>("ip nexthop add id 7 via 10.0.1.2 dev west proto zebra");
     EXPECT_EQ(v4.id, 7U);
     EXPECT_EQ(v4.protocol, RTPROT_ZEBRA);
-    EXPECT_EQ(v4.way.via, address_of("10.0.1.2"));
-    EXPECT_NE(v4.way.interface, 0U);
-    EXPECT_EQ(one<next_hop>("ip nexthop add id 8 via fe80::8 dev west proto zebra").way.via,
+    EXPECT_EQ(v4.path.via, address_of("10.0.1.2"));
+    EXPECT_NE(v4.path.interface, 0U);
+    EXPECT_EQ(one<next_hop>("ip nexthop add id 8 via fe80::8 dev west proto zebra").path.via,
               address_of("fe80::8"));
     EXPECT_TRUE(one<next_hop>("ip nexthop add id 9 blackhole").blackhole);
     const auto group = one<next_hop>("ip nexthop add id 70 group 7,3/8,2 proto zebra");

@@ -33,17 +33,17 @@ TEST(acl_l2, judges_every_frame_by_its_addresses_and_type) {
                "{action: deny, destination_mac: 01:00:00:00:00:00/01:00:00:00:00:00, "
                "ethertype: 0x88b5}, {action: deny, ethertype: arp}, {action: deny, ethertype: llc}",
                "l2_in: frames"));
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1))), "1");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(5))), "");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {6, 0x11, 0x22, 9, 9, 9})), "");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {6, 0x11, 0x23, 9, 9, 9})), "1");
-    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "") << "a group";
-    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1), 0, type4)), "1");
-    EXPECT_EQ(l.ways(0, arp_frame(fdb_entry(1))), "");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1), 0, 46)), "") << "a length";
-    EXPECT_EQ(l.ways(0, tagged(frame(fdb_entry(9), fdb_entry(1), 0, 0x0806), 7)), "")
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1))), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), fdb_entry(5))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), {6, 0x11, 0x22, 9, 9, 9})), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), {6, 0x11, 0x23, 9, 9, 9})), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(everybody, fdb_entry(1))), "") << "a group";
+    EXPECT_EQ(l.egress_ports(0, frame(everybody, fdb_entry(1), 0, type4)), "1");
+    EXPECT_EQ(l.egress_ports(0, arp_frame(fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1), 0, 46)), "") << "a length";
+    EXPECT_EQ(l.egress_ports(0, tagged(frame(fdb_entry(9), fdb_entry(1), 0, 0x0806), 7)), "")
         << "behind a tag";
-    EXPECT_EQ(l.ways(1, arp_frame(fdb_entry(2))), "0") << "the other member has no list";
+    EXPECT_EQ(l.egress_ports(1, arp_frame(fdb_entry(2))), "0") << "the other member has no list";
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny), 6U);
     const auto report = l.acls();
     ASSERT_EQ(report.size(), 1U);
@@ -69,16 +69,16 @@ TEST(acl_l2, judges_reserved_frames_and_copies) {
         "ports:\n  - {name: p0, device: d0, acl: {l2_in: no-lldp}}\n"
         "  - {name: p1, device: d1, acl: {l2_out: no-arp}}\n  - {name: p2, device: d2}\n";
     lab l(lists + bridge("{port: p0}, {port: p1}, {port: p2}"));
-    EXPECT_EQ(l.ways(0, frame({1, 0x80, 0xc2, 0, 0, 0x0e}, fdb_entry(1), 0, 0x88cc)), "");
+    EXPECT_EQ(l.egress_ports(0, frame({1, 0x80, 0xc2, 0, 0, 0x0e}, fdb_entry(1), 0, 0x88cc)), "");
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny), 1U);
     EXPECT_EQ(l.dropped(drop_reason::bridge_reserved), 0U);
-    EXPECT_EQ(l.ways(0, arp_frame(fdb_entry(1))), "2");
+    EXPECT_EQ(l.egress_ports(0, arp_frame(fdb_entry(1))), "2");
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 1U);
-    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1), 0, 0x0806)), "")
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1), 0, 0x0806)), "")
         << "nor where it is known";
     EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 2U);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
 }
 
 /// The L2 list comes first: a frame is forwarded only if both lists permit it.
@@ -97,15 +97,15 @@ TEST(acl_l2, beside_a_list_of_ip_packets) {
               bridge(pair_of_members));
         const auto l2 = out ? drop_reason::acl_l2_deny_out : drop_reason::acl_l2_deny;
         const auto l3 = out ? drop_reason::acl_deny_out : drop_reason::acl_deny;
-        EXPECT_EQ(l.ways(0, udp_frame), "");
+        EXPECT_EQ(l.egress_ports(0, udp_frame), "");
         EXPECT_EQ(l.dropped(l3), 1U);
         byte_vector from_five = udp_frame;
         from_five[11] = 5;
-        EXPECT_EQ(l.ways(0, from_five), "");
+        EXPECT_EQ(l.egress_ports(0, from_five), "");
         EXPECT_EQ(l.dropped(l2), 1U);
         EXPECT_EQ(l.dropped(l3), 1U);
-        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
-        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(5))), "");
+        EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+        EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(5))), "");
         EXPECT_EQ(l.dropped(l2), 2U);
     }
 }
@@ -115,30 +115,31 @@ TEST(acl_l2, knows_vlans_as_the_bridge_does) {
     const byte_vector f = frame(everybody, fdb_entry(1));
     {
         lab l(listed(deny, "l2_in: frames"));
-        EXPECT_EQ(l.ways(0, tagged(f, 0xe014)), "") << "its own tag, whatever its priority";
-        EXPECT_EQ(l.ways(0, tagged(tagged(f, 20), 7, type_service)), "1") << "the outer one";
-        EXPECT_EQ(l.ways(0, f), "1");
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 0xe014)), "") << "its own tag, whatever its priority";
+        EXPECT_EQ(l.egress_ports(0, tagged(tagged(f, 20), 7, type_service)), "1")
+            << "the outer one";
+        EXPECT_EQ(l.egress_ports(0, f), "1");
     }
     {
         lab l(listed("{action: permit, vlan: untagged}", "l2_in: frames", pair_of_members, "deny"));
-        EXPECT_EQ(l.ways(0, f), "1");
-        EXPECT_EQ(l.ways(0, tagged(f, 0)), "");
+        EXPECT_EQ(l.egress_ports(0, f), "1");
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 0)), "");
     }
     {
         lab l(listed(deny, "l2_in: frames",
                      "{port: p0, mode: native-untagged, vlan: 20, trunks: [19, 20, 21], translate: "
                      "[{wire: 110, vlan: "
                      "21}]}, {port: p1, mode: trunk}"));
-        EXPECT_EQ(l.ways(0, f), "") << "it has no tag and is of VLAN 20";
-        EXPECT_EQ(l.ways(0, tagged(f, 20)), "");
+        EXPECT_EQ(l.egress_ports(0, f), "") << "it has no tag and is of VLAN 20";
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 20)), "");
         const byte_vector translated = tagged(f, 21), same = tagged(f, 19);
-        EXPECT_EQ(l.ways(0, tagged(f, 110), &translated), "1");
-        EXPECT_EQ(l.ways(0, same), "1");
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 110), &translated), "1");
+        EXPECT_EQ(l.egress_ports(0, same), "1");
     }
     {
         lab l(listed(deny, "l2_out: frames",
                      "{port: p0, mode: access, vlan: 20}, {port: p1, mode: trunk}"));
-        EXPECT_EQ(l.ways(1, tagged(f, 20)), "") << "it would leave without a tag";
+        EXPECT_EQ(l.egress_ports(1, tagged(f, 20)), "") << "it would leave without a tag";
         EXPECT_EQ(l.dropped(drop_reason::acl_l2_deny_out), 1U);
     }
 }
@@ -167,8 +168,8 @@ TEST(acl_l2, reads_what_is_there) {
     const byte_vector f = tagged(tagged(frame(fdb_entry(9), fdb_entry(1)), 3), 2, type_service);
     const auto cut = [&](size_t bytes) { return byte_vector(f.begin(), f.begin() + bytes); };
     for (const size_t bytes : {14U, 15U, 17U, 18U, 21U})
-        EXPECT_EQ(l.ways(0, cut(bytes)), "1") << bytes;
-    EXPECT_EQ(l.ways(0, cut(22)), "");
+        EXPECT_EQ(l.egress_ports(0, cut(bytes)), "1") << bytes;
+    EXPECT_EQ(l.egress_ports(0, cut(22)), "");
     rte_mbuf *head = l.packet_of(cut(14)),
              *tail = l.packet_of(byte_vector(f.begin() + 14, f.end()));
     ASSERT_EQ(rte_pktmbuf_chain(head, tail), 0);

@@ -61,7 +61,7 @@ class bridge_lab : public running_lab {
         return out;
     }
     /// The ports that it came out of, as "0 2"; and each time as `as`.
-    std::string ways(uint16_t port, const byte_vector& f, const byte_vector* as = nullptr) {
+    std::string egress_ports(uint16_t port, const byte_vector& f, const byte_vector* as = nullptr) {
         const outputs out = send(port, f);
         std::string text;
         for (size_t p = 0; p < out.size(); ++p)
@@ -84,8 +84,8 @@ class bridge_lab : public running_lab {
         std::vector<std::string> all;
         controller().bridges().for_each(0, [&](uint32_t, const control::known_fdb_entry& s) {
             const std::string& at = controller().interfaces().name_of(s.ifindex);
-            if (!s.fixed || s.held)
-                all.push_back(at + " " + s.mac.text().substr(15) + (s.held ? "!" : ""));
+            if (!s.fixed || s.dampened)
+                all.push_back(at + " " + s.mac.text().substr(15) + (s.dampened ? "!" : ""));
             return true;
         });
         std::sort(all.begin(), all.end());

@@ -35,26 +35,28 @@ TEST(routing, between_bridge_vlan_and_port) {
     // p2 -> bridge: its host is not known yet, then it is.
     const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
     const byte_vector out = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
-    EXPECT_EQ(l.ways(2, in, &out), "0 1");
+    EXPECT_EQ(l.egress_ports(2, in, &out), "0 1");
     l.send(1, frame(fdb_entry(77), fdb_entry(1)));
-    EXPECT_EQ(l.ways(2, in, &out), "1");
+    EXPECT_EQ(l.egress_ports(2, in, &out), "1");
     // bridge -> p2
     const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, fdb_entry(1));
     const byte_vector down = ethernet(type4, ip(host1, host2, 63), fdb_entry(2), p2_mac);
-    EXPECT_EQ(l.ways(1, up, &down), "2");
+    EXPECT_EQ(l.egress_ports(1, up, &down), "2");
     // The same to a router's virtual address.
     const byte_vector virtual_mac{0, 0, 0x5e, 0, 1, 7};
-    EXPECT_EQ(l.ways(1, ethernet(type4, ip(host1, host2), virtual_mac, fdb_entry(1)), &down), "2");
+    EXPECT_EQ(
+        l.egress_ports(1, ethernet(type4, ip(host1, host2), virtual_mac, fdb_entry(1)), &down),
+        "2");
     // bridge -> VLAN 100 of p3, and back; a plain frame is not for the VLAN's interface
     const byte_vector to3 = ethernet(type4, ip(host1, host3), bridge_mac, fdb_entry(1));
     const byte_vector at3 =
         tagged(ethernet(type4, ip(host1, host3, 63), fdb_entry(3), p3_mac), 100);
-    EXPECT_EQ(l.ways(1, to3, &at3), "3");
+    EXPECT_EQ(l.egress_ports(1, to3, &at3), "3");
     const byte_vector from3 = ethernet(type4, ip(host3, host1), p3_mac, fdb_entry(3));
     const byte_vector back = ethernet(type4, ip(host3, host1, 63), fdb_entry(1), bridge_mac);
-    EXPECT_EQ(l.ways(3, tagged(from3, 0xe064), &back), "1");
-    EXPECT_EQ(l.ways(3, from3), "");
-    EXPECT_EQ(l.ways(3, tagged(from3, 101)), "");
+    EXPECT_EQ(l.egress_ports(3, tagged(from3, 0xe064), &back), "1");
+    EXPECT_EQ(l.egress_ports(3, from3), "");
+    EXPECT_EQ(l.egress_ports(3, tagged(from3, 101)), "");
     EXPECT_EQ(l.dropped(drop_reason::no_interface), 2U);
     // both at once, in one burst
     ASSERT_TRUE(l.offer(1, up));
@@ -100,7 +102,7 @@ TEST(routing, asks_through_the_bridge) {
 
 TEST(routing, our_own_address_is_nobody_elses) {
     lab l(routers);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(1), bridge_mac)), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(1), bridge_mac)), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
@@ -111,8 +113,8 @@ TEST(routing, our_own_address_is_nobody_elses_behind_one_of_the_same_crc) {
     byte_vector same_crc = bridge_mac;
     constexpr uint8_t difference[] = {0xe2, 0xed, 0xd8, 0x0b, 0x02, 0x00};
     for (size_t i = 0; i < same_crc.size(); ++i) same_crc[i] ^= difference[i];
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.ways(0, frame(fdb_entry(9), same_crc)), "1");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), bridge_mac)), "");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), same_crc)), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), bridge_mac)), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_source_own), 1U);
 }
 
@@ -127,11 +129,11 @@ TEST(routing, between_vlans_of_one_bridge) {
     const byte_vector up = ethernet(type4, ip(host1, host2), bridge_mac, fdb_entry(1));
     const byte_vector down =
         tagged(ethernet(type4, ip(host1, host2, 63), fdb_entry(2), bridge_mac), 20);
-    EXPECT_EQ(l.ways(0, up, &down), "1");
+    EXPECT_EQ(l.egress_ports(0, up, &down), "1");
     const byte_vector from =
         tagged(ethernet(type4, ip(host2, host1), bridge_mac, fdb_entry(2)), 20);
     const byte_vector back = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
-    EXPECT_EQ(l.ways(1, from, &back), "0");
+    EXPECT_EQ(l.egress_ports(1, from, &back), "0");
 }
 
 /// IEEE 802.1Q section 9.6: identifier 0 is no VLAN.
@@ -139,8 +141,8 @@ TEST(routing, a_priority_tag_is_taken_off) {
     lab l(routers);
     const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
     const byte_vector out = ethernet(type4, ip(host2, host1, 63), fdb_entry(1), bridge_mac);
-    EXPECT_EQ(l.ways(2, tagged(in, 0xe000), &out), "0 1");
-    EXPECT_EQ(l.ways(2, tagged(in, 5)), "");
+    EXPECT_EQ(l.egress_ports(2, tagged(in, 0xe000), &out), "0 1");
+    EXPECT_EQ(l.egress_ports(2, tagged(in, 5)), "");
     EXPECT_EQ(l.dropped(drop_reason::vlan_on_routed_port), 1U);
 }
 
@@ -155,10 +157,11 @@ TEST(lists, judge_members_and_routing_interfaces) {
               "ports:\n  - {name: p0, device: d0}\n"
               "  - {name: p1, device: d1, acl: {out: no-udp}}\n  - {name: p2, device: d2}\n" +
               bridge("{port: p0}, {port: p1}, {port: p2}"));
-        EXPECT_EQ(l.ways(0, f), "2");
+        EXPECT_EQ(l.egress_ports(0, f), "2");
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 1U);
-        l.ways(1, frame(fdb_entry(77), fdb_entry(2)));
-        EXPECT_EQ(l.ways(0, ethernet(type4, ip(host1, host2), fdb_entry(2), fdb_entry(1))), "");
+        l.egress_ports(1, frame(fdb_entry(77), fdb_entry(2)));
+        EXPECT_EQ(l.egress_ports(0, ethernet(type4, ip(host1, host2), fdb_entry(2), fdb_entry(1))),
+                  "");
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 2U);
     }
     {
@@ -166,9 +169,9 @@ TEST(lists, judge_members_and_routing_interfaces) {
             deny +
             "ports:\n  - {name: p0, device: d0, acl: {in: no-ten}}\n  - {name: p1, device: d1}\n" +
             bridge("{port: p0, mode: trunk}, {port: p1, mode: trunk}"));
-        EXPECT_EQ(l.ways(0, tagged(f, 10)), "");
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 10)), "");
         EXPECT_EQ(l.dropped(drop_reason::acl_deny), 1U);
-        EXPECT_EQ(l.ways(0, tagged(f, 11)), "1");
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 11)), "1");
     }
     {
         lab l(deny +
@@ -180,27 +183,27 @@ TEST(lists, judge_members_and_routing_interfaces) {
         const byte_vector in = ethernet(type4, ip(host2, host1), p2_mac, fdb_entry(2));
         const byte_vector out =
             ethernet(type4, ip(host2, host1, 63), fdb_entry(1), {2, 0, 0, 0, 0, 0x0b});
-        EXPECT_EQ(l.ways(2, in, &out), "1") << "flooded, and p0's list says no";
+        EXPECT_EQ(l.egress_ports(2, in, &out), "1") << "flooded, and p0's list says no";
         EXPECT_EQ(l.dropped(drop_reason::acl_deny_out), 1U);
     }
 }
 
 TEST(changes, keep_the_stations_that_still_are_where_they_were) {
     lab l(three);
-    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
-    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
     ASSERT_TRUE(l.apply(three + "    ageing_s: 20\n").has_value());
     EXPECT_EQ(l.learnt(), "p0 01, p1 02");
     ASSERT_TRUE(l.apply(ports(3) + bridge("{port: p0}, {port: p2}") +
                         "  - {name: other, members: [{port: p1}]}\n")
                     .has_value());
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(2, frame(fdb_entry(2), fdb_entry(3))), "0");
-    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "") << "a bridge of its own";
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(2), fdb_entry(3))), "0");
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(1), fdb_entry(2))), "") << "a bridge of its own";
     ASSERT_TRUE(l.apply(ports(3) + "xconnects: [[p0, p1]]\n" + bridge("{port: p2}")).has_value());
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
     ASSERT_TRUE(l.apply(three).has_value());
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
 }
 
 std::string bridge_of(const std::string& members, const std::string& more = "") {

@@ -11,18 +11,18 @@ using lab = bridge_lab;
 
 TEST(bridge, floods_what_it_does_not_know_and_learns) {
     lab l(three);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1 2");
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "0");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
-    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "1 2");
-    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(1), fdb_entry(2))), "0");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+    EXPECT_EQ(l.egress_ports(0, frame(everybody, fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.egress_ports(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1 2");
     EXPECT_EQ(l.learnt(), "p0 01, p1 02");
-    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(1))), "0")
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(1), fdb_entry(1))), "0")
         << "he moved, and sends to himself";
-    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(3))), "");
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(1), fdb_entry(3))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_same_port), 1U);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), {3, 0, 0, 0, 0, 1})), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), {3, 0, 0, 0, 0, 1})), "");
     EXPECT_EQ(l.dropped(drop_reason::ether_source_group), 1U);
     const auto c =
         l.controller().bridges().counted(l.controller().bridges().first_domain_of("lan"));
@@ -36,7 +36,7 @@ TEST(bridge, floods_what_it_does_not_know_and_learns) {
 TEST(bridge, leaves_frames_as_they_are) {
     lab l(three);
     const byte_vector f = tagged(frame(fdb_entry(2), fdb_entry(1)), 0x2064);
-    EXPECT_EQ(l.ways(0, f), "1 2");
+    EXPECT_EQ(l.egress_ports(0, f), "1 2");
     rte_mbuf *head = l.packet_of(byte_vector(f.begin(), f.begin() + 20)),
              *tail = l.packet_of(byte_vector(f.begin() + 20, f.end()));
     ASSERT_EQ(rte_pktmbuf_chain(head, tail), 0);
@@ -56,12 +56,12 @@ TEST(bridge, drops_frames_that_its_ports_cannot_send) {
         out.resize(bytes);
         return out;
     };
-    EXPECT_EQ(l.ways(1, frame(everybody, fdb_entry(2))), "0 2");
-    EXPECT_EQ(l.ways(0, of_length(fdb_entry(2), most)), "1");
-    EXPECT_EQ(l.ways(0, of_length(everybody, most)), "1 2");
+    EXPECT_EQ(l.egress_ports(1, frame(everybody, fdb_entry(2))), "0 2");
+    EXPECT_EQ(l.egress_ports(0, of_length(fdb_entry(2), most)), "1");
+    EXPECT_EQ(l.egress_ports(0, of_length(everybody, most)), "1 2");
     EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 0U);
-    EXPECT_EQ(l.ways(0, of_length(fdb_entry(2), most + 1)), "");
-    EXPECT_EQ(l.ways(0, of_length(everybody, most + 1)), "");
+    EXPECT_EQ(l.egress_ports(0, of_length(fdb_entry(2), most + 1)), "");
+    EXPECT_EQ(l.egress_ports(0, of_length(everybody, most + 1)), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_too_big), 2U);
     for (const size_t more : {0, 1}) {
         const byte_vector f = of_length(fdb_entry(2), most + more);
@@ -112,10 +112,10 @@ TEST(bridge, floods_without_buffers) {
 
 TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
     lab l(three + "    ageing_s: 10\n");
-    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
-    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
     for (int s = 0; s < 12; ++s) {
-        l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+        l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
         l.control(1000);
     }
     EXPECT_EQ(l.learnt(), "p1 02");
@@ -124,23 +124,23 @@ TEST(bridge, forgets_the_silent_and_keeps_those_that_talk) {
 
 TEST(bridge, a_member_without_link_is_forgotten_and_gets_no_copies) {
     lab l(three);
-    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[1]->device.id()), 0);
     l.controller().look_at_links(5000);
     EXPECT_EQ(l.learnt(), "");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "2");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "2");
     ASSERT_EQ(rte_eth_dev_set_link_down(l.controller().ports().open()[2]->device.id()), 0);
     l.controller().look_at_links(6000);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::flood_no_member), 1U);
 }
 
 TEST(bridge, knows_as_many_as_it_may) {
     lab l(ports(2) + bridge("{port: p0, max_addresses: 2}, {port: p1}", "    max_addresses: 3\n"));
-    for (uint8_t n = 1; n < 6; ++n) l.ways(0, frame(fdb_entry(99), fdb_entry(n)));
+    for (uint8_t n = 1; n < 6; ++n) l.egress_ports(0, frame(fdb_entry(99), fdb_entry(n)));
     EXPECT_EQ(l.learnt(), "p0 01, p0 02");
-    l.ways(1, frame(fdb_entry(99), fdb_entry(20)));
-    l.ways(1, frame(fdb_entry(99), fdb_entry(21)));
+    l.egress_ports(1, frame(fdb_entry(99), fdb_entry(20)));
+    l.egress_ports(1, frame(fdb_entry(99), fdb_entry(21)));
     EXPECT_EQ(l.learnt(), "p0 01, p0 02, p1 14");
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").refused, 4U);
 }
@@ -150,27 +150,27 @@ TEST(bridge, a_station_moves_behind_one_of_the_same_crc) {
     lab l(three);
     const byte_vector same_crc{0xe0, 0xed, 0xd8,
                                0x0a, 0x02, 0x01};  // station(1) XOR a MAC address with a CRC of 0
-    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
-    for (int i = 0; i < 3; ++i) l.ways(1, frame(fdb_entry(9), same_crc));
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    for (int i = 0; i < 3; ++i) l.egress_ports(1, frame(fdb_entry(9), same_crc));
     EXPECT_EQ(l.learnt(), "p0 01, p1 01");
-    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p1 01, p1 01");
 }
 
 TEST(bridge, holds_who_moves_too_often) {
     lab l(three + "    damping: {moves: 2, within_s: 5, hold_s: 20}\n");
-    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
-    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p1 01");
-    l.ways(2, frame(fdb_entry(9), fdb_entry(1)));
-    l.ways(1, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(2, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1)));
     EXPECT_EQ(l.learnt(), "p0 01!") << "where it was at first";
-    EXPECT_EQ(l.ways(1, frame(fdb_entry(9), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_moving), 1U);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(9), fdb_entry(1))), "1 2") << "there it may send";
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1))), "1 2") << "there it may send";
     l.seconds(22);
     EXPECT_EQ(l.learnt(), "p0 01");
-    EXPECT_EQ(l.ways(1, frame(fdb_entry(9), fdb_entry(1))), "0 2");
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(9), fdb_entry(1))), "0 2");
     EXPECT_EQ(l.learnt(), "p1 01");
 }
 
@@ -179,8 +179,8 @@ TEST(bridge, holds_who_moves_too_often) {
 TEST(bridge, a_storm_of_moves_is_held) {
     constexpr unsigned movers = 500, rounds = 12;
     lab l(ports(4) + bridge("{port: p0}, {port: p1}, {port: p2}, {port: p3}"));
-    l.ways(0, frame(fdb_entry(9), fdb_entry(1)));
-    l.ways(1, frame(fdb_entry(9), fdb_entry(2)));
+    l.egress_ports(0, frame(fdb_entry(9), fdb_entry(1)));
+    l.egress_ports(1, frame(fdb_entry(9), fdb_entry(2)));
     for (unsigned round = 0; round < rounds; ++round) {
         for (unsigned n = 0; n < movers; ++n) {
             const byte_vector mover{
@@ -190,8 +190,8 @@ TEST(bridge, a_storm_of_moves_is_held) {
         }
         l.settle();
         l.sent(0);
-        EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "1");
-        EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(2))), "0");
+        EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "1");
+        EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(1), fdb_entry(2))), "0");
     }
     EXPECT_EQ(l.controller().bridges().numbers_of("lan").moves, 6U * movers)
         << "the sixth is back to where it is held";
@@ -201,37 +201,38 @@ TEST(bridge, a_storm_of_moves_is_held) {
 
 TEST(bridge, an_operators_word_counts_more) {
     lab l(three + "    fdb: [{mac: \"02:00:00:01:00:05\", port: p2}]\n");
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2");
-    EXPECT_EQ(l.ways(1, frame(fdb_entry(1), fdb_entry(5))), "0") << "from elsewhere, and forwarded";
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he did not move";
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(5), fdb_entry(1))), "2");
+    EXPECT_EQ(l.egress_ports(1, frame(fdb_entry(1), fdb_entry(5))), "0")
+        << "from elsewhere, and forwarded";
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he did not move";
     l.seconds(400);
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he does not age";
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(5), fdb_entry(1))), "2") << "he does not age";
 }
 
 TEST(bridge, isolates_and_locks) {
     lab l(ports(4) + bridge("{port: p0, isolation: 1}, {port: p1, isolation: 1}, {port: p2}, "
                             "{port: p3, locked: true, flood_unknown: false}",
                             "    fdb: [{mac: \"02:00:00:01:00:04\", port: p3}]\n"));
-    EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "2 3");
-    l.ways(1, frame(everybody, fdb_entry(2)));
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(2), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(everybody, fdb_entry(1))), "2 3");
+    l.egress_ports(1, frame(everybody, fdb_entry(2)));
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(2), fdb_entry(1))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_isolated), 1U);
-    EXPECT_EQ(l.ways(2, frame(fdb_entry(1), fdb_entry(3))), "0");
-    EXPECT_EQ(l.ways(2, frame(fdb_entry(77), fdb_entry(3))), "0 1")
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(1), fdb_entry(3))), "0");
+    EXPECT_EQ(l.egress_ports(2, frame(fdb_entry(77), fdb_entry(3))), "0 1")
         << "unknown ones stay out of p3";
-    EXPECT_EQ(l.ways(3, frame(everybody, fdb_entry(4))), "0 1 2");
-    EXPECT_EQ(l.ways(3, frame(everybody, fdb_entry(6))), "");
+    EXPECT_EQ(l.egress_ports(3, frame(everybody, fdb_entry(4))), "0 1 2");
+    EXPECT_EQ(l.egress_ports(3, frame(everybody, fdb_entry(6))), "");
     EXPECT_EQ(l.dropped(drop_reason::bridge_locked), 1U);
 }
 
 TEST(bridge, reserved_groups_by_choice) {
     const auto group = [](uint8_t last) { return byte_vector{1, 0x80, 0xc2, 0, 0, last}; };
     lab l(three + "    reserved: {stp: drop, lacp: flood, lldp: punt}\n");
-    EXPECT_EQ(l.ways(0, frame(group(0), fdb_entry(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(2), fdb_entry(1))), "1 2");
-    EXPECT_EQ(l.ways(0, frame(group(0x0e), fdb_entry(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(3), fdb_entry(1))), "");
-    EXPECT_EQ(l.ways(0, frame(group(0x10), fdb_entry(1))), "1 2") << "is no reserved one";
+    EXPECT_EQ(l.egress_ports(0, frame(group(0), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(group(2), fdb_entry(1))), "1 2");
+    EXPECT_EQ(l.egress_ports(0, frame(group(0x0e), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(group(3), fdb_entry(1))), "");
+    EXPECT_EQ(l.egress_ports(0, frame(group(0x10), fdb_entry(1))), "1 2") << "is no reserved one";
     EXPECT_EQ(l.dropped(drop_reason::bridge_reserved), 2U);
     EXPECT_EQ(l.controller().report().total().consumed, 1U);
 }
@@ -243,9 +244,10 @@ TEST(bridge, storms_are_limited_by_kind) {
     EXPECT_LE(out, 34U) << "a burst, and no more within a moment";
     EXPECT_GE(out, 32U);
     EXPECT_EQ(l.dropped(drop_reason::bridge_storm_broadcast), 64 - out);
-    EXPECT_EQ(l.ways(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1")
+    EXPECT_EQ(l.egress_ports(0, frame({1, 0, 0x5e, 0, 0, 9}, fdb_entry(1))), "1")
         << "multicast is not limited";
-    EXPECT_EQ(l.ways(0, frame(fdb_entry(50), fdb_entry(1))), "1") << "another kind, another limit";
+    EXPECT_EQ(l.egress_ports(0, frame(fdb_entry(50), fdb_entry(1))), "1")
+        << "another kind, another limit";
 }
 
 /// A tag that stays in the frame is none of its bytes, as one that a device takes out; nor is it
@@ -257,8 +259,8 @@ TEST(bridge, counts_bytes_without_tags) {
               list + "}\n  - {name: p1, device: d1}\n" +
               bridge("{port: p0, mode: trunk}, {port: p1, mode: native-untagged, vlan: 10}"));
         const byte_vector f = frame(fdb_entry(9), fdb_entry(1)), same = tagged(f, 11);
-        EXPECT_EQ(l.ways(0, tagged(f, 0xa00a), &f), "1") << "the tag goes";
-        EXPECT_EQ(l.ways(0, same), "1") << "it stays";
+        EXPECT_EQ(l.egress_ports(0, tagged(f, 0xa00a), &f), "1") << "the tag goes";
+        EXPECT_EQ(l.egress_ports(0, same), "1") << "it stays";
         for (const uint16_t vlan : std::initializer_list<uint16_t>{11, 11, 10, 4095})
             ASSERT_TRUE(l.offer(0, tagged(f, vlan)));
         l.settle();
@@ -335,16 +337,17 @@ TEST(vlans, have_stations_of_their_own) {
     l.send(2, tagged(to(9, 1), 20));
     EXPECT_EQ(l.learnt(), "p1 01, p2 01");
     const byte_vector inside = to(1, 2), as = tagged(inside, 10);
-    EXPECT_EQ(l.ways(0, inside, &as), "1");
+    EXPECT_EQ(l.egress_ports(0, inside, &as), "1");
     const byte_vector in = tagged(to(1, 3), 110), out = tagged(to(1, 3), 20);
-    EXPECT_EQ(l.ways(1, in, &out), "2");
+    EXPECT_EQ(l.egress_ports(1, in, &out), "2");
 }
 
 TEST(vlans, cut_tags_go_nowhere) {
     lab l(vlans);
     const byte_vector whole = tagged(frame(everybody, fdb_entry(1)), 10);
     for (const ptrdiff_t bytes : {14, 15, 17})
-        EXPECT_EQ(l.ways(1, byte_vector(whole.begin(), whole.begin() + bytes)), "") << bytes;
+        EXPECT_EQ(l.egress_ports(1, byte_vector(whole.begin(), whole.begin() + bytes)), "")
+            << bytes;
     EXPECT_EQ(l.dropped(drop_reason::bridge_vlan), 3U);
 }
 

@@ -81,7 +81,7 @@ TEST(change_over, a_packet_that_waits_for_control_goes_by_the_new_tables) {
     l.worker().poll();
     ASSERT_TRUE(l.path_lab::apply(router("{to: 10.9.0.0/16, via: 10.0.2.2}")));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().held(), 0U);
+    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
     const auto frames = l.sent(1);
     ASSERT_EQ(frames.size(), 1U);
     EXPECT_EQ(frames[0][5], 0x0d) << "to the new gateway";
@@ -90,7 +90,7 @@ TEST(change_over, a_packet_that_waits_for_control_goes_by_the_new_tables) {
     l.worker().poll();
     ASSERT_TRUE(l.path_lab::apply(router()));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().held(), 0U);
+    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::no_route), 1U);
 }
 

@@ -125,7 +125,8 @@ TEST(drop_reasons, storms_of_multicast_and_of_unknown_stations) {
         EXPECT_GE(out, 32U) << row.kind;
         EXPECT_LE(out, 34U) << row.kind << ": a burst, and no more within a moment";
         EXPECT_EQ(l.dropped(row.why), 64 - out) << row.kind;
-        EXPECT_EQ(l.ways(0, frame(everybody, fdb_entry(1))), "1") << "another kind, another limit";
+        EXPECT_EQ(l.egress_ports(0, frame(everybody, fdb_entry(1))), "1")
+            << "another kind, another limit";
     }
 }
 
@@ -139,7 +140,7 @@ TEST(drop_reasons, a_frame_without_room_for_a_tag) {
     l.settle();
     EXPECT_EQ(l.dropped(drop_reason::vlan_no_headroom), 1U);
     const byte_vector with_tag = tagged(f, 5);
-    EXPECT_EQ(l.ways(0, f, &with_tag), "1");
+    EXPECT_EQ(l.egress_ports(0, f, &with_tag), "1");
 }
 
 TEST(drop_reasons, more_for_control_than_its_ring_holds) {

@@ -116,12 +116,14 @@ bridges: [{name: lan, members: [{port: a}], urpf: strict, addresses: [10.0.4.1/2
     expect_same(d, again);
     EXPECT_EQ(again.interfaces.at("west").urpf, state::reverse_path::strict);
     EXPECT_TRUE(again.drops_special && again.default_resolves);
-    EXPECT_TRUE(again.interfaces.at("west").redirects && again.interfaces.at("west").source_routed);
-    EXPECT_FALSE(again.interfaces.at("lan").redirects || again.interfaces.at("lan").source_routed);
+    EXPECT_TRUE(again.interfaces.at("west").send_redirects &&
+                again.interfaces.at("west").accept_source_route);
+    EXPECT_FALSE(again.interfaces.at("lan").send_redirects ||
+                 again.interfaces.at("lan").accept_source_route);
     EXPECT_TRUE(again.interfaces.at("west").router_alert);
     EXPECT_FALSE(again.interfaces.at("lan").router_alert);
-    EXPECT_EQ(again.interfaces.at("west").macs.size(), 2U);
-    EXPECT_EQ(again.interfaces.at("west").macs[1].text(), "00:00:5e:00:02:0a");
+    EXPECT_EQ(again.interfaces.at("west").extra_macs.size(), 2U);
+    EXPECT_EQ(again.interfaces.at("west").extra_macs[1].text(), "00:00:5e:00:02:0a");
     EXPECT_EQ(again.interfaces.at("east").urpf, state::reverse_path::off);
     EXPECT_EQ(again.interfaces.at("east.5").urpf, state::reverse_path::loose);
     EXPECT_EQ(again.interfaces.at("lan").urpf, state::reverse_path::strict);

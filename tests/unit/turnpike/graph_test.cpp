@@ -73,10 +73,10 @@ thread_local unsigned tunnels = 0;
 
 stage_mask run_tunnel_end(context&, burst& b, packet_mask packets) noexcept {
     if (b.pass <= tunnels) {
-        b.again |= packets;  // in[] stays: the same interface takes it again
+        b.recirculated |= packets;  // in[] stays: the same interface takes it again
         return 0;
     }
-    return move(b, packets, stage::drop);
+    return enqueue(b, packets, stage::drop);
 }
 
 constexpr const char* patched =
@@ -93,7 +93,7 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
                                                             packet_mask packets) noexcept {
         if (run_iface_input(c, b, packets) == 0) return stage_mask{0};
         b.at = {};
-        return move(b, packets, stage::ip_input);
+        return enqueue(b, packets, stage::ip_input);
     };
     table[static_cast<size_t>(stage::ip_input)].run = run_tunnel_end;
     context c;
@@ -104,12 +104,12 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
         b.packet[i] = l.packet_of(byte_vector(60));
         b.drop[i] = drop_reason::runt;
     }
-    walk(table, c, b, move(b, all_of(b.count), stage::iface_input),
-         [&](size_t s, packet_mask packets) {
-             EXPECT_EQ(packets, 3U);
-             marks.push_back(stage_table[s].name);
-         });
-    EXPECT_EQ(b.again, 0U);
+    dispatch(table, c, b, enqueue(b, all_of(b.count), stage::iface_input),
+             [&](size_t s, packet_mask packets) {
+                 EXPECT_EQ(packets, 3U);
+                 marks.push_back(stage_table[s].name);
+             });
+    EXPECT_EQ(b.recirculated, 0U);
     for (const packet_mask at : b.at) EXPECT_EQ(at, 0U) << "a packet was left behind";
     const auto dropped = [&](drop_reason why) {
         return c.counters[0].drops[static_cast<size_t>(why)].read();
@@ -118,7 +118,7 @@ std::vector<std::string_view> walk_with_tunnels(path_lab& l, unsigned deep) {
     return marks;
 }
 
-TEST(walk, passes_are_bounded) {
+TEST(dispatch, passes_are_bounded) {
     path_lab l(patched);
     for (const unsigned deep : {0U, 1U, max_passes - 1, max_passes, max_passes + 3}) {
         const auto marks = walk_with_tunnels(l, deep);

@@ -91,28 +91,29 @@ TEST(neigh_suppress, probes_and_announcements_go_to_all) {
 }
 
 /// The pages show all learnt bindings, in order.
-TEST(neigh_suppress, what_was_heard_is_shown) {
+TEST(neigh_suppress, learnt_bindings_are_shown) {
     using nlohmann::json;
     lab l(spared);
-    const auto shown = [&](json request) {
+    const auto shown = [&](json request, const char* name = "neigh-suppress") {
         request["request"] = "show";
-        request["what"] = "heard";
+        request["what"] = name;
         control::requests r(l.controller(), "none.yaml");
         return json::parse(r.answer(request.dump(), {}))["result"];
     };
-    EXPECT_EQ(shown({{"bridge", "lan"}})["heard"], json::array());
+    EXPECT_EQ(shown({{"bridge", "lan"}})["bindings"], json::array());
     l.send(2, in_ipv4(vxlan(arp_answer(2, 1))));
     l.send(0, question(1, 7));
     const json all = shown({{"bridge", "lan"}});
-    ASSERT_EQ(all["heard"].size(), 2U) << all.dump();
-    EXPECT_EQ(all["heard"][0]["port"], "p0");
-    EXPECT_EQ(all["heard"][0]["mac"], "02:00:00:01:00:01");
-    EXPECT_EQ(all["heard"][0]["address"], ip_address::from_v4(ip_of(1)).text());
-    EXPECT_EQ(all["heard"][1]["port"], "t2");
-    EXPECT_EQ(all["heard"][1]["address"], ip_address::from_v4(ip_of(2)).text());
+    ASSERT_EQ(all["bindings"].size(), 2U) << all.dump();
+    EXPECT_EQ(all["bindings"][0]["port"], "p0");
+    EXPECT_EQ(all["bindings"][0]["mac"], "02:00:00:01:00:01");
+    EXPECT_EQ(all["bindings"][0]["address"], ip_address::from_v4(ip_of(1)).text());
+    EXPECT_EQ(all["bindings"][1]["port"], "t2");
+    EXPECT_EQ(all["bindings"][1]["address"], ip_address::from_v4(ip_of(2)).text());
+    EXPECT_EQ(shown({}, "heard")["heard"], all["bindings"]) << "the name in earlier releases";
     const json first = shown({{"most", 1}});
-    EXPECT_EQ(first["heard"].size(), 1U);
-    EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["heard"][0], all["heard"][1]);
+    EXPECT_EQ(first["bindings"].size(), 1U);
+    EXPECT_EQ(shown({{"most", 1}, {"from", first["next"]}})["bindings"][0], all["bindings"][1]);
 }
 
 /// An entry lasts as long as its station; an address that moved to another host belongs to that

@@ -33,7 +33,7 @@ class machine : public ::testing::Test {
                                        SOCKET_ID_ANY);
         ASSERT_NE(pool, nullptr);
         wanted.limits = {.limit = 8,
-                         .held = 4,
+                         .queue_len = 4,
                          .reachable_ms = 1000,
                          .retransmit_ms = 100,
                          .attempts = 3,
@@ -173,13 +173,13 @@ TEST_F(machine, a_try_that_may_not_be_made_is_none) {
     may_ask = false;
     packet_for(host);
     pass(10 * wanted.limits.retransmit_ms);
-    EXPECT_EQ(n->held(), 1U);
+    EXPECT_EQ(n->pending(), 1U);
     may_ask = true;
     pass(100);
     EXPECT_EQ(asked_all, 1) << "soon";
     pass(wanted.limits.retransmit_ms * wanted.limits.attempts);
     EXPECT_EQ(asked_all, static_cast<int>(wanted.limits.attempts));
-    EXPECT_EQ(n->held(), 0U);
+    EXPECT_EQ(n->pending(), 0U);
 }
 
 /// The log has a line when a neighbour is found, moves and is lost, and none for the states
@@ -216,10 +216,10 @@ TEST_F(machine, packets_wait_for_the_answer_and_then_go) {
     packet_for(host);
     packet_for(host);
     EXPECT_EQ(asked_all, 1);
-    EXPECT_EQ(n->held(), 2U);
+    EXPECT_EQ(n->pending(), 2U);
     answer(mac_a);
     EXPECT_EQ(sent, (std::vector{mac_a, mac_a}));
-    EXPECT_EQ(n->held(), 0U);
+    EXPECT_EQ(n->pending(), 0U);
     EXPECT_EQ(in(nstate::reachable), 1U);
     mac_address seen;
     EXPECT_TRUE(worker_sees(seen));
@@ -338,10 +338,10 @@ TEST_F(machine, no_more_than_the_limit_waits_and_the_oldest_goes) {
     rte_mbuf* const first = rte_pktmbuf_alloc(pool);
     n->resolve(first, here, host, now);
     for (int i = 0; i < 3; ++i) packet_for(host);
-    EXPECT_EQ(n->held(), 4U);
+    EXPECT_EQ(n->pending(), 4U);
     rte_mbuf* const last = rte_pktmbuf_alloc(pool);
     n->resolve(last, here, host, now);
-    EXPECT_EQ(n->held(), 4U);
+    EXPECT_EQ(n->pending(), 4U);
     EXPECT_EQ(gave_up[drop_reason::neighbour_queue_full], 1);
     EXPECT_EQ(last_given_up, first);
     answer(mac_a);
@@ -452,7 +452,7 @@ TEST_F(machine, all_that_waits_is_bounded_and_the_oldest_goes) {
     wanted.limits.limit = 64;
     start(10);
     for (uint32_t i = 0; i < 16; ++i) packet_for(ip_address::from_v4(0x0a00'0100 + i));
-    EXPECT_EQ(n->held(), 10U);
+    EXPECT_EQ(n->pending(), 10U);
     EXPECT_EQ(gave_up[drop_reason::pending_limit], 6);
     n->confirm(here, ip_address::from_v4(0x0a00'0100), {.mac = mac_a, .solicited = true}, now);
     EXPECT_TRUE(sent.empty()) << "the first one's packet was the oldest";
@@ -563,7 +563,7 @@ TEST_F(machine, a_flush_gives_up_what_waits_and_forgets) {
     packet_for(host);
     packet_for(host6);
     n->flush(elsewhere, drop_reason::port_down, now);
-    EXPECT_EQ(n->held(), 2U);
+    EXPECT_EQ(n->pending(), 2U);
     n->flush(here, drop_reason::port_down, now);
     EXPECT_EQ(gave_up[drop_reason::port_down], 2);
     EXPECT_EQ(n->size(), 0U);

@@ -276,7 +276,7 @@ TEST_F(kernel_mirror_test, next_hop_objects) {
         return message{
             .what = netlink::next_hop{.gone = goes,
                                       .id = id,
-                                      .way = {.interface = west, .via = address_of(via_address)}}};
+                                      .path = {.interface = west, .via = address_of(via_address)}}};
     };
     say(hop(7, "10.0.1.7"));
     say(hop(17, "10.0.1.17"));
@@ -465,7 +465,7 @@ TEST(control_plane, is_read_written_and_refused) {
     ASSERT_TRUE(again) << again.error().message() << to_yaml(*read);
     EXPECT_TRUE(again->control_plane == read->control_plane);
     EXPECT_TRUE(again->interfaces == read->interfaces);
-    EXPECT_FALSE(again->interfaces.at("south").kernel);
+    EXPECT_FALSE(again->interfaces.at("south").host_interface);
 
     const auto with = [&](const char* before, const char* after) {
         return complaint_about(replaced(text, before, after));

@@ -60,7 +60,7 @@ auto table_with(bool plain) {
     if (!plain)
         table[static_cast<size_t>(stage::ip_fast)].run = [](context&, burst& b,
                                                             packet_mask packets) noexcept {
-            return move(b, packets, stage::ip_input);
+            return enqueue(b, packets, stage::ip_input);
         };
     return table;
 }
@@ -101,10 +101,11 @@ class plain_stage : public ::testing::Test {
             b.packet[i] =
                 (stripped_ >> i & 1) != 0 ? stripped(frames[i]) : lab_.packet_of(frames[i]);
         packet_mask taken = 0;
-        walk(table, c, b, move(b, all_of(b.count), stage::rx), [&](size_t s, packet_mask packets) {
-            if (s == static_cast<size_t>(stage::ip_fast)) taken = packets;
-            if (s == static_cast<size_t>(stage::ip_input)) taken &= ~packets;
-        });
+        dispatch(table, c, b, enqueue(b, all_of(b.count), stage::rx),
+                 [&](size_t s, packet_mask packets) {
+                     if (s == static_cast<size_t>(stage::ip_fast)) taken = packets;
+                     if (s == static_cast<size_t>(stage::ip_input)) taken &= ~packets;
+                 });
         if (plain) by_plain_ += static_cast<unsigned>(std::popcount(taken));
         for (uint32_t i = 0; i < b.count; ++i) rte_pktmbuf_free(b.packet[i]);
         return out;

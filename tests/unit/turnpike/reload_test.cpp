@@ -169,7 +169,7 @@ TEST(reload, ports_come_and_go_and_places_are_used_again) {
     }
     // Pending packets are ICMP errors to a sender that does not answer.
     EXPECT_EQ(rte_mempool_in_use_count(l.controller().pool()),
-              before + l.controller().neighbours().held());
+              before + l.controller().neighbours().pending());
     const auto report = l.controller().report();
     ASSERT_EQ(report.ports.size(), 3U);
     EXPECT_EQ(report.ports[2].name, "(removed)");
@@ -248,13 +248,13 @@ TEST(reload, a_neighbour_that_waits_when_its_port_goes_is_given_up) {
     lab l(router());
     ASSERT_TRUE(l.offer(0, datagram(0x0a00'0209)));
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().held(), 1U);
+    EXPECT_EQ(l.controller().neighbours().pending(), 1U);
     ASSERT_TRUE(
         l.apply("ports:\n  - {name: west, device: d0, addresses: [10.0.1.254/24]}\n"
                 "neighbours: {max_entries: 64}\n"));
     l.forget_last();
     l.settle();
-    EXPECT_EQ(l.controller().neighbours().held(), 0U);
+    EXPECT_EQ(l.controller().neighbours().pending(), 0U);
     EXPECT_EQ(l.dropped(drop_reason::interface_gone), 1U);
 }
 

@@ -24,8 +24,11 @@ TEST_F(requests, greeting_and_help_name_all_there_is) {
     EXPECT_TRUE(hello["version"].is_string());
     const json help = ask({{"request", "help"}})["result"];
     for (const char* name : {"help", "show", "check", "diff", "apply", "change", "routes", "reload",
-                             "confirm", "rollback", "states", "save", "configuration", "clear"})
+                             "confirm", "rollback", "history", "save", "configuration", "clear"})
         EXPECT_TRUE(help["requests"].contains(name)) << name;
+    EXPECT_FALSE(help["requests"].contains("states"))
+        << "a name of earlier releases, still answered";
+    EXPECT_EQ(ask({{"request", "states"}}), ask({{"request", "history"}}));
     for (const auto& [what, text] : help["show"].items())
         if (what != "route") {
             EXPECT_TRUE(shown(what).is_object()) << what;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tunnels beside VLANs, routers and other bridges, where packets go through the stages several times; and that they
 // change while it runs.
+#include <fmt/format.h>
+
 #include "tunnel_lab.hpp"
 
 namespace turnpike {
@@ -112,6 +114,34 @@ TEST(tunnel, goes_by_a_bridge_that_floods) {
     out = l.send(0, ethernet(type_test, counted(1500), everybody, fdb_entry(1)));
     EXPECT_EQ(out[1].size(), 1U);
     for (const size_t p : {2U, 3U}) EXPECT_EQ(out[p].size(), 2U);
+}
+
+/// Copies of copies: four tunnels inside each other need four bursts for copies, which are all there are. The innermost
+/// bridge has one port to flood to, which needs none.
+TEST(tunnel, innermost_of_four_floods_to_one_port) {
+    const auto level = [](const char* n, const std::string& member, const char* port) {
+        return fmt::format(
+            "  - {{name: lan{0}, members: [{1}{{port: p{2}}}], addresses: [10.0.{0}.1/24]}}\n", n,
+            member, port);
+    };
+    std::string tunnels, neighbours;
+    for (const char* n : {"1", "2", "3", "4"}) {
+        tunnels += fmt::format(
+            "  - {{name: t{0}, vni: {0}, local: 10.0.{0}.1, remote: 10.0.{0}.2, dont_fragment: "
+            "false}}\n",
+            n);
+        neighbours +=
+            fmt::format("    - {{address: 10.0.{0}.2, mac: \"02:00:00:00:{0}0:02\"}}\n", n);
+    }
+    lab l(ports(6) + "neighbours:\n  static:\n" + neighbours + "tunnels:\n" + tunnels +
+          "bridges:\n" + "  - {name: lan0, members: [{port: t1}, {port: p0}, {port: p1}]}\n" +
+          level("1", "{port: t2}, ", "2") + level("2", "{port: t3}, ", "3") +
+          level("3", "{port: t4}, ", "4") + level("4", "", "5"));
+    const byte_vector f = frame(everybody, fdb_entry(1));
+    const auto out = l.send(0, f);
+    EXPECT_EQ(out[1], one(f));
+    for (const size_t p : {2U, 3U, 4U, 5U}) EXPECT_EQ(out[p].size(), 1U) << p;
+    EXPECT_EQ(l.dropped(drop_reason::clone_depth), 0U);
 }
 
 /// A packet of a tunnel whose underlay is the bridge that it is a member of is dropped after a

@@ -168,7 +168,7 @@ void too_big::take(owned_mbuf p) {
     p.drop(about.drop);
 }
 
-void told::take(owned_mbuf p) {
+void icmp_error_sender::take(owned_mbuf p) {
     const datapath::punted& about = p.about();
     const uint16_t mtu = tools_.hops[about.hop].mtu.load(std::memory_order_relaxed);
     errors_.tell(p, icmp_error_of(about.drop, about.parsed.is_ipv4(), mtu));

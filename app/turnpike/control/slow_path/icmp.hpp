@@ -64,9 +64,9 @@ class too_big : public handler {
 };
 
 /// Dropped packets with an ICMP error to their source.
-class told : public handler {
+class icmp_error_sender : public handler {
   public:
-    told(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
+    icmp_error_sender(tools& t, icmp_errors& errors) : handler(t), errors_(errors) {}
     void take(owned_mbuf p) override;
 
   private:

@@ -60,7 +60,7 @@ void redirects::take(owned_mbuf p) {
     const datapath::interface& in = interface_of(p);
     const auto by = tools_.known.of_hop(about.hop);
     const ip_address sender = address_at(p, about.parsed.source_offset());
-    if (!in.redirects || !by || by->interface != about.in_interface || by->address == sender)
+    if (!in.send_redirects || !by || by->interface != about.in_interface || by->address == sender)
         return p.consume();
     std::array<uint8_t, ethernet + packet::icmp6_error_max_bytes> frame{};
     const std::span<uint8_t> ip = std::span(frame).subspan(ethernet);

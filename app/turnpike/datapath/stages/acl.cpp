@@ -2,7 +2,7 @@
 // Stages acl_in, acl_out and acl_l2: the ACLs of the ingress and egress interfaces, and
 // the L2 ACL of the ingress bridge member. Only packets of interfaces with an ACL come here (doc/acl.md); of
 // a routed interface's packets, only the ones that stage ip_fast has not classified (acl_judge.hpp).
-//   Reads   packet, parsed, in, out, punted, tunnelled, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
+//   Reads   packet, parsed, in, out, punted, vxlan_to_us, tagged, tag; interface.{acl_in, acl_out}; L2 lists: packet,
 //           in or out and domain, tagged, tag_in_frame, tag; interface.{l2_in, l2_out}
 //   Writes  drop of denied packets; the lists' counters
 // ACLs apply to IPv4 and IPv6 packets. Ingress: all packets not yet dropped, including those to the
@@ -263,11 +263,11 @@ stage_mask run_acl_in(context& c, burst& b, packet_mask packets) noexcept {
         if (interfaces[in.peer].acl_out != nullptr) out_list |= packet_mask{1} << i;
     });
     const packet_mask routed = packets & ~patched & ~bridged;
-    return move(b, routed & ~b.punted & ~b.tunnelled, stage::lookup) |
-           move(b, routed & b.punted, stage::punt) |
-           move(b, routed & b.tunnelled, stage::vxlan_input) | move(b, bridged, stage::bridge) |
-           move(b, out_list, stage::acl_out) | move(b, patched & ~out_list, stage::tx) |
-           move(b, denied, stage::drop);
+    return enqueue(b, routed & ~b.punted & ~b.vxlan_to_us, stage::lookup) |
+           enqueue(b, routed & b.punted, stage::punt) |
+           enqueue(b, routed & b.vxlan_to_us, stage::vxlan_input) |
+           enqueue(b, bridged, stage::bridge) | enqueue(b, out_list, stage::acl_out) |
+           enqueue(b, patched & ~out_list, stage::tx) | enqueue(b, denied, stage::drop);
 }
 
 packet_mask classify_out(const snapshot& v, burst& b, packet_mask packets,
@@ -308,16 +308,18 @@ stage_mask run_acl_l2(context& c, burst& b, packet_mask packets) noexcept {
     for_each(packets & ~denied, [&](uint32_t i) {
         if (v.bridges->members[b.in[i]].looked_into) looked_into |= packet_mask{1} << i;
     });
-    return move(b, looked_into, stage::ip_input) |
-           move(b, packets & ~denied & ~looked_into, stage::bridge) | move(b, denied, stage::drop);
+    return enqueue(b, looked_into, stage::ip_input) |
+           enqueue(b, packets & ~denied & ~looked_into, stage::bridge) |
+           enqueue(b, denied, stage::drop);
 }
 
 stage_mask run_acl_out(context& c, burst& b, packet_mask packets) noexcept {
     const packet_mask denied = classify_out(*c.snapshot, b, packets, c.worker);
     packets &= ~denied;
     const packet_mask sent = packets & ~b.punted;
-    return move(b, packets & b.punted, stage::punt) | move(b, sent & b.longer, stage::fragment) |
-           leave(*c.snapshot, b, sent & ~b.longer) | move(b, denied, stage::drop);
+    return enqueue(b, packets & b.punted, stage::punt) |
+           enqueue(b, sent & b.exceeds_mtu, stage::fragment) |
+           leave(*c.snapshot, b, sent & ~b.exceeds_mtu) | enqueue(b, denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

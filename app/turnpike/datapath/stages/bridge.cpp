@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage bridge: forwards each frame to the member that its destination's FDB entry names, to the bridge's
 // routing interface, or to stage flood (IEEE 802.1Q-2018 sections 8.6 and 8.7), and learns sources.
-//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, routed; snapshot.bridges
-//   Writes  domain, spared; out of frames to send; in of frames to the router; the bridge's worker state
+//   Reads   packet, in, common_iface, single_segment_bytes, tagged, tag_in_frame, tag, from_irb; snapshot.bridges
+//   Writes  domain, suppressed; out of frames to send; in of frames to the router; the bridge's worker state
 // Destinations and sources of a burst take one bulk lookup. Most frames have an FDB entry for both,
 // on the expected interface: the others are handled by mask, after the loop.
 #include <rte_mbuf.h>
@@ -140,7 +140,7 @@ class bridge_stage {
 
     stage_mask run(packet_mask packets) noexcept {
         const packet_mask here = find_domains(packets);
-        if (here == 0) return move(b_, drops_, stage::drop);
+        if (here == 0) return enqueue(b_, drops_, stage::drop);
         const lookup found(t_, *c_.bridging, b_, here);
         const uint32_t second_look = bridge_exit::second_look(
             b_.common_iface == 0 || t_.exits[b_.common_iface].isolation != 0);
@@ -156,11 +156,11 @@ class bridge_stage {
         for_each(unusual, [&](uint32_t i) { look_at_exit(i); });
         if ((any & bridge_exit{.is = bridge_exit::tunnel}.word()) != 0) [[unlikely]]
             for_each(here, [&](uint32_t i) {
-                const bool tunnelled = t_.exits[b_.out[i].interface].is == bridge_exit::tunnel;
-                tunnelled_ |= packet_mask{tunnelled} << i;
+                const bool to_tunnels = t_.exits[b_.out[i].interface].is == bridge_exit::tunnel;
+                to_tunnels_ |= packet_mask{to_tunnels} << i;
             });
         found.sources(*c_.bridging, b_, [&](uint32_t i, fdb_entry from) {
-            if ((b_.routed >> i & 1) == 0) meet(i, from);
+            if ((b_.from_irb >> i & 1) == 0) meet(i, from);
         });
         if (may_be_longer(b_, t_.min_max_bytes)) [[unlikely]]
             for_each(here & ~drops_, [&](uint32_t i) { limit_length(i); });
@@ -170,9 +170,9 @@ class bridge_stage {
         for_each(isolated_ & ~nowhere_ & ~drops_,
                  [&](uint32_t i) { drop(i, drop_reason::bridge_isolated); });
         for_each(flooded_, [&](uint32_t i) { limit(i); });
-        b_.spared = 0;
+        b_.suppressed = 0;
         if (t_.addresses != nullptr) [[unlikely]]
-            b_.spared = suppress(c_, b_, here & ~drops_, flooded_);
+            b_.suppressed = suppress(c_, b_, here & ~drops_, flooded_);
         return move_on(here);
     }
 
@@ -214,7 +214,7 @@ class bridge_stage {
             one_domain_ = some == all;
         }
         const packet_mask here = packets & ~drops_;
-        count(*c_.bridging, b_, here & ~b_.routed, one_domain_);
+        count(*c_.bridging, b_, here & ~b_.from_irb, one_domain_);
         return here;
     }
 
@@ -243,7 +243,7 @@ class bridge_stage {
         const bridge_member& in = t_.members[b_.in[i]];
         if (t_.exits[known.ifindex()].is == bridge_exit::local)
             return drop(i, drop_reason::bridge_source_own);
-        if (known.held()) return drop(i, drop_reason::bridge_moving);
+        if (known.dampened()) return drop(i, drop_reason::bridge_moving);
         if (in.locked) return drop(i, drop_reason::bridge_locked);
         if (in.learns && !known.fixed())
             c_.bridging->learn(fdb_key_of(source, b_.domain[i]), b_.in[i], c_.now);
@@ -287,7 +287,7 @@ class bridge_stage {
     stage_mask move_on(packet_mask here) noexcept {
         const packet_mask ours = local_ & ~drops_;
         for_each(ours, [&](uint32_t i) { b_.in[i] = b_.out[i].interface; });
-        b_.again |= ours;
+        b_.recirculated |= ours;
         packet_mask sent = here & ~drops_ & ~ours & ~flooded_ & ~punts_;
         if (c_.snapshot->out_lists) [[unlikely]] {
             const packet_mask denied = classify_out(*c_.snapshot, b_, sent, c_.worker);
@@ -301,14 +301,15 @@ class bridge_stage {
         else
             for_each(sent,
                      [&](uint32_t i) { c_.bridging->domain(b_.domain[i]).tx_packets.add(1); });
-        return send(sent) | move(b_, flooded_, stage::flood) | move(b_, punts_, stage::punt) |
-               move(b_, drops_, stage::drop);
+        return send(sent) | enqueue(b_, flooded_, stage::flood) | enqueue(b_, punts_, stage::punt) |
+               enqueue(b_, drops_, stage::drop);
     }
 
     stage_mask send(packet_mask packets) noexcept {
-        if (c_.snapshot->puts_tags) return move(b_, packets, stage::vlan_push);
-        const packet_mask tunnelled = packets & tunnelled_;
-        return move(b_, tunnelled, stage::vxlan_output) | move(b_, packets & ~tunnelled, stage::tx);
+        if (c_.snapshot->puts_tags) return enqueue(b_, packets, stage::vlan_push);
+        const packet_mask to_tunnels = packets & to_tunnels_;
+        return enqueue(b_, to_tunnels, stage::vxlan_output) |
+               enqueue(b_, packets & ~to_tunnels, stage::tx);
     }
 
     context& c_;
@@ -316,7 +317,7 @@ class bridge_stage {
     const bridge_tables& t_;
     bool one_domain_ = false;
     packet_mask drops_ = 0, punts_ = 0, flooded_ = 0;
-    packet_mask nowhere_ = 0, local_ = 0, same_ = 0, isolated_ = 0, tunnelled_ = 0;
+    packet_mask nowhere_ = 0, local_ = 0, same_ = 0, isolated_ = 0, to_tunnels_ = 0;
 };
 
 }  // namespace

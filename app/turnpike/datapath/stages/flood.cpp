@@ -2,7 +2,7 @@
 // Stage flood: sends a frame to every other member of its domain. All members but the last get copies, as one
 // burst for all frames with the same flood list; the last member, or the bridge's routing interface, gets the
 // frames themselves.
-//   Reads   packet, in, domain, spared, tagged, tag_in_frame, tag, parsed; snapshot.bridges, ports' links
+//   Reads   packet, in, domain, suppressed, tagged, tag_in_frame, tag, parsed; snapshot.bridges, ports' links
 //   Writes  out; in of frames to the router; context.made
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
@@ -51,16 +51,12 @@ class flooder {
     flooder(context& c, burst& b) noexcept : c_(c), b_(b), t_(*c.snapshot->bridges) {}
 
     stage_mask run(packet_mask packets) noexcept {
-        if (c_.walking == c_.made.size()) [[unlikely]] {
-            for_each(packets, [&](uint32_t i) { b_.drop[i] = drop_reason::clone_depth; });
-            return move(b_, packets, stage::drop);
-        }
         while (packets != 0) {
             const packet_mask same = alike(packets);
             flood(same);
             packets &= ~same;
         }
-        return send(b_, sent_) | move(b_, drops_, stage::drop);
+        return send(b_, sent_) | enqueue(b_, drops_, stage::drop);
     }
 
   private:
@@ -68,15 +64,17 @@ class flooder {
         return (*rte_pktmbuf_mtod(b_.packet[i], const uint8_t*) & 1) != 0;
     }
     /// Not flooded to members with neigh_suppress.
-    [[nodiscard]] bool is_spared(uint32_t i) const noexcept { return (b_.spared >> i & 1) != 0; }
+    [[nodiscard]] bool is_suppressed(uint32_t i) const noexcept {
+        return (b_.suppressed >> i & 1) != 0;
+    }
     /// The packets with the same flood list as the first.
     [[nodiscard]] packet_mask alike(packet_mask packets) const noexcept {
         const auto first = static_cast<uint32_t>(std::countr_zero(packets));
-        const bool group = is_group(first), spared = is_spared(first);
+        const bool group = is_group(first), suppressed = is_suppressed(first);
         packet_mask same = 0;
         for_each(packets, [&](uint32_t i) {
             const bool is = b_.domain[i] == b_.domain[first] && b_.in[i] == b_.in[first] &&
-                            is_group(i) == group && is_spared(i) == spared;
+                            is_group(i) == group && is_suppressed(i) == suppressed;
             same |= packet_mask{is} << i;
         });
         return same;
@@ -85,19 +83,19 @@ class flooder {
     void flood(packet_mask same) noexcept {
         const auto first = static_cast<uint32_t>(std::countr_zero(same));
         const bridge_domain& d = t_.domains[b_.domain[first]];
-        const bool group = is_group(first), spared = is_spared(first);
+        const bool group = is_group(first), suppressed = is_suppressed(first);
         const uint16_t in = b_.in[first];
         uint16_t last = 0;
         for (uint32_t k = 0; k < d.flooded; ++k) {
             const uint16_t to = t_.flooded[d.first_flooded + k];
-            if (!goes_to(to, in, group) || (spared && t_.members[to].neigh_suppress)) continue;
+            if (!goes_to(to, in, group) || (suppressed && t_.members[to].neigh_suppress)) continue;
             if (last != 0) copy(same, last);
             last = to;
         }
         if (group && d.routing != 0 && d.routing != in) {
             if (last != 0) copy(same, last);
             for_each(same, [&](uint32_t i) { b_.in[i] = d.routing; });
-            b_.again |= same;
+            b_.recirculated |= same;
         } else if (last != 0) {
             for_each(same, [&](uint32_t i) { b_.out[i] = out_by(last); });
             sent_ |= same;
@@ -125,7 +123,11 @@ class flooder {
     void copy(packet_mask same, uint16_t to) noexcept {
         counters::port_counters& counted = c_.counters[b_.in_port];
         counted.originated.add(static_cast<uint64_t>(std::popcount(same)));
-        burst& out = c_.made[c_.walking];
+        if (c_.bursts_in_use == c_.made.size()) [[unlikely]] {
+            for_each(same, [&](uint32_t) { counted.drop(drop_reason::clone_depth); });
+            return;
+        }
+        burst& out = c_.made[c_.bursts_in_use];
         out.begin(0, b_.in_port);
         empty_packets empty(b_.packet[static_cast<size_t>(std::countr_zero(same))]->pool,
                             static_cast<uint32_t>(std::popcount(same)));
@@ -145,15 +147,15 @@ class flooder {
         });
         if (out.count == 0) return;
         count_sent(static_cast<uint32_t>(std::countr_zero(same)), all_of(out.count));
-        ++c_.walking;
-        walk(c_.table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
-        --c_.walking;
+        ++c_.bursts_in_use;
+        dispatch(c_.table, c_, out, send(out, all_of(out.count)), [](size_t, packet_mask) {});
+        --c_.bursts_in_use;
     }
     stage_mask send(burst& b, packet_mask packets) noexcept {
         packet_mask denied = 0;
         if (c_.snapshot->out_lists) [[unlikely]]
             denied = classify_out(*c_.snapshot, b, packets, c_.worker);
-        return send_by(*c_.snapshot, b, packets & ~denied) | move(b, denied, stage::drop);
+        return send_by(*c_.snapshot, b, packets & ~denied) | enqueue(b, denied, stage::drop);
     }
 
     context& c_;

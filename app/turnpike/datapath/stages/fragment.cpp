@@ -47,11 +47,11 @@ struct fragment_layout {
 class fragmenter {
   public:
     /// Requires  an unused burst in context.made
-    fragmenter(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.walking]) {
+    fragmenter(context& c, burst& b) noexcept : c_(c), b_(b), pieces_(c.made[c.bursts_in_use]) {
         pieces_.begin(0, b.in_port);
-        ++c_.walking;
+        ++c_.bursts_in_use;
     }
-    ~fragmenter() { --c_.walking; }
+    ~fragmenter() { --c_.bursts_in_use; }
     fragmenter(const fragmenter&) = delete;
     fragmenter& operator=(const fragmenter&) = delete;
 
@@ -61,7 +61,7 @@ class fragmenter {
             if (why != drop_reason::none) drop_packet(b_, i, why, drops_);
         });
         send_pieces();
-        return move(b_, drops_, stage::drop);
+        return enqueue(b_, drops_, stage::drop);
     }
 
   private:
@@ -127,8 +127,8 @@ class fragmenter {
     void send_pieces() noexcept {
         burst& out = pieces_;
         if (out.count == 0) return;
-        walk(c_.table, c_, out, leave(*c_.snapshot, out, all_of(out.count)),
-             [](size_t, packet_mask) {});
+        dispatch(c_.table, c_, out, leave(*c_.snapshot, out, all_of(out.count)),
+                 [](size_t, packet_mask) {});
         out.begin(0, b_.in_port);
     }
 
@@ -141,9 +141,9 @@ class fragmenter {
 }  // namespace
 
 stage_mask run_fragment(context& c, burst& b, packet_mask packets) noexcept {
-    if (c.walking == c.made.size()) [[unlikely]] {
+    if (c.bursts_in_use == c.made.size()) [[unlikely]] {
         for_each(packets, [&](uint32_t i) { b.drop[i] = drop_reason::fragment_memory; });
-        return move(b, packets, stage::drop);
+        return enqueue(b, packets, stage::drop);
     }
     return fragmenter(c, b).run(packets);
 }

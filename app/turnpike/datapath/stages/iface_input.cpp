@@ -37,9 +37,9 @@ struct sorter {
     stage_mask move_on(burst& b, packet_mask packets, stage routed) const noexcept {
         for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
         const packet_mask rest = packets & ~patched & ~bridged & ~looked_into & ~judged & ~nowhere;
-        return move(b, patched, stage::xconnect) | move(b, rest, routed) |
-               move(b, bridged, stage::bridge) | move(b, looked_into, stage::ip_input) |
-               move(b, judged, stage::acl_l2) | move(b, nowhere, stage::drop);
+        return enqueue(b, patched, stage::xconnect) | enqueue(b, rest, routed) |
+               enqueue(b, bridged, stage::bridge) | enqueue(b, looked_into, stage::ip_input) |
+               enqueue(b, judged, stage::acl_l2) | enqueue(b, nowhere, stage::drop);
     }
 };
 
@@ -122,14 +122,14 @@ class classifier {
             any |= first_word(of);
             tunnels_end |= of.ends_tunnels;
         }
-        const interface& alike = v_.interfaces[in[0]];
+        const interface& first = v_.interfaces[in[0]];
         if (((all ^ any) & kind_and_tags) != 0 ||
-            (found.by_device && alike.tags == interface::unknown))
+            (found.by_device && first.tags == interface::unknown))
             return false;
         if (first_ == no_interface_yet) first_ = in[0];
         differ_ |= (in[0] ^ first_) | (in[1] ^ first_) | (in[2] ^ first_) | (in[3] ^ first_);
-        all_fast_ &= alike.kind == interface_kind::routed && !tunnels_end;
-        if (alike.tags != interface::unknown) record_four(i, found, alike.tags == interface::taken);
+        all_fast_ &= first.kind == interface_kind::routed && !tunnels_end;
+        if (first.tags != interface::unknown) record_four(i, found, first.tags == interface::taken);
         return true;
     }
     void record_four(uint32_t i, const four_tags& found, bool pop) noexcept {
@@ -221,14 +221,14 @@ inline __attribute__((always_inline)) stage_mask go_one_way(const snapshot& v, b
 stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
     const port_snapshot& port = v.port[b.in_port];
-    if (b.pass == 1 && port.by_vlan == nullptr) [[likely]] {
+    if (b.recirculations == 0 && port.by_vlan == nullptr) [[likely]] {
         for (uint16_t& in : b.in) in = port.untagged;
         return go_one_way(v, b, packets, port.untagged);
     }
     // Packets that rx dropped are not in the mask; on a further pass the rest of the burst has left.
-    const bool all_here = b.pass == 1 || packets == all_of(b.count);
+    const bool all_here = b.recirculations == 0 || packets == all_of(b.count);
     bool one = false, fast = false;
-    if (b.pass == 1) {
+    if (b.recirculations == 0) {
         classifier of_port(v, port, b);
         of_port.classify(packets);
         one = of_port.one_interface();
@@ -239,12 +239,12 @@ stage_mask run_iface_input(context& c, burst& b, packet_mask packets) noexcept {
     if (one) return go_one_way(v, b, packets, b.in[static_cast<size_t>(std::countr_zero(packets))]);
     if (fast) {
         b.common_iface = 0;
-        return move(b, packets, stage::ip_fast);
+        return enqueue(b, packets, stage::ip_fast);
     }
     const packet_mask nowhere = of_no_interface(v, b, packets), rest = packets & ~nowhere;
     if (all_here && nowhere != 0 && rest != 0 && of_one_interface(b, rest)) {
         for_each(nowhere, [&](uint32_t i) { b.drop[i] = drop_reason::no_interface; });
-        return move(b, nowhere, stage::drop) |
+        return enqueue(b, nowhere, stage::drop) |
                go_one_way(v, b, rest, b.in[static_cast<size_t>(std::countr_zero(rest))]);
     }
     b.common_iface = 0;

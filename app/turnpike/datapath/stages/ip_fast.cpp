@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_fast: the fast path, which validates, looks up and rewrites nearly every routed packet in one pass.
-//   Reads   packet, single_segment_bytes, in, common_iface; interface.{alike, mac, addresses, acl_in, urpf, redirects},
+//   Reads   packet, single_segment_bytes, in, common_iface; interface.{fast_group, mac, addresses, acl_in, urpf, send_redirects},
 //           snapshot.{vrf, hops}
 //   Writes  of packets that are sent: out; TTL or hop limit, checksum, MAC addresses, VLAN tag; padding is trimmed; drop
 //           of packets that the ingress ACL denies, and its counters
@@ -10,20 +10,20 @@
 // the slow path classifies them and assigns drop reasons. Both paths send the same bytes
 // (tests/unit/turnpike/plain_test.cpp).
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "datapath/graph.hpp"
 #include "datapath/nexthop_group.hpp"
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/acl_judge.hpp"
+#include "datapath/stages/fast_nexthops.hpp"
+#include "datapath/stages/fast_part.hpp"
 #include "datapath/stages/plain_frames.hpp"
 
 namespace turnpike::datapath {
 namespace {
 
 constexpr uint16_t l2_bytes = sizeof(packet::ethernet_header);
-using hop_indices = std::array<uint64_t, burst_max>;
 
 /// Next hops of packets; elements of packets not in the mask hold the first one's.
 /// destination  of packets not in the mask: out
@@ -37,112 +37,6 @@ inline __attribute__((always_inline)) uint32_t look_up(const Fib& fib, packet_ma
     for_each(all_of(n) & ~packets, [&](uint32_t i) { destination[i] = first; });
     fib.lookup_bulk({destination, n}, {hop.data(), n});
     return n;
-}
-
-/// One next hop for all packets of a burst, the most frequent case: many flows, few neighbours.
-class one_way {
-  public:
-    explicit one_way(next_hop& hop) noexcept
-        : hop_(hop),
-          known_(hop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
-          mtu_(hop.mtu.load(std::memory_order_relaxed)),
-          out_(hop.out),
-          tag_(hop.tag),
-          first_(hop.rewrite_first.load(std::memory_order_relaxed)),
-          second_(hop.rewrite_second) {}
-
-    [[nodiscard]] egress out(uint32_t) const noexcept { return out_; }
-    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
-        return known_ && max_bytes <= mtu_;
-    }
-    [[nodiscard]] bool takes(uint32_t, uint32_t l3_bytes) const noexcept {
-        return known_ && l3_bytes <= mtu_;
-    }
-    void mark_used(packet_mask packets) const noexcept {
-        if (packets != 0) hop_.mark_used();
-    }
-    /// Some egress interface sends with a VLAN tag.
-    [[nodiscard]] bool tags() const noexcept { return tag_ != 0; }
-    [[nodiscard]] uint32_t tag(uint32_t) const noexcept { return tag_; }
-    /// Answers  egress port and interface
-    egress write(uint32_t, uint8_t* frame) const noexcept {
-        next_hop::write(frame, first_, second_);
-        return out_;
-    }
-
-  private:
-    next_hop& hop_;
-    const bool known_;
-    const uint16_t mtu_;
-    const egress out_;
-    const uint32_t tag_;
-    const uint64_t first_;
-    const uint32_t second_;
-};
-
-/// A next hop per packet. Combines the hops' first words, to test a burst at once. (SSE4.2 is
-/// DPDK's minimum.)
-class ways {
-  public:
-    ways(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
-        : hops_(hops), hop_(hop.data()) {
-        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
-                      offsetof(next_hop, mtu) == 4 && offsetof(next_hop, tag) == 12);
-        v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
-#pragma GCC unroll 4
-        for (uint32_t i = 0; i < n; ++i) {
-            const v128 says = v128::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
-            common_iface = common_iface & says;
-            in_any = in_any | says;
-            least = v128::least_halves(least, says);
-        }
-        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(nexthop_kind::adjacency);
-        known_ = (common_iface.lane<0>() & kind_bits) == adjacency &&
-                 (in_any.lane<0>() & kind_bits) == adjacency;
-        all_used_ = common_iface.lane<0>() >> 24 != 0;
-        least_mtu_ = least.lane<1>() & 0xffff;
-        any_tag_ = in_any.lane<3>();
-        // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
-        std::atomic_signal_fence(std::memory_order_acquire);
-    }
-
-    [[nodiscard]] egress out(uint32_t i) const noexcept { return of(i).out; }
-    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
-        return known_ && max_bytes <= least_mtu_;
-    }
-    [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
-        return of(i).kind.load(std::memory_order_acquire) == nexthop_kind::adjacency &&
-               l3_bytes <= of(i).mtu.load(std::memory_order_relaxed);
-    }
-    void mark_used(packet_mask packets) const noexcept {
-        if (!all_used_) [[unlikely]]
-            for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
-    }
-    [[nodiscard]] bool tags() const noexcept { return any_tag_ != 0; }
-    [[nodiscard]] uint32_t tag(uint32_t i) const noexcept { return of(i).tag; }
-    egress write(uint32_t i, uint8_t* frame) const noexcept {
-        const next_hop& by = of(i);
-        by.write(frame);
-        return by.out;
-    }
-
-  private:
-    [[nodiscard]] next_hop& of(uint32_t i) const noexcept { return hops_[hop_[i]]; }
-
-    next_hop* const hops_;
-    const uint64_t* const hop_;
-    bool known_, all_used_;
-    uint32_t least_mtu_, any_tag_;
-};
-
-/// Compares two at a time: all pairs with the first pair.
-bool all_alike(const hop_indices& hop, uint32_t n) noexcept {
-    const v128 first = v128::load_any(&hop[0]);
-    v128 differ = v128::set1(0);
-    uint32_t i = 2;
-    for (; i + 2 <= n; i += 2) differ = differ | (v128::load_any(&hop[i]) ^ first);
-    const uint64_t last = hop[n - 1];
-    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !v128::any(differ);
 }
 
 /// Longest packet and presence of padding in a burst.
@@ -175,23 +69,10 @@ void cut_padding(const fast_burst& b, packet_mask packets, const uint32_t* l3_by
     });
 }
 
-/// Result masks of a burst.
-struct fate {
-    packet_mask sent = 0, denied = 0;
-    packet_mask tagged = 0;  ///< subset of `sent`: complete, with the tag of its egress interface
-
-    fate& operator+=(const fate& other) noexcept {
-        sent |= other.sent;
-        tagged |= other.tagged;
-        denied |= other.denied;
-        return *this;
-    }
-};
-
-/// Ingress context, the same for all packets of interfaces alike.
-struct way_in {
+/// Ingress context, the same for all packets of a fast group of interfaces.
+struct ingress {
     const snapshot& v;
-    const interface& in;    ///< of interfaces that are alike, any
+    const interface& in;    ///< any of the fast group
     const mac_address& us;  ///< one of the interface's MAC addresses
     const vrf_snapshot& routing;
     uint32_t worker;
@@ -228,25 +109,26 @@ uint8_t* push_tag(const port_snapshot& port, rte_mbuf* m, uint8_t* frame, uint32
 /// The ingress ACL classifies only packets that can be sent from here: the slow path would classify
 /// the others again.
 /// l3_bytes  0 for packets not to be sent
-template <class Ways, class Forward>
-fate send_by(const Ways way, const way_in& from, const fast_burst& b, const frames& f,
-             packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
-             decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
+template <class Nexthops, class Forward>
+verdict send_by(const Nexthops nexthops, const ingress& from, const fast_burst& b, const frames& f,
+                packet_mask packets, uint32_t n, const uint32_t* l3_bytes,
+                decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const lengths bytes(b, l3_bytes, n);
     packet_mask open = packets;
-    if (!way.usual(bytes.most)) [[unlikely]]
+    if (!nexthops.usual(bytes.most)) [[unlikely]]
         for_each(packets, [&](uint32_t i) {
-            if (!way.takes(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
+            if (!nexthops.takes(i, l3_bytes[i])) open &= ~(packet_mask{1} << i);
         });
     if (from.v.out_lists) [[unlikely]]
         for_each(open, [&](uint32_t i) {
-            if (from.v.interfaces[way.out(i).interface].judged_out) open &= ~(packet_mask{1} << i);
+            if (from.v.interfaces[nexthops.out(i).interface].judged_out)
+                open &= ~(packet_mask{1} << i);
         });
-    if (from.in.redirects) [[unlikely]]
+    if (from.in.send_redirects) [[unlikely]]
         for_each(open, [&](uint32_t i) {
-            if (way.out(i).interface == from.in.ifindex) open &= ~(packet_mask{1} << i);
+            if (nexthops.out(i).interface == from.in.ifindex) open &= ~(packet_mask{1} << i);
         });
-    if (way.tags())
+    if (nexthops.tags())
         for_each(open, [&](uint32_t i) {
             const bool room = rte_pktmbuf_headroom(b.packet[i]) >= sizeof(packet::vlan_tag);
             open &= ~(packet_mask{!room} << i);
@@ -259,13 +141,13 @@ fate send_by(const Ways way, const way_in& from, const fast_burst& b, const fram
         open = by_list.permitted;
         denied = by_list.denied;
     }
-    way.mark_used(open);
+    nexthops.mark_used(open);
     egress* const out = b.out;  // frames' bytes may alias all that is not a local variable
-    if (!way.tags()) {
+    if (!nexthops.tags()) {
         for_each(open, [&](uint32_t i) {
             uint8_t* frame = f.first[i];
             forward(frame, i);
-            out[i] = way.write(i, frame);
+            out[i] = nexthops.write(i, frame);
         });
         return {.sent = open, .denied = denied};
     }
@@ -273,32 +155,33 @@ fate send_by(const Ways way, const way_in& from, const fast_burst& b, const fram
     for_each(open, [&](uint32_t i) {
         uint8_t* frame = f.first[i];
         forward(frame, i);
-        if (const uint32_t tag = way.tag(i); tag != 0) {
+        if (const uint32_t tag = nexthops.tag(i); tag != 0) {
             tagged |= packet_mask{1} << i;
-            frame = push_tag(from.v.port[way.out(i).port], b.packet[i], frame, tag);
+            frame = push_tag(from.v.port[nexthops.out(i).port], b.packet[i], frame, tag);
         }
-        out[i] = way.write(i, frame);
+        out[i] = nexthops.write(i, frame);
     });
     return {.sent = open, .denied = denied, .tagged = tagged};
 }
 
 template <class Forward>
-fate send(const way_in& from, const fast_burst& b, const frames& f, packet_mask packets,
-          hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
-          decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
+verdict send(const ingress& from, const fast_burst& b, const frames& f, packet_mask packets,
+             hop_indices& hop, uint32_t n, const uint32_t* l3_bytes,
+             decltype(classify_fast_ipv4)& classify, const Forward& forward) noexcept {
     const snapshot& v = from.v;
     if (v.groups) [[unlikely]]
         choose_members(v, f, packets, hop, l3_bytes);
-    if (all_alike(hop, n))
-        return send_by(one_way(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, classify,
+    if (all_same(hop, n))
+        return send_by(single_nexthop(v.hops[hop[0]]), from, b, f, packets, n, l3_bytes, classify,
                        forward);
-    return send_by(ways(v.hops, hop, n), from, b, f, packets, n, l3_bytes, classify, forward);
+    return send_by(per_packet_nexthops(v.hops, hop, n), from, b, f, packets, n, l3_bytes, classify,
+                   forward);
 }
 
 /// Keep packets that pass uRPF; the slow path drops the rest with a reason. Not inlined: most
 /// interfaces do not use uRPF.
 template <class Fib, class Address>
-__attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib& fib,
+__attribute__((noinline)) packet_mask routed_back(const ingress& from, const Fib& fib,
                                                   packet_mask packets, Address* source) noexcept {
     if (packets == 0) return 0;
     hop_indices hop;
@@ -311,8 +194,8 @@ __attribute__((noinline)) packet_mask routed_back(const way_in& from, const Fib&
     return out;
 }
 
-fate forward_ipv4(const way_in& from, const fast_burst& b, packet_mask packets,
-                  const frames& f) noexcept {
+verdict forward_ipv4(const ingress& from, const fast_burst& b, packet_mask packets,
+                     const frames& f) noexcept {
     const snapshot& v = from.v;
     packet::plain_ipv4 plain;
     packets &= v.plain_ipv4(f.first.data(), b.single_segment_bytes, b.count, from.us, plain);
@@ -329,8 +212,8 @@ fate forward_ipv4(const way_in& from, const fast_burst& b, packet_mask packets,
                 });
 }
 
-fate forward_ipv6(const way_in& from, const fast_burst& b, packet_mask packets,
-                  const frames& f) noexcept {
+verdict forward_ipv6(const ingress& from, const fast_burst& b, packet_mask packets,
+                     const frames& f) noexcept {
     std::array<ipv6_address, burst_max> destination;
     alignas(16) std::array<uint32_t, burst_max> l3_bytes;
     packet_mask plain = plain_ipv6(from.us).find_all(b, packets, f, l3_bytes.data());
@@ -359,43 +242,13 @@ fate forward_ipv6(const way_in& from, const fast_burst& b, packet_mask packets,
                 });
 }
 
-fate forward_family(const way_in& from, const fast_burst& b, packet_mask packets, const frames& f,
-                    bool six) noexcept {
+verdict forward_family(const ingress& from, const fast_burst& b, packet_mask packets,
+                       const frames& f, bool six) noexcept {
     return six ? forward_ipv6(from, b, packets, f) : forward_ipv4(from, b, packets, f);
 }
 
-/// Packets of one family, side by side, so that its kernels run over no others.
-struct part {
-    frames f{frames::empty{}};
-    alignas(16) std::array<uint32_t, burst_max> single_segment_bytes;
-    std::array<rte_mbuf*, burst_max> packet;
-    std::array<uint16_t, burst_max> tag;
-    std::array<egress, burst_max> out;
-    std::array<uint8_t, burst_max> at;  ///< index in the burst
-    uint32_t n = 0;
-    packet_mask in_burst = 0, tagged = 0;
-
-    void add(const frames& all, const burst& b, uint32_t i) noexcept {
-        f.first[n] = all.first[i];
-        single_segment_bytes[n] = b.single_segment_bytes[i];
-        packet[n] = b.packet[i];
-        at[n++] = static_cast<uint8_t>(i);
-    }
-};
-
-/// Results of a part, at the places of its packets in the burst.
-fate put_back(burst& b, const part& p, const fate& done) noexcept {
-    const auto in_burst = [&](packet_mask packets) {
-        if (packets == all_of(p.n)) return p.in_burst;
-        packet_mask out = 0;
-        for_each(packets, [&](uint32_t k) { out |= packet_mask{1} << p.at[k]; });
-        return out;
-    };
-    for_each(done.sent, [&](uint32_t k) { b.out[p.at[k]] = p.out[k]; });
-    return {in_burst(done.sent), in_burst(done.denied), in_burst(done.tagged)};
-}
-
-fate forward_part(const way_in& from, burst& b, part& p, packet_mask packets, bool six) noexcept {
+verdict forward_part(const ingress& from, burst& b, part& p, packet_mask packets,
+                     bool six) noexcept {
     if (p.n == 0) return {};
     p.in_burst = packets;
     p.f.fill_up(p.n);
@@ -414,8 +267,8 @@ bool is_ipv6(const frames& f, uint32_t i) noexcept {
 }
 
 /// Each family apart. Not inlined: most bursts have one.
-__attribute__((noinline)) fate forward_both(const way_in& from, burst& b, packet_mask packets,
-                                            const frames& f) noexcept {
+__attribute__((noinline)) verdict forward_both(const ingress& from, burst& b, packet_mask packets,
+                                               const frames& f) noexcept {
     part v4, v6;
     packet_mask six = 0;
     for_each(packets, [&](uint32_t i) {
@@ -423,13 +276,13 @@ __attribute__((noinline)) fate forward_both(const way_in& from, burst& b, packet
         six |= packet_mask{is_six} << i;
         (is_six ? v6 : v4).add(f, b, i);
     });
-    fate all = forward_part(from, b, v4, packets & ~six, false);
+    verdict all = forward_part(from, b, v4, packets & ~six, false);
     return all += forward_part(from, b, v6, six, true);
 }
 
 /// Packets of the other family, which a pass over the whole burst left.
-__attribute__((noinline)) fate forward_others(const way_in& from, burst& b, packet_mask left,
-                                              const frames& f, bool six) noexcept {
+__attribute__((noinline)) verdict forward_others(const ingress& from, burst& b, packet_mask left,
+                                                 const frames& f, bool six) noexcept {
     part others;
     packet_mask packets = 0;
     for_each(left, [&](uint32_t i) {
@@ -440,9 +293,9 @@ __attribute__((noinline)) fate forward_others(const way_in& from, burst& b, pack
     return forward_part(from, b, others, packets, six);
 }
 
-/// Packets with one destination MAC address, of interfaces that are alike. A burst is forwarded as it is if few packets
+/// Packets with one destination MAC address, of one fast group of interfaces. A burst is forwarded as it is if few packets
 /// are missing and a few frames have one family, and its packets of the other family afterwards; else each family apart.
-fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f) noexcept {
+verdict forward(const ingress& from, burst& b, packet_mask packets, const frames& f) noexcept {
     constexpr uint32_t few = 4;  ///< packets in vain cost less than a copy of the others
     const uint32_t n = b.count;
     const bool six = is_ipv6(f, static_cast<uint32_t>(std::countr_zero(packets)));
@@ -453,19 +306,19 @@ fate forward(const way_in& from, burst& b, packet_mask packets, const frames& f)
     const fast_burst all_of_it{b.packet.data(), b.single_segment_bytes.data(),
                                b.tag.data(),    b.out.data(),
                                b.count,         b.tagged};
-    fate all = forward_family(from, all_of_it, packets, f, six);
+    verdict all = forward_family(from, all_of_it, packets, f, six);
     if (const packet_mask left = packets & ~all.sent & ~all.denied; left != 0) [[unlikely]]
         all += forward_others(from, b, left, f, !six);
     return all;
 }
 
 /// For interfaces with several MAC addresses. A frame to none of them, such as a broadcast, is not plain.
-__attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, packet_mask packets,
-                                               const frames& f) noexcept {
+__attribute__((noinline)) verdict forward_to_each(const ingress& from, burst& b,
+                                                  packet_mask packets, const frames& f) noexcept {
     const auto to = [&](uint32_t i) -> const mac_address& {
         return packet::header_at<packet::ethernet_header>(f.first[i]).destination;
     };
-    fate all;
+    verdict all;
     while (packets != 0) {
         const mac_address us = to(static_cast<uint32_t>(std::countr_zero(packets)));
         packet_mask same = 0;
@@ -477,25 +330,26 @@ __attribute__((noinline)) fate forward_to_each(const way_in& from, burst& b, pac
     return all;
 }
 
-fate forward_from(context& c, const interface& in, burst& b, packet_mask packets,
-                  const frames& f) noexcept {
+verdict forward_from(context& c, const interface& in, burst& b, packet_mask packets,
+                     const frames& f) noexcept {
     const snapshot& v = *c.snapshot;
-    const way_in from{.v = v, .in = in, .us = in.mac, .routing = v.vrf[in.vrf], .worker = c.worker};
-    if (in.more_macs) [[unlikely]]
+    const ingress from{
+        .v = v, .in = in, .us = in.mac, .routing = v.vrf[in.vrf], .worker = c.worker};
+    if (in.has_extra_macs) [[unlikely]]
         return forward_to_each(from, b, packets, f);
     return forward(from, b, packets, f);
 }
 
-/// Packets of several interfaces: interfaces that are alike share a pass.
-__attribute__((noinline)) fate forward_from_each(context& c, burst& b, packet_mask packets,
-                                                 const frames& f) noexcept {
+/// Packets of several interfaces: one pass for each fast group.
+__attribute__((noinline)) verdict forward_from_each(context& c, burst& b, packet_mask packets,
+                                                    const frames& f) noexcept {
     const auto& interfaces = c.snapshot->interfaces;
-    fate all;
+    verdict all;
     while (packets != 0) {
         const interface& in = interfaces[b.in[static_cast<size_t>(std::countr_zero(packets))]];
         packet_mask same = 0;
         for_each(packets, [&](uint32_t i) {
-            same |= packet_mask{interfaces[b.in[i]].alike == in.alike} << i;
+            same |= packet_mask{interfaces[b.in[i]].fast_group == in.fast_group} << i;
         });
         packets &= ~same;
         all += forward_from(c, in, b, same, f);
@@ -507,13 +361,13 @@ __attribute__((noinline)) fate forward_from_each(context& c, burst& b, packet_ma
 
 stage_mask run_ip_fast(context& c, burst& b, packet_mask packets) noexcept {
     const frames f(b);
-    const fate all = b.common_iface != 0
-                         ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
-                         : forward_from_each(c, b, packets, f);
+    const verdict all = b.common_iface != 0
+                            ? forward_from(c, c.snapshot->interfaces[b.common_iface], b, packets, f)
+                            : forward_from_each(c, b, packets, f);
     for_each(all.denied, [&](uint32_t i) { b.drop[i] = drop_reason::acl_deny; });
-    return leave(*c.snapshot, b, all.sent & ~all.tagged) | move(b, all.tagged, stage::tx) |
-           move(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
-           move(b, all.denied, stage::drop);
+    return leave(*c.snapshot, b, all.sent & ~all.tagged) | enqueue(b, all.tagged, stage::tx) |
+           enqueue(b, packets & ~all.sent & ~all.denied, stage::ip_input) |
+           enqueue(b, all.denied, stage::drop);
 }
 
 }  // namespace turnpike::datapath

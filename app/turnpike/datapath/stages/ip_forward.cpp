@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_forward: applies the next hop to each packet: drop, punt, or new headers.
 //   Reads   packet, parsed, hop; snapshot.hops
-//           interface.redirects
+//           interface.send_redirects
 //   Writes  hop: a group's member; out, punt, drop; context.copies; TTL or hop limit, checksum, MAC addresses
 // The TTL of a packet that waits for its neighbour is decremented here; resolution adds only the
 // MAC addresses. ICMP errors quote the packet unmodified.
@@ -33,7 +33,7 @@ void choose_member(const snapshot& v, burst& b, uint32_t i) noexcept {
 }
 
 struct outcome {
-    packet_mask sent = 0, punts = 0, drops = 0, tunnelled = 0;
+    packet_mask sent = 0, punts = 0, drops = 0, vxlan_to_us = 0;
 
     void punt(burst& b, uint32_t i, punt_reason why) noexcept {
         b.punt[i] = why;
@@ -96,7 +96,7 @@ void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_h
         return drop_packet(
             b, i, kind == nexthop_kind::local ? drop_reason::tunnel_to_self : hop.reason, o.drops);
     if (kind == nexthop_kind::local && v.tunnels != nullptr && is_tunnelled(v, b, i)) {
-        o.tunnelled |= packet_mask{1} << i;
+        o.vxlan_to_us |= packet_mask{1} << i;
         return;
     }
     if (kind == nexthop_kind::local) return o.punt(b, i, punt_reason::local);
@@ -109,13 +109,13 @@ void end_here(const snapshot& v, burst& b, uint32_t i, nexthop_kind kind, next_h
 /// per millisecond, which bounds the cost of a host that ignores redirects.
 void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     constexpr uint32_t max_bytes = 1280;  // maximum length of an ICMPv6 message that quotes it
-    if (c.now - c.redirected < rte_get_tsc_hz() / 1000 || c.walking == c.made.size()) return;
+    if (c.now - c.redirected < rte_get_tsc_hz() / 1000 || c.bursts_in_use == c.made.size()) return;
     c.redirected = c.now;
     rte_mbuf* const m = b.packet[i];
     rte_mbuf* const copy = rte_pktmbuf_copy(m, m->pool, 0, std::min(m->pkt_len, max_bytes));
     if (copy == nullptr) return;
     c.counters[b.in_port].originated.add(1);
-    burst& out = c.made[c.walking];
+    burst& out = c.made[c.bursts_in_use];
     out.begin(1, b.in_port);
     out.packet[0] = copy;
     out.in[0] = b.in[i];
@@ -123,7 +123,7 @@ void note_detour(context& c, const burst& b, uint32_t i) noexcept {
     out.out[0] = b.out[i];
     out.parsed[0] = b.parsed[i];
     out.punt[0] = punt_reason::redirect;
-    walk(c.table, c, out, move(out, 1, stage::punt), [](size_t, packet_mask) {});
+    dispatch(c.table, c, out, enqueue(out, 1, stage::punt), [](size_t, packet_mask) {});
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
             return drop_packet(b, i, why, o.drops);
         }
         if (hop.out.interface == b.in[i] && kind == nexthop_kind::adjacency &&
-            v.interfaces[b.in[i]].redirects) [[unlikely]]
+            v.interfaces[b.in[i]].send_redirects) [[unlikely]]
             note_detour(c, b, i);
         // Cannot fail: checked above.
         if (v4)
@@ -166,14 +166,15 @@ stage_mask run_ip_forward(context& c, burst& b, packet_mask packets) noexcept {
         hop.write(rte_pktmbuf_mtod(b.packet[i], uint8_t*));
         o.sent |= packet_mask{1} << i;
         if (b.parsed[i].l3_bytes > mtu) [[unlikely]]
-            b.longer |= packet_mask{1} << i;
+            b.exceeds_mtu |= packet_mask{1} << i;
     });
     b.punted |= o.punts;
     judged &= o.sent | o.punts;
     const packet_mask unjudged = o.sent & ~judged;
-    return move(b, judged, stage::acl_out) | move(b, unjudged & b.longer, stage::fragment) |
-           leave(v, b, unjudged & ~b.longer) | move(b, o.punts & ~judged, stage::punt) |
-           move(b, o.tunnelled, stage::vxlan_input) | move(b, o.drops, stage::drop);
+    return enqueue(b, judged, stage::acl_out) |
+           enqueue(b, unjudged & b.exceeds_mtu, stage::fragment) |
+           leave(v, b, unjudged & ~b.exceeds_mtu) | enqueue(b, o.punts & ~judged, stage::punt) |
+           enqueue(b, o.vxlan_to_us, stage::vxlan_input) | enqueue(b, o.drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

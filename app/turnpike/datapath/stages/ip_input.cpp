@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stage ip_input: parses and validates each packet, and selects the packets to punt.
-//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, source_routed, router_alert},
+//   Reads   packet, in; interface.{kind, mac, addresses, acl_in, urpf, accept_source_route, router_alert},
 //           snapshot.own
-//   Writes  parsed; tunnelled; punt, hop and out of punted packets; tagged and tag, where a priority tag is
+//   Writes  parsed; vxlan_to_us; punt, hop and out of punted packets; tagged and tag, where a priority tag is
 //           removed. Headers are contiguous afterwards; padding behind a routed IP packet is trimmed
 // Routed interfaces: all checks that a router must make (RFC 1812 section 5.2.2, RFC 8200) except
 // TTL and MTU. Cross-connects and bridge members with an ACL: IP packets whose upper layer cannot
@@ -70,7 +70,7 @@ struct verdict {
     drop_reason drop = drop_reason::none;
     bool punted = false;
     punt_reason punt = punt_reason::local;
-    bool tunnelled = false;  ///< with `punted`: not to control, but to stage vxlan_input
+    bool vxlan_to_us = false;  ///< with `punted`: not to control, but to stage vxlan_input
 };
 
 /// Broadcasts on interfaces that the kernel has (RFC 1812 sections 4.2.2.11 and 5.3.5): limited broadcasts, also from
@@ -110,7 +110,7 @@ __attribute__((noinline)) verdict classify_ipv4_group(const uint8_t* frame, cons
         (packet::is_ipv4_martian(source) && !(asks && source == 0)))
         return {drop_reason::ipv4_source};
     if (asks) return {.punted = true, .punt = punt_reason::local};
-    if (v.tunnels->end(p, frame + p.l2_bytes, in.vrf)) return {.punted = true, .tunnelled = true};
+    if (v.tunnels->end(p, frame + p.l2_bytes, in.vrf)) return {.punted = true, .vxlan_to_us = true};
     return {otherwise};
 }
 
@@ -124,7 +124,7 @@ verdict classify_ipv4(const uint8_t* frame, const packet::parsed& p, const inter
             return classify_ipv4_group(frame, p, in, v, drop_reason::ipv4_source);
         return {.punted = true, .punt = punt_reason::local};
     }
-    if (p.is(packet::flag_ipv4_options) && !in.source_routed &&
+    if (p.is(packet::flag_ipv4_options) && !in.accept_source_route &&
         packet::is_source_routed(frame + p.l2_bytes, p.ipv4_header_bytes)) [[unlikely]]
         return {drop_reason::ipv4_source_routed};
     if (const drop_reason why = drop_reason_of(packet::check_ipv4_addresses(source, destination));
@@ -151,10 +151,10 @@ verdict classify_ipv6(const uint8_t* frame, const packet::parsed& p, const inter
     if (packet::is_multicast(ip.destination)) {
         const auto& groups = in.addresses->v6_groups;
         if (std::find(groups.begin(), groups.end(), ip.destination) != groups.end())
-            return {
-                .punted = true,
-                .punt = punt_reason::local,
-                .tunnelled = v.tunnels != nullptr && v.tunnels->end(p, frame + p.l2_bytes, in.vrf)};
+            return {.punted = true,
+                    .punt = punt_reason::local,
+                    .vxlan_to_us =
+                        v.tunnels != nullptr && v.tunnels->end(p, frame + p.l2_bytes, in.vrf)};
         if (in.to_host && packet::is_link_local_group(ip.destination))
             return {.punted = true, .punt = punt_reason::local};
         return {drop_reason::ipv6_destination};
@@ -219,7 +219,7 @@ verdict classify(rte_mbuf* m, const packet::parsed& p, const interface& in,
 
 stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     const snapshot& v = *c.snapshot;
-    packet_mask drops = 0, punts = 0, judged = 0, asked = 0, tunnelled = 0;
+    packet_mask drops = 0, punts = 0, judged = 0, asked = 0, vxlan_to_us = 0;
     for_each(packets, [&](uint32_t i) {
         take_priority_tag_off(b, i);
         if (!read_headers(b.packet[i], b.parsed[i])) [[unlikely]]
@@ -244,8 +244,8 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
                 if (in.urpf) asked |= one;
             }
         }
-        if (is.tunnelled) [[unlikely]] {
-            tunnelled |= one;
+        if (is.vxlan_to_us) [[unlikely]] {
+            vxlan_to_us |= one;
             if (in.urpf) {
                 asked |= one;
                 return;
@@ -264,12 +264,12 @@ stage_mask parse_routed(context& c, burst& b, packet_mask packets) noexcept {
     judged &= ~asked;  // after stage urpf
     packets &= ~drops;
     b.punted |= punts;
-    b.tunnelled = tunnelled;
+    b.vxlan_to_us = vxlan_to_us;
     const packet_mask rest = packets & ~judged & ~asked;
-    return move(b, packets & judged, stage::acl_in) |
-           move(b, rest & ~punts & ~tunnelled, stage::lookup) | move(b, asked, stage::urpf) |
-           move(b, rest & punts, stage::punt) | move(b, rest & tunnelled, stage::vxlan_input) |
-           move(b, drops, stage::drop);
+    return enqueue(b, packets & judged, stage::acl_in) |
+           enqueue(b, rest & ~punts & ~vxlan_to_us, stage::lookup) |
+           enqueue(b, asked, stage::urpf) | enqueue(b, rest & punts, stage::punt) |
+           enqueue(b, rest & vxlan_to_us, stage::vxlan_input) | enqueue(b, drops, stage::drop);
 }
 
 /// For cross-connects and bridge members.
@@ -288,8 +288,8 @@ stage_mask parse_unchanged(context& c, burst& b, packet_mask packets) noexcept {
         if (in.kind == interface_kind::bridged) bridged |= packet_mask{1} << i;
     });
     const packet_mask rest = packets & ~in_list & ~drops;
-    return move(b, in_list & ~drops, stage::acl_in) | move(b, rest & bridged, stage::bridge) |
-           move(b, rest & ~bridged, stage::acl_out) | move(b, drops, stage::drop);
+    return enqueue(b, in_list & ~drops, stage::acl_in) | enqueue(b, rest & bridged, stage::bridge) |
+           enqueue(b, rest & ~bridged, stage::acl_out) | enqueue(b, drops, stage::drop);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ stage_mask run_lookup(context& c, burst& b, packet_mask packets) noexcept {
             return address_at(b, i, b.parsed[i].destination_offset(), v4);
         },
         [&](uint32_t i, uint32_t hop) noexcept { b.hop[i] = hop; });
-    return move(b, packets, stage::ip_forward);
+    return enqueue(b, packets, stage::ip_forward);
 }
 
 }  // namespace turnpike::datapath

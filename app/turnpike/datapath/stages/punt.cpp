@@ -27,10 +27,10 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
     packet_mask drops = 0;
     for_each(packets, [&](uint32_t i) {
         const punt_reason why = b.punt[i];
-        const bool told = why == punt_reason::icmp_error || why == punt_reason::too_big;
+        const bool sends_icmp = why == punt_reason::icmp_error || why == punt_reason::too_big;
         // A dropped packet keeps its drop reason; its source gets no ICMP error.
         const auto refuse = [&](drop_reason reason) {
-            drop_packet(b, i, told ? b.drop[i] : reason, drops);
+            drop_packet(b, i, sends_icmp ? b.drop[i] : reason, drops);
         };
         const punt_class of = punt_class_of(b, i);
         punt_policer::row& policer = c.policing->of(b.in[i], of);
@@ -46,11 +46,11 @@ stage_mask run_punt(context& c, burst& b, packet_mask packets) noexcept {
                         .out = b.out[i],
                         .domain = why == punt_reason::neigh_suppress ? b.domain[i] : uint16_t{0},
                         .why = why,
-                        .drop = told ? b.drop[i] : drop_reason::none};
+                        .drop = sends_icmp ? b.drop[i] : drop_reason::none};
         if (rte_ring_sp_enqueue(ring_of(c, of), m) != 0) return refuse(drop_reason::punt_ring_full);
         policer.punted.add(1);
     });
-    return move(b, drops, stage::drop);
+    return enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

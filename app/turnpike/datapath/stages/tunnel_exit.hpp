@@ -126,7 +126,7 @@ class tunnel_exit {
         const bool bridged = in.kind == interface_kind::bridged &&
                              !v_.bridges->members[ifindex].judged_l2 &&
                              !v_.bridges->members[ifindex].looked_into;
-        (bridged ? bridged_ : b_.again) |= one;
+        (bridged ? bridged_ : b_.recirculated) |= one;
     }
 
     /// The same for one segment and a tunnel that is `simple`; they_are_simple() sets the fields
@@ -152,7 +152,7 @@ class tunnel_exit {
     stage_mask go_on() const noexcept {
         if (bridged_ == 0) return 0;
         b_.common_iface = 0;
-        return move(b_, bridged_, stage::bridge);
+        return enqueue(b_, bridged_, stage::bridge);
     }
 
   private:

@@ -47,7 +47,7 @@ __attribute__((noinline)) stage_mask push_some(context& c, burst& b, packet_mask
             return drop_packet(b, i, drop_reason::port_down, drops);
         c.tx[port].push(b.packet[i], c.now);
     });
-    return move(b, drops, stage::drop);
+    return enqueue(b, drops, stage::drop);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Stage urpf: on interfaces with uRPF, drops packets whose source address has no route back (RFC 3704): by any
 // interface (loose), or by the ingress interface (strict). Applies to packets to the router, too, but not to packets
 // punted before a lookup (ARP, ND, link-scope multicast): their sources need no route.
-//   Reads   packet, in, parsed, punted, tunnelled; interface.{urpf, urpf_strict, acl_in}, snapshot.{vrf, hops}
+//   Reads   packet, in, parsed, punted, vxlan_to_us; interface.{urpf, urpf_strict, acl_in}, snapshot.{vrf, hops}
 //   Writes  drop
 #include "datapath/reverse_path.hpp"
 #include "datapath/stages/look_up.hpp"
@@ -34,10 +34,10 @@ stage_mask run_urpf(context& c, burst& b, packet_mask packets) noexcept {
         judged |= packet_mask{v.interfaces[b.in[i]].acl_in != nullptr} << i;
     });
     packets &= ~judged;
-    return move(b, judged, stage::acl_in) |
-           move(b, packets & ~b.punted & ~b.tunnelled, stage::lookup) |
-           move(b, packets & b.punted, stage::punt) |
-           move(b, packets & b.tunnelled, stage::vxlan_input) | move(b, drops, stage::drop);
+    return enqueue(b, judged, stage::acl_in) |
+           enqueue(b, packets & ~b.punted & ~b.vxlan_to_us, stage::lookup) |
+           enqueue(b, packets & b.punted, stage::punt) |
+           enqueue(b, packets & b.vxlan_to_us, stage::vxlan_input) | enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

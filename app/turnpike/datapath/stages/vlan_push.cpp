@@ -71,7 +71,7 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
     egress_tags tags(v, b);
     const uint32_t received_type = uint32_t{v.port[b.in_port].tag_type} << 16;
     if (v.tunnels == nullptr && keep_tags(tags, b, packets, received_type))
-        return move(b, packets, stage::tx);
+        return enqueue(b, packets, stage::tx);
     for_each(packets, [&](uint32_t i) {
         const uint32_t tag = tags.of(i);
         rte_mbuf* const m = b.packet[i];
@@ -87,12 +87,12 @@ stage_mask run_vlan_push(context& c, burst& b, packet_mask packets) noexcept {
             drop_packet(b, i, drop_reason::vlan_no_headroom, drops);
         }
     });
-    packet_mask tunnelled = 0;
+    packet_mask to_tunnels = 0;
     if (v.tunnels != nullptr) [[unlikely]]
         for_each(packets & ~drops,
-                 [&](uint32_t i) { tunnelled |= packet_mask{b.out[i].port == tunnel_port} << i; });
-    return move(b, tunnelled, stage::vxlan_output) |
-           move(b, packets & ~drops & ~tunnelled, stage::tx) | move(b, drops, stage::drop);
+                 [&](uint32_t i) { to_tunnels |= packet_mask{b.out[i].port == tunnel_port} << i; });
+    return enqueue(b, to_tunnels, stage::vxlan_output) |
+           enqueue(b, packets & ~drops & ~to_tunnels, stage::tx) | enqueue(b, drops, stage::drop);
 }
 
 }  // namespace turnpike::datapath

@@ -271,7 +271,7 @@ class unwrapper {
 stage_mask run_vxlan_fast(context& c, burst& b, packet_mask packets) noexcept {
     unwrapper u(c, b);
     const packet_mask out = u.run(packets);
-    return u.go_on() | move(b, packets & ~out, stage::ip_fast);
+    return u.go_on() | enqueue(b, packets & ~out, stage::ip_fast);
 }
 
 }  // namespace turnpike::datapath

@@ -35,7 +35,7 @@ class decapsulator {
             for (uint32_t k = 0; k < n6_; ++k)
                 take_out(of6_[k], static_cast<uint16_t>(ifindex_[k]));
         }
-        return exit_.go_on() | move(b_, drops_, stage::drop);
+        return exit_.go_on() | enqueue(b_, drops_, stage::drop);
     }
 
   private:

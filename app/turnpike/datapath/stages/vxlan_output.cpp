@@ -5,7 +5,7 @@
 //   Reads   packet, out; snapshot.{tunnels, vrf, hops, interfaces}
 //   Writes  headers in front of the frame; out, tagged; the tunnels' worker state; of packets too big for their tunnel
 //           parsed, drop, punt
-//           of recirculated packets: again and outer, in, single_segment_bytes, parsed; TTL and hop limit are one more than on the
+//           of recirculated packets: recirculated and outer, in, single_segment_bytes, parsed; TTL and hop limit are one more than on the
 //           wire, because stage ip_forward decrements them
 // Headers are prebuilt; only lengths, the source port (flow entropy for ECMP, RFC 7348 section 5),
 // ECN (RFC 6040) and checksums differ.
@@ -124,7 +124,7 @@ void leave_sum(rte_mbuf* m, uint32_t ip_bytes, uint16_t bytes, bool v6,
 }
 
 /// Path of packets to an endpoint.
-struct way {
+struct tunnel_path {
     const next_hop* hop;
     const nexthop_group* group;  ///< ECMP: each packet by one of the members; else null
     uint32_t max_bytes;          ///< maximum frame length; 0: not simple, recirculate
@@ -143,10 +143,10 @@ class encapsulator {
         const packet_mask sent = send(wrapped), rest = wrapped & ~sent;
         if (to_sum_ != 0) sum_udp(wrapped, sent);
         for_each(rest, [&](uint32_t i) { route(i); });
-        b_.again |= rest;
+        b_.recirculated |= rest;
         b_.outer |= rest;
-        return move(b_, sent, stage::tx) | move(b_, told_, stage::punt) |
-               move(b_, drops_, stage::drop);
+        return enqueue(b_, sent, stage::tx) | enqueue(b_, told_, stage::punt) |
+               enqueue(b_, drops_, stage::drop);
     }
 
   private:
@@ -205,7 +205,7 @@ class encapsulator {
         const auto* frame = rte_pktmbuf_mtod(b_.packet[i], const uint8_t*);
         packet::parsed& p = b_.parsed[i];
         const bool sends_icmp =
-            why == drop_reason::tunnel_too_big && c_.walking == 0 && (*frame & 1) == 0 &&
+            why == drop_reason::tunnel_too_big && c_.bursts_in_use == 0 && (*frame & 1) == 0 &&
             read_headers(b_.packet[i], p) && p.l3_drop == packet::drop_reason::none &&
             (p.l3 == packet::l3_kind::ipv6 || (p.is_ipv4() && p.is(packet::flag_dont_fragment)));
         (sends_icmp ? told_ : drops_) |= packet_mask{1} << i;
@@ -259,11 +259,11 @@ class encapsulator {
                 return l3_of(i) + (v4 ? offsetof(packet::ipv4_header, destination)
                                       : offsetof(packet::ipv6_header, destination));
             },
-            [&](uint32_t i, uint32_t hop) noexcept { way_[i] = simple(v_.hops[hop]); });
+            [&](uint32_t i, uint32_t hop) noexcept { path_[i] = simple(v_.hops[hop]); });
     }
-    [[nodiscard]] way simple(next_hop& hop) const noexcept {
+    [[nodiscard]] tunnel_path simple(next_hop& hop) const noexcept {
         const nexthop_kind kind = hop.kind.load(std::memory_order_acquire);
-        constexpr way none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
+        constexpr tunnel_path none{.hop = nullptr, .group = nullptr, .max_bytes = 0};
         if (kind == nexthop_kind::group)
             return {
                 .hop = nullptr, .group = hop.group.load(std::memory_order_acquire), .max_bytes = 0};
@@ -283,8 +283,8 @@ class encapsulator {
         for (packet_mask rest = packets; rest != 0; rest &= rest - 1) {
             const auto i = static_cast<uint32_t>(std::countr_zero(rest));
             const rte_mbuf* const m = b.packet[i];
-            const way* by = &way_[first_[i]];
-            way of_member;
+            const tunnel_path* by = &path_[first_[i]];
+            tunnel_path of_member;
             if (by->group != nullptr) [[unlikely]] {
                 const uint32_t hash =
                     packet::flow_hash(l3_of(i), m->data_len - ethernet_bytes, v_.sharing);
@@ -345,7 +345,7 @@ class encapsulator {
     packet_mask firsts_ = 0;  ///< first packet of each endpoint
     /// By packet: index of the first one to its endpoint; by that: the path.
     std::array<uint32_t, burst_max> first_;
-    std::array<way, burst_max> way_;
+    std::array<tunnel_path, burst_max> path_;
 };
 
 }  // namespace

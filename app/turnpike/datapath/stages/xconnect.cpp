@@ -19,7 +19,7 @@ stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
     if (b.common_iface != 0) [[likely]] {
         const interface& in = interfaces[b.common_iface];
         b.out.fill(end_of(in));
-        return move(b, packets, judged(in) ? stage::ip_input : stage::tx);
+        return enqueue(b, packets, judged(in) ? stage::ip_input : stage::tx);
     }
     packet_mask look_into = 0;
     for_each(packets, [&](uint32_t i) {
@@ -27,7 +27,7 @@ stage_mask run_xconnect(context& c, burst& b, packet_mask packets) noexcept {
         b.out[i] = end_of(in);
         look_into |= static_cast<packet_mask>(judged(in)) << i;
     });
-    return move(b, look_into, stage::ip_input) | move(b, packets & ~look_into, stage::tx);
+    return enqueue(b, look_into, stage::ip_input) | enqueue(b, packets & ~look_into, stage::tx);
 }
 
 }  // namespace turnpike::datapath

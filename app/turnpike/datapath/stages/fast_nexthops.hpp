@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The next hops of a burst in stage ip_fast: one for all packets, or one for each.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+#include "datapath/burst.hpp"
+#include "datapath/next_hop.hpp"
+#include "isa/simd/v128.hpp"
+
+namespace turnpike::datapath {
+namespace {
+
+using hop_indices = std::array<uint64_t, burst_max>;
+
+/// One next hop for all packets of a burst, the most frequent case: many flows, few neighbours.
+class single_nexthop {
+  public:
+    explicit single_nexthop(next_hop& hop) noexcept
+        : hop_(hop),
+          known_(hop.kind.load(std::memory_order_acquire) == nexthop_kind::adjacency),
+          mtu_(hop.mtu.load(std::memory_order_relaxed)),
+          out_(hop.out),
+          tag_(hop.tag),
+          first_(hop.rewrite_first.load(std::memory_order_relaxed)),
+          second_(hop.rewrite_second) {}
+
+    [[nodiscard]] egress out(uint32_t) const noexcept { return out_; }
+    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
+        return known_ && max_bytes <= mtu_;
+    }
+    [[nodiscard]] bool takes(uint32_t, uint32_t l3_bytes) const noexcept {
+        return known_ && l3_bytes <= mtu_;
+    }
+    void mark_used(packet_mask packets) const noexcept {
+        if (packets != 0) hop_.mark_used();
+    }
+    /// Some egress interface sends with a VLAN tag.
+    [[nodiscard]] bool tags() const noexcept { return tag_ != 0; }
+    [[nodiscard]] uint32_t tag(uint32_t) const noexcept { return tag_; }
+    /// Answers  egress port and interface
+    egress write(uint32_t, uint8_t* frame) const noexcept {
+        next_hop::write(frame, first_, second_);
+        return out_;
+    }
+
+  private:
+    next_hop& hop_;
+    const bool known_;
+    const uint16_t mtu_;
+    const egress out_;
+    const uint32_t tag_;
+    const uint64_t first_;
+    const uint32_t second_;
+};
+
+/// A next hop per packet. Combines the hops' first words, to test a burst at once. (SSE4.2 is
+/// DPDK's minimum.)
+class per_packet_nexthops {
+  public:
+    per_packet_nexthops(next_hop* hops, const hop_indices& hop, uint32_t n) noexcept
+        : hops_(hops), hop_(hop.data()) {
+        static_assert(offsetof(next_hop, kind) == 0 && offsetof(next_hop, used) == 3 &&
+                      offsetof(next_hop, mtu) == 4 && offsetof(next_hop, tag) == 12);
+        v128 common_iface = v128::set1(~0U), in_any = v128::set1(0), least = common_iface;
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < n; ++i) {
+            const v128 says = v128::load_row(reinterpret_cast<const uint8_t*>(&hops[hop[i]]), 0);
+            common_iface = common_iface & says;
+            in_any = in_any | says;
+            least = v128::least_halves(least, says);
+        }
+        constexpr uint32_t kind_bits = 0xff, adjacency = uint32_t(nexthop_kind::adjacency);
+        known_ = (common_iface.lane<0>() & kind_bits) == adjacency &&
+                 (in_any.lane<0>() & kind_bits) == adjacency;
+        all_used_ = common_iface.lane<0>() >> 24 != 0;
+        least_mtu_ = least.lane<1>() & 0xffff;
+        any_tag_ = in_any.lane<3>();
+        // Load the rewrite after the kind: the reverse of control's order of stores (next_hop.hpp).
+        std::atomic_signal_fence(std::memory_order_acquire);
+    }
+
+    [[nodiscard]] egress out(uint32_t i) const noexcept { return of(i).out; }
+    [[nodiscard]] bool usual(uint32_t max_bytes) const noexcept {
+        return known_ && max_bytes <= least_mtu_;
+    }
+    [[nodiscard]] bool takes(uint32_t i, uint32_t l3_bytes) const noexcept {
+        return of(i).kind.load(std::memory_order_acquire) == nexthop_kind::adjacency &&
+               l3_bytes <= of(i).mtu.load(std::memory_order_relaxed);
+    }
+    void mark_used(packet_mask packets) const noexcept {
+        if (!all_used_) [[unlikely]]
+            for_each(packets, [&](uint32_t i) { of(i).mark_used(); });
+    }
+    [[nodiscard]] bool tags() const noexcept { return any_tag_ != 0; }
+    [[nodiscard]] uint32_t tag(uint32_t i) const noexcept { return of(i).tag; }
+    egress write(uint32_t i, uint8_t* frame) const noexcept {
+        const next_hop& by = of(i);
+        by.write(frame);
+        return by.out;
+    }
+
+  private:
+    [[nodiscard]] next_hop& of(uint32_t i) const noexcept { return hops_[hop_[i]]; }
+
+    next_hop* const hops_;
+    const uint64_t* const hop_;
+    bool known_, all_used_;
+    uint32_t least_mtu_, any_tag_;
+};
+
+/// Whether all packets have one next hop. Compares two at a time: all pairs with the first pair.
+bool all_same(const hop_indices& hop, uint32_t n) noexcept {
+    const v128 first = v128::load_any(&hop[0]);
+    v128 differ = v128::set1(0);
+    uint32_t i = 2;
+    for (; i + 2 <= n; i += 2) differ = differ | (v128::load_any(&hop[i]) ^ first);
+    const uint64_t last = hop[n - 1];
+    return (n < 2 || hop[0] == hop[1]) && hop[0] == last && !v128::any(differ);
+}
+
+}  // namespace
+}  // namespace turnpike::datapath
