@@ -58,7 +58,7 @@ struct change {
         const state::route_changes* what = nullptr;
         /// of recursive targets, by recursion; empty: not resolved
         std::vector<std::vector<path>> paths{};
-        /// next hop indices of a target's members, or of its ways, by neighbours
+        /// next hop indices of a target's members, or of its paths, by neighbours
         std::vector<std::vector<uint32_t>> hops_of_members{};
         std::vector<uint32_t> hop_of_target{};
     };

@@ -3,7 +3,7 @@
 //
 //   worker --punted--> slow_path --> arp, nd (neighbours' addresses) -> neighbours ---> outlet --> worker
 //                                \-> unresolved (packets that wait) -/                   /
-//                                \-> local, told (echo replies, ICMP errors) ---------/
+//                                \-> local (echo replies), icmp_error_sender ------/
 #pragma once
 
 #include <array>
