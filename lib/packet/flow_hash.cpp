@@ -100,8 +100,7 @@ std::optional<bytes> in_frame(bytes frame) noexcept {
     if (frame.left < sizeof(ethernet_header)) return std::nullopt;
     uint16_t type = frame.be16_at(offsetof(ethernet_header, type));
     frame = frame.from(sizeof(ethernet_header));
-    for (int tags = 0; tags < 2 && (type == ether_type_vlan || type == ether_type_service);
-         ++tags) {
+    for (int tags = 0; tags < 2 && is_vlan_type(type); ++tags) {
         if (frame.left < sizeof(vlan_tag)) return std::nullopt;
         type = frame.be16_at(offsetof(vlan_tag, type));
         frame = frame.from(sizeof(vlan_tag));

@@ -28,6 +28,10 @@ enum ether_type : uint16_t {
     ether_type_ipv6 = 0x86dd,
     ether_type_service = 0x88a8,  ///< IEEE 802.1ad service tag
 };
+/// Whether a VLAN tag follows.
+constexpr bool is_vlan_type(uint16_t type) noexcept {
+    return type == ether_type_vlan || type == ether_type_service;
+}
 
 struct ethernet_header {
     mac_address destination;

@@ -215,15 +215,11 @@ parse_status parse_arp(const frame& f) noexcept {
     return parse_status::done;
 }
 
-constexpr bool is_tag(uint16_t type) noexcept {
-    return type == ether_type_vlan || type == ether_type_service;
-}
-
 /// IEEE 802.1Q section 9.6: VLAN ID 0 is a priority tag without a VLAN; 4095 is reserved.
 parse_status parse_tags(const frame& f) noexcept {
     parsed& out = f.out;
     drop_reason why = drop_reason::none;
-    while (is_tag(out.type)) {
+    while (is_vlan_type(out.type)) {
         const uint32_t end = out.l2_bytes + static_cast<uint32_t>(sizeof(vlan_tag));
         if (out.vlan_tags == max_vlan_tags) return f.drop(drop_reason::vlan_depth);
         if (end > f.bytes) return f.drop(drop_reason::vlan_truncated);
@@ -251,7 +247,7 @@ parse_status parse(std::span<const uint8_t> lead, uint32_t frame_bytes, parsed& 
     const auto& ethernet = header_at<ethernet_header>(f.lead);
     out.type = ethernet.type;
     out.l2_bytes = sizeof(ethernet_header);
-    if (is_tag(out.type)) [[unlikely]] {
+    if (is_vlan_type(out.type)) [[unlikely]] {
         const parse_status status = parse_tags(f);
         if (status == parse_status::need_more || out.l3_drop != drop_reason::none) return status;
     }

@@ -51,8 +51,7 @@ void add_tags(json& out, const packet_trace::lead& lead) {
     };
     if (lead.tag) add(*lead.tag, packet::ether_type_vlan);
     for (size_t at = packet::ethernet_bytes;
-         (type == packet::ether_type_vlan || type == packet::ether_type_service) &&
-         at + sizeof(packet::vlan_tag) <= frame.size();
+         packet::is_vlan_type(type) && at + sizeof(packet::vlan_tag) <= frame.size();
          at += sizeof(packet::vlan_tag)) {
         const auto& tag = packet::header_at<packet::vlan_tag>(&frame[at]);
         add(tag.tci, type);

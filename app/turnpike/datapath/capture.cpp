@@ -21,7 +21,7 @@ constexpr size_t padded(size_t n) noexcept {
 bool has_vlan(const uint8_t* frame, uint32_t n, uint16_t vlan) noexcept {
     if (n < macs_bytes + vlan_tag_bytes) return false;
     const auto type = load_be<uint16_t>(frame + macs_bytes);
-    return (type == packet::ether_type_vlan || type == packet::ether_type_service) &&
+    return packet::is_vlan_type(type) &&
            (load_be<uint16_t>(frame + macs_bytes + 2) & 0xfff) == vlan;
 }
 

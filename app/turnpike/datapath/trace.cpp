@@ -177,7 +177,7 @@ std::optional<ip_ends> ip_ends_of(std::span<const uint8_t> frame) noexcept {
                            .protocol = h.next_header,
                            .rest = ip.subspan(sizeof(packet::ipv6_header))};
         }
-        const bool tag = type == packet::ether_type_vlan || type == packet::ether_type_service;
+        const bool tag = packet::is_vlan_type(type);
         if (!tag || tags == 2) break;
     }
     return std::nullopt;

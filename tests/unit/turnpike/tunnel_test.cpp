@@ -181,6 +181,17 @@ TEST(tunnel, over_ipv6_without_checksums_where_that_is_agreed_on) {
     EXPECT_EQ(l.send(2, in_ipv6(vxlan(frame(everybody, fdb_entry(7)))))[0].size(), 1U);
 }
 
+/// Sends a frame whose first segment has `first` bytes. Answers  what leaves port 0
+std::vector<byte_vector> in_two_segments(lab& l, uint16_t port, const byte_vector& f,
+                                         ptrdiff_t first) {
+    rte_mbuf *const head = l.packet_of(byte_vector(f.begin(), f.begin() + first)),
+                    *const tail = l.packet_of(byte_vector(f.begin() + first, f.end()));
+    EXPECT_EQ(rte_pktmbuf_chain(head, tail), 0);
+    EXPECT_TRUE(l.offer_packet(port, head));
+    l.settle();
+    return l.sent(0);
+}
+
 /// RFC 6040, with the list of its figure 4, of IPv4 and IPv6 inside.
 TEST(tunnel, carries_congestion_marks) {
     lab l(underlay() + "tunnels:\n" +
@@ -228,6 +239,27 @@ TEST(tunnel, carries_congestion_marks) {
             EXPECT_EQ(out4, one(inner4(is))) << int{inner} << int{outer};
             EXPECT_EQ(out6, one(inner6(is))) << int{inner} << int{outer};
         }
+    // The same behind one and two tags, and in segments that end behind the inner Ethernet header.
+    for (const auto& tags : {std::vector<uint16_t>{type_vlan}, {type_vlan, type_service}}) {
+        const auto with_tags = [&](byte_vector f) {
+            for (const uint16_t type : tags) f = tagged(f, 7, type);
+            return f;
+        };
+        EXPECT_EQ(l.send(0, with_tags(inner4(0xba)))[2].at(0).at(15), 0xba);
+        for (const bool in_segments : {false, true}) {
+            const auto received = [&](const byte_vector& inner) {
+                const byte_vector f =
+                    in_ipv4(vxlan(with_tags(inner)), {.tos = packet::ecn_congested});
+                return in_segments ? in_two_segments(l, 2, f, 14 + 20 + 8 + 8 + 14)
+                                   : l.send(2, f)[0];
+            };
+            EXPECT_EQ(received(inner4(2)), one(with_tags(inner4(3)))) << in_segments;
+            EXPECT_EQ(received(inner6(1)), one(with_tags(inner6(3)))) << in_segments;
+            const uint64_t before = l.dropped(drop_reason::ecn_decap);
+            EXPECT_TRUE(received(inner4(0)).empty());
+            EXPECT_EQ(l.dropped(drop_reason::ecn_decap), before + 1);
+        }
+    }
 }
 
 /// Flows differ in their source port, and keep it.

@@ -43,14 +43,18 @@ inline bool udp_sum_is_right(const rte_mbuf* m, uint32_t upper, uint32_t udp_byt
     return sum.folded() == 0xffff;
 }
 
-/// The IP header in an inner frame, also behind one VLAN tag; null: none.
+/// Bytes of an inner frame up to the end of an IP header without options behind two VLAN tags.
+inline constexpr uint32_t inner_header_bytes =
+    packet::ethernet_bytes + 2 * sizeof(packet::vlan_tag) + sizeof(packet::ipv6_header);
+
+/// The IP header in an inner frame, also behind one or two VLAN tags; null: none.
 /// there  number of readable bytes of the frame
 inline uint8_t* inner_l3(uint8_t* frame, uint32_t there, bool& v4) noexcept {
     uint8_t* at = frame + packet::ethernet_bytes;
     uint16_t type = load_be<uint16_t>(at - 2);
     uint32_t left = there - packet::ethernet_bytes;
-    if ((type == packet::ether_type_vlan || type == packet::ether_type_service) &&
-        left >= sizeof(packet::vlan_tag)) {
+    for (int tags = 0; tags < 2 && packet::is_vlan_type(type) && left >= sizeof(packet::vlan_tag);
+         ++tags) {
         at += sizeof(packet::vlan_tag);
         left -= uint32_t{sizeof(packet::vlan_tag)};
         type = load_be<uint16_t>(at - 2);

@@ -112,9 +112,13 @@ class decapsulator {
         rte_mbuf* const m = b_.packet[i];
         const packet::parsed& p = b_.parsed[i];
         const uint32_t headers = p.upper_offset + tunnel_bytes;
-        const auto& udp = packet::header_at<packet::udp_header>(at(i, p.upper_offset));
         const uint8_t outer =
             packet::traffic_class(at(i, p.l2_bytes), p.is_ipv4()) & packet::ecn_mask;
+        const uint32_t contiguous = std::min(headers + inner_header_bytes, m->pkt_len);
+        if (outer != packet::ecn_not_capable && m->data_len < contiguous && !pull_up(m, contiguous))
+            [[unlikely]]
+            return drop_packet(b_, i, drop_reason::vxlan_truncated, drops_);
+        const auto& udp = packet::header_at<packet::udp_header>(at(i, p.upper_offset));
         const uint32_t bytes = udp.bytes - tunnel_bytes;
         if (outer != packet::ecn_not_capable &&
             !ecn_decap_frame(rte_pktmbuf_mtod_offset(m, uint8_t*, headers),

@@ -46,10 +46,10 @@ inside look_into(const rte_mbuf* m, const packet::flow_hashing& how) noexcept {
     const uint8_t* l3 = frame + ethernet_bytes;
     uint16_t type = load_be<uint16_t>(l3 - 2);
     uint32_t there = m->data_len - ethernet_bytes;
-    if (type == packet::ether_type_vlan || type == packet::ether_type_service) [[unlikely]] {
+    if (packet::is_vlan_type(type)) [[unlikely]] {
         constexpr uint32_t tag_bytes = sizeof(packet::vlan_tag);
         is.l2_bytes += tag_bytes;
-        if (type == packet::ether_type_vlan && there >= tag_bytes) {
+        for (int tags = 0; tags < 2 && packet::is_vlan_type(type) && there >= tag_bytes; ++tags) {
             l3 += tag_bytes;
             there -= tag_bytes;
             type = load_be<uint16_t>(l3 - 2);
